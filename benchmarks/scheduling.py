@@ -17,8 +17,9 @@ import numpy as np
 import pandas as pd
 
 from fairopt.errors import DataError
-from fairopt.scheduling import compiled, plain, policies
-from fairopt.scheduling.setup import Setup
+from fairopt.scheduling import engine as engines
+from fairopt.scheduling import policies
+from fairopt.scheduling.setup import NEAR, Setup
 from fairopt.scheduling.workload import NEVER, Workload
 from fairopt.workloads.workload_sources import open_workload
 
@@ -31,16 +32,14 @@ def measured(name: str, workload: Workload, policy: str, engine: str, until: int
     begun = time.process_time()
     setup = Setup.of(workload, policies.one(policy))
     setup.possible  # noqa: B018 - made once
-    compiled.run(setup, until=0)
+    engines.run(setup, until=0)
     build = time.process_time() - begun
     begun = time.process_time()
-    if engine == "plain":
-        runs = plain.run(setup, until)
-    else:
-        runs = compiled.run(setup, until, index={"index": True, "scan": False}.get(engine))
+    near = {"index": 0, "scan": len(workload.servers)}.get(engine, NEAR)
+    runs = engines.run(setup, until, compiled=engine != "plain", near=near)
     seconds = time.process_time() - begun
     started = len(runs.task)
-    events = started + int((runs.end < NEVER).sum()) + setup.groups
+    events = started + int((runs.end < NEVER).sum()) + workload.groups
     return {
         "workload": name, "policy": policy, "engine": engine, "build": round(build, 2), "seconds": round(seconds, 2),
         "starts": started, "starts/s": round(started / seconds), "events/s": round(events / seconds),
@@ -85,8 +84,7 @@ def sample() -> Iterator[Row]:
         except DataError as error:
             print(f"no sample: {error}")
             return
-        setup = Setup.of(w, policies.one("best-fit-drfh"))
-        name = f"sample, {len(w.servers)} servers, {setup.groups} groups"
+        name = f"sample, {len(w.servers)} servers, {w.groups} groups"
         for policy in ("best-fit-drfh", "first-fit-drfh", "ps-dsf"):
             yield measured(name, w, policy, "index")
         if servers:

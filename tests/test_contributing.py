@@ -72,5 +72,5 @@ def test_every_example_works(tmp_path: Path) -> None:
         elif kind == "console" and "fairopt sweep" in body:
             for line in body.splitlines():
                 run(tmp_path, "-m", "fairopt.cli", *line.removeprefix("$ fairopt ").split())
-    assert shown == 3
+    assert shown == 4
     assert (tmp_path / "paper_figures" / "out" / "smoke" / "norms.png").stat().st_size > 0

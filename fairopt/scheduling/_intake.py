@@ -11,10 +11,19 @@ from numpy.typing import NDArray
 from .._libraries import pd
 from ..errors import DataError
 from ..model._pointers import from_sizes
-from ._columns import LONGEST, cell, counts, error, in_units, microseconds, numbers, only_frames, units
-from ._time import NEVER, SECOND, Whole
 
 Kind = TypeVar("Kind")
+Whole = NDArray[np.int64]
+
+#: Microseconds in a second: times are whole numbers of them.
+SECOND = 1_000_000
+#: The time of what never happens.
+NEVER = int(np.iinfo(np.int64).max)
+#: The most that all servers together, or one task, may have of a resource, in its unit. Sums are exact as floats, and
+#: decimal fractions of up to 12 digits are whole numbers of units whatever rounding made of them.
+_MOST = 2**43
+#: The longest time in seconds: a thousand years, far below what microseconds can count.
+LONGEST = 3.2e10
 
 #: Columns of a table of tasks, and of servers, that are no resources.
 _OF_TASKS = ("user", "job", "arrival", "duration", "tasks", "on", "after")
@@ -31,17 +40,17 @@ def from_frames(
     report: dict[str, int | float | str],
 ) -> Kind:
     """What `Workload.from_frames` returns."""
-    only_frames(tasks=tasks, servers=servers, users=users, changes=changes)
+    _only_frames(tasks=tasks, servers=servers, users=users, changes=changes)
     names, types, amounts, resources = _servers(servers)
     user, known = _users(tasks, users)
-    demand = numbers(tasks, resources, "tasks")
+    demand = _numbers(tasks, resources, "tasks")
     for row in np.flatnonzero(~(demand > 0).any(axis=1)).tolist():
-        raise error("tasks", row, tasks, "asks for nothing; give it some of a resource, or leave it out")
-    unit = units(amounts, demand, resources)
-    whole = in_units(demand, unit, tasks)
-    arrival = microseconds(tasks, "arrival", 0.0)
-    duration = microseconds(tasks, "duration", None, least=1)
-    count = counts(tasks, "tasks")
+        raise _error("tasks", row, tasks, "asks for nothing; give it some of a resource, or leave it out")
+    unit = _units(amounts, demand, resources)
+    whole = _in_units(demand, unit, tasks)
+    arrival = _microseconds(tasks, "arrival", 0.0)
+    duration = _microseconds(tasks, "duration", None, least=1)
+    count = _counts(tasks, "tasks")
     placement, eligible = _placements(tasks, names, types)
     job, jobs, job_user = _jobs(tasks, user, known)
     key = np.column_stack([user, arrival, job, placement, whole])
@@ -98,8 +107,8 @@ def _servers(frame: pd.DataFrame) -> tuple[list[str], list[str], NDArray[np.floa
     if not resources or any(name in _OF_TASKS for name in resources):
         raise DataError(f"columns of servers but {', '.join(_OF_SERVERS)} are resources, one at least, and are not "
                         f"called {', '.join(_OF_TASKS)}; these are {', '.join(map(repr, frame.columns))}")  # fmt: skip
-    amounts = numbers(frame, resources, "servers")
-    count = counts(frame, "count", "servers")
+    amounts = _numbers(frame, resources, "servers")
+    count = _counts(frame, "count", "servers")
     given = frame["server"].astype(str).tolist() if "server" in frame else [f"server{k + 1}" for k in range(len(frame))]
     types = frame["type"].astype(str).tolist() if "type" in frame else [""] * len(frame)
     names, kinds = [], []
@@ -119,7 +128,7 @@ def _users(tasks: pd.DataFrame, users: pd.DataFrame | None) -> tuple[Whole, list
     if "user" not in tasks:
         raise DataError("tasks have no column 'user': whose they are")
     for row in np.flatnonzero(tasks["user"].isna()).tolist():
-        raise error("tasks", row, tasks, "has no user; give it one")
+        raise _error("tasks", row, tasks, "has no user; give it one")
     named = tasks["user"].astype(str)
     if users is None:
         codes, known = pd.factorize(named)
@@ -132,7 +141,7 @@ def _users(tasks: pd.DataFrame, users: pd.DataFrame | None) -> tuple[Whole, list
         raise DataError(f"user {twice!r} is there twice; give every user one row")
     codes = pd.Index(known).get_indexer(named)
     for row in np.flatnonzero(codes < 0).tolist():
-        raise error("tasks", row, tasks, f"is of user {cell(named, row)}, who is not in the table of users; add one")
+        raise _error("tasks", row, tasks, f"is of user {_cell(named, row)}, who is not in the table of users; add one")
     return codes.astype(np.int64), known
 
 
@@ -142,11 +151,11 @@ def _about_users(users: pd.DataFrame | None, known: Sequence[str]) -> tuple[NDAr
         weight = pd.to_numeric(users["weight"], errors="coerce").to_numpy(dtype=float)
         for row in np.flatnonzero(~(np.isfinite(weight) & (weight > 0))).tolist():
             found = users["weight"].iloc[row]
-            raise error("users", row, users, f"has weight {found!r}; it must be a finite number > 0")
+            raise _error("users", row, users, f"has weight {found!r}; it must be a finite number > 0")
     if users is not None and "leaves" in users:
         when = pd.to_numeric(users["leaves"], errors="coerce").to_numpy(dtype=float)
         for row in np.flatnonzero(when < 0).tolist():
-            raise error("users", row, users, f"leaves at {when[row]:g}; it must be seconds >= 0, or empty for never")
+            raise _error("users", row, users, f"leaves at {when[row]:g}; it must be seconds >= 0, or empty for never")
         stays = ~(when <= LONGEST)
         leaves = np.where(stays, NEVER, np.rint(np.where(stays, 0, when) * SECOND).astype(np.int64))
     return weight, leaves
@@ -158,13 +167,13 @@ def _jobs(tasks: pd.DataFrame, user: Whole, known: Sequence[str]) -> tuple[Whole
         names = [f"job{k + 1}" for k in range(len(tasks))]
         return np.arange(len(tasks), dtype=np.int64), names, user
     for row in np.flatnonzero(tasks["job"].isna()).tolist():
-        raise error("tasks", row, tasks, "has no job; give it one, or leave out the column")
+        raise _error("tasks", row, tasks, "has no job; give it one, or leave out the column")
     codes, found = pd.factorize(tasks["job"].astype(str))
     owner = np.empty(len(found), dtype=np.int64)
     owner[codes[::-1]] = user[::-1]
     for row in np.flatnonzero(owner[codes] != user).tolist():
         other = known[owner[codes[row]]]
-        raise error("tasks", row, tasks, f"is of user {known[user[row]]!r}, and the job of {other!r}; rename the job")
+        raise _error("tasks", row, tasks, f"is of user {known[user[row]]!r}, and the job of {other!r}; rename the job")
     return codes.astype(np.int64), [str(name) for name in found], owner
 
 
@@ -175,11 +184,11 @@ def _after(tasks: pd.DataFrame, job: Whole, jobs: Sequence[str]) -> Whole:
     texts = tasks["after"].fillna("").astype(str)
     before = pd.Index(jobs).get_indexer(texts)
     for row in np.flatnonzero((before < 0) & (texts != "").to_numpy()).tolist():
-        raise error("tasks", row, tasks, f"comes after {texts.iloc[row]!r}, which is no job")
+        raise _error("tasks", row, tasks, f"comes after {texts.iloc[row]!r}, which is no job")
     found = np.full(len(jobs), -1, dtype=np.int64)
     found[job] = before
     for row in np.flatnonzero(found[job] != before).tolist():
-        raise error("tasks", row, tasks, "comes after another job than other tasks of its job; they must agree")
+        raise _error("tasks", row, tasks, "comes after another job than other tasks of its job; they must agree")
     ends = np.append(found == -1, True)  # (jobs + 1,): does the way back from it end?
     for _ in jobs:
         now = ends | ends[np.append(found, -1)]
@@ -187,7 +196,7 @@ def _after(tasks: pd.DataFrame, job: Whole, jobs: Sequence[str]) -> Whole:
             break
         ends = now
     for row in np.flatnonzero(~ends[job]).tolist():
-        raise error("tasks", row, tasks, f"comes after {texts.iloc[row]!r}, and so after itself: break the circle")
+        raise _error("tasks", row, tasks, f"comes after {texts.iloc[row]!r}, and so after itself: break the circle")
     return found
 
 
@@ -212,7 +221,7 @@ def _placements(tasks: pd.DataFrame, servers: Sequence[str], types: Sequence[str
                 row |= kinds == name
             else:
                 where = int(np.flatnonzero(codes == k)[0])
-                raise error("tasks", where, tasks, f"may run on {name!r}, which is neither a server nor a type of one")
+                raise _error("tasks", where, tasks, f"may run on {name!r}, which is neither a server nor a type of one")
         place[k] = len(rows)
         rows.append(row)
     return place[codes], np.array(rows)
@@ -237,16 +246,90 @@ def _changes(frame: pd.DataFrame | None, servers: Sequence[str]) -> tuple[Whole,
             raise DataError(f"changes have no column {column!r}; they need time, server and up")
     time = pd.to_numeric(frame["time"], errors="coerce").to_numpy(dtype=float)
     for row in np.flatnonzero(~((time >= 0) & (time <= LONGEST))).tolist():
-        raise error("changes", row, frame, f"is at time {cell(frame['time'], row)}; it must be seconds >= 0")
+        raise _error("changes", row, frame, f"is at time {_cell(frame['time'], row)}; it must be seconds >= 0")
     server = pd.Index(servers).get_indexer(frame["server"].astype(str))
     for row in np.flatnonzero(server < 0).tolist():
-        raise error("changes", row, frame, "is about a server that is not in the table of servers")
+        raise _error("changes", row, frame, "is about a server that is not in the table of servers")
     up = frame["up"].astype(bool).to_numpy()
     order = np.lexsort([np.arange(len(frame)), time])
     last: dict[int, bool] = {}
     for row in order.tolist():
         if last.get(int(server[row]), not up[row]) == up[row]:
             state = "comes back" if up[row] else "goes"
-            raise error("changes", row, frame, f"{state}, and has done so before; leave the row out")
+            raise _error("changes", row, frame, f"{state}, and has done so before; leave the row out")
         last[int(server[row])] = bool(up[row])
     return np.rint(time[order] * SECOND).astype(np.int64), server[order].astype(np.int64), up[order]
+
+
+def _only_frames(**tables: object) -> None:
+    for name, table in tables.items():
+        if table is not None and not isinstance(table, pd.DataFrame):
+            raise DataError(f"{name} is of type {type(table).__name__}; give a pandas DataFrame")
+        if isinstance(table, pd.DataFrame) and not table.columns.is_unique:
+            raise DataError(f"{name} has the column {table.columns[table.columns.duplicated()][0]!r} twice; rename one")
+
+
+def _cell(column: pd.Series[Any], row: int) -> str:
+    """A value as its writer would type it: 3, not `np.int64(3)`."""
+    value = column.iloc[row]
+    return repr(value.item() if isinstance(value, np.generic) else value)
+
+
+def _error(table: str, row: int, frame: pd.DataFrame, what: str) -> DataError:
+    """An error about a row, by its position and, where the table has one, its name."""
+    named = next((f" ({column} {_cell(frame[column], row)})" for column in ("job", "server", "user")
+                  if column in frame.columns), "")  # fmt: skip
+    return DataError(f"row {row} of {table}{named} {what}", (table, row))
+
+
+def _numbers(frame: pd.DataFrame, columns: Sequence[str], table: str) -> NDArray[np.float64]:
+    """Columns as finite numbers >= 0."""
+    values = np.empty((len(frame), len(columns)))
+    for k, column in enumerate(columns):
+        if column not in frame.columns:
+            raise DataError(f"{table} has no column {column!r}; it has {', '.join(map(repr, frame.columns))}")
+        values[:, k] = found = pd.to_numeric(frame[column], errors="coerce").to_numpy(dtype=float)
+        for row in np.flatnonzero(~(np.isfinite(found) & (found >= 0))).tolist():
+            raise _error(table, row, frame, f"has {column} {_cell(frame[column], row)}; it must be a number >= 0")
+    return values
+
+
+def _counts(frame: pd.DataFrame, column: str, table: str = "tasks") -> Whole:
+    if column not in frame:
+        return np.ones(len(frame), dtype=np.int64)
+    values = pd.to_numeric(frame[column], errors="coerce").to_numpy(dtype=float)
+    for row in np.flatnonzero(~((values >= 1) & (values == np.rint(values)) & (values <= 1e9))).tolist():
+        raise _error(table, row, frame, f"has {column} {_cell(frame[column], row)}; it must be a whole number >= 1")
+    if values.sum() > 1e9:
+        raise DataError(f"{table} stand for {values.sum():.3g} in all; at most 10^9 can be simulated")
+    return np.asarray(values, dtype=np.int64)
+
+
+def _microseconds(frame: pd.DataFrame, column: str, default: float | None, least: int = 0) -> Whole:
+    if column not in frame:
+        if default is None:
+            raise DataError(f"tasks have no column {column!r}, in seconds; every task needs one")
+        return np.full(len(frame), round(default * SECOND), dtype=np.int64)
+    values = pd.to_numeric(frame[column], errors="coerce").to_numpy(dtype=float)
+    with np.errstate(invalid="ignore", over="ignore"):
+        whole = np.rint(values * SECOND)
+    for row in np.flatnonzero(~((whole >= least) & (values <= LONGEST))).tolist():
+        wanted = "a microsecond or more" if least else "0 or more"
+        raise _error("tasks", row, frame, f"has {column} {_cell(frame[column], row)}; it must be seconds, {wanted}")
+    return np.asarray(whole, dtype=np.int64)
+
+
+def _units(amounts: NDArray[np.float64], demand: NDArray[np.float64], resources: list[str]) -> NDArray[np.float64]:
+    """The smallest power of ten in which sums over all servers stay below `_MOST`."""
+    most = np.maximum(amounts.sum(axis=0), demand.max(axis=0, initial=0.0))
+    digits = np.floor(np.log10(_MOST / most)).clip(-300, 300)
+    return np.array([float(f"1e{-int(d)}") for d in digits])
+
+
+def _in_units(demand: NDArray[np.float64], unit: NDArray[np.float64], frame: pd.DataFrame) -> Whole:
+    """Rounded down, by less than a unit: what fits in real numbers fits in units as well (six times 1/6)."""
+    whole = np.floor(demand / unit + 0.01).astype(np.int64)
+    for row, r in np.argwhere((demand > 0) & (whole == 0)).tolist():
+        raise _error("tasks", row, frame, f"asks for {demand[row, r]:g} of a resource of which servers have "
+                     f"{_MOST * unit[r]:.0e}; that is too little to count: leave it out or write 0")  # fmt: skip
+    return whole

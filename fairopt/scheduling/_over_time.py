@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._libraries import pd
-from .runs import EVICTED, Runs
+from .engine import Runs
+from .loop.tables import EVICTED
 from .workload import NEVER, SECOND, Whole, Workload
 
 Numbers = NDArray[np.float64]

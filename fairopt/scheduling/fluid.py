@@ -7,8 +7,7 @@ import math
 from .. import mechanisms
 from ..errors import DataError
 from ..mechanisms import Mechanism
-from .fluid_players import choice
-from .fluid_run import FluidRun
+from .fluid_run import FluidRun, choice
 from .fluid_schedule import FluidSchedule
 from .workload import Workload
 

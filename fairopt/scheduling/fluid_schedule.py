@@ -166,10 +166,10 @@ class FluidSchedule:
 
     def plot(self) -> Figure:
         """Use of resources and players over time, and the distribution of completion times."""
-        from ._fluid_plot import plot
+        from ._plot import fluid
 
         run = self.run
-        return plot(self.timeline, self.jobs, run.workload.resources, run.by, str(run.mechanism))
+        return fluid(self.timeline, self.jobs, run.workload.resources, run.by, str(run.mechanism))
 
     def __repr__(self) -> str:
         s = self.summary()

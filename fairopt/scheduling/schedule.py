@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from .._libraries import pd
 from ..errors import DataError
 from . import _over_time
-from .runs import DONE, EVICTED, GONE, Runs
+from .engine import Runs
+from .loop.tables import DONE, EVICTED, GONE
 from .workload import NEVER, SECOND, Workload
 
 if TYPE_CHECKING:

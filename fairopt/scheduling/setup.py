@@ -1,4 +1,4 @@
-"""`Setup`: a workload as a policy sees it, in the arrays that both engines run on."""
+"""`Setup`: a workload as a policy sees it, and the tables that the loop runs on."""
 
 from __future__ import annotations
 
@@ -9,11 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError
+from ..model._pointers import from_sizes
+from .loop import tables as at
+from .loop.tables import Tables
 from .policies import Policy
-from .workload import NEVER, Whole, Workload
+from .thrashing import Thrashing
+from .workload import NEVER, Whole, Workload, fitting
 
-#: What happens to a server or a user.
-DOWN, UP, LEAVES = 0, 1, 2
+#: Up to this many servers a scan is faster than an index (`benchmarks/scheduling.py`).
+NEAR = 48
+#: Servers of a block of the index of ratios: from 32 to 128 it makes little difference at 2,000 and 12,583 servers.
+BLOCK = 64
 
 
 @dataclass(eq=False)
@@ -24,12 +30,9 @@ class Setup:
     ----------
     workload, policy
     order : (groups,), the place of every group in the workload
-    queue, user, arrival, placement, size, first_task : (groups,)
+    queue : (groups,)
     capacity : (servers, amounts), demand : (groups, amounts), cost : (groups, costs), total : (costs,)
     weight : (queues,)
-    kind : (groups,), rows of `kinds`, the first group of every (placement, demand)
-    possible : (groups,), is there a server, empty, where a task fits?
-    change_time, change_what, change_index : (changes,), of servers and users, by time
     """
 
     workload: Workload
@@ -64,98 +67,132 @@ class Setup:
                 f"{policy}: room and cost must have a column for every amount and every cost, and totals > 0"
             )
         queue = np.zeros(w.groups, dtype=np.int64) if one else w.user
-        weight = np.ones(1) if one else w.weight
+        weight = np.ones(1) if one else w.weight.astype(float)
         total = np.array(total, dtype=np.int64)
         return cls(w, policy, order, queue[order], capacity, demand[order], cost[order], total, weight)
 
-    @property
-    def groups(self) -> int:
-        return len(self.order)
-
-    @cached_property
-    def user(self) -> Whole:
-        return self.workload.user[self.order]
-
-    @cached_property
-    def arrival(self) -> Whole:
-        return self.workload.arrival[self.order]
-
-    @cached_property
-    def job(self) -> Whole:
-        return self.workload.job[self.order]
-
-    @cached_property
-    def before(self) -> Whole:
-        """(groups,): the job that must be done before, or -1; empty if there is none."""
-        after = self.workload.after
-        return after[self.job] if (after >= 0).any() else after[:0]
-
-    @cached_property
-    def following(self) -> tuple[Whole, Whole]:
-        """Groups by the job they come after: those of job j are `groups[first[j]:first[j + 1]]`."""
-        groups = np.argsort(self.before, kind="stable").astype(np.int64)
-        first = np.searchsorted(self.before[groups], np.arange(len(self.workload.jobs) + 1))
-        return first.astype(np.int64), groups
-
-    @cached_property
-    def tasks_of_job(self) -> Whole:
-        """(jobs,): how many tasks each has."""
-        return np.bincount(self.job, self.size, minlength=len(self.workload.jobs)).astype(np.int64)
-
-    @cached_property
-    def placement(self) -> Whole:
-        return self.workload.placement[self.order]
-
-    @cached_property
-    def size(self) -> Whole:
-        return np.diff(self.workload.first)[self.order]
-
-    @cached_property
-    def first_task(self) -> Whole:
-        return self.workload.first[self.order]
-
-    @cached_property
-    def _kinds(self) -> tuple[Whole, Whole]:
-        key = np.column_stack([self.placement, self.demand])
-        _, first, which = np.unique(key, axis=0, return_index=True, return_inverse=True)
-        return first.astype(np.int64), which.reshape(-1).astype(np.int64)
-
-    @property
-    def kinds(self) -> Whole:
-        return self._kinds[0]
-
-    @property
-    def kind(self) -> Whole:
-        return self._kinds[1]
-
     @cached_property
     def possible(self) -> NDArray[np.bool_]:
-        found = np.zeros(len(self.kinds), dtype=bool)
-        placement, need = self.placement[self.kinds], self.demand[self.kinds]
-        for one in np.unique(placement):
-            here = np.flatnonzero(placement == one)
-            for row in np.unique(self.capacity[self.workload.eligible[one]], axis=0):
-                found[here] |= (need[here] <= row).all(axis=1)
-        return found[self.kind]
+        """(groups,): is there a server, empty, where a task fits?"""
+        return fitting(self.capacity, self.demand, self.workload.placement[self.order], self.workload.eligible)
 
-    @cached_property
-    def changes(self) -> tuple[Whole, Whole, Whole]:
-        """Times, what happens (`DOWN`, `UP`, `LEAVES`), and to which server or user."""
-        w = self.workload
+    @property
+    def by_ratios(self) -> bool:
+        """Are servers found by the index of ratios? Best-Fit's scores of a single amount are all the same."""
+        return self.policy.index == "ratios" and self.capacity.shape[1] > 1
+
+    def tables(self, thrashing: Thrashing | None = None, near: int = NEAR) -> Tables:
+        """Everything before the first instant; placements of up to `near` servers are scanned."""
+        w, capacity, demand, order = self.workload, self.capacity, self.demand, self.order
+        (servers, amounts), queues, groups = capacity.shape, len(self.weight), len(order)
+        changes = self._changes()
+        evicts, slower = len(w.change_time) + (w.leaves < NEVER).sum() > 0, thrashing is not None
+        n = np.zeros(at.SLOWS + 1, dtype=np.int64)
+        n[at.STRICT], n[at.TRACKED], n[at.OPEN] = (
+            self.policy.strict,
+            evicts or slower,
+            np.diff(w.first)[order][self.possible].sum(),
+        )
+        if thrashing is not None:
+            n[at.SLOWS] = at.ALL if thrashing.slows == "all" else at.SHORT
+        there = np.ones(servers, dtype=bool)
+        there[w.change_server[::-1]] = ~w.change_up[::-1]
+        free = np.where(there[:, None], capacity, -1)
+
+        table = _lines(servers, 8)
+        table[:, at.THERE], table[:, at.HEAD] = there, -1
+        types = np.zeros(servers, dtype=np.int64)
+        if self.policy.pairs and self.policy.index == "types":
+            types = np.unique(capacity, axis=0, return_inverse=True)[1].reshape(-1)
+        member, count = np.argsort(types, kind="stable").astype(np.int64), np.bincount(types)
+        size, base = _trees(count)
+        first = np.cumsum(count) - count
+        table[:, at.TREE], table[member, at.SLOT] = types, np.arange(servers) - first[types[member]]
+        tree = np.full((2 * size.sum(), amounts), -at.BIG)
+        tree[base[types] + size[types] + table[:, at.SLOT]] = free
+        for begin, leaves in zip(base.tolist(), size.tolist(), strict=True):
+            _maxima(tree[begin : begin + 2 * leaves])
+        counts = w.eligible.sum(axis=1)
+        scanned = [np.flatnonzero(row) if self.policy.index == "" or many <= near else np.zeros(0, dtype=np.int64)
+                   for row, many in zip(w.eligible, counts.tolist(), strict=True)]  # fmt: skip
+        lists = np.zeros((7, max(servers, groups, 64) + 1), dtype=np.int64)
+        blocks = 1
+        if self.by_ratios:
+            blocks, ratio = 2 * -(-servers // (BLOCK // 2)) + 4, np.full(servers, np.inf)
+            np.divide(free[:, 1], free[:, 0], out=ratio, where=free[:, 0] > 0)
+            lists[at.ORDER, :servers] = np.lexsort([np.arange(servers), ratio])
+
+        table_of_queues = np.zeros((queues, 9), dtype=np.int64)
+        count = np.bincount(self.queue, minlength=queues)
+        size, below = _trees(count)
+        table_of_queues[:, at.SINCE], table_of_queues[:, at.SIZE], table_of_queues[:, at.BASE] = -1, size, below
+        table_of_queues[:, at.FIRST], table_of_queues[:, at.GROUPS] = np.cumsum(count) - count, count
+        leaves = int(_power(np.array([queues]))[0])
+        placed = (queues, servers, amounts) if self.policy.per_server else (0, 0, 0)
+
+        of_groups = _lines(groups, 8)
+        of_groups[:, at.QUEUE], of_groups[:, at.USER], of_groups[:, at.PLACEMENT] = (
+            self.queue,
+            w.user[order],
+            w.placement[order],
+        )
+        of_groups[:, at.NEXT], of_groups[:, at.TASKS], of_groups[:, at.AGAIN] = (
+            w.first[order],
+            np.diff(w.first)[order],
+            -1,
+        )
+        links, jobs = self._links()
+        n[at.LINKED] = links.shape[1] > 0
+        none = np.zeros((0, 0), dtype=np.int64)
+        return Tables(
+            n, lists, table, capacity.copy(), free.copy(), np.maximum(capacity.sum(axis=0), 1),
+            np.ascontiguousarray(w.eligible), np.concatenate(scanned).astype(np.int64),
+            from_sizes([len(each) for each in scanned]).astype(np.int64),
+            tree, np.column_stack([base, _power(np.bincount(types)), first]), member,
+            np.zeros(blocks, np.int64), np.zeros((blocks, amounts - 1, BLOCK)), np.zeros((blocks, BLOCK), np.int64),
+            np.zeros((blocks, amounts, BLOCK), np.int64), np.zeros(blocks, np.int64),
+            np.zeros((blocks, amounts), np.int64), free.copy(), np.zeros((2, amounts)),
+            table_of_queues, np.zeros((queues, len(self.total)), np.int64), self.total, self.weight, np.zeros(queues),
+            np.zeros(placed, np.int64), np.full((2 * table_of_queues[:, at.SIZE].sum(), amounts), -at.BIG),
+            np.full((2 * leaves, amounts), -at.BIG),
+            np.full((2 * leaves, amounts if self.policy.bounded else 1), -np.inf),
+            np.zeros((queues + 1, 5), np.int64), np.zeros((queues + 1, 2)), np.zeros(64),
+            np.zeros((1, amounts), np.int64), np.array(self.policy.numbers, dtype=float),
+            of_groups, np.ascontiguousarray(demand), np.ascontiguousarray(self.cost), np.array(w.duration),
+            np.full(w.tasks if evicts else 0, -1, dtype=np.int64),
+            changes,
+            _lines(w.tasks + 16, 8), _lines(w.tasks + 64, 2), np.zeros((w.tasks + 16 if slower else 0, 3)),
+            np.array(w.demand[order] if slower else none), np.array(w.capacity if slower else none),
+            np.full(len(w.resources) + 1, 1.0 if thrashing is None else float(thrashing.factor)), links, jobs,
+        )  # fmt: skip
+
+    def _changes(self) -> Whole:
+        """(time / what / index, changes), of servers, users and groups, by time."""
+        w, coming = self.workload, np.flatnonzero(self.possible)
         leaving = np.flatnonzero(w.leaves < NEVER)
-        time = np.concatenate([w.change_time, w.leaves[leaving]])
-        what = np.concatenate([np.where(w.change_up, UP, DOWN), np.full(len(leaving), LEAVES)])
-        index = np.concatenate([w.change_server, leaving])
-        by_time = np.argsort(time, kind="stable")
-        return time[by_time], what[by_time].astype(np.int64), index[by_time].astype(np.int64)
+        time = np.concatenate([w.change_time, w.leaves[leaving], w.arrival[self.order][coming]])
+        many = [len(leaving), len(coming)]
+        what = np.concatenate([np.where(w.change_up, at.UP, at.DOWN), np.repeat([at.LEAVES, at.COMES], many)])
+        index = np.concatenate([w.change_server, leaving, coming])
+        return np.array([time, what, index], dtype=np.int64)[:, np.argsort(time, kind="stable")]
 
-    @cached_property
-    def there(self) -> NDArray[np.bool_]:
-        """(servers,): is it there before anything happens? Not if its first change is to come."""
-        found = np.ones(len(self.workload.servers), dtype=bool)
-        for server, up in zip(self.workload.change_server[::-1], self.workload.change_up[::-1], strict=True):
-            found[server] = not up
-        return found
+    def _links(self) -> tuple[Whole, Whole]:
+        """`Tables.links` and `jobs`; empty where no job comes after another.
+
+        What can never start is left out: the job before may end, it never comes.
+        """
+        w = self.workload
+        if not (w.after >= 0).any():
+            return np.zeros((4, 0), dtype=np.int64), np.zeros((2, 0), dtype=np.int64)
+        job = w.job[self.order]
+        before = w.after[job]
+        following = np.argsort(before, kind="stable").astype(np.int64)
+        following = following[self.possible[following]]
+        first = np.searchsorted(before[following], np.arange(len(w.jobs) + 1))
+        to_do = np.bincount(w.job, np.diff(w.first), minlength=len(w.jobs) + 1)
+        links = np.zeros((4, len(job)), dtype=np.int64)
+        links[:3], links[at.FOLLOWS, : len(following)] = [w.arrival[self.order], job, before], following
+        return links, np.array([to_do, first], dtype=np.int64)
 
 
 def _whole(policy: Policy, what: str, given: Whole, rows: int) -> Whole:
@@ -163,3 +200,39 @@ def _whole(policy: Policy, what: str, given: Whole, rows: int) -> Whole:
     if table.ndim != 2 or len(table) != rows or not np.issubdtype(table.dtype, np.integer) or (table < 0).any():
         raise DataError(f"{policy}: {what} must be tables of whole numbers >= 0, with {rows} rows")
     return np.array(table, dtype=np.int64)
+
+
+def grown(t: Tables, runs: int) -> Tables:
+    """Room for more runs."""
+    more = _lines(runs + 16, t.runs.shape[1])
+    more[: len(t.runs)] = t.runs
+    pace = np.zeros((len(more) if len(t.pace) else 0, 3))
+    pace[: len(t.pace)] = t.pace
+    return t._replace(runs=more, pace=pace)
+
+
+def _lines(rows: int, columns: int) -> Whole:
+    """A table of zeros that begins where a line of the cache (64 bytes) does, so that rows do not lie across two."""
+    room = np.zeros(rows * columns + 8, dtype=np.int64)
+    begin = -room.ctypes.data % 64 // 8
+    return room[begin : begin + rows * columns].reshape(rows, columns)
+
+
+def _power(count: Whole) -> Whole:
+    """The least powers of two that are not less."""
+    return np.left_shift(1, np.ceil(np.log2(np.maximum(count, 1))).astype(np.int64))
+
+
+def _trees(count: Whole) -> tuple[Whole, Whole]:
+    """Leaves of trees of so many, and the row below which each begins."""
+    size = _power(count)
+    return size, 2 * (np.cumsum(size) - size)
+
+
+def _maxima(tree: Whole) -> None:
+    """Inner nodes of a tree from its leaves."""
+    level = len(tree) // 2
+    while level > 1:
+        below = tree[level : 2 * level]
+        tree[level // 2 : level] = np.maximum(below[0::2], below[1::2])
+        level //= 2

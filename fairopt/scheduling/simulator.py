@@ -9,13 +9,19 @@ import numpy as np
 
 from .. import _clock, _progress
 from ..errors import DataError
-from . import compiled, plain, policies
+from . import engine as engines
+from . import policies
 from .policies import Policy
-from .runs import Runs
 from .schedule import Schedule
 from .setup import Setup
 from .thrashing import Thrashing
 from .workload import FIRST_LINE, NEVER, SECOND, Workload
+
+#: So many tasks the plain loop simulates in the time (a second or two) that it takes to load the compiled one; to
+#: compile it takes ten.
+PLAINLY = 20_000
+#: Tasks of this process so far.
+_SIMULATED = [0]
 
 Engine = Literal["default", "plain", "compiled"]
 Impossible = Literal["raise", "report"]
@@ -53,8 +59,8 @@ def simulate(
         Show a bar of tasks that have ended. Ctrl-C ends the simulation with what has happened until then; the schedule
         says so (`interrupted`).
     engine
-        "compiled" knows the policies of the package and what is made of their parts; "plain" runs every policy.
-        Default: the compiled one where it can.
+        "compiled" takes policies that are written as rules, "plain" any; both make the same decisions. Default: the
+        plain one for the first tasks of a process (`PLAINLY`), then the compiled one where it can.
     timeline
         When `Schedule.timeline` and `Schedule.shares` look: seconds from one sample to the next, or "events" for every
         instant. Default: 500 samples. Any other times can be asked for later (`Schedule.at`).
@@ -85,14 +91,15 @@ def simulate(
 
 
 def _run(
-    setup: Setup, engine: Engine, until: int, progress: plain.Progress, thrashing: Thrashing | None
-) -> tuple[Runs, str]:
-    known = compiled.knows(setup.policy)
+    setup: Setup, engine: Engine, until: int, progress: engines.Progress, thrashing: Thrashing | None
+) -> tuple[engines.Runs, str]:
+    known = engines.knows(setup.policy)
     if engine == "compiled" and not known:
-        raise DataError(f"{setup.policy} has parts that the compiled engine does not know; leave out engine")
-    if engine == "plain" or not known:
-        return plain.run(setup, until, progress, thrashing), "plain"
-    return compiled.run(setup, until, progress, thrashing), "compiled"
+        raise DataError(f"{setup.policy} has methods that the compiled engine does not know; leave out engine")
+    if engine == "default":
+        _SIMULATED[0] += setup.workload.tasks
+    compiled = engine == "compiled" or (engine == "default" and known and _SIMULATED[0] > PLAINLY)
+    return engines.run(setup, until, progress, thrashing, compiled), "compiled" if compiled else "plain"
 
 
 def _stop(until: float | None) -> int:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import warnings
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .loop import tables as at
+from .loop.tables import Tables, first_of
 from .workload import Whole, Workload
 
 
-@dataclass(eq=False)
 class State:
     """Who holds what, and what is free; policies read it and do not write to it.
 
@@ -30,35 +32,42 @@ class State:
     weight : (queues,)
     allocated : (queues, costs), the costs of running tasks
     running, waiting : (queues,), numbers of tasks
-    head : (queues,), the first group that waits, or -1
+    next_cost : (queues, costs), those of the first waiting task, 0 where nothing waits
     since : (queues,), when the queue was last empty and became active (something runs or waits); -1 if it is idle
     placed : (queues, servers, amounts) that running tasks take, for policies that ask for it (`Policy.per_server`)
     """
 
-    workload: Workload
-    capacity: Whole
-    free: Whole
-    pool: Whole
-    demand: Whole
-    cost: Whole
-    total: Whole
-    queue: Whole
-    placement: Whole
-    weight: NDArray[np.float64]
-    allocated: Whole
-    running: Whole
-    waiting: Whole
-    head: Whole
-    since: Whole
-    placed: Whole
-    time: int = 0
+    def __init__(self, workload: Workload, tables: Tables) -> None:
+        self.workload, self._tables = workload, tables
+        self.queue, self.placement = tables.groups[:, at.QUEUE], tables.groups[:, at.PLACEMENT]
+        self.running, self.waiting = tables.queues[:, at.RUNS], tables.queues[:, at.WAITS]
+        self.since = tables.queues[:, at.SINCE]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._tables, name)
+
+    @property
+    def time(self) -> int:
+        return int(self._tables.n[at.NOW])
+
+    @property
+    def next_cost(self) -> Whole:
+        first = self._first()
+        return np.where(first[:, None] >= 0, self._tables.cost[first], 0)
+
+    @property
+    def head(self) -> Whole:
+        """(queues,): the first group that waits, or -1, which as an index is the last. Deprecated: see `next_cost`."""
+        warnings.warn("State.head is -1 where nothing waits, which as an index is the last group; use State.next_cost",
+                      DeprecationWarning, stacklevel=2)  # fmt: skip
+        return self._first()
+
+    def _first(self) -> Whole:
+        return np.array([first_of.py_func(self._tables, q) for q in range(len(self.running))], dtype=np.int64)
 
     def dominant_share(self) -> NDArray[np.float64]:
-        """(queues,): `max_j allocated[n,j] / (total_j phi_n)`, a single division of whole numbers: 12/18 ties 6/9.
-
-        It is exact in ties: the quotient of doubles is that of the fractions, rounded.
-        """
-        share = self.allocated[:, 0] / (self.total[0] * self.weight)
-        for j in range(1, len(self.total)):
-            np.maximum(share, self.allocated[:, j] / (self.total[j] * self.weight), out=share)
-        return np.asarray(share)
+        """(queues,): `max_j allocated[n,j] / (total_j phi_n)`, a single division of whole numbers: 12/18 ties 6/9."""
+        t = self._tables
+        return np.asarray((t.allocated / (t.total * t.weight[:, None])).max(axis=1))

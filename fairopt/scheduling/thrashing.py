@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import DataError
-from .workload import Whole
 
 
 @dataclass(frozen=True)
@@ -34,21 +32,3 @@ class Thrashing:
             raise DataError(f"factor is {self.factor!r}; it must be a finite number >= 1")
         if self.slows not in ("short", "all"):
             raise DataError(f"slows is {self.slows!r}; it must be 'short' or 'all'")
-
-    def slowed(self, demand: Whole, capacity: Whole) -> NDArray[np.bool_]:
-        """(tasks,): which of the tasks of a server, with (tasks, resources) demands, run slower."""
-        slow = np.zeros(len(demand), dtype=bool)
-        for r in np.flatnonzero(demand.sum(axis=0) > capacity).tolist():
-            slow |= True if self.slows == "all" else demand[:, r] > _level(demand[:, r], int(capacity[r]))
-        return slow
-
-
-def _level(demand: Whole, capacity: int) -> float:
-    """The level up to which all are given what they demand: `sum_n min(d_n, level) = capacity`."""
-    remaining = capacity
-    ordered = np.sort(demand).tolist()
-    for k, one in enumerate(ordered):
-        if one * (len(ordered) - k) > remaining:
-            return remaining / (len(ordered) - k)
-        remaining -= one
-    return float("inf")

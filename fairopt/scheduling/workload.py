@@ -12,9 +12,10 @@ from .._libraries import pd
 from ..errors import DataError
 from ..model._frozen import frozen
 from ..model.cluster import Cluster
-from ._time import NEVER as NEVER
-from ._time import SECOND as SECOND
-from ._time import Whole as Whole
+from ._intake import NEVER as NEVER
+from ._intake import SECOND as SECOND
+from ._intake import Whole as Whole
+from ._intake import from_frames, to_frames
 
 #: In a file the first row of a table is on the line after the header.
 FIRST_LINE = 2
@@ -115,8 +116,6 @@ class Workload:
             A row that cannot be: a demand below 0 or for nothing at all, no duration, a time that runs backwards, a
             server that nobody knows, too little of a resource to count. The message names row and remedy.
         """
-        from ._intake import from_frames
-
         return from_frames(cls, tasks, servers, users, changes, source, report or {})
 
     @property
@@ -152,17 +151,7 @@ class Workload:
     @cached_property
     def fits(self) -> NDArray[np.bool_]:
         """(groups,): is there a server, empty, that could run a task of the group?"""
-        kinds, which = np.unique(np.column_stack([self.placement, self.demand]), axis=0, return_inverse=True)
-        found = np.empty(len(kinds), dtype=bool)
-        for placement in np.unique(kinds[:, 0]):
-            here = kinds[:, 0] == placement
-            capacity = np.unique(self.capacity[self.eligible[placement]], axis=0)
-            need = kinds[here, 1:]
-            possible = np.zeros(len(need), dtype=bool)
-            for row in capacity:
-                possible |= (need <= row).all(axis=1)
-            found[here] = possible
-        return frozen(found[which.reshape(-1)])
+        return frozen(fitting(self.capacity, self.demand, self.placement, self.eligible))
 
     @cached_property
     def span(self) -> float:
@@ -219,11 +208,20 @@ class Workload:
 
     def to_frames(self) -> dict[str, pd.DataFrame]:
         """The tables `tasks` (a row per task), `servers`, `users` and `changes`, as `from_frames` takes them."""
-        from ._intake import to_frames
-
         return to_frames(self)
 
     def __repr__(self) -> str:
         about = f", {self.source}" if self.source else ""
         numbers = f"{len(self.users)} users, {len(self.jobs)} jobs, {self.tasks} tasks, {len(self.servers)} servers"
         return f"Workload({numbers}, {'/'.join(self.resources)}{about})"
+
+
+def fitting(capacity: Whole, demand: Whole, placement: Whole, eligible: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """(groups,): is there a server where the group may run that has as much as it demands?"""
+    kinds, which = np.unique(np.column_stack([placement, demand]), axis=0, return_inverse=True)
+    found = np.zeros(len(kinds), dtype=bool)
+    for place in np.unique(kinds[:, 0]):
+        here = np.flatnonzero(kinds[:, 0] == place)
+        for row in np.unique(capacity[eligible[place]], axis=0):
+            found[here] |= (kinds[here, 1:] <= row).all(axis=1)
+    return found[which.reshape(-1)]

@@ -39,7 +39,7 @@ def everything(progress: bool = False) -> None:
 def _simulations() -> Iterator[Callable[[], object]]:
     tasks = pd.DataFrame({"user": "a", "duration": 1.0, "cpu": [1.0]})
     workload = Workload.from_frames(tasks, pd.DataFrame({"cpu": [1.0]}))
-    yield partial(simulate, workload, "first-fit-drfh")
+    yield partial(simulate, workload, "first-fit-drfh", engine="compiled")
 
 
 def _questions() -> Iterator[Callable[[], object]]:

@@ -3,25 +3,42 @@
 from __future__ import annotations
 
 from fractions import Fraction as F
+from math import ceil
 from typing import Any
 
+import numpy as np
+
+from fairopt.scheduling import Thrashing, policies
 from fairopt.scheduling.workload import NEVER, Workload
 
 #: task, server, start, end, how it ended: 0 runs, 1 done, 2 its server left, 3 its user left.
 Run = list[int]
 
 
+def level(demands: list[int], capacity: int) -> float:
+    """Up to where all are given what they demand: `sum_n min(d_n, level) = capacity`."""
+    left = sorted(demands)
+    while left and left[0] * len(left) <= capacity:
+        capacity -= left.pop(0)
+    return capacity / len(left) if left else float("inf")
+
+
 class Reference:
     """All tasks in plain lists; every decision looks at everything."""
 
-    def __init__(self, w: Workload, policy: str, strict: bool = False, **parameters: Any) -> None:
+    def __init__(
+        self, w: Workload, policy: str, strict: bool = False, thrashing: Thrashing | None = None, **parameters: Any
+    ) -> None:
         self.w, self.policy, self.strict, self.parameters = w, policy, strict, parameters
+        self.thrashing = thrashing
+        #: By run: work left, whether it is slow, and since when.
+        self.pace: list[tuple[float, bool, int]] = []
         self.group = w.group_of_task.tolist()
         self.user = [int(w.user[g]) for g in self.group]
-        self.demand = [w.demand[g].tolist() for g in self.group]
-        self.capacity = w.capacity.tolist()
-        self.total = w.total.tolist()
-        self.servers, self.users, self.resources = len(w.servers), len(w.users), len(w.resources)
+        capacity, demand = policies.get(policy, **parameters).room(w)
+        self.demand, self.capacity = [demand[g].tolist() for g in self.group], capacity.tolist()
+        self.total = capacity.sum(axis=0).tolist()
+        self.servers, self.users, self.resources = len(w.servers), len(w.users), capacity.shape[1]
         self.weight = [F(float(x)) for x in w.weight]
         self.up = [True] * self.servers
         for server, up in list(zip(w.change_server, w.change_up, strict=True))[::-1]:
@@ -68,17 +85,40 @@ class Reference:
                     if self.user[run[0]] == user:
                         run[3:] = [self.now, 3]
         self.note_idle()
-        for task, group in enumerate(self.group):
-            if task in self.come or w.arrival[group] > self.now or not self.all_done_before(group):
-                continue
-            self.come.add(task)
-            if self.user[task] not in self.left:
-                self.waiting.append(task)
+        self.arrivals()
         self.note_idle()
         while (found := self.decision()) is not None:
             task, server = found
             self.waiting.remove(task)
             self.runs.append([task, server, self.now, self.now + int(w.duration[task]), 0])
+            self.pace.append((float(w.duration[task]), False, self.now))
+        if self.thrashing is not None:
+            self.settle(self.thrashing)
+
+    def arrivals(self) -> None:
+        for task, group in enumerate(self.group):
+            if task in self.come or self.w.arrival[group] > self.now or not self.all_done_before(group):
+                continue
+            self.come.add(task)
+            if self.user[task] not in self.left:
+                self.waiting.append(task)
+
+    def settle(self, thrashing: Thrashing) -> None:
+        """How fast tasks run from now on, and when they end."""
+        demand = self.w.demand[self.group]
+        for server in range(self.servers):
+            runs = [k for k, run in enumerate(self.runs) if run[4] == 0 and run[1] == server]
+            needs = demand[[self.runs[k][0] for k in runs]]
+            levels = [level(needs[:, r].tolist(), int(have)) for r, have in enumerate(self.w.capacity[server])]
+            short = (needs > levels).any(axis=1)
+            if thrashing.slows == "all":
+                short[:] = np.isfinite(levels).any()
+            for k, slow in zip(runs, short.tolist(), strict=True):
+                left, was, since = self.pace[k]
+                if slow != was:
+                    left -= (self.now - since) / (thrashing.factor if was else 1)
+                    self.pace[k] = left, slow, self.now
+                    self.runs[k][3] = self.now + max(ceil(left * (thrashing.factor if slow else 1)), 1)
 
     def all_done_before(self, group: int) -> bool:
         """Is the job done that this group comes after?"""

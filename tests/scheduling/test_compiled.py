@@ -1,9 +1,9 @@
-"""The compiled engine makes the plain one's decisions, event by event."""
+"""What is compiled, and what policies of researchers do, is what the plain loop does, event by event."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,110 +12,153 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairopt.errors import DataError
-from fairopt.scheduling import Thrashing, compiled, plain, policies, simulate
-from fairopt.scheduling.policies import Policy
+from fairopt.scheduling import Thrashing, engine, policies, setup, simulate
+from fairopt.scheduling.policies import Policy, rule
 from fairopt.scheduling.policies.best_fit_drfh import BestFitDRFH
 from fairopt.scheduling.setup import Setup
 from fairopt.scheduling.state import State
 from fairopt.scheduling.workload import NEVER, SECOND, Workload
 
-from .draw import workload
+from .draw import exact, workload
 
-TEXTS = [
-    *policies.names(),
-    *(f"{name}(strict={not policies.get(name).strict})" for name in policies.names() if not policies.get(name).pairs),
-    "mqdrf(shares=[0.6, 0.5, 0.3], sizes=[1, 1, 1])", "mqdrf(shares=[0.5, 0.4], sizes=[2, 3], strict=True)",
-    "tetris(fairness=0)", "tetris(fairness=1)", "slots(n=3, whole=False)", "slots(n=5)",
-]  # fmt: skip
+#: Every rule, index and option, with as few loops to compile as may be.
+QUICK = ["best-fit-drfh", "best-fit-drfh(strict=True)", "slots(n=3, whole=False)", "fifo"]
+OTHERS = ["ps-dsf", "tetris", "per-server-drf", "sequential-min-max",
+          "mqdrf(shares=[0.5, 0.4], sizes=[2, 3])", "mqdrf(shares=[0.6, 0.5, 0.3], strict=True)"]  # fmt: skip
+COMPILED = [*QUICK, *(pytest.param(text, marks=pytest.mark.long) for text in OTHERS)]
+TEXTS = [*policies.names(), *QUICK[1:3], *OTHERS[4:], "tetris(fairness=0)", "tetris(fairness=1)"]
+SEEDS = st.integers(0, 2**32)
 
 
-@pytest.mark.parametrize("text", TEXTS)
-@given(seed=st.integers(0, 2**32), resources=st.integers(1, 4), until=st.sampled_from([NEVER, 7 * SECOND]))
-@settings(max_examples=30, deadline=None)
-def test_compiled_is_plain(text: str, seed: int, resources: int, until: int) -> None:
+def drawn(seed: int, resources: int) -> tuple[Workload, int, Thrashing | None]:
     rng = np.random.default_rng(seed)
     w = workload(
         seed, rows=int(rng.integers(1, 25)), servers=int(rng.integers(1, 12)), users=int(rng.integers(1, 6)),
         resources=resources, constrained=bool(rng.random() < 0.5), changes=bool(rng.random() < 0.7),
         loops=bool(rng.random() < 0.4),
     )  # fmt: skip
-    setup = Setup.of(w, policies.one(text))
-    expected = plain.run(setup, until)
-    for index in (False, True):
-        assert compiled.run(setup, until, index=index).same(expected)
+    slower = Thrashing(rng.choice([1.0, 1.7, 5.0]), rng.choice(["short", "all"])) if rng.random() < 0.4 else None
+    return w, int(rng.choice([NEVER, 7 * SECOND])), slower
 
 
-@pytest.mark.parametrize("text", ["slots(n=3, whole=False)", "slots(n=6, whole=False)", "cpu-fair", "best-fit-drfh"])
-@given(
-    seed=st.integers(0, 2**32), resources=st.integers(1, 4), until=st.sampled_from([NEVER, 7 * SECOND]),
-    factor=st.sampled_from([1, 1.7, 5]), slows=st.sampled_from(["short", "all"]),
-)  # fmt: skip
-@settings(max_examples=40, deadline=None)
-def test_compiled_is_plain_where_servers_are_over_committed(
-    text: str, seed: int, resources: int, until: int, factor: float, slows: Literal["short", "all"]
-) -> None:
-    rng = np.random.default_rng(seed)
-    w = workload(
-        seed, rows=int(rng.integers(1, 25)), servers=int(rng.integers(1, 6)), users=int(rng.integers(1, 6)),
-        resources=resources, constrained=bool(rng.random() < 0.5), changes=bool(rng.random() < 0.7),
-        loops=bool(rng.random() < 0.4),
-    )  # fmt: skip
-    if rng.random() < 0.7:  # levels between demands
-        tasks, servers, users, *changes = w.to_frames().values()
-        tasks[list(w.resources)] *= rng.uniform(0.3, 1, (len(tasks), len(w.resources)))
-        w = Workload.from_frames(tasks, servers, users, *changes)
-    setup, thrashing = Setup.of(w, policies.one(text)), Thrashing(factor, slows)
-    assert compiled.run(setup, until, thrashing=thrashing).same(plain.run(setup, until, thrashing=thrashing))
+@pytest.mark.parametrize("text", COMPILED)
+@given(seed=SEEDS, resources=st.integers(1, 4))
+@settings(max_examples=60, deadline=None)
+def test_compiled_is_plain(text: str, seed: int, resources: int) -> None:
+    w, until, thrashing = drawn(seed, resources)
+    made = Setup.of(w, policies.one(text))
+    expected = engine.run(made, until, thrashing=thrashing, compiled=False)
+    for near in (0, 48):
+        assert engine.run(made, until, thrashing=thrashing, near=near).same(expected)
 
 
-@pytest.mark.parametrize("text", ["best-fit-drfh", "first-fit-drfh", "ps-dsf", "tetris", "fifo(strict=False)"])
+def with_methods(policy: Policy) -> Policy:
+    """The same policy, written as methods of arrays."""
+    kind: Any = type(policy)
+    names = ["share", *(["value"] if policy.pairs else ["score"]), *(["limit"] if policy.limits else [])]
+
+    def method(of: Any) -> Any:
+        return lambda self, *given: of.__get__(self, kind)(*given)
+
+    methods = {name: method(getattr(kind, name)) for name in names}
+    made = type("Methods", (kind,), methods | {"name": ""})
+    return made(**{field.name: getattr(policy, field.name) for field in fields(policy)})
+
+
+@pytest.mark.parametrize("text", TEXTS)
+@given(seed=SEEDS, resources=st.integers(1, 3))
+@settings(max_examples=20, deadline=None)
+def test_methods_decide_as_rules(text: str, seed: int, resources: int) -> None:
+    w, until, thrashing = drawn(seed, resources)
+    policy = policies.one(text)
+    methods = with_methods(policy)
+    assert engine.knows(policy)
+    assert not engine.knows(methods)
+    expected = engine.run(Setup.of(w, policy), until, thrashing=thrashing, compiled=False)
+    assert engine.run(Setup.of(w, methods), until, thrashing=thrashing, compiled=False).same(expected)
+
+
+@pytest.mark.parametrize("text", ["best-fit-drfh", "first-fit-drfh", "ps-dsf"])
 @pytest.mark.parametrize("resources", [2, 3])
 def test_many_servers_that_crowd_the_blocks_of_the_index(
     text: str, resources: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compiled, "OPTIONS", compiled.CompiledOptions(block=8))  # so that blocks are split
+    monkeypatch.setattr(setup, "BLOCK", 8)  # so that blocks are split
     w = workload(3, rows=900, servers=400, users=20, resources=resources)
-    setup = Setup.of(w, policies.one(text))
-    assert compiled.run(setup, index=True).same(plain.run(setup))
+    made = Setup.of(w, policies.one(text))
+    scanned = engine.run(made, compiled=False, near=400)
+    assert engine.run(made, compiled=False, near=0).same(scanned)
+    if text != "ps-dsf":
+        assert engine.run(made, near=0).same(scanned)
 
 
 @pytest.mark.parametrize("text", ["ps-dsf", "first-fit-drfh", "best-fit-drfh", "sequential-min-max", "tetris"])
-@pytest.mark.parametrize("cursors", [1, 2**14])
-def test_many_users_who_wait_in_turn(text: str, cursors: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Queues that take and leave seats, and rounds that remember how far few groups, or many, were looked for."""
-    monkeypatch.setattr(compiled, "OPTIONS", compiled.CompiledOptions(cursors=cursors))
+def test_many_users_who_wait_in_turn(text: str) -> None:
     for seed in range(4):
         w = workload(seed, rows=150, servers=9, users=40, resources=2 + seed % 2, changes=seed % 3 > 0)
         tasks, servers, users, *changes = w.to_frames().values()
         tasks["arrival"] += np.random.default_rng(seed).integers(0, 40, len(tasks)) / 4
-        setup = Setup.of(Workload.from_frames(tasks, servers, users, *changes), policies.one(text))
-        expected = plain.run(setup)
-        assert all(compiled.run(setup, index=index).same(expected) for index in (False, True))
+        policy = policies.one(text)
+        w = exact(Workload.from_frames(tasks, servers, users, *changes))
+        expected = engine.run(Setup.of(w, with_methods(policy)), compiled=False)
+        assert all(engine.run(Setup.of(w, policy), compiled=False, near=near).same(expected) for near in (0, 48))
 
 
 @dataclass(frozen=True)
 class _Last(BestFitDRFH):
-    """A policy of a researcher: no name, one part of its own."""
+    """A policy of a researcher: no name, a method of its own."""
 
     def score(self, state: State, group: int, servers: np.ndarray) -> np.ndarray:  # type: ignore[override]
         return -np.asarray(servers, dtype=float)
 
 
 @dataclass(frozen=True)
-class _Strict(Policy):
-    """Parts of the package, put together anew."""
+class _LastRule(BestFitDRFH):
+    """The same as a rule."""
 
-    strict: bool = True
-    score = BestFitDRFH.score
+    @rule
+    def score(state: Any, group: int, queue: int, server: int) -> float:
+        return -server
 
 
-def test_parts_of_others_run_plain() -> None:
+@dataclass(frozen=True)
+class _Next(Policy):
+    """SequentialMinMax by `State.next_cost`."""
+
+    def share(self, state: State) -> np.ndarray:  # type: ignore[override]
+        after = state.allocated + state.next_cost
+        return np.asarray((after / (state.total * state.weight[:, None])).max(axis=1))
+
+
+def test_rules_of_others_are_compiled_and_methods_run_plain() -> None:
     w = workload(1, constrained=False, changes=False)
-    found = simulate(w, _Last())
-    assert (found.engine, simulate(w, _Strict()).engine) == ("plain", "compiled")
-    assert found.runs.server[0] == 2
-    with pytest.raises(DataError, match="has parts that the compiled engine does not know"):
+    for policy in (_Last(), _LastRule()):
+        assert simulate(w, policy).runs.server[0] == 2
+    assert simulate(w, _LastRule(), engine="compiled").runs.same(simulate(w, _Last()).runs)
+    with pytest.raises(DataError, match="has methods that the compiled engine does not know"):
         simulate(w, _Last(), engine="compiled")
+
+
+def test_the_state_says_what_waits_without_an_index_that_wraps() -> None:
+    @dataclass(frozen=True)
+    class Old(_Next):
+        def share(self, state: State) -> np.ndarray:  # type: ignore[override]
+            with pytest.warns(DeprecationWarning, match="as an index is the last group; use State.next_cost"):
+                head = state.head
+            assert ((head >= 0) == (state.waiting > 0)).all()
+            assert (state.next_cost == np.where(head[:, None] >= 0, state.cost[head], 0)).all()
+            return super().share(state)
+
+    for seed in range(10):
+        w = workload(seed, users=5)
+        assert simulate(w, Old()).runs.same(simulate(w, "sequential-min-max").runs)
+
+
+def test_few_tasks_are_simulated_plainly_and_many_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    w = workload(1)
+    monkeypatch.setattr("fairopt.scheduling.simulator._SIMULATED", [0])
+    monkeypatch.setattr("fairopt.scheduling.simulator.PLAINLY", w.tasks)
+    assert [simulate(w).engine for _ in range(2)] == ["plain", "compiled"]
 
 
 def test_evictions_need_more_room_than_there_are_tasks() -> None:
@@ -123,7 +166,7 @@ def test_evictions_need_more_room_than_there_are_tasks() -> None:
     tasks = pd.DataFrame({"user": ["a", "b"], "duration": [50.0, 1.0], "cpu": 1.0, "tasks": [8, 40]})
     time = np.arange(1, 41)
     changes = pd.DataFrame({"time": time, "server": "server1", "up": time % 2 == 0})
-    setup = Setup.of(Workload.from_frames(tasks, pd.DataFrame({"cpu": [8.0]}), changes=changes), policies.one("fifo"))
-    found = compiled.run(setup)
+    made = Setup.of(Workload.from_frames(tasks, pd.DataFrame({"cpu": [8.0]}), changes=changes), policies.one("fifo"))
+    found = engine.run(made)
     assert len(found.task) > 3 * 48
-    assert found.same(plain.run(setup))
+    assert found.same(engine.run(made, compiled=False))

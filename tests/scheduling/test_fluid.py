@@ -17,8 +17,7 @@ from fairopt.mechanisms.alphapf_vds import AlphaPFVDS
 from fairopt.mechanisms.drf import DRF
 from fairopt.model.cluster import Cluster
 from fairopt.scheduling.fluid import fluid
-from fairopt.scheduling.fluid_players import players
-from fairopt.scheduling.fluid_run import FluidRun
+from fairopt.scheduling.fluid_run import FluidRun, players
 from fairopt.scheduling.fluid_schedule import FluidSchedule
 from fairopt.scheduling.workload import SECOND, Workload
 

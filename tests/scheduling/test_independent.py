@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairopt.scheduling import compiled, plain, policies
+from fairopt.scheduling import engine as engines
+from fairopt.scheduling import policies
 from fairopt.scheduling.setup import Setup
 from fairopt.scheduling.workload import SECOND, Workload
 
@@ -35,7 +36,7 @@ def test_starts_are_those_of_other_programs(path: Path, engine: str) -> None:
     tasks["job"] = [str(k) for k in range(count)]
     w = Workload.from_frames(tasks, pd.DataFrame(stored["servers"]), users)
     setup = Setup.of(w, policies.one("fifo" if users is None else "discrete-drf"))
-    runs = (plain if engine == "plain" else compiled).run(setup)
+    runs = engines.run(setup, compiled=engine == "compiled")
     job = np.array([int(w.jobs[k]) for k in w.job[w.group_of_task[runs.task]]])
     start, server = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
     start[job], server[job] = runs.start, runs.server

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fairopt.mechanisms import get
 from fairopt.model.cluster import Cluster
 from fairopt.scheduling import Schedule, Workload, discrete_drf, policies, simulate
-from fairopt.scheduling.runs import DONE, EVICTED, GONE, RUNNING
+from fairopt.scheduling.loop.tables import DONE, EVICTED, GONE, RUNNING
 from fairopt.scheduling.schedule import STATES
 from fairopt.scheduling.workload import NEVER, SECOND
 

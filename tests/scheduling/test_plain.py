@@ -1,4 +1,4 @@
-"""The plain engine makes the decisions of the reference, task by task."""
+"""The plain loop makes the decisions of the reference, task by task."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairopt.scheduling import plain, policies
+from fairopt.scheduling import Thrashing, engine, policies
 from fairopt.scheduling.policies.best_fit_drfh import BestFitDRFH
 from fairopt.scheduling.setup import Setup
-from fairopt.scheduling.workload import NEVER, SECOND
+from fairopt.scheduling.workload import NEVER, SECOND, Workload
 
-from .draw import workload
+from .draw import exact, workload
 from .reference import Reference
 
 SEEDS = st.integers(0, 2**32)
@@ -33,16 +33,40 @@ CASES = [*KNOWN.items(), *((name, KNOWN[name] | {"strict": True}) for name in ST
 @pytest.mark.parametrize(("name", "given_"), CASES, ids=lambda one: str(one))
 @given(seed=SEEDS, resources=st.integers(1, 3), until=st.sampled_from([NEVER, 7 * SECOND]), loops=st.booleans())
 @settings(max_examples=25, deadline=None)
-def test_plain_decides_as_the_reference(
+def test_the_loop_decides_as_the_reference(
     name: str, given_: dict[str, Any], seed: int, resources: int, until: int, loops: bool
 ) -> None:
     w = workload(seed, resources=resources, loops=loops)
+    compare(w, name, given_, until)
+
+
+@pytest.mark.parametrize(
+    ("name", "given_"), [("slots", {"n": 3, "whole": False}), ("cpu-fair", {}), ("best-fit-drfh", {})]
+)
+@given(
+    seed=SEEDS, resources=st.integers(1, 3), until=st.sampled_from([NEVER, 7 * SECOND]),
+    factor=st.sampled_from([1, 1.7, 5]), slows=st.sampled_from(["short", "all"]), loops=st.booleans(),
+)  # fmt: skip
+@settings(max_examples=40, deadline=None)
+def test_where_servers_are_over_committed(
+    name: str, given_: dict[str, Any], seed: int, resources: int, until: int, factor: float, slows: Any, loops: bool
+) -> None:
+    w, rng = workload(seed, resources=resources, loops=loops), np.random.default_rng(seed)
+    if rng.random() < 0.7:  # levels between demands
+        tasks, servers, users, *changes = w.to_frames().values()
+        tasks[list(w.resources)] *= rng.uniform(0.3, 1, (len(tasks), len(w.resources)))
+        w = exact(Workload.from_frames(tasks, servers, users, *changes))
+    compare(w, name, given_, until, Thrashing(factor, slows))
+
+
+def compare(w: Workload, name: str, given_: dict[str, Any], until: int, thrashing: Thrashing | None = None) -> None:
     setup = Setup.of(w, policies.get(name, **given_))
     assert setup.possible.all()
-    found = plain.run(setup, until)
-    expected = Reference(w, name, **given_).run(until)
-    rows = list(zip(found.task, found.server, found.start, found.end, found.how, strict=True))
-    assert [list(map(int, row)) for row in rows] == expected
+    expected = Reference(w, name, thrashing=thrashing, **given_).run(until)
+    for near in (0, 48):  # by an index of servers, by scans
+        found = engine.run(setup, until, thrashing=thrashing, compiled=False, near=near)
+        rows = list(zip(found.task, found.server, found.start, found.end, found.how, strict=True))
+        assert [list(map(int, row)) for row in rows] == expected
 
 
 @pytest.mark.parametrize("pool", [(7, 11), (30, 49)])
@@ -50,7 +74,7 @@ def test_best_fit_s_scores_tie_where_they_are_equal(pool: tuple[int, int]) -> No
     """Of two resources, whatever they are divided by; and otherwise they are in order."""
     free = np.array([(a, b) for a in range(6, 15) for b in range(6, 15)])
     for need in [(a, b) for a in range(1, 7) for b in range(1, 7)]:
-        state: Any = SimpleNamespace(demand=np.array([need]), free=free, pool=np.array(pool))
+        state: Any = SimpleNamespace(demand=np.array([need]), free=free, pool=np.array(pool), queue=[0])
         score = BestFitDRFH().score(state, 0, np.arange(len(free)))
         exact = [abs(Fraction(need[1], need[0]) - Fraction(int(b), int(a))) for a, b in free]
         by_value: dict[Fraction, set[float]] = {}

@@ -11,9 +11,9 @@ from ...errors import DataError
 from ...mechanisms._registry import plain
 from ...mechanisms._written import parameters, parts
 from ...model._shown import short
-from ._base import REGISTRY, Policy, kernel
+from ._base import REGISTRY, Policy, rule
 
-__all__ = ["REGISTRY", "Policy", "get", "kernel", "kind", "names", "one"]
+__all__ = ["REGISTRY", "Policy", "get", "kind", "names", "one", "rule"]
 
 
 def names() -> list[str]:

@@ -5,35 +5,49 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._loops import compiled
 from ...errors import DataError
 from ...mechanisms._label import differs, plain
 from ...mechanisms._registry import Registry
-from ..state import State
+from ..loop import handed
 from ..workload import Whole, Workload
 
 Numbers = NDArray[np.float64]
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 #: Every policy by its name; a subclass that states a `name` is in it by being defined.
 REGISTRY: Registry[type[Policy]] = Registry(__package__, Path(__file__).parent)
 
 
-def kernel(name: str) -> Callable[[Function], Function]:
-    """Decorate a method of a policy that the compiled engine knows as well, under this name.
+class rule:
+    """Decorate a function of whole numbers in a policy's class: it is compiled together with the simulator's loop.
 
-    A subclass that overrides it with one that has no such name runs in plain Python.
+        @rule
+        def score(state, group, queue, server):
+            return -state.free[server, 0]
+
+    `share(state, queue)` and `limit(state, queue)`, `score` and `value(state, group, queue, server)` return one number.
+    `state` has the arrays of `State`, and `numbers` of the policy. A rule may look at its queue, group and server
+    alone, and no value may fall while other queues and servers are served; a method in its place may look at
+    everything.
     """
 
-    def decorate(method: Function) -> Function:
-        method.kernel = name  # type: ignore[attr-defined]
-        return method
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.loop = compiled(inline=True)(function)
 
-    return decorate
+    def __get__(self, policy: Policy | None, kind: type[Policy]) -> Any:
+        return self if policy is None else self.over
+
+    def over(self, state: Any, group: int | None = None, servers: Whole | None = None) -> Numbers:
+        """The numbers of all queues, or of these servers."""
+        function = handed(self.loop, {}, compiled=False)
+        if servers is None:
+            return np.array([function(state, queue) for queue in range(len(state.weight))])
+        return np.array([function(state, group, state.queue[group], server) for server in servers])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,8 +64,10 @@ class Policy:
 
     A policy that compares pairs of queue and server has a `value` instead: the pair with the lowest is next.
 
-    A subclass states `name`, `title` and `source`, and overrides what is different. As it is, this is First-Fit DRFH:
-    the lowest dominant share of the pool, on the first server with room.
+    A subclass states `name`, `title` and `source`, and overrides what is different: by a `rule`, or by a method of
+    arrays, which runs plain: `share(self, state)` and `limit(self, state)` of all queues, `score` and
+    `value(self, state, group, servers)` of servers where the task fits. As it is, this is First-Fit DRFH: the lowest
+    dominant share of the pool, on the first server with room.
 
     Parameters
     ----------
@@ -65,12 +81,22 @@ class Policy:
     queue: ClassVar[Literal["user", "one"]] = "user"
     #: Does it need `State.placed`, what a queue holds on every server?
     per_server: ClassVar[bool] = False
+    #: How many servers are found quickly: the score depends on their capacity alone ("types"), it is Best-Fit's
+    #: ("ratios"), or all are looked at.
+    index: ClassVar[Literal["types", "ratios", ""]] = "types"
+    #: Is a value never below `max_r allocated[n,r] / (capacity[i,r] phi_n)`? Then most pairs are not looked at.
+    bounded: ClassVar[bool] = False
 
     strict: bool = False
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
-        if cls.__dict__.get("name"):
+        own = cls.__dict__
+        if "index" not in own and ("score" in own or "value" in own):
+            cls.index = ""
+        if "bounded" not in own and "value" in own:
+            cls.bounded = False
+        if own.get("name"):
             old = REGISTRY.taken(cls.name, cls.__module__)
             places = [f"{one.__module__}.{one.__qualname__}" for one in (old, cls) if one is not None]
             if old is not None and old.name == cls.name and len({*places}) > 1:
@@ -92,6 +118,16 @@ class Policy:
         """Does it limit what a queue may hold (`limit`)?"""
         return type(self).limit is not Policy.limit
 
+    @property
+    def competing(self) -> float:
+        """The part of the queues that have a task that fits, from the lowest share on, whose pairs are compared."""
+        return 1.0
+
+    @property
+    def numbers(self) -> Numbers:
+        """Parameters that rules read as `state.numbers`, a table."""
+        return np.array([[self.competing]])
+
     def room(self, workload: Workload) -> tuple[Whole, Whole]:
         """What servers have and tasks take, (servers, amounts) and (groups, amounts), as the policy sees it.
 
@@ -105,30 +141,36 @@ class Policy:
         capacity, demand = self.room(workload)
         return demand, np.maximum(capacity.sum(axis=0), 1)
 
-    @kernel("dominant")
-    def share(self, state: State) -> Numbers:
-        """(queues,): the lowest is served first."""
-        return state.dominant_share()
+    @rule
+    def share(state: Any, queue: int) -> float:
+        """The lowest is served first: `max_j allocated[n,j] / (total_j phi_n)`.
 
-    @kernel("first")
-    def score(self, state: State, group: int, servers: Whole) -> Numbers | None:
-        """(servers,): of those where a task of the group fits, the lowest is taken; `None`: the first."""
-        return None
+        One division of whole numbers: 12/18 ties 6/9, as the quotient of doubles is that of the fractions, rounded.
+        """
+        share = 0.0
+        for j in range(len(state.total)):
+            share = max(share, state.allocated[queue, j] / (state.total[j] * state.weight[queue]))
+        return share
 
-    @kernel("none")
-    def value(self, state: State, group: int, servers: Whole) -> Numbers:
-        """(servers,): how a task of the group would do on servers where it fits; the lowest pair of all is next."""
-        raise NotImplementedError
+    @rule
+    def score(state: Any, group: int, queue: int, server: int) -> float:
+        """Of the servers where a task of the group fits the lowest is taken; ties go to the first."""
+        return 0.0
 
-    @kernel("all")
-    def among(self, state: State, queues: Whole) -> Whole:
+    @rule
+    def value(state: Any, group: int, queue: int, server: int) -> float:
+        """How a task of the group would do on a server where it fits; the lowest pair of all is next."""
+        return 0.0
+
+    def among(self, state: Any, queues: Whole) -> Whole:
         """Of the queues that have a task that fits, those whose pairs are compared."""
-        return queues
+        order = np.argsort(self.share(state)[queues], kind="stable")
+        return np.sort(queues[order[: max(1, int(np.ceil(self.competing * len(queues))))]])
 
-    @kernel("none")
-    def limit(self, state: State) -> Numbers:
-        """(queues,): the most of every cost, in parts of its total, that a queue may hold after a task starts."""
-        raise NotImplementedError
+    @rule
+    def limit(state: Any, queue: int) -> float:
+        """The most of every cost, in parts of its total, that an active queue may hold after a task starts."""
+        return np.inf
 
     def __str__(self) -> str:
         shown = [

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
-
-from ..state import State
-from ..workload import Whole
-from ._base import Numbers, Policy, kernel
+from ._base import Policy, rule
 
 
 @dataclass(frozen=True)
@@ -31,14 +28,17 @@ class BestFitDRFH(Policy):
     name = "best-fit-drfh"
     title = "Best-Fit DRFH"
     source = "INFOCOM 2014, (9)"
+    index = "ratios"
 
-    @kernel("best")
-    def score(self, state: State, group: int, servers: Whole) -> Numbers:
-        demand, free, pool = state.demand[group].astype(float), state.free[servers].astype(float), state.pool
-        q = int(np.argmax(demand > 0))
-        score = np.zeros(len(servers))
+    @rule
+    def score(state: Any, group: int, queue: int, server: int) -> float:
+        demand, free, pool = state.demand, state.free, state.pool
+        q = 0
+        while demand[group, q] == 0:
+            q += 1
+        score, need, have = 0.0, float(demand[group, q]), float(free[server, q])
         for r in range(len(pool)):
             if r != q:
-                apart = np.abs(free[:, r] * demand[q] - demand[r] * free[:, q]) / free[:, q]
-                score += apart * (pool[q] / (pool[r] * demand[q]))
+                apart = abs(float(free[server, r]) * need - demand[group, r] * have) / have
+                score += apart * (pool[q] / (pool[r] * need))
         return score

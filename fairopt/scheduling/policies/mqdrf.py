@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ...errors import DataError
-from ..state import State
-from ._base import Numbers, Policy, kernel
+from ..loop.tables import SINCE
+from ._base import Numbers, Policy, rule
 
 
 @dataclass(frozen=True)
@@ -45,15 +46,27 @@ class OnlineMQDRF(Policy):
         if min(self.shares) <= 0 or list(self.shares) != sorted(self.shares, reverse=True):
             raise DataError(f"shares {self.shares} must be > 0, and not increase from level to level")
 
-    @kernel("unweighted")
-    def share(self, state: State) -> Numbers:
-        return np.asarray((state.allocated / state.total).max(axis=1))
+    @property
+    def numbers(self) -> Numbers:
+        return np.array([np.cumsum(self.sizes), np.divide(self.shares, self.sizes)])
 
-    @kernel("age")
-    def limit(self, state: State) -> Numbers:
-        active = np.flatnonzero(state.since >= 0)
-        newest = active[np.lexsort([-active, -state.since[active]])]
-        level = np.searchsorted(np.cumsum(self.sizes[:-1]), np.arange(len(newest)), side="right")
-        limit = np.zeros(len(state.since))
-        limit[newest] = np.divide(self.shares, self.sizes)[level]
-        return limit
+    @rule
+    def share(state: Any, queue: int) -> float:
+        share = 0.0
+        for j in range(len(state.total)):
+            share = max(share, state.allocated[queue, j] / state.total[j])
+        return share
+
+    @rule
+    def limit(state: Any, queue: int) -> float:
+        upto, since, newer, level = state.numbers[0], state.queues[queue, SINCE], 0, 0
+        for other in range(len(state.queues)):
+            then = state.queues[other, SINCE]
+            if then > since or (then == since and other > queue):
+                newer += 1
+                if newer == upto[level]:
+                    level += 1
+                    if level == len(upto) - 1:
+                        break
+        cap: float = state.numbers[1, level]
+        return cap

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
-
-from ..state import State
-from ..workload import Whole
-from ._base import Numbers, Policy, kernel
+from ._base import Policy, rule
 
 
 @dataclass(frozen=True)
@@ -25,11 +22,10 @@ class OnlinePerServerDRF(Policy):
     source = "INFOCOM 2014, III"
     per_server = True
 
-    @kernel("per-server")
-    def value(self, state: State, group: int, servers: Whole) -> Numbers:
-        n = state.queue[group]
-        value = np.zeros(len(servers))
-        for r in range(state.capacity.shape[1]):
-            allocated, there = state.placed[n, servers, r], state.capacity[servers, r]
-            np.maximum(value, allocated / (np.maximum(there, 1) * state.weight[n]), out=value)
+    @rule
+    def value(state: Any, group: int, queue: int, server: int) -> float:
+        value = 0.0
+        for r in range(len(state.pool)):
+            there = max(state.capacity[server, r], 1)
+            value = max(value, state.placed[queue, server, r] / (there * state.weight[queue]))
         return value

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
-
-from ..state import State
-from ..workload import Whole
-from ._base import Numbers, Policy, kernel
+from ._base import Policy, rule
 
 
 @dataclass(frozen=True)
@@ -24,13 +21,13 @@ class OnlinePSDSF(Policy):
     name = "ps-dsf"
     title = "online PS-DSF"
     source = "arXiv 1803.00922"
+    index = "types"
+    bounded = True
 
-    @kernel("virtual")
-    def value(self, state: State, group: int, servers: Whole) -> Numbers:
-        n = state.queue[group]
-        value = np.zeros(len(servers))
-        for r in range(state.capacity.shape[1]):
-            if (allocated := state.allocated[n, r]) > 0:
-                with np.errstate(divide="ignore"):
-                    np.maximum(value, allocated / (state.capacity[servers, r] * state.weight[n]), out=value)
+    @rule
+    def value(state: Any, group: int, queue: int, server: int) -> float:
+        value = 0.0
+        for r in range(len(state.pool)):
+            if state.allocated[queue, r] > 0:
+                value = max(value, state.allocated[queue, r] / (state.capacity[server, r] * state.weight[queue]))
         return value

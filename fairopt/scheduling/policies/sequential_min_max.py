@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
-
-from ..state import State
-from ._base import Numbers, Policy, kernel
+from ..loop.tables import first_of
+from ._base import Policy, rule
 
 
 @dataclass(frozen=True)
@@ -24,7 +23,10 @@ class SequentialMinMax(Policy):
     title = "SequentialMinMax"
     source = "EC 2012, 5"
 
-    @kernel("after")
-    def share(self, state: State) -> Numbers:
-        after = state.allocated + np.where((state.head >= 0)[:, None], state.cost[state.head], 0)
-        return np.asarray((after / (state.total * state.weight[:, None])).max(axis=1))
+    @rule
+    def share(state: Any, queue: int) -> float:
+        share, group = 0.0, first_of(state, queue)
+        for j in range(len(state.total)):
+            after = state.allocated[queue, j] + (state.cost[group, j] if group >= 0 else 0)
+            share = max(share, after / (state.total[j] * state.weight[queue]))
+        return share

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import numpy as np
+from typing import Any
 
 from ...errors import DataError
-from ..state import State
-from ..workload import Whole
-from ._base import Numbers, Policy, kernel
+from ._base import Policy, rule
 
 
 @dataclass(frozen=True)
@@ -39,16 +36,14 @@ class Tetris(Policy):
         if not 0 <= self.fairness <= 1:
             raise DataError(f"fairness is {self.fairness!r}; it must be a number from 0 to 1")
 
-    @kernel("alignment")
-    def value(self, state: State, group: int, servers: Whole) -> Numbers:
-        value = np.zeros(len(servers))
-        for r in range(state.capacity.shape[1]):
-            there = np.maximum(state.capacity[servers, r], 1)  # of what a server has not, nothing is demanded here
-            value -= state.demand[group, r] / there * (state.free[servers, r] / there)
-        return value
+    @property
+    def competing(self) -> float:
+        return 1 - self.fairness
 
-    @kernel("furthest")
-    def among(self, state: State, queues: Whole) -> Whole:
-        count = max(1, int(np.ceil((1 - self.fairness) * len(queues))))
-        order = np.argsort(self.share(state)[queues], kind="stable")
-        return np.sort(queues[order[:count]])
+    @rule
+    def value(state: Any, group: int, queue: int, server: int) -> float:
+        value = 0.0
+        for r in range(len(state.pool)):
+            there = max(state.capacity[server, r], 1)  # of what a server has not, nothing is demanded here
+            value -= state.demand[group, r] / there * (state.free[server, r] / there)
+        return value

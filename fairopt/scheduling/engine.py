@@ -1,0 +1,140 @@
+"""What runs a simulation: the loop with a policy's rules handed in, compiled or as it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .loop import handed
+from .loop import tables as at
+from .loop.rounds import FINISHED, GROW, advance
+from .loop.tables import RUNNING, Tables, raised
+from .policies import Policy, rule
+from .setup import NEAR, Setup, grown
+from .state import State
+from .thrashing import Thrashing
+from .workload import NEVER, Whole
+
+#: Told how many tasks have ended.
+Progress = Callable[[int], None]
+
+#: Instants between two looks at the clock and the keyboard, compiled and plain.
+_INSTANTS = 20_000, 256
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """Every start: the task, its server, when it began and ended (microseconds; `NEVER` if it goes on), and how.
+
+    `time` is when the simulation stopped, `instants` at how many times something happened.
+    """
+
+    task: Whole
+    server: Whole
+    start: Whole
+    end: Whole
+    how: NDArray[np.int8]
+    time: int
+    instants: int
+    interrupted: bool = False
+
+    def same(self, other: Runs) -> bool:
+        """Are both the same, event by event?"""
+        mine, others = (
+            [getattr(one, field.name) for field in fields(one) if field.name != "interrupted"] for one in (self, other)
+        )
+        return all(np.array_equal(a, b) for a, b in zip(mine, others, strict=True))
+
+
+def knows(policy: Policy) -> bool:
+    """Is everything that a policy decides by a rule, so that it can be compiled?"""
+    kind = type(policy)
+    rules = all(isinstance(getattr(kind, name), rule) for name in ("share", "score", "value", "limit"))
+    return rules and kind.among is Policy.among
+
+
+def run(
+    setup: Setup,
+    until: int = NEVER,
+    progress: Progress | None = None,
+    thrashing: Thrashing | None = None,
+    compiled: bool = True,
+    near: int = NEAR,
+) -> Runs:
+    """Simulate up to and with `until`; `progress` is told how many tasks have ended.
+
+    `near`: placements of up to this many servers are scanned.
+    """
+    policy = setup.policy
+    t = setup.tables(thrashing, near if knows(policy) else len(setup.capacity))
+    loop = handed(advance, _rules(setup) if knows(policy) else _methods(setup, t), compiled)
+    interrupted = False
+    try:
+        with np.errstate(all="ignore"):
+            while (why := loop(t, until, _INSTANTS[not compiled])) != FINISHED:
+                if why == GROW:
+                    t = grown(t, int(t.n[at.STARTED] + 2 * (t.n[at.OPEN] + t.n[at.ENDS])))
+                if progress is not None:
+                    progress(int(t.n[at.ENDED]))
+    except KeyboardInterrupt:
+        interrupted = True
+    run = t.runs[: t.n[at.STARTED]].T
+    end, how = run[at.END].copy(), run[at.HOW].astype(np.int8)
+    end[how == RUNNING] = NEVER
+    stopped = until if until < NEVER and not interrupted else int(t.n[at.NOW])
+    return Runs(
+        run[at.TASK].copy(), run[at.SERVER].copy(), run[at.START].copy(), end, how,
+        stopped, int(t.n[at.INSTANTS]), interrupted,
+    )  # fmt: skip
+
+
+def _rules(setup: Setup) -> dict[str, Any]:
+    """What the loop reads of a policy that has rules alone."""
+    policy = setup.policy
+    kind: Any = type(policy)
+    return {
+        "share": kind.share.loop, "score": (kind.value if policy.pairs else kind.score).loop, "limit": kind.limit.loop,
+        "PAIRS": policy.pairs, "FURTHEST": policy.competing < 1, "LIMITED": policy.limits, "ANEW": False,
+        "BOUNDED": policy.bounded, "RANKED": policy.bounded or not policy.pairs, "RATIOS": setup.by_ratios,
+    }  # fmt: skip
+
+
+def _methods(setup: Setup, t: Tables) -> dict[str, Any]:
+    """The same of one with methods, which look at arrays of everything."""
+    policy, state, held = setup.policy, State(setup.workload, t), np.zeros(len(setup.weight))
+    of_servers = policy.value if policy.pairs else policy.score
+
+    def scan(t: Tables, g: int, servers: Whole) -> tuple[int, float]:
+        room = (t.free[servers] >= t.demand[g]).all(axis=1) & t.eligible[t.groups[g, at.PLACEMENT], servers]
+        fitting = np.sort(servers[room])
+        if not len(fitting):
+            return -1, np.inf
+        values = of_servers(state, g, fitting)
+        k = 0 if values is None else int(np.argmin(values))
+        return int(fitting[k]), 0.0 if values is None else values[k]
+
+    def anew(t: Tables) -> None:
+        held[:] = policy.share(state)
+        if policy.limits:
+            t.limit[:] = policy.limit(state)
+        leaves = len(t.rank) // 2
+        ranks = np.where(state.waiting > 0, -held, -np.inf)
+        for q in np.flatnonzero(ranks != t.rank[leaves : leaves + len(ranks), 0]).tolist():
+            t.rank[leaves + q, 0] = ranks[q]
+            raised.py_func(t.rank, 0, leaves + q)
+
+    def among(t: Tables, count: int) -> int:
+        queues = t.chosen[:count, at.WHO]
+        first = np.isin(queues, policy.among(state, np.sort(queues))) if count else queues
+        order = np.argsort(~first, kind="stable")
+        t.chosen[:count], t.values[:count] = t.chosen[order], t.values[order]
+        return int(first.sum())
+
+    return {
+        "share": lambda t, q: held[q], "scan": scan, "anew": anew, "PAIRS": policy.pairs, "FURTHEST": False,
+        "LIMITED": policy.limits, "ANEW": True, "BOUNDED": False, "RANKED": False, "RATIOS": False,
+    } | ({"among": among} if policy.pairs else {})  # fmt: skip

@@ -1,1 +1,0 @@
-"""The compiled engine's loops: they know arrays only."""

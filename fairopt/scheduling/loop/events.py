@@ -1,0 +1,388 @@
+"""What happens: tasks wait, start, end and slow down, servers go and come back, users leave."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..._loops import compiled
+from .tables import (
+    ACTIVE,
+    AFTER,
+    AGAIN,
+    ALL,
+    BASE,
+    BEFORE,
+    BIG,
+    DONE,
+    END,
+    ENDED,
+    ENDS,
+    EVICTED,
+    FIRST,
+    FOLLOWING,
+    FOLLOWS,
+    FRESH,
+    GAINED,
+    GONE,
+    GROUP,
+    HEAD,
+    HOW,
+    JOB,
+    LEFT,
+    LINKED,
+    LOOK,
+    MAY_COME,
+    MOVED,
+    NEXT,
+    NOW,
+    OPEN,
+    QUEUE,
+    RELEASED,
+    RUNNING,
+    RUNS,
+    SERVER,
+    SINCE,
+    SINCE_THEN,
+    SIZE,
+    SLOW,
+    SLOWS,
+    STALE,
+    START,
+    STARTED,
+    TASK,
+    THERE,
+    TO_DO,
+    TRACKED,
+    USER,
+    WAIT,
+    WAITS,
+    put,
+    raised,
+)  # fmt: skip
+
+#: Are queues ranked, and by what they hold of every amount instead of their share?
+RANKED, BOUNDED = True, False
+
+
+@compiled(inline=True)
+def share(t, q):  # type: ignore[no-untyped-def]
+    """That of the policy: the lowest queue is served."""
+    return 0.0
+
+
+@compiled(inline=True)
+def set_rank(t, q):  # type: ignore[no-untyped-def]
+    """Put right what a queue is ranked by."""
+    leaf, same = len(t.rank) // 2 + q, True
+    for c in range(t.rank.shape[1]):
+        part = -np.inf
+        if t.queues[q, WAITS] > 0:
+            part = -t.allocated[q, c] / t.weight[q] if BOUNDED else -share(t, q)
+        same = same and t.rank[leaf, c] == part
+        t.rank[leaf, c] = part
+    if not same:
+        raised(t.rank, np.int64(0), leaf)
+
+
+@compiled(inner=True)
+def _set_waiting(t, g):  # type: ignore[no-untyped-def]
+    """A group begins to wait, or ends."""
+    q = t.groups[g, QUEUE]
+    base, leaf, queue = t.queues[q, BASE], t.queues[q, SIZE] + g - t.queues[q, FIRST], len(t.roots) // 2 + q
+    for r in range(t.waits.shape[1]):
+        t.waits[base + leaf, r] = -t.demand[g, r] if t.groups[g, WAIT] > 0 else -BIG
+    raised(t.waits, base, leaf)
+    for r in range(t.waits.shape[1]):
+        t.roots[queue, r] = t.waits[base + 1, r]
+    raised(t.roots, np.int64(0), queue)
+
+
+@compiled(inner=True)
+def wait(t, g, more):  # type: ignore[no-untyped-def]
+    """Tasks of a group wait."""
+    q = t.groups[g, QUEUE]
+    t.groups[g, WAIT] += more
+    t.queues[q, WAITS] += more
+    if t.groups[g, WAIT] == more:
+        _set_waiting(t, g)
+        put(t, t.groups, g, FRESH)
+    if t.queues[q, SINCE] < 0:
+        t.queues[q, SINCE] = t.n[NOW]
+        t.n[ACTIVE] = 1
+    if RANKED:
+        set_rank(t, q)
+
+
+@compiled(inner=True)
+def start(t, g, s):  # type: ignore[no-untyped-def]
+    """The first waiting task of a group starts."""
+    n, groups, runs, q, r = t.n, t.groups, t.runs, t.groups[g, QUEUE], t.n[STARTED]
+    task = groups[g, AGAIN]
+    if task >= 0:
+        groups[g, AGAIN] = t.again[task]
+    else:
+        task = groups[g, NEXT]
+        groups[g, NEXT] = task + 1
+    n[STARTED] = r + 1
+    n[OPEN] -= 1
+    runs[r, TASK], runs[r, SERVER], runs[r, START] = task, s, n[NOW]
+    runs[r, END], runs[r, HOW], runs[r, GROUP] = n[NOW] + t.duration[task], RUNNING, g
+    _push(t.heap, runs, t.n, r)
+    if n[SLOWS]:
+        t.pace[r, LEFT], t.pace[r, SINCE_THEN], t.pace[r, SLOW] = t.duration[task], n[NOW], 0
+        put(t, t.servers, s, MOVED)
+    if n[TRACKED]:
+        after = t.servers[s, HEAD]
+        runs[r, BEFORE], runs[r, AFTER] = -1, after
+        if after >= 0:
+            runs[after, BEFORE] = r
+        t.servers[s, HEAD] = r
+    _hold(t, g, q, s, 1)
+    put(t, t.servers, s, STALE)
+    t.queues[q, RUNS] += 1
+    t.queues[q, WAITS] -= 1
+    groups[g, WAIT] -= 1
+    if groups[g, WAIT] == 0:
+        _set_waiting(t, g)
+    if RANKED:
+        set_rank(t, q)
+
+
+@compiled(inline=True)
+def _hold(t, g, q, s, sign):  # type: ignore[no-untyped-def]
+    """A queue holds what a task takes, or does no more; of a server that is there it is not free meanwhile."""
+    for j in range(len(t.total)):
+        t.allocated[q, j] += sign * t.cost[g, j]
+    if t.servers[s, THERE]:
+        for k in range(t.free.shape[1]):
+            t.free[s, k] -= sign * t.demand[g, k]
+    if len(t.placed) > 0:
+        for k in range(t.free.shape[1]):
+            t.placed[q, s, k] += sign * t.demand[g, k]
+
+
+@compiled(inner=True)
+def end(t, r, how):  # type: ignore[no-untyped-def]
+    """A run ends: what it held is free."""
+    n, runs, g, s = t.n, t.runs, t.runs[r, GROUP], t.runs[r, SERVER]
+    q = t.groups[g, QUEUE]
+    runs[r, END], runs[r, HOW] = n[NOW], how
+    n[ENDED] += how == DONE
+    if n[LINKED] and how == DONE:
+        _done(t, t.links[JOB, g])
+    if n[SLOWS]:
+        put(t, t.servers, s, MOVED)
+    if n[TRACKED]:
+        before, after = runs[r, BEFORE], runs[r, AFTER]
+        if before >= 0:
+            runs[before, AFTER] = after
+        else:
+            t.servers[s, HEAD] = after
+        if after >= 0:
+            runs[after, BEFORE] = before
+    _hold(t, g, q, s, -1)
+    t.queues[q, RUNS] -= 1
+    t.queues[q, LOOK] = 1
+    if t.servers[s, THERE]:
+        _gained(t, s)
+    _idle(t, q)
+    if RANKED:
+        set_rank(t, q)
+
+
+@compiled(inline=True)
+def _gained(t, s):  # type: ignore[no-untyped-def]
+    put(t, t.servers, s, STALE)
+    put(t, t.servers, s, GAINED)
+
+
+@compiled(inner=True)
+def _done(t, job):  # type: ignore[no-untyped-def]
+    """A task of a job is done; after the last come those groups that should have come already."""
+    t.jobs[TO_DO, job] -= 1
+    if t.jobs[TO_DO, job] == 0:
+        for k in range(t.jobs[FOLLOWING, job], t.jobs[FOLLOWING, job + 1]):
+            if t.links[MAY_COME, t.links[FOLLOWS, k]] < t.n[NOW]:
+                t.lists[RELEASED, t.n[RELEASED]] = t.links[FOLLOWS, k]
+                t.n[RELEASED] += 1
+
+
+@compiled(inline=True)
+def _idle(t, q):  # type: ignore[no-untyped-def]
+    """A queue of which nothing runs or waits is not active."""
+    if t.queues[q, RUNS] == 0 and t.queues[q, WAITS] == 0:
+        t.queues[q, SINCE] = -1
+        t.n[ACTIVE] = 1
+
+
+@compiled(inner=True)
+def down(t, s):  # type: ignore[no-untyped-def]
+    """A server goes: its tasks wait again, in order before those of their groups that never ran."""
+    t.servers[s, THERE] = 0
+    t.free[s] = -1
+    put(t, t.servers, s, STALE)
+    while t.servers[s, HEAD] >= 0:
+        r = t.servers[s, HEAD]
+        g, task = t.runs[r, GROUP], t.runs[r, TASK]
+        if t.groups[g, AGAIN] < 0 or t.groups[g, AGAIN] > task:
+            t.again[task] = t.groups[g, AGAIN]
+            t.groups[g, AGAIN] = task
+        else:
+            one = t.groups[g, AGAIN]
+            while t.again[one] >= 0 and t.again[one] < task:
+                one = t.again[one]
+            t.again[task] = t.again[one]
+            t.again[one] = task
+        wait(t, g, np.int64(1))
+        t.n[OPEN] += 1
+        end(t, r, np.int64(EVICTED))
+
+
+@compiled(inner=True)
+def up(t, s):  # type: ignore[no-untyped-def]
+    """A server comes."""
+    t.servers[s, THERE] = 1
+    for k in range(t.free.shape[1]):
+        t.free[s, k] = t.capacity[s, k]
+    _gained(t, s)
+
+
+@compiled(inner=True)
+def leave(t, user):  # type: ignore[no-untyped-def]
+    """Waiting and running tasks of a user go; those that arrive later never wait."""
+    groups = t.groups
+    for g in range(len(groups)):
+        if groups[g, USER] == user:
+            q, waiting = groups[g, QUEUE], groups[g, WAIT]
+            groups[g, USER] = -1 - user
+            if waiting > 0:
+                groups[g, WAIT] = 0
+                t.queues[q, WAITS] -= waiting
+                _set_waiting(t, g)
+                _idle(t, q)
+                if RANKED:
+                    set_rank(t, q)
+    for s in range(len(t.servers)):
+        r = t.servers[s, HEAD]
+        while r >= 0:
+            after = t.runs[r, AFTER]
+            if groups[t.runs[r, GROUP], USER] == -1 - user:
+                end(t, r, np.int64(GONE))
+            r = after
+
+
+# The heap of ends: the first is in row 3, the children of row k are `4 (k - 2)` and following.
+_TOP = 3
+
+
+@compiled(inner=True)
+def _push(heap, runs, n, r):  # type: ignore[no-untyped-def]
+    """A run will end; where the heap is full, ends of runs that ended otherwise are dropped."""
+    if n[ENDS] == len(heap) - _TOP:
+        count, n[ENDS] = n[ENDS], 0
+        for k in range(_TOP, _TOP + count):
+            if not _stale(heap, runs, k):
+                _up(heap, n, heap[k, 0], heap[k, 1])
+    _up(heap, n, runs[r, END], r)
+
+
+@compiled(inline=True)
+def _stale(heap, runs, k):  # type: ignore[no-untyped-def]
+    """Has a run ended otherwise, or will it end at another time?"""
+    return runs[heap[k, 1], HOW] != RUNNING or runs[heap[k, 1], END] != heap[k, 0]
+
+
+@compiled(inline=True)
+def _up(heap, n, time, r):  # type: ignore[no-untyped-def]
+    k = _TOP + n[ENDS]
+    n[ENDS] += 1
+    while k > _TOP:
+        above = (k >> 2) + _TOP - 1
+        if heap[above, 0] <= time:
+            break
+        heap[k, 0], heap[k, 1] = heap[above, 0], heap[above, 1]
+        k = above
+    heap[k, 0], heap[k, 1] = time, r
+
+
+@compiled(inner=True)
+def pop(heap, n):  # type: ignore[no-untyped-def]
+    """The run that ends first."""
+    first, last, k = heap[_TOP, 1], _TOP + n[ENDS] - 1, _TOP
+    n[ENDS] -= 1
+    time, r = heap[last, 0], heap[last, 1]
+    while True:
+        child = 4 * (k - _TOP + 1)
+        if child >= last:
+            break
+        least = child
+        for c in range(child + 1, min(child + 4, last)):
+            if heap[c, 0] < heap[least, 0]:
+                least = c
+        if heap[least, 0] >= time:
+            break
+        heap[k, 0], heap[k, 1] = heap[least, 0], heap[least, 1]
+        k = least
+    heap[k, 0], heap[k, 1] = time, r
+    return first
+
+
+@compiled(inner=True)
+def next_end(heap, runs, n):  # type: ignore[no-untyped-def]
+    """When the next run ends, or `BIG`."""
+    while n[ENDS] > 0 and _stale(heap, runs, _TOP):
+        pop(heap, n)
+    return heap[_TOP, 0] if n[ENDS] > 0 else BIG
+
+
+@compiled(inner=True)
+def settle(t):  # type: ignore[no-untyped-def]
+    """Look at the tasks of servers where some started or ended: how fast they run now, and when they end."""
+    runs, pace, now, factor = t.runs, t.pace, t.n[NOW], t.level[-1]
+    for k in range(t.n[MOVED]):
+        s = t.lists[MOVED, k]
+        t.servers[s, MOVED] = 0
+        for a in range(t.really.shape[1]):
+            t.level[a] = _level(t, s, a)
+            if t.n[SLOWS] == ALL and t.level[a] < np.inf:
+                t.level[a] = -1.0
+        r = t.servers[s, HEAD]
+        while r >= 0:
+            slow = 0.0
+            for a in range(t.really.shape[1]):
+                if t.amount[runs[r, GROUP], a] > t.level[a]:
+                    slow = 1.0
+            if slow != pace[r, SLOW]:
+                pace[r, LEFT] -= (now - pace[r, SINCE_THEN]) / (factor if pace[r, SLOW] else 1.0)
+                pace[r, SLOW], pace[r, SINCE_THEN] = slow, now
+                takes = np.int64(np.ceil(pace[r, LEFT] * (factor if slow else 1.0)))
+                if now + max(takes, 1) != runs[r, END]:
+                    runs[r, END] = now + max(takes, 1)
+                    _push(t.heap, runs, t.n, r)
+            r = runs[r, AFTER]
+    t.n[MOVED] = 0
+
+
+@compiled(inner=True)
+def _level(t, s, a):  # type: ignore[no-untyped-def]
+    """The level up to which all tasks of a server are given what they demand; infinite where it has as much.
+
+    Whoever demands at most an equal part of what is left is given that: the part rises, until nobody else is.
+    """
+    remaining, many, limit = t.really[s, a], 0, -1  # demands up to the limit are given
+    while True:
+        left, count, total = remaining, 0, 0
+        r = t.servers[s, HEAD]
+        while r >= 0:
+            one = t.amount[t.runs[r, GROUP], a]
+            total += one
+            if one <= limit:
+                left -= one
+            else:
+                count += 1
+            r = t.runs[r, AFTER]
+        if total <= remaining:
+            return np.inf
+        if count == many:
+            return left / count
+        many, limit = count, left // count

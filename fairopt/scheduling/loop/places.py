@@ -1,0 +1,347 @@
+"""Where a task of a group goes: a scan of few servers, or an index of many.
+
+*Trees of types.* Where the score depends on a server's capacity alone, the first with room of every type is looked for.
+
+*Ratios.* For Best-Fit servers stand in order of (ratio of what is free of the second and the first resource, place), in
+blocks of at most `ids.shape[1]`, each with copies of free amounts and of their ratios to the first, side by side, as
+searches read them: `ratios[b, r - 1]` has those of resource r. The first `n[BLOCKS]` entries of `directory` are blocks
+in order, the others are not in use; `most[b]` has the largest free amounts of the b-th in order.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..._loops import compiled
+from .tables import BLOCKS, ORDER, PLACEMENT, QUEUE, SLOT, STALE, TREE, next_leaf, raised
+
+#: Distances of ratios are rounded by less, relative to the ratios.
+_NEAR = 1e-14
+#: Is the index that of ratios?
+RATIOS = False
+
+
+@compiled(inline=True)
+def score(t, g, q, s):  # type: ignore[no-untyped-def]
+    """That of the policy: the lowest server is taken."""
+    return 0.0
+
+
+@compiled(inline=True)
+def fits(demand, g, free, s):  # type: ignore[no-untyped-def]
+    """Is there room for a task of a group?"""
+    for r in range(free.shape[1]):
+        if demand[g, r] > free[s, r]:
+            return False
+    return True
+
+
+@compiled(inner=True)
+def scan(t, g, servers):  # type: ignore[no-untyped-def]
+    """The server of a list with room for a task and the lowest score, and that; -1 if there is none."""
+    q, p = t.groups[g, QUEUE], t.groups[g, PLACEMENT]
+    found, lowest = np.int64(-1), np.inf
+    for k in range(len(servers)):
+        s = servers[k]
+        if fits(t.demand, g, t.free, s) and t.eligible[p, s]:
+            value = score(t, g, q, s)
+            if found < 0 or value < lowest or (value == lowest and s < found):
+                found, lowest = s, value
+    return found, lowest
+
+
+@compiled(inner=True)
+def find(t, g):  # type: ignore[no-untyped-def]
+    """The same of all servers."""
+    p = t.groups[g, PLACEMENT]
+    if t.near_first[p + 1] > t.near_first[p]:
+        return scan(t, g, t.near[t.near_first[p] : t.near_first[p + 1]])
+    if RATIOS and t.n[BLOCKS] == 0:
+        _fill(t, t.lists[ORDER, : len(t.seen)])
+    if t.n[STALE] > 0:
+        _flush(t)
+    if RATIOS:
+        if t.demand[g, 0] + t.demand[g, 1] == 0:
+            return scan(t, g, t.member)
+        if t.demand[g, 0] == 0 or t.free.shape[1] > 2:
+            return _by_ratios(t, g)
+        return _by_ratio(t, g)
+    return _by_type(t, g)
+
+
+@compiled(inner=True)
+def _flush(t):  # type: ignore[no-untyped-def]
+    """Bring the index up to date."""
+    for k in range(t.n[STALE]):
+        s = t.lists[STALE, k]
+        t.servers[s, STALE] = 0
+        if RATIOS:
+            _move(t, s)
+        else:
+            base, leaf = t.types[t.servers[s, TREE], 0], t.types[t.servers[s, TREE], 1] + t.servers[s, SLOT]
+            for r in range(t.free.shape[1]):
+                t.tree[base + leaf, r] = t.free[s, r]
+            raised(t.tree, base, leaf)
+    t.n[STALE] = 0
+
+
+@compiled(inner=True)
+def _by_type(t, g):  # type: ignore[no-untyped-def]
+    """Types with more come last, where scores are lower."""
+    q, p = t.groups[g, QUEUE], t.groups[g, PLACEMENT]
+    found, lowest = np.int64(-1), np.inf
+    for of in range(len(t.types) - 1, -1, -1):
+        base, size, first = t.types[of, 0], t.types[of, 1], t.types[of, 2]
+        value = score(t, g, q, t.member[first])
+        if found >= 0 and value > lowest:
+            continue
+        k = next_leaf(t.tree, base, size, np.int64(1), t.demand, g, np.int64(0))
+        while k >= 0 and not t.eligible[p, t.member[first + k]]:
+            k = next_leaf(t.tree, base, size, np.int64(1), t.demand, g, k + 1)
+        if k >= 0 and (found < 0 or value < lowest or t.member[first + k] < found):
+            found, lowest = t.member[first + k], value
+    return found, lowest
+
+
+@compiled(inner=True)
+def _locate(t, x, s):  # type: ignore[no-untyped-def]
+    """Where (x, s) stands, or would: the place of its block in the directory, and how many of that stand before it."""
+    directory, ratios, ids = t.directory, t.ratios, t.ids
+    low, high = 0, t.n[BLOCKS]
+    while high - low > 1:
+        middle = (low + high) >> 1
+        d = directory[middle]
+        if x < ratios[d, 0, 0] or (x == ratios[d, 0, 0] and s < ids[d, 0]):
+            high = middle
+        else:
+            low = middle
+    b, d = low, directory[low]
+    low, high = 0, t.filled[d]
+    while low < high:
+        middle = (low + high) >> 1
+        if ratios[d, 0, middle] < x or (ratios[d, 0, middle] == x and ids[d, middle] < s):
+            low = middle + 1
+        else:
+            high = middle
+    return b, low
+
+
+@compiled(inner=True)
+def _by_ratio(t, g):  # type: ignore[no-untyped-def]
+    """Of two resources, for a group that demands the first.
+
+    Outward from the ratio of the demand, whose distance is the score but for a factor and rounding: the first with room
+    is the best of its side, but for ratios that rounding makes as far.
+    """
+    q = t.groups[g, QUEUE]
+    x, factor = t.demand[g, 1] / t.demand[g, 0], t.pool[0] / t.pool[1]
+    begin, inside = _locate(t, x, np.int64(-1))
+    found, lowest = np.int64(-1), np.inf
+    for step in range(1, -2, -2):  # to larger ratios, and to smaller ones
+        b, k = begin, inside if step > 0 else inside - 1
+        while True:
+            b, k = _next(t, g, b, k, step, x, lowest / factor * (1 + _NEAR) + _NEAR * x)
+            if b < 0:
+                break
+            here = t.ratios[t.directory[b], 0, k]
+            i, j = b, k
+            if step < 0:  # the first server of this ratio with room
+                b, k = _locate(t, here, np.int64(-1))
+                i, j = _next(t, g, b, k, 1, here, 0.0)
+            s = t.ids[t.directory[i], j]
+            value = score(t, g, q, s)
+            if value < lowest or (value == lowest and s < found) or found < 0:
+                found, lowest = s, value
+            if step > 0:
+                b, k = _locate(t, np.nextafter(here, np.inf), np.int64(-1))
+            else:
+                k -= 1
+    return found, lowest
+
+
+@compiled(inner=True)
+def _next(t, g, b, k, step, x, far):  # type: ignore[no-untyped-def]
+    """The first server with room from entry k of the b-th block on, not farther than so much from x; else -1."""
+    p = t.groups[g, PLACEMENT]
+    while 0 <= b < t.n[BLOCKS]:
+        d = t.directory[b]
+        if fits(t.demand, g, t.most, b):
+            while 0 <= k < t.filled[d] and step * (t.ratios[d, 0, k] - x) <= far:
+                if _enough(t.demand, g, t.have, d, k) and t.eligible[p, t.ids[d, k]]:
+                    return b, k
+                k += step
+            if 0 <= k < t.filled[d]:
+                break
+        b += step
+        k = np.int64(0) if step > 0 or b < 0 else t.filled[t.directory[b]] - 1
+    return np.int64(-1), np.int64(-1)
+
+
+@compiled(inner=True)
+def _by_ratios(t, g):  # type: ignore[no-untyped-def]
+    """Of three resources or more, or for a group that demands nothing of the first: the distance bounds the score.
+
+    Scores are sums of distances of ratios that blocks keep: most servers are passed without a look at their room.
+    """
+    ratios, aim, q, p = t.ratios, t.aim, t.groups[g, QUEUE], t.groups[g, PLACEMENT]
+    of = 0 if t.demand[g, 0] > 0 else 1
+    for r in range(aim.shape[1]):
+        aim[0, r], aim[1, r] = t.demand[g, r], t.pool[of] / (t.pool[r] * float(t.demand[g, of]))
+    begin, inside = _locate(t, aim[0, 1] / aim[0, 0], np.int64(-1))
+    found, lowest = np.int64(-1), np.inf
+    for step in range(1, -2, -2):
+        b, k, near = begin, inside if step > 0 else inside - 1, True
+        while near and 0 <= b < t.n[BLOCKS]:
+            d = t.directory[b]
+            if fits(t.demand, g, t.most, b):
+                while 0 <= k < t.filled[d]:
+                    if of == 0:
+                        bound = _apart(aim, ratios[d, 0, k], 1)
+                    else:
+                        bound = (1 - _NEAR) * aim[0, 1] * aim[1, 0] / ratios[d, 0, k]
+                    if bound > lowest:
+                        near = False
+                        break
+                    if of == 0:
+                        for r in range(2, aim.shape[1]):
+                            bound += _apart(aim, ratios[d, r - 1, k], r)
+                    s = t.ids[d, k]
+                    if bound <= lowest and _enough(t.demand, g, t.have, d, k) and t.eligible[p, s]:
+                        value = score(t, g, q, s)
+                        if value < lowest or (value == lowest and s < found) or found < 0:
+                            found, lowest = s, value
+                    k += step
+            b += step
+            k = np.int64(0) if step > 0 or b < 0 else t.filled[t.directory[b]] - 1
+    return found, lowest
+
+
+@compiled(inline=True)
+def _apart(aim, ratio, r):  # type: ignore[no-untyped-def]
+    """A part of the score, or a little less, from a server's ratio to the first resource."""
+    asked = ratio * aim[0, 0]
+    return (abs(asked - aim[0, r]) - _NEAR * (asked + aim[0, r])) * aim[1, r]
+
+
+@compiled(inline=True)
+def _enough(demand, g, have, d, k):  # type: ignore[no-untyped-def]
+    for r in range(have.shape[1]):
+        if demand[g, r] > have[d, r, k]:
+            return False
+    return True
+
+
+@compiled(inline=True)
+def _ratio_of(free, s, r):  # type: ignore[no-untyped-def]
+    """Free of a resource over free of the first; infinite without any of the first."""
+    return free[s, r] / free[s, 0] if free[s, 0] > 0 else np.inf
+
+
+@compiled(inner=True)
+def _highest(t, b):  # type: ignore[no-untyped-def]
+    """The largest free amounts of the b-th block anew."""
+    d = t.directory[b]
+    for r in range(t.most.shape[1]):
+        most = np.int64(-1)
+        for k in range(t.filled[d]):
+            most = max(most, t.have[d, r, k])
+        t.most[b, r] = most
+
+
+@compiled(inner=True)
+def _fill(t, order):  # type: ignore[no-untyped-def]
+    """All blocks anew, half full, from servers in order."""
+    half = t.ids.shape[1] // 2
+    t.n[BLOCKS] = (len(order) + half - 1) // half
+    for d in range(len(t.directory)):
+        t.directory[d], t.filled[d] = d, 0
+    for k in range(len(order)):
+        _write(t, k // half, k % half, order[k])
+        t.filled[k // half] += 1
+    for b in range(t.n[BLOCKS]):
+        _highest(t, b)
+
+
+@compiled(inline=True)
+def _write(t, d, k, s):  # type: ignore[no-untyped-def]
+    t.ids[d, k] = s
+    for r in range(t.most.shape[1]):
+        t.have[d, r, k] = t.seen[s, r]
+        if r > 0:
+            t.ratios[d, r - 1, k] = _ratio_of(t.seen, s, r)
+
+
+@compiled(inner=True)
+def _split(t, b):  # type: ignore[no-untyped-def]
+    """A full block becomes two; if no block is left all are filled anew."""
+    directory, filled, blocks, half = t.directory, t.filled, t.n[BLOCKS], t.ids.shape[1] // 2
+    if blocks == len(directory):
+        order, count = t.lists[ORDER], 0
+        for p in range(blocks):
+            d = directory[p]
+            for k in range(filled[d]):
+                order[count] = t.ids[d, k]
+                count += 1
+        _fill(t, order[:count])
+        return
+    d, new = directory[b], directory[blocks]
+    for k in range(half, filled[d]):
+        _write(t, new, k - half, t.ids[d, k])
+    filled[new], filled[d] = filled[d] - half, half
+    for p in range(blocks, b + 1, -1):
+        directory[p] = directory[p - 1]
+        for r in range(t.most.shape[1]):
+            t.most[p, r] = t.most[p - 1, r]
+    directory[b + 1] = new
+    t.n[BLOCKS] = blocks + 1
+    _highest(t, b)
+    _highest(t, b + 1)
+
+
+@compiled(inner=True)
+def _move(t, s):  # type: ignore[no-untyped-def]
+    """Put a server where what is free of it belongs now."""
+    directory, ratios, ids, have, filled, most = t.directory, t.ratios, t.ids, t.have, t.filled, t.most
+    seen, free = t.seen, t.free
+    same = True
+    for r in range(free.shape[1]):
+        same = same and seen[s, r] == free[s, r]
+    if same:
+        return
+    b, k = _locate(t, _ratio_of(seen, s, 1), s)
+    d, again = directory[b], False
+    filled[d] -= 1
+    for j in range(k, filled[d]):
+        ids[d, j] = ids[d, j + 1]
+    for r in range(ratios.shape[1]):
+        for j in range(k, filled[d]):
+            ratios[d, r, j] = ratios[d, r, j + 1]
+    for r in range(free.shape[1]):
+        for j in range(k, filled[d]):
+            have[d, r, j] = have[d, r, j + 1]
+        again = again or seen[s, r] == most[b, r]
+        seen[s, r] = free[s, r]
+    if filled[d] == 0 and t.n[BLOCKS] > 1:
+        t.n[BLOCKS] -= 1
+        for p in range(b, t.n[BLOCKS]):
+            directory[p] = directory[p + 1]
+            for r in range(free.shape[1]):
+                most[p, r] = most[p + 1, r]
+        directory[t.n[BLOCKS]] = d
+    elif again:
+        _highest(t, b)
+    b, k = _locate(t, _ratio_of(seen, s, 1), s)
+    d = directory[b]
+    for j in range(filled[d], k, -1):
+        ids[d, j] = ids[d, j - 1]
+    for r in range(ratios.shape[1]):
+        for j in range(filled[d], k, -1):
+            ratios[d, r, j] = ratios[d, r, j - 1]
+    for r in range(free.shape[1]):
+        for j in range(filled[d], k, -1):
+            have[d, r, j] = have[d, r, j - 1]
+        most[b, r] = max(most[b, r], free[s, r])
+    _write(t, d, k, s)
+    filled[d] += 1
+    if filled[d] == ids.shape[1]:
+        _split(t, b)

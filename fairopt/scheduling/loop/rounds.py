@@ -1,0 +1,432 @@
+"""Rounds of decisions, until none is left, and the loop over instants.
+
+After a round nothing that waits fits anywhere. So the next one looks for room everywhere for *fresh* groups alone, and
+for others on the servers that gained room.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..._loops import compiled
+from .events import BOUNDED, down, end, leave, next_end, pop, settle, share, start, up, wait
+from .places import find, scan
+from .tables import (
+    ACTIVE,
+    BASE,
+    BEGIN,
+    BIG,
+    CHANGE,
+    COMES,
+    DONE,
+    DOWN,
+    ENDS,
+    FIRST,
+    FRESH,
+    GAINED,
+    GROUPS,
+    INSTANTS,
+    JOB_BEFORE,
+    LEAVES,
+    LINKED,
+    LISTED,
+    LOOK,
+    NOW,
+    OPEN,
+    PLACEMENT,
+    QUEUE,
+    RELEASED,
+    SINCE,
+    SIZE,
+    SLOWS,
+    STACK,
+    STARTED,
+    STOP,
+    STRICT,
+    TASKS,
+    TO_DO,
+    TRACKED,
+    UP,
+    USER,
+    WAIT,
+    WAITS,
+    WHERE,
+    WHICH,
+    WHO,
+    first_of,
+    next_leaf,
+    put,
+    sufficient,
+)  # fmt: skip
+
+#: Does the policy compare pairs of queue and server, of those furthest behind alone; limit what a queue may hold; see
+#: more than rules are given?
+PAIRS, FURTHEST, LIMITED, ANEW = False, False, False, False
+#: How a call of the loop ends.
+FINISHED, GOES_ON, GROW = range(3)
+#: More servers that gained room than these are not looked at one by one.
+_FEW = 6
+#: A bound may be larger than the value by a few roundings.
+_ROUNDED = 1 - 1e-14
+
+
+@compiled(inline=True)
+def limit(t, q):  # type: ignore[no-untyped-def]
+    """That of the policy: the most of every cost, in parts of its total, that a queue may hold."""
+    return np.inf
+
+
+@compiled(inline=True)
+def anew(t):  # type: ignore[no-untyped-def]
+    """What a policy that sees more has to look at before every decision."""
+
+
+@compiled(inline=True)
+def _move(t, k, to):  # type: ignore[no-untyped-def]
+    """Copy a candidate."""
+    for c in range(t.chosen.shape[1]):
+        t.chosen[to, c] = t.chosen[k, c]
+    for c in range(t.values.shape[1]):
+        t.values[to, c] = t.values[k, c]
+
+
+@compiled(inline=True)
+def among(t, count):  # type: ignore[no-untyped-def]
+    """Put the candidates that compete first, by share, then by place; how many do."""
+    if not FURTHEST:
+        return count
+    for k in range(count):
+        t.values[k, 1] = share(t, t.chosen[k, WHO])
+    spare = len(t.chosen) - 1
+    for k in range(1, count):  # nearly sorted but the first time
+        j = k
+        if _before(t, k, k - 1):
+            _move(t, k, spare)
+            while j > 0 and _before(t, spare, j - 1):
+                _move(t, j - 1, j)
+                j -= 1
+            _move(t, spare, j)
+    return min(max(1, int(np.ceil(t.numbers[0, 0] * count))), count)
+
+
+@compiled(inline=True)
+def _before(t, one, other):  # type: ignore[no-untyped-def]
+    a, b = t.values[one, 1], t.values[other, 1]
+    return a < b or (a == b and t.chosen[one, WHO] < t.chosen[other, WHO])
+
+
+@compiled(inline=True)
+def _allowed(t, g):  # type: ignore[no-untyped-def]
+    """Does a task more leave its queue within its limit?"""
+    q = t.groups[g, QUEUE]
+    for j in range(len(t.total)):
+        if (t.allocated[q, j] + t.cost[g, j]) / t.total[j] > t.limit[q]:
+            return False
+    return True
+
+
+@compiled(inline=True)
+def _first_that_fits(t, q, few):  # type: ignore[no-untyped-def]
+    """The first waiting group of a queue that fits a server that gained room, or `BIG`."""
+    base, size, first, found = t.queues[q, BASE], t.queues[q, SIZE], t.queues[q, FIRST], BIG
+    for i in range(few):
+        s, k = t.lists[GAINED, i], -1
+        while True:
+            k = next_leaf(t.waits, base, size, np.int64(-1), t.free, s, k + 1)
+            if k < 0:
+                break
+            if t.eligible[t.groups[first + k, PLACEMENT], s] and (not LIMITED or _allowed(t, first + k)):
+                found = min(found, first + k)
+                break
+    return found
+
+
+@compiled(inline=True)
+def _envelope(t, few):  # type: ignore[no-untyped-def]
+    """The largest free amounts of servers that gained room."""
+    for r in range(t.free.shape[1]):
+        t.envelope[0, r] = -1
+        for i in range(few):
+            t.envelope[0, r] = max(t.envelope[0, r], t.free[t.lists[GAINED, i], r])
+
+
+@compiled(inner=True)
+def _look_below_limits(t):  # type: ignore[no-untyped-def]
+    """Limits, and what may start again below them: groups of queues whose tasks ended or whose limits rose."""
+    for q in range(len(t.queues)):
+        if t.n[ACTIVE] and not ANEW:
+            most = limit(t, q) if t.queues[q, SINCE] >= 0 else t.limit[q]
+            if most > t.limit[q]:
+                t.queues[q, LOOK] = 1
+            t.limit[q] = most
+    for q in range(len(t.queues)):
+        if (ANEW or t.queues[q, LOOK]) and t.queues[q, WAITS] > 0:
+            for g in range(t.queues[q, FIRST], t.queues[q, FIRST] + t.queues[q, GROUPS]):
+                if t.groups[g, WAIT] > 0:
+                    put(t, t.groups, g, FRESH)
+        t.queues[q, LOOK] = 0
+    t.n[ACTIVE] = 0
+
+
+@compiled(inner=True)
+def _all_fresh(t):  # type: ignore[no-untyped-def]
+    """Whatever fits the largest free amounts of the servers that gained room is looked for everywhere."""
+    _envelope(t, t.n[GAINED])
+    q = next_leaf(t.roots, np.int64(0), len(t.roots) // 2, np.int64(-1), t.envelope, np.int64(0), np.int64(0))
+    while q >= 0:
+        base, size, k = t.queues[q, BASE], t.queues[q, SIZE], -1
+        while True:
+            k = next_leaf(t.waits, base, size, np.int64(-1), t.envelope, np.int64(0), k + 1)
+            if k < 0:
+                break
+            put(t, t.groups, t.queues[q, FIRST] + k, FRESH)
+        q = next_leaf(t.roots, np.int64(0), len(t.roots) // 2, np.int64(-1), t.envelope, np.int64(0), q + 1)
+
+
+@compiled(inline=True)
+def _candidates(t, few):  # type: ignore[no-untyped-def]
+    """Queues with fresh groups, and where nothing bounds values those with one that may fit; how many."""
+    fresh, chosen, count, last = t.lists[FRESH], t.chosen, 0, -1
+    for k in range(1, t.n[FRESH]):  # nearly in order as they come
+        g, j = fresh[k], k
+        while j > 0 and fresh[j - 1] > g:
+            fresh[j] = fresh[j - 1]
+            j -= 1
+        fresh[j] = g
+    for k in range(t.n[FRESH]):
+        q = t.groups[fresh[k], QUEUE]
+        if q != last:
+            chosen[count, WHO], chosen[count, WHERE], chosen[count, BEGIN] = q, -1, k
+            t.queues[q, LISTED], last = 1, q
+            count += 1
+        chosen[count - 1, STOP] = k + 1
+    if PAIRS and not BOUNDED and few > 0:
+        _envelope(t, few)
+        q = -1
+        while True:
+            q = next_leaf(t.roots, np.int64(0), len(t.roots) // 2, np.int64(-1), t.envelope, np.int64(0), q + 1)
+            if q < 0:
+                break
+            if not t.queues[q, LISTED]:
+                chosen[count, WHO], chosen[count, WHERE] = q, -1
+                chosen[count, BEGIN] = chosen[count, STOP] = 0
+                count += 1
+    return count
+
+
+@compiled(inner=True)
+def _best(t, k, few):  # type: ignore[no-untyped-def]
+    """Look for the next group of a candidate that fits, and its best server; False if there is none."""
+    chosen, q, s, value = t.chosen, t.chosen[k, WHO], -1, np.inf
+    g = _first_that_fits(t, q, few)
+    while chosen[k, BEGIN] < chosen[k, STOP]:
+        fresh = t.lists[FRESH, chosen[k, BEGIN]]
+        if fresh > g:
+            break
+        if t.groups[fresh, WAIT] > 0 and (not LIMITED or _allowed(t, fresh)):
+            s, value = find(t, fresh)
+            if s >= 0:
+                g = fresh
+                break
+        chosen[k, BEGIN] += 1
+    if s < 0 and g < BIG:
+        s, value = scan(t, g, t.lists[GAINED, :few])
+    chosen[k, WHICH], chosen[k, WHERE], t.values[k, 0] = g, s, value
+    return s >= 0
+
+
+@compiled(inline=True)
+def _kept(t, count, few, q, s):  # type: ignore[no-untyped-def]
+    """Candidates with their values, without those that have nothing that fits; how many.
+
+    A best server of pairs stays that until its queue or itself is served: other values do not fall meanwhile.
+    """
+    left = 0
+    for k in range(count):
+        who, keep = t.chosen[k, WHO], True
+        if not PAIRS:
+            t.values[k, 0] = -t.rank[len(t.rank) // 2 + who, 0]
+        elif ANEW or who == q or t.chosen[k, WHERE] == s:  # or nothing is known yet
+            keep = t.queues[who, WAITS] > 0 and _best(t, k, few)
+        if keep:
+            if left < k:
+                _move(t, k, left)
+            left += 1
+    return left
+
+
+@compiled(inline=True)
+def _bound(t, node, few):  # type: ignore[no-untyped-def]
+    """No queue below a node has a lower share, or value on a server that gained room."""
+    if not PAIRS:
+        return -t.rank[node, 0]
+    lowest = np.inf
+    for i in range(few):
+        bound = 0.0
+        for r in range(t.rank.shape[1]):
+            if t.rank[node, r] < 0:
+                bound = max(bound, _ROUNDED * -t.rank[node, r] / t.capacity[t.lists[GAINED, i], r])
+        lowest = min(lowest, bound)
+    return lowest
+
+
+@compiled(inline=True)
+def _search(t, few):  # type: ignore[no-untyped-def]
+    """Of the queues without fresh groups the best that has one that fits: its group, the server if known, the value.
+
+    Branch and bound: first where bounds are lower, and no further where no demand is small enough.
+    """
+    stack, bounds, leaves = t.lists[STACK], t.bounds, len(t.roots) // 2
+    found, group, server, lowest = -1, -1, -1, np.inf
+    _envelope(t, few)
+    stack[0], bounds[0], top = 1, -np.inf, 1
+    while top > 0:
+        top -= 1
+        node, bound = stack[top], bounds[top]
+        if bound > lowest or not sufficient(t.roots, node, -1, t.envelope, 0):
+            continue
+        if node < leaves:
+            for k in range(2):
+                stack[top + k], bounds[top + k] = 2 * node + 1 - k, _bound(t, 2 * node + 1 - k, few)
+            if bounds[top] < bounds[top + 1]:  # the lower one on top
+                stack[top], stack[top + 1] = stack[top + 1], stack[top]
+                bounds[top], bounds[top + 1] = bounds[top + 1], bounds[top]
+            top += 2
+            continue
+        q = node - leaves
+        if t.queues[q, LISTED] or (bound == lowest and q > found):
+            continue
+        g = _first_that_fits(t, q, few)
+        if g < BIG:
+            s = -1
+            if PAIRS:
+                s, bound = scan(t, g, t.lists[GAINED, :few])
+            if found < 0 or bound < lowest or (bound == lowest and q < found):
+                found, group, server, lowest = q, g, s, bound
+    return found, group, server, lowest
+
+
+@compiled(inline=True)
+def _lowest(t, count, found, lowest):  # type: ignore[no-untyped-def]
+    """The candidate that is lower than what was found, or -1."""
+    best = -1
+    for k in range(count):
+        value, q = t.values[k, 0], t.chosen[k, WHO]
+        if found < 0 or value < lowest or (value == lowest and q < found):
+            best, found, lowest = k, q, value
+    return best
+
+
+@compiled(inner=True)
+def _decide(t):  # type: ignore[no-untyped-def]
+    """Queues that have a group that fits are served, the lowest first."""
+    few = t.n[GAINED]
+    if few > _FEW and (not PAIRS or BOUNDED):
+        _all_fresh(t)
+        few = 0
+    count, q, s, g = _candidates(t, few), -1, -1, -1
+    while True:
+        anew(t)
+        count = _kept(t, count, few, q, s)
+        q, g, s, lowest = -1, -1, -1, np.inf
+        if few > 0 and (not PAIRS or BOUNDED):
+            q, g, s, lowest = _search(t, few)
+        competing = among(t, count)
+        while True:
+            k = _lowest(t, competing, q, lowest)
+            if k >= 0 and not PAIRS and not (t.queues[t.chosen[k, WHO], WAITS] > 0 and _best(t, k, few)):
+                count -= 1
+                competing = count
+                _move(t, count, k)
+                continue
+            if k >= 0:
+                q, g, s = t.chosen[k, WHO], t.chosen[k, WHICH], t.chosen[k, WHERE]
+            break
+        if q < 0:
+            return
+        if s < 0:
+            s, lowest = scan(t, g, t.lists[GAINED, :few])
+        start(t, g, s)
+
+
+@compiled(inner=True)
+def _strict(t):  # type: ignore[no-untyped-def]
+    """The first group of the lowest queue, as long as it fits."""
+    leaves = len(t.rank) // 2
+    while True:
+        anew(t)
+        if t.rank[1, 0] == -np.inf:
+            return
+        node = 1
+        while node < leaves:
+            node = 2 * node if t.rank[2 * node, 0] == t.rank[node, 0] else 2 * node + 1
+        g = first_of(t, node - leaves)
+        if LIMITED and not _allowed(t, g):
+            return
+        s, _ = find(t, g)
+        if s < 0:
+            return
+        start(t, g, s)
+
+
+@compiled(inline=True)
+def _round(t):  # type: ignore[no-untyped-def]
+    """One round, and what was listed for it is forgotten."""
+    if LIMITED:
+        _look_below_limits(t)
+    if t.n[STRICT]:
+        _strict(t)
+    elif t.n[GAINED] > 0 or t.n[FRESH] > 0:
+        _decide(t)
+    for k in range(t.n[GAINED]):
+        t.servers[t.lists[GAINED, k], GAINED] = 0
+    for k in range(t.n[FRESH]):
+        g = t.lists[FRESH, k]
+        t.groups[g, FRESH] = t.queues[t.groups[g, QUEUE], LISTED] = 0
+    t.n[GAINED] = t.n[FRESH] = 0
+
+
+@compiled(inner=True)
+def _come(t, g):  # type: ignore[no-untyped-def]
+    """Tasks of a group come, unless their user has left."""
+    if t.groups[g, USER] >= 0:
+        wait(t, g, t.groups[g, TASKS])
+
+
+@compiled(borrows=True)
+def advance(t, until, instants):  # type: ignore[no-untyped-def]
+    """At most so many instants, not beyond `until`: ends, changes, arrivals, one round; why it stops."""
+    n, changes = t.n, t.changes
+    for _ in range(instants):
+        now = next_end(t.heap, t.runs, n)
+        if n[CHANGE] < changes.shape[1]:
+            now = min(now, changes[0, n[CHANGE]])
+        if now == BIG or now > until:
+            return FINISHED
+        # Who may start now: whatever waits or arrives, and what runs on servers that go.
+        if n[STARTED] + n[OPEN] + n[TRACKED] * n[ENDS] > len(t.runs):
+            return GROW
+        n[NOW] = now
+        while next_end(t.heap, t.runs, n) == now:
+            end(t, pop(t.heap, n), np.int64(DONE))
+        while n[CHANGE] < changes.shape[1] and changes[0, n[CHANGE]] == now:
+            what, index = changes[1, n[CHANGE]], changes[2, n[CHANGE]]
+            if what == COMES and (
+                not n[LINKED] or t.links[JOB_BEFORE, index] < 0 or t.jobs[TO_DO, t.links[JOB_BEFORE, index]] == 0
+            ):
+                _come(t, index)
+            elif what == UP:
+                up(t, index)
+            elif what == DOWN:
+                down(t, index)
+            elif what == LEAVES:
+                leave(t, index)
+            n[CHANGE] += 1
+        for k in range(n[RELEASED]):
+            _come(t, t.lists[RELEASED, k])
+        n[RELEASED] = 0
+        _round(t)
+        if n[SLOWS]:
+            settle(t)
+        n[INSTANTS] += 1
+    return GOES_ON
