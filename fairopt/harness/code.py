@@ -29,7 +29,7 @@ _PARSING = Lock()
 
 #: Rooms of fairopt whose modules compute answers, and modules of this one; of the mechanisms only what all share.
 COMPUTING = (
-    "certificates", "core", "engines", "exact", "game", "model", "result", "sensitivity", "solving", "workloads",
+    "certificates", "core", "engines", "exact", "game", "model", "result", "solving", "workloads",
 )  # fmt: skip
 _HERE = ("clusters.py", "measures.py", "run.py")
 _SHARED = ("_*.py", "utilitarian.py", "alpha_fair.py")  # the price of fairness is measured against the utilitarian
