@@ -38,7 +38,7 @@ def test_the_next_point_satisfies_the_next_equations_at_about_the_same_mu(alpha:
     assert point is not None
     assert 1 <= steps <= 12
     after = KKTSystem(there, point, there.alpha, there.alpha, False)
-    assert after.residual < 0.1 < before.residual
+    assert after.residual() < 0.1 < before.residual()
     assert 1e-5 < after.average < 0.3
     assert after.error > 1e-6  # mu has not been brought down: that is what the interior point does from here
     *_, found = run(there, OPTIONS.interior.follow, 1e-7, point)

@@ -236,9 +236,15 @@ def _attempt(
             best = answer
         if not offered and answer.error <= aims.first:
             offered = True
-            yield answer
+            yield _whole(method, answer, answer)
     assert best is not None
-    yield replace(best, steps=answer.steps, warm=answer.warm, midway=answer.midway)
+    yield _whole(method, best, answer)
+
+
+def _whole(method: EquilibriumSystem, best: Candidate, last: Candidate) -> Candidate:
+    """A point of a run with all pairs, and what the run knew at its end."""
+    point = best.point if best.inside is None else method.whole(best.point, best.inside)
+    return replace(best, point=point, steps=last.steps, warm=last.warm, midway=last.midway, inside=None)
 
 
 def _responses(

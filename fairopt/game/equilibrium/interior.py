@@ -24,8 +24,9 @@ import numpy as np
 
 from ..model.candidate import Candidate
 from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
-from .kkt_system import KKTSystem
+from .kkt_system import KKTSystem, Steps
 from .options import OPTIONS, Attempt, InteriorOptions
+from .screening import Screening
 
 
 @dataclass
@@ -78,23 +79,23 @@ def run(
     """
     alpha, k = equations.alpha, equations.power
     point = equations.begin(attempt.mu) if point is None else point.measured(k)
-    progress = _Progress(attempt, options)
+    progress, screening = _Progress(attempt, options), Screening.of(equations, options.screening)
     warm: EquilibriumPoint | None = None
     midway: EquilibriumPoint | None = None
-    second, single = False, True
+    second, single, gap = False, True, np.inf
     for step_number in range(max_steps + 1):
         mu = point.mu
         a = alpha if second else min(alpha, max(attempt.homotopy / mu, k))
         if alpha > k and not second and progress.blocked(mu, a == alpha):
             second, a, progress.still = True, alpha, 0
             point = equations.lifted(point, a)
+        equations, point = screening.screened(equations, point, a, gap)
         here = KKTSystem(equations, point, a, a if second else k, single, options.kkt)
-        error = here.error if a == alpha else np.inf
-        backward = here.backward(level) if error <= level else np.inf
+        error, backward = _errors(here, screening, tol, level) if a == alpha else (np.inf, np.inf)
         solved = mu <= options.kept and step_number > 0 and (second or alpha <= k)
-        warm = point if warm is None and solved else warm
-        midway = point if midway is None and mu <= options.midway else midway
-        yield Candidate(point, error, step_number, warm, midway, backward=backward)
+        warm = screening.whole(point, a, mu) if warm is None and solved else warm
+        midway = screening.whole(point, a, mu) if midway is None and mu <= options.midway else midway
+        yield Candidate(point, error, step_number, warm, midway, inside=screening.inside, backward=backward)
         progress.looked(backward)
         if error <= tol or backward <= level or progress.jammed or not np.isfinite(here.average):
             return
@@ -103,10 +104,37 @@ def run(
         after = here.mean(*here.moved_products(aim, t))
         centre = max(min(max((after / here.average) ** 3, 1e-6), 0.1), 0.5 * (1 - t) ** 3)
         single = here.factors.single or point.mu <= options.kkt.single
-        target = max(centre * here.average, options.least_mu, min(0.005 * here.residual, here.average))
+        residual = here.residual(screening.sums, screening.use)
+        gap = max(here.average * len(point.tasks) / len(point.log_level), residual)
+        target = max(centre * here.average, options.least_mu, min(0.005 * residual, here.average))
         search = a > k and not second
-        steps = here.newton(target) if search else here.corrected(target, aim)
-        t = here.damped(steps, target)
-        t, moved = here.searched(steps, t, target) if search else (t, here.moved(steps, t))
+        t, moved = _moved(here, screening, aim, target, search)
         progress.took(t)
         point = replace(moved, mu=mu if search and t < options.short else target)
+
+
+def _errors(here: KKTSystem, screening: Screening, tol: float, level: float) -> tuple[float, float]:
+    """The error of a point, and its backward error (infinite if the error is above `level`)."""
+    error, backward = here.error, np.inf
+    if error <= level:
+        backward = here.backward(level)
+    if (error <= tol or backward <= level) and len(screening.outside):
+        # Whoever is screened out may need what idles.
+        point = screening.every.whole(here.point, screening.inside)
+        every = KKTSystem(screening.every, point, here.a, here.a, here.single, here.options)
+        error, backward = every.error, every.backward(level)
+    return error, backward
+
+
+def _moved(
+    here: KKTSystem, screening: Screening, aim: Steps, target: float, search: bool
+) -> tuple[float, EquilibriumPoint]:
+    """The length of a step to products of `target`, and the point after it; `search`: along the line."""
+    steps = here.newton(target) if search else here.corrected(target, aim)
+    t = here.damped(steps, target)
+    t, moved = here.searched(steps, t, target) if search else (t, here.moved(steps, t))
+    if (part := screening.longest(moved, here.a)) < 1:
+        t = part * t
+        moved = here.moved(steps, t)
+    screening.went(t)
+    return t, moved

@@ -60,12 +60,13 @@ class KKTSystem:
         """The largest part of each resource in what somebody pays for a task, (servers, resources)."""
         return self.equations.largest_parts(self.equations.wanted(self.point, self.share, self.true))
 
-    @property
-    def residual(self) -> float:
-        """What is wrong with the equations that do not involve mu."""
+    def residual(self, sums: Array | None = None, use: Array | None = None) -> float:
+        """What is wrong with the equations that do not involve mu, but for what went with pairs that left."""
         q, at = self.equations, self.point
-        of_users = q.start, at.tasks, at.slack, self.true, self.total, self.gap
-        return float(_kernels.residual(*of_users, q.row, self.excess))
+        sums = np.zeros(len(self.gap)) if sums is None else sums
+        use = np.zeros(self.excess.shape) if use is None else use
+        of_users = q.start, at.tasks, at.slack, self.true, self.total, self.gap, sums
+        return float(_kernels.residual(*of_users, q.row, self.excess, use))
 
     @cached_property
     def right(self) -> Array:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...engines.linalg.arclength import CorrectionOptions
+from ...engines.linalg.column_screening import ScreeningOptions
 from ...engines.linalg.damped_newton import DampingOptions
 from ...engines.linalg.gondzio import CorrectorOptions
 from ...engines.linalg.step_control import StepControl
@@ -74,6 +75,7 @@ class InteriorOptions:
     #: jammed as well.
     midway: float = 1e-3
     kkt: KKTOptions = KKTOptions()
+    screening: ScreeningOptions = ScreeningOptions(far=5.0)
 
 
 @dataclass(frozen=True)

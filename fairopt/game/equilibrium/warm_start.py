@@ -54,7 +54,7 @@ def followed(
         here = KKTSystem(equations, point, alpha, alpha, point.mu > kkt.single, kkt)
         if not np.isfinite(here.average):
             break
-        if steps and here.residual < options.near:
+        if steps and here.residual() < options.near:
             return point, steps
         step = here.corrected(mu, here.newton(0.0))
         t = here.damped(step, mu)

@@ -166,16 +166,16 @@ def merit(start, tasks, slack, true, total, target):  # type: ignore[no-untyped-
 
 
 @compiled
-def residual(start, tasks, slack, true, total, gap, row, excess):  # type: ignore[no-untyped-def]
-    """What is wrong with slacks, by tasks, and with sums of users and rows: the largest."""
+def residual(start, tasks, slack, true, total, gap, sums, row, excess, use):  # type: ignore[no-untyped-def]
+    """What is wrong with slacks, by tasks, and with sums of users and rows, up to `sums` and `use`: the largest."""
     worst = 0.0
     for n in range(len(start) - 1):
-        worst = max(worst, abs(gap[n] / total[n]))
+        worst = max(worst, abs((gap[n] + sums[n]) / total[n]))
         for k in range(start[n], start[n + 1]):
             worst = max(worst, abs(slack[k] - true[k]) * tasks[k] / total[n])
     for i in range(row.shape[0]):
         for r in range(row.shape[1]):
-            worst = max(worst, abs(excess[i, r]))
+            worst = max(worst, abs(excess[i, r] + use[i, r]))
     return worst
 
 
@@ -248,3 +248,22 @@ def below_limits(log_excess, mu, power, result):  # type: ignore[no-untyped-def]
             else:
                 high = middle
         result[n] = low
+
+
+@compiled
+def slacks(pairs, user, server, use, prices, top, power, log_gain, log_level, result):  # type: ignore[no-untyped-def]
+    """The slacks of some pairs as in `price`; `prices` (servers, resources) are relative to e^top (servers,)."""
+    for j in range(len(pairs)):
+        pair = pairs[j]
+        i, cost = server[pair], 0.0
+        for r in range(use.shape[1]):
+            cost += use[pair, r] * prices[i, r]
+        result[j] = np.expm1(power[0] * (np.log(cost) + top[i]) + power[1] * (log_level[user[pair]] - log_gain[pair]))
+
+
+@compiled
+def lowered(pairs, user, server, prices, levels, slack, result):  # type: ignore[no-untyped-def]
+    """The slacks of some pairs if costs change by the factors `prices` (servers,), and `levels` (users,)."""
+    for j in range(len(pairs)):
+        pair = pairs[j]
+        result[j] = (1 + slack[pair]) * prices[server[pair]] * levels[user[pair]] - 1

@@ -25,6 +25,7 @@ class Candidate:
     midway: EquilibriumPoint | None = None  # a point further on, for the path to start from
     notes: tuple[str, ...] = ()
     by: str = "interior point"  # what found it
+    inside: NDArray[np.intp] | None = None  # pairs that the point has, if not all
     backward: float = np.inf  # its backward error, where that was looked at
 
     @property

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engines.linalg import _pairs
+from ...model._pointers import row_pointers
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
 from . import _kernels
@@ -74,6 +75,21 @@ class EquilibriumSystem:
             gain = (marginal[polytope.pair_user] + np.log(polytope.gamma)) / criterion.alpha
             found.log_gain = gain - np.log(found.largest)[polytope.pair_user]
         return found
+
+    def taking(self, pairs: Index) -> EquilibriumSystem:
+        """The same game, in which only some pairs take part."""
+        other = copy(self)
+        other.user, other.server = self.user[pairs], self.server[pairs]
+        other.start = row_pointers(other.user, len(self.start) - 1)
+        other.use, other.per_task = self.use[pairs], self.per_task[pairs]
+        other.gamma, other.log_gain = self.gamma[pairs], self.log_gain[pairs]
+        return other
+
+    def whole(self, at: EquilibriumPoint, pairs: Index) -> EquilibriumPoint:
+        """A point of only some pairs with all of them, the others without tasks."""
+        tasks, slack = np.zeros(len(self.server)), np.ones(len(self.server))
+        tasks[pairs], slack[pairs] = at.tasks, at.slack
+        return replace(at, tasks=tasks, slack=slack)
 
     def at(self, alpha: float) -> EquilibriumSystem:
         """The same game for another alpha, which shares the arrays."""
