@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from ...engines.linalg import structured
 from ...engines.linalg.arclength import Step, stepped, towards
 from ...engines.linalg.damped_newton import Reached, damped_newton
-from ..model import _kernels
 from ..model.candidate import Candidate
 from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
 from .options import OPTIONS, SmoothingOptions
@@ -104,6 +103,7 @@ def follow(
 class SmoothedSystem:
     """The smoothed equations at one place: what is wrong, and Newton's steps."""
 
+    @np.errstate(over="ignore")  # a point far off has an infinite merit
     def __init__(
         self,
         equations: EquilibriumSystem,
@@ -111,28 +111,26 @@ class SmoothedSystem:
         units: Units | None = None,
         options: SmoothingOptions = OPTIONS.smoothing,
     ) -> None:
-        from . import _smoothing
-
         q = self.equations = equations
         self.options = options
         self.at, self.mu, self.power = at, float(np.exp(at.log_mu)), q.power
-        pairs, users, shape = len(at.tasks), len(at.log_level), q.row.shape
-        true, self.share, cost = np.empty(pairs), np.empty((pairs, shape[1])), np.empty(pairs)
-        log_price = np.where(q.row, q.alpha * at.log_price, -1e300)
-        powers = (q.power / q.alpha, q.power)
-        _kernels.price(q.start, q.server, q.use, log_price, powers, q.log_gain, at.log_level, true, self.share, cost)
+        true, self.share, _ = q.priced(_point(q, at), q.alpha)
         self.total, slope = q.totals(at.log_level, self.mu)
         self.slope = slope * q.power
         self.units = _units(q, at, true, self.share, self.total) if units is None else units
-        self.residual_pairs, self.rate_pairs, self.to_part, self.weight = np.empty((4, pairs))
-        self.residual_rows, self.rate_rows, self.to_idle, self.own = np.empty((4, *shape))
-        self.gap, used = np.empty(users), np.zeros(shape)
-        of_pairs = (self.residual_pairs, self.rate_pairs, self.to_part, self.weight, self.gap, used)
-        given = (q.start, q.server, q.per_task, q.power, self.mu, at.tasks, true, self.units[0], self.total)
-        squares, largest = _smoothing.fill_pairs(*given, *of_pairs)
-        of_rows = (self.residual_rows, self.rate_rows, self.to_idle, self.own)
-        more = _smoothing.fill_rows(q.row, q.power, self.mu, at.log_price, self.units[1], used, *of_rows)
-        self.merit, self.largest = float(np.sqrt(squares + more[0])), max(largest, more[1])
+        self.unit = self.units[0][q.user]
+        self.residual_pairs, self.rate_pairs, self.to_part, to_slack = _smoothed(
+            at.tasks / self.unit, true / q.power, self.mu
+        )
+        self.weight = self.unit * (to_slack / self.to_part) * (1 + true)
+        price = np.where(q.row, np.exp(q.power * (at.log_price - self.units[1])), 1.0)
+        found = _smoothed(np.where(q.row, 1 - q.used(at.tasks), 0.0), price, self.mu)
+        self.residual_rows, self.rate_rows = np.where(q.row, found[:2], 0.0)
+        self.to_idle = np.where(q.row, found[2], 1.0)
+        self.own = np.where(q.row, q.power * price * found[3] / found[2], 1.0)
+        self.gap = q.sums(at.tasks) - self.total
+        wrong = np.concatenate([self.residual_pairs, self.residual_rows.ravel(), self.gap / self.total])
+        self.merit, self.largest = float(np.linalg.norm(wrong)), float(np.abs(wrong).max())
 
     def newton(self, there: SmoothedSystem) -> Step:
         """Newton's step to the curve from `there`, at the same mu, by the system here."""
@@ -161,25 +159,20 @@ class SmoothedSystem:
 
     def product(self, one: Step, other: Step) -> float:
         """Inner product of steps: log prices in the power of slacks, tasks in the user's own."""
-        from . import _smoothing
-
-        parts = _smoothing.inner(self.equations.start, one[2], other[2], self.total)
+        parts = float((one[2] * other[2] / self.total[self.equations.user] ** 2).sum())
         scale = min(1.0, self.options.typical / self.equations.row.sum())
         return float(scale * (self.power * (one[0] * other[0]).sum() + parts) + one[3] * other[3])
 
     def _solve(self, pairs: Array, rows: Array, gap: Array) -> tuple[Array, Array, Array]:
         """The step that takes away what is wrong, to first order."""
-        from . import _smoothing
-
         q = self.equations
-        fixed, level, rhs = np.empty_like(pairs), np.empty_like(gap), -rows / self.to_idle
-        given = (q.start, q.server, q.per_task, self.units[0], self.to_part, self.weight, self.slope)
-        _smoothing.reduce(*given, pairs, gap, fixed, level, rhs)
-        d_price = np.where(q.row, self._factors.solve(np.where(q.row, rhs, 0.0).ravel()).reshape(rhs.shape), 0.0)
-        d_level, d_tasks = np.empty_like(level), np.empty_like(fixed)
-        _smoothing.expand(
-            q.start, q.server, self.share, self.weight, self.slope, fixed, level, d_price, d_level, d_tasks
-        )
+        fixed, whole = -self.unit * pairs / self.to_part, self.slope + q.sums(self.weight)
+        level = (gap + q.sums(fixed)) / whole
+        rhs = np.where(q.row, q.used(fixed - self.weight * level[q.user]) - rows / self.to_idle, 0.0)
+        d_price = np.where(q.row, self._factors.solve(rhs.ravel()).reshape(rhs.shape), 0.0)
+        paid = (self.share * d_price[q.server]).sum(axis=1)
+        d_level = level - q.sums(self.weight * paid) / whole
+        d_tasks = fixed - self.weight * (d_level[q.user] + paid)
         return d_price, d_level, d_tasks
 
     @cached_property
@@ -190,6 +183,18 @@ class SmoothedSystem:
         return structured.factor(
             q.start, q.server, self.weight, q.per_task, self.share, self.slope, self.own, single=single
         )
+
+
+def _smoothed(one: Array, other: Array, mu: float) -> tuple[Array, Array, Array, Array]:
+    """Half of `a + b - root`, `root = sqrt((a - b)^2 + 4 mu)`, and its slopes over log mu, a and b.
+
+    Without a subtraction, where there is one to avoid.
+    """
+    more, add = one - other, one + other
+    root = np.sqrt(more * more + 4 * mu)
+    half = np.where(add > 0, 2 * (one * other - mu) / (np.abs(add) + root), (add - root) / 2)
+    small, large = 2 * mu / (root * (root + np.abs(more))), (1 + np.abs(more) / root) / 2
+    return half, -mu / root, np.where(more > 0, small, large), np.where(more < 0, small, large)
 
 
 def _units(q: EquilibriumSystem, at: CurvePoint, true: Array, share: Array, total: Array) -> Units:

@@ -104,6 +104,10 @@ class EquilibriumSystem:
 
     # -- parts of the equations ------------------------------------------------------------------
 
+    def sums(self, of_pairs: Array) -> Array:
+        """Over each user's pairs, (users,)."""
+        return np.asarray(np.add.reduceat(of_pairs, self.start[:-1]))
+
     def used(self, tasks: Array) -> Array:
         """The part of every capacity in use, (servers, resources)."""
         result = np.zeros(self.row.shape)
