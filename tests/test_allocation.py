@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,11 +11,17 @@ from hypothesis import given, settings
 from matplotlib.figure import Figure
 from strategies import clusters
 
-from fairopt.errors import CertificateError
+from fairopt.engines.small import kinds
+from fairopt.engines.welfare import concave, interior_point
+from fairopt.engines.welfare.options import OPTIONS
+from fairopt.errors import CertificateError, SolverError
+from fairopt.game.equilibrium import equilibria
 from fairopt.mechanisms import get
+from fairopt.model import polytope
 from fairopt.model.cluster import Cluster
 from fairopt.report import comparison, for_people
 from fairopt.result.allocation import Allocation
+from fairopt.solving import candidates
 from fairopt.study.compare import compare
 
 EXAMPLE = Cluster([[9, 18]], [[1, 4], [3, 1]], resources=["cpu", "ram"], users=["A", "B"])
@@ -65,6 +72,16 @@ def test_tolerance_and_throw(out_of_reach: float) -> None:
     assert "misses the tolerance" in repr(flagged)
     assert "misses the tolerance" in flagged._repr_html_()
     assert not issubclass(CertificateError, ValueError)
+
+
+def test_shown(drf: Allocation) -> None:
+    text = repr(drf)
+    assert text.startswith("DRF: 2 users, 1 servers")
+    for part in ("A", "B", "0.666667", "utilization: cpu 100.0%, ram 77.8%", "certificate: feasibility"):
+        assert part in text
+    html = drf._repr_html_()
+    assert html.count("<table") == 2
+    assert "77.8%" in html
 
 
 def test_names_are_escaped_in_html() -> None:
@@ -148,6 +165,17 @@ def test_bars_add_up_to_the_use(drf: Allocation) -> None:
     assert [label.get_text() for label in axes.get_xticklabels()] == ["cpu", "ram"]
 
 
+def test_plots_of_many_users_and_servers() -> None:
+    rng = np.random.default_rng(0)
+    large = Cluster(rng.uniform(1, 2, (30, 2)), rng.uniform(0.1, 1, (20, 2)))
+    figure = get("drfh").solve(large).plot()
+    assert "9 others" in [text.get_text() for text in figure.legends[0].get_texts()]
+    assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == [
+        "all servers\nresource1",
+        "all servers\nresource2",
+    ] or len(figure.axes[0].get_xticklabels()) == 2
+
+
 @settings(max_examples=25)
 @given(clusters())
 def test_anything_can_be_shown(cluster: Cluster) -> None:
@@ -158,3 +186,21 @@ def test_anything_can_be_shown(cluster: Cluster) -> None:
     assert len(found.to_frame()) == cluster.shape[0]
     assert np.isfinite(found.dominant_shares).all()
     assert set(found.summary()) >= {"tasks", "min_share", "jain", "certificate"}
+
+
+def test_large_clusters_are_not_given_to_an_engine_that_would_take_hours(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster([[4, 2], [1, 6]], [[1, 1], [1, 2], [3, 1]])
+    fair = get("alpha-fair", alpha=2, scope="servers")
+    monkeypatch.setattr(polytope, "OPTIONS", replace(polytope.OPTIONS, large=5))
+    assert fair.solve(cluster, 1e-6).notes == ()
+    monkeypatch.setitem(kinds.LARGEST, "global", 0)
+    solutions = interior_point.solutions
+    monkeypatch.setattr(interior_point, "solutions", partial(solutions, options=replace(OPTIONS, steps=1)))
+    for engine in (equilibria, concave):
+        monkeypatch.setattr(engine, "solutions", lambda *_: iter(()))
+    monkeypatch.setattr(candidates, "with_last_digits", lambda *_: None)
+    found = fair.solve(cluster, throw=False)
+    assert found.stats.engine == "native"
+    assert any("engine='declarative'" in note for note in found.notes)
+    with pytest.raises(SolverError):
+        fair.solve(cluster)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from laws.registry import refuses
 
 import fairopt as fo
 from fairopt.cli import main
+from fairopt.errors import DataError
 from fairopt.mechanisms import Mechanism
 from fairopt.result import allocation_file
 
@@ -98,6 +100,25 @@ def test_what_may_be_left_out(tmp_path: Path) -> None:
     (tmp_path / "short.json").write_text(json.dumps(content))
     cluster = fo.Allocation.load(tmp_path / "short.json").cluster
     assert cluster == fo.Cluster(cluster.capacity, cluster.demand, users=["A", "B"])
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    allocation = fo.DRF().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]))
+    path = tmp_path / "kept.json"
+    allocation.save(path)
+    before = path.read_text()
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(DataError, match=r"cannot write the allocation file .*kept\.json: No space left"):
+            allocation.save(path)
+    assert path.read_text() == before
+    assert os.listdir(tmp_path) == ["kept.json"]
+    with pytest.raises(DataError, match=r"cannot write the allocation file .*: No such file"):
+        allocation.save(tmp_path / "nowhere" / "a.json")
 
 
 TEXTS += [

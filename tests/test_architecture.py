@@ -18,6 +18,16 @@ def test_judges_know_no_engine() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.parametrize("name", names())
+def test_mechanisms_say_what_they_are(name: str) -> None:
+    kind = type(get(name).variants()[0])
+    assert kind.__doc__
+    assert "Source:" in kind.__doc__
+    assert kind.source
+    assert kind.title
+    assert fairopt.properties.in_short(kind)
+
+
 def test_the_front_door() -> None:
     for name in fairopt.__all__:
         assert name in dir(fairopt)

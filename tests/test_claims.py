@@ -50,6 +50,20 @@ def test_a_claim_of_nobody_does_not_count(owner: str, tmp_path: Path, monkeypatc
     assert not [*tmp_path.iterdir()]
 
 
+def test_a_claim_that_ends_while_it_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other process keeps its file and gives up its claim between two looks: nothing is compiled again."""
+    file = tmp_path / "loop-1-2.nbc"
+    (tmp_path / "loop-1-2.claim").write_text(str(os.getppid()))
+
+    def just_now(claim: Path) -> bool:
+        file.write_bytes(b"code")
+        claim.unlink()
+        return False
+
+    monkeypatch.setattr(_numba, "_counts", just_now)
+    assert _numba.kept_or_claimed(file)
+
+
 def test_who_takes_too_long_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_numba, "PATIENCE", 0.4)
     (tmp_path / "loop-1-2.claim").write_text(str(os.getppid()))

@@ -240,3 +240,16 @@ def test_equality() -> None:
     assert FIGURE_1.with_weight("user1", 2) != FIGURE_1
     assert FIGURE_1.replace(users=["a", "b", "c", "d"]) != FIGURE_1
     assert FIGURE_1 != "figure 1"
+
+
+def test_shown() -> None:
+    text = repr(FIGURE_1)
+    assert text.startswith("Cluster(4 users, 2 servers, 3 resources: cpu, ram, net)")
+    assert "user4" in text
+    assert "server2" in text
+    large = Cluster(np.ones((20, 1)), np.ones((20, 1)))
+    assert "\n" not in repr(large)
+    html = FIGURE_1._repr_html_()
+    assert "<table" in html
+    assert "4 users, 2 servers" in html
+    assert "cpu" in html

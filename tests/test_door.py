@@ -93,3 +93,24 @@ def test_solvers_say_nothing() -> None:
     env = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", CLUSTER + solve], env=env, capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("", "")
+
+
+def test_the_module_is_the_command() -> None:
+    env = os.environ | {"PYTHONPATH": str(ROOT)}
+    shown = [
+        subprocess.run([sys.executable, "-m", name, "--help"], env=env, capture_output=True, text=True, check=True)
+        for name in ("fairopt", "fairopt.cli")
+    ]
+    assert shown[0].stdout == shown[1].stdout
+    assert shown[0].stdout.startswith("usage: fairopt ")
+
+
+def test_help_names_every_command() -> None:
+    """Options are declared by the module of the command that is asked for; names and texts are there in any case."""
+    from fairopt.cli import parser
+
+    every = parser()._subparsers._group_actions[0].choices  # type: ignore[union-attr]
+    for name, made in every.items():
+        alone = parser([name])._subparsers._group_actions[0].choices  # type: ignore[union-attr]
+        assert list(alone) == list(every)
+        assert alone[name].format_help() == made.format_help()

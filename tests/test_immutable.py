@@ -16,6 +16,7 @@ from strategies import clusters
 
 import fairopt as fo
 from fairopt.model.criterion import criterion
+from fairopt.model.merging import merge
 
 COPIES: dict[str, Callable[[Any], Any]] = {
     "itself": lambda original: original,
@@ -31,6 +32,11 @@ DERIVED = (
     *("dominant_resource", "normalised_demand"),
 )
 LIMITED = fo.Cluster([[9, 18], [4, 4]], [[1, 4], [3, 1]], [1, 2], [[1, 1], [1, 0]], [np.inf, 2])
+
+
+def test_a_merging_is_read_only() -> None:
+    merging = merge(fo.Cluster([[1, 2], [2, 4], [3, 1]], [[1, 1], [2, 2]]))
+    assert not any(getattr(merging, name).flags.writeable for name in ("server_of", "user_of", "task_size"))
 
 
 @pytest.mark.parametrize("how", COPIES)
@@ -51,6 +57,12 @@ def test_clusters(how: str) -> None:
                 setattr(found, name, 1)
 
     law()
+
+
+def test_what_takes_no_room_takes_none_in_a_pickle() -> None:
+    large = fo.Cluster(np.ones((2000, 1)), np.ones((500, 1)))
+    assert len(pickle.dumps(large)) < 100_000
+    assert pickle.loads(pickle.dumps(large)).eligible.strides == (0, 0)
 
 
 def test_what_is_given_is_copied() -> None:

@@ -1,4 +1,4 @@
-"""`tools/mutate.py`: every mutation can be applied and undone; two are run, in seconds."""
+"""`tools/mutate.py`: every mutation can be applied and is in the table of the docs; two are run, in seconds."""
 
 from __future__ import annotations
 

@@ -3,12 +3,39 @@
 from __future__ import annotations
 
 import io
+from itertools import combinations
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 
 import fairopt as fo
 from fairopt.errors import DataError
+
+
+def drawn(users: int, servers: int = 1) -> fo.Allocation:
+    rng = np.random.default_rng(users)
+    return fo.DRFH().solve(fo.Cluster(rng.uniform(1, 2, (servers, 2)), rng.uniform(0.1, 1, (users, 2))))
+
+
+def test_legend_is_in_the_order_of_the_stack() -> None:
+    figure = drawn(4).plot()
+    bottoms = [bar.get_y() for bar in figure.axes[0].patches if bar.get_x() < 0.5]
+    assert bottoms == sorted(bottoms)
+    fills = [bar.get_facecolor() for bar in figure.axes[0].patches if bar.get_x() < 0.5]
+    assert [one.get_facecolor() for one in figure.legends[0].get_patches()] == fills[::-1]
+    assert [one.get_text() for one in figure.legends[0].get_texts()] == ["user4", "user3", "user2", "user1"]
+
+
+@pytest.mark.parametrize("users", [1, 9, 19, 20, 60])
+def test_colours_can_be_told_apart(users: int) -> None:
+    figure = drawn(users).plot()
+    shown = users if users < 20 else 12
+    labels = [one.get_text() for one in figure.legends[0].get_texts()]
+    assert len(labels) == shown
+    assert (labels[0] == f"{users - 11} others") == (users >= 20)
+    fills = [to_rgb(one.get_facecolor()) for one in figure.legends[0].get_patches()]
+    assert min((np.abs(np.subtract(a, b)).max() for a, b in combinations(fills, 2)), default=1) > 0.1
 
 
 def test_no_name_is_a_formula_or_hidden() -> None:

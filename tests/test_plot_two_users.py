@@ -51,6 +51,25 @@ def test_it_needs_two_users_that_can_run_something() -> None:
         fo.plot.two_users(here, there)
 
 
+def test_the_picture() -> None:
+    cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"])
+    path = fo.alpha_path(cluster, [1, 4, float("inf")], mechanism="alpha-fair").allocations
+    figure = fo.plot.two_users(fo.DRF().solve(cluster), fo.CEEI().solve(cluster), path=list(path))
+    axes = figure.axes[0]
+    assert axes.get_xlabel() == "tasks of A"
+    marks = {line.get_label(): line.get_xydata() for line in axes.lines}
+    np.testing.assert_allclose(marks["DRF"], [[3, 2]], rtol=1e-6)
+    np.testing.assert_allclose(marks["path of α"][[0, -1]], [[45 / 11, 18 / 11], [3, 2]], rtol=1e-6)
+
+
+def test_the_area_goes_down_to_the_axis() -> None:
+    """Where user 1 leaves user 2 something even at its most, as 4 of 10 servers that only user 2 may use."""
+    cluster = fo.Cluster([[4], [6]], [[1], [1]], eligible=[[True, False], [True, True]], max_tasks=[3, 7])
+    (area,) = fo.plot.two_users(fo.DRFH().solve(cluster)).axes[0].patches
+    assert area.contains_point(area.get_transform().transform((2.9, 0.1)))
+    assert not area.contains_point(area.get_transform().transform((3.1, 0.1)))
+
+
 def test_every_corner_is_found() -> None:
     """Resources whose limits touch the unit circle: corners lie between neighbours, where their lines meet."""
     angles = np.linspace(0.1, 1.4, 9)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import fairopt as fo
@@ -238,6 +239,24 @@ def test_every_measure_is_a_column_everywhere_and_knows_no_order(name: str) -> N
     assert name in fo.alpha_path(cluster, [1.0]).columns
     turned = fo.DRFH().solve(cluster.select(users=cluster.users[::-1], servers=cluster.servers[::-1]))
     assert turned.summary()[name] == pytest.approx(found.summary()[name], rel=1e-6)
+
+
+@pytest.mark.parametrize("name", sorted(CLUSTERS.generators))
+def test_every_generator_draws_the_same_from_the_same_seed(name: str) -> None:
+    small = "".join(
+        f"{option}=4&" for option in ("users", "servers", "vms") if option in CLUSTERS.generators[name].options
+    )
+    one, two, other = (fo.open_source(f"{name}?{small}seed={seed}").cluster for seed in (1, 1, 2))
+    assert one == two
+    assert one != other
+    with pytest.raises(DataError, match=f"{name} has no option 'nothing'"):
+        fo.open_source(f"{name}?nothing=1")
+
+
+def test_measures_of_plugins_are_no_columns_of_others(folder: Path) -> None:
+    _plugins.load("own.py")
+    assert "spread" in fo.compare(fo.papers.instance("drf-4.1"), ["drf"]).columns
+    assert isinstance(pd.DataFrame([fo.DRF().solve(fo.papers.instance("drf-4.1")).summary()])["spread"][0], float)
 
 
 def test_the_example_of_the_page_works(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

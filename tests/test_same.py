@@ -76,3 +76,23 @@ def test_a_start_is_of_the_same_users_servers_and_resources(
 def test_a_start_from_other_numbers_changes_nothing(mechanism: fo.mechanisms.Mechanism, other: fo.Cluster) -> None:
     found = mechanism.solve(CLUSTER, start=mechanism.solve(other))
     np.testing.assert_allclose(found.user_tasks, mechanism.solve(CLUSTER).user_tasks, rtol=1e-4)
+
+
+def test_starts_between_pools_and_servers_are_left_aside() -> None:
+    for first, then in ((fo.CEEI(), fo.AlphaFair(2)), (fo.AlphaFair(2), fo.CEEI()), (fo.CEEI(), fo.AlphaPFVDS(2))):
+        found = then.solve(CLUSTER, start=first.solve(CLUSTER))
+        np.testing.assert_allclose(found.user_tasks, then.solve(CLUSTER).user_tasks, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("other", "what"), NAMED.values(), ids=NAMED.keys())
+def test_best_response_starts_with_the_same_names(other: fo.Cluster, what: str) -> None:
+    start = fo.best_response(other, 2)
+    turned = what.split(", first")[0] if "differ" in what else "one has"
+    with pytest.raises(DataError, match=f"start is of another cluster: {turned}"):
+        fo.best_response(CLUSTER, 2, start=start)
+
+
+@pytest.mark.parametrize("other", [pair[0] for pair in CHANGED.values()], ids=CHANGED.keys())
+def test_best_response_goes_on_after_a_change(other: fo.Cluster) -> None:
+    found = fo.best_response(CLUSTER, 2, start=fo.best_response(other, 2))
+    np.testing.assert_allclose(found.user_tasks, fo.AlphaPFVDS(2).solve(CLUSTER).user_tasks, rtol=1e-4)

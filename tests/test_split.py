@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -83,6 +84,18 @@ def test_certificates_of_any_tasks_agree(alpha: float, cluster: Cluster, seed: i
     assert one.measure == other.measure
 
 
+@pytest.mark.parametrize("bad", [-0.5, math.nan, 1e3])
+def test_certificates_of_wrong_tasks_agree(bad: float) -> None:
+    merging = merge(TYPED, users=False)
+    merged = np.zeros(merging.cluster.shape[:2])
+    merged[1, 0] = bad
+    rule = AlphaPFVDS(2.0).criterion(TYPED)
+    split = Split.of(merging, merged)
+    one, other = certify(TYPED, split, rule)[0], certify(TYPED, split(), rule)[0]
+    assert one.feasibility == pytest.approx(other.feasibility, rel=1e-12)
+    assert one.feasibility > 0.04
+
+
 def test_a_task_where_it_cannot_run() -> None:
     merging = merge(TYPED, users=False)
     merged = np.zeros(merging.cluster.shape[:2])
@@ -115,6 +128,19 @@ def test_numbers_are_those_of_the_table() -> None:
     for key, value in whole.summary().items():
         assert found.summary()[key] == pytest.approx(value, rel=1e-12)
     np.testing.assert_array_equal(found.criterion.share, virtual_share_per_task(TYPED))
+
+
+@pytest.mark.parametrize("read_first", [False, True])
+def test_pickled(read_first: bool) -> None:
+    found = solved("alphapf-vds(alpha=3)")
+    if read_first:
+        _ = found.tasks
+    back = pickle.loads(pickle.dumps(found))
+    np.testing.assert_array_equal(back.tasks, found.tasks)
+    np.testing.assert_array_equal(back.user_tasks, found.user_tasks)
+    np.testing.assert_array_equal(back.criterion.share, found.criterion.share)
+    assert back.cluster == found.cluster
+    assert back.certify().passes(1e-6)
 
 
 def test_a_mechanism_with_its_own_certificate_is_given_the_table() -> None:

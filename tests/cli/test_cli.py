@@ -6,12 +6,13 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import fairopt as fo
 from fairopt import papers
-from fairopt.cli import main
+from fairopt.cli import _unraisable, main
 from fairopt.errors import NotConverged
 
 CLUSTER = """
@@ -58,6 +59,13 @@ def test_compare_has_a_row_for_every_mechanism(file: Path, capsys: pytest.Captur
     assert rows["DRF"]["tasks"] == pytest.approx(5)
     assert rows["CMMF"]["status"].startswith("not applicable")
     assert rows["CMMF"]["tasks"] is None
+
+
+def test_compare_chosen_mechanisms_as_text(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "paper:drf-4.1", "-m", "drf", "alpha-fair(alpha=5, share=asset)", "maxmin"]) == 0
+    out = capsys.readouterr().out
+    assert "alpha-fair(alpha=5, share=asset)" in out
+    assert "- max-min: not applicable" in out
 
 
 def test_compare_says_when_a_mechanism_fails(
@@ -123,7 +131,28 @@ def test_claims_exit_code_tells_a_failure(capsys: pytest.CaptureFixture[str], mo
     assert main(["claims", "--item", "2"]) == 1
 
 
+def test_pools_are_shared_by_their_own_commands(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["dynamic-drf", str(file), "--order", "B", "A", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[1] == pytest.approx({"arrived": "A", "A": 3, "B": 2})
+    assert main(["hug", str(file), "--out", str(tmp_path / "links.csv")]) == 0
+    assert "tenant weight progress cpu memory" in capsys.readouterr().out
+    assert (tmp_path / "links.csv").read_text().splitlines()[1].startswith("A,1.0,0.66")
+    assert main(["dynamic-drf", str(file), "--order", "B"]) == 2
+
+
 def test_reader_that_stops_early_gets_no_traceback() -> None:
     command = f"{sys.executable} -m fairopt.cli compare paper:drf-4.1 -m drf | head -c 1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
     assert "Traceback" not in done.stderr
+
+
+def test_errors_in_finalizers_are_heard_but_the_compilers_at_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[str] = []
+    monkeypatch.setattr(sys, "__unraisablehook__", lambda found: heard.append(found.object.__module__))
+    for module, error in (
+        ("llvmlite.binding.ffi", AttributeError()),
+        ("llvmlite.ir", OSError()),
+        ("a", AttributeError()),
+    ):
+        _unraisable(SimpleNamespace(exc_value=error, object=SimpleNamespace(__module__=module)))  # type: ignore[arg-type]
+    assert heard == ["llvmlite.ir", "a"]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tqdm import tqdm
 
-from fairopt.cli import main
+from fairopt.cli import _screen, fairness, main
 from fairopt.properties import Witness
 
 WITNESS = Path(__file__).resolve().parents[2] / "docs" / "witnesses" / "drf--population-monotonicity.json"
@@ -64,6 +66,42 @@ def test_what_a_user_of_a_cluster_could_gain(capsys: pytest.CaptureFixture[str])
     for instance, words in (("drf-4.1", "population-monotonicity (proved)"), ("pf-fig1", "population-monotonicity")):
         assert main(["properties", f"paper:{instance}", "-m", "drf", "-p", "population-monotonicity"]) == 0
         assert f"not violated: {words}\n" in capsys.readouterr().out
+
+
+def test_all_of_a_file_in_the_time_with_progress(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mechanisms that nobody named and that are not defined there are left out."""
+    bars: list[tqdm] = []
+
+    def bar(**more: Any) -> tqdm:
+        bars.append(tqdm(**more))
+        return bars[-1]
+
+    monkeypatch.setattr(_screen, "shows_progress", lambda options: True)
+    monkeypatch.setattr(fairness, "tqdm", lambda **more: bar(**more | {"disable": False}))
+    monkeypatch.setattr(fairness, "_SECONDS", 0.0)
+    assert main(["properties", "paper:drf-4.1"]) == 0
+    said, shown = capsys.readouterr()
+    assert "envy-freeness" in said
+    assert "not looked at: the time was over" in said
+    assert "CMMF" not in said
+    short = "The time was short: --seconds gives more, --mechanisms and --properties ask for less"
+    assert " ".join(said.split()).endswith(short)
+    assert "property" in shown
+    assert bars[0].n == bars[0].total > 100
+    assert main(["properties", "paper:drf-4.1", "-m", "cmmf"]) == 2
+    assert "CMMF is for one resource" in capsys.readouterr().err
+
+
+def test_lies_about_measured_amounts(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Half a core and gigabytes in bytes: a lie is a little more or less, not another whole number."""
+    cluster = tmp_path / "bytes.json"
+    users = [{"demand": [0.5, 4e9]}, {"demand": [3, 1.2e9]}]
+    cluster.write_text(json.dumps({"servers": [{"capacity": [13, 20e9]}], "users": users}), encoding="utf-8")
+    assert main(["properties", str(cluster), "-m", "ceei", "-p", "strategy-proofness", "--json"]) == 0
+    (ceei,) = json.loads(capsys.readouterr().out)
+    assert ceei["violation"] > 0.02
 
 
 @pytest.mark.parametrize(

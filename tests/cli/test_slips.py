@@ -160,6 +160,38 @@ def test_path(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capsys.readouterr().out)[0]["utilization"] > 0
 
 
+@pytest.mark.parametrize("columns", [20, 44, 80])
+def test_nothing_is_wider_than_the_terminal(
+    columns: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert run("compare", TWO, "-m", "drfh,tsf,cmmf") == 0
+    assert run("path", TWO, "--alphas", "1,2") == 0
+    if columns > 20:  # names and numbers of an allocation need more
+        assert run("solve", TWO, "-m", "per-server-drf") == 0
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= columns
+    assert out.count("mechanism") > 1 or columns == 80
+
+
+def test_dust_is_nothing_where_the_certificate_says_so() -> None:
+    import numpy as np
+
+    import fairopt as fo
+    from fairopt.result import _show
+
+    found = fo.AlphaFair(1).solve(fo.Cluster([[9, 9], [9, 9]], [[1, 2], [2, 1]]))
+    frame = found.to_frame()
+    least = max(found.certificate.residual, 1e-12)
+    frame.iloc[0, 3:] = [5.0, 0.5 * least * frame["tasks"].iloc[0]]
+    frame.iloc[1, 3:] = [1e-5, 5.0]
+    first, second = frame.columns[3:]
+    shown = _show.certain({name: frame[name].to_numpy() for name in frame}, found.certificate)
+    assert shown[second][0] == "0"
+    assert float(shown[first][1]) == pytest.approx(1e-5)
+    assert not np.isclose(frame.iloc[0, 4], 0, atol=0)
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
 def test_completion(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("completion", shell) == 0
@@ -189,3 +221,12 @@ def test_an_output_that_is_closed() -> None:
             words = ["mechanisms", "--json"]
             done = outside(words, stdout=subprocess.DEVNULL, preexec_fn=lambda closed=closed: [*map(os.close, closed)])
             assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_an_output_that_lacks_a_character() -> None:
+    Path("c.csv").write_text(CSV.replace("A", "Zoë"), encoding="utf-8")
+    done = outside(
+        ["solve", "c.csv", "-m", "drf"], stdout=subprocess.PIPE, env=os.environ | {"PYTHONIOENCODING": "ascii"}
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Zo\\xeb" in done.stdout

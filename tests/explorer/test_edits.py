@@ -98,6 +98,12 @@ def test_a_field_that_is_not_there(key: str) -> None:
         Start.of(racks()).edited({key: "1"})
 
 
+def test_an_error_after_others_were_switched_off_belongs_to_the_row_that_people_see() -> None:
+    with pytest.raises(DataError) as caught:
+        Start.of(racks()).edited({"users/0/on": False, "users/1/demand/0": "-1"})
+    assert caught.value.where == ("users", 1, "demand", 0)
+
+
 @pytest.mark.parametrize("kind", ["users", "servers"])
 def test_nothing_left(kind: str) -> None:
     with pytest.raises(DataError, match="is left"):
@@ -136,6 +142,12 @@ def test_servers_are_one_entry_only_if_placement_and_names_are_alike() -> None:
     assert Start.of(free).names == ("a", "b-1")
     placed = fo.Cluster([[4], [4], [4]], [[1], [1]], eligible=[[1, 1, 1], [1, 0, 1]], servers=["a-1", "a-2", "a-3"])
     assert Start.of(placed).entry_of.tolist() == [0, 1, 0]
+
+
+def test_counts_have_a_limit_together() -> None:
+    with pytest.raises(DataError, match="120,000 servers") as caught:
+        Start.of(racks()).edited({"servers/0/count": 60_000, "servers/1/count": 60_000})
+    assert caught.value.where == ("servers",)
 
 
 def test_edits_leave_the_start_alone() -> None:

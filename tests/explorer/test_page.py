@@ -11,11 +11,12 @@ import subprocess
 import zlib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import fairopt as fo
 from fairopt.cli import main
-from fairopt.explorer import Session
+from fairopt.explorer import Session, State
 from fairopt.explorer import page as pages
 from fairopt.explorer.page import module, program
 
@@ -54,6 +55,36 @@ def test_a_file_may_load_nothing() -> None:
     assert "connect-src" not in policy
 
 
+def test_other_equilibria_are_said_in_a_file() -> None:
+    several = fo.Cluster([[20, 11, 2], [3, 9, 4]], [[1, 9, 8], [3, 8, 1], [16, 8, 1]], weight=[2, 1, 2])
+    inside = data(pages.page(Session(several)))["several"]
+    assert isinstance(inside, dict)
+    assert inside["3.0"].startswith("There are 3 equilibria")
+    assert "1.0" not in inside
+
+
+def test_what_more_adds_is_in_a_file() -> None:
+    session = Session(fo.Cluster([[9, 18], [4, 30]], [[1, 4], [3, 1]]))
+    inside = data(pages.page(session))
+    start, more = inside["start"], inside["more"]
+    assert isinstance(start, dict)
+    assert isinstance(more, dict)
+    assert {*more} == {*start["side"]}
+    at = start["alphas"].index(3.0)
+    asked = {"ask": "more", "state": {"mechanism": "alphapf-vds", "alpha": 3}}
+    assert more["alphapf-vds"][at] == session.reply(asked)
+    assert more["alphapf-vds"][at]["rows"]
+    assert len(more["drfh"]) == 1
+
+
+def test_bars_are_as_precise_as_they_are_drawn() -> None:
+    session = Session(fo.papers.instance("drfh-fig1"))
+    views = data(pages.page(session))["views"]
+    assert isinstance(views, dict)
+    whole = session.reply({"ask": "answer", "state": {"mechanism": "tsf"}})["bars"]["heights"]
+    np.testing.assert_allclose(views["tsf"][0]["bars"]["heights"], whole, atol=6e-4)
+
+
 def test_names_are_text_everywhere() -> None:
     name = '</script><script>alert(1)</script><img src=x onerror="alert(2)">&'
     cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]], users=[name, "b"])
@@ -63,8 +94,21 @@ def test_names_are_text_everywhere() -> None:
     assert text.count("<script") == 2
 
 
+def test_a_page_of_another_mechanism() -> None:
+    session = Session(fo.papers.instance("drf-4.1"), State("fds(beta=2)"))
+    inside = data(pages.page(session))
+    views = inside["views"]
+    assert isinstance(views, dict)
+    assert views["fds(beta=2)"][0]["mechanism"] == "FDS(beta=2)"
+
+
 @pytest.mark.skipif(shutil.which("node") is None, reason="no node here")
 @pytest.mark.parametrize("text", [module(), program()], ids=["module", "program"])
 def test_the_module_is_javascript(text: str, tmp_path: Path) -> None:
     (tmp_path / "explorer.mjs").write_text(text)
     subprocess.run(["node", "--check", str(tmp_path / "explorer.mjs")], check=True, capture_output=True)
+
+
+def test_nothing_is_set_as_markup() -> None:
+    for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("):
+        assert word not in program()

@@ -6,6 +6,7 @@ import http.client
 import json
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -61,6 +62,19 @@ def test_pages(server: Server) -> None:
         assert part in text
         assert headers["Content-Security-Policy"].startswith("default-src 'none'")
     assert send(server, "GET", "/../pyproject.toml")[0] == 404
+
+
+def test_an_answer_is_sent_at_once(server: Server) -> None:
+    """Headers and body in one packet: a browser acknowledges headers alone 40 ms later, and the body would wait."""
+    body = json.dumps({"ask": "start"}).encode()
+    head = f"POST /ask HTTP/1.1\r\nHost: 127.0.0.1:{server.server_port}\r\nContent-Type: application/json\r\n"
+    head += f"Cookie: {cookie(server)}\r\n"
+    for _ in range(3):
+        with socket.create_connection(("127.0.0.1", server.server_port), timeout=300) as connection:
+            connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+            headers, _, text = connection.recv(1 << 20).partition(b"\r\n\r\n")
+        assert f"Content-Length: {len(text)}".encode() in headers
+        assert json.loads(text)["source"]
 
 
 def test_a_question(server: Server) -> None:
@@ -155,3 +169,10 @@ def test_control_c_stops_the_command() -> None:
     _, said = process.communicate(timeout=300)
     assert process.returncode == 0
     assert said == ""
+
+
+def test_bad_options(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explore", "paper:drf-4.1", "--out", "x.pdf"]) == 2
+    assert main(["explore", "paper:drf-4.1", "--alpha", "much", "--no-browser"]) == 2
+    assert main(["explore", "paper:drf-4.1", "--mechanism", "nobody", "--no-browser"]) == 2
+    assert capsys.readouterr().out == ""

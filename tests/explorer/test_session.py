@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt.explorer import Session
+from fairopt.explorer import Session, State
 from fairopt.explorer import session as module
 from fairopt.explorer import view as views
+from fairopt.explorer.texts import call, python
 from fairopt.result import metrics
 from fairopt.workloads import open_source
 
@@ -70,6 +73,30 @@ def test_many_users_are_grouped() -> None:
     np.testing.assert_allclose(np.sum(reply["bars"]["heights"], axis=0)[0], reply["use"], atol=2e-3)
 
 
+def test_more_users_than_colours_are_coloured_by_group() -> None:
+    """Twelve teams of three users: the eight with the largest shares have colours, as long as the session lasts."""
+    rng = np.random.default_rng(1)
+    users = [f"team{k}/{shape}" for k in range(12) for shape in "abc"]
+    cluster = fo.Cluster(rng.uniform(50, 100, (4, 2)), rng.uniform(0.1, 2, (36, 2)), users=users)
+    session = Session(cluster)
+    reply = ask(session, alpha=0.5, edits={"users/4/on": False})
+    bars, listed = reply["bars"], reply["users"]
+    assert bars["what"] == "namespaces or accounts"
+    assert len(bars["bands"]) == 8
+    assert bars["others"] == 4 * 3 - (0 if "team1" in bars["bands"] else 1)
+    shares: dict[str, float] = {}
+    for n, share in zip(listed["of"], listed["share"], strict=True):
+        team = users[n].split("/")[0]
+        shares[team] = shares.get(team, 0) + share
+    assert {*bars["bands"]} == {*sorted(shares, key=lambda team: -shares[team])[:8]}
+    names = [*bars["bands"], "others"]
+    for n, band in zip(listed["of"], listed["band"], strict=True):
+        team = users[n].split("/")[0]
+        assert names[band] == (team if team in names else "others")
+    again = ask(session, mechanism="tsf", edits={"users/0/weight": 40})
+    assert again["bars"]["bands"] == bars["bands"]
+
+
 def test_what_holds_each_user() -> None:
     cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]], max_tasks=[2, math.inf], resources=["cpu", "memory"])
     session = Session(cluster)
@@ -86,6 +113,13 @@ def test_rows_side_by_side_follow_edits(session: Session) -> None:
     assert ask(session, "row", row="drf", edits=edits)["pooled"]
     assert ask(session, "row", row="alpha-fair", alpha=4)["mechanism"] == "alpha-fair(alpha=4)"
     assert ask(session, "row", row="fds(beta=2)")["mechanism"] == "FDS(beta=2)"
+
+
+def test_what_has_no_alpha_is_solved_once(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = ask(session, "row", row="tsf", alpha=1)
+    monkeypatch.setattr(fo.TSF, "solve", None)
+    assert ask(session, "row", row="tsf", alpha=2) is first
+    assert ask(session, "row", row="tsf", alpha=2, mechanism="drfh") is first
 
 
 @pytest.mark.parametrize(
@@ -141,6 +175,20 @@ def test_more_of_a_resource_is_what_solving_again_gives() -> None:
     assert "user1" not in str(edited["rows"])
 
 
+def test_why_it_is_not_known_what_more_adds(monkeypatch: pytest.MonkeyPatch, session: Session) -> None:
+    reply = session.reply({"ask": "more", "state": {"mechanism": "ps-dsf"}})
+    assert reply["rows"] == []
+    assert reply["note"].startswith("No derivatives: ")
+    monkeypatch.setattr(module, "_ROWS", 1)
+    fresh = Session(session.cluster)
+    many = fresh.reply({"ask": "more", "state": {"mechanism": "alphapf-vds", "alpha": 3}})
+    assert len(many["rows"]) == 1
+    assert re.match(r"\d more, not shown\. 1% more there", many["note"])
+    monkeypatch.setattr(module, "_DERIVED", 1)
+    asked = {"ask": "more", "state": {"mechanism": "alphapf-vds", "alpha": 2}}
+    assert fresh.reply(asked) == {"rows": [], "note": "Not asked of more than 1 pairs of user and server."}
+
+
 def test_code_gives_the_same_answer(session: Session) -> None:
     edits = {"users/0/weight": "2", "users/1/eligible/0": False, "users/0/max_tasks": "7"}
     text = ask(session, "python", alpha="inf", edits=edits)["text"]
@@ -149,6 +197,19 @@ def test_code_gives_the_same_answer(session: Session) -> None:
     expected = fo.AlphaPFVDS(math.inf).solve(session.start.edited(edits).cluster)
     np.testing.assert_allclose(scope["allocation"].user_tasks, expected.user_tasks)
     assert scope["cluster"] == expected.cluster
+
+
+def test_large_clusters_are_loaded_by_the_code() -> None:
+    cluster = open_source("google-like?users=3000&seed=1").cluster
+    assert 'fo.Cluster.load("cluster.toml")' in python(cluster, "DRFH")
+
+
+def test_labels_as_calls() -> None:
+    for name in fo.mechanisms.names():
+        for one in fo.mechanisms.kind(name).variants():
+            if "utility" not in str(one):
+                assert eval(call(str(one)), {"fo": fo}) == one
+    assert call("concave utility(utility=log1p)") == "fo.ConcaveUtility(utility='log1p')"
 
 
 def test_the_file_is_the_edited_cluster(session: Session, tmp_path: Any) -> None:
@@ -172,6 +233,19 @@ def test_bars_of_identical_servers_are_sums() -> None:
     assert ask(Session(cluster), mechanism="drf")["pooled"]
 
 
+def test_groups_of_rows_say_what_lies_between(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(5)
+    cluster = fo.Cluster(rng.uniform(5, 9, (3, 2)), rng.uniform(0.1, 2, (30, 2)))
+    monkeypatch.setattr(views, "_ROWS", 4)
+    users = ask(Session(cluster), alpha=0.5)["users"]
+    shares = fo.AlphaPFVDS(0.5).solve(cluster).dominant_shares
+    left = np.delete(shares, users["of"])
+    assert min(users["share"]) >= left.max()
+    assert min(group["least"] for group in users["groups"]) == pytest.approx(left.min(), rel=1e-4)
+    assert max(group["most"] for group in users["groups"]) == pytest.approx(left.max(), rel=1e-4)
+    assert all(group["least"] <= group["most"] for group in users["groups"])
+
+
 def test_what_is_not_certified_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     session = Session(open_source("lognormal?users=5&servers=3&seed=1").cluster)
     found = session.allocation()
@@ -181,6 +255,33 @@ def test_what_is_not_certified_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fo.Allocation, "flagged", True)
     shown = views.view(session.start, edited, found, views.bands(session.start, edited, found))
     assert shown["flagged"] is True
+
+
+@pytest.mark.parametrize(("index", "said"), [(0, "not locally unique"), (-1, "(index -1)"), (1, ""), (None, "")])
+def test_what_the_index_of_an_equilibrium_says(session: Session, index: int | None, said: str) -> None:
+    found = session.allocation(State(alpha=3.0))
+    shown = SimpleNamespace(criterion=found.criterion, cluster=found.cluster, notes=(), index=index)
+    text = views._equilibrium(shown)  # type: ignore[arg-type]
+    assert said in text
+    assert bool(text) == bool(said)
+
+
+def test_other_equilibria_of_large_clusters_are_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fairopt.explorer.session.equilibrium_curve", None)
+    rng = np.random.default_rng(1)
+    large = fo.Cluster(rng.uniform(5, 9, (10, 2)), rng.uniform(0.1, 2, (11, 2)))
+    assert ask(Session(large), "several", alpha=3) == {"text": ""}
+
+
+def test_of_several_equilibria_the_user_who_differs_most_is_named() -> None:
+    cluster = fo.Cluster([[20, 11, 2], [3, 9, 4]], [[1, 9, 8], [3, 8, 1], [16, 8, 1]], weight=[2, 1, 2])
+    text = ask(Session(cluster), "several", alpha=3)["text"]
+    tasks = np.array([one.user_tasks for one in fo.game.equilibria(cluster, 3).allocations])
+    apart = int(np.ptp(tasks, axis=0).argmax())
+    found = re.search(r"alpha = 1: (\w+) has (.*) tasks", text)
+    assert found is not None
+    assert found[1] == cluster.users[apart]
+    np.testing.assert_allclose(sorted(map(float, found[2].split(" or "))), sorted(tasks[:, apart]), rtol=1e-3)
 
 
 def test_answers_are_remembered_by_edits_and_alpha() -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import fairopt as fo
 from fairopt.errors import DataError, SolverError
 from fairopt.explorer import Start, State
+from fairopt.explorer.margins import gainers, summed
 from fairopt.explorer.standing import standing, what_if
 
 
@@ -66,6 +68,56 @@ def test_more_of_a_resource() -> None:
     assert resources["for"]["cpu"] == "web/large +0.667, batch/any +0.667"
 
 
+def test_who_gains_most_is_named_first() -> None:
+    users = ("a", "b", "c", "d", "e")
+    assert gainers(users, np.array([1.0, -2.0, 4.0, 2.0, 1.5])) == "c +4, d +2, e +1.5"
+    assert gainers(users, np.array([0.2, 0.0, 9.0, 0.0, 0.0])) == "c +9"
+    assert gainers(users, np.zeros(5)) == ""
+    # Gains that differ by rounding are in the order of users.
+    assert gainers(users, np.array([1.0, 2.0 - 1e-15, 2.0, 0.0, 2.0 + 1e-15])) == "b +2, c +2, e +2"
+    # Who gains less than a twentieth of what winners gain, whatever others lose, is not named.
+    assert gainers(users, np.array([10.0, 0.3, -9.0, 0.0, 0.0])) == "a +10"
+    assert summed(users, np.array([1e-12, 0, 0, 0, -1e-13]), 1e-9) == (0, "")
+
+
+def test_what_some_gain_and_others_lose_is_nothing_in_all() -> None:
+    """A tenth more of two GPUs: .2 tasks more for one, who takes the memory for them from the other."""
+    cluster = fo.Cluster(
+        capacity=[[64, 128, 2]],
+        demand=[[2, 16, 0], [4, 16, 1]],
+        resources=["cpu", "memory", "gpu"],
+        users=["batch", "training"],
+    )
+    found = standing(cluster)
+    assert found.resources["tasks more"].tolist() == [0, pytest.approx(0.8), 0]
+    assert found.resources["for"].tolist() == ["", "batch +0.8", "training +0.2"]
+    assert found.margins.set_index("resource")["tasks more"]["gpu"] == 0
+
+
+def test_nodes_that_lack_a_resource_are_not_used_up() -> None:
+    found = standing(fo.Cluster([[8, 2], [8, 0]], [[1, 0], [1, 1]], resources=["cpu", "gpu"]))
+    gpu = found.resources.set_index("resource").loc["gpu"]
+    assert (gpu["nodes"], gpu["used up on"]) == (1, 1)
+
+
+def test_where_all_nodes_are_one_pool_so_are_margins() -> None:
+    assert set(standing(teams(), State("drf")).margins["nodes"]) == {"all nodes"}
+
+
+def test_nodes_without_a_derivative_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = fo.Allocation.marginal_values
+
+    def kink(self: fo.Allocation) -> pd.DataFrame:
+        values = whole(self)
+        values.loc[("node-1", "cpu")] = math.nan
+        return values
+
+    monkeypatch.setattr(fo.Allocation, "marginal_values", kink)
+    found = standing(teams())
+    assert " 1 of 4 kinds of nodes and resources have no derivative" in found.margins_note
+    assert ("node", "cpu") not in zip(found.margins["nodes"], found.margins["resource"], strict=True)
+
+
 @pytest.mark.parametrize("mechanism", ["alphapf-vds", "drfh", "alpha-fair"])
 def test_a_little_more_is_what_solving_again_gives(mechanism: str) -> None:
     """Derivatives against differences, by kind of node; the two nodes of a kind get more together."""
@@ -85,6 +137,12 @@ def test_a_little_more_is_what_solving_again_gives(mechanism: str) -> None:
         first = teams().users.index(row[5].partition(" +")[0])
         assert gain[first] == pytest.approx(gain.max(), rel=1e-2)
     assert found.margins["tasks more"].is_monotonic_decreasing
+
+
+def test_where_there_are_no_derivatives() -> None:
+    found = standing(teams(), State("ps-dsf"))
+    assert found.margins.empty
+    assert found.margins_note.startswith("No derivatives: ")
 
 
 def test_without_what_runs() -> None:
@@ -147,9 +205,39 @@ def test_what_cannot_be(text: str) -> None:
         standing(teams(), requested=[text])
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("nodes.big=100001", "that would be 100001 nodes, of 1 now"),
+        ("nodes.node=-3", "that would be -1 nodes, of 2 now"),
+    ],
+)
+def test_numbers_of_nodes_that_cannot_be_are_said_before_edits_are_made(text: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        what_if(Start.of(teams()), State(), [text])
+    assert what_if(Start.of(teams()), State(), ["nodes.node=-2", "nodes.big=100000"]).edits == {
+        "servers/0/count": 0,
+        "servers/1/count": 100_000,
+    }
+
+
+def test_the_largest_changes_come_first_losses_too() -> None:
+    found = standing(fo.Cluster([[30]], [[1], [1], [1]], users=["b", "a", "c"]), requested=["weight.a=0.5"])
+    assert found.changes is not None
+    assert found.changes["user"].tolist() == ["a", "b", "c"]
+    assert found.changes["change"].tolist() == pytest.approx([-4, 2, 2])
+
+
 def test_a_server_by_its_own_name_stands_for_all_that_are_alike() -> None:
     cluster = fo.Cluster([[1], [2], [2]], [[1]], servers=["big", "rack-1", "rack-2"])
     assert what_if(Start.of(cluster), State(), ["nodes.rack-2=+1"]).edits == {"servers/1/count": 3}
+
+
+@pytest.mark.parametrize(("runs", "below"), [(20, 0.0), (19, 1.1), (21, 0.0)])
+def test_a_little_below_is_not_below(runs: int, below: float) -> None:
+    found = standing(fo.Cluster([[20.1]], [[1]], users=["a"]), running={"a": runs})
+    assert found.users["below"].tolist() == pytest.approx([below])
+    assert found.groups["below"].tolist() == pytest.approx([below])
 
 
 def test_users_who_come_with_a_change_or_go() -> None:
@@ -175,6 +263,16 @@ def test_what_fails_is_said_and_so_are_certificates(monkeypatch: pytest.MonkeyPa
     assert notes[0] == f"{fo.AlphaPFVDS(1).solve(teams()).certificate.condition:.6e}"
     assert notes[-1] == f"After the change: {fo.AlphaPFVDS(2).solve(teams()).certificate.condition:.6e}"
     assert notes[0] != notes[-1].partition(": ")[2]
+
+
+def test_a_weight_of_zero_is_an_error_of_the_cluster() -> None:
+    with pytest.raises(DataError, match="weight"):
+        standing(teams(), requested=["weight.web=0"])
+
+
+def test_two_levels_of_weight() -> None:
+    found = standing(teams(), State(edits={"weights": "shared"}))
+    assert found.users["weight"].tolist() == [0.5, 0.5, 2]
 
 
 def test_another_mechanism_counts() -> None:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from PIL import Image
 
 from fairopt import papers, sweeps
 from fairopt.cli import main
+from fairopt.errors import DataError
 from fairopt.mechanisms import Mechanism
 from fairopt.report import MissingCells, Results
-from fairopt.report.figures import draw, known
+from fairopt.report.figures import draw, known, module, save
 
 EVERY = sorted(known())
 
@@ -38,9 +41,18 @@ def test_it_is_drawn_without_solving(name: str, smoke: Results, monkeypatch: pyt
         assert inside.y1 < figure.get_figheight() + 0.02, "cut above"
 
 
-def test_missing_cells_name_the_sweep(tmp_path: Path) -> None:
-    with pytest.raises(MissingCells, match=r"fairopt sweep pf_example --smoke --store .*empty"):
-        draw("pf_example", Results(tmp_path / "empty", smoke=True))
+@pytest.mark.parametrize("name", EVERY)
+def test_missing_cells_name_the_sweep(name: str, tmp_path: Path) -> None:
+    need = module(name).NEEDS[0]
+    with pytest.raises(MissingCells, match=rf"fairopt sweep {need} --smoke --store .*empty"):
+        draw(name, Results(tmp_path / "empty", smoke=True))
+
+
+def test_the_style_of_the_caller_is_left_alone(smoke: Results) -> None:
+    with mpl.rc_context({"font.size": 31.0}):
+        figure = draw("drfh", smoke)
+        assert mpl.rcParams["font.size"] == 31.0
+    assert {text.get_fontsize() for axes in figure.axes for text in axes.get_xticklabels()} == {7.0}
 
 
 def test_bars_are_what_the_paper_prints(smoke: Results) -> None:
@@ -96,6 +108,19 @@ def test_the_command(smoke: Results, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "there is no figure 'drhf'" in capsys.readouterr().err
 
 
+def test_the_same_results_give_the_same_pdf(smoke: Results, tmp_path: Path) -> None:
+    first, second = (save(draw("drf_lie", smoke), tmp_path / place, "x")[0].read_bytes() for place in "ab")
+    assert first == second
+    assert b"/FontFile2" in first  # text as text in TrueType, which publishers ask for
+
+
+def test_cells_are_known_by_the_experiment_that_asks(smoke: Results) -> None:
+    """PS-DSF is shared by two experiments, and was computed for one of them."""
+    ours = smoke.of("pf_utilization").cells
+    assert set(ours["experiment"]) == {"pf_utilization"}
+    assert set(ours["key"]) & set(smoke.of("pf_comparison_bitbrains").cells["key"])
+
+
 def test_failed_cells_are_left_out_and_said(tmp_path: Path) -> None:
     path = tmp_path / "fails.toml"
     path.write_text(
@@ -108,6 +133,19 @@ def test_failed_cells_are_left_out_and_said(tmp_path: Path) -> None:
     assert len(failed) == 1
     assert "--retry" in failed[0]
     assert "maxmin" not in set(found.cells["name"])
+
+
+def test_a_trace_that_is_not_there_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "trace.toml"
+    path.write_text('title = "x"\n[clusters]\na = "bitbrains?vms=4&servers=3"\n[[grid]]\nmechanisms = "drfh"\n')
+    sweeps.sweep(path, store=tmp_path / "store", progress=False)
+    [note] = Results(tmp_path / "store").of(path).notes
+    assert note == "no trace here: calibrated generators stand in (bitbrains?vms=4&servers=3)"
+
+
+def test_no_experiment() -> None:
+    with pytest.raises(DataError, match="there is no experiment"):
+        Results().of("nothing")
 
 
 def test_tables_have_means_and_intervals(smoke: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -126,3 +164,17 @@ def test_tables_have_means_and_intervals(smoke: Results, tmp_path: Path, capsys:
     capsys.readouterr()
     assert main(["tables", "drfh_figures", "--store", str(tmp_path / "none"), "--out", str(tmp_path)]) == 2
     assert "fairopt sweep drfh_figures" in capsys.readouterr().err
+
+
+def test_pictures_for_the_site_are_drawn_from_the_store_that_has_them(
+    smoke: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "tools"))
+    import figure_pictures
+
+    nothing = Results(tmp_path / "empty", smoke=True)
+    assert figure_pictures.draw("drfh", [nothing, smoke], tmp_path)
+    with Image.open(tmp_path / "drfh.png") as picture:
+        assert (picture.width, picture.mode) == (840, "P")
+    assert not figure_pictures.draw("drf_lie", [nothing], tmp_path)
+    assert not (tmp_path / "drf_lie.png").exists()

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from families import draw
 from numpy.typing import NDArray
 
 import fairopt as fo
+from fairopt.certificates import Certificate
+from fairopt.engines.reference.program import Formulation, Program
+from fairopt.mechanisms import Mechanism
+from fairopt.model.criterion import Criterion
 
 Array = NDArray[np.float64]
 
@@ -54,3 +60,48 @@ def test_without_limits_that_bind_it_is_ceei(style: str) -> None:
         np.testing.assert_allclose(found.user_tasks, wanted, rtol=2e-4)
         count += 1
     assert count > 30
+
+
+def test_a_judge_of_its_own_needs_no_native_engine_but_may_have_one() -> None:
+    """Whether an optimum of the criterion passes is the mechanism's to say; the default is no."""
+
+    @dataclass(frozen=True)
+    class Own(fo.CEEI):
+        name = ""
+
+        def certify(self, cluster: fo.Cluster, tasks: Array, prices: Array | None = None) -> tuple[Certificate, None]:
+            return Certificate(0.0, 0.0, "made up", "nobody"), None
+
+    @dataclass(frozen=True)
+    class Met(Own):
+        @property
+        def met_by_criterion(self) -> bool:
+            return True
+
+    shared = fo.Cluster([[9, 18]], [[1, 4], [3, 1]])
+    rule = fo.CEEI().criterion(shared)
+    assert Own().engines(rule) == ("declarative",)
+    assert Own().solve(shared).stats.engine == "declarative"
+    assert Met().engines(rule) == fo.BottleneckFairness().engines(rule) == ("native", "declarative")
+    assert Met().solve(shared).stats.engine == "native"
+
+
+def test_what_no_native_engine_handles() -> None:
+    """A criterion of another kind, as of a mechanism that comes with its own."""
+
+    class Strange(Criterion):
+        pass
+
+    @dataclass(frozen=True)
+    class Other(Mechanism):
+        def criterion(self, cluster: fo.Cluster) -> Criterion:
+            same = fo.CEEI().criterion(cluster)
+            return Strange(**same.plain)
+
+        def formulate(self, program: Program) -> Formulation:
+            return fo.CEEI().formulate(program)
+
+    shared = fo.Cluster([[9, 18]], [[1, 4], [3, 1]])
+    found = Other().solve(shared)
+    assert found.stats.engine == "declarative"
+    np.testing.assert_allclose(found.user_tasks, fo.CEEI().solve(shared).user_tasks, rtol=1e-5)

@@ -249,6 +249,28 @@ def test_fds_bad_parameters() -> None:
 # -- bottleneck fairness -------------------------------------------------------------------------
 
 
+@settings(max_examples=60)
+@given(clusters(styles=("nice", "plain")))
+def test_bottleneck_fairness_by_its_definition(cluster: Cluster) -> None:
+    """Every user has all its tasks, or its entitlement of some resource that is used up: no justified complaint."""
+    found = get("bottleneck-fairness").solve(cluster)
+    total = cluster.capacity.sum(axis=0)
+    used = found.user_tasks @ cluster.demand
+    for n, tasks in enumerate(found.user_tasks):
+        able = all(total[r] > 0 for r in range(len(total)) if cluster.demand[n, r] > 0) and cluster.eligible[n].any()
+        if not able or tasks >= cluster.max_tasks[n] * (1 - 1e-5):
+            continue
+        entitled = cluster.weight[n] / cluster.weight.sum()
+        content = [
+            r
+            for r in range(len(total))
+            if cluster.demand[n, r] > 0
+            and used[r] >= total[r] * (1 - 1e-5)
+            and tasks * cluster.demand[n, r] >= entitled * total[r] * (1 - 1e-5)
+        ]
+        assert content, f"user {n} has a justified complaint"
+
+
 def test_a_justified_complaint_is_measured() -> None:
     """B at 1 of 9 CPU in use by A alone up to RAM: B holds 3/9 of CPU but is entitled to half, and CPU is not full."""
     judged = get("bottleneck-fairness").certify(EXAMPLE, np.array([[4.0], [1.0]]))[0]

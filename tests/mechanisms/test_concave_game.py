@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 import fairopt as fo
 from fairopt.errors import DataError
+from fairopt.model.concave_welfare import ConcaveWelfare
 
 from .test_statements import SMALL
 
@@ -99,6 +100,20 @@ def test_by_hand() -> None:
     # U'(t) = 1/(1 + x/(6 phi)): a light user soon has little to gain, and a heavy one never.
     x = 6 / 101
     np.testing.assert_allclose(light.user_tasks, [x, 6 - x], rtol=1e-4)
+
+
+def test_its_criterion() -> None:
+    rule = fo.ConcaveGame(cp.log1p).criterion(TWINS)
+    assert isinstance(rule, ConcaveWelfare)
+    assert not rule.scale_free
+    assert fo.ConcaveUtility(cp.log1p).criterion(TWINS).scale_free
+    tasks = np.array([0.0, 1.0, 2.0])
+    t = tasks[:, None] / TWINS.gamma / TWINS.weight[:, None]
+    np.testing.assert_allclose(rule.log_marginal(tasks), -np.log(TWINS.gamma) - np.log1p(t))
+    np.testing.assert_allclose(rule.elasticity(tasks), t / (1 + t), rtol=1e-6, atol=1e-9)
+    unit = (TWINS.gamma * TWINS.weight[:, None]).min(axis=1) + tasks
+    reach = TWINS.gamma.sum(axis=1)
+    np.testing.assert_allclose(rule.measure(tasks, reach), np.minimum(unit, reach), rtol=1e-4)
 
 
 def test_what_it_is_not() -> None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import cvxpy as cp
@@ -128,6 +129,20 @@ def test_the_welfare_gap_is_a_bound(utility: Utility) -> None:
             assert not 0.9 <= factor <= 1.1 or found[n] <= 4.3 * missing + 1e-7
 
 
+def test_elasticities_and_measures() -> None:
+    cluster = fo.Cluster([[1]], [[1]] * 3)
+    tasks, reach = np.array([0.0, 0.1, 0.6]), np.ones(3)
+    for utility, alpha in ((power(3.0), 3.0), (cp.sqrt, 0.5)):
+        rule = fo.ConcaveUtility(utility).criterion(cluster)
+        assert not rule.starves
+        np.testing.assert_allclose(rule.elasticity(tasks), [0, alpha, alpha], rtol=1e-6)
+        np.testing.assert_array_equal(rule.measure(tasks, reach), tasks)
+    rule = fo.ConcaveUtility(lambda s: cp.log1p(4 * s)).criterion(cluster)
+    assert rule.starves
+    np.testing.assert_allclose(rule.elasticity(tasks), 4 * tasks / (1 + 4 * tasks), rtol=1e-6)
+    np.testing.assert_allclose(rule.measure(tasks, reach), [0.25, 0.35, 0.85], rtol=1e-4)
+
+
 @pytest.mark.parametrize(
     ("utility", "message"),
     [
@@ -173,6 +188,12 @@ def test_a_utility_is_one_function_for_all_users(place: int, factor: float) -> N
     head = fo.ConcaveUtility(lambda s: cp.hstack([cp.log1p(20 * s[0]), cp.log1p(s[1:])]))
     with pytest.raises(DataError, match="one function for all users"):
         head.solve(LEFT_OUT)
+
+
+def test_no_place_is_too_far_back() -> None:
+    many = fo.Cluster([[1]], [[1]] * 200)
+    with pytest.raises(DataError, match="one function for all users"):
+        fo.ConcaveUtility(favouring(190, 2)).criterion(many)
 
 
 @pytest.mark.parametrize("utility", [cp.log1p, cp.log, cp.sqrt, saturating, mixed, lambda s: s - cp.square(s) / 1e3])
@@ -225,6 +246,14 @@ def test_an_error_names_what_is_too_steep(mechanism: Any) -> None:
     assert "steep" not in str(mechanism(saturating).complaint(mechanism(saturating).solve(WEIGHTED), 1e-30, ()))
 
 
+def test_the_game_says_where_numbers_span_too_much() -> None:
+    wide = WEIGHTED.replace(weight=np.geomspace(1e-9, 1, len(WEIGHTED.users)))
+    game_of = fo.ConcaveGame(saturating)
+    answer = replace(game_of.solve(WEIGHTED), cluster=wide, criterion=game_of.criterion(wide))
+    assert re.search(r"spans (9|10) decades here.*closer together", str(game_of.complaint(answer, 1e-30, ())))
+    assert "decades" not in str(game_of.complaint(game_of.solve(WEIGHTED), 1e-30, ()))
+
+
 def test_kinks() -> None:
     levels = np.geomspace(1e-6, 10, 400)
     for utility in (lambda s: cp.minimum(2 * s, s + 0.05), lambda s: cp.log1p(s) + cp.minimum(0.02 * s, 0.001)):
@@ -243,3 +272,11 @@ def test_linear_is_utilitarian() -> None:
     assert own.certificate.passes()
     share = cluster.dominant_share_per_task
     assert own.user_tasks @ share == pytest.approx(fo.Utilitarian().solve(cluster).user_tasks @ share, rel=1e-6)
+
+
+def test_label_and_files(tmp_path: Path) -> None:
+    assert str(fo.ConcaveUtility()) == "concave utility(utility=log1p)"
+    assert str(fo.ConcaveUtility(saturating, scope="pool")) == "concave utility(utility=saturating, scope=pool)"
+    answer = fo.ConcaveUtility().solve(SMALL["one pool"])
+    with pytest.raises(DataError, match="files hold no ConcaveWelfare, whose utility is a function: save the cluster"):
+        answer.save(tmp_path / "answer.json")

@@ -11,16 +11,21 @@ import pytest
 from families import draw
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from strategies import clusters, integer_clusters
 
 import fairopt as fo
 from fairopt.certificates import blocking, certify
 from fairopt.certificates.leximin import proofs
+from fairopt.engines.base import Solution
 from fairopt.engines.maxmin.guarantee import met
 from fairopt.errors import DataError
 from fairopt.exact import rational
 from fairopt.model.criterion import Criterion, criterion
 from fairopt.model.polytope import Polytope
+from fairopt.model.problem import Problem
+
+Array = NDArray[np.float64]
 
 #: On the CPU's face x + 3 y = 9: CEEI is (45/11, 18/11), DRF (3, 2), and benchmarks are (9/4, 3/2).
 EXAMPLE = fo.Cluster([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"])
@@ -167,6 +172,17 @@ def test_what_cannot_be_guaranteed(cluster: fo.Cluster, part: float) -> None:
             mechanism.solve(cluster)
 
 
+def test_who_asks_for_too_much_is_named() -> None:
+    # 3.6 and 2.1 tasks take 3.6 and 6.3 of 9 CPU; A alone could run 4.5 tasks, not 6.
+    with pytest.raises(DataError, match=r"at most 0\.909086 of each: .* user 'B' for 64%, 'A' for 36%\. Choose floors"):
+        fo.GuaranteedAlphaFair(2, (1.6, 1.4)).solve(EXAMPLE)
+    with pytest.raises(DataError, match=r"at most 0\.749996 of each: .* user 'A' for 100%\. Choose"):
+        fo.GuaranteedAlphaFair(2, (8 / 3, 0)).solve(EXAMPLE)
+    with pytest.raises(DataError, match="leave nothing to user 'B', who has none and must have something"):
+        fo.GuaranteedAlphaFair(2, (2, 0)).solve(EXAMPLE)
+    assert fo.GuaranteedAlphaFair(0, (2, 0)).solve(EXAMPLE).user_tasks[0] == pytest.approx(4.5)
+
+
 class _Two(fo.AlphaFair):
     """Two tasks for everybody, who can run them or not."""
 
@@ -217,3 +233,29 @@ def test_what_is_no_floor(floor: object) -> None:
 def test_what_is_no_part(part: object) -> None:
     with pytest.raises(DataError, match="part"):
         fo.GuaranteedAlphaFair(1, part).solve(EXAMPLE)  # type: ignore[arg-type]
+
+
+def test_no_part_is_alpha_fair() -> None:
+    for alpha in (0.5, 2, np.inf):
+        cluster = draw("plain", 3)
+        plain, none = fo.AlphaFair(alpha).solve(cluster), fo.GuaranteedAlphaFair(alpha, 0).solve(cluster)
+        np.testing.assert_allclose(none.user_tasks, plain.user_tasks, rtol=1e-12)
+
+
+def test_steep_utilities_need_no_cvxpy() -> None:
+    """Where one unit of welfare does not fit all users the game's equations stand in, floors as limits."""
+    for family, seed in (("near-ties", 0), ("traces", 0), ("many-users", 0)):
+        cluster = draw(family, seed, 5, 4, 3)
+        mechanism = fo.GuaranteedAlphaFair(50, 0.8)
+        problem = Problem(cluster, mechanism.criterion(cluster))
+        offers: list[Solution] = list(mechanism.solutions(problem, "native", 1e-6, None))
+        assert len(offers) >= 2
+        assert mechanism.solve(cluster).stats.engine == "native"
+
+
+def test_the_formula_is_there_by_name() -> None:
+    problem = fo.GuaranteedAlphaFair(2, (0, 4 / 3)).problem(EXAMPLE)
+    problem.solve(solver="CLARABEL")
+    assert set(problem.named) == {"capacity", "min_tasks", "utility"}
+    np.testing.assert_allclose(problem.user_tasks.value, [3, 2], rtol=1e-5)
+    assert problem.named["min_tasks"].dual_value[0] > 1e-3

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -48,6 +50,28 @@ def test_bad_parameters() -> None:
         get("drf").solve(EXAMPLE, start=3)  # type: ignore[arg-type]
 
 
+def test_servers_that_do_not_influence_each_other_cannot_respond() -> None:
+    """alpha = 0 is a linear program per server: asking for best responses must not be answered by something else."""
+    with pytest.raises(
+        DataError, match=r"alphaPF-VDS\(alpha=0\) has no engine 'best-response'; it has equilibrium, decl"
+    ):
+        get("alphapf-vds", alpha=0).solve(EXAMPLE, engine="best-response")
+    assert get("alphapf-vds", alpha=0.01).solve(EXAMPLE, engine="best-response").stats.engine == "best-response"
+    assert get("alphapf-vds", alpha=0).solve(EXAMPLE).tol == 1e-6
+
+
+@pytest.mark.parametrize("two", [2, np.int64(2), np.int8(2), np.float32(2), np.float64(2), Fraction(2)])
+@pytest.mark.parametrize(("name", "parameter"), [("alpha-fair", "alpha"), ("alphapf-vds", "alpha"), ("fds", "beta")])
+def test_every_kind_of_number_is_a_parameter(name: str, parameter: str, two: float) -> None:
+    mechanism = get(name, **{parameter: two})
+    assert type(getattr(mechanism, parameter)) is float  # or a solver would count in single precision
+    assert mechanism == get(name, **{parameter: 2.0})
+    assert str(mechanism) == str(get(name, **{parameter: 2.0}))
+    found, plain = mechanism.solve(EXAMPLE), get(name, **{parameter: 2.0}).solve(EXAMPLE)
+    np.testing.assert_array_equal(found.tasks, plain.tasks)
+    assert mechanism.solve(EXAMPLE, tol=np.float32(1e-3)).tol == pytest.approx(1e-3)
+
+
 @pytest.mark.parametrize("value", [True, np.bool_(True), "2", None, [2.0], 2j])
 @pytest.mark.parametrize(("name", "parameter"), [("alpha-fair", "alpha"), ("alphapf-vds", "alpha"), ("fds", "beta")])
 def test_what_is_no_number_is_refused(name: str, parameter: str, value: object) -> None:
@@ -63,6 +87,13 @@ def test_a_scope_that_does_not_exist_is_an_error(name: str) -> None:
     """A typing error must not be a silent default."""
     with pytest.raises(DataError, match="scope"):
         get(name, scope="everywhere").solve(EXAMPLE)
+
+
+def test_shares_in_every_form() -> None:
+    """Numbers as an array, a list, a tuple or a function of the cluster."""
+    wanted = get("alpha-fair", share=(1.0, 3.0)).solve(EXAMPLE).user_tasks
+    for share in ([1.0, 3.0], np.array([1.0, 3.0]), lambda cluster: np.array([1.0, 3.0])):
+        np.testing.assert_allclose(get("alpha-fair", share=share).solve(EXAMPLE).user_tasks, wanted)
 
 
 # -- names and command lines ---------------------------------------------------------------------

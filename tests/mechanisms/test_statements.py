@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -13,10 +14,15 @@ from numpy.typing import NDArray
 
 from fairopt.certificates import Certificate, certify, feasibility
 from fairopt.engines.reference.program import Formulation, Program, alpha_fair
-from fairopt.errors import DataError
+from fairopt.errors import DataError, FairoptError
+from fairopt.game.reference.server_problem import ServerProblem
 from fairopt.mechanisms import REGISTRY, GameMechanism, Mechanism, get
+from fairopt.mechanisms.alphapf_vds import AlphaPFVDS
+from fairopt.mechanisms.concave_game import ConcaveGame
+from fairopt.mechanisms.psdsf import PSDSF
 from fairopt.model.cluster import Cluster
 from fairopt.model.criterion import Criterion, criterion
+from fairopt.model.polytope import Polytope
 
 Array = NDArray[np.float64]
 
@@ -103,6 +109,36 @@ def test_servers_have_nothing_better_at_an_equilibrium(mechanism: GameMechanism)
         else:
             levels = (answer.user_tasks * answer.criterion.share[:, i] / cluster.weight).min()
             assert problem.value == pytest.approx(levels, rel=1e-6)
+
+
+@pytest.mark.parametrize("alpha", [20.0, 50.0, 100.0, 500.0])
+@pytest.mark.parametrize("unfair", [1.0, 4.0])
+def test_a_server_has_its_problem_at_large_alpha(alpha: float, unfair: float) -> None:
+    """Measured in other units shares to the power `1 - alpha` leave the range of solvers, which say 'optimal'."""
+    cluster, mechanism = SMALL["two servers, weights"], AlphaPFVDS(alpha)
+    tasks = mechanism.solve(cluster).tasks.copy()
+    tasks[0] *= unfair  # the problem is to be right far from an equilibrium too
+    rule = mechanism.criterion(cluster)
+    for i in range(len(cluster.servers)):
+        problem = mechanism.server_problem(cluster, i, tasks)
+        problem.solve(solver="CLARABEL")
+        elsewhere = np.delete(tasks, i, axis=1).sum(axis=1)
+        engine = ServerProblem(Polytope(cluster, rule.limits(cluster)), rule, i, mechanism.formulate)
+        best = engine.best(elsewhere, np.ones(len(elsewhere)))
+        assert best.residual < 1e-6
+        known = elsewhere + cluster.gamma[:, i] * best.fraction
+        np.testing.assert_allclose(problem.user_tasks.value, known, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "remedy"),
+    [(PSDSF(), "take AlphaPFVDS(1)"), (ConcaveGame(), "take AlphaPFVDS(1)"), (AlphaPFVDS(3), "choose alpha=1")],
+)
+def test_the_remedy_is_one_that_there_is(mechanism: GameMechanism, remedy: str) -> None:
+    said = re.escape(f"use server_problem(cluster, server, tasks), or {remedy}, where the game is one")
+    with pytest.raises(DataError, match=said):
+        mechanism.problem(EXAMPLE)
+    assert isinstance(AlphaPFVDS(1).problem(EXAMPLE), cp.Problem)
 
 
 def test_what_is_no_server_problem() -> None:
@@ -237,3 +273,18 @@ def test_no_server_may_state_more() -> None:
     cluster = Cluster([[9, 18], [5, 5]], [[1, 4], [3, 1]], eligible=[[1, 1], [0, 1]])
     with pytest.raises(DataError, match="states a constraint 'floor'"):
         _Later().solve(cluster, engine="declarative")
+
+
+class _Other(GameMechanism):
+    """A game whose servers maximise something else than its criterion says."""
+
+    def criterion(self, cluster: Cluster) -> Criterion:
+        return self.game(cluster, 1.0)
+
+    def formulate(self, program: Program) -> Formulation:
+        return replace(alpha_fair(program, 1.0), objective=cp.Maximize(cp.sum(program.scaled_share)))
+
+
+def test_what_servers_maximise_is_what_is_solved() -> None:
+    with pytest.raises(FairoptError):
+        _Other().solve(SMALL["two servers, weights"], engine="declarative")

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import nbformat
 import pytest
 from nbclient import NotebookClient
+
+from fairopt.workloads import open_workload
 
 #: Run behind the last cell of every notebook: whom its clusters and days are shared among, and what its pictures show.
 CONTENT = """
@@ -28,7 +33,6 @@ assert not empty, "an empty panel"
 """
 ROOT = Path(__file__).parents[2]
 EVERY = sorted((ROOT / "notebooks").glob("*.ipynb"))
-RUN = [path if path.stem == "quickstart" else pytest.param(path, marks=pytest.mark.long) for path in EVERY]
 
 
 @pytest.mark.parametrize("path", EVERY, ids=lambda path: path.stem)
@@ -39,14 +43,31 @@ def test_it_is_kept_without_outputs(path: Path) -> None:
     assert not any(cell.outputs or cell.execution_count for cell in code)
 
 
+def test_a_bar_in_a_notebook_leaves_the_filters_of_warnings_alone() -> None:
+    """They hold for all threads, and the bar of a compilation is shown from its own: a cell once printed a warning."""
+    script = """
+import warnings, ipykernel.zmqshell
+from fairopt import _progress
+warnings.catch_warnings = warnings.simplefilter = warnings.filterwarnings = None
+print(type(_progress.tqdm(total=1)).__name__)
+"""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("tqdm_notebook\n")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_day_of_the_notebook_has_users_whatever_its_seed(seed: int) -> None:
+    text = (ROOT / "notebooks" / "day_in_a_cluster.ipynb").read_text(encoding="utf-8")
+    [name] = re.findall(r"google-day\?[^\"\\]*&seed=", text)
+    assert len(set(open_workload(f"{name}{seed}").job_user)) > 10
+
+
 # The kernel talks over sockets that the garbage collector closes.
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::RuntimeWarning:zmq")
-@pytest.mark.parametrize(
-    "path",
-    [p if p.stem == "quickstart" else pytest.param(p, marks=pytest.mark.long) for p in EVERY],
-    ids=lambda p: p.stem,
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("path", EVERY, ids=lambda path: path.stem)
 def test_it_runs_from_top_to_bottom(path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("FAIROPT_TRACES", raising=False)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]))

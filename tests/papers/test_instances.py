@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from fractions import Fraction as F
 
 import numpy as np
@@ -12,6 +14,14 @@ from fairopt.errors import DataError
 from fairopt.mechanisms import get
 from fairopt.model.cluster import Cluster
 from fairopt.papers import counterexamples, drf, pf
+
+NAMES = ("drf-4.1", *(f"drf-thm{k}" for k in range(1, 7)), "drf-7.1-p1", "drfh-fig1", "mqdrf-fig1", "lec-water-filling",
+         "pf-fig1", "pf-fig1-variant", *(f"found-{k}" for k in (37, 38, 39, 40, 41)))  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_known_names(name: str) -> None:
+    assert name in papers.instances()
 
 
 @pytest.mark.parametrize("name", papers.instances())
@@ -35,6 +45,11 @@ def test_unknown_name_lists_what_there_is_and_suggests() -> None:
         papers.instance("PF-fig1")
     with pytest.raises(DataError, match="no instance 'zzz'; known: "):
         papers.instance("zzz")
+
+
+def test_instances_do_not_load_a_modelling_language() -> None:
+    code = "import sys; from fairopt import papers; papers.instance('pf-fig1'); sys.exit('cvxpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_table1_is_the_one_of_the_catalogue() -> None:

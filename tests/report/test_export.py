@@ -11,7 +11,8 @@ import pytest
 
 from fairopt import report
 from fairopt.errors import DataError
-from fairopt.report.export import csv, markdown
+from fairopt.model import _files
+from fairopt.report.export import csv, file_name, markdown
 
 NASTY = [
     "=1+1",
@@ -72,6 +73,28 @@ def test_names_of_files_stay_in_their_folder(name: str, tmp_path: Path) -> None:
     assert {path.parent for path in paths} == {tmp_path / "out"}
     assert all(path.is_file() and not path.name.startswith(".") for path in paths)
     assert len({path.stem for path in paths}) == 1
+
+
+def test_names_of_files_stay_apart() -> None:
+    names = ["a/b", "a_b", "a b", "x" * 200, "x" * 201]
+    assert len({file_name(name) for name in names}) == len(names)
+    assert file_name("comparison-drf-4.1(alpha=2)") == "comparison-drf-4.1(alpha=2)"
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".json", ".md", ".tex"])
+def test_what_fails_leaves_the_old_file(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / f"t{suffix}"
+    report.export(pd.DataFrame({"a": [1]}), path)
+    old = path.read_bytes()
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(_files.os, "fsync", full)
+    with pytest.raises(DataError, match=r"cannot write the table .*No space left on device"):
+        report.export(pd.DataFrame({"a": [2]}), path)
+    assert [one.name for one in tmp_path.iterdir()] == [path.name]
+    assert path.read_bytes() == old
 
 
 def test_note_and_unknown_formats(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pandas as pd
@@ -10,6 +11,8 @@ import pytest
 from fairopt import report, sweeps
 from fairopt.cli import main
 from fairopt.mechanisms import Mechanism
+from fairopt.mechanisms.drf import DRF
+from fairopt.model.cluster import Cluster
 from fairopt.sweeps.experiment import known
 
 
@@ -83,6 +86,14 @@ def test_every_experiment_is_listed_with_the_sweep_that_it_lacks(
     assert main(["tables", "--smoke", "--store", str(tmp_path / "empty"), "--out", str(tmp_path)]) == 1
 
 
+def test_json_has_every_digit(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--json", "--smoke", "--store", str(store), "--out", str(tmp_path)]
+    assert main(["tables", "drfh_figures", *arguments]) == 0
+    found = json.loads(capsys.readouterr().out)["drfh_figures-figure1"]
+    csv = pd.read_csv(tmp_path / "drfh_figures-figure1.csv")
+    assert [row["use_CPU"] for row in found] == csv["use_CPU"].tolist()
+
+
 def test_a_failed_mechanism_is_left_out_and_a_missed_tolerance_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,3 +122,32 @@ def test_written_tables_hold_the_same_rows(tmp_path: Path) -> None:
     assert r"a\_b \& c & 50.0\% & $1.0 \cdot 10^{-9}$ \\" in latex
     assert r"\toprule" in latex
     assert r"100\% of \$ and \_" in latex
+
+
+ODD = """
+title = "Users with the names of columns"
+table = "clusters"
+
+[clusters]
+odd = "odd.toml"
+
+[[grid]]
+mechanisms = ["drf"]
+measures = ["utilization", "tasks"]
+"""
+
+
+def test_users_are_called_as_they_like(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user called `jain` was a ValueError of pandas, and a resource called so would have lost a column."""
+    monkeypatch.undo()  # this one solves
+    users, resources = ["jain", "mechanism", "use_jain"], ["jain", "certificate"]
+    cluster = Cluster([[9, 18]], [[1, 4], [3, 1], [1, 1]], users=users, resources=resources)
+    cluster.save(tmp_path / "odd.toml")
+    (tmp_path / "experiment.toml").write_text(ODD)
+    assert main(["sweep", str(tmp_path / "experiment.toml"), "--store", str(tmp_path / "store")]) == 0
+    (table,) = report.tables_of(str(tmp_path / "experiment.toml"), report.Results(tmp_path / "store"))
+    named = ["jain (user)", "mechanism (user)", "use_jain (user)"]
+    assert list(table.frame.columns[:6]) == ["mechanism", *named, "use_jain", "use_certificate"]
+    assert table.frame[named].iloc[0].tolist() == pytest.approx(DRF().solve(cluster).user_tasks.tolist())
+    shown = report.for_people(table.frame)
+    assert {"jain", "jain (use)", "certificate", "certificate (use)"} < {*shown.columns}

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from fairopt import sweeps
+from fairopt import report, sweeps
+from fairopt.errors import DataError
 from fairopt.report import Results, median_interval, reached, tables_of
 
 
@@ -81,3 +82,11 @@ def test_games_of_a_sweep(tmp_path) -> None:  # type: ignore[no-untyped-def]
     means, games = tables_of(str(path), results)
     assert (means.name, games.name) == ("games", "games-reached")
     pd.testing.assert_frame_equal(games.frame, table)
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, 1.2, math.nan])
+def test_a_level_that_is_none(level: float) -> None:
+    frame = pd.DataFrame({"a": [1, 1, 1], "x": [1.0, 2.0, 3.0]})
+    for by in (report.interval, report.median_interval):
+        with pytest.raises(DataError, match="it must be between 0 and 1"):
+            by(frame, ["a"], "x", level=level)

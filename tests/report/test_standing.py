@@ -13,7 +13,7 @@ import pytest
 import fairopt as fo
 from fairopt.cli import main
 from fairopt.explorer.standing import standing
-from fairopt.report.standing import GLOSSARY, as_html, as_markdown
+from fairopt.report.standing import GLOSSARY, WordsOptions, as_html, as_markdown, sections
 from fairopt.workloads.kubernetes_like import drawn
 
 SOURCE = "kubernetes-like?nodes=6&seed=2"
@@ -58,6 +58,12 @@ def test_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert '<main id="explorer">' in page
 
 
+def test_bad_options(capsys: pytest.CaptureFixture[str]) -> None:
+    for more in (["--out", "r.pdf"], ["--what-if", "height.web=2"], ["--alpha", "x"], ["--mechanism", "nobody"]):
+        assert main(["report", "paper:drf-4.1", *more]) == 2
+    assert capsys.readouterr().out == ""
+
+
 class Tags(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
@@ -65,6 +71,26 @@ class Tags(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.seen.append(tag)
+
+
+def test_weights_are_not_shared_twice(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", "kubernetes:snapshot.json?weights=shared", "--weights", "shared"]) == 2
+    assert "leave one out" in capsys.readouterr().err
+
+
+def test_what_is_left_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of three users one row is shown: the one that is most below."""
+    monkeypatch.setattr("fairopt.report.standing.WORDS", WordsOptions(rows=1))
+    cluster = fo.Cluster([[30]], [[1], [1], [1]], users=["a", "b", "c"])
+    found = standing(cluster, running={"a": 8, "b": 2, "c": 5}, requested=["weight.a=2"])
+    listed = {section.title: section for section in sections(found)}
+    users = listed["Users: what they run, want and are entitled to"]
+    assert users.table["user"].tolist() == ["b"]
+    assert users.note == "2 more users, not shown."
+    assert listed["What if weight.a=2"].note == "2 more users, not shown. 0 users keep what they had, within 1%."
+    found = standing(cluster, requested=["nodes.server1=1"])
+    still = [section for section in sections(found) if section.title.startswith("What if")]
+    assert still[0].note == "3 users keep what they had, within 1%."
 
 
 def test_what_the_source_left_out_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -85,6 +111,13 @@ def test_what_the_source_left_out_is_said(tmp_path: Path, capsys: pytest.Capture
     assert f"pods that have ended: {ended + 1}" in left_out
     assert main(["report", "paper:drf-4.1"]) == 0
     assert "Left out" not in capsys.readouterr().out
+
+
+def test_an_empty_table_says_so() -> None:
+    """A heading without rows below it would look like a fault."""
+    found = standing(fo.Cluster([[30]], [[1], [1]]), requested=["nodes.server1=1"])
+    for text in (as_html(found), as_markdown(found)):
+        assert "(none)" in text.partition("What if")[2].partition("Words")[0]
 
 
 def test_names_are_text() -> None:

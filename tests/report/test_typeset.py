@@ -50,6 +50,35 @@ def test_half_intervals_stand_behind_their_means() -> None:
     assert found[0] == ["jain", "cpu", "small"]
 
 
+def test_wide_tables_go_on_and_name_their_rows() -> None:
+    text = latex(WIDE, "A title. A note", "tab:wide", single=True)
+    tables = text.split(r"\end{table}")[:-1]
+    assert len(tables) > 1
+    assert text.count(r"\label{tab:wide}") == 1
+    assert text.count("(continued)") == len(tables) - 1
+    assert "A note" in tables[-1]
+    assert "In every row: n 10." in tables[-1]
+    for table in tables:
+        assert {"three locations", "doubled"} == {row[0] for row in rows(table)[1:]}
+    heads = [head for table in tables for head in rows(table)[0]]
+    assert heads.count("source") == 1, "what another column says is not repeated"
+    assert {"jain", "welfare", "rounds", r"min\_share"} <= set(heads)
+
+
+def test_tables_of_one_column_end_with_the_page() -> None:
+    """What floats is not broken: rows go on in a further table, folded ones sooner."""
+    short = pd.DataFrame({"name": [f"user{k}" for k in range(100)], "tasks": np.arange(100.0)})
+    folded = short.assign(name=[f"{'long words ' * 6}{k}" for k in range(100)])
+    for frame, least in ((short, 3), (folded, 9)):
+        text = latex(frame, "A title. A note", "tab:tall", single=True)
+        tables = text.split(r"\end{table}")[:-1]
+        assert least <= len(tables) <= 2 * least
+        assert [row[1] for table in tables for row in rows(table)[1:]] == [str(k) for k in range(100)]
+        assert text.count("(continued)") == len(tables) - 1
+        assert text.count("A note") == 1
+    assert latex(short, "A title").count(r"\begin{longtable}") == 1
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("single", [False, True], ids=["page", "column"])
 def test_it_compiles_without_a_warning(single: bool, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Both engines start tasks when programs of others do."""
+"""Both engines start tasks when programs of others do (`tools/independent_starts.py` asked them)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Derivatives against differences of certified solves."""
+"""Derivatives against differences of certified solves: the tests' and `tools/sensitivity_table.py`'s judge."""
 
 from __future__ import annotations
 

@@ -57,6 +57,15 @@ def test_other_groups(alibaba):
         reader.cluster(folder, by=["qos", "user"])
 
 
+def test_groups_are_drawn_with_the_generator(alibaba):
+    folder = alibaba()
+    drawn = [reader.cluster(folder, users=1, rng=np.random.default_rng(k)).cluster for k in (0, *range(30))]
+    assert drawn[0] == drawn[1]
+    assert len({cluster.users for cluster in drawn}) == 3
+    with pytest.raises(DataError, match="rng="):
+        reader.cluster(folder, users=1)
+
+
 def test_variants(alibaba, write):
     folder = alibaba()
     with pytest.raises(DataError, match=r"no openb_pod_list_default\.csv; it has .*openb_pod_list_gpuspec33\.csv"):

@@ -48,12 +48,28 @@ def test_provisioned(bitbrains):
         reader.cluster(bitbrains({1: every(300, 3)}), at=START, vms=None, statistic="peak")
 
 
+def test_java_numbers(bitbrains):
+    sample = row(START)
+    sample[6] = "6.7108864E7"
+    cluster = reader.cluster(bitbrains({1: [sample]}), at=START, vms=None).cluster
+    assert cluster.demand[0, 1] == 64.0
+
+
 def test_the_window_counts_by_time_and_not_by_row(bitbrains):
     rows = [row(START, mhz=1000), row(START + 20, mhz=2000), row(START + 599, mhz=6000), row(START + 600, mhz=9000)]
     folder = bitbrains({1: rows})
     cluster = reader.cluster(folder, at=START, window=600, vms=None).cluster
     assert cluster.demand[0, 0] == pytest.approx(3.0)  # the sample at the end is out
     assert reader.cluster(folder, at=START + 1, window=598, vms=None).cluster.demand[0, 0] == pytest.approx(2.0)
+
+
+def test_many_windows_from_one_reading(bitbrains):
+    folder = bitbrains({1: [row(START, mhz=1000), row(START + 600, mhz=9000)], 2: every(600, 2, mhz=500)})
+    table = reader.samples(folder)
+    assert reader.demands(table, START, 600)["cpu"].to_dict() == {1: 1.0, 2: 0.5}
+    assert reader.demands(table, START + 600, 600)["cpu"].to_dict() == {1: 9.0, 2: 0.5}
+    assert reader.samples(folder, start=START + 1)["time"].tolist() == [START + 600] * 2
+    assert reader.samples(folder, end=START + 600)["vm"].tolist() == [1, 2]
 
 
 def test_a_trace_is_read_once_for_many_draws_and_again_when_it_changes(bitbrains, monkeypatch):
@@ -141,6 +157,15 @@ def test_a_drawn_instant_is_one_with_enough_vms(bitbrains):
         reader.cluster(folder, vms=2)
 
 
+def test_an_instant_outside_the_trace(bitbrains):
+    folder = bitbrains({1: every(300, 3)})
+    with pytest.raises(DataError, match=f"from {START} to {START + 600}"):
+        reader.cluster(folder, at=0, vms=None)
+    for window in (0, -1, float("nan"), float("inf")):
+        with pytest.raises(DataError, match="window must be"):
+            reader.cluster(folder, at=START, window=window, vms=None)
+
+
 @pytest.mark.parametrize(
     ("field", "text", "what"),
     [
@@ -190,12 +215,3 @@ def test_folders(bitbrains, tmp_path):
         count(tmp_path, part="rnd/2014")
     with pytest.raises(DataError, match=r"holds no trace.*expected a folder of <vm>\.csv"):
         count(tmp_path / "bitbrains" / "notes")
-
-
-def test_many_windows_from_one_reading(bitbrains):
-    folder = bitbrains({1: [row(START, mhz=1000), row(START + 600, mhz=9000)], 2: every(600, 2, mhz=500)})
-    table = reader.samples(folder)
-    assert reader.demands(table, START, 600)["cpu"].to_dict() == {1: 1.0, 2: 0.5}
-    assert reader.demands(table, START + 600, 600)["cpu"].to_dict() == {1: 9.0, 2: 0.5}
-    assert reader.samples(folder, start=START + 1)["time"].tolist() == [START + 600] * 2
-    assert reader.samples(folder, end=START + 600)["vm"].tolist() == [1, 2]

@@ -70,10 +70,38 @@ def test_lines_are_counted_with_the_header(tmp_path, write):
     assert read(path, HEADED, skip_malformed=True).frame.to_dict("list") == {"id": [1], "size": [2.5]}
 
 
+def test_whole_numbers_with_a_point_are_whole(tmp_path, write):
+    for lines in (["2.0,a,1,x"], ["2.0,a,1,x", "x,a,1,x"]):
+        assert read(write(tmp_path / "t.csv", lines), PLAIN, skip_malformed=True).frame["id"].tolist() == [2]
+
+
+def test_several_bad_lines_of_both_kinds_are_skipped(tmp_path, write):
+    path = write(tmp_path / "t.csv", ["x,a,1,", GOOD[0], "5,a", GOOD[1], "6,a,-1,"])
+    table = read(path, PLAIN, skip_malformed=True)
+    assert (table.rows, table.skipped) == (5, 3)
+    assert table.frame["name"].tolist() == ["a", "b"]
+
+
+def test_a_line_cut_at_the_end_of_the_file(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("1,a,1,x\n2,b")
+    with pytest.raises(DataError, match="line 2: the line has 2 fields instead of 4"):
+        read(path, PLAIN)
+    path.write_text("1,a,1,x\n2,b,1,x")  # only the last line feed is missing
+    assert read(path, PLAIN).rows == 2
+
+
 def test_windows_line_ends(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes(b"id,size\r\n1,2\r\n3,4\r\n")
     assert read(path, HEADED).frame["size"].tolist() == [2, 4]
+
+
+def test_a_stray_carriage_return_is_not_a_row(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"1,a,5\r2,b\n")  # one line of four fields; two good rows for pandas
+    with pytest.raises(DataError, match=r"line 1: .*size '5..?r2', which is not a number"):
+        read(path, PLAIN)
 
 
 @pytest.mark.parametrize("content", [b"", b"id,size\n"])
@@ -82,6 +110,12 @@ def test_a_file_without_rows(tmp_path, content):
     path.write_bytes(content)
     with pytest.raises(DataError, match=r"holds no rows|line 1"):
         read(path, HEADED)
+
+
+def test_nothing_but_malformed_rows(tmp_path, write):
+    for line in ("1,a", "x,a,1,"):
+        with pytest.raises(DataError, match="holds no rows that are not malformed"):
+            read(write(tmp_path / "t.csv", [line]), PLAIN, skip_malformed=True)
 
 
 def test_a_wrong_header(tmp_path, write):

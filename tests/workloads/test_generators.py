@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from importlib.resources import files
 
 import numpy as np
 import pytest
 
 from fairopt.errors import DataError
-from fairopt.workloads import alibaba_like, bitbrains_like, google_like, lognormal
-from fairopt.workloads._marginals import PROBABILITY, load, measure, rank_correlations
+from fairopt.workloads import alibaba_like, bitbrains_like, google_like, lognormal, pf_servers
+from fairopt.workloads import google2011 as google_reader
+from fairopt.workloads._marginals import PROBABILITY, Marginals, load, measure, rank_correlations
 
 GENERATORS = [google_like, bitbrains_like, alibaba_like]
 LARGE = 20_000
@@ -51,6 +53,11 @@ def test_the_seed_decides_and_nothing_else(generator):
     assert not np.array_equal(first.demand, other.demand)
 
 
+@pytest.mark.parametrize("generator", GENERATORS)
+def test_two_draws_from_one_generator_differ(generator, rng):
+    assert not np.array_equal(generator(rng).cluster.demand, generator(rng).cluster.demand)
+
+
 @pytest.mark.parametrize("generator", [google_like, alibaba_like])
 def test_sizes_and_limits(generator, rng):
     snapshot = generator(rng, users=7, servers=3)
@@ -63,6 +70,25 @@ def test_sizes_and_limits(generator, rng):
     for arguments in ({"users": 0}, {"servers": 0}, {"users": 1.5}):
         with pytest.raises(DataError, match="whole number >= 1"):
             generator(rng, **arguments)
+
+
+def test_google_servers_come_from_the_table(rng):
+    table = load("google")[1]["servers"]
+    assert sum(number for *_, number in table) == 12583
+    capacity = google_like(rng, users=1, servers=LARGE).cluster.capacity
+    counts = Counter(map(tuple, capacity))
+    assert set(counts) <= {(cpu, memory) for cpu, memory, _ in table}
+    for cpu, memory, number in table:
+        assert counts[cpu, memory] / LARGE == pytest.approx(number / 12583, abs=0.015)
+
+
+def test_bitbrains_servers_and_resources(rng):
+    cluster = bitbrains_like(rng, vms=9, servers=13).cluster
+    np.testing.assert_array_equal(cluster.capacity, pf_servers(13).capacity)
+    assert cluster.resources == pf_servers(13).resources
+    split = bitbrains_like(np.random.default_rng(5), vms=9, split_disk=True).cluster
+    whole = bitbrains_like(np.random.default_rng(5), vms=9).cluster
+    np.testing.assert_allclose(whole.demand[:, 2], split.demand[:, 2:4].sum(axis=1))
 
 
 def test_alibaba_placement(rng):
@@ -79,6 +105,20 @@ def test_alibaba_placement(rng):
         assert (of_kind == of_kind[:, :1]).all()
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_alibaba_users_are_never_bound_to_models_that_were_not_drawn(seed):
+    assert alibaba_like(np.random.default_rng(seed), users=50, servers=4).cluster.eligible.any(axis=1).all()
+
+
+def test_no_user_demands_nothing():
+    ones = np.ones((3, len(PROBABILITY)))
+    table = Marginals(("a", "b", "tasks"), np.array([0.6, 0.7, 0]), ones, np.eye(3), np.eye(3))
+    rows = table.draw(np.random.default_rng(0), 1000, demands=2)
+    assert rows.shape == (1000, 3)
+    assert rows[:, :2].any(axis=1).all()
+    assert 0.3 < (rows[:, 0] == 0).mean() < 0.6
+
+
 def test_measuring_recovers_a_known_distribution(rng):
     normal = rng.multivariate_normal([0, 0, 0], [[1, 0.8, -0.5], [0.8, 1, 0], [-0.5, 0, 1]], size=50_000)
     values = np.column_stack([np.exp(normal[:, 0]), np.exp(3 * normal[:, 1]), np.maximum(normal[:, 2], 0)])
@@ -87,6 +127,10 @@ def test_measuring_recovers_a_known_distribution(rng):
     np.testing.assert_allclose(table.normal_correlation[0], [1, 0.8, -0.5], atol=0.03)  # in spite of half zeros
     np.testing.assert_allclose(table.quantiles[0][PROBABILITY == 0.5], 1, atol=0.02)
     np.testing.assert_allclose(rank_correlations(table.draw(rng, 50_000, demands=3)), table.rank_correlation, atol=0.02)
+
+
+def test_the_generator_speaks_of_the_same_resources_as_the_reader(rng):
+    assert google_like(rng).cluster.resources == google_reader.RESOURCES
 
 
 def test_lognormal_clusters_have_the_density_asked_for_and_nobody_is_left_out(rng):

@@ -92,6 +92,16 @@ def test_an_evicted_task_is_gone_until_it_is_submitted_again(google):
     }
 
 
+def test_a_task_that_ends_once_more_is_not_there(google):
+    tasks = [*TASKS, "750000000,,11,0,,5,bob+++++bbbbbbbb=,2,0,7.5e-05,0,0.1,0"]  # finished before, killed now
+    assert "bob+++++" not in google2011.cluster(google(tasks=tasks), at=720, window=60).cluster.users
+
+
+def test_tasks_without_a_submission_are_counted(google):
+    snapshot = google2011.cluster(google(tasks=[*TASKS, "900000000,,15,0,9,1,zoe,2,0,1,1,1,0"]), at=900)
+    assert snapshot.report["tasks left out, never submitted"] == 1
+
+
 def test_several_parts_are_read_until_the_window_ends(google, write):
     folder = google()
     later = folder / "task_events" / "part-00002-of-00500.csv.gz"
@@ -128,6 +138,17 @@ def test_numbers_of_users_that_make_no_sense(google, rng, wanted, what):
         google2011.cluster(google(), users=wanted, rng=rng)
 
 
+def test_a_draw_needs_a_generator(google):
+    with pytest.raises(DataError, match="rng="):
+        google2011.cluster(google(), users=1)
+    assert len(google2011.cluster(google(), users=2).cluster.users) == 2  # all of them: nothing to draw
+
+
+def test_long_names_where_short_ones_collide(google):
+    tasks = ["0,,1,0,,0,sameprefix1,2,0,1,1,1,0", "0,,2,0,,0,sameprefix2,2,0,1,1,1,0"]
+    assert google2011.cluster(google(tasks=tasks)).cluster.users == ("sameprefix1", "sameprefix2")
+
+
 @pytest.mark.parametrize("machine", ["0,6,3,p,1,1", "0,6,0,p,1", "0,6,0,p,one,1", "0,6,0,p,-1,1", "0,,0,p,1,1"])
 def test_malformed_machine_rows(google, machine):
     folder = google([*MACHINES[:3], machine, *MACHINES[3:]])
@@ -157,6 +178,13 @@ def test_folders(google, tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match=r"holds no trace.*machine_events and task_events"):
         google2011.cluster(tmp_path / "empty")
+
+
+def test_an_instant_with_nobody(google):
+    with pytest.raises(DataError, match="0 users"):
+        google2011.cluster(google(), at=-1)
+    with pytest.raises(DataError, match="window must be a number >= 0"):
+        google2011.cluster(google(), at=0, window=-1)
 
 
 def test_rows_out_of_order_are_replayed_in_order(google):

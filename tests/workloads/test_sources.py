@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 
 from fairopt.errors import DataError
-from fairopt.workloads import alibaba_like, bitbrains_like, google2011, google_like, open_source, traces_root
+from fairopt.workloads import alibaba_like, bitbrains_like, google2011, google_like, known, open_source, traces_root
+from fairopt.workloads._registry import CLUSTERS
 from fairopt.workloads.sources import check_source
 
 from .test_bitbrains import START, every
@@ -27,6 +30,12 @@ def test_generators_by_name():
     assert open_source("google-like?users=5&servers=6&seed=3").cluster == google_like(rng(3), 5, 6).cluster
     assert open_source("bitbrains-like", rng=rng(4)).cluster == bitbrains_like(rng(4)).cluster
     assert open_source("alibaba-like?max_tasks=yes").cluster == alibaba_like(rng(0), max_tasks=True).cluster
+
+
+def test_the_seed_in_the_name_comes_first():
+    name = "bitbrains-like?seed=3"
+    assert open_source(name, rng=np.random.default_rng(9)).cluster == open_source(name).cluster
+    assert open_source(name).cluster != open_source("bitbrains-like?seed=4").cluster
 
 
 def test_a_trace_in_a_named_directory(vms, google, alibaba):
@@ -124,3 +133,21 @@ def test_the_traces_root(tmp_path, monkeypatch):
         open_source("google")
     with pytest.raises(DataError, match=r"traces names .*lost, which is not a folder"):
         traces_root(tmp_path / "lost")
+
+
+def test_known_names():
+    generators = {"google-like", "bitbrains-like", "alibaba-like", "kubernetes-like", "slurm-like", "lognormal"}
+    assert set(known()) == {"google2011", "bitbrains", "alibaba", "kubernetes", "slurm", *generators}
+    assert all("\n" not in line and line.endswith("seed") for line in known().values())
+
+
+@pytest.mark.parametrize("name", [*CLUSTERS.readers, *CLUSTERS.generators])
+def test_every_option_is_an_argument_and_every_argument_an_option(name):
+    entry = {**CLUSTERS.readers, **CLUSTERS.generators}[name]
+    assert {"rng", *entry.options} == set(inspect.signature(entry.function).parameters) - {"directory"}
+
+
+def test_a_snapshot_prints_its_story(google):
+    text = str(google2011.cluster(google()))
+    assert text.startswith("Google 2011 (")
+    assert "users left out: 2" in text

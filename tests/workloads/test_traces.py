@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fairopt.model.merging import merge
-from fairopt.workloads import alibaba, bitbrains, calibrate, google2011
+from fairopt.workloads import alibaba, bitbrains, calibrate, google2011, open_source
 from fairopt.workloads._marginals import load
 
 CLASSES = {
@@ -106,6 +106,12 @@ def test_bitbrains_mean_by_hand(traces):
     cluster = bitbrains.cluster(traces, at=1375308176, vms=None, part="rnd-day").cluster
     expected = [mean[3] / 1e3, mean[6] / 2**20, (mean[7] + mean[8]) / 1e3, mean[9] * 8e-3, mean[10] * 8e-3]
     np.testing.assert_allclose(cluster.demand[cluster.users.index("vm1")], expected)
+
+
+def test_by_name(traces):
+    snapshot = open_source("bitbrains?vms=50&seed=3&part=rnd-day", traces=traces)
+    assert snapshot.cluster.shape == (50, 20, 5)
+    assert "rnd-day" in snapshot.source
 
 
 def test_google_classes_of_the_generator_are_the_published_ones():

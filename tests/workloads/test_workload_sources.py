@@ -14,8 +14,10 @@ from fairopt.scheduling import simulate
 from fairopt.scheduling.workload import SECOND, Workload
 from fairopt.workloads import known_workloads, load_workload, open_workload, save_workload
 from fairopt.workloads._registry import WORKLOADS
-from fairopt.workloads.jobs.durations import Lognormal, fitted
+from fairopt.workloads.jobs import google2019
+from fairopt.workloads.jobs.durations import PF_JOBS, Lognormal, fitted
 from fairopt.workloads.jobs.files import read_swf
+from fairopt.workloads.jobs.google_sample import lifetimes
 
 SMALL = {
     "google-day": "tasks=500&servers=20",
@@ -78,6 +80,11 @@ def test_durations_that_are_cut_or_a_day() -> None:
         np.testing.assert_array_equal(other.duration[~long], drawn.duration[~long])
 
 
+def test_a_load_that_cannot_be() -> None:
+    with pytest.raises(DataError, match=r"a load of at most .* draw more tasks or fewer servers"):
+        open_workload("google-day?tasks=10&servers=1000&load=5")
+
+
 def test_durations_that_were_cut_off_are_fitted() -> None:
     rng, truth = np.random.default_rng(0), Lognormal(500.0, 2.0)
     whole = truth.draw(rng, np.zeros(20_000))
@@ -96,6 +103,20 @@ def test_what_is_drawn_lasts_longer_than_what_was_seen() -> None:
     assert (drawn >= seen).all()
     all_of_it = model.draw(rng, np.zeros(200_000))
     assert np.median(drawn[:, 2]) == pytest.approx(np.median(all_of_it[all_of_it > 1e3]), rel=0.05)
+
+
+def test_the_quantiles_of_pf() -> None:
+    drawn = PF_JOBS.draw(np.random.default_rng(0), np.zeros(100_000))
+    assert (drawn <= 300).mean() == pytest.approx(0.38, abs=0.01)
+    assert (drawn > 86_400).mean() == pytest.approx(0.16, abs=0.01)
+
+
+def test_lifetimes_of_google_s_tasks(google) -> None:
+    rows = lifetimes(google()).set_index(["job", "task"])
+    assert len(rows) == 7
+    # Evicted at 600.03 s, submitted again, not seen to start again: it ran 0.03 s in the trace, and had before.
+    assert rows.loc[(10, 1), ["arrival", "before", "seen", "ended"]].tolist() == [0.0, True, pytest.approx(0.03), True]
+    assert rows.loc[(14, 0), ["arrival", "before", "seen", "ended"]].tolist() == [200.0, False, 0.0, False]
 
 
 def test_google_s_tasks_as_a_workload(google) -> None:
@@ -121,6 +142,27 @@ def test_google_s_tasks_as_a_workload(google) -> None:
     drawn = open_workload(f"google:{folder}?seed=1")
     alice = drawn.users.index("alice")
     assert drawn.duration[drawn.user[drawn.group_of_task] == alice] >= 1000 * SECOND
+
+
+def test_machines_of_2019(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    folder = tmp_path / "google-2019"
+    folder.mkdir()
+    events = [(9, 1, 3, (0.7, 0.5)), (0, 1, 1, (0.5, 0.5)), (5, 2, 1, None), (6, 2, 3, (1.0, 0.25)), (7, 3, 1, None)]
+    rows = [
+        {"time": time, "machine_id": m, "type": kind, "capacity": None if c is None else {"cpus": c[0], "memory": c[1]}}
+        for time, m, kind, c in events
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), folder / "machine_events-000000000000.parquet")
+    assert google2019.machines(tmp_path).to_dict("index") == {
+        1: {"cpu": 0.7, "memory": 0.5},
+        2: {"cpu": 1.0, "memory": 0.25},
+    }
+    (folder / "machine_events-000000000000.parquet").write_bytes(b"no")
+    with pytest.raises(DataError, match="cannot be read"):
+        google2019.machines(tmp_path)
 
 
 def test_alibaba_s_pods(alibaba) -> None:
