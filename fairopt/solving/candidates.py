@@ -64,7 +64,8 @@ def at_vertex(problem: Problem, offer: Solution) -> Solution | None:
 
     Where task counts bind the game has a continuum of equilibria, and this would lead to another.
     """
-    if not problem.criterion.alpha or (problem.criterion.scope == "game" and len(problem.polytope.limited)):
+    bound = problem.criterion.scope == "game" and len(problem.polytope.limited)
+    if bound or not 0 < problem.criterion.alpha < np.inf:
         return None
     return _moved(problem, offer, "HiGHS", last_digits.vertex)
 
@@ -207,6 +208,9 @@ class Candidates:
         if not first and (residual > self.tol or (residual > OPTIONS.fine and self.eligible <= OPTIONS.small)):
             better = self._refined(offer, name, residual)
             residual = residual if better is None else min(residual, self._certified(better, name))
+        if name == "declarative" and residual > self.tol and self.eligible <= OPTIONS.small:
+            # Steep welfare: a solver's tasks may be right where none of its prices has a digit.
+            residual = min(residual, self._certified(replace(offer, prices=None, log=None), name))
         return residual
 
     def _refined(self, offer: Solution, name: str, residual: float) -> Solution | None:

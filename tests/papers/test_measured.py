@@ -28,7 +28,7 @@ def claim_of(words: str) -> papers.Claim:
 def test_every_cluster_has_every_alpha() -> None:
     data = measurements()
     experiment = sweeps.load(data.about["experiment"])
-    assert set(data.clusters()) == {source.name for source in experiment.clusters}
+    assert set(data.clusters()) == {source.name for source in experiment.sources}
     for cluster in data.clusters():
         assert data.equilibria(cluster).index.tolist() == ALPHAS
         if cluster != "thousands":

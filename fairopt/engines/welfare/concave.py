@@ -38,8 +38,10 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
         tasks = np.zeros(problem.cluster.shape[:2])
         yield Solution(tasks, None, "native", status="nobody can run anything", log=nothing)
         return
+    # Where there are floors nobody else finds last digits.
+    aim = min(tol, 1e-11) if problem.criterion.floor.any() else tol
     with np.errstate(all="ignore"):
-        found = welfare.run(problem, tol, warm)
+        found = welfare.run(problem, aim, warm)
     if not np.isfinite(found.log_rows).any():
         return
     status = "converged" if found.error <= tol else "not converged"
