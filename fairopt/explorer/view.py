@@ -93,9 +93,10 @@ def bands(start: Start, edited: Edited, found: Allocation) -> Bands:
 
 def words(certificate: Certificate, tol: float) -> str:
     """A certificate as a sentence."""
-    means = _MEANS.get(certificate.measure, f"its {certificate.measure} is {{0}}").format(_size(certificate.optimality))
+    means = _MEANS.get(certificate.measure, f"its {certificate.measure} is {{0}}")
+    means = means.format(_size(certificate.optimality, tol))
     verdict = "Certified" if certificate.passes(tol) else "NOT certified"
-    over = f"nothing is overused by more than {_size(certificate.feasibility)}"
+    over = f"nothing is overused by more than {_size(certificate.feasibility, tol)}"
     return f"{verdict} (tolerance {tol:g}): {over}, and {means}."
 
 
@@ -105,8 +106,9 @@ def tidy(value: float) -> float | None:
     return float(f"{value:.{6}g}") if math.isfinite(value) else None
 
 
-def _size(value: float) -> str:
-    return "1e-12" if value < 1e-12 else f"{value:.0e}"
+def _size(value: float, tol: float) -> str:
+    """An error in one digit; below a thousandth of the tolerance rounding decides it."""
+    return f"{max(value, 1e-3 * tol):.0e}"
 
 
 def _bars(start: Start, edited: Edited, found: Allocation, drawn: Bands) -> dict[str, Any]:

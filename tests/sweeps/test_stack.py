@@ -33,7 +33,7 @@ measures = ["utilization", "classes", "tasks"]
 """
 TOGETHER = {"drfh", "tsf", "drf", "ceei", "per-server-drf", "alpha-fair", "alphapf-vds"}
 #: What may differ: what a cell took, and where the same tasks of a user run.
-LOOSE = {*sweeps.store_of("x", False).schema.chance, "certificate", "feasibility", "optimality"}
+LOOSE = {*sweeps.store_of("x", False).schema.chance, "certificate", "feasibility", "optimality", "steps"}
 
 
 @pytest.fixture
