@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .._libraries import lapack, optimize, sp
+from .._libraries import lapack, optimize, sp, sparse_linalg
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 
@@ -169,7 +169,13 @@ class Conditions:
     @property
     def heavy(self) -> bool:
         """Would tables of pairs of a user, or of rows, take gigabytes?"""
-        return float((np.bincount(self.user).astype(float) ** 2).sum()) + len(self.rows) ** 2 > 4e7
+        thin = len(self.own.weight) if self.few_users else len(self.rows)
+        return float((np.bincount(self.user).astype(float) ** 2).sum()) + thin * len(self.rows) > 4e7
+
+    @property
+    def few_users(self) -> bool:
+        """Are rows so many more than users that what couples them is best a product of thin matrices?"""
+        return 50 * len(self.own.weight) < len(self.rows)
 
     def some(self, pairs: Mask, rows: Mask) -> Conditions:
         return Conditions(self.polytope, self.criterion, self.pairs[pairs], self.rows[rows])
@@ -415,31 +421,39 @@ class _State:
         place, shape = (c.user[c.pair], c.row), (users, count)
         left = sp.csr_matrix((use * (each / total[c.user])[c.pair], place), shape)
         right = sp.csr_matrix((share * weight[c.pair], place), shape)
-        if 10 * (np.bincount(place[0]) ** 2).sum() < users * count**2:
-            matrix = -(left.T @ right).toarray()
-        else:
-            matrix = -left.toarray().T @ right.toarray()
         # Blocks of servers, each of which a user has one pair of, are not a difference.
         host = c.polytope.row_server[c.rows]
-        matrix[host[:, None] == host] = 0.0
         first, second = self.entries
         block = use[first] * (weight * rest / total[c.user])[c.pair[first]] * share[second]
-        matrix += np.bincount(c.row[first] * count + c.row[second], block, count * count).reshape(count, count)
-        np.einsum("ii->i", matrix)[:] += soft[self.rows]
-        factors, order, info = lapack.dgetrf(matrix)
+        if c.few_users:
+            coupled = _less_thin(left, right, host, (c.row[first], c.row[second], block), soft[self.rows])
+        else:
+            if 10 * (np.bincount(place[0]) ** 2).sum() < users * count**2:
+                matrix = -(left.T @ right).toarray()
+            else:
+                matrix = -left.toarray().T @ right.toarray()
+            matrix[host[:, None] == host] = 0.0
+            matrix += np.bincount(c.row[first] * count + c.row[second], block, count * count).reshape(count, count)
+            np.einsum("ii->i", matrix)[:] += soft[self.rows]
+            factors, order, info = lapack.dgetrf(matrix)
+            coupled = None if info else lambda given: lapack.dgetrs(factors, order, given)[0]
+
+        if coupled is None:
+            return None
+        of_rows_alone: Solve = coupled
 
         def once(given: Array) -> Array:
             given = given * scale
             full = np.zeros(users)
             full[c.limits] = given[self.limits]
             value = given[self.pairs] - (full / softness)[c.user]
-            log_rows = lapack.dgetrs(factors, order, given[self.rows] + of_rows(bought(value)))[0]
+            log_rows = of_rows_alone(given[self.rows] + of_rows(bought(value)))
             cost = np.bincount(c.pair, share * log_rows[c.row], len(weight))
             parts = bought(value - cost)
             excess = ((full + whole * np.bincount(c.user, parts, users)) / softness)[c.limits]
             return np.concatenate([parts, log_rows, excess])
 
-        return None if info else once
+        return once
 
 
 def _couples(group: Index) -> tuple[Index, Index]:
@@ -449,6 +463,28 @@ def _couples(group: Index) -> tuple[Index, Index]:
     first = np.repeat(np.arange(len(group)), mine)
     offset = np.arange(len(first)) - np.repeat(np.cumsum(mine) - mine, mine)
     return first, start[group[first]] + offset
+
+
+def _less_thin(
+    left: sp.csr_matrix, right: sp.csr_matrix, host: Index, block: tuple[Index, Index, Array], soft: Array
+) -> Solve | None:
+    """Solves with blocks of servers less what couples them through few users: left' right but for these blocks."""
+    i, j = _couples(host)
+    before, after, size = left.toarray(), right.toarray(), (len(host), len(host))
+    own = np.einsum("ui,ui->i", before[:, i], after[:, j])
+    blocks = sp.csc_matrix((block[2], block[:2]), size) + sp.csc_matrix((own, (i, j)), size) + sp.diags(soft)
+    try:
+        of_servers = sparse_linalg.splu(blocks.tocsc())
+        through = of_servers.solve(np.ascontiguousarray(before.T))
+        users = np.linalg.inv(np.eye(len(before)) - after @ through)
+    except (RuntimeError, np.linalg.LinAlgError):
+        return None
+
+    def coupled(given: Array) -> Array:
+        apart = of_servers.solve(given)
+        return np.asarray(apart + through @ (users @ (after @ apart)))
+
+    return coupled
 
 
 def _refining(once: Solve, product: Solve, scale: Array) -> Solve:
