@@ -33,6 +33,8 @@ Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 Solve = Callable[[Array], Array]
 
+#: Numbers in a table that would take too long, or gigabytes.
+_LARGE = 4e7
 #: Matrices are dense up to so many unknowns.
 DENSE = 300
 
@@ -96,7 +98,7 @@ def vertex(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Arr
         whole = Conditions(polytope, criterion, np.arange(len(tasks)), np.arange(len(log_rows)))
         start = whole.started(tasks, log_rows)
         c = whole.some(start.slack < 0.03, np.ones(len(log_rows), dtype=bool))
-        if c.heavy:
+        if c.heavy or (np.bincount(c.user).astype(float) ** 2).sum() > _LARGE:
             return None
         state = _State(c, start, 1e-300)
         unit = state.error
@@ -168,9 +170,9 @@ class Conditions:
 
     @property
     def heavy(self) -> bool:
-        """Would tables of pairs of a user, or of rows, take gigabytes?"""
+        """Would a table of rows take gigabytes?"""
         thin = len(self.own.weight) if self.few_users else len(self.rows)
-        return float((np.bincount(self.user).astype(float) ** 2).sum()) + thin * len(self.rows) > 4e7
+        return thin * len(self.rows) > _LARGE
 
     @property
     def few_users(self) -> bool:
@@ -286,7 +288,7 @@ class _State:
         p, r = len(c.pairs), len(c.rows)
         self.pairs, self.rows = slice(0, p), slice(p, p + r)
         self.limits = slice(p + r, p + r + len(c.limits))
-        self.same, self.entries = _couples(c.user), _couples(c.pair)
+        self.entries = _couples(c.pair)
         self._move(tasks, log_rows)
 
     def _move(self, tasks: Array, log_rows: Array) -> None:
@@ -363,15 +365,33 @@ class _State:
 
     def _factored(self) -> Solve | None:
         """Solves with the matrix. Splits and prices need not be unique: factors are of one that is regular."""
-        slopes, size = self.slopes(), len(self.u)
+        apart, size = self.apart(), len(self.u)
         self.diagonal = self.unit * self.v / self.u
         scale = 1 / np.maximum(1.0, self.diagonal)
-        matrix = sp.diags(scale) @ (slopes + sp.diags(self.diagonal))
-        near = self._dense(matrix) if size <= DENSE else self._eliminated(1 / scale)
-        return None if near is None else _refining(near, matrix.__matmul__, scale)
+        user, slope = self.conditions.user, self.here.slope
+
+        def product(x: Array) -> Array:
+            found = apart @ x + self.diagonal * x
+            found[self.pairs] += slope * np.bincount(user, x[self.pairs])[user]
+            return np.asarray(scale * found)
+
+        if size <= DENSE:
+            near = self._dense(sp.diags(scale) @ (apart + self.together() + sp.diags(self.diagonal)))
+        else:
+            near = self._eliminated(1 / scale)
+        return None if near is None else _refining(near, product, scale)
 
     def slopes(self) -> sp.csr_matrix:
         """Of slacks, idle parts and rooms, in parts of pairs, log prices of rows and of limits."""
+        return self.apart() + self.together()
+
+    def together(self) -> sp.csr_matrix:
+        """Of slacks in tasks of the same user, on whichever server: a table of pairs for each user."""
+        mine, other = _couples(self.conditions.user)
+        return sp.csr_matrix((self.here.slope[mine], (mine, other)), shape=(len(self.u), len(self.u)))
+
+    def apart(self) -> sp.csr_matrix:
+        """All slopes but those of `together`, of which few are not 0."""
         c, at, size = self.conditions, self.here, len(self.u)
         self.unit = np.ones(size)
         self.unit[self.pairs] = at.weighty / at.part
@@ -381,7 +401,7 @@ class _State:
         held = np.flatnonzero(of_limit[c.user] >= 0)
         rows, taken = c.row + self.rows.start, -c.use * (at.total[c.user] / c.gamma)[c.pair]
         limit, whole = of_limit[c.user[held]], (at.total / c.polytope.limit)[c.user[held]]
-        where = [(*self.same, at.slope[self.same[0]]), (c.pair, rows, at.share / c.scale), (rows, c.pair, taken)]
+        where = [(c.pair, rows, at.share / c.scale), (rows, c.pair, taken)]
         where += [(held, limit, np.ones(len(held))), (limit, held, -whole)]
         i, j, values = (np.concatenate(one) for one in zip(*where, strict=True))
         return sp.csr_matrix((values, (i, j)), shape=(size, size))

@@ -8,6 +8,7 @@ import numpy as np
 
 from ... import _clock
 from ...core import welfare
+from ...model.concave_welfare import ConcaveWelfare
 from ...model.criterion import Criterion
 from ...model.fairness_efficiency import FairnessEfficiency
 from ...model.problem import Problem
@@ -38,8 +39,9 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
         tasks = np.zeros(problem.cluster.shape[:2])
         yield Solution(tasks, None, "native", status="nobody can run anything", log=nothing)
         return
-    # Where there are floors nobody else finds last digits.
-    aim = min(tol, 1e-11) if problem.criterion.floor.any() else tol
+    # Nobody else finds last digits where there are floors, nor those of users whom prices keep out.
+    alone = problem.criterion.floor.any() or isinstance(problem.criterion, ConcaveWelfare)
+    aim = min(tol, 1e-11) if alone else tol
     with np.errstate(all="ignore"):
         found = welfare.run(problem, aim, warm)
     if not np.isfinite(found.log_rows).any():
