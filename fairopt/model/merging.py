@@ -112,11 +112,14 @@ def merge(cluster: Cluster, servers: bool = True, users: bool = True) -> Merging
     first_server, first_user = _first(server_of), _first(user_of)
     capacity = np.zeros((len(first_server), cluster.shape[2]))
     np.add.at(capacity, server_of, cluster.capacity)
+    # The unit of merged tasks: the least demand of all, whoever is named first.
+    entry = _some_entry(cluster.demand)
+    least = np.lexsort([entry, user_of])[np.searchsorted(np.sort(user_of), np.arange(len(first_user)))]
     weight = np.zeros(len(first_user))
     np.add.at(weight, user_of, cluster.weight)
     merged = cluster.derived(
         capacity=capacity,
-        demand=cluster.demand[first_user],
+        demand=cluster.demand[least],
         weight=weight,
         eligible=cluster.eligible[np.ix_(first_user, first_server)] if cluster.constrained else None,
         max_tasks=cluster.max_tasks[first_user],
@@ -125,7 +128,7 @@ def merge(cluster: Cluster, servers: bool = True, users: bool = True) -> Merging
     )
     whole = _some_entry(capacity)[server_of]
     part = np.divide(_some_entry(cluster.capacity), whole, out=np.zeros(i), where=whole > 0)
-    size = _some_entry(cluster.demand) / _some_entry(cluster.demand)[first_user][user_of]
+    size = entry / entry[least][user_of]
     return Merging(cluster, merged, server_of, user_of, part, cluster.weight / weight[user_of], size)
 
 

@@ -18,7 +18,8 @@ from .solvable import Solvable
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-#: Where numbers of one kind are less far apart rounding decides nothing, and rows stay as they are.
+#: Where numbers of one kind are less far apart rounding decides nothing, and rows stay as they are; but among many
+#: allocations, as PS-DSF may have with zero demands, it decides digits.
 HARD = 1e4
 
 
@@ -37,7 +38,9 @@ class Order:
         Also `None` where users are not anonymous: if the mechanism's criterion does not follow them, or other things
         than the criterion may be judged.
         """
-        if spread(given.cluster)[0] < HARD:
+        rule = given.criterion
+        several = np.isinf(rule.alpha) and rule.scope == "game" and not given.cluster.demand.all()  # PS-DSF's answers
+        if not several and spread(given.cluster)[0] < HARD:
             return None
         users, servers = by_data(given.cluster)
         if earlier is not None:
