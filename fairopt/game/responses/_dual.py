@@ -9,46 +9,54 @@ from .options import DUAL
 
 
 @compiled
-def fill_excess(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, excess, jacobian, smooth=0.0):  # type: ignore[no-untyped-def]
-    """Fill tasks, `excess_r = use_r - 1` and its derivatives in q; `smooth` rounds the corner where users come in."""
-    count, size = use.shape
-    parts, scaled = np.empty(size), np.empty(size)
-    top = q.max()
+def price_shares(alpha, use, scaled, q, top, shares):  # type: ignore[no-untyped-def]
+    """Fill a user's shares of the price `(sum_r use_r e^(alpha q_r))^(1/alpha)`, whose log is returned.
+
+    `scaled` is `e^(alpha (q - top))`. Nothing to be paid: shares and the log are 0.
+    """
+    size, total = len(use), 0.0
     for r in range(size):
-        scaled[r] = np.exp(alpha * (q[r] - top)) if q[r] > -np.inf else 0.0
+        shares[r] = use[r] * scaled[r]
+        total += shares[r]
+    most = alpha * top
+    if not total > 1e-200:  # only resources that are next to free, or free
+        most, total = -np.inf, 0.0
+        for r in range(size):
+            if use[r] > 0 and q[r] > -np.inf:
+                most = max(most, np.log(use[r]) + alpha * q[r])
+        for r in range(size):
+            paid = use[r] > 0 and q[r] > -np.inf
+            shares[r] = np.exp(np.log(use[r]) + alpha * q[r] - most) if paid else 0.0
+            total += shares[r]
+        if total == 0:
+            return -np.inf
+    for r in range(size):
+        shares[r] /= total
+    return (most + np.log(total)) / alpha
+
+
+@compiled
+def fill_excess(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, excess, jacobian):  # type: ignore[no-untyped-def]
+    """Fill tasks, `excess_r = use_r - 1` and its derivatives in q."""
+    count, size = use.shape
+    shares = np.empty(size)
+    top = q.max()
+    scaled = np.zeros(size)
+    for r in range(size):
+        if q[r] > -np.inf:
+            scaled[r] = np.exp(alpha * (q[r] - top))
     excess[:] = -1.0
     jacobian[:, :] = 0.0
     for n in range(count):
-        total = 0.0
-        for r in range(size):
-            parts[r] = use[n, r] * scaled[r]
-            total += parts[r]
-        if total > 1e-200:
-            norm = top + np.log(total) / alpha
-        else:  # only resources that are next to free, or free
-            most = -np.inf
-            for r in range(size):
-                if use[n, r] > 0 and q[r] > -np.inf:
-                    most = max(most, np.log(use[n, r]) + alpha * q[r])
-            total = 0.0
-            for r in range(size):
-                positive = use[n, r] > 0 and q[r] > -np.inf
-                parts[r] = np.exp(np.log(use[n, r]) + alpha * q[r] - most) if positive else 0.0
-                total += parts[r]
-            norm = most / alpha + (np.log(total) / alpha if total > 0 else 0.0)
         # Finite where nothing is to be paid: it is multiplied by 0 elsewhere.
-        wanted = np.exp(min(log_gain[n] - norm, 600.0))
-        more, slope = wanted - elsewhere[n], 1.0
-        if smooth > 0 and elsewhere[n] > 0 and np.isfinite(more):
-            root = np.sqrt(more**2 + (2 * smooth / per_task[n].max()) ** 2)
-            more, slope = (more + root) / 2, (1 + more / root) / 2
-        tasks[n] = min(max(more, 0.0), room[n])
+        wanted = np.exp(min(log_gain[n] - price_shares(alpha, use[n], scaled, q, top, shares), 600.0))
+        tasks[n] = min(max(wanted - elsewhere[n], 0.0), room[n])
         for r in range(size):
             excess[r] += per_task[n, r] * tasks[n]
-        if 0 < tasks[n] < room[n] and total > 0:
+        if 0 < tasks[n] < room[n]:
             for r in range(size):
                 for s in range(size):
-                    jacobian[r, s] -= slope * per_task[n, r] * wanted * parts[s] / total
+                    jacobian[r, s] -= per_task[n, r] * wanted * shares[s]
 
 
 @compiled

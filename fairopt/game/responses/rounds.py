@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,21 +11,13 @@ from numpy.typing import NDArray
 from ...model._pointers import by_group
 from ..model.candidate import Candidate
 from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
+from ._rounds import Game, State, at_once, play, sweep
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 #: The log of a price, alpha times that of a level price, that is as good as none.
 _FREE = -1e6
-
-
-@dataclass
-class State:
-    """Tasks of the pairs, totals of the users, log level prices of the servers: what rounds change."""
-
-    tasks: Array
-    total: Array
-    log_price: Array
 
 
 @dataclass(frozen=True)
@@ -47,30 +38,27 @@ class Sweeps:
     def start(self, tasks: Array) -> State:
         """From tasks of the pairs, in units of users' largest gamma."""
         total = np.add.reduceat(tasks, self.method.start[:-1])
-        return State(tasks.copy(), total, np.zeros(self.method.row.shape))
+        servers, pairs, users = len(self.method.row), len(tasks), len(total)
+        lines, sums = np.zeros((2, pairs)), np.zeros((2, users))
+        return State(tasks.copy(), *lines, total, *sums, np.zeros(self.method.row.shape), np.zeros(servers))
 
     def gauss_seidel(self, state: State, order: Index | None = None, relax: float = 1.0) -> float:
         """All servers in turn; the largest change that a response asked for, relative to the user's tasks."""
-        from . import _rounds
-
         order = np.arange(len(self.method.row)) if order is None else order
-        return float(_rounds.sweep(order, *self._data, relax, state.tasks, state.total, state.log_price))
+        return float(sweep(order, self._game, relax, state))
 
     def jacobi(self, state: State, relax: float) -> float:
         """All servers at once, each moving by the part `relax` of its response."""
-        from . import _rounds
-
-        return float(_rounds.at_once(*self._data, relax, state.tasks, state.total, state.log_price))
+        return float(at_once(self._game, relax, state))
 
     def respond(self, server: int, state: State, relax: float = 1.0) -> float:
         """One server, moving its column by the part `relax` of its response; the largest change that it asked for."""
-        from . import _rounds
-
-        return float(_rounds.play(server, *self._data, relax, state.tasks, state.total, state.log_price))
+        return float(play(server, self._game, relax, state))
 
     def requested(self, state: State) -> float:
         """The largest change that a best response would make now, relative to the user's tasks."""
-        copy = State(state.tasks.copy(), state.total.copy(), state.log_price.copy())
+        copy = self.start(state.tasks)
+        copy.log_price[:] = state.log_price
         return self.jacobi(copy, 0.0)
 
     def found(self, state: State, steps: int) -> Candidate:
@@ -87,9 +75,8 @@ class Sweeps:
         return Candidate(point, error, steps, by="best responses")
 
     @cached_property
-    def _data(self) -> tuple[Any, ...]:
-        """What rounds need of the pairs, server by server."""
+    def _game(self) -> Game:
         m, order = self.method, self.pairs
         gain = np.exp(m.log_gain[order]) if np.isinf(self.alpha) else m.log_gain[order]
         user = m.polytope.pair_user[order]
-        return self.first, order, user, self.alpha, gain, m.per_task[order], m.use[order], m.limit
+        return Game(self.first, order, user, float(self.alpha), gain, m.per_task[order], m.use[order], m.limit)
