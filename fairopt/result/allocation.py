@@ -62,9 +62,10 @@ class Trace:
     Attributes
     ----------
     frame : one row per round
-        `residual`: largest change that a best response would still make, relative to the user's tasks;
+        `residual`: largest change that a response asked for in the round, relative to the user's tasks;
         `exploitability`: as certificates define it, at the prices that servers last announced; `utilization`: used
-        part of all capacity, averaged over resources; `seconds` of the processor and `messages` so far.
+        part of all capacity, averaged over resources; `seconds` of the processor, `messages` and `numbers` in them so
+        far.
     reason : why it stopped, and what to change
     order : in which servers responded
     """

@@ -14,7 +14,7 @@ from ... import _clock
 from ..._libraries import pd
 from ...certificates import ByCriterion, Certificate, certify, exploitability
 from ...engines.reference import solvers
-from ...errors import NotConverged
+from ...errors import DataError, NotConverged
 from ...model import _validate
 from ...model._frozen import deferred
 from ...model.cluster import Cluster, expected
@@ -29,14 +29,13 @@ from ..reference.cvxpy_rounds import CvxpySweeps
 from ..responses.rounds import State, Sweeps
 from .arguments import alpha_of, choice_of, damping_of, generator_of, rounds_of
 from .network import Network, network_of
-from .orders import ORDERS
+from .orders import ORDERS, Round
 from .starts import continued, fair, given, of_pairs
 
 Array = NDArray[np.float64]
 
-#: How far servers move towards their response by default; the other orders: see `damping`.
-_DAMPING = {"cyclic": 1.0, "random": 1.0, "over-relaxed": 1.4}
-
+#: What was sent so far: columns of a trace.
+_SENT = ("messages", "numbers")
 _INTERRUPTED = "interrupted: hand this allocation back as start to go on"
 _LARGER = "take a larger one, or AlphaPFVDS(0) for alpha = 0"
 
@@ -45,7 +44,7 @@ def best_response(
     cluster: Cluster,
     alpha: float,
     *,
-    order: str = "cyclic",
+    order: str | None = None,
     damping: float | None = None,
     tol: float = 1e-6,
     max_rounds: int = 1000,
@@ -63,10 +62,13 @@ def best_response(
     cluster : where the game is played
     alpha : in (0, infinity]; infinity is PS-DSF. For alpha = 0, where servers do not influence each other, use
         `AlphaPFVDS(0)`
-    order : `cyclic` or `random` (Gauss-Seidel), `over-relaxed`, `jacobi` (all at once), `asynchronous`
-    damping : how much of the way to its response a server moves, in (0, 2); default 1, and 1.4 over-relaxed; for
-        `jacobi` and `asynchronous` one part in the most servers that a user can use (at most a half), as all of them
-        may make room for the same user at once. Slow, and long delays on dense clusters need less still
+    order : `elastic` (servers in turn foresee how the others will answer), `cyclic` or `random` (Gauss-Seidel),
+        `over-relaxed`, `jacobi` (all at once), `asynchronous`. Default: `elastic`, but `cyclic` where a damping or
+        `server_solver="cvxpy"` is given
+    damping : how much of the way to its response a server moves, in (0, 2), for all orders but `elastic`; default 1;
+        over-relaxed it sets itself. For `jacobi` one part in the most servers that a user can use, with which the
+        potential never falls at alpha = 1; for `asynchronous` at most a half of the way, too. Slow, and long delays on
+        dense clusters need less still
     tol : stop when the residual (the largest change that a response would still make, relative to the user's tasks)
         and the exploitability are at most this, and so is the certificate
     max_rounds : the most rounds, at least 1
@@ -95,15 +97,27 @@ def best_response(
     SolverError
         CVXPY found no answer to a server's problem that can be trusted.
 
+    A server knows its capacities, demands, weights and limits of users that may use it, and their totals elsewhere. In
+    elastic order it also tells and hears of each of these users a supply slope and the total foreseen, three numbers in
+    place of one, and all servers share a handful of sums each round, which decide on jumps and plain rounds. The
+    asynchronous game is one of plain responses: elastic ones need rounds (docs/algorithms/best-responses.md).
+
     Convergence is observed, not proved: cyclic and random orders were never seen to fail for finite alpha, but can take
-    thousands of rounds (docs/alpha.md has numbers). Source: PF section 5.2.
+    thousands of rounds (docs/alpha.md has numbers). Elastic rounds end wherever cyclic ones do from every start.
+    Source: PF section 5.2.
     """
     expected(cluster)
     tol, damping = _validate.tolerance(tol), damping_of(damping)
     alpha = alpha_of(alpha, tol)
     max_rounds, rng = rounds_of(max_rounds), generator_of(rng)
-    order = choice_of(order, "order", tuple(ORDERS))
     server_solver = choice_of(server_solver, "server_solver", ("native", "cvxpy"))
+    plain = damping is not None or server_solver != "native"
+    order = choice_of(order or ("cyclic" if plain else "elastic"), "order", tuple(ORDERS))
+    if plain and order == "elastic":
+        raise DataError(
+            "order 'elastic' has no damping, and servers of server_solver='native' only: leave them out, or choose "
+            "order='cyclic'"
+        )
     network = network_of(network, cluster, order)
     watch = _clock.Watch()
     tasks = None if start is None else given(cluster, start)
@@ -116,8 +130,6 @@ def best_response(
     method = EquilibriumSystem(polytope, rule.weight[polytope.users], min(alpha, 1e6))
     sweeps = Sweeps.of(method, alpha) if server_solver == "native" else CvxpySweeps.declared(method, rule)
     state = sweeps.start(fair(polytope, method) if tasks is None else of_pairs(polytope, method, tasks))
-    if damping is None:
-        damping = _DAMPING.get(order, min(0.5, 1.0 / int(np.diff(method.start).max())))
     rows = [] if kept is None else kept.frame.reset_index(drop=True).to_dict("records")
     game = _Game(sweeps, state, rule, tol, watch, rows)
     rounds = ORDERS[order](sweeps, state, rng, damping, network)
@@ -148,30 +160,36 @@ class _Game:
     certified: _Judged | None = None
 
     def __post_init__(self) -> None:
-        self._offset, self._sent = (self.rows[-1]["seconds"], self.rows[-1]["messages"]) if self.rows else (0.0, 0.0)
+        last = self.rows[-1] if self.rows else dict.fromkeys(("seconds", *_SENT), 0.0)
+        self._offset, self._sent = last["seconds"], np.array([last[name] for name in _SENT])
         #: The residual and the exploitability from which on the certificate is looked at.
         self._wanted = self.tol
 
-    def play(self, rounds: Iterator[int]) -> str | None:
+    def play(self, rounds: Iterator[Round]) -> str | None:
         """All rounds, up to one that ends the game; why it ended, or None if rounds did."""
         try:
-            for messages in rounds:
-                if (ended := self._measure(messages)) is not None:
+            for each in rounds:
+                if (ended := self._measure(each)) is not None:
                     return ended
         except KeyboardInterrupt:
             return _INTERRUPTED
         return None
 
-    def _measure(self, messages: int) -> str | None:
+    def _measure(self, played: Round) -> str | None:
         """A row for the round that was played; why the game ends with it, if it does."""
-        row = _measured(self.sweeps, self.state, self.rule, self.watch.cpu + self._offset, messages + self._sent)
+        residual = self.sweeps.requested(self.state) if played.change is None else played.change
+        self._sent += played.messages, played.numbers
+        row = {"residual": residual} | _measured(self.sweeps, self.state, self.rule)
+        row |= {"seconds": self.watch.cpu + self._offset} | dict(zip(_SENT, self._sent.tolist(), strict=True))
         self.rows.append(row)
         self.certified = None
         if max(row["residual"], row["exploitability"]) <= self._wanted:
-            self.certified = _certify(self.sweeps, self.state, self.rule)
-            if self.certified.certificate.passes(self.tol):
-                return f"no response would change anything by more than tol={self.tol:g}"
-            self._wanted /= 2  # the judge, who decides, measures a little otherwise
+            # The judge, who decides, measures a little otherwise, as does a pass of responses after the round.
+            self._wanted /= 2
+            if self.sweeps.requested(self.state) <= self.tol:
+                self.certified = _certify(self.sweeps, self.state, self.rule)
+                if self.certified.certificate.passes(self.tol):
+                    return f"no response would change anything by more than tol={self.tol:g}"
         if row["residual"] <= self.tol and not self.state.total.all():
             polytope = self.sweeps.method.polytope
             user = polytope.cluster.users[int(polytope.users[int(self.state.total.argmin())])]
@@ -179,7 +197,7 @@ class _Game:
         return None
 
 
-def _shown(rounds: Iterator[int], most: int, progress: bool) -> Iterator[int]:
+def _shown(rounds: Iterator[Round], most: int, progress: bool) -> Iterator[Round]:
     if progress:
         from ..._progress import tqdm
 
@@ -189,7 +207,7 @@ def _shown(rounds: Iterator[int], most: int, progress: bool) -> Iterator[int]:
             yield next(rounds)
 
 
-def _measured(sweeps: Sweeps, state: State, rule: Criterion, seconds: float, messages: float) -> dict[str, float]:
+def _measured(sweeps: Sweeps, state: State, rule: Criterion) -> dict[str, float]:
     method = sweeps.method
     polytope = method.polytope
     if math.isinf(rule.alpha):
@@ -202,16 +220,13 @@ def _measured(sweeps: Sweeps, state: State, rule: Criterion, seconds: float, mes
     used = (method.used(state.tasks) * capacity).sum(axis=0)
     whole = capacity.sum(axis=0)
     return {
-        "residual": sweeps.requested(state),
         "exploitability": exploit,
         "utilization": float((used[whole > 0] / whole[whole > 0]).mean()),
-        "seconds": seconds,
-        "messages": float(messages),
     }
 
 
 def _frame(rows: list[dict[str, float]]) -> pd.DataFrame:
-    columns = ["residual", "exploitability", "utilization", "seconds", "messages"]
+    columns = ["residual", "exploitability", "utilization", "seconds", *_SENT]
     return pd.DataFrame(rows, columns=columns, index=pd.RangeIndex(1, len(rows) + 1, name="round"))
 
 

@@ -1,56 +1,104 @@
 """In which order servers respond, and what they know when they do. Every order is a generator of rounds.
 
-A round is one response of every server, about: in the asynchronous game servers act on clocks of their own. Each
-round yields the number of messages so far (one server's column of x, sent to one other server with a user in common).
+A round is one response of every server, about: in the asynchronous game servers act on clocks of their own. A message
+is one server's column of x, sent to one other server with a user in common; its numbers are those of these users.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..responses.elastic import Elastic, cosine
 from ..responses.rounds import State, Sweeps
 from .network import Network
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
+#: What servers tell of a round of elastic responses to a tree of theirs, and hear from it: the largest change, pairs
+#: served, three products of steps, the largest step; how far to jump.
+_UP, _DOWN = 6, 1
 
-def cyclic(sweeps: Sweeps, state: State, rng: np.random.Generator, damping: float, network: Network) -> Iterator[int]:
+
+class Round(NamedTuple):
+    """Messages and numbers that were sent in a round, and the largest change in it, where one server knows it."""
+
+    messages: int
+    numbers: int
+    change: float | None = None
+
+
+Rounds = Iterator[Round]
+
+
+def cyclic(sweeps: Sweeps, state: State, rng: np.random.Generator, damping: float | None, network: Network) -> Rounds:
     """Gauss-Seidel: servers in turn, each knowing all that came before."""
-    sent, each = 0, int(neighbours(sweeps).sum())
-    while True:
-        sweeps.gauss_seidel(state, None, damping)
-        sent += each
-        yield sent
+    return _told(sweeps, lambda: sweeps.gauss_seidel(state, None, damping or 1.0))
 
 
-def random(sweeps: Sweeps, state: State, rng: np.random.Generator, damping: float, network: Network) -> Iterator[int]:
+def random(sweeps: Sweeps, state: State, rng: np.random.Generator, damping: float | None, network: Network) -> Rounds:
     """Gauss-Seidel in a new random order every round."""
-    sent, each = 0, int(neighbours(sweeps).sum())
-    while True:
-        sweeps.gauss_seidel(state, rng.permutation(len(sweeps.method.row)), damping)
-        sent += each
-        yield sent
+    servers = len(sweeps.method.row)
+    return _told(sweeps, lambda: sweeps.gauss_seidel(state, rng.permutation(servers), damping or 1.0))
 
 
-def jacobi(sweeps: Sweeps, state: State, rng: np.random.Generator, damping: float, network: Network) -> Iterator[int]:
+def jacobi(sweeps: Sweeps, state: State, rng: np.random.Generator, damping: float | None, network: Network) -> Rounds:
     """All servers at once, each moving a part of the way."""
-    sent, each = 0, int(neighbours(sweeps).sum())
+    part = damping or _shared(sweeps)
+    return _told(sweeps, lambda: sweeps.jacobi(state, part))
+
+
+def over_relaxed(
+    sweeps: Sweeps, state: State, rng: np.random.Generator, damping: float | None, network: Network
+) -> Rounds:
+    """Gauss-Seidel beyond the response: further where the last two rounds went the same way, less where they turned."""
+    relax, last = damping or 1.4, np.zeros_like(state.tasks)
+
+    def play() -> float:
+        nonlocal relax, last
+        before = state.tasks.copy()
+        change = sweeps.gauss_seidel(state, None, relax)
+        step = (state.tasks - before) / np.maximum(state.total, np.finfo(float).tiny)[sweeps.method.polytope.pair_user]
+        if damping is None:
+            relax = min(max(relax + 0.1 * (cosine(step, last) - 0.5), 1.0), 1.9)
+        last = step
+        return change
+
+    return _told(sweeps, play)
+
+
+def elastic(sweeps: Sweeps, state: State, rng: np.random.Generator, damping: float | None, network: Network) -> Rounds:
+    """Servers in turn, which foresee how the others answer: three numbers of a user, and a tree for what all know."""
+    game, servers = Elastic(sweeps, state), len(sweeps.method.row)
+    plain = _told(sweeps, game.round)
     while True:
-        sweeps.jacobi(state, damping)
-        sent += each
-        yield sent
+        each = 1 if game.plain else 3
+        messages, numbers, change = next(plain)
+        yield Round(messages + 2 * (servers - 1), each * numbers + (_UP + _DOWN) * (servers - 1), change)
+
+
+def _told(sweeps: Sweeps, play: Callable[[], float]) -> Rounds:
+    """Rounds in which every server tells all its neighbours its column, once."""
+    shared = common(sweeps)
+    while True:
+        yield Round(np.count_nonzero(shared), int(shared.sum()), play())
+
+
+def _shared(sweeps: Sweeps) -> float:
+    """One part in the most servers that a user can use, as all of them may make room for the same user at once."""
+    return 1.0 / int(np.diff(sweeps.method.start).max())
 
 
 def asynchronous(
-    sweeps: Sweeps, state: State, rng: np.random.Generator, damping: float, network: Network
-) -> Iterator[int]:
+    sweeps: Sweeps, state: State, rng: np.random.Generator, damping: float | None, network: Network
+) -> Rounds:
     """Every server acts on its own clock, on totals x_n as its messages have told it so far."""
-    method, near = sweeps.method, neighbours(sweeps)
+    method, shared, part = sweeps.method, common(sweeps), damping or min(0.5, _shared(sweeps))
     servers, user = len(method.row), method.polytope.pair_user
     mine = [sweeps.pairs[sweeps.first[i] : sweeps.first[i + 1]] for i in range(servers)]
     believed = np.repeat(state.total[None, :], servers, axis=0)
@@ -61,14 +109,14 @@ def asynchronous(
     ]
     heapq.heapify(events)
     letters: dict[int, Array] = {}
-    written, sent, end = 0, 0, 1.0
+    written, sent, numbers, end = 0, 0, 0, 1.0
     latest = np.zeros((servers, servers), dtype=np.int64)
     number = servers
     while True:
         time, _, i, source, letter = heapq.heappop(events)
         while time > end:
-            end += 1
-            yield sent
+            yield Round(sent, numbers)
+            sent, numbers, end = 0, 0, end + 1
         if source >= 0:
             column = letters.pop(letter)
             if letter > latest[i, source]:  # a later one may have overtaken it
@@ -80,13 +128,12 @@ def asynchronous(
         if network.out(i, time) or not len(mine[i]):
             continue
         before = state.tasks[mine[i]].copy()
-        own = State(state.tasks, np.maximum(believed[i], 0.0), state.log_price)
-        sweeps.respond(i, own, damping)
+        sweeps.respond(i, state._replace(total=np.maximum(believed[i], 0.0)), part)
         change = state.tasks[mine[i]] - before
         believed[i, user[mine[i]]] += change
         np.add.at(state.total, user[mine[i]], change)
-        for j in np.flatnonzero(near[i]):
-            sent += 1
+        for j in np.flatnonzero(shared[i]):
+            sent, numbers = sent + 1, numbers + int(shared[i, j])
             if rng.random() < network.loss:
                 continue
             written += 1
@@ -95,14 +142,17 @@ def asynchronous(
             heapq.heappush(events, (time + float(rng.uniform(0, network.delay)), number, int(j), i, written))
 
 
-def neighbours(sweeps: Sweeps) -> NDArray[np.bool_]:
-    """(servers, servers): which pairs of servers have a user in common."""
+def common(sweeps: Sweeps) -> Index:
+    """(servers, servers): the users that two servers have in common."""
     method = sweeps.method
-    uses = np.zeros((len(method.row), len(method.limit)), dtype=np.float32)
+    uses = np.zeros((len(method.row), len(method.limit)))
     uses[method.server, method.polytope.pair_user] = 1
-    near = uses @ uses.T > 0
-    np.fill_diagonal(near, False)
-    return near
+    shared = np.asarray(uses @ uses.T, dtype=np.intp)
+    np.fill_diagonal(shared, 0)
+    return shared
 
 
-ORDERS = {"cyclic": cyclic, "random": random, "jacobi": jacobi, "over-relaxed": cyclic, "asynchronous": asynchronous}
+ORDERS = {
+    "elastic": elastic, "cyclic": cyclic, "random": random, "over-relaxed": over_relaxed, "jacobi": jacobi,
+    "asynchronous": asynchronous,
+}  # fmt: skip

@@ -51,7 +51,7 @@ class CvxpySweeps(Sweeps):
     def jacobi(self, state: State, relax: float) -> float:
         change, seen = 0.0, state.total.copy()
         for i in range(len(self.method.row)):
-            change = max(change, self.respond(i, State(state.tasks, seen.copy(), state.log_price), relax))
+            change = max(change, self.respond(i, state._replace(total=seen.copy()), relax))
         state.total[:] = np.add.reduceat(state.tasks, self.method.start[:-1])
         return change
 

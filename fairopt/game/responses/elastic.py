@@ -6,21 +6,20 @@ slope k, by how much its own x falls as the total rises. The others respond to t
 .. math:: y_n(X) = \sum_j x_{jn} - k_{jn} (X - h_{jn})
 
 in place of a constant, which is the same response with another gain and another constant (`_rounds.play`). Slopes are
-cut at a cap. Fixed points are those of best responses: with caps every server's foresight error is at most the part
-cap / (1 + cap) of the largest of the others', so it is 0.
+cut at caps, which servers set themselves; a drift of all is jumped along.
 
-Caps are set by the servers: twice as large where the last two steps were alike, a drift; a fourth where they turned.
-A drift of all is jumped along.
-
-Where that does not help there are plain rounds, which go on where the last plain rounds ended unless elastic ones
-halved the least change since: so there is an equilibrium in the end wherever plain rounds come to one from every state.
+Proved: fixed points are those of best responses, as by the caps K every server's error of foresight is at most the part
+K / (1 + K) of the largest one, so it is 0. And if plain rounds come to an equilibrium from every state, so do these:
+phases of plain rounds, each longer than the one before, go on where the last one ended, unless elastic rounds halved
+the least change since (which happens finitely often before it is below a tolerance); an elastic phase ends where it
+neither halves its least change nor serves fewer pairs than ever in it. Observed: all else.
 
 Source: Moallemi and Van Roy, IEEE Trans. Inf. Theory 55 (2009), for trees and quadratic utilities, without caps.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,32 +28,25 @@ from .rounds import State, Sweeps
 
 Array = NDArray[np.float64]
 
-#: Where caps begin, and the least.
-_CAP = 4.0
-#: Plain rounds at first: some games end in them.
-_FIRST = 2
 
+class ElasticOptions(NamedTuple):
+    """Caps, jumps and plain phases. Rounds are counted since the last progress of a phase."""
 
-@dataclass(frozen=True)
-class ElasticOptions:
-    """When caps change, drifts are jumped along, and plain rounds stand in."""
-
-    #: The largest cap.
+    #: Caps begin here, and fall no lower but for servers whose pairs have been the same ones for `still` rounds.
+    cap: float = 4.0
+    least: float = 0.3
+    still: int = 8
+    #: The largest cap; twice as large after each round of a drift of all that has gone on for `still` rounds.
     top: float = 8.0
-    #: A drift has steps of a cosine above `onward` whose size is at least the part `steady` of the one before.
-    onward: float = 0.95
-    steady: float = 0.93
-    #: Steps of a cosine below this turn.
-    turns: float = 0.3
-    #: Rounds a jump goes at first; twice as many after one that went on as before.
+    highest: float = 1000.0
+    #: Rounds that a jump goes at first.
     reach: float = 20.0
-    #: Rounds that have to halve the least change, or plain rounds stand in, as many at first.
+    #: Rounds without progress until plain ones take over, as many at first, and more by a factor every time.
     patience: int = 50
-    #: Plain rounds become more by this factor.
     longer: float = 1.5
 
 
-#: What is used unless a caller says otherwise.
+#: What is used.
 OPTIONS = ElasticOptions()
 
 
@@ -65,96 +57,96 @@ class Elastic:
         self._sweeps, self._state, self._options = sweeps, state, options
         self._user, self._server = sweeps.method.polytope.pair_user, sweeps.method.server
         self._top, self._reach = options.top, options.reach
-        self._plain, self._phase = _FIRST, float(options.patience)
+        #: Plain rounds to go, at first for games that end in two, and of the next phase; the least change of them.
+        self._plain, self._next, self._least = 2, float(options.patience), np.inf
+        #: The end of the last plain phase, until it is known to be of no use.
         self._kept: State | None = None
-        self._least, self._since, self._turned = np.inf, 0, 0
-        self._steps: tuple[Array, Array] | None = None
-        self._jumped: tuple[float, State] | None = None
+
+    @property
+    def plain(self) -> bool:
+        """Whether the next round is one of plain responses."""
+        return self._plain > 0
 
     def round(self) -> float:
         """All servers in turn; the largest change that a response asked for, relative to the user's tasks."""
-        return self._plainly() if self._plain > 0 else self._elastically()
+        return self._plainly() if self.plain else self._elastically()
 
     def _plainly(self) -> float:
         change = self._sweeps.gauss_seidel(self._state)
-        if self._kept is not None:  # the first round after elastic ones
-            if change > self._least / 2:
-                self._restore(self._kept)
-            self._kept = None
-        self._least = min(self._least, change)
-        self._plain -= 1
-        if self._plain == 0:
-            self._kept = _copy(self._state)
-            self._state.cap[:] = min(_CAP, self._top)
-            self._best, self._since, self._turned = np.inf, 0, 0
-            self._steps = self._jumped = None
+        if self._kept is not None and change > self._least / 2:
+            _restore(self._state, self._kept)
+        self._kept, self._least, self._plain = None, min(self._least, change), self._plain - 1
+        if not self.plain:
+            self._kept, self._best, self._since = _copy(self._state), np.inf, 0
+            self._state.cap[:] = self._options.cap
+            self._served, self._still = len(self._state.tasks), np.zeros(len(self._state.cap))
+            self._step: Array | None = None
+            self._jumped: tuple[float, State] | None = None
         return change
 
     def _elastically(self) -> float:
-        state, options = self._state, self._options
+        state = self._state
         tasks, foreseen = state.tasks.copy(), state.foreseen.copy()
         change = self._sweeps.gauss_seidel(state)
         self._since += 1
-        if change < 0.5 * self._best:
-            self._best, self._since = change, 0
+        served = int(np.count_nonzero(state.tasks))
+        if change < self._best / 2 or served < self._served:
+            self._best, self._served, self._since = min(self._best, change), min(self._served, served), 0
         whole = np.maximum(state.total, np.finfo(float).tiny)[self._user]
-        step, moved = (state.tasks - tasks) / whole, (state.foreseen - foreseen) / whole
-        before, self._steps = self._steps, (step, moved)
-        if self._jumped is not None and change > 30 * self._jumped[0]:
-            self._restore(self._jumped[1])
-            self._jumped, self._steps, self._reach = None, None, self._reach / 4
-            return change
-        if before is not None:
-            self._adapt(step, before[0])
-            self._jump(change, step, moved, before[0])
-        if self._since >= options.patience:
-            self._give_up()
+        step, last = (state.tasks - tasks) / whole, self._step
+        jumped, self._jumped, self._step = self._jumped, None, step
+        if jumped is not None and change > 30 * jumped[0]:
+            _restore(state, jumped[1])
+            self._reach, self._step = self._reach / 4, None
+        elif last is not None:
+            self._set_caps(step, last, (state.tasks > 0) != (tasks > 0))
+            self._jump(change, step, last, state.foreseen - foreseen)
+        if self._since >= self._options.patience:
+            state.slope[:], state.foreseen[:], state.cap[:] = 0.0, 0.0, 0.0
+            self._top = self._options.top
+            self._plain, self._next = int(self._next), self._options.longer * self._next
         return change
 
-    def _adapt(self, step: Array, last: Array) -> None:
-        """Caps of the servers, by their last two steps."""
+    def _set_caps(self, step: Array, last: Array, crossed: Array) -> None:
+        """By the servers' last two steps: twice as large where they drift, a fourth where they turned."""
         options, cap, servers = self._options, self._state.cap, len(self._state.cap)
-        both, size, old = (
-            np.bincount(self._server, product, servers) for product in (step * last, step * step, last * last)
-        )
-        cosine = both / np.sqrt(np.maximum(size * old, 1e-300))
-        drifts = (cosine > options.onward) & (size > options.steady**2 * old)
-        cap *= np.where(drifts, 2.0, np.where(cosine < options.turns, 0.25, 0.95))
-        np.clip(cap, min(_CAP, self._top), self._top, out=cap)
+        turn, size, old = (np.bincount(self._server, each, servers) for each in (step * last, step**2, last**2))
+        whole = cosine(step, last)
+        if whole > 0.9 and self._since >= options.still:
+            self._top = min(2 * self._top, options.highest)
+        elif whole < 0:
+            self._top = max(self._top / 2, options.top)
+        with np.errstate(invalid="ignore"):
+            turn /= np.sqrt(size * old)
+        cap *= np.where((turn > 0.95) & (size > 0.93**2 * old), 2.0, np.where(turn < 0.3, 0.25, 0.95))
+        self._still = np.where(np.bincount(self._server, crossed, servers) > 0, 0, self._still + 1)
+        np.clip(cap, np.where(self._still > options.still, options.least, options.cap), self._top, out=cap)
 
-    def _jump(self, change: float, step: Array, moved: Array, last: Array) -> None:
-        """Go on along a drift of all."""
-        options, state = self._options, self._state
-        size, old = float(np.linalg.norm(step)), float(np.linalg.norm(last))
-        if self._jumped is not None:
-            self._jumped = None
-        if not np.linalg.norm(step - last) < 0.1 * size or size == 0:
+    def _jump(self, change: float, step: Array, last: Array, moved: Array) -> None:
+        """Go on along a drift of all: tasks, which are cut back to what fits, and foreseen totals."""
+        state, size = self._state, float(np.linalg.norm(step))
+        if not float(np.linalg.norm(step - last)) < 0.1 * size:
             return
-        ratio = size / old
-        rounds = min(self._reach, 0.7 / max(float(np.abs(step).max()), 1e-300))
-        if ratio < 1:
-            rounds = min(rounds, ratio / (1 - ratio))
-        if rounds < 2:
-            return
-        self._jumped = change, _copy(state)
-        polytope, gamma = self._sweeps.method.polytope, self._sweeps.method.gamma
-        whole = state.total[self._user]
-        ahead = np.maximum(state.tasks + rounds * step * whole, 0.0)
-        state.tasks[:] = polytope.inside(ahead / gamma) * gamma
-        state.foreseen[:] = np.maximum(state.foreseen + rounds * moved * whole, 0.0)
-        self._reach, self._steps = 2 * self._reach, None
+        shrinks = max(1 - size / float(np.linalg.norm(last)), 1e-9)
+        rounds = min(self._reach, 0.7 / float(np.abs(step).max()), 1 / shrinks - 1)
+        if rounds >= 2:
+            self._jumped, self._reach, self._step = (change, _copy(state)), 2 * self._reach, None
+            polytope, gamma = self._sweeps.method.polytope, self._sweeps.method.gamma
+            ahead = np.maximum(state.tasks + rounds * step * state.total[self._user], 0.0)
+            state.tasks[:] = polytope.inside(ahead / gamma) * gamma
+            state.foreseen[:] = np.maximum(state.foreseen + rounds * moved, 0.0)
 
-    def _give_up(self) -> None:
-        """Plain rounds from here."""
-        state = self._state
-        state.slope[:], state.foreseen[:], state.cap[:] = 0.0, 0.0, 0.0
-        self._top = max(self._top / 8, 1.0)
-        self._plain, self._phase = int(self._phase), self._options.longer * self._phase
 
-    def _restore(self, kept: State) -> None:
-        for now, then in zip(self._state, kept, strict=True):
-            now[:] = then
+def cosine(step: Array, last: Array) -> float:
+    """Of the angle between two steps; 0 where one of them is none."""
+    sizes = float(np.linalg.norm(step) * np.linalg.norm(last))
+    return float(step @ last) / sizes if sizes > 0 else 0.0
 
 
 def _copy(state: State) -> State:
     return State(*(array.copy() for array in state))
+
+
+def _restore(state: State, kept: State) -> None:
+    for now, then in zip(state, kept, strict=True):
+        now[:] = then

@@ -1,4 +1,4 @@
-"""The engine `best-response`: rounds of exact best responses, in which servers take turns."""
+"""The engine `best-response`: rounds of elastic responses."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ...model.problem import Problem
 from ..model._warnings import suppress_fp_warnings
 from ..model.candidate import solution
 from ..model.equilibrium_system import EquilibriumSystem
+from .elastic import Elastic
 from .rounds import Sweeps
 
 
@@ -34,7 +35,7 @@ OPTIONS = PlayedOptions()
 
 @suppress_fp_warnings
 def solutions(problem: Problem, tol: float, options: PlayedOptions = OPTIONS) -> Iterator[Solution]:
-    """The game as it would run (Gauss-Seidel), for a judge to look at now and then."""
+    """The game as it would run, for a judge to look at now and then."""
     begun = _clock.now()
     cluster, criterion, polytope = problem.cluster, problem.criterion, problem.polytope
     if not len(polytope.users):
@@ -43,11 +44,11 @@ def solutions(problem: Problem, tol: float, options: PlayedOptions = OPTIONS) ->
     method = EquilibriumSystem(polytope, criterion.weight[polytope.users], min(criterion.alpha, 1e6))
     sweeps = Sweeps.of(method, criterion.alpha)
     state = sweeps.start(method.begin(0.3).tasks)
-    rounds, wait = 0, 1
+    game, rounds, wait = Elastic(sweeps, state), 0, 1
     while rounds < options.most:
         for _ in range(wait):
             rounds += 1
-            if sweeps.gauss_seidel(state) <= options.accept * tol:
+            if game.round() <= options.accept * tol:
                 break
         wait = min(2 * wait, options.longest_wait)
         answer = replace(sweeps.found(state, rounds), steps=rounds)
