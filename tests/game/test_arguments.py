@@ -37,7 +37,7 @@ def cluster(seed: int) -> fo.Cluster:
         ({"max_rounds": True}, "max_rounds is True; it must be a whole number"),
         ({"rng": "x"}, "rng is 'x'; it must be a seed"),
         ({"network": 3}, r"network is 3; it must be a fairopt.game.Network"),
-        ({"network": Network()}, r"order 'cyclic': leave it out, or choose order='asynchronous'"),
+        ({"network": Network()}, r"order 'elastic': leave it out, or choose order='asynchronous'"),
         ({"start": "x"}, r"start is 'x'; it must be an allocation or tasks"),
         ({"damping": 0}, "must be between 0"),
         ({"damping": 2.5}, "must be between 0"),

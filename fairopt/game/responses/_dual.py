@@ -1,11 +1,37 @@
-"""Compiled: the dual of one server's problem for finite alpha; see `_response`."""
+"""Compiled: the dual of one server's problem for finite alpha, and small linear systems; see `_response`.
+
+Its derivative in a price is minus the excess, how much more than its capacity a resource is asked for.
+"""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from ..._loops import compiled
-from .options import DUAL
+
+Array = NDArray[np.float64]
+
+
+class Server(NamedTuple):
+    """One server's problem for finite alpha: arrays of its users, `per_task` and `use` of (users, resources)."""
+
+    alpha: float
+    log_gain: Array
+    per_task: Array
+    use: Array
+    elsewhere: Array
+    room: Array
+
+
+class Asked(NamedTuple):
+    """What is asked for at prices: tasks, the excess of resources, and its derivatives in log level prices."""
+
+    tasks: Array
+    excess: Array
+    jacobian: Array
 
 
 @compiled
@@ -36,116 +62,102 @@ def price_shares(alpha, use, scaled, q, top, shares):  # type: ignore[no-untyped
 
 
 @compiled
-def fill_excess(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, excess, jacobian):  # type: ignore[no-untyped-def]
-    """Fill tasks, `excess_r = use_r - 1` and its derivatives in q."""
-    count, size = use.shape
-    shares = np.empty(size)
-    top = q.max()
-    scaled = np.zeros(size)
+def ask(server, q, asked):  # type: ignore[no-untyped-def]
+    """Fill `asked` at log level prices q; returns the residual, relative to capacities."""
+    count, size = server.use.shape
+    shares, scaled, top = np.empty(size), np.zeros(size), q.max()
     for r in range(size):
         if q[r] > -np.inf:
-            scaled[r] = np.exp(alpha * (q[r] - top))
-    excess[:] = -1.0
-    jacobian[:, :] = 0.0
+            scaled[r] = np.exp(server.alpha * (q[r] - top))
+    asked.excess[:] = -1.0
+    asked.jacobian[:, :] = 0.0
     for n in range(count):
+        norm = price_shares(server.alpha, server.use[n], scaled, q, top, shares)
         # Finite where nothing is to be paid: it is multiplied by 0 elsewhere.
-        wanted = np.exp(min(log_gain[n] - price_shares(alpha, use[n], scaled, q, top, shares), 600.0))
-        tasks[n] = min(max(wanted - elsewhere[n], 0.0), room[n])
+        wanted = np.exp(min(server.log_gain[n] - norm, 600.0))
+        asked.tasks[n] = min(max(wanted - server.elsewhere[n], 0.0), server.room[n])
         for r in range(size):
-            excess[r] += per_task[n, r] * tasks[n]
-        if 0 < tasks[n] < room[n]:
+            asked.excess[r] += server.per_task[n, r] * asked.tasks[n]
+        if 0 < asked.tasks[n] < server.room[n]:
             for r in range(size):
                 for s in range(size):
-                    jacobian[r, s] -= per_task[n, r] * wanted * shares[s]
-
-
-@compiled
-def residual_norm(excess, q):  # type: ignore[no-untyped-def]
+                    asked.jacobian[r, s] -= server.per_task[n, r] * wanted * shares[s]
     worst = 0.0
-    for r in range(len(q)):
-        worst = max(worst, excess[r] if q[r] == -np.inf else abs(excess[r]))
+    for r in range(size):
+        worst = max(worst, asked.excess[r] if q[r] == -np.inf else abs(asked.excess[r]))
     return worst
 
 
 @compiled
-def one_price(r, alpha, log_gain, per_task, use, elsewhere, room, q, tasks, excess, jacobian):  # type: ignore[no-untyped-def]
-    """Set q_r so that resource r is used up, or free (-infinity) if it is not even then."""
-    old = q[r]
-    q[r] = -np.inf
-    fill_excess(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, excess, jacobian)
-    if excess[r] <= 0:
-        return
-    middle = old if old > -np.inf else 0.0
-    low, high, width = -np.inf, np.inf, DUAL.width
-    for _ in range(DUAL.values):
-        q[r] = middle
-        fill_excess(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, excess, jacobian)
-        if abs(excess[r]) < DUAL.excess:
-            return
-        if excess[r] > 0:
-            low = middle
-        else:
-            high = middle
-        if low == -np.inf:
-            middle = high - width
-            width *= 2
-        elif high == np.inf:
-            middle = low + width
-            width *= 2
-        else:
-            newton = middle - excess[r] / jacobian[r, r] if jacobian[r, r] < 0 else np.inf
-            middle = newton if low < newton < high else (low + high) / 2
-            if high - low < DUAL.narrow * max(1.0, abs(high)):
-                return
+def between(low, high, width):  # type: ignore[no-untyped-def]
+    """Where to look next for a root in an interval, which may be open: by `width` beyond the end that is known."""
+    if low == -np.inf:
+        return high - width
+    return low + width if high == np.inf else (low + high) / 2
 
 
 @compiled
-def along(alpha, log_gain, per_task, use, elsewhere, room, q, step, tasks, excess, jacobian):  # type: ignore[no-untyped-def]
-    """Go along Newton's direction in prices `e^(alpha q)` to where the dual, which is convex in them, is least.
+def one_price(server, r, q, asked):  # type: ignore[no-untyped-def]
+    """Set q_r so that resource r is used up, or free (-infinity) if it is not even then."""
+    middle = q[r] if q[r] > -np.inf else 0.0
+    q[r] = -np.inf
+    ask(server, q, asked)
+    if asked.excess[r] <= 0:
+        return
+    low, high, width = -np.inf, np.inf, 0.25
+    for _ in range(300):
+        q[r] = middle
+        ask(server, q, asked)
+        if abs(asked.excess[r]) < 1e-14 or high - low < 1e-15 * max(1.0, abs(high)):
+            return
+        if asked.excess[r] > 0:
+            low = middle
+        else:
+            high = middle
+        slope = asked.jacobian[r, r]
+        newton = middle - asked.excess[r] / slope if slope < 0 else np.inf
+        inside = low > -np.inf and low < newton < high < np.inf
+        middle, width = newton if inside else between(low, high, width), 2 * width
 
-    `step` is the direction in q. Users that come in and leave on the way are corners of its slope, `-excess` times the
-    direction: Newton's step may jump over them to and fro, its line cannot. It ends at the latest where the first
-    price is 0, and the resource free. Leaves q and what belongs to it.
+
+@compiled
+def along(server, step, q, asked):  # type: ignore[no-untyped-def]
+    """Go along Newton's step in prices `e^(alpha q)` to where the dual, which is convex in them, is least.
+
+    Users that come in and leave on the way are corners of its slope, `-excess` times the direction: Newton's step may
+    jump over them to and fro, its line cannot. It ends at the latest where the first price is 0, and the resource free.
     """
-    size = len(q)
-    old = q.copy()
-    top = q.max()
-    weight = np.zeros(size)
-    longest = np.inf
-    before = 0.0
-    fill_excess(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, excess, jacobian)
-    for r in range(size):
-        if q[r] > -np.inf and step[r] != 0.0:
-            weight[r] = np.exp(alpha * (q[r] - top)) * step[r]
-            before -= weight[r] * excess[r]
+    old, top, longest = q.copy(), q.max(), np.inf
+    weight = np.zeros(len(q))
+    ask(server, q, asked)
+    for r in range(len(q)):
+        if step[r] != 0.0:
+            weight[r] = np.exp(server.alpha * (q[r] - top)) * step[r]
             if step[r] < 0:
-                longest = min(longest, -1 / (alpha * step[r]))
+                longest = min(longest, -1 / (server.alpha * step[r]))
+    before = -(weight * asked.excess).sum()
     if not before < 0:
         return
     low, high, at_low, at_high = 0.0, np.inf, before, 0.0
     t = min(1.0, longest)
-    for _ in range(DUAL.tries):
-        for r in range(size):
-            if weight[r] != 0.0:
-                left = t * alpha * step[r]
-                q[r] = old[r] + np.log1p(left) / alpha if left > -1 + 1e-12 else -np.inf
-        fill_excess(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, excess, jacobian)
-        slope = 0.0
-        for r in range(size):
-            if weight[r] != 0.0:
-                slope -= weight[r] * excess[r]
-        if abs(slope) < DUAL.flat * abs(before) or (slope < 0 and t >= longest):
+    for _ in range(40):
+        for r in range(len(q)):
+            if step[r] != 0.0:
+                left = t * server.alpha * step[r]
+                q[r] = old[r] + np.log1p(left) / server.alpha if left > -1 + 1e-12 else -np.inf
+        ask(server, q, asked)
+        slope = -(weight * asked.excess).sum()
+        if abs(slope) < 0.1 * abs(before) or (slope < 0 and t >= longest):
             return
         if slope < 0:
             low, at_low = t, slope
         else:  # or not a number: somebody would have no price to pay at all
             high, at_high = t, slope
         if high == np.inf:
-            t = min(DUAL.longer * t, longest)
-        elif np.isfinite(at_high):
-            t = low + (high - low) * min(max(at_low / (at_low - at_high), DUAL.inside), 1 - DUAL.inside)
+            t = min(4 * t, longest)
         else:
-            t = low + (high - low) * (1 - DUAL.inside)
+            part = at_low / (at_low - at_high) if np.isfinite(at_high) else 0.9
+            t = low + (high - low) * min(max(part, 0.1), 0.9)
 
 
 @compiled

@@ -52,7 +52,7 @@ def solutions(problem: Problem, tol: float, options: ChainedOptions = OPTIONS) -
     for each in np.geomspace(1.0, alpha, steps + 1):
         sweeps = Sweeps.of(method.at(float(each)))
         last = each == alpha
-        state.log_price *= 0.0
+        state.log_price[:] = 0.0
         for _ in range(options.last_rounds if last else options.rounds):
             played += 1
             if sweeps.gauss_seidel(state) <= (options.last_change if last else options.change):
