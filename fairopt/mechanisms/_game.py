@@ -139,8 +139,7 @@ class GameMechanism(Mechanism):
         """
         pairs = int(np.count_nonzero(problem.cluster.eligible))
         if engine == "best-response" and pairs <= OPTIONS.responding:
-            options = dataclasses.replace(played.OPTIONS, most=int(OPTIONS.responses / max(pairs, 1)))
-            offers = played.solutions(problem, tol, options)
+            offers = played.solutions(problem, tol, int(OPTIONS.responses / max(pairs, 1)))
             return within(OPTIONS.patience, islice(offers, OPTIONS.looks))
         if engine == "declarative" and pairs <= OPTIONS.declared:
             return within(OPTIONS.patience, self.solutions(problem, engine, tol, None))

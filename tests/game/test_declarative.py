@@ -16,8 +16,8 @@ from strategies import plain_clusters
 from fairopt.certificates import backward_error
 from fairopt.errors import NotConverged
 from fairopt.game.reference import declarative, reweighted
+from fairopt.game.reference.declarative import Acceleration
 from fairopt.game.reference.server_problem import ServerProblem
-from fairopt.game.responses.acceleration import Acceleration, Drift
 from fairopt.mechanisms import get
 from fairopt.model.cluster import Cluster
 from fairopt.model.polytope import Polytope
@@ -204,24 +204,6 @@ def test_a_steady_drift_is_jumped_to_where_somebody_has_left() -> None:
         point = point + step
     assert jumps
     np.testing.assert_allclose(jumps[0], [0, 0.2, 1.0], atol=1e-9)
-
-
-def test_a_drift_that_goes_on_is_jumped_along_further_and_further() -> None:
-    drift, point, step = Drift(), np.array([50.0, 0.0]), np.array([-0.01, 0.01])
-    jumps = []
-    for _ in range(60):
-        point = point + step
-        ahead = drift.ahead(point)
-        if ahead is not None:
-            jumps.append(float(ahead[1] - point[1]))
-            point = ahead
-    np.testing.assert_allclose(jumps[:4], [0.1, 0.2, 0.4, 0.8])
-    assert point[0] == 0.0
-
-
-def test_nothing_is_jumped_to_where_steps_shrink() -> None:
-    drift = Drift()
-    assert all(drift.ahead(np.array([1 + 0.8**k, 1 - 0.8**k])) is None for k in range(30))
 
 
 def test_nothing_is_proposed_from_two_points() -> None:

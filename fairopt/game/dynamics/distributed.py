@@ -26,7 +26,8 @@ from ..model.candidate import log_unit_prices
 from ..model.equilibrium_system import EquilibriumSystem
 from ..model.index import index_of_answer
 from ..reference.cvxpy_rounds import CvxpySweeps
-from ..responses.rounds import State, Sweeps
+from ..responses._rounds import State
+from ..responses.rounds import Sweeps
 from .arguments import alpha_of, choice_of, damping_of, generator_of, rounds_of
 from .network import Network, network_of
 from .orders import ORDERS, Round

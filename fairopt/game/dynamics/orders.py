@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..responses._rounds import State
 from ..responses.elastic import Elastic, cosine
-from ..responses.rounds import State, Sweeps
+from ..responses.rounds import Sweeps
 from .network import Network
 
 Array = NDArray[np.float64]
@@ -65,7 +66,8 @@ def over_relaxed(
         change = sweeps.gauss_seidel(state, None, relax)
         step = (state.tasks - before) / np.maximum(state.total, np.finfo(float).tiny)[sweeps.method.polytope.pair_user]
         if damping is None:
-            relax = min(max(relax + 0.1 * (cosine(step, last) - 0.5), 1.0), 1.9)
+            turn = cosine(step, last)
+            relax = min(relax + 0.05, 1.8) if turn > 0.5 else 1 + (0.7 if turn < 0 else 1.0) * (relax - 1)
         last = step
         return change
 
@@ -86,7 +88,7 @@ def _told(sweeps: Sweeps, play: Callable[[], float]) -> Rounds:
     """Rounds in which every server tells all its neighbours its column, once."""
     shared = common(sweeps)
     while True:
-        yield Round(np.count_nonzero(shared), int(shared.sum()), play())
+        yield Round(int(np.count_nonzero(shared)), int(shared.sum()), play())
 
 
 def _shared(sweeps: Sweeps) -> float:

@@ -20,7 +20,7 @@ from ...core.choices import Choices
 from ...model.polytope import Polytope
 from ..model._warnings import suppress_fp_warnings
 from ..model.equilibrium_system import EquilibriumSystem
-from ..responses.acceleration import Drift
+from ..responses.elastic import Elastic
 from ..responses.rounds import Sweeps
 from . import continuation
 from .options import OPTIONS, LimitOptions
@@ -77,7 +77,7 @@ def _found(
         tasks = continuation.solved(place, options.unmoved, options.continuation)
         if tasks is not None:
             yield from _rounded(method, replace(start, tasks=tasks), tol, options)
-    yield from _responses(method, start, options.rounds, options.relax, tol, options)
+    yield from _responses(method, start, options.rounds, tol)
 
 
 def _greatest(method: EquilibriumSystem, options: LimitOptions) -> Iterator[Found]:
@@ -96,24 +96,20 @@ def _rounded(method: EquilibriumSystem, found: Found, tol: float, options: Limit
     """The limit as it was followed, then exact responses to it that stay there."""
     found = replace(found, by="equilibria followed to infinity")
     yield found
-    for answer in _responses(method, found, (1, 1, 1), 1.0, tol, options):
+    for answer in _responses(method, found, (1, 1), tol):
         if _apart(method, answer.tasks, found.tasks) <= min(10 * tol, options.stays):
             yield replace(answer, by=found.by, notes=())
 
 
-def _responses(
-    method: EquilibriumSystem, found: Found, looks: tuple[int, ...], relax: float, tol: float, options: LimitOptions
-) -> Iterator[Found]:
-    """Best responses from a point: what each number of rounds in `looks` leads to."""
-    sweeps, drift = Sweeps.of(method, np.inf), Drift(options.drift)
+def _responses(method: EquilibriumSystem, found: Found, looks: tuple[int, ...], tol: float) -> Iterator[Found]:
+    """Elastic responses from a point: what each number of rounds in `looks` leads to."""
+    sweeps = Sweeps.of(method, np.inf)
     state = sweeps.start(found.tasks)
+    game = Elastic(sweeps, state)
     for rounds in looks:
         for _ in range(rounds):
-            if sweeps.gauss_seidel(state, relax=relax) < 0.1 * tol:
+            if game.round() < 0.1 * tol:
                 break
-            ahead = drift.ahead(state.tasks)
-            if ahead is not None:
-                state = replace(sweeps.start(ahead), log_price=state.log_price)
         yield replace(found, tasks=state.tasks.copy(), notes=(_OTHER,), by="best responses")
 
 

@@ -1,6 +1,6 @@
 """Tuning of the algorithms for PS-DSF: a frozen dataclass per algorithm, with the values that are used.
 
-A study varies them where it enters: `limit(polytope, weight, tol, options=replace(OPTIONS, relax=1.2))`. Temperatures
+A study varies them where it enters: `limit(polytope, weight, tol, options=replace(OPTIONS, stays=1e-6))`. Temperatures
 tau are those of logs of levels; a system is one matrix, factorised.
 """
 
@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from ...engines.linalg.step_control import FactorControl
 from ..equilibrium.options import OPTIONS as EQUILIBRIUM
 from ..equilibrium.options import HomotopyOptions
-from ..responses.acceleration import DriftOptions
 
 _HOMOTOPY = replace(EQUILIBRIUM.homotopy, coupling=replace(EQUILIBRIUM.homotopy.coupling, power=1.0))
 
@@ -79,12 +78,9 @@ class LimitOptions:
     stays: float = 1e-5
     #: alpha of the system where it is not followed.
     large: float = 64.0
-    #: Rounds of best responses between two looks, and how far servers go: beyond the response they end long plateaus
-    #: sooner.
+    #: Rounds of elastic responses between two looks.
     rounds: tuple[int, ...] = (50, 50, 100, 200, 400, 800, 1600, 3200, 6400)
-    relax: float = 1.4
     continuation: ContinuationOptions = ContinuationOptions()
-    drift: DriftOptions = DriftOptions()
 
 
 #: What is used unless a caller says otherwise.

@@ -12,7 +12,8 @@ from ...engines.reference.program import Formulation, Leximin, Program, alpha_fa
 from ...errors import SolverError
 from ...model.criterion import Criterion
 from ..model.equilibrium_system import EquilibriumSystem
-from ..responses.rounds import State, Sweeps
+from ..responses._rounds import State
+from ..responses.rounds import Sweeps
 from .server_problem import ServerProblem
 
 Array = NDArray[np.float64]

@@ -8,6 +8,7 @@ Correct at small size and slow; convergence is observed, not proved, for alpha o
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -23,7 +24,6 @@ from ...model.cluster import Cluster
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
 from ...model.problem import Problem
-from ..responses.acceleration import Acceleration
 from . import reweighted
 from .server_problem import ServerProblem
 
@@ -162,6 +162,37 @@ def _best_responses(
         tasks = polytope.allocation(polytope.inside(fractions))
         unit_prices = polytope.unit_prices(prices)
         yield Solution(tasks, unit_prices, "declarative", tuple(runs), start.build, len(runs), runs[-1].status)
+
+
+class Acceleration:
+    """Remembers points and their steps, and proposes points further on: Anderson's, or along a steady drift.
+
+    Source: Anderson 1965; Walker and Ni, SIAM J. Numer. Anal. 49 (2011).
+    """
+
+    def __init__(self, memory: int = 6) -> None:
+        self._points: deque[Array] = deque(maxlen=memory + 1)
+        self._steps: deque[Array] = deque(maxlen=memory + 1)
+
+    def proposals(self, point: Array, image: Array) -> Iterator[tuple[Array, float]]:
+        """Points to try instead of `image`, which a sweep made of `point`, and by what factor each must be better.
+
+        A jump along a drift need not be better at all: nothing gets better before somebody has left.
+        """
+        self._points.append(point)
+        self._steps.append(image - point)
+        if len(self._points) < 3:
+            return
+        steps, points = np.array(self._steps), np.array(self._points)
+        step_changes, point_changes = np.diff(steps, axis=0).T, np.diff(points, axis=0).T
+        mix = np.linalg.lstsq(step_changes, steps[-1], rcond=1e-10)[0]
+        yield image - (point_changes + step_changes) @ mix, 0.7
+        step = steps[-1]
+        leaving = step < 0
+        if np.linalg.norm(step - steps[-2]) < 0.05 * np.linalg.norm(step) and leaving.any():
+            reach = float((image[leaving] / -step[leaving]).min())
+            for part in (1.0, 0.5, 0.2):
+                yield image + part * reach * step, 1 + 1e-9
 
 
 def proportional(cluster: Cluster, criterion: Criterion) -> Criterion:

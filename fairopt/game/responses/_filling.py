@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from ..._loops import compiled
 
-
-class FillingOptions(NamedTuple):
-    """Progressive filling; a tuple, as numba takes for constants."""
-
-    #: Users are looked at again up to this multiple of the level at which they last met a full resource.
-    near: float = 1.03
-
-
-#: What is used.
-OPTIONS = FillingOptions()
+#: Users are looked at again up to this multiple of the level at which they last met a full resource.
+_NEAR = 1.03
 
 
 @compiled
@@ -92,7 +82,7 @@ def refill(gain, per_task, elsewhere, room, q, tasks):  # type: ignore[no-untype
     own, others, space = np.empty(count), np.empty(count), np.empty(count)
     few = 0
     for n in range(count):
-        if elsewhere[n] < OPTIONS.near * gain[n] * _met(per_task, n, level):
+        if elsewhere[n] < _NEAR * gain[n] * _met(per_task, n, level):
             near[few], own[few], others[few], space[few] = n, gain[n], elsewhere[n], room[n]
             for r in range(size):
                 requested[few, r] = per_task[n, r]

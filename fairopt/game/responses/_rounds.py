@@ -55,99 +55,64 @@ def play(server, game, relax, state):  # type: ignore[no-untyped-def]
 
     Returns the largest change that the response asks for, relative to the user's tasks.
     """
-    low, high = game.first[server], game.first[server + 1]
-    count, size = high - low, game.per_task.shape[1]
-    if count == 0:
-        return 0.0
-    elsewhere, room, answer = np.empty(count), np.empty(count), np.empty(count)
-    stretch, line, gain = np.empty(count), np.empty(count), np.empty(count)
-    for k in range(count):
-        n, pair = game.user[low + k], game.pairs[low + k]
-        elsewhere[k] = max(state.total[n] - state.tasks[pair], 0.0)
-        room[k] = max(game.limit[n] - elsewhere[k], 0.0)
-        gives = state.slopes[n] - state.slope[pair]
-        part = min(1.0, state.cap[server] / gives) if gives > 0 and elsewhere[k] > 0 else 0.0
-        stretch[k] = 1 + part * gives
-        line[k] = elsewhere[k] + part * max(state.expected[n] - state.slope[pair] * state.foreseen[pair], 0.0)
-        gain[k] = game.gain[low + k]
-        if part > 0:
-            gain[k] = gain[k] * stretch[k] if game.alpha == np.inf else gain[k] + np.log(stretch[k])
-    q, per_task, use = state.log_price[server], game.per_task[low:high], game.use[low:high]
+    here = slice(game.first[server], game.first[server + 1])
+    user, pair, per_task, use = game.user[here], game.pairs[here], game.per_task[here], game.use[here]
+    q, cap, now, slope = state.log_price[server], state.cap[server], state.tasks[pair], state.slope[pair]
+    elsewhere = np.maximum(state.total[user] - now, 0.0)
+    room = np.maximum(game.limit[user] - elsewhere, 0.0)
+    slopes = np.maximum(state.slopes[user] - slope, 0.0)
+    expected = np.maximum(state.expected[user] - slope * state.foreseen[pair], 0.0)
+    part = np.minimum(cap / np.maximum(slopes, 1e-300), 1.0) * (elsewhere > 0)
+    stretch, line = 1 + part * slopes, elsewhere + part * expected
+    answer = np.empty(len(pair))
     if game.alpha == np.inf:
-        refill(gain, per_task, line, room, q, answer)
+        refill(game.gain[here] * stretch, per_task, line, room, q, answer)
     else:
-        respond(game.alpha, gain, per_task, use, line, room, q, answer)
-    leverage = np.ones(count)
-    if state.cap[server] > 0:
-        fill_leverage(game.alpha, per_task, use, line, room, q, answer, leverage)
+        respond(game.alpha, game.gain[here] + np.log(stretch), per_task, use, line, room, q, answer)
     change = 0.0
-    over = np.zeros(size)
-    for k in range(count):
-        n, pair = game.user[low + k], game.pairs[low + k]
-        now = state.tasks[pair]
-        whole = max(elsewhere[k] + answer[k], state.total[n])
+    over = np.ones(per_task.shape[1] + 1)
+    over[:-1] = 0.0
+    for k in range(len(pair)):
+        whole = elsewhere[k] + max(answer[k], now[k])
         if whole > 0:
-            change = max(change, abs(answer[k] - now) / whole)
-        if state.cap[server] > 0:
-            slope = min(state.cap[server], stretch[k] * (1 - leverage[k]) / leverage[k])
-            foreseen = (line[k] + answer[k]) / stretch[k]
-            state.slopes[n] -= state.slope[pair]
-            state.expected[n] -= state.slope[pair] * state.foreseen[pair]
-            state.slope[pair] += relax * (slope - state.slope[pair])
-            state.foreseen[pair] += relax * (foreseen - state.foreseen[pair])
-            state.slopes[n] += state.slope[pair]
-            state.expected[n] += state.slope[pair] * state.foreseen[pair]
-        answer[k] = min(max(now + relax * (answer[k] - now), 0.0), room[k])
-        if answer[k] > 0:
-            for r in range(size):
-                over[r] += per_task[k, r] * answer[k]
-    part = 1 / max(over.max(), 1.0)  # steps beyond the response may use too much
-    for k in range(count):
-        state.total[game.user[low + k]] = elsewhere[k] + part * answer[k]
-        state.tasks[game.pairs[low + k]] = part * answer[k]
+            change = max(change, abs(answer[k] - now[k]) / whole)
+        now[k] = min(max(now[k] + relax * (answer[k] - now[k]), 0.0), room[k])
+        if now[k] > 0:
+            for r in range(per_task.shape[1]):
+                over[r] += per_task[k, r] * now[k]
+    now /= over.max()  # steps beyond the response may use too much
+    state.tasks[pair], state.total[user] = now, elsewhere + now
+    if cap > 0:
+        kept = leverage(game.alpha, per_task, use, line, room, q, answer)
+        slope, foreseen = np.minimum(stretch * (1 - kept) / kept, cap), (line + answer) / stretch
+        state.slope[pair], state.foreseen[pair] = slope, foreseen
+        state.slopes[user], state.expected[user] = slopes + slope, expected + slope * foreseen
     return change
 
 
 @compiled
-def fill_leverage(alpha, per_task, use, line, room, q, answer, leverage):  # type: ignore[no-untyped-def]
-    r"""Fill the part of a rise of its supply line that a user keeps, 1 of users that are not served.
+def leverage(alpha, per_task, use, line, room, q, answer):  # type: ignore[no-untyped-def]
+    r"""The part of a rise of its supply line that a user keeps, (users,), 1 of users that are not served.
 
     .. math:: t_n = W_n s_n^T J^{-1} D_n, \qquad J = \sum_m D_m W_m s_m^T
 
     over the resources that are full, W being tasks and line together and s the shares of the price.
     """
     count, size = use.shape
-    shares, matrix, inverse = np.zeros((count, size)), np.zeros((size, size)), np.zeros((size, size))
-    top = q.max()
+    shares, matrix, kept = np.zeros((count, size)), np.zeros((size, size)), np.ones(count)
+    power, top = min(alpha, 1e6), q.max()
+    scaled, served = np.exp(power * (q - top)), (answer > 0) & (answer < room)
     if top == -np.inf:
-        return
-    for n in range(count):
-        if 0 < answer[n] < room[n]:
-            if alpha == np.inf:
-                dearest = -1
-                for r in range(size):
-                    if use[n, r] > 0 and q[r] > -np.inf and (dearest < 0 or q[r] > q[dearest]):
-                        dearest = r
-                if dearest >= 0:
-                    shares[n, dearest] = 1.0
-            else:
-                price_shares(alpha, use[n], np.exp(alpha * (q - top)), q, top, shares[n])
-            for r in range(size):
-                for s in range(size):
-                    matrix[r, s] += per_task[n, r] * (line[n] + answer[n]) * shares[n, s]
-    for r in range(size):
-        if q[r] == -np.inf:
-            matrix[r, :], matrix[:, r] = 0.0, 0.0
-    for r in range(size):
-        inverse[r, r] = 1.0
-        inverse[r] = solve(matrix.copy(), inverse[r])
-    for n in range(count):
-        kept = 0.0
-        for r in range(size):
-            for s in range(size):
-                kept += per_task[n, r] * inverse[r, s] * shares[n, s]
-        if kept > 0:
-            leverage[n] = min(kept * (line[n] + answer[n]), 1.0)
+        return kept
+    for n in np.flatnonzero(served):
+        price_shares(power, use[n], scaled, q, top, shares[n])
+        for r in np.flatnonzero(q > -np.inf):
+            matrix[r] += per_task[n, r] * (line[n] + answer[n]) * shares[n]
+    for n in np.flatnonzero(served):
+        part = (line[n] + answer[n]) * (shares[n] * solve(matrix.copy(), per_task[n].copy())).sum()
+        if part > 0:
+            kept[n] = min(part, 1.0)
+    return kept
 
 
 @compiled

@@ -8,7 +8,7 @@ to as alpha changes slowly. Source: docs/equilibria.md.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,42 +20,30 @@ from ..model.candidate import solution
 from ..model.equilibrium_system import EquilibriumSystem
 from .rounds import Sweeps
 
-
-@dataclass(frozen=True)
-class ChainedOptions:
-    """Steps in alpha, and rounds at each."""
-
-    #: Alphas grow, or fall, by at most this factor.
-    ratio: float = 1.2
-    #: Most rounds at alphas on the way, and at the last; they end where nobody would change more than these parts.
-    rounds: int = 300
-    last_rounds: int = 20_000
-    change: float = 1e-6
-    last_change: float = 1e-12
-
-
-#: What is used unless a caller says otherwise.
-OPTIONS = ChainedOptions()
+#: Alphas grow, or fall, by at most this factor.
+_RATIO = 1.2
+#: Most rounds at alphas on the way, and at the last; they end where nobody would change more than these parts.
+_WAY, _LAST = (300, 1e-6), (20_000, 1e-12)
 
 
 @suppress_fp_warnings
-def solutions(problem: Problem, tol: float, options: ChainedOptions = OPTIONS) -> Iterator[Solution]:
+def solutions(problem: Problem, tol: float) -> Iterator[Solution]:
     """The end of the chain, one candidate."""
     begun = _clock.now()
     polytope, alpha = problem.polytope, problem.criterion.alpha
     if not len(polytope.users):
         return
     method = EquilibriumSystem(polytope, problem.criterion.weight[polytope.users], 1.0)
-    steps = max(1, int(np.ceil(abs(np.log(alpha)) / np.log(options.ratio))))
+    steps = max(1, int(np.ceil(abs(np.log(alpha)) / np.log(_RATIO))))
     state = Sweeps.of(method).start(method.begin(0.3).tasks)
     played = 0
     for each in np.geomspace(1.0, alpha, steps + 1):
         sweeps = Sweeps.of(method.at(float(each)))
-        last = each == alpha
+        most, enough = _LAST if each == alpha else _WAY
         state.log_price[:] = 0.0
-        for _ in range(options.last_rounds if last else options.rounds):
+        for _ in range(most):
             played += 1
-            if sweeps.gauss_seidel(state) <= (options.last_change if last else options.change):
+            if sweeps.gauss_seidel(state) <= enough:
                 break
     answer = replace(sweeps.found(state, played), by="best responses chained in alpha")
     found = solution(polytope, sweeps.method, answer, 0.0, _clock.now() - begun, alpha, tol)

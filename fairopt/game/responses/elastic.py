@@ -24,7 +24,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .rounds import State, Sweeps
+from ._rounds import State
+from .rounds import Sweeps
 
 Array = NDArray[np.float64]
 
@@ -116,8 +117,7 @@ class Elastic:
             self._top = min(2 * self._top, options.highest)
         elif whole < 0:
             self._top = max(self._top / 2, options.top)
-        with np.errstate(invalid="ignore"):
-            turn /= np.sqrt(size * old)
+        turn = turn / np.maximum(np.sqrt(size * old), 1e-300)
         cap *= np.where((turn > 0.95) & (size > 0.93**2 * old), 2.0, np.where(turn < 0.3, 0.25, 0.95))
         self._still = np.where(np.bincount(self._server, crossed, servers) > 0, 0, self._still + 1)
         np.clip(cap, np.where(self._still > options.still, options.least, options.cap), self._top, out=cap)

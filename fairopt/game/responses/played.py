@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,25 +16,12 @@ from ..model.equilibrium_system import EquilibriumSystem
 from .elastic import Elastic
 from .rounds import Sweeps
 
-
-@dataclass(frozen=True)
-class PlayedOptions:
-    """When rounds end, and when the judge looks at them."""
-
-    #: Most rounds.
-    most: int = 5000
-    #: Rounds end where nobody would change more than the part `accept` of the tolerance.
-    accept: float = 3e-4
-    #: Rounds between two looks double from 1 up to this.
-    longest_wait: int = 256
-
-
-#: What is used unless a caller says otherwise.
-OPTIONS = PlayedOptions()
+#: Rounds between two looks of the judge double up to this number.
+_LONGEST = 256
 
 
 @suppress_fp_warnings
-def solutions(problem: Problem, tol: float, options: PlayedOptions = OPTIONS) -> Iterator[Solution]:
+def solutions(problem: Problem, tol: float, most: int = 5000) -> Iterator[Solution]:
     """The game as it would run, for a judge to look at now and then."""
     begun = _clock.now()
     cluster, criterion, polytope = problem.cluster, problem.criterion, problem.polytope
@@ -45,12 +32,12 @@ def solutions(problem: Problem, tol: float, options: PlayedOptions = OPTIONS) ->
     sweeps = Sweeps.of(method, criterion.alpha)
     state = sweeps.start(method.begin(0.3).tasks)
     game, rounds, wait = Elastic(sweeps, state), 0, 1
-    while rounds < options.most:
+    while rounds < most:
         for _ in range(wait):
             rounds += 1
-            if game.round() <= options.accept * tol:
+            if game.round() <= 3e-4 * tol:
                 break
-        wait = min(2 * wait, options.longest_wait)
+        wait = min(2 * wait, _LONGEST)
         answer = replace(sweeps.found(state, rounds), steps=rounds)
         seconds = _clock.now() - begun
         yield replace(

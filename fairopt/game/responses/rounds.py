@@ -39,8 +39,9 @@ class Sweeps:
         """From tasks of the pairs, in units of users' largest gamma."""
         total = np.add.reduceat(tasks, self.method.start[:-1])
         servers, pairs, users = len(self.method.row), len(tasks), len(total)
-        lines, sums = np.zeros((2, pairs)), np.zeros((2, users))
-        return State(tasks.copy(), *lines, total, *sums, np.zeros(self.method.row.shape), np.zeros(servers))
+        (slope, foreseen), (slopes, expected) = np.zeros((2, pairs)), np.zeros((2, users))
+        prices, cap = np.zeros(self.method.row.shape), np.zeros(servers)
+        return State(tasks.copy(), slope, foreseen, total, slopes, expected, prices, cap)
 
     def gauss_seidel(self, state: State, order: Index | None = None, relax: float = 1.0) -> float:
         """All servers in turn; the largest change that a response asked for, relative to the user's tasks."""
