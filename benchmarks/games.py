@@ -106,8 +106,8 @@ def main() -> None:
         for order in ORDERS
     ]
     with asked.store.open("a", encoding="utf-8") as store:
-        for game in tqdm([one for one in games if one not in there], unit="game"):
-            lines.append(played(*game, asked.rounds))
+        for name, alpha, draw, order in tqdm([one for one in games if one not in there], unit="game"):
+            lines.append(played(name, alpha, draw, order, asked.rounds))
             store.write(json.dumps(lines[-1]) + "\n")
             store.flush()
     frame = pd.DataFrame(lines)

@@ -38,6 +38,8 @@ def cluster(seed: int) -> fo.Cluster:
         ({"rng": "x"}, "rng is 'x'; it must be a seed"),
         ({"network": 3}, r"network is 3; it must be a fairopt.game.Network"),
         ({"network": Network()}, r"order 'elastic': leave it out, or choose order='asynchronous'"),
+        ({"order": "elastic", "damping": 0.5}, r"'elastic' has no damping.*or choose order='cyclic'"),
+        ({"order": "elastic", "server_solver": "cvxpy"}, r"server_solver='native' only: leave them out"),
         ({"start": "x"}, r"start is 'x'; it must be an allocation or tasks"),
         ({"damping": 0}, "must be between 0"),
         ({"damping": 2.5}, "must be between 0"),

@@ -59,6 +59,7 @@ def test_trace() -> None:
     assert frame["seconds"].is_monotonic_increasing
     assert frame["messages"].is_monotonic_increasing
     assert frame["messages"].iloc[-1] == 6 * len(frame)  # each of 3 servers tells the 2 others
+    assert frame["numbers"].iloc[-1] == 6 * 5 * len(frame)  # of 5 users
     assert frame["utilization"].between(0, 1 + 1e-9).all()
     assert frame["residual"].iloc[-1] <= 1e-6 < frame["residual"].iloc[0]
     assert frame["exploitability"].iloc[-1] <= 1e-6
@@ -112,7 +113,7 @@ def test_servers_as_declared_agree(order: str, alpha: float) -> None:
     np.testing.assert_allclose(play("cvxpy"), play("native"), atol=1e-5)
 
 
-@pytest.mark.parametrize("order", ["cyclic", "jacobi"])
+@pytest.mark.parametrize("order", ["elastic", "cyclic", "jacobi"])
 def test_interrupted_and_resumed(monkeypatch: pytest.MonkeyPatch, order: str) -> None:
     shared = cluster(4)
     whole = best_response(shared, 2.0, order=order)

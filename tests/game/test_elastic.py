@@ -1,0 +1,154 @@
+"""Elastic responses: leverage, equilibria, trees, what is sent, and the plain rounds that stand in."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import fairopt as fo
+from fairopt.errors import DataError
+from fairopt.game.dynamics.network import Network
+from fairopt.game.dynamics.orders import jacobi
+from fairopt.game.dynamics.starts import fair
+from fairopt.game.model.equilibrium_system import EquilibriumSystem
+from fairopt.game.responses._response import respond
+from fairopt.game.responses._rounds import leverage
+from fairopt.game.responses.elastic import Elastic, ElasticOptions
+from fairopt.game.responses.rounds import State, Sweeps
+from fairopt.model.criterion import criterion, virtual_share_per_task
+from fairopt.model.polytope import Polytope
+from fairopt.workloads import open_source
+
+Array = NDArray[np.float64]
+
+
+def game(cluster: fo.Cluster, alpha: float) -> tuple[Sweeps, State]:
+    """The game on a cluster, at the start that is used."""
+    rule = criterion(cluster, virtual_share_per_task(cluster), alpha, "game")
+    polytope = Polytope(cluster, rule.limits(cluster))
+    method = EquilibriumSystem(polytope, rule.weight[polytope.users], alpha)
+    sweeps = Sweeps.of(method, alpha)
+    return sweeps, sweeps.start(fair(polytope, method))
+
+
+def chain(servers: int, seed: int) -> fo.Cluster:
+    """User n may use servers n and n + 1: a tree."""
+    rng = np.random.default_rng(seed)
+    eligible = np.eye(servers - 1, servers, dtype=bool) | np.eye(servers - 1, servers, 1, dtype=bool)
+    return fo.Cluster(rng.uniform(1, 5, (servers, 1)), rng.uniform(1, 5, (servers - 1, 1)), eligible=eligible)
+
+
+def rounds_of(one: Elastic, most: int, change: float = 1e-7) -> int:
+    """How many until nobody asks for a larger change."""
+    return next(k for k in range(1, most + 1) if one.round() <= change)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0])
+def test_leverage_is_the_derivative_of_a_response_in_its_line(alpha: float) -> None:
+    rng = np.random.default_rng(3)
+    users, resources = 6, 3
+    use = rng.uniform(0.1, 1, (users, resources))
+    per_task, gain, room = use.copy(), np.log(rng.uniform(0.5, 2, users)), np.full(users, np.inf)
+    line = rng.uniform(0.01, 0.1, users)
+
+    def tasks(given: Array, q: Array) -> Array:
+        found = np.empty(users)
+        respond(alpha, gain, per_task, use, given, room, q, found)
+        return found
+
+    q = np.zeros(resources)
+    answer = tasks(line, q)
+    kept = leverage(alpha, per_task, use, line, room, q, answer)
+    served = np.flatnonzero(answer > 1e-3)
+    assert len(served) > 2
+    for n in served:
+        more = line.copy()
+        more[n] += 1e-6
+        np.testing.assert_allclose((tasks(more, q.copy())[n] - answer[n]) / 1e-6, kept[n] - 1, atol=1e-4)
+    assert (kept[answer == 0] == 1).all()
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 4.0])
+def test_it_ends_at_the_equilibrium(alpha: float) -> None:
+    shared = open_source("lognormal?users=12&servers=6", rng=np.random.default_rng(1)).cluster
+    found = fo.best_response(shared, alpha, tol=1e-8)
+    assert found.trace is not None
+    assert found.trace.order == "elastic"
+    np.testing.assert_allclose(found.user_tasks, fo.AlphaPFVDS(alpha).solve(shared).user_tasks, rtol=1e-5)
+
+
+def test_max_min_ends_at_a_psdsf_allocation() -> None:
+    shared = open_source("lognormal?users=12&servers=6", rng=np.random.default_rng(1)).cluster
+    assert fo.PSDSF().certify(shared, fo.best_response(shared, math.inf).tasks)[0].passes(1e-5)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 4.0])
+def test_a_tree_takes_a_handful_of_rounds_without_caps(alpha: float) -> None:
+    for seed in range(3):
+        sweeps, state = game(chain(20, seed), alpha)
+        free = ElasticOptions(cap=1e9, least=1e9, top=1e9, highest=1e9)
+        assert rounds_of(Elastic(sweeps, state, free), 20) <= 20
+        assert sweeps.requested(state) <= 1e-6
+
+
+def test_what_is_sent_is_counted() -> None:
+    """Two plain rounds tell a number of each user in common, others three; servers share 6 sums up a tree, 1 down."""
+    eligible = np.array([[1, 1, 0], [1, 1, 0], [0, 1, 1]], dtype=bool)
+    shared = fo.Cluster([[2.0], [3.0], [4.0]], [[1.0], [2.0], [3.0]], eligible=eligible)
+    found = fo.best_response(shared, 2.0, tol=1e-12, max_rounds=4, throw=False)
+    assert found.trace is not None
+    frame = found.trace.frame.diff().fillna(found.trace.frame)
+    common, tree = 2 * (2 + 1), 2
+    assert frame["messages"].tolist()[:2] == [4 + 2 * tree] * 2  # servers 1 and 3 have nobody in common
+    assert frame["numbers"].tolist()[:2] == [common + 7 * tree] * 2
+    assert (frame["numbers"].iloc[2:] == 3 * common + 7 * tree).all()
+
+
+def test_never_many_more_rounds_than_in_cyclic_order() -> None:
+    worse = []
+    for seed in range(6):
+        for name, alpha in (("lognormal?users=10&servers=5", 0.5), ("lognormal?users=10&servers=5&density=0.5", 2.0)):
+            shared = open_source(name, rng=np.random.default_rng([7, seed])).cluster
+            taken = [
+                fo.best_response(shared, alpha, order=order, max_rounds=3000).trace.frame.index[-1]  # type: ignore[union-attr]
+                for order in ("elastic", "cyclic")
+            ]
+            worse.append(taken[0] / taken[1])
+    assert np.median(worse) < 0.7
+    assert max(worse) <= 1.5
+
+
+def test_plain_rounds_go_on_where_they_ended_if_elastic_ones_gain_nothing() -> None:
+    """Wherever elastic ones went: the plain ones are those of cyclic order, all in a row."""
+    sweeps, state = game(open_source("lognormal?users=20&servers=10", rng=np.random.default_rng(2)).cluster, 0.5)
+    plain = State(*(array.copy() for array in state))
+    one = Elastic(sweeps, state, ElasticOptions(patience=1))
+    for _ in range(2):
+        one.round()
+        sweeps.gauss_seidel(plain)
+    np.testing.assert_array_equal(state.tasks, plain.tasks)
+    while not one.plain:
+        one.round()
+    state.tasks[:] *= 0.01
+    one.round()
+    np.testing.assert_array_equal(state.tasks, plain.tasks)
+
+
+def test_the_potential_never_falls_at_once_at_alpha_one() -> None:
+    """With one part in the most servers of a user, which is the default."""
+    shared = open_source("lognormal?users=8&servers=5", rng=np.random.default_rng(4)).cluster
+    sweeps, state = game(shared, 1.0)
+    rounds = jacobi(sweeps, state, np.random.default_rng(0), None, Network())
+    values = [float(np.log(state.total).sum())]
+    for _ in range(30):
+        next(rounds)
+        values.append(float(np.log(state.total).sum()))
+    assert (np.diff(values) >= -1e-12).all()
+
+
+def test_an_unknown_order_is_refused() -> None:
+    with pytest.raises(DataError, match="elastic, cyclic"):
+        fo.best_response(chain(3, 0), 2.0, order="elastics")
