@@ -26,7 +26,8 @@ _NAMES = {
 _LEVELS = (1e-1, 1e-2, 1e-4, 1e-6)
 #: Ways to play on `small`: order and damping.
 _WAYS = (
-    ("cyclic", math.nan), ("random", math.nan), ("cyclic", 0.5), ("cyclic", 0.2), ("jacobi", 0.2), ("jacobi", 0.5),
+    ("cyclic", math.nan), ("random", math.nan), ("over-relaxed", math.nan), ("elastic", math.nan), ("jacobi", 0.2),
+    ("jacobi", 0.5),
 )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ CAPTION = (
     "response would still make, as a part of the user's tasks; medians over draws, and a game that has ended "
     "stays at its last residual. Servers in turn converge at every alpha; all at once they need damping."
 )
-_ORDERS = ("cyclic", "random", "over-relaxed", "jacobi", "asynchronous")
+_ORDERS = ("elastic", "cyclic", "random", "over-relaxed", "jacobi", "asynchronous")
 #: The alpha of the panels that vary something else.
 ALPHA = 3.0
 

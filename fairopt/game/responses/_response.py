@@ -69,7 +69,7 @@ def begin(server, q, asked):  # type: ignore[no-untyped-def]
         if server.use[:, r].max() > 0 and (not known or np.isnan(q[r]) or q[r] == np.inf):
             q[r] = 0.0
     first, low, high, shift, width = q.copy(), -np.inf, np.inf, 0.0, 1.0
-    while width < 1e4:  # beyond, everybody has all the tasks there are
+    for _ in range(60):
         q[:] = first + shift
         ask(server, q, asked)
         if abs(asked.excess.max()) < 0.3:
@@ -78,10 +78,8 @@ def begin(server, q, asked):  # type: ignore[no-untyped-def]
             low = shift
         else:
             high = shift
-        if low == -np.inf or high == np.inf:
-            width *= 2
-        shift = between(low, high, width / 2)
-        if high - low < 1e-12:
+        shift, width = between(low, high, width), 2 * width
+        if width > 1e4 and (low == -np.inf or high == np.inf):  # everybody has all the tasks there are
             return
 
 
