@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fairopt.game.dynamics.distributed import best_response
 from fairopt.game.model.equilibrium_system import EquilibriumSystem
 from fairopt.game.reference.server_problem import ServerProblem
-from fairopt.game.responses._filling import fill, refill
+from fairopt.game.responses._filling import fill
 from fairopt.game.responses._response import respond
 from fairopt.game.responses.rounds import Sweeps
 from fairopt.mechanisms import get
@@ -102,22 +102,6 @@ def test_response_meets_the_conditions(kind: str, alpha: float) -> None:
         tasks, q = server.respond(alpha)
         assert server.residual <= 1e-11
         check(server, alpha, tasks, q)
-
-
-@pytest.mark.parametrize("moved", [1e-3, 0.5])
-def test_users_that_are_left_out_would_get_nothing(moved: float) -> None:
-    """Filling from the answer to other numbers, near and far, is filling: bit by bit."""
-    rng = np.random.default_rng(5)
-    for _ in range(50):
-        gain, per_task = rng.uniform(0.5, 2, 80), rng.uniform(0.1, 2, (80, 3)) * (rng.random((80, 3)) < 0.6)
-        per_task[~per_task.any(axis=1), 0] = 1.0
-        elsewhere, room = rng.exponential(0.3, 80), rng.choice([0.0, 0.1, np.inf], 80, p=[0.1, 0.1, 0.8])
-        q, tasks, whole_q, whole = np.zeros(3), np.empty(80), np.zeros(3), np.empty(80)
-        fill(gain, per_task, elsewhere * np.exp(moved * rng.standard_normal(80)), room, q, tasks)
-        refill(gain, per_task, elsewhere, room, q, tasks)
-        fill(gain, per_task, elsewhere, room, whole_q, whole)
-        np.testing.assert_array_equal(tasks, whole)
-        np.testing.assert_array_equal(q, whole_q)
 
 
 @pytest.mark.parametrize("alpha", [16.0, 64.0, 500.0])

@@ -6,9 +6,6 @@ import numpy as np
 
 from ..._loops import compiled
 
-#: Users are looked at again up to this multiple of the level at which they last met a full resource.
-_NEAR = 1.03
-
 
 @compiled
 def fill(gain, per_task, elsewhere, room, q, tasks):  # type: ignore[no-untyped-def]
@@ -68,47 +65,3 @@ def fill(gain, per_task, elsewhere, room, q, tasks):  # type: ignore[no-untyped-
     for n in range(count):
         if not frozen[n]:
             tasks[n] = room[n]
-
-
-@compiled
-def refill(gain, per_task, elsewhere, room, q, tasks):  # type: ignore[no-untyped-def]
-    """`fill` where `q` comes in as its answer to nearly the same: users with much more elsewhere are left out.
-
-    They must meet a full resource before they come in, or everybody is looked at.
-    """
-    count, size = per_task.shape
-    level = np.exp(-q)
-    near, requested = np.empty(count, np.int64), np.empty((count, size))
-    own, others, space = np.empty(count), np.empty(count), np.empty(count)
-    few = 0
-    for n in range(count):
-        if elsewhere[n] < _NEAR * gain[n] * _met(per_task, n, level):
-            near[few], own[few], others[few], space[few] = n, gain[n], elsewhere[n], room[n]
-            for r in range(size):
-                requested[few, r] = per_task[n, r]
-            few += 1
-    if 2 * few < count:
-        answer = np.empty(few)
-        fill(own[:few], requested[:few], others[:few], space[:few], q, answer)
-        level[:] = np.exp(-q)
-        left_out, at = True, 0
-        for n in range(count):
-            if at < few and near[at] == n:
-                tasks[n] = answer[at]
-                at += 1
-            else:
-                tasks[n] = 0.0
-                left_out &= elsewhere[n] >= gain[n] * _met(per_task, n, level)
-        if left_out:
-            return
-    fill(gain, per_task, elsewhere, room, q, tasks)
-
-
-@compiled
-def _met(per_task, n, level):  # type: ignore[no-untyped-def]
-    """The level at which user n meets a full resource."""
-    least = np.inf
-    for r in range(len(level)):
-        if per_task[n, r] > 0:
-            least = min(least, level[r])
-    return least

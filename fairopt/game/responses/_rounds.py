@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..._loops import compiled
 from ._dual import price_shares, solve
-from ._filling import refill
+from ._filling import fill
 from ._response import respond
 
 Array = NDArray[np.float64]
@@ -66,7 +66,7 @@ def play(server, game, relax, state):  # type: ignore[no-untyped-def]
     stretch, line = 1 + part * slopes, elsewhere + part * expected
     answer = np.empty(len(pair))
     if game.alpha == np.inf:
-        refill(game.gain[here] * stretch, per_task, line, room, q, answer)
+        fill(game.gain[here] * stretch, per_task, line, room, q, answer)
     else:
         respond(game.alpha, game.gain[here] + np.log(stretch), per_task, use, line, room, q, answer)
     change = 0.0
