@@ -34,57 +34,57 @@ class Asked(NamedTuple):
     jacobian: Array
 
 
-@compiled
-def price_shares(alpha, use, scaled, q, top, shares):  # type: ignore[no-untyped-def]
-    """Fill a user's shares of the price `(sum_r use_r e^(alpha q_r))^(1/alpha)`, whose log is returned.
+@compiled(inline=True)
+def price_shares(alpha, use, n, scaled, q, top, shares):  # type: ignore[no-untyped-def]
+    """Fill the shares of user n of the price `(sum_r use_r e^(alpha q_r))^(1/alpha)`, whose log is returned.
 
     `scaled` is `e^(alpha (q - top))`. Nothing to be paid: shares and the log are 0.
     """
-    size, total = len(use), 0.0
+    size, total = use.shape[1], 0.0
     for r in range(size):
-        shares[r] = use[r] * scaled[r]
+        shares[r] = use[n, r] * scaled[r]
         total += shares[r]
     most = alpha * top
     if not total > 1e-200:  # only resources that are next to free, or free
         most, total = -np.inf, 0.0
         for r in range(size):
-            if use[r] > 0 and q[r] > -np.inf:
-                most = max(most, np.log(use[r]) + alpha * q[r])
+            if use[n, r] > 0 and q[r] > -np.inf:
+                most = max(most, np.log(use[n, r]) + alpha * q[r])
         for r in range(size):
-            paid = use[r] > 0 and q[r] > -np.inf
-            shares[r] = np.exp(np.log(use[r]) + alpha * q[r] - most) if paid else 0.0
+            paid = use[n, r] > 0 and q[r] > -np.inf
+            shares[r] = np.exp(np.log(use[n, r]) + alpha * q[r] - most) if paid else 0.0
             total += shares[r]
-        if total == 0:
-            return -np.inf
     for r in range(size):
-        shares[r] /= total
-    return (most + np.log(total)) / alpha
+        shares[r] /= total if total > 0 else 1.0
+    return (most + np.log(total)) / alpha if total > 0 else -np.inf
 
 
 @compiled
 def ask(server, q, asked):  # type: ignore[no-untyped-def]
     """Fill `asked` at log level prices q; returns the residual, relative to capacities."""
-    count, size = server.use.shape
+    alpha, log_gain, per_task, use, elsewhere, room = server
+    tasks, excess, jacobian = asked
+    count, size = use.shape
     shares, scaled, top = np.empty(size), np.zeros(size), q.max()
     for r in range(size):
         if q[r] > -np.inf:
-            scaled[r] = np.exp(server.alpha * (q[r] - top))
-    asked.excess[:] = -1.0
-    asked.jacobian[:, :] = 0.0
+            scaled[r] = np.exp(alpha * (q[r] - top))
+    excess[:] = -1.0
+    jacobian[:, :] = 0.0
     for n in range(count):
-        norm = price_shares(server.alpha, server.use[n], scaled, q, top, shares)
+        norm = price_shares(alpha, use, n, scaled, q, top, shares)
         # Finite where nothing is to be paid: it is multiplied by 0 elsewhere.
-        wanted = np.exp(min(server.log_gain[n] - norm, 600.0))
-        asked.tasks[n] = min(max(wanted - server.elsewhere[n], 0.0), server.room[n])
+        wanted = np.exp(min(log_gain[n] - norm, 600.0))
+        tasks[n] = min(max(wanted - elsewhere[n], 0.0), room[n])
         for r in range(size):
-            asked.excess[r] += server.per_task[n, r] * asked.tasks[n]
-        if 0 < asked.tasks[n] < server.room[n]:
+            excess[r] += per_task[n, r] * tasks[n]
+        if 0 < tasks[n] < room[n]:
             for r in range(size):
                 for s in range(size):
-                    asked.jacobian[r, s] -= server.per_task[n, r] * wanted * shares[s]
+                    jacobian[r, s] -= per_task[n, r] * wanted * shares[s]
     worst = 0.0
     for r in range(size):
-        worst = max(worst, asked.excess[r] if q[r] == -np.inf else abs(asked.excess[r]))
+        worst = max(worst, excess[r] if q[r] == -np.inf else abs(excess[r]))
     return worst
 
 

@@ -105,7 +105,7 @@ def leverage(alpha, per_task, use, line, room, q, answer):  # type: ignore[no-un
     if top == -np.inf:
         return kept
     for n in np.flatnonzero(served):
-        price_shares(power, use[n], scaled, q, top, shares[n])
+        price_shares(power, use, n, scaled, q, top, shares[n])
         for r in np.flatnonzero(q > -np.inf):
             matrix[r] += per_task[n, r] * (line[n] + answer[n]) * shares[n]
     for n in np.flatnonzero(served):
