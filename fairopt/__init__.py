@@ -32,7 +32,7 @@ _HOME = {
     "infer_alpha": "study.infer_alpha",
     "merge": "model.merging",
     "open_source": "workloads.sources",
-    "open_workload": "workloads.workload_sources",
+    "open_workload": "workloads.sources",
     "simulate": "study.simulate",
     "solve_many": "many.solve_many",
     "sweep": "sweeps.sweep",

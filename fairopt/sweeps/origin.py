@@ -24,8 +24,7 @@ from ..model.cluster import Cluster
 from ..model.merging import merge
 from ..scheduling.workload import Workload
 from ..workloads import load_workload
-from ..workloads._registry import CLUSTERS, WORKLOADS
-from ..workloads._sources import Sources
+from ..workloads._sources import CLUSTERS, WORKLOADS, Sources
 from ..workloads.jobs.files import is_file
 from .ends import Elsewhere
 

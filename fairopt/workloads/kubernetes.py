@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError
-from ._registry import reader
 from ._snapshot import Shape, Snapshot, of_shapes
+from ._sources import reader
 
 Object = Mapping[str, Any]
 Amounts = dict[str, Decimal]

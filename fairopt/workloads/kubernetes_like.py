@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._draw import Room, Whole, positive
-from ._registry import generator
 from ._snapshot import Snapshot
+from ._sources import generator
 from .kubernetes import snapshot
 
 Count = Annotated[int, positive]

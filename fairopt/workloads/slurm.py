@@ -18,8 +18,8 @@ import numpy as np
 from ..errors import DataError
 from ..model import _files
 from ._draw import Room, positive
-from ._registry import generator, reader
 from ._snapshot import Shape, Snapshot, of_shapes
+from ._sources import generator, reader
 
 _LAYOUT = "nodes.json (scontrol show nodes --json), jobs.json (squeue --json), perhaps shares.json (sshare --json)"
 _AWAY = {"DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "FUTURE", "NOT_RESPONDING", "POWERED_DOWN", "MAINT"}

@@ -14,7 +14,7 @@ from ...scheduling.workload import Workload
 from .. import _marginals, google2011
 from .._draw import above_zero, positive
 from .._marginals import Marginals
-from .._registry import workload_generator
+from .._sources import workload_generator
 from .durations import PF_JOBS, Lognormal
 
 Array = NDArray[np.float64]
