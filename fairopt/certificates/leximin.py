@@ -23,6 +23,7 @@ from ..errors import DataError
 from ..exact import rational
 from ..exact.rational import Exact, numbers, on_one
 from ..model import polytope as polytopes
+from ..model._arrays import ratio
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
@@ -292,7 +293,7 @@ def maxmin_condition(
 def one_price_each(cluster: Cluster) -> Array:
     """On one server a level is held by one resource: a price for each alone, (resources, 1, resources)."""
     capacity = cluster.capacity[0]
-    marginal = np.divide(1.0, capacity, out=np.zeros(len(capacity)), where=capacity > 0)
+    marginal = ratio(1.0, capacity)
     return np.asarray(np.diag(marginal)[:, None, :])
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..errors import DataError
 from ..model import _validate
-from ..model._patterns import numbered
+from ..model._arrays import numbered
 from ..model._shown import short
 from ..model.cluster import Cluster
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from .._libraries import optimize, pd
 from ..errors import DataError
+from ..model._arrays import ratio
 from ..model.cluster import Cluster
 from ._plot import OTHERS, Picture, alpha_axis, at_alpha, colours, legend_of_stack, patterns, plain, stacked
 from .metrics import Answer
@@ -56,7 +57,7 @@ def allocation(answer: Answer) -> Figure:
         used = (answer.user_tasks[:, None] * cluster.demand)[:, None, :]
     else:
         used = answer.usage
-    part = np.divide(used, there[None], out=np.zeros_like(used), where=there[None] > 0)
+    part = ratio(used, there[None])
     names, heights, fills = _joined(list(cluster.users), part.reshape(len(part), -1))
     several = len(servers) > 1 or servers == ["all servers"]
     bars = [f"{plain(server)}\n{plain(name)}" if several else plain(name)

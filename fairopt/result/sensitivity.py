@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from .._libraries import pd
 from ..errors import DataError
+from ..model._arrays import ratio
 from ..model.cluster import Cluster
 from ..model.merging import merge
 from . import metrics
@@ -109,7 +110,7 @@ def _utilization(answer: Answer) -> list[Gradient]:
     cluster = answer.cluster
     there = cluster.pooled_capacity
     used = answer.user_tasks[:, None] * cluster.demand
-    part = np.divide(used, there, out=np.zeros(used.shape), where=there > 0) / max(int((there > 0).sum()), 1)
+    part = ratio(used, there) / max(int((there > 0).sum()), 1)
     return [Gradient(part.sum(axis=1), np.zeros(len(part)), part, -part.sum(axis=0))]
 
 
@@ -363,7 +364,7 @@ class Sensitivity:
         cluster = self.answer.cluster
         found = {name: values[..., number] for name, values in through.items()}
         there = cluster.pooled_capacity
-        part = np.divide(cluster.capacity, there, out=np.zeros(cluster.capacity.shape), where=there > 0)
+        part = ratio(cluster.capacity, there)
         found["weight"] = found["weight"] + gradient.weight
         found["demand"] = found["demand"] + gradient.demand
         direct = gradient.pool * part

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._libraries import pd
+from ..model._arrays import ratio
 from .engine import Runs
 from .loop.tables import EVICTED
 from .workload import NEVER, SECOND, Whole, Workload
@@ -35,7 +36,7 @@ def at(w: Workload, runs: Runs, comes: NDArray[np.bool_], arrival: Whole, times:
     ones = np.ones(len(runs.task), dtype=np.int64)
     started, ended = _sum_until(when, runs.start, ones), _sum_until(when, runs.end, ones)
     there, capacity = _servers(w, when)
-    part = np.divide(used, capacity, out=np.full(used.shape, np.nan), where=capacity > 0)
+    part = ratio(used, capacity, np.nan)
     columns: dict[str, object] = {name: part[:, r] for r, name in enumerate(w.resources)}
     columns |= {
         "running": started - ended,

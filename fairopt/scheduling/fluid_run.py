@@ -13,6 +13,7 @@ from .. import _clock
 from .._progress import tqdm
 from ..errors import DataError
 from ..mechanisms import Mechanism
+from ..model._arrays import ratio
 from ..model.cluster import Cluster
 from ..solving.earlier import OtherUsers
 from .workload import NEVER, SECOND, Whole, Workload
@@ -224,7 +225,7 @@ class FluidRun:
     def _ends(self, groups: Whole) -> Array:
         """When groups end at their rates; infinite where they do not run."""
         rate = self.rate[groups]
-        need = np.divide(self.left[groups], rate, out=np.full(len(groups), np.inf), where=rate > 0)
+        need = ratio(self.left[groups], rate, np.inf)
         return np.asarray(self.now + need)
 
     def _advance(self, after: float, solved: Solved | None) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._libraries import pd
+from ..model._arrays import ratio
 from .fluid_run import FluidRun, Solved
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class FluidSchedule:
         frame.insert(0, "weight", w.weight)
         frame.insert(1, "jobs", np.bincount(w.job_user, minlength=many))
         frame.insert(2, "jobs_done", done)
-        frame["mean_response"] = np.divide(response, done, out=np.full(many, np.nan), where=done > 0)
+        frame["mean_response"] = ratio(response, done, np.nan)
         frame["mean_dominant_share"] = self._dominant_shares()
         return frame.set_index(pd.Index(w.users, name="user"))
 
@@ -94,7 +95,7 @@ class FluidSchedule:
         steps, resources = self.run.steps, self.run.workload.resources
         capacity = _rows([step.capacity * step.span for step in steps], len(resources))
         used = _rows([step.used for step in steps], len(resources))
-        use = np.divide(used, capacity, out=np.full(used.shape, np.nan), where=capacity > 0)
+        use = ratio(used, capacity, np.nan)
         columns: dict[str, object] = {name: use[:, r] for r, name in enumerate(resources)}
         columns |= {name: [getattr(step, name) for step in steps] for name in _OF_STEPS}
         columns["solved"] = [step.solved is not None for step in steps]
@@ -128,7 +129,7 @@ class FluidSchedule:
         width = len(self.run.workload.resources)
         used = _rows([step.used for step in self.run.steps], width).sum(axis=0)
         there = _rows([step.span * step.capacity for step in self.run.steps], width).sum(axis=0)
-        part = np.divide(used, there, out=np.full(width, np.nan), where=there > 0)
+        part = ratio(used, there, np.nan)
         return pd.Series(part, index=pd.Index(self.run.workload.resources, name="resource"), name="utilization")
 
     def use_in(self, edges: ArrayLike) -> pd.DataFrame:
@@ -146,7 +147,7 @@ class FluidSchedule:
         )  # fmt: skip
         sums = [np.stack([np.interp(times, ends, column) for column in of.T], axis=1) for of in (used, there)]
         over, under = (np.diff(of, axis=0) for of in sums)
-        part = np.divide(over, under, out=np.full(over.shape, np.nan), where=under > 0)
+        part = ratio(over, under, np.nan)
         columns = pd.Index(self.run.workload.resources, name="resource")
         return pd.DataFrame(part, index=pd.Index(times[:-1], name="time"), columns=columns)
 

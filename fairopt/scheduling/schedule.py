@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._libraries import pd
 from ..errors import DataError
+from ..model._arrays import ratio
 from . import _over_time
 from .engine import Runs
 from .loop.tables import DONE, EVICTED, GONE
@@ -275,4 +276,4 @@ def _seconds(time: NDArray[np.int64]) -> Numbers:
 def _mean(index: NDArray[np.int64], values: Numbers, many: int) -> Numbers:
     count = np.bincount(index, minlength=many)
     total = np.bincount(index, values, minlength=many)
-    return np.asarray(np.divide(total, count, out=np.full(many, np.nan), where=count > 0))
+    return ratio(total, count, np.nan)
