@@ -36,12 +36,8 @@ Array = NDArray[np.float64]
 SAME_LEVEL = 1e-7
 #: Users whom a hint holds to this are not asked about again in a linear program.
 SUFFICIENT = 1e-6
-#: Without a hint all users are asked about but those so near to their limit that a program knows no better.
-_AT_LIMIT = 1e-10
 #: A hint that proves this much less for a user is no proof of its level.
 _PROVES = 1e-4
-#: Sums of doubles are no better than this, whatever a certificate shows.
-_ROUNDING = 1e-15
 
 
 def lexicographic_rise(
@@ -83,12 +79,13 @@ def lexicographic_rise(
     rise = np.minimum(rise, np.maximum(to_limit, 0.0))
     alone = prices is not None
     left = _linear.SECONDS if prices is None else 20.0
-    sufficient = _AT_LIMIT if prices is None else SUFFICIENT
+    # Without a hint all users are asked about but those so near to their limit that a program knows no better.
+    sufficient = 1e-10 if prices is None else SUFFICIENT
     worst, where = 0.0, "nobody can rise"
     for group in groups:
         width = float(level[group].max() / level[group].min()) - 1
         hungry = group[rise[group] > sufficient]
-        if len(hungry) and left > 0 and (prices is None or len(polytope.gamma) <= polytopes.OPTIONS.large):
+        if len(hungry) and left > 0 and (prices is None or len(polytope.gamma) <= polytopes.LARGE):
             alone, begun = False, _clock.now()
             keep = kept(level <= level[group].max(), x, own.floor)
             rise[hungry] = np.minimum(rise[hungry], rise_and_prices(polytope, x, keep, hungry, left)[0])
@@ -218,7 +215,7 @@ def programs(
 
     Who is no longer wanted when the turn comes to a level is not asked about.
     """
-    for group in by_level(level) if len(polytope.gamma) <= polytopes.OPTIONS.large else []:
+    for group in by_level(level) if len(polytope.gamma) <= polytopes.LARGE else []:
         hungry = group[wanted[group]]
         if len(hungry):
             most, rows = rise_and_prices(polytope, x, kept(level <= level[group].max(), x, floor), hungry)
@@ -330,7 +327,7 @@ def distances(
     compared.
 
     `tasks` (users, servers). Where each server is on its own, of those `requested` (others give 0).
-    `work` is the part of `rational.OPTIONS.work` that it may take.
+    `work` is the part of `rational.WORK` that it may take.
     """
     apart, who = np.zeros(len(requested)), np.zeros(len(requested), dtype=np.intp)
     for i in np.flatnonzero(requested).tolist():

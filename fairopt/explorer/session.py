@@ -25,14 +25,8 @@ from .edits import Edited, Start, State
 from .margins import margins
 from .view import SHOWN, Bands, bands, tidy, view
 
-#: Answers that are kept, of any question.
-_KEPT = 200
-#: Users and servers, multiplied, up to which other equilibria are looked for.
-_SEVERAL = 100
 #: Users and servers, multiplied, up to which derivatives are taken: a move waits for them.
 _DERIVED = 4000
-#: Rows of what more of a resource adds.
-_ROWS = 12
 
 
 #: Of the path: equally far apart on the axis of alpha, `alpha / (1 + alpha)`; 0, 1, 3 and infinity are among them.
@@ -89,7 +83,8 @@ class Session:
             except FairoptError as error:
                 return {"error": f"{type(error).__name__}: {error}", "where": ""}
             self._kept[key] = made
-            while len(self._kept) > _KEPT:
+            # So many answers are kept, of any question.
+            while len(self._kept) > 200:
                 self._kept.popitem(last=False)
         if ask in ("answer", "now") and not question.get("aside"):
             self.last = _state(question)
@@ -184,7 +179,7 @@ class Session:
         frame, note = margins(self.start, edited, _solved(self.mechanism(state), edited))
         rows = [
             [where, what, float(f"{tasks:.3g}"), gainers]
-            for where, _, what, tasks, gainers in frame.head(_ROWS).itertuples(index=False)
+            for where, _, what, tasks, gainers in frame.head(12).itertuples(index=False)
         ]
         left = len(frame) - len(rows)
         return {"rows": rows, "note": f"{left} more, not shown. {note}" if left else note}
@@ -195,7 +190,8 @@ class Session:
         alone: dict[str, Any] = {"text": ""}
         users, servers, _ = edited.cluster.shape
         between = 0 < state.alpha < np.inf and abs(math.log(state.alpha)) > 1e-9
-        if not isinstance(self.mechanism(state), AlphaPFVDS) or not between or users * servers > _SEVERAL:
+        # Other equilibria are looked for where few share.
+        if not isinstance(self.mechanism(state), AlphaPFVDS) or not between or users * servers > 100:
             return alone
         # The curve of equilibria is followed to twice alpha (below 1: to half of it): folds come back from there.
         beyond = state.alpha * 2.0 ** math.copysign(1, state.alpha - 1)

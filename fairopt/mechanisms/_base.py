@@ -31,18 +31,6 @@ from ._stated import Stated
 Array = NDArray[np.float64]
 
 
-@dataclasses.dataclass(frozen=True)
-class AccuracyOptions:
-    """What an error says of accuracy."""
-
-    #: Missing the tolerance by this factor is not a matter of accuracy.
-    gross: float = 1e4
-
-
-#: What is used unless a caller says otherwise.
-OPTIONS = AccuracyOptions()
-
-
 #: Parameters that a mechanism's label always shows.
 _SHOWN = ("alpha", "beta", "utility")
 
@@ -167,7 +155,7 @@ class Mechanism(Stated):
 
     def stand_in(self, problem: Problem, engine: str, tol: float) -> Iterator[Solution] | None:
         """As `solutions`, of an engine tried as those before it failed; `None` where nobody would wait unasked."""
-        if np.count_nonzero(problem.cluster.eligible) > polytope.OPTIONS.large:
+        if np.count_nonzero(problem.cluster.eligible) > polytope.LARGE:
             return None
         return self.solutions(problem, engine, tol, None)
 
@@ -238,7 +226,8 @@ class Mechanism(Stated):
         found = best.certificate
         # Users of tiny welfare may be far off where a solver is short of accuracy: that is no bug.
         residual = found.residual if found.gap is None else min(found.residual, max(found.gap, found.feasibility))
-        if not why and best.stats.status == "optimal" and residual > OPTIONS.gross * tol:
+        # Missing the tolerance by so much is not a matter of accuracy.
+        if not why and best.stats.status == "optimal" and residual > 1e4 * tol:
             others = tuple(name for name in self.engines(best.criterion) if name not in tried)
             claim = (
                 solvers.wrong_claim(best.stats.solver, others, best.criterion.alpha in (0, np.inf)) or "This is a bug: "

@@ -23,15 +23,11 @@ if TYPE_CHECKING:
 
 __all__ = ["allocation", "compare", "paths", "two_users"]
 
-#: More bars than this cannot be told apart: servers are then pooled.
-_MOST_BARS = 24
 #: From this many users on, the largest are shown and the others joined.
 _MANY, _SHOWN = 20, 11
 #: What pictures show unless told otherwise, and how it is called.
 _MEASURES = ("utilization", "min_share", "jain")
 _CALLED = {"min_share": "smallest share", "max_share": "largest share", "jain": "Jain's index"}
-#: Names of at most this many characters stand beside each other in the legend above a picture of two users.
-_SHORT = 14
 _LINES = ("-", "--", "-.", ":")
 #: Users with a colour of their own.
 _COLOURED = 10
@@ -40,8 +36,6 @@ Point = NDArray[np.float64]
 _NEAR = 1e-9
 #: Weight of the other user: of a side that is parallel to an axis, the better end. HiGHS sees no less than 1e-7.
 _LITTLE = 1e-6
-#: More corners than this are not looked for between two.
-_DEEPEST = 12
 
 
 def allocation(answer: Answer) -> Figure:
@@ -52,7 +46,8 @@ def allocation(answer: Answer) -> Figure:
     """
     cluster = answer.cluster
     there, servers = cluster.capacity, list(cluster.servers)
-    if len(servers) * len(cluster.resources) > _MOST_BARS:
+    # More bars than this cannot be told apart: servers are then pooled.
+    if len(servers) * len(cluster.resources) > 24:
         there, servers = there.sum(axis=0, keepdims=True), ["all servers"]
         used = (answer.user_tasks[:, None] * cluster.demand)[:, None, :]
     else:
@@ -201,7 +196,8 @@ def two_users(*answers: Answer, path: Sequence[Answer] = ()) -> Figure:
     axes.set_xlabel(f"tasks of {plain(cluster.users[0])}")
     axes.set_ylabel(f"tasks of {plain(cluster.users[1])}")
     labels = axes.get_legend_handles_labels()[1]
-    beside = 1 if max(map(len, labels)) > _SHORT else min(len(labels), 3)
+    # Short names stand beside each other.
+    beside = 1 if max(map(len, labels)) > 14 else min(len(labels), 3)
     figure.legend(loc="outside upper center", ncols=beside, fontsize="small", frameon=False)
     return figure
 
@@ -299,7 +295,8 @@ def border(cluster: Cluster) -> Point:
         raise DataError("a picture of what users can have needs two users that can run something")
     furthest = _programs(cluster, scale)  # in parts of what each could have alone
     first, last = furthest(np.array([1, _LITTLE])), furthest(np.array([_LITTLE, 1]))
-    corners: Point = np.array([first, *_between(first, last, furthest, _DEEPEST), last]) * scale
+    # Between two corners 2^12 are looked for at most.
+    corners: Point = np.array([first, *_between(first, last, furthest, 12), last]) * scale
     return corners
 
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-#: Users tie for the smallest or largest share if they are this close.
-_TIED = 1e-9
 #: Data by name: field of the cluster, and the levels of their index.
 DATA = {
     "alpha": ("alpha", ("parameter",)),
@@ -90,7 +88,8 @@ def _extreme(answer: Answer, largest: bool) -> list[Gradient]:
     if np.isnan(level).all():
         return []
     best = np.nanmax(level) if largest else np.nanmin(level)
-    tied = np.flatnonzero(np.abs(level - best) <= _TIED * best)
+    # Users tie for the smallest or largest share if they are this close.
+    tied = np.flatnonzero(np.abs(level - best) <= 1e-9 * best)
     some = np.zeros((2, len(level)))
     some[0, tied[0]] = best
     some[1, tied] = best * np.random.default_rng(0).dirichlet(np.ones(len(tied)))

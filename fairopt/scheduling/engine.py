@@ -22,9 +22,6 @@ from .workload import NEVER, Whole
 #: Told how many tasks have ended.
 Progress = Callable[[int], None]
 
-#: Instants between two looks at the clock and the keyboard, compiled and plain.
-_INSTANTS = 20_000, 256
-
 
 @dataclass(frozen=True, eq=False)
 class Runs:
@@ -75,7 +72,8 @@ def run(
     interrupted = False
     try:
         with np.errstate(all="ignore"):
-            while (why := loop(t, until, _INSTANTS[not compiled])) != FINISHED:
+            # After so many instants, compiled or plain, the clock and the keyboard are looked at.
+            while (why := loop(t, until, (20_000, 256)[not compiled])) != FINISHED:
                 if why == GROW:
                     t = grown(t, int(t.n[at.STARTED] + 2 * (t.n[at.OPEN] + t.n[at.ENDS])))
                 if progress is not None:

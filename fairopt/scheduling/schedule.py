@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 Numbers = NDArray[np.float64]
 
-#: Samples of the timeline unless told otherwise.
-SAMPLES = 500
 #: What can be the state of a task: "to come" arrives after the end of the simulation, "gone" went with its user.
 STATES = ("done", "running", "waiting", "gone", "impossible", "to come")
 
@@ -192,7 +190,7 @@ class Schedule:
             return np.unique(np.concatenate([self.arrival[self.arrival <= self.runs.time],
                                              self.runs.start, ended])) / SECOND  # fmt: skip
         if self.sampled is None:
-            return np.asarray(np.linspace(begun, max(self.end, begun), SAMPLES))
+            return np.asarray(np.linspace(begun, max(self.end, begun), 500))
         return np.asarray(begun + self.sampled * np.arange(1 + int((max(self.end, begun) - begun) / self.sampled)))
 
     @cached_property

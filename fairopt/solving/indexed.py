@@ -14,11 +14,6 @@ from ..model.problem import Problem
 from .candidates import Candidates
 from .solvable import Solvable
 
-#: Tasks that are less certain than this have no index.
-_CERTAIN = 1e-7
-#: Up to this number of usable pairs (user, server) an answer has its index at once.
-AT_ONCE = 500
-
 _LEFT = "the engine came to an equilibrium of index -1, which best responses leave: another, of index +1, was taken"
 _STAYS = "an equilibrium of index -1: best responses leave it, and there are at least two others (fo.game.equilibria)"
 _LOOSE = "index 0: users' tasks are not locally unique here, as equilibria are a continuum or two of them meet"
@@ -29,9 +24,11 @@ def indexed(mechanism: Solvable, problem: Problem, found: Candidates, leave: boo
     assert found.best is not None
     assert found.verdict is not None
     best, verdict = found.best, found.verdict
-    if problem.criterion.scope != "game" or verdict[0].residual > _CERTAIN:
+    # Tasks that are less certain than this have no index.
+    if problem.criterion.scope != "game" or verdict[0].residual > 1e-7:
         return best, None
-    if found.eligible > AT_ONCE:
+    # Up to this number of usable pairs (user, server) an answer has its index at once.
+    if found.eligible > 500:
         return best, deferred(partial(mechanism.index, problem, best.tasks, verdict[1]))
     index = mechanism.index(problem, best.tasks, verdict[1])
     if index == -1 and leave and _left(mechanism, problem, found):

@@ -40,8 +40,6 @@ def works(cells: Sequence[Cell], missing: Iterable[str]) -> list[Work]:
     return [work for work in found if work.wanted]
 
 
-#: So many processes may die (of memory), and are replaced.
-_DEATHS = 3
 #: Libraries with threads of their own, which a copy of this process would lack.
 _THREADED = ("numba", "scipy.optimize", "highspy", "clarabel", "scs", "cvxpy")
 #: Single cells that are sent together at most, seconds after which no more of them are begun, and turns of a worker.
@@ -107,7 +105,7 @@ class _Team:
                         found = pipe.recv()
                     except (EOFError, ConnectionResetError):
                         deaths += 1
-                        if deaths > _DEATHS:
+                        if deaths > 3:
                             raise Stopped("processes die again and again (memory?); use fewer --jobs") from None
                         self.members.pop(pipe).join()
                         self.start()
