@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from fairopt.errors import DataError
 from fairopt.scheduling import Thrashing, engine, policies, setup, simulate
+from fairopt.scheduling.engine import State
 from fairopt.scheduling.policies import Policy, rule
 from fairopt.scheduling.policies.best_fit_drfh import BestFitDRFH
 from fairopt.scheduling.setup import Setup
-from fairopt.scheduling.state import State
 from fairopt.scheduling.workload import NEVER, SECOND, Workload
 
 from .draw import workload
