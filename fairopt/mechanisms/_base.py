@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
@@ -104,6 +105,8 @@ Array = NDArray[np.float64]
 #: Parameters that a mechanism's label always shows.
 _SHOWN = ("alpha", "beta", "utility")
 
+#: Alphas that are hard for numerics, around 1 and far out, for the laws.
+ALPHAS = (0.0, 0.5, 0.9999, 1.0, 1.0001, 3.0, 50.0, 500.0, math.inf)
 #: Every mechanism by its name; a subclass that states a `name` is in it by being defined.
 REGISTRY: Registry[type[Mechanism]] = Registry(__package__, Path(__file__).parent)
 

@@ -297,7 +297,7 @@ def border(cluster: Cluster) -> Point:
     first = most[0], min(np.interp(most[0], less[::-1], more[::-1]), most[1])
     last = min(np.interp(most[1], more, less), most[0]), most[1]
     found = np.vstack([first, corners[(corners < most).all(axis=1)], last])
-    return found[np.append(True, (np.abs(np.diff(found, axis=0)) > 1e-9 * most).any(axis=1))]
+    return np.asarray(found[np.append(True, (np.abs(np.diff(found, axis=0)) > 1e-9 * most).any(axis=1))])
 
 
 def _furthest(cluster: Cluster, i: int, towards: Point) -> Point:
@@ -312,4 +312,4 @@ def _furthest(cluster: Cluster, i: int, towards: Point) -> Point:
     )
     may = ((point >= 0) & ((point == 0) | cluster.eligible[:, i, None])).all(axis=0)
     may &= (demand.T @ point <= (1 + 1e-9) * capacity[:, None]).all(axis=0)
-    return point[:, may].T[(towards @ point[:, may]).argmax(axis=1)]
+    return np.asarray(point[:, may].T[(towards @ point[:, may]).argmax(axis=1)])
