@@ -14,8 +14,8 @@ Mask = NDArray[np.bool_]
 
 def ratio(above: ArrayLike, below: NDArray[Any], otherwise: float = 0.0) -> Array:
     """`above / below`, and `otherwise` where `below` is not above 0."""
-    shape = np.broadcast_shapes(np.shape(above), below.shape)
-    return np.asarray(np.divide(above, below, out=np.full(shape, otherwise), where=below > 0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(below > 0, np.divide(above, below), otherwise)
 
 
 def numbered(rows: NDArray[Any]) -> Index:
