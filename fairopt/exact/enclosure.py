@@ -23,6 +23,8 @@ from .rational import Numbers, numbers
 _ACTIVE = 1e-7
 #: Largest numerator and denominator of alpha, and denominator of a share per task.
 _ALPHA, _DENOMINATOR = 100, 10**6
+#: Most equations.
+_SIZE = 60
 #: Ends are rounded outwards to so many bits.
 BITS = 160
 
@@ -201,8 +203,7 @@ def enclosed(
         return None
     try:
         equations = _Equations(cluster, criterion, alpha, tasks, prices)
-        # More equations are not solved in time.
-        return None if equations.size > 60 else equations.solved()
+        return None if equations.size > _SIZE else equations.solved()
     except (ZeroDivisionError, np.linalg.LinAlgError):
         return None
 

@@ -35,6 +35,11 @@ ALPHAS: tuple[float | str, ...] = (*(float(f"{k / (40 - k):.3g}") for k in range
 #: Mechanisms that stand side by side; those with an alpha have that of the state.
 SIDE = ("alphapf-vds", "alpha-fair", "ps-dsf", "drfh", "tsf", "per-server-drf", "ceei", "utilitarian", "drf")
 
+#: Answers that are kept, of any question.
+_KEPT = 200
+#: Rows of what more of a resource adds.
+_ROWS = 12
+
 
 @dataclass(eq=False)
 class Session:
@@ -83,8 +88,7 @@ class Session:
             except FairoptError as error:
                 return {"error": f"{type(error).__name__}: {error}", "where": ""}
             self._kept[key] = made
-            # So many answers are kept, of any question.
-            while len(self._kept) > 200:
+            while len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)
         if ask in ("answer", "now") and not question.get("aside"):
             self.last = _state(question)
@@ -179,7 +183,7 @@ class Session:
         frame, note = margins(self.start, edited, _solved(self.mechanism(state), edited))
         rows = [
             [where, what, float(f"{tasks:.3g}"), gainers]
-            for where, _, what, tasks, gainers in frame.head(12).itertuples(index=False)
+            for where, _, what, tasks, gainers in frame.head(_ROWS).itertuples(index=False)
         ]
         left = len(frame) - len(rows)
         return {"rows": rows, "note": f"{left} more, not shown. {note}" if left else note}

@@ -52,6 +52,8 @@ _FORMAT = _csv.Format(
     columns=(Column(_TIME, "int"), Column(_CORES), *(Column(name) for name, _ in _COLUMNS.values())),
 )
 
+#: Rows of a trace that are kept for the next draw (160 MB), and the last such trace.
+_MOST_KEPT = 2_000_000
 _kept: dict[str, Any] = {}
 
 
@@ -222,8 +224,7 @@ def _whole(folder: Path, skip: bool) -> tuple[pd.DataFrame, Counter[str]]:
     if before != requested:
         report = Counter()
         table = _samples(folder, -math.inf, math.inf, skip, report)
-        # 160 MB.
-        if len(table) <= 2_000_000:
+        if len(table) <= _MOST_KEPT:
             _kept["last"] = requested, table, report
     return table, report
 
