@@ -66,7 +66,7 @@ def open_named(text: str, traces: str | None) -> Named:
         cluster = papers.instance(name)
         said = None if found is None else f"{name}: {found.description} ({found.paper}, {found.where})"
         return Named(cluster, said)
-    from ..workloads._registry import CLUSTERS
+    from ..workloads._sources import CLUSTERS
 
     if text.lower().endswith((".toml", ".json", ".csv")) and not CLUSTERS.names(text):
         return Named(Cluster.load(text))

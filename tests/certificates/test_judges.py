@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -14,7 +12,6 @@ from strategies import plain_clusters
 from fairopt.certificates import Certificate, certify, leximin
 from fairopt.exact import rational
 from fairopt.mechanisms import GameMechanism, Mechanism, get
-from fairopt.model import polytope
 from fairopt.model.cluster import Cluster
 
 from .reference import definition_4, random_feasible
@@ -226,7 +223,7 @@ def test_rises_by_hand() -> None:
 
 def test_a_level_that_is_none_is_that_of_its_lowest_user(monkeypatch: pytest.MonkeyPatch) -> None:
     """Levels that count as one differ: nobody can rise, and by so much the lowest is below the others."""
-    monkeypatch.setattr(rational, "OPTIONS", replace(rational.OPTIONS, work=0))  # or it is known to be the optimum
+    monkeypatch.setattr(rational, "WORK", 0)  # or it is known to be the optimum
     apart = Cluster([[1 + 5e-8, 0], [0, 1]], np.eye(2))
     found = get("task-maxmin").certify(apart, np.diag([1 + 5e-8, 1]))[0]
     assert found.optimality == pytest.approx(5e-8, rel=1e-6)
@@ -255,8 +252,8 @@ def test_large_clusters_are_judged_by_hints_alone(monkeypatch: pytest.MonkeyPatc
     solved = get("drfh").solve(cluster)
     rough = np.asarray(solved.log_prices) + np.log([[1.0, 1.3], [1.1, 1.0]])
     exactly = certify(cluster, solved.tasks, solved.criterion, rough)[0].residual
-    monkeypatch.setattr(polytope, "OPTIONS", replace(polytope.OPTIONS, large=3))
-    monkeypatch.setattr(rational, "OPTIONS", replace(rational.OPTIONS, work=0))
+    monkeypatch.setattr("fairopt.model.polytope.LARGE", 3)
+    monkeypatch.setattr(rational, "WORK", 0)
     monkeypatch.setattr(leximin._linear, "maximise", None)  # calling it would be an error
     roughly = certify(cluster, solved.tasks, solved.criterion, rough)[0].residual
     assert exactly < 1e-6 < roughly < np.inf

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -143,7 +142,7 @@ def test_no_prices_make_a_wrong_answer_pass(cluster: Cluster, seed: int, kind: s
 def test_the_reference_is_the_last_resort(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(core, "advance", lambda *_: None)
     assert get("drfh").solve(NESTED).stats.solver == "rational simplex"
-    monkeypatch.setattr(rational, "OPTIONS", replace(rational.OPTIONS, work=0))
+    monkeypatch.setattr(rational, "WORK", 0)
     found = get("drfh").solve(NESTED)
     assert found.stats.engine == "declarative"
     assert "the native engine did not reach the tolerance" in found.notes[-1]

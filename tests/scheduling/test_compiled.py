@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from fairopt.errors import DataError
 from fairopt.scheduling import Thrashing, engine, policies, setup, simulate
+from fairopt.scheduling.engine import State
 from fairopt.scheduling.policies import Policy, rule
 from fairopt.scheduling.policies.best_fit_drfh import BestFitDRFH
 from fairopt.scheduling.setup import Setup
-from fairopt.scheduling.state import State
 from fairopt.scheduling.workload import NEVER, SECOND, Workload
 
-from .draw import exact, workload
+from .draw import workload
 
 #: Every rule, index and option, with as few loops to compile as may be.
 QUICK = ["best-fit-drfh", "best-fit-drfh(strict=True)", "slots(n=3, whole=False)", "fifo"]
@@ -99,7 +99,7 @@ def test_many_users_who_wait_in_turn(text: str) -> None:
         tasks, servers, users, *changes = w.to_frames().values()
         tasks["arrival"] += np.random.default_rng(seed).integers(0, 40, len(tasks)) / 4
         policy = policies.one(text)
-        w = exact(Workload.from_frames(tasks, servers, users, *changes))
+        w = Workload.from_frames(tasks, servers, users, *changes)
         expected = engine.run(Setup.of(w, with_methods(policy)), compiled=False)
         assert all(engine.run(Setup.of(w, policy), compiled=False, near=near).same(expected) for near in (0, 48))
 
