@@ -169,9 +169,9 @@ class Leximin:
         gap = np.maximum(np.abs(_gap(low, high)), at.mu * at.count / np.abs(at.t))
         better = gap < np.where(at.known, 1.0, 0.9) * at.best
         # Nothing is proved from below while one who is held misses its level: then products tell whether it gets on.
-        falling = (low <= 0) & (at.mu < 0.5 * at.least)
+        falling = (low <= 0) & (at.mu < 0.5 * at.lowest)
         at.still = np.where(better | falling, 0, at.still + 1)
-        at.best, at.least = np.minimum(at.best, gap), np.minimum(at.least, at.mu)
+        at.best, at.lowest = np.minimum(at.best, gap), np.minimum(at.lowest, at.mu)
         stuck = (at.still > _PATIENCE) | ~np.isfinite(at.t)
         if better.any():
             at.good = chosen(at, better, at.now, at.good)
