@@ -44,13 +44,18 @@ _TINY = 1e-300
 
 
 def by_part(values: Array, start: Index) -> Array:
-    """Sums over parts, (parts,)."""
-    return np.array([values.sum()]) if len(start) == 2 else np.add.reduceat(values, start[:-1])
+    """Sums over parts of what users, servers or pairs have, or their rows, (parts,)."""
+    return np.array([values.sum()]) if len(start) == 2 else _over_rows(np.add, values, start)
+
+
+def _over_rows(ufunc: np.ufunc, values: Array, start: Index) -> Array:
+    found = ufunc.reduceat(values, start[:-1])
+    return np.asarray(found if found.ndim == 1 else ufunc.reduce(found, axis=1))
 
 
 def most(values: Array, start: Index) -> Array:
     """Maxima over parts, (parts,)."""
-    return np.array([values.max()]) if len(start) == 2 else np.maximum.reduceat(values, start[:-1])
+    return np.array([values.max()]) if len(start) == 2 else _over_rows(np.maximum, values, start)
 
 
 def fewest(values: Array, start: Index) -> Array:
@@ -298,7 +303,7 @@ class Equations:
         """S of prices: without users and levels."""
         pairs = self.pairs
         worth = pairs.weighed_cost(self.weight, prices) / self.whole
-        dt = by_part((self.border * prices).sum(axis=1), pairs.servers) / self.per_part
+        dt = by_part(self.border * prices, pairs.servers) / self.per_part
         spread = pairs.use(self.weight * pairs.slack(prices, worth))
         return self._out(spread + self.idle * prices + self.border * dt[pairs.part_of_server][:, None])
 
@@ -314,7 +319,7 @@ class Equations:
         dlam = self._precondition(rhs)
         if sharp is not None:
             dlam = self._refined(dlam, rhs, sharp)
-        dt = of_part - by_part((self.border * dlam).sum(axis=1), pairs.servers) / self.per_part
+        dt = of_part - by_part(self.border * dlam, pairs.servers) / self.per_part
         dp = (pairs.weighed_cost(self.weight, dlam) + self.rising * dt[pairs.part_of_user]) / self.whole + free
         return dlam, dp, dt
 
@@ -325,17 +330,17 @@ class Equations:
         best, least = x, np.inf
         before, along = np.ones(len(sharp)), np.zeros(x.shape)
         for number in range(12):
-            wrong = most(np.abs(left).max(axis=1), pairs.servers)
+            wrong = most(np.abs(left), pairs.servers)
             size = float((wrong / sharp).max())
             if size < least:
                 best, least = x, size
             if size <= 1 or not np.isfinite(size):
                 break
             step = self._precondition(left)
-            now = by_part((step * left).sum(axis=1), pairs.servers)
+            now = by_part(step * left, pairs.servers)
             along = step + (now / before)[part][:, None] * along if number else step
             image = self._apply(along)
-            length = now / np.maximum(by_part((along * image).sum(axis=1), pairs.servers), _TINY)
+            length = now / np.maximum(by_part(along * image, pairs.servers), _TINY)
             x = x + length[part][:, None] * along
             left = left - length[part][:, None] * image
             before = np.maximum(now, _TINY)

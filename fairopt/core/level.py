@@ -1,4 +1,4 @@
-"""One interior point for the levels of max-min of all parts at once: Mehrotra's predictor, Gondzio's correctors.
+"""One interior point for the levels of max-min of all parts at once: Mehrotra's predictor and corrector.
 
 With slacks z of costs, w of capacities and s of levels, tau_n = 1 for those who rise,
 
@@ -60,7 +60,7 @@ class State:
         self.row = pairs.present & ~self.full
         self.part = pairs.part_of_user
         self.count = (
-            np.diff(pairs.pairs) + by_part(self.row.sum(axis=1).astype(float), pairs.servers)
+            np.diff(pairs.pairs) + by_part(self.row.astype(float), pairs.servers)
             + by_part((~self.exact).astype(float), pairs.users)
         )  # fmt: skip
         parts = len(self.t)
@@ -116,7 +116,7 @@ class State:
 
     def total(self, products: tuple[Array, Array, Array]) -> Array:
         """The sum of what pairs, rows and users have, (parts,)."""
-        rows = by_part(products[1].sum(axis=1), self.pairs.servers)
+        rows = by_part(products[1], self.pairs.servers)
         return by_part(products[0], self.pairs.pairs) + rows + by_part(products[2], self.pairs.users)
 
     def bounds(self) -> tuple[Array, Array, Array]:
@@ -125,14 +125,14 @@ class State:
         Full rows and exact levels may have prices of either sign, as long as nobody who rises is paid.
         """
         pairs, rising, least = self.pairs, self.rising > 0, self.least
-        load = np.maximum(most(self.use.max(axis=1), pairs.servers), 1.0)
+        load = np.maximum(most(self.use, pairs.servers), 1.0)
         have = self.have / load[self.part]
         low = -most(np.where(rising, -have, -np.inf), pairs.users)
         fixed = ~rising & (self.held > 0)
         if fixed.any():
             met = -most(np.where(fixed, -have / np.maximum(self.held, TINY), -1.0), pairs.users)
             low = np.where(met > 1 - SAME, low * np.minimum(met, 1.0), 0.0)
-        paid = by_part(self.lam.sum(axis=1), pairs.servers)
+        paid = by_part(self.lam, pairs.servers)
         fix = by_part(np.where(rising, 0.0, least * self.held), pairs.users)
         total = by_part(np.where(rising, np.maximum(least, 0.0), 0.0), pairs.users)
         if self.full.any():
@@ -203,7 +203,7 @@ class Newton:
             users = np.where(at.exact, 0.0, step.s) + at.rising * at.on_users(step.t)
             users += at.short - pairs.sums(step.y)
             wrong = np.maximum(
-                most(np.abs(rows).max(axis=1), pairs.servers), most(np.abs(users), pairs.users) / np.abs(at.t)
+                most(np.abs(rows), pairs.servers), most(np.abs(users), pairs.users) / np.abs(at.t)
             )
             size = float((wrong / sharp).max())
             if not size < least:
@@ -279,7 +279,7 @@ def _lengths(at: State, step: Point) -> tuple[Array, Array]:
     pairs = at.pairs
 
     def longest(pair: Array, row: Array, user: Array) -> Array:
-        rows, users = np.where(at.row, row, 0.0).max(axis=1), np.where(at.exact, 0.0, user)
+        rows, users = np.where(at.row, row, 0.0), np.where(at.exact, 0.0, user)
         fastest = np.maximum(most(rows, pairs.servers), most(users, pairs.users))
         return np.asarray(1 / np.maximum(np.maximum(-fewest(pair, pairs.pairs), fastest), 1.0))
 
@@ -301,7 +301,7 @@ def _products(at: State, step: Point, primal: Array, dual: Array) -> tuple[Array
 
 
 def advance(at: State, gap: Array) -> None:
-    """Predictor, corrector and up to two centring correctors, which bring products back to within a factor of ten."""
+    """Predictor and corrector."""
     newton, total = (Whole if at.whole else Newton)(at), at.mu * at.count
     yz, lw, ps = at.products
     aim = newton.step(-yz, -lw, -ps, wrong=True)
@@ -309,19 +309,6 @@ def advance(at: State, gap: Array) -> None:
     target = np.clip(after**3, 1e-8, 0.1) * at.mu
     targets = at.on_pairs(target), at.on_rows(target), at.on_users(target)
     step = aim.plus(newton.step(targets[0] - aim.y * aim.z, targets[1] - aim.lam * aim.w, targets[2] - aim.p * aim.s))
-    primal, dual = _lengths(at, step)
-    for _ in range(2):
-        if (np.minimum(primal, dual) > 0.95).all():
-            break
-        far = _products(at, step, np.minimum(primal + 0.3, 1.0), np.minimum(dual + 0.3, 1.0))
-        asked = [np.maximum(np.clip(q, 0.1 * c, 10 * c) - q, -10 * c) for q, c in zip(far, targets, strict=True)]
-        tried = step.plus(newton.step(asked[0], asked[1], asked[2]))
-        lengths = _lengths(at, tried)
-        better = lengths[0] + lengths[1] > primal + dual + 0.02
-        if not better.any():
-            break
-        step = chosen(at, better, tried, step)
-        primal, dual = np.where(better, lengths[0], primal), np.where(better, lengths[1], dual)
     # Where held users have not their levels yet no gap is known; products know it.
     left = np.minimum(gap, total / np.abs(at.t))
     sharp = 1e-2 * left
@@ -372,7 +359,7 @@ def cold(
         root = np.where(load > 0, load, 1.0) ** -0.5
         share *= np.tile(root, len(p)) if pairs.full else root[pairs.server]
         share /= pairs.of_user(pairs.sums(share))
-    least_t = 0.5 / np.maximum(most(pairs.use(share * wanted).max(axis=1), pairs.servers), TINY)
+    least_t = 0.5 / np.maximum(most(pairs.use(share * wanted), pairs.servers), TINY)
     y = share * pairs.of_user(np.where(rising > 0, least_t[part], np.maximum(held, TINY)))
     t = least_t / 1.2
     w = np.where(present, np.maximum(1 - pairs.use(y), 0.1), 1.0)
