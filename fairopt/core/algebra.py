@@ -167,7 +167,9 @@ class Pairs:
     def weighed_cost(self, weight: Array, prices: Array) -> Array:
         """`sums(weight * cost(prices))`, (users,)."""
         if self.full:
-            return np.asarray(((weight.reshape(len(self.demand), -1) @ (prices * self.inverse)) * self.demand).sum(axis=1))
+            return np.asarray(
+                ((weight.reshape(len(self.demand), -1) @ (prices * self.inverse)) * self.demand).sum(axis=1)
+            )
         return self.sums(weight * self.cost(prices))
 
     def weighed_use(self, weight: Array, amount: Array) -> Array:
@@ -313,9 +315,7 @@ class Equations:
         free = e / self.whole
         rest = f - by_part(self.rising * free, pairs.users)
         of_part = rest / self.per_part
-        rhs = self._out(
-            b + pairs.weighed_use(self.weight, free) + self.border * of_part[pairs.part_of_server][:, None]
-        )
+        rhs = self._out(b + pairs.weighed_use(self.weight, free) + self.border * of_part[pairs.part_of_server][:, None])
         dlam = self._precondition(rhs)
         if sharp is not None:
             dlam = self._refined(dlam, rhs, sharp)

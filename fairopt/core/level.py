@@ -1,4 +1,4 @@
-"""One interior point for the levels of max-min of all parts at once: Mehrotra's predictor and corrector.
+"""One interior point for the levels of max-min of all parts at once: Mehrotra's predictor, Gondzio's correctors.
 
 With slacks z of costs, w of capacities and s of levels, tau_n = 1 for those who rise,
 
@@ -84,7 +84,11 @@ class State:
         wanted = np.where(self.rising > 0, self.t[part], self.held)
         self.short = wanted - self.have + np.where(self.exact, 0.0, self.s)
         self.sum = 1 - by_part(self.rising * self.p, pairs.users)
-        self.products = self.y * self.z, np.where(self.row, self.lam * self.w, 0.0), np.where(self.exact, 0.0, self.p * self.s)
+        self.products = (
+            self.y * self.z,
+            np.where(self.row, self.lam * self.w, 0.0),
+            np.where(self.exact, 0.0, self.p * self.s),
+        )
         self.mu = self.total(self.products) / self.count
 
     @cached_property
@@ -202,9 +206,7 @@ class Newton:
                 rows = np.where(at.full, at.excess - pairs.use(step.y), rows)
             users = np.where(at.exact, 0.0, step.s) + at.rising * at.on_users(step.t)
             users += at.short - pairs.sums(step.y)
-            wrong = np.maximum(
-                most(np.abs(rows), pairs.servers), most(np.abs(users), pairs.users) / np.abs(at.t)
-            )
+            wrong = np.maximum(most(np.abs(rows), pairs.servers), most(np.abs(users), pairs.users) / np.abs(at.t))
             size = float((wrong / sharp).max())
             if not size < least:
                 break
@@ -300,8 +302,26 @@ def _products(at: State, step: Point, primal: Array, dual: Array) -> tuple[Array
     return pairs, np.where(at.row, rows, 0.0), np.where(at.exact, 0.0, users)
 
 
+def _centred(at: State, newton: Newton, step: Point, targets: tuple[Array, Array, Array]) -> Point:
+    """With up to two of Gondzio's correctors, which bring products back to within a factor of ten of targets."""
+    primal, dual = _lengths(at, step)
+    for _ in range(2):
+        if (np.minimum(primal, dual) > 0.95).all():
+            break
+        far = _products(at, step, np.minimum(primal + 0.3, 1.0), np.minimum(dual + 0.3, 1.0))
+        asked = [np.maximum(np.clip(q, 0.1 * c, 10 * c) - q, -10 * c) for q, c in zip(far, targets, strict=True)]
+        tried = step.plus(newton.step(asked[0], asked[1], asked[2]))
+        lengths = _lengths(at, tried)
+        better = lengths[0] + lengths[1] > primal + dual + 0.02
+        if not better.any():
+            break
+        step = chosen(at, better, tried, step)
+        primal, dual = np.where(better, lengths[0], primal), np.where(better, lengths[1], dual)
+    return step
+
+
 def advance(at: State, gap: Array) -> None:
-    """Predictor and corrector."""
+    """Predictor, corrector, and up to two that centre."""
     newton, total = (Whole if at.whole else Newton)(at), at.mu * at.count
     yz, lw, ps = at.products
     aim = newton.step(-yz, -lw, -ps, wrong=True)
@@ -309,6 +329,8 @@ def advance(at: State, gap: Array) -> None:
     target = np.clip(after**3, 1e-8, 0.1) * at.mu
     targets = at.on_pairs(target), at.on_rows(target), at.on_users(target)
     step = aim.plus(newton.step(targets[0] - aim.y * aim.z, targets[1] - aim.lam * aim.w, targets[2] - aim.p * aim.s))
+    if any(each.order != "servers" for each in at.pairs.bins):  # elsewhere factors cost less than a corrector
+        step = _centred(at, newton, step, targets)
     # Where held users have not their levels yet no gap is known; products know it.
     left = np.minimum(gap, total / np.abs(at.t))
     sharp = 1e-2 * left
