@@ -32,6 +32,8 @@ Mask = NDArray[np.bool_]
 
 #: Steeper marginal utilities are no longer linear enough.
 STEEPEST = 10.0
+#: Gondzio's correctors of a step.
+_CORRECTORS = 2
 _STEPS = 100
 
 
@@ -170,7 +172,7 @@ class _Equations:
 
 
 def solved(q: Market, tol: float) -> Prices:
-    """Mehrotra's steps until products and residuals are below `tol`; the best point of all."""
+    """Mehrotra's steps with correctors until products and residuals are below `tol`; the best point of all."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         return _best(q, tol)
 
@@ -207,9 +209,7 @@ def _best(q: Market, tol: float) -> Prices:
         aim = here.direction(np.where(on, 0.0, 1.0), np.where(present, 0.0, 1.0))
         full = 1 / max(at.rate(aim), 1.0)
         centre = max((mean(at.after(aim, full)) / mu) ** 3, 1e-6, 0.5 * (1 - full) ** 3)
-        target = min(centre, 0.5) * mu
-        pairs = np.where(on, target - full**2 * aim.f * aim.z, 1.0)
-        step = here.direction(pairs, np.where(present, target - full**2 * aim.price * aim.w, 1.0))
+        step = _corrected(here, aim, full, min(centre, 0.5) * mu, on, present)
         length = min(max(0.9, min(1 - mu, 0.9999)) / max(at.rate(step), 1e-300), 1.0)
         at = at.after(step, length)
     assert best is not None
@@ -225,3 +225,29 @@ def _begun(q: Market, on: Mask) -> tuple[Array, Array]:
         f = np.where(on, 0.8 * part / np.maximum(part.sum(axis=0), 1e-300), 1.0)
         log_x = (log_x + np.log((q.size * f).sum(axis=1))) / 2
     return np.where(on, np.maximum(f, 0.01 / len(f)), 1.0), -q.alpha * log_x
+
+
+def _corrected(here: _Equations, aim: _Point, full: float, target: float, on: Mask, present: Mask) -> _Point:
+    """The step to products `target`, with second-order terms, and with correctors while these make it longer."""
+    at = here.at
+    pairs = np.where(on, target - full**2 * aim.f * aim.z, 1.0)
+    rows = np.where(present, target - full**2 * aim.price * aim.w, 1.0)
+    step = here.direction(pairs, rows)
+    rate = at.rate(step)
+    for _ in range(_CORRECTORS):
+        if rate < 1 / 0.9:
+            break
+        far = min(1.1 / rate + 0.3, 1.0)
+        there = at.after(step, far)
+        pairs = pairs + np.where(on, gondzio(there.f * there.z, target), 0.0)
+        rows = rows + np.where(present, gondzio(there.price * there.w, target), 0.0)
+        tried = here.direction(pairs, rows)
+        if (now := at.rate(tried)) > 1 / (1 / rate + 0.01 * (far - 1 / rate)):
+            break
+        step, rate = tried, now
+    return step
+
+
+def gondzio(products: Array, target: float) -> Array:
+    """What brings products back to their neighbourhood, taking away at most its upper end."""
+    return np.asarray(np.maximum(np.clip(products, 0.1 * target, 10 * target) - products, -10 * target))
