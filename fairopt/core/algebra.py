@@ -19,9 +19,10 @@ with other amounts on the right, and LU in place of Cholesky.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +41,11 @@ _COUPLING = 900.0
 _DOUBLE = 150
 #: Pairs with so little of a user's weight couple with none in factors, a hundred times that in single precision.
 _LITTLE = 1e-9
+#: With fewer couplings a row factors are in double precision: what fills in would fall below normal numbers of single
+#: ones, which takes ten times as long.
+_FILLED = 20
+#: Couplings so far below the diagonal are left out of lists.
+_NOTHING = 1e-13
 _TINY = 1e-300
 
 
@@ -224,13 +230,31 @@ class Pairs:
         }
         found = Bin(users, servers, pairs, first, last, min(cost, key=cost.__getitem__))
         if found.order == "listed":
-            found.couple(self.start[users.start : users.stop], count)
+            found.coupled = self.coupled(servers, *_two(self.start[users.start : users.stop], count))
         return found
+
+    def coupled(self, servers: slice, one: Index, other: Index) -> Coupled:
+        """What does not change of couplings of two pairs of a user, both on some of these servers."""
+        i, j = (self.server[each] - servers.start for each in (one, other))
+        takes = (np.ascontiguousarray(self.takes[each].T) for each in (one, other))
+        return Coupled(one, other, self.user[one], i, j, *takes)
+
+
+class Coupled(NamedTuple):
+    """Two pairs of a user each, (k,): whose, on which servers of a bin, what they take of these, (resources, k)."""
+
+    one: Index
+    other: Index
+    user: Index
+    i: Index
+    j: Index
+    left: Array
+    right: Array
 
 
 @dataclass(eq=False)
 class Bin:
-    """Parts first to last, how they are eliminated, and which pairs of a user couple servers."""
+    """Parts first to last, how they are eliminated, and which pairs of a user couple servers, if they are listed."""
 
     users: slice
     servers: slice
@@ -238,12 +262,7 @@ class Bin:
     first: int
     last: int
     order: str
-    one: Index = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
-    other: Index = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
-
-    def couple(self, start: Index, count: Index) -> None:
-        """All two pairs of a user."""
-        self.one, self.other = _two(start, count)
+    coupled: Coupled | None = None
 
 
 def _two(start: Index, count: Index) -> tuple[Index, Index]:
@@ -405,9 +424,11 @@ class _UsersFirst:
         self.scale = scale.ravel()[self.rows]
         place = np.full(active.shape, -1)
         place.ravel()[self.rows] = np.arange(count)
-        if bin.order == "listed":
-            blank, _ = _precise(at, np.zeros((count, count), order="F"), count)
-            matrix = self._listed(at, scale, place, bin.one, bin.other, blank)
+        if bin.coupled is not None:
+            blank = np.zeros((count, count), order="F")
+            if len(bin.coupled.one) > _FILLED * count:
+                blank, _ = _precise(at, blank, count)
+            matrix = self._listed(at, scale, place, bin.coupled, blank)
         else:
             matrix = self._mixed(at, scale, place, active)
         # Blocks of servers themselves, without a subtraction.
@@ -440,23 +461,22 @@ class _UsersFirst:
         large = large[few[user[large] - first]] + bin.pairs.start
         count = count[few]
         one, other = _two(np.cumsum(count) - count, count)
-        return self._listed(at, scale, place, large[one], large[other], matrix)
+        return self._listed(at, scale, place, pairs.coupled(bin.servers, large[one], large[other]), matrix)
 
-    def _listed(self, at: Equations, scale: Array, place: Index, one: Index, other: Index, matrix: Array) -> Array:
+    def _listed(self, at: Equations, scale: Array, place: Index, of: Coupled, matrix: Array) -> Array:
         """Add the couplings of every two pairs of a user to the lower triangle of a matrix in the order of LAPACK."""
-        pairs, count, weight = at.pairs, len(self.rows), at.weight
-        by = -(weight[one] * weight[other]) / at.whole[pairs.user[one]]
-        there = by < 0
-        one, other, by = one[there], other[there], by[there]
-        i, j = (pairs.server[each] - self.bin.servers.start for each in (one, other))
-        left, right = (pairs.takes[one] * scale.T[i]).T * by, (pairs.takes[other] * scale.T[j]).T
+        count = len(self.rows)
+        by = at.weight[of.one] * -at.weight[of.other] / at.whole[of.user]
+        left = [by * takes * each[of.i] for takes, each in zip(of.left, scale, strict=True)]
+        right = [takes * each[of.j] for takes, each in zip(of.right, scale, strict=True)]
+        rows, columns = [each[of.i] for each in place], [each[of.j] for each in place]
         for r in range(len(place)):
             for s in range(len(place)):
-                row, column = place[r, i], place[s, j]
-                kept = np.flatnonzero((row >= 0) & (column >= 0))
-                row, column = row[kept], column[kept]
+                value = left[r] * right[s]  # nothing on rows that have no place
+                kept = np.flatnonzero(value < -_NOTHING)
+                row, column = rows[r][kept], columns[s][kept]
                 where = np.minimum(row, column) * count + np.maximum(row, column)
-                np.add.at(matrix.T.reshape(-1), where, (left[r, kept] * right[s, kept]).astype(matrix.dtype))
+                np.add.at(matrix.T.reshape(-1), where, value[kept].astype(matrix.dtype))
         return matrix
 
     def _spread(self, at: Equations, scale: Array, active: Mask, users: Index | slice) -> Array:
