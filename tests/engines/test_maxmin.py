@@ -75,7 +75,7 @@ def test_exactly(cluster: Cluster) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("examples", [200, pytest.param(500, marks=pytest.mark.long)])
+@pytest.mark.parametrize("examples", [80, pytest.param(500, marks=pytest.mark.long)])
 def test_agrees_with_the_declarative_problem(examples: int) -> None:
     @settings(max_examples=examples)
     @given(clusters(styles=("nice", "plain")), st.sampled_from(SERVERS))

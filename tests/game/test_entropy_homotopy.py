@@ -114,23 +114,6 @@ def test_answers_to_weights_and_to_alpha() -> None:
         np.testing.assert_allclose((tasks - here.tasks)[much], ((further.tasks - here.tasks) / h)[much], atol=1e-4)
 
 
-def test_at_first_servers_are_decoupled() -> None:
-    """tau = 1: what a server gives is what it would give if there were no other."""
-    shared = zeros(1)
-    with np.errstate(all="ignore"):
-        start = entropy_homotopy.decoupled(equations(shared, 2.0))
-        assert start is not None
-        here, alone_here = start.here, []
-        for i in range(4):
-            one = equations(fo.Cluster(shared.capacity[[i]], shared.demand, shared.weight), 2.0)
-            first = entropy_homotopy.decoupled(one)
-            assert first is not None
-            alone_here.append(first.here.tasks * one.largest)
-    tasks = here.tasks * here.q.largest[here.q.polytope.pair_user]
-    for i in range(4):
-        np.testing.assert_allclose(tasks[here.q.server == i], alone_here[i], rtol=0.05)
-
-
 @pytest.mark.parametrize("alpha", [0.1, 0.5, 2.0, 8.0])
 def test_at_last_it_is_the_game(alpha: float) -> None:
     compared = 0

@@ -41,18 +41,16 @@ def solve(shared: fo.Cluster, alpha: float, tol: float | None = None, engine: st
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("alpha", "first"),
+    ("alpha", "first", "count"),
     [
-        (0.5, 1000),
-        pytest.param(1.0, 1050, marks=pytest.mark.long),
-        (2.0, 1100),
-        pytest.param(3.0, 1150, marks=pytest.mark.long),
+        *((0.5, 1000, 15), (2.0, 1100, 15)),
+        *(pytest.param(alpha, 1000 + 50 * k, 50, marks=pytest.mark.long) for k, alpha in enumerate((0.5, 1, 2, 3))),
     ],
 )
-def test_three_engines_agree(alpha: float, first: int) -> None:
-    """200 clusters, a third with placement. Where a slow engine gives up, an error says so; the first must not."""
+def test_three_engines_agree(alpha: float, first: int, count: int) -> None:
+    """Clusters, a third with placement. Where a slow engine gives up, an error says so; the first must not."""
     gave_up: dict[str, list[int]] = {"best-response": [], "declarative": []}
-    for seed in range(first, first + 50):
+    for seed in range(first, first + count):
         shared = cluster(seed)
         if seed % 3 == 0:
             eligible = np.random.default_rng(seed + 1).random(shared.gamma.shape) < 0.7
@@ -70,14 +68,14 @@ def test_three_engines_agree(alpha: float, first: int) -> None:
 
 def test_proportional_fairness_is_one_convex_program() -> None:
     compared = 0
-    for seed in range(20):
+    for seed in range(10):
         shared = cluster(seed)
         program = fo.CEEI(scope="servers").solve(shared, tol=1e-14, throw=False, engine="declarative")
         if program.certificate.residual > 1e-12:  # a gap of 1e-12 allows for tasks that are 1e-6 off: no reference
             continue
         np.testing.assert_allclose(solve(shared, 1.0, 1e-9).user_tasks, program.user_tasks, rtol=1e-7)
         compared += 1
-    assert compared >= 15
+    assert compared >= 7
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -130,7 +128,7 @@ def changes(shared: fo.Cluster) -> dict[str, tuple[fo.Cluster, Callable[[Array],
 @pytest.mark.parametrize("alpha", INVARIANT)
 @pytest.mark.parametrize("what", ["users", "servers", "task size", "unit", "weights", "halves"])
 def test_invariance(what: str, alpha: float) -> None:
-    for seed in range(6):
+    for seed in range(3):
         shared = cluster(seed, 6, 4, 3)
         other, read = changes(shared)[what]
         expected = solve(shared, alpha).user_tasks
