@@ -14,9 +14,12 @@ from hypothesis import HealthCheck, Phase, settings
 
 from fairopt import _numba
 from fairopt.certificates import Certificate
+from fairopt.scheduling import simulator
 
 # What commands print is compared, whether loops had been compiled before or not.
 _numba.SILENCE = 1e6  # seconds
+# The compiled loop decides alike (`scheduling/test_compiled.py`) and takes seconds for each policy: whoever wants it asks.
+simulator.PLAINLY = 10**7
 
 # No explain phase: it traces every line of the solvers.
 _SEARCH = (Phase.explicit, Phase.reuse, Phase.generate)
