@@ -18,7 +18,7 @@ from fairopt.scheduling import simulator
 
 # What commands print is compared, whether loops had been compiled before or not.
 _numba.SILENCE = 1e6  # seconds
-# The compiled loop decides alike (`scheduling/test_compiled.py`) and takes seconds for each policy: whoever wants it asks.
+# The compiled loop decides alike (`scheduling/test_compiled.py`), and takes seconds for each policy.
 simulator.PLAINLY = 10**7
 
 # No explain phase: it traces every line of the solvers.
