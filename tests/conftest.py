@@ -7,6 +7,7 @@ without making it smaller, which is quicker.
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -40,3 +41,10 @@ def out_of_reach(monkeypatch: pytest.MonkeyPatch) -> float:
     residual = Certificate.residual.fget
     monkeypatch.setattr(Certificate, "residual", property(lambda self: max(residual(self), 1e-16)))
     return 1e-20
+
+
+@pytest.fixture(scope="session")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of the tiny experiments: what one process of the run has computed the others read."""
+    own = tmp_path_factory.getbasetemp()
+    return (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "swept"
