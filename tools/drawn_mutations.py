@@ -11,7 +11,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 #: Where they are drawn from, and the tests that run first.
-ROOMS = {"core": "tests/core", "certificates": "tests/certificates", "model": "tests/test_cluster.py"}
+ROOMS = {
+    "core": ("tests/core", "tests/laws/test_effort.py"),
+    "certificates": ("tests/certificates", "tests/test_checker.py", "tests/engines/test_rational.py"),
+    "model": ("tests/test_cluster.py", "tests/test_criteria.py", "tests/test_polytope.py", "tests/mechanisms"),
+}
 #: What an operator may be mistaken for; kinds are equally likely, and so are the places of each.
 KINDS: tuple[dict[type[ast.AST], tuple[type[ast.AST], ...]], ...] = (
     {ast.Lt: (ast.LtE, ast.Gt), ast.LtE: (ast.Lt, ast.GtE), ast.Gt: (ast.GtE, ast.Lt), ast.GtE: (ast.Gt, ast.LtE)}

@@ -67,7 +67,7 @@ def caught(name: str) -> tuple[str, float]:
 def caught_in(copy: Path, file: str, text: str) -> tuple[str, float]:
     """The same for a file with other content: tests of its room run first, then all of them."""
     with drawn_mutations.applied(copy / file, text):
-        found, seconds = run("", (drawn_mutations.ROOMS[Path(file).parts[1]],), copy)
+        found, seconds = run("", drawn_mutations.ROOMS[Path(file).parts[1]], copy, ALL)
         if not found:
             found, more = run("", ("-n", str(os.cpu_count()), "--dist", "worksteal", "tests"), copy, ALL)
             seconds += more

@@ -224,6 +224,13 @@ def test_rises_by_hand() -> None:
     assert "user1" in found.worst
 
 
+def test_who_runs_nothing_although_it_could_is_named() -> None:
+    two = Cluster([[9, 18], [3, 4]], EXAMPLE.demand)
+    found = get("drfh").certify(two, np.array([[0.0, 0.0], [2.0, 1.0]]))[0]
+    assert found.optimality == np.inf
+    assert "'user1' runs nothing, although it could" in found.worst
+
+
 def test_a_level_that_is_none_is_that_of_its_lowest_user(monkeypatch: pytest.MonkeyPatch) -> None:
     """Levels that count as one differ: nobody can rise, and by so much the lowest is below the others."""
     monkeypatch.setattr(rational, "OPTIONS", replace(rational.OPTIONS, work=0))  # or it is known to be the optimum
