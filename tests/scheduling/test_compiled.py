@@ -43,7 +43,7 @@ class _LastRule(Slots):
 QUICK = ["best-fit-drfh", "best-fit-drfh(strict=True)", "fifo"]
 OTHERS = ["slots(n=3, whole=False)", "ps-dsf", "tetris", "per-server-drf", "sequential-min-max",
           "mqdrf(shares=[0.5, 0.4], sizes=[2, 3])", "mqdrf(shares=[0.6, 0.5, 0.3], strict=True)"]  # fmt: skip
-COMPILED = [*QUICK, _LastRule(3, False), *(pytest.param(text, marks=pytest.mark.long) for text in OTHERS)]
+COMPILED = [*QUICK, _LastRule(n=3, whole=False), *(pytest.param(text, marks=pytest.mark.long) for text in OTHERS)]
 TEXTS = [*policies.names(), QUICK[1], OTHERS[0], *OTHERS[5:], "tetris(fairness=0)", "tetris(fairness=1)"]
 SEEDS = st.integers(0, 2**32)
 
