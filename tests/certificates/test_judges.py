@@ -166,7 +166,7 @@ JUDGED = [
 def test_random_feasible_allocations_do_not_pass(mechanism: Mechanism) -> None:
     """Unless they are right: what passes has the tasks of the solution where that is unique."""
 
-    @settings(max_examples=20)
+    @settings(max_examples=10)
     @given(plain_clusters(), st.integers(0, 2**32 - 1))
     def law(cluster: Cluster, seed: int) -> None:
         assume(cluster.shape[0] > 1)
@@ -190,7 +190,7 @@ def test_answers_of_other_mechanisms_do_not_pass() -> None:
     told_apart: set[tuple[str, str]] = set()
     servers = [m for m in JUDGED if not isinstance(m, GameMechanism)]
 
-    @settings(max_examples=12)
+    @settings(max_examples=6)
     @given(plain_clusters(max_users=4, max_servers=2))
     def law(cluster: Cluster) -> None:
         answers = [(mechanism, mechanism.solve(cluster)) for mechanism in JUDGED]
