@@ -91,7 +91,7 @@ def main() -> int:
             return 1
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        copy = drawn_mutations.copied(folder)
+        copy = drawn_mutations.copied(folder) if {*names} & {*drawn} else ROOT
         for name in names:
             rows.append((name, *(caught(name) if name in MUTATIONS else caught_in(copy, *drawn[name]))))
             print(f"{name}: {rows[-1][1] or 'NOT NOTICED'}, {rows[-1][2]:.0f} s", flush=True)
