@@ -57,7 +57,7 @@ def run_families(mechanism: Mechanism, count: int) -> None:
 
 @pytest.mark.parametrize("mechanism", VARIANTS, ids=identify)
 def test_families(mechanism: Mechanism) -> None:
-    run_families(mechanism, share_of(mechanism, max(MANY // 15, 4)))
+    run_families(mechanism, max(share_of(mechanism, max(MANY // 15, 3)), 2))
 
 
 @pytest.mark.long
