@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from families import draw
@@ -102,16 +100,6 @@ def test_1e_9_is_reached_at_large_alpha_too(alpha: float, count: int) -> None:
     assert len(refused) <= (2 if alpha == 500 and count == 30 else 0)
 
 
-@pytest.mark.parametrize(
-    "mechanism", [fo.CEEI(scope="servers"), fo.CEEI(), fo.AlphaFair(3.0, share="task"), fo.FDS(2.0)]
-)
-def test_every_global_mechanism_with_finite_alpha(mechanism: fo.mechanisms.Mechanism) -> None:
-    shared = plain(2, 10, 4)
-    found, other = mechanism.solve(shared), mechanism.solve(shared, engine="declarative")
-    assert found.stats.engine == "native"
-    np.testing.assert_allclose(found.user_tasks, other.user_tasks, rtol=1e-5)
-
-
 def test_utilitarian_is_a_linear_program() -> None:
     shared = draw("plain", 7)
     found, other = fo.Utilitarian().solve(shared, 1e-9), fo.Utilitarian().solve(shared, engine="declarative")
@@ -173,12 +161,6 @@ def test_limits_far_below_and_above_what_users_want(alpha: float) -> None:
     assert fo.AlphaFair(alpha).solve(limited, engine="native").certify().passes(1e-6)
 
 
-def test_nobody_can_run_anything() -> None:
-    found = fo.CEEI(scope="servers").solve(fo.Cluster([[0, 1]], [[1, 1], [2, 1]]))
-    assert found.stats.engine == "native"
-    assert not found.tasks.any()
-
-
 # -- users of small welfare ----------------------------------------------------------------------
 
 
@@ -194,47 +176,7 @@ def test_users_whom_the_gap_does_not_see(alpha: float) -> None:
     np.testing.assert_allclose(found.user_tasks[:2], alone.user_tasks, rtol=1e-5)
 
 
-# -- what must not change it ---------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0, 100.0])
-def test_units_do_not_matter(alpha: float) -> None:
-    shared = plain(8, 12, 5)
-    found = fo.AlphaFair(alpha).solve(shared)
-    unit = np.array([1e-6, 1.0, 1e9])
-    other = fo.AlphaFair(alpha).solve(shared.replace(capacity=shared.capacity * unit, demand=shared.demand * unit))
-    np.testing.assert_allclose(other.user_tasks, found.user_tasks, rtol=1e-6)
-    size = 10.0 ** np.linspace(-5, 5, 12)
-    tasks = fo.AlphaFair(alpha).solve(shared.replace(demand=shared.demand * size[:, None])).user_tasks
-    np.testing.assert_allclose(tasks * size, found.user_tasks, rtol=1e-6)
-
-
-@pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0])
-def test_order_does_not_matter(alpha: float) -> None:
-    shared, rng = plain(9, 12, 5), np.random.default_rng(0)
-    users, servers = rng.permutation(12), rng.permutation(5)
-    mixed = shared.select([shared.users[n] for n in users], [shared.servers[i] for i in servers])
-    found = fo.AlphaFair(alpha).solve(shared, 1e-9).user_tasks
-    np.testing.assert_allclose(fo.AlphaFair(alpha).solve(mixed, 1e-9).user_tasks, found[users], rtol=1e-7)
-
-
-# -- honesty -------------------------------------------------------------------------------------
-
-
 # -- warm starts ---------------------------------------------------------------------------------
-
-
-def test_alpha_path_of_the_global_family() -> None:
-    shared = plain(13, 60, 20)
-    alphas = [*np.geomspace(0.5, 8, 12), math.inf]
-    frame = fo.alpha_path(shared, alphas, mechanism=fo.AlphaFair)
-    cold = 0
-    for alpha, found in frame.allocations.items():
-        assert not found.flagged
-        alone = fo.AlphaFair(alpha).solve(shared)
-        cold += alone.stats.rounds
-        np.testing.assert_allclose(found.user_tasks, alone.user_tasks, rtol=1e-4)
-    assert frame["steps"].sum() < 0.9 * cold
 
 
 def test_a_start_that_does_not_fit_is_not_used() -> None:
