@@ -7,7 +7,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,6 +105,12 @@ Array = NDArray[np.float64]
 #: Parameters that a mechanism's label always shows.
 _SHOWN = ("alpha", "beta", "utility")
 
+#: What a mechanism has to define.
+_MEANING = {
+    "criterion": "criterion(cluster), what fair means there, by which answers are judged",
+    "formulate": "formulate(program), the convex program that it maximises",
+}
+
 #: Alphas that are hard for numerics, around 1 and far out, for the laws.
 ALPHAS = (0.0, 0.5, 0.9999, 1.0, 1.0001, 3.0, 50.0, 500.0, math.inf)
 #: Every mechanism by its name; a subclass that states a `name` is in it by being defined.
@@ -138,6 +144,14 @@ class Mechanism(Stated):
     relative_shares: ClassVar[bool] = True
     #: Is everybody guaranteed `part` of what it could run alone with its weight's part of every server?
     has_floors: ClassVar[bool] = False
+
+    def __new__(cls, *arguments: object, **more: object) -> Self:
+        if lacking := sorted(cls.__abstractmethods__):
+            raise DataError(
+                f"{cls.__name__} lacks {' and '.join(_MEANING[name] for name in lacking)}; a rule that is a function "
+                "from a cluster to tasks is a mechanism by @fairopt.mechanism('name')"
+            )
+        return super().__new__(cls)
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
