@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 import fairopt as fo
 from fairopt.game.equilibrium import interior, kkt_system
 from fairopt.game.equilibrium.kkt_system import KKTSystem
-from fairopt.game.equilibrium.options import OPTIONS
 from fairopt.game.model.equilibrium_system import EquilibriumSystem
 from fairopt.model.polytope import Polytope
 
@@ -25,7 +22,7 @@ def game(alpha: float, seed: int = 0) -> EquilibriumSystem:
 def on_the_way(q: EquilibriumSystem, steps: int) -> KKTSystem:
     """After so many steps."""
     with np.errstate(all="ignore"):
-        for found in interior.run(q, OPTIONS.interior.attempt, 1e-12):
+        for found in interior.run(q, interior.FIRST, 1e-12):
             if found.steps == steps:
                 return KKTSystem(q, found.point, q.alpha, q.power, False)
     raise AssertionError("over before that")
@@ -48,11 +45,11 @@ def test_steps_solve_the_linear_equations(alpha: float) -> None:
         assert np.abs(wrong).max() < 1e-8
 
 
-def test_correctors_lengthen_steps() -> None:
+def test_correctors_lengthen_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kkt_system, "ROWS_PER_CORRECTOR", 1)
     longer = 0
     for seed in range(4):
         here = on_the_way(game(3.0, seed), 5)
-        here.options = replace(here.options, rows_per_corrector=1)
         aim = here.newton(0.0)
         plain = here.longest(here.newton(0.01 * here.average, aim[0] * aim[1], here.measure * aim[2] * aim[4]))
         corrected = here.longest(here.corrected(0.01 * here.average, aim))

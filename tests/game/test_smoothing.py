@@ -8,7 +8,6 @@ import pytest
 import fairopt as fo
 from fairopt.engines.base import Solution
 from fairopt.game.equilibrium import interior, smoothing
-from fairopt.game.equilibrium.options import OPTIONS
 from fairopt.game.model.candidate import log_unit_prices
 from fairopt.game.model.equilibrium_system import EquilibriumSystem
 from fairopt.model.merging import merge
@@ -54,8 +53,7 @@ def test_it_ends_at_an_equilibrium(alpha: float) -> None:
         shared = merge(tied(seed)).cluster
         problem = equations(shared, alpha)
         with np.errstate(all="ignore"):
-            paths = OPTIONS.smoothing.paths[:2]
-            points = [point for mu, near in paths for point in smoothing.follow(problem, tol, mu, near)]
+            points = list(smoothing.follow(problem, tol))
         best = min(points, key=lambda point: point.error)
         assert best.error <= tol, f"seed {seed}"
         polytope = problem.polytope
@@ -91,11 +89,11 @@ def test_it_starts_where_the_interior_point_is(alpha: float) -> None:
     for seed in range(8):
         problem = equations(tied(seed), alpha)
         with np.errstate(all="ignore"):
-            *_, last = interior.run(problem, OPTIONS.interior.attempt, 0.0)
+            *_, last = interior.run(problem, interior.FIRST, 0.0)
             assert last.midway is not None
             assert last.midway.mu <= 1e-3
-            short = list(smoothing.follow(problem, 3e-7, last.midway.mu, 0.3, start=last.midway))
-            *_, whole = smoothing.follow(problem, 3e-7, *OPTIONS.smoothing.paths[0])
+            short = list(smoothing.follow(problem, 3e-7, last.midway.mu, start=last.midway))
+            *_, whole = smoothing.follow(problem, 3e-7)
         assert whole.error <= 3e-7
         if short:  # else it was too far from the curve
             assert short[-1].error <= 3e-7

@@ -7,9 +7,8 @@ import pytest
 
 import fairopt as fo
 from fairopt.game.equilibrium import equilibria
-from fairopt.game.equilibrium.interior import run
+from fairopt.game.equilibrium.interior import FOLLOWED, run
 from fairopt.game.equilibrium.kkt_system import KKTSystem
-from fairopt.game.equilibrium.options import OPTIONS
 from fairopt.game.equilibrium.warm_start import WarmStart, followed
 from fairopt.game.model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
 from fairopt.model.polytope import Polytope
@@ -25,7 +24,7 @@ def equations(alpha: float, seed: int = 0, users: int = 20, servers: int = 6) ->
 
 def warm(alpha: float, seed: int = 0) -> EquilibriumPoint:
     """What a solution at alpha offers to start from."""
-    _, found = next(equilibria.equilibria(equations(alpha, seed), 1e-6))
+    found = next(equilibria.equilibria(equations(alpha, seed), 1e-6))
     assert found.warm is not None
     return found.warm
 
@@ -41,7 +40,7 @@ def test_the_next_point_satisfies_the_next_equations_at_about_the_same_mu(alpha:
     assert after.residual() < 0.1 < before.residual()
     assert 1e-5 < after.average < 0.3
     assert after.error > 1e-6  # mu has not been brought down: that is what the interior point does from here
-    *_, found = run(there, OPTIONS.interior.follow, 1e-7, point)
+    *_, found = run(there, FOLLOWED, 1e-7, point)
     assert found.error <= 1e-7
 
 
@@ -51,8 +50,8 @@ def test_it_is_left_where_the_next_alpha_is_too_far() -> None:
     point, steps = followed(there, start)
     assert steps == 12 or point is not None
     # Whatever came of it, the answer is the same as without a start.
-    *_, (_, found) = equilibria.equilibria(there, 1e-6, start)
-    *_, (_, cold) = equilibria.equilibria(there, 1e-6)
+    *_, found = equilibria.equilibria(there, 1e-6, start)
+    *_, cold = equilibria.equilibria(there, 1e-6)
     assert found.error <= 1e-6
     np.testing.assert_allclose(there.used(found.point.tasks), there.used(cold.point.tasks), atol=1e-3)
 

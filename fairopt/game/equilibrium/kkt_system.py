@@ -10,7 +10,11 @@ from numpy.typing import NDArray
 from ...engines.linalg import _pairs, gondzio, structured
 from ..model import _kernels
 from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
-from .options import OPTIONS, KKTOptions
+
+#: For alpha > 1: below, steps do not get fewer.
+CORRECTORS = gondzio.CorrectorOptions(most=5)
+#: In small matrices a step costs no more than a corrector.
+ROWS_PER_CORRECTOR = 200
 
 Array = NDArray[np.float64]
 Steps = tuple[Array, Array, Array, Array, Array]  # of tasks, slacks, prices (relative), levels' prices (relative), idle
@@ -26,12 +30,10 @@ class KKTSystem:
         a: float,
         e: float,
         single: bool,
-        options: KKTOptions = OPTIONS.interior.kkt,
     ) -> None:
         self.equations, self.point, self.a, self.e = equations, point, a, e
-        self.options = options
         # Of few rows factors in double precision cost no more than refinements.
-        self.single = single and point.mu > options.single and equations.row.size >= options.single_rows
+        self.single = single and point.mu > 1e-7 and equations.row.size >= 250
         self.true, self.share, _ = equations.priced(point, a)
         self.total, self.slope = equations.totals(point.log_level, point.mu)
         self.used = equations.used(point.tasks)
@@ -85,7 +87,7 @@ class KKTSystem:
             self.right,
             self.slope,
             np.where(q.row, self.point.idle + min(1e-11, mu), 1.0),
-            least=(0.0 if mu > self.options.sparse else self.options.least_weight) * self.slope,
+            least=(0.0 if mu > 1e-4 else 1e-5) * self.slope,
             single=self.single,
         )
 
@@ -94,9 +96,9 @@ class KKTSystem:
 
         Gondzio's correctors then bring products that leave their neighbourhood on a longer step back into it.
         """
-        q, at, options = self.equations, self.point, self.options.correctors
+        q, at = self.equations, self.point
         pairs, rows = aim[0] * aim[1], self.measure * aim[2] * aim[4]
-        steps, most = self.newton(target, pairs, rows), q.row.size // self.options.rows_per_corrector
+        steps, most = self.newton(target, pairs, rows), q.row.size // ROWS_PER_CORRECTOR
         if not (q.alpha > 1 and most):
             return steps
         unit = q.power * np.repeat(self.total, np.diff(q.start))
@@ -104,14 +106,14 @@ class KKTSystem:
         def retried(steps: Steps, lengths: gondzio.Lengths) -> Steps:
             nonlocal pairs, rows
             (far,), more = lengths, np.empty(len(at.tasks))
-            low, high = options.low * target, options.high * target
+            low, high = CORRECTORS.low * target, CORRECTORS.high * target
             _pairs.beyond(at.tasks / unit, at.slack, steps[0] / unit, steps[1], far, low, high, more)
             product = (at.idle + far * steps[4]) * self.measure * (1 + far * steps[2])
             pairs = pairs - more * unit
-            rows = rows - np.where(q.row, gondzio.beyond(product, target, options), 0.0)
+            rows = rows - np.where(q.row, gondzio.beyond(product, target, CORRECTORS), 0.0)
             return self.newton(target, pairs, rows)
 
-        return gondzio.corrected(steps, retried, lambda tried: (self.longest(tried),), options, most)[0]
+        return gondzio.corrected(steps, retried, lambda tried: (self.longest(tried),), CORRECTORS, most)[0]
 
     def newton(self, target: float, pairs: Array | None = None, rows: Array | None = None) -> Steps:
         """Steps to products equal to `target`, up to those of steps themselves (`pairs`, and `rows` of resources)."""
