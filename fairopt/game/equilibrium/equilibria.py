@@ -1,4 +1,4 @@
-"""Equilibria for alpha in (0, infinity): the interior point, else along a curve.
+"""Equilibria for alpha in (0, infinity): the interior point, else along a curve, else best responses.
 
 Each is a candidate, whose certificate is computed from its tasks and prices alone. Deterministic: no random start, and
 the order of users and servers does not matter beyond rounding.
@@ -21,6 +21,7 @@ from ...model.problem import Problem
 from ..model._warnings import suppress_fp_warnings
 from ..model.candidate import Candidate, solution
 from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
+from ..responses.rounds import Sweeps
 from . import entropy_homotopy
 from .interior import FIRST, FOLLOWED, Attempt, run
 from .kkt_system import KKTSystem
@@ -93,7 +94,7 @@ def equilibria(method: EquilibriumSystem, tol: float, start: EquilibriumPoint | 
                 near = 0.1 * best.error
                 yield best
     assert best is not None
-    yield best
+    yield from _responses(method, best, aims.path)
 
 
 def _candidates(method: EquilibriumSystem, aims: Aims, start: EquilibriumPoint | None) -> Iterator[Candidate]:
@@ -185,3 +186,19 @@ def _whole(method: EquilibriumSystem, best: Candidate, last: Candidate) -> Candi
     """A point of a run with all pairs, and what the run knew at its end."""
     point = best.point if best.inside is None else method.whole(best.point, best.inside)
     return replace(best, point=point, steps=last.steps, warm=last.warm, midway=last.midway, inside=None)
+
+
+def _responses(method: EquilibriumSystem, best: Candidate, aim: float) -> Iterator[Candidate]:
+    """The best point, and better ones by best responses in turn: where alpha is next to 0 they do."""
+    sweeps = Sweeps.of(method)
+    state = sweeps.start(best.point.tasks)
+    for _ in range(8):
+        for _ in range(40):
+            if sweeps.gauss_seidel(state) < aim:
+                break
+        answer = sweeps.found(state, best.steps)
+        if answer.error < best.error:
+            best = answer
+            if best.error <= 1e-2:
+                yield best
+    yield best
