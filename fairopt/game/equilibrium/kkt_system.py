@@ -46,7 +46,8 @@ class KKTSystem:
     def mean(self, tasks: Array, slack: Array, idle: Array) -> float:
         """The average of all products, of pairs and of resources."""
         q = self.equations
-        return float(_kernels.average(q.start, tasks, slack, self.total, q.power, q.row, idle))
+        of_pairs = float((q.sums(tasks * slack) / self.total).sum()) / q.power
+        return (of_pairs + float(idle[q.row].sum())) / (len(tasks) + int(q.row.sum()))
 
     @property
     def error(self) -> float:
@@ -67,8 +68,9 @@ class KKTSystem:
         q, at = self.equations, self.point
         sums = np.zeros(len(self.gap)) if sums is None else sums
         use = np.zeros(self.excess.shape) if use is None else use
-        of_users = q.start, at.tasks, at.slack, self.true, self.total, self.gap, sums
-        return float(_kernels.residual(*of_users, q.row, self.excess, use))
+        of_pairs = np.maximum.reduceat(np.abs(at.slack - self.true) * at.tasks, q.start[:-1])
+        of_users = np.maximum(of_pairs, np.abs(self.gap + sums)) / self.total
+        return float(max(of_users.max(), np.abs(self.excess + use).max()))
 
     @cached_property
     def right(self) -> Array:
@@ -177,10 +179,13 @@ class KKTSystem:
         q = self.equations
         true = q.priced(point, self.a)[0]
         total = q.totals(point.log_level, target)[0]
-        squares, least, add = _kernels.merit(q.start, point.tasks, point.slack, true, total, target * q.power)
+        part = point.tasks / total[q.user]
+        of_pairs = part * point.slack
+        off = (point.slack - true) / (1 + np.minimum(point.slack, true)) * part
+        squares = ((of_pairs - target * q.power) ** 2 + off**2).sum()
         products = (point.idle * measure)[q.row]
         gap = np.add.reduceat(point.tasks, q.start[:-1]) / total - 1
         excess = (q.used(point.tasks) + point.idle - 1)[q.row]
         squares = squares / q.power**2 + ((products - target) ** 2).sum() + (gap**2).sum() + (excess**2).sum()
-        average = (add / q.power + products.sum()) / (len(point.tasks) + len(products))
-        return float(np.sqrt(squares)), float(min(least / q.power, products.min()) / average)
+        average = (of_pairs.sum() / q.power + products.sum()) / (len(point.tasks) + len(products))
+        return float(np.sqrt(squares)), float(min(of_pairs.min() / q.power, products.min()) / average)
