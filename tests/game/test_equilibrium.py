@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import fairopt as fo
-from fairopt.game.equilibrium import interior, options
+from fairopt.game.equilibrium import interior
 from fairopt.game.model.equilibrium_system import EquilibriumSystem
 from fairopt.model.polytope import Polytope
 from fairopt.papers import counterexamples, instance, pf
@@ -83,7 +83,7 @@ def test_the_game_s_own_equations_have_the_program_s_optimum(seed: int) -> None:
     criterion = fo.AlphaPFVDS(1).criterion(shared)
     polytope = Polytope(shared, criterion.limits(shared))
     game = EquilibriumSystem(polytope, criterion.weight, 1.0)
-    best = min(interior.run(game, options.OPTIONS.interior.attempt, 1e-11), key=lambda found: found.error)
+    best = min(interior.run(game, interior.FIRST, 1e-11), key=lambda found: found.error)
     assert best.error <= 1e-8
     tasks = np.add.reduceat(best.point.tasks * game.largest[polytope.pair_user], game.start[:-1])
     np.testing.assert_allclose(solve(shared, 1.0, 1e-9).user_tasks, tasks, rtol=1e-7)

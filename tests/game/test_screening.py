@@ -8,7 +8,6 @@ import pytest
 import fairopt as fo
 from fairopt.engines.linalg import column_screening as rule
 from fairopt.game.equilibrium import interior
-from fairopt.game.equilibrium.options import OPTIONS
 from fairopt.game.model.equilibrium_system import EquilibriumSystem
 from fairopt.model.polytope import Polytope
 
@@ -47,7 +46,7 @@ def test_equilibria_are_those_of_all_pairs(alpha: float, seed: int, monkeypatch:
 def test_most_pairs_leave_on_the_way(alpha: float, seed: int) -> None:
     """To products of 1e-7: what one run reaches below that hangs on rounding, whoever is screened out."""
     q = game(alpha, seed)
-    *_, last = interior.run(q, OPTIONS.interior.attempt, 1e-7)
+    *_, last = interior.run(q, interior.FIRST, 1e-7)
     assert last.error <= 1e-7
     assert last.inside is not None
     assert len(last.point.tasks) == len(last.inside) < 0.4 * len(q.server)
@@ -60,7 +59,7 @@ def test_most_pairs_leave_on_the_way(alpha: float, seed: int) -> None:
 @pytest.mark.parametrize("alpha", [0.5, 2.0])
 def test_points_for_other_alphas_have_all_pairs(alpha: float) -> None:
     q = game(alpha, seed=3)
-    *_, last = interior.run(q, OPTIONS.interior.attempt, 1e-9)
+    *_, last = interior.run(q, interior.FIRST, 1e-9)
     assert last.inside is not None
     assert len(last.inside) < len(q.server)
     assert last.warm is not None

@@ -8,7 +8,6 @@ import pytest
 import fairopt as fo
 from fairopt.engines.base import Solution
 from fairopt.game.equilibrium import smoothing
-from fairopt.game.equilibrium.options import OPTIONS
 from fairopt.game.model.candidate import log_unit_prices
 from fairopt.game.model.equilibrium_system import EquilibriumSystem
 from fairopt.model.merging import merge
@@ -39,8 +38,7 @@ def test_it_ends_at_an_equilibrium(alpha: float) -> None:
         shared = merge(tied(seed)).cluster
         problem = equations(shared, alpha)
         with np.errstate(all="ignore"):
-            paths = OPTIONS.smoothing.paths[:2]
-            points = [point for mu, near in paths for point in smoothing.follow(problem, tol, mu, near)]
+            points = list(smoothing.follow(problem, tol))
         best = min(points, key=lambda point: point.error)
         assert best.error <= tol, f"seed {seed}"
         polytope = problem.polytope

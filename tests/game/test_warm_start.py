@@ -21,7 +21,7 @@ def equations(alpha: float, seed: int = 0, users: int = 20, servers: int = 6) ->
 
 def warm(alpha: float, seed: int = 0) -> EquilibriumPoint:
     """What a solution at alpha offers to start from."""
-    _, found = next(equilibria.equilibria(equations(alpha, seed), 1e-6))
+    found = next(equilibria.equilibria(equations(alpha, seed), 1e-6))
     assert found.warm is not None
     return found.warm
 
@@ -32,8 +32,8 @@ def test_it_is_left_where_the_next_alpha_is_too_far() -> None:
     point, steps = followed(there, start)
     assert steps == 12 or point is not None
     # Whatever came of it, the answer is the same as without a start.
-    *_, (_, found) = equilibria.equilibria(there, 1e-6, start)
-    *_, (_, cold) = equilibria.equilibria(there, 1e-6)
+    *_, found = equilibria.equilibria(there, 1e-6, start)
+    *_, cold = equilibria.equilibria(there, 1e-6)
     assert found.error <= 1e-6
     np.testing.assert_allclose(there.used(found.point.tasks), there.used(cold.point.tasks), atol=1e-3)
 
