@@ -20,6 +20,7 @@ from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
+from .._libraries import of_an_extra
 from . import _dask, stack
 from .cell import Cell, Row, Work
 from .ends import Stopped
@@ -133,9 +134,7 @@ def _context() -> Any:
     others = [thread for thread in threading.enumerate() if thread.name not in ("MainThread", "tqdm_monitor")]
     if sys.platform == "linux" and not others and not any(name in sys.modules for name in _THREADED):
         return multiprocessing.get_context("fork")
-    from joblib.externals.loky.backend import get_context
-
-    return get_context("loky")  # which does not run the main script again
+    return of_an_extra("joblib.externals.loky.backend").get_context("loky")  # which does not run the main script again
 
 
 def _serve(pipe: Connection, traces: str | None, threads: int | None) -> None:
