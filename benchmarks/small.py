@@ -1,6 +1,6 @@
 """One small solve with its certificate, in milliseconds of the processor: `python -m benchmarks.small SECTION`.
 
-Run by `benchmarks.door`, in other checkouts too, so that it asks for nothing but what the package has always had.
+For other checkouts too (`PYTHONPATH`): it asks for nothing but what the package has always had.
 Clusters are drawn uniformly, a tenth of the demands zero and a tenth of the pairs not eligible. Loops are compiled
 before; in `times` and `profile` no cluster was solved before. Prints a JSON line per row.
 
