@@ -100,7 +100,7 @@ def public() -> str:
             lines += sorted(_methods(name, thing))
         elif inspect.ismodule(thing):
             lines += sorted(f"{name}.{one}" for one in getattr(thing, "__all__", ()))
-    return "".join(f"{line}\n" for line in lines)
+    return re.sub(r" at 0x\w+", "", "".join(f"{line}\n" for line in lines))
 
 
 def _methods(name: str, kind: type) -> Iterator[str]:
