@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .._libraries import pd
+from .._libraries import of_an_extra, pd
 from ..errors import DataError
 from ..model import _files
 from ..model._names import apart
@@ -393,6 +393,7 @@ def csv(frame: pd.DataFrame) -> str:
 
 def markdown(frame: pd.DataFrame) -> str:
     """A table for people."""
+    of_an_extra("tabulate")  # pandas asks for it
     shown = for_people(frame).map(escape).rename(columns=escape)
     return str(shown.to_markdown(index=False, disable_numparse=True))
 

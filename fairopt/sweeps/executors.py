@@ -23,6 +23,7 @@ from multiprocessing.connection import Connection, wait
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
+from .._libraries import of_an_extra
 from ..errors import FairoptError
 from . import stack
 from .cell import Cell, Row, Work
@@ -307,9 +308,7 @@ def _context() -> Any:
     others = [thread for thread in threading.enumerate() if thread.name not in ("MainThread", "tqdm_monitor")]
     if sys.platform == "linux" and not others and not any(name in sys.modules for name in _THREADED):
         return multiprocessing.get_context("fork")
-    from joblib.externals.loky.backend import get_context
-
-    return get_context("loky")  # which does not run the main script again
+    return of_an_extra("joblib.externals.loky.backend").get_context("loky")  # which does not run the main script again
 
 
 def _serve(pipe: Connection, traces: str | None, threads: int | None) -> None:

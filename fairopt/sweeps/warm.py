@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from .. import _progress
+from .. import _loops, _progress
 from .._libraries import pd
 from ..errors import FairoptError
 from ..game.dynamics.distributed import best_response
@@ -27,7 +27,7 @@ def everything(progress: bool = False) -> None:
     """Ask every engine of every mechanism, and every order of the game, for answers to small clusters."""
     questions = [*_questions()]
     for question in _progress.tqdm(questions, desc="compiling, once", unit="question", disable=not progress):
-        with suppress(FairoptError), np.errstate(all="ignore"):
+        with suppress(FairoptError), np.errstate(all="ignore"), _loops.compiling():
             question()
 
 

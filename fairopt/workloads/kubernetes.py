@@ -22,6 +22,7 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from .._libraries import of_an_extra
 from ..errors import DataError
 from ._snapshot import Shape, Snapshot, of_shapes
 from ._sources import reader
@@ -370,11 +371,9 @@ def _file(path: Path) -> Path:
 
 def _yaml(path: Path) -> Iterable[dict[str, Any]]:
     try:
-        import yaml  # type: ignore[import-untyped]
-    except ImportError:
-        raise DataError(
-            f"{path} is YAML, and the package PyYAML is not installed; write JSON: kubectl ... -o json"
-        ) from None
+        yaml = of_an_extra("yaml")
+    except DataError as error:
+        raise DataError(f"{path} is YAML: {error}; or write JSON: kubectl ... -o json") from None
     try:
         found = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
