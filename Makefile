@@ -8,8 +8,7 @@ JOBS ?= 1
 # Tests wait for processes that they kill, and for loops that others compile: one worker more than cores.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 
-# The environment is made once. That of tables and figures has its loops compiled, a minute or two; tests compile theirs
-# as they come to them, on all cores.
+# The environment is made once. Loops are compiled as they are come to; `make warmup` compiles all.
 .PHONY: tables figures claims readme docs test test-long lint types unit guard bench warmup clean
 
 # Seconds: what is not yet stored of the single clusters is computed; means come of what sweeps have stored.
@@ -24,14 +23,13 @@ figures: $(VENV)/run-ready
 	$(BIN)/fairopt sweep --for figures --jobs $(JOBS) $(WITH)
 	$(BIN)/fairopt figures $(WITH)
 
-# What has changed in compiled loops is compiled again.
 warmup: $(VENV)/run-ready
 	$(BIN)/fairopt warmup
 
 claims: $(VENV)/run-ready
 	$(BIN)/fairopt claims
 
-# What README.md shows, and fairopt/__init__.pyi, from the code; tests check that both are up to date.
+# What README.md shows, fairopt/__init__.pyi and the signatures in tests/public.txt, from the code; tests check all three.
 readme: $(VENV)/dev-ready
 	$(BIN)/python tools/readme.py
 
@@ -53,9 +51,10 @@ lint: $(VENV)/dev-ready
 types: $(VENV)/dev-ready
 	$(BIN)/mypy
 
-# One thread per process: the tests run in parallel themselves.
+# One thread per process: the tests run in parallel themselves. Bytecode is kept whatever the shell says: a hundred of them
+# start Python, and without it NumPy, pandas and Matplotlib are compiled each time, four seconds.
 unit: $(VENV)/dev-ready
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 RAYON_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 RAYON_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 # A minute or two: how seconds and memory grow with the cluster, in one table; an error where they grow too fast.
 guard: $(VENV)/dev-ready
@@ -68,6 +67,7 @@ COUNT ?= 300
 test-long: $(VENV)/dev-ready
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/errors_table.py --count $(COUNT) $(if $(TRACES),--traces $(TRACES))
 	$(BIN)/python tools/mutate.py
+	$(BIN)/python tools/first_minutes.py
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 RAYON_NUM_THREADS=1 $(BIN)/pytest -m long -n $(WORKERS) --dist worksteal
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 FAIROPT_LAW_CLUSTERS=500 FAIROPT_MANY_CLUSTERS=10000 $(BIN)/pytest tests/laws tests/many -n auto --dist worksteal
 
@@ -80,8 +80,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/run-ready: $(VENV)/bin/python pyproject.toml
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
-	$(BIN)/fairopt warmup
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[sweep]'
 	touch $@
 
 $(VENV)/dev-ready: $(VENV)/bin/python pyproject.toml

@@ -1,14 +1,25 @@
-"""What pyproject.toml cannot say: a wheel has experiments, figures and notebooks inside of the package."""
+"""What pyproject.toml cannot say: a wheel has docs, experiments, figures and notebooks inside of the package.
+
+Its description is README, whose links lead where `[project.urls]` says that the repository is; without, they are words.
+"""
 
 from __future__ import annotations
 
+import re
 import shutil
+import tomllib
 from pathlib import Path
 
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-SHIPPED = {"experiments": ("*.toml", "*.json"), "paper_figures": ("*.py", "*.mplstyle"), "notebooks": ("*.ipynb",)}
+ROOT = Path(__file__).resolve().parent
+SHIPPED = {
+    "docs": ("*.md", "algorithms/*.md", "first-task/*", "explorer/*.json"),
+    "experiments": ("*.toml", "*.json"),
+    "paper_figures": ("*.py", "*.mplstyle"),
+    "notebooks": ("*.ipynb",),
+}
 
 
 class BuildWithData(build_py):
@@ -21,10 +32,25 @@ class BuildWithData(build_py):
         for name, patterns in SHIPPED.items():
             target = Path(self.build_lib, "fairopt", "shipped", name)
             shutil.rmtree(target, ignore_errors=True)
-            target.mkdir(parents=True)
-            for pattern in patterns:
-                for path in sorted(Path(__file__).resolve().parent.joinpath(name).glob(pattern)):
-                    shutil.copy(path, target)
+            for path in sorted(path for pattern in patterns for path in (ROOT / name).glob(pattern)):
+                place = target / path.relative_to(ROOT / name)
+                place.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(path, place)
 
 
-setup(cmdclass={"build_py": BuildWithData})
+def description() -> str:
+    """README as it is shown elsewhere than in a checkout."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    text = re.sub(r"<!--.*?-->\n", "", text)
+    if address := project.get("urls", {}).get("Repository"):
+        text = text.replace("ADDRESS", address)
+        return re.sub(r"\]\((?!https?:)", f"]({address}/raw/HEAD/", text)
+    return re.sub(r"!\[([^\]]*)\]\([^)]*\)\n*|\[([^\]]*)\]\((?!https?:)[^)]*\)", lambda found: found[2] or "", text)
+
+
+setup(
+    cmdclass={"build_py": BuildWithData},
+    long_description=description(),
+    long_description_content_type="text/markdown",
+)

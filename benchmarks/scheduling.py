@@ -21,7 +21,7 @@ from fairopt.scheduling import engine as engines
 from fairopt.scheduling import policies
 from fairopt.scheduling.setup import NEAR, Setup
 from fairopt.scheduling.workload import NEVER, Workload
-from fairopt.workloads.workload_sources import open_workload
+from fairopt.workloads.sources import open_workload
 
 DAY = "google-day?tasks={tasks}&servers={servers}&load={load}&seed=11"
 Row = dict[str, object]

@@ -33,7 +33,7 @@ _HOME = {
     "mechanism": "mechanisms._function",
     "merge": "model.merging",
     "open_source": "workloads.sources",
-    "open_workload": "workloads.workload_sources",
+    "open_workload": "workloads.sources",
     "simulate": "study.simulate",
     "solve_many": "many.solve_many",
     "sweep": "sweeps.sweep",

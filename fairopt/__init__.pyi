@@ -54,4 +54,4 @@ from .study.infer_alpha import infer_alpha as infer_alpha
 from .study.simulate import simulate as simulate
 from .sweeps.sweep import sweep as sweep
 from .workloads.sources import open_source as open_source
-from .workloads.workload_sources import open_workload as open_workload
+from .workloads.sources import open_workload as open_workload

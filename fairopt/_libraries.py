@@ -14,8 +14,46 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from . import _clock
+from .errors import DataError
 
-__all__ = ["blas", "cp", "csgraph", "lapack", "optimize", "pa", "pd", "pq", "sp", "sparse_linalg", "special", "stats"]
+__all__ = [
+    "blas",
+    "cp",
+    "csgraph",
+    "lapack",
+    "of_an_extra",
+    "optimize",
+    "pa",
+    "pd",
+    "pq",
+    "sp",
+    "sparse_linalg",
+    "special",
+    "stats",
+]
+
+#: Libraries that the core does without, and which extra brings them.
+_EXTRAS = {
+    "joblib": "sweep",
+    "pyarrow": "sweep",
+    "shtab": "shell",
+    "tabulate": "markdown",
+    "threadpoolctl": "sweep",
+    "yaml": "kubernetes",
+}
+
+
+def of_an_extra(name: str) -> Any:
+    """Import a library; a `DataError` where it is not there says which extra brings it."""
+    root = name.partition(".")[0]
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name not in (root, name) or root not in _EXTRAS:
+            raise
+        extra = _EXTRAS[root]
+        raise DataError(f"{root} is not installed, which this needs: pip install 'fairopt[{extra}]'") from None
+
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -38,7 +76,7 @@ else:
         @cached_property
         def imported(self) -> ModuleType:
             with _clock.standing():
-                return import_module(self.__name__)
+                return of_an_extra(self.__name__)
 
     cp = _Library("cvxpy")
     pd = _Library("pandas")

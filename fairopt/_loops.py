@@ -3,10 +3,14 @@
     @compiled
     def total(values): ...
 
-numba is imported when the first loop is called. Compiled code is kept by content: the name of its file has a digest of
-the function, of the constants that it reads and of the loops that it calls, wherever these are written. So what has
-changed is compiled again, and only that. Files are in `NUMBA_CACHE_DIR`, else in the package's own `__pycache__`, else
-(a package that nobody may write to) in the user's folder for caches. `fairopt warmup` compiles what can be foreseen.
+A loop on small arrays runs as it is written at first: milliseconds of Python in place of many seconds of a compiler.
+One that has run so for as long as is worth it, or has large arrays, is compiled; numba is imported for that, and not
+before.
+
+Compiled code is kept by content: the name of its file has a digest of the function, of the constants that it reads and
+of the loops that it calls, wherever these are written. So what has changed is compiled again, and only that. Files are
+in `NUMBA_CACHE_DIR`, else in the package's own `__pycache__`, else (a package that nobody may write to) in the user's
+folder for caches. `fairopt warmup` compiles what can be foreseen.
 """
 
 from __future__ import annotations
@@ -14,11 +18,15 @@ from __future__ import annotations
 import functools
 import hashlib
 import threading
+import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import product
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, overload
+
+import numpy as np
 
 from . import _clock
 
@@ -26,6 +34,35 @@ from . import _clock
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
 #: Dispatchers are made one at a time.
 _MAKING = threading.RLock()
+#: Most numbers in an array of a loop that runs as it is written, and CPU seconds of that for each loop that would be
+#: compiled with it, which takes five to ten times as long.
+SMALL, SPARED = 256, 0.1
+
+
+class _Written(threading.local):
+    """Does this thread run a loop as it is written? Then those that it calls run so too."""
+
+    running = False
+
+
+_WRITTEN = _Written()
+
+
+@contextmanager
+def compiling() -> Iterator[None]:
+    """Compile whatever is called, small or not."""
+    global SMALL
+    SMALL, before = -1, SMALL
+    try:
+        yield
+    finally:
+        SMALL = before
+
+
+def _largest(arguments: Any) -> int:
+    """How many numbers the largest array among arguments has, bundles included."""
+    sizes = (_largest(one) if isinstance(one, tuple) else getattr(one, "size", 0) for one in arguments)
+    return max(sizes, default=0)
 
 
 class Loop:
@@ -34,9 +71,22 @@ class Loop:
     def __init__(self, function: FunctionType, options: dict[str, Any]) -> None:
         functools.update_wrapper(self, function)
         self.py_func, self.options = function, options
+        self.spent = 0.0
 
     def __call__(self, *arguments: Any) -> Any:
-        return self.dispatcher(*arguments)
+        if _WRITTEN.running:
+            return self.py_func(*arguments)
+        known = "dispatcher" in vars(self)
+        if known or self.spent >= SPARED * len(self.calls) or _largest(arguments) > SMALL:
+            return self.dispatcher(*arguments)
+        begun = time.thread_time()
+        _WRITTEN.running = True
+        try:
+            with np.errstate(all="ignore"):
+                return self.py_func(*arguments)
+        finally:
+            _WRITTEN.running = False
+            self.spent += time.thread_time() - begun
 
     @cached_property
     def dispatcher(self) -> Any:

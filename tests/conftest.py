@@ -7,6 +7,7 @@ without making it smaller, which is quicker.
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,9 +15,12 @@ from hypothesis import HealthCheck, Phase, settings
 
 from fairopt import _numba
 from fairopt.certificates import Certificate
+from fairopt.scheduling import simulator
 
 # What commands print is compared, whether loops had been compiled before or not.
 _numba.SILENCE = 1e6  # seconds
+# The compiled loop decides alike (`scheduling/test_compiled.py`), and takes seconds for each policy.
+simulator.PLAINLY = 10**7
 
 # No explain phase: it traces every line of the solvers.
 _SEARCH = (Phase.explicit, Phase.reuse, Phase.generate)
@@ -37,3 +41,10 @@ def out_of_reach(monkeypatch: pytest.MonkeyPatch) -> float:
     residual = Certificate.residual.fget
     monkeypatch.setattr(Certificate, "residual", property(lambda self: max(residual(self), 1e-16)))
     return 1e-20
+
+
+@pytest.fixture(scope="session")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of the tiny experiments: what one process of the run has computed the others read."""
+    own = tmp_path_factory.getbasetemp()
+    return (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "swept"

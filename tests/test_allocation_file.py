@@ -38,7 +38,7 @@ MECHANISMS = [
 def test_round_trip(mechanism: Mechanism, tmp_path: Path) -> None:
     """Everything comes back with every digit, and the certificate is that which `certify` finds."""
     seen = 0
-    for seed, style in [(seed, style) for seed in range(6) for style in ("nice", "plain", "wide")]:
+    for seed, style in [(seed, style) for seed in range(3) for style in ("nice", "plain", "wide")]:
         cluster = draw(style, seed)
         if isinstance(mechanism, fo.FDS) and not cluster.pool().runnable.all():
             continue  # refused, with warnings
@@ -67,7 +67,7 @@ def test_round_trip(mechanism: Mechanism, tmp_path: Path) -> None:
         if allocation.log_prices is not None:
             assert (tmp_path / "one.json").read_text() == (tmp_path / "two.json").read_text()
         seen += 1
-    assert seen >= 5
+    assert seen >= 3
 
 
 def test_what_fds_adds_comes_back(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -62,6 +63,42 @@ def test_only_what_is_needed_is_imported(code: str, needed: set[str]) -> None:
     found = imported(code) & LIBRARIES
     assert needed <= found
     assert "cvxpy" in needed or found == needed
+
+
+MINUTES = importlib.util.spec_from_file_location("first_minutes", ROOT / "tools" / "first_minutes.py")
+first_minutes = importlib.util.module_from_spec(MINUTES)  # type: ignore[arg-type]
+sys.modules["first_minutes"] = first_minutes
+MINUTES.loader.exec_module(first_minutes)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("door", first_minutes.DOORS, ids=lambda door: door.typed)
+def test_no_door_of_a_small_cluster_compiles(door: first_minutes.Door) -> None:
+    """Nor fails: loops are counted, with nothing compiled before; `make guard` prints seconds."""
+    came = first_minutes.came(door.words)
+    assert (came.failed, came.loops) == ("", 0)
+
+
+@pytest.mark.parametrize(
+    ("lacks", "words", "extra"),
+    [
+        ("tabulate", ("compare", "paper:drf-4.1", "--out", "table.md"), "markdown"),
+        ("shtab", ("completion", "bash"), "shell"),
+        ("pyarrow", ("sweep", "pf_example", "--smoke"), "sweep"),
+    ],
+)
+def test_what_lacks_says_which_extra(lacks: str, words: tuple[str, ...], extra: str) -> None:
+    """And only what needs it: the table is printed all the same."""
+    without = f"import sys; sys.modules['{lacks}'] = None; from fairopt.cli import main; "
+    came = first_minutes.came(("-c", f"{without}sys.exit(main({list(words)}))"))
+    assert came.status == 2, came.said
+    assert f"pip install 'fairopt[{extra}]'" in came.said
+    plain = first_minutes.came(("-c", f"{without}sys.exit(main(['compare', 'paper:drf-4.1', '-m', 'drf']))"))
+    assert plain.failed == ""
+
+
+@pytest.mark.parametrize("option", ["-O", "-Werror"])
+def test_optimised_and_with_warnings_as_errors(option: str) -> None:
+    assert first_minutes.came((option, "-m", "fairopt", "compare", "cluster.csv")).failed == ""
 
 
 @pytest.mark.parametrize("code", ["import fairopt", command("--help"), command("--version")])

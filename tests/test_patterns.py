@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from numpy.typing import NDArray
 from strategies import clusters
 
-from fairopt.model import _patterns
+from fairopt.model import _arrays
 from fairopt.model.cluster import Cluster
 from fairopt.model.merging import merge
 
@@ -23,7 +23,7 @@ def same(numbers: NDArray[np.intp]) -> NDArray[np.bool_]:
 def test_who_can_run_what(cluster: Cluster) -> None:
     usable = cluster.gamma > 0
     np.testing.assert_array_equal(cluster.runnable, usable.any(axis=1) & (cluster.max_tasks > 0))
-    columns = _patterns.usable_columns(cluster.capacity, cluster.demand, cluster.eligible)
+    columns = _arrays.usable_columns(cluster.capacity, cluster.demand, cluster.eligible)
     np.testing.assert_array_equal(same(columns), (usable[:, :, None] == usable[:, None, :]).all(axis=0))
 
 

@@ -23,7 +23,7 @@ from fairopt.mechanisms import REGISTRY
 from fairopt.report import Results, figures
 from fairopt.result.metrics import MEASURES
 from fairopt.sweeps.ends import Elsewhere
-from fairopt.workloads._registry import CLUSTERS
+from fairopt.workloads._sources import CLUSTERS
 
 PLUGIN = Path(__file__).with_name("plugin.py")
 EXPERIMENT = """

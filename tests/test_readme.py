@@ -6,6 +6,7 @@ import contextlib
 import importlib.util
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -21,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [
     *("index.md", "quickstart.md", "choose.md", "find-alpha.md", "papers.md", "utilities.md", "many.md", "inverse.md"),
-    *("properties.md", "properties-table.md", "simulation.md", "sensitivity.md", "equilibria.md"),
+    *("properties.md", "properties-table.md", "simulation.md", "sensitivity.md", "equilibria.md", "mechanisms.md"),
 ]
 
 
@@ -49,6 +50,7 @@ SHORT = {
     "fairopt claims": ["--paper", "LEC"],
     "fairopt warmup": ["--help"],
     "fairopt docs": ["--where"],
+    "fairopt explore": ["--out", "page.html"],
     "pip install": ["--quiet", "--disable-pip-version-check", "--no-deps", "--target", "../installed"],
 }
 
@@ -61,9 +63,7 @@ def test_every_command_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.Mo
     assert [words[:2] for words in typed[:5]] == [
         ["git", "clone"], ["cd", "fairopt"], ["make", "tables"], ["make", "test"], ["pip", "install"],
     ]  # fmt: skip
-    monkeypatch.setattr("fairopt.cli.lists._shipped.folder", lambda name: tmp_path)
-    (tmp_path / "site").mkdir()
-    (tmp_path / "site" / "index.html").touch()
+    shutil.copy(ROOT / "docs" / "explorer" / "snapshot.json", tmp_path)
     monkeypatch.chdir(tmp_path)
     for name in ("FAIROPT_TRACES", "MAKEFLAGS", "PYTHONPATH"):
         monkeypatch.delenv(name, raising=False)
@@ -73,13 +73,20 @@ def test_every_command_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.Mo
         given += SHORT.get(f"{program} {words[0]}", [])
         if program == "cd":
             monkeypatch.chdir(given[0])
+            shutil.copy(tmp_path / "snapshot.json", Path.cwd())
         elif program == "fairopt":
             with contextlib.suppress(SystemExit) if "--help" in given else contextlib.nullcontext():
                 assert fairopt_command(given) == 0, words
+        elif program == "git" and not (ROOT / ".git").exists():  # an sdist is no clone
+            shutil.copytree(ROOT, given[-1], ignore=shutil.ignore_patterns(".venv", "build"))
         else:
             done = subprocess.run([*runs[program], *given], capture_output=True, text=True)
             assert done.returncode == 0, done.stderr
     assert (tmp_path / "installed" / "fairopt" / "__init__.py").is_file()
+
+
+def test_nothing_public_changes_unnoticed(tool: ModuleType) -> None:
+    assert tool.PUBLIC.read_text(encoding="utf-8") == tool.public(), "docs/stability.md; on purpose: make readme"
 
 
 def test_type_checkers_know_every_name(tool: ModuleType) -> None:

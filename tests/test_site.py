@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -88,14 +89,20 @@ def test_a_page_that_lists_others_is_a_table_of_contents(site: ModuleType) -> No
     assert site.contents(text, "choose") == site.contents("[B](b.md)", "theory") == ""
 
 
-def test_the_command_opens_it_or_says_how_to_build_it(
+def test_the_command_shows_pages_and_opens_the_site(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from fairopt import _shipped
 
-    monkeypatch.setattr(_shipped, "folder", lambda name: tmp_path / name)
-    assert main(["docs"]) == 2
-    assert "make docs" in capsys.readouterr().err
+    monkeypatch.setattr(_shipped, "folder", lambda name: tmp_path / name if name == "build" else ROOT / name)
+    assert main(["docs"]) == 0
+    listed = capsys.readouterr().out
+    assert re.search(r"^choose +Choose", listed, re.MULTILINE)
+    assert re.search(r"^algorithms/core ", listed, re.MULTILINE)
+    assert main(["docs", "docs/choose.md"]) == 0
+    assert capsys.readouterr().out.startswith((ROOT / "docs" / "choose.md").read_text(encoding="utf-8").splitlines()[0])
+    assert main(["docs", "chose"]) == 2
+    assert "algorithms/core" in capsys.readouterr().err
     page = tmp_path / "build" / "site" / "index.html"
     page.parent.mkdir(parents=True)
     page.write_text("<p>")

@@ -29,10 +29,9 @@ def fairopt(tmp_path_factory: pytest.TempPathFactory) -> Run:
     }
     pip = [sys.executable, "-m", "pip"]
     source = place / "source"  # no build folder is left in the checkout
-    subprocess.run(["git", "clone", "--quiet", "--shared", str(ROOT), str(source)], check=True)
-    changed = subprocess.run(["git", "diff", "HEAD", "--binary"], cwd=ROOT, check=True, capture_output=True).stdout
-    if changed:
-        subprocess.run(["git", "apply"], cwd=source, input=changed, check=True)
+    shutil.copytree(
+        ROOT, source, ignore=shutil.ignore_patterns(".venv", ".git", "build", "results", "*.egg-info", "__pycache__")
+    )
     wheel_of = ["wheel", "--quiet", "--no-deps", "--wheel-dir", str(place), str(source)]
     subprocess.run([*pip, *wheel_of], env=environment, check=True)
     (wheel,) = place.glob("*.whl")
@@ -77,6 +76,8 @@ def test_from_an_empty_folder(fairopt: Run, tmp_path: Path) -> None:
     assert "TSF" in fairopt("compare", "paper:drfh-fig1", "-m", "drfh,tsf", folder=tmp_path).stdout
     for command in ("mechanisms", "instances", "sources"):
         assert fairopt(command, folder=tmp_path).stdout
+    for path in (ROOT / "docs").glob("*.md"):
+        assert fairopt("docs", path.stem, folder=tmp_path).stdout == path.read_text(encoding="utf-8")
     listed = fairopt("sweep", "--list", folder=tmp_path).stdout
     assert {path.stem for path in (ROOT / "experiments").glob("*.toml")} == {
         line.partition(":")[0] for line in listed.splitlines()

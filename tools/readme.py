@@ -7,11 +7,13 @@ A block of `python` followed by one of `text` is run, and what it prints replace
 every line behind `$ ` is. Tables between `<!-- name -->` and `<!-- /name -->` are generated.
 
 Pages of docs/ (`PAGES`, `WITH_FILES`) are made anew, and the picture of docs/first-task.md. `fairopt/__init__.pyi`
-tells type checkers the names that `fairopt/__init__.py` takes from the registry of mechanisms."""
+tells type checkers the names that `fairopt/__init__.py` takes from the registry of mechanisms; tests/public.txt has the
+signatures of all."""
 
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 import os
 import re
@@ -19,7 +21,7 @@ import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from textwrap import wrap
 from unittest import mock
@@ -36,7 +38,7 @@ ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 _NAMES = (
     "index", "quickstart", "choose", "find-alpha", "papers", "utilities", "many", "inverse",
-    "properties", "properties-table", "simulation", "sensitivity", "equilibria",
+    "properties", "properties-table", "simulation", "sensitivity", "equilibria", "mechanisms",
 )  # fmt: skip
 PAGES = tuple(ROOT / "docs" / f"{page}.md" for page in _NAMES)
 #: Pages that run in a folder with files of theirs, which are kept in docs/PAGE.
@@ -44,6 +46,8 @@ WITH_FILES = {ROOT / "docs" / "first-task.md": ("cluster.csv",), ROOT / "docs" /
 #: Mechanisms that docs/choose.md offers.
 _CHOSEN = ("alpha-fair", "alphapf-vds", "ceei", "drf", "drfh", "ps-dsf", "tsf", "utilitarian")
 STUB = ROOT / "fairopt" / "__init__.pyi"
+#: What docs/stability.md promises, as text.
+PUBLIC = ROOT / "tests" / "public.txt"
 
 
 def render(text: str) -> str:
@@ -56,7 +60,7 @@ def render(text: str) -> str:
         flags=re.DOTALL,
     )
     text = re.sub(r"```console\n(.*?)```", lambda found: f"```console\n{_session(found[1])}```", text, flags=re.DOTALL)
-    tables = {"mechanisms": _mechanisms, "errors": _errors}
+    tables = {"mechanisms": _mechanisms, "four-mechanisms": _four, "errors": _errors}
     tables |= {"gives-up": _gives_up} | fairness_tables.sections()
     for name, table in tables.items():
         section = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
@@ -86,6 +90,26 @@ def stub() -> str:
     return "# Written by `make readme`: do not edit.\n\n" + "\n".join(sorted(lines)) + "\n"
 
 
+def public() -> str:
+    """What `import fairopt` offers: a line for every name, with its signature if it can be called."""
+    lines = []
+    for name in fo.__all__:
+        thing = getattr(fo, name)
+        lines.append(f"{name}{inspect.signature(thing) if callable(thing) else ''}")
+        if inspect.isclass(thing) and name in fo._HOME:  # mechanisms have the methods that docs/plugins.md names
+            lines += sorted(_methods(name, thing))
+        elif inspect.ismodule(thing):
+            lines += sorted(f"{name}.{one}" for one in getattr(thing, "__all__", ()))
+    return re.sub(r" at 0x\w+", "", "".join(f"{line}\n" for line in lines))
+
+
+def _methods(name: str, kind: type) -> Iterator[str]:
+    for one, member in inspect.getmembers(kind):
+        home = next((above for above in kind.__mro__ if one in vars(above)), object)
+        if not one.startswith("_") and home.__module__.startswith("fairopt"):
+            yield f"{name}.{one}{inspect.signature(member) if callable(member) else ''}"
+
+
 def _printed(run: Callable[[], object]) -> str:
     out = io.StringIO()
     with contextlib.redirect_stdout(out), mock.patch.dict(os.environ):
@@ -103,6 +127,12 @@ def _session(block: str) -> str:
 
 def _mechanisms() -> str:
     return str(mechanism_table().frame.to_markdown(index=False))
+
+
+def _four() -> str:
+    """The rows that README shows."""
+    frame = mechanism_table().frame
+    return str(frame[frame["name"].isin(("alpha-fair", "alphapf-vds", "drf", "ps-dsf"))].to_markdown(index=False))
 
 
 def _gives_up() -> str:
@@ -139,7 +169,7 @@ if __name__ == "__main__":
     old = README.read_text(encoding="utf-8")
     new = render(old)
     if "--check" in sys.argv:
-        stale = new != old or not STUB.exists() or STUB.read_text(encoding="utf-8") != stub()
+        stale = new != old or STUB.read_text(encoding="utf-8") != stub()
         sys.exit("README.md or fairopt/__init__.pyi is not what the code says: run make readme" if stale else 0)
     README.write_text(new, encoding="utf-8")
     for page in PAGES:
@@ -150,3 +180,4 @@ if __name__ == "__main__":
             for picture in Path(place).glob("*.png"):
                 shutil.copy(picture, ROOT / "docs")
     STUB.write_text(stub(), encoding="utf-8")
+    PUBLIC.write_text(public(), encoding="utf-8")

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._libraries import optimize
 from ..exact.rational import tried
-from ..model._frozen import deferred
+from ..model._frozen import Frozen, deferred
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, virtual_share_per_task
 from ..model.fairness_efficiency import FairnessEfficiency
@@ -18,14 +19,140 @@ from ..model.merging import merge, unmerged
 from ..model.polytope import Polytope
 from ..model.problem import Problem
 from ..model.split import Split
-from ._certificate import Certificate, feasibility, feasible
-from .backward import BackwardError, backward_error, by_server, searched
+from .backward import BackwardError, backward_error, by_server, log_price_per_task, searched
 from .blocking import Blocking, blocking
 from .bottleneck import exploitability, rises
-from .concave import duality_gap, fitted_gap
 from .condition import conditions
 from .ill_scaled import SEEN, advice, ill_scaling
 from .leximin import SUFFICIENT, distances, lexicographic_rise, maxmin_condition
+
+#: The measure of a certificate of tasks of which nothing but feasibility is claimed.
+UNJUDGED = "no criterion"
+
+
+@dataclass(frozen=True)
+class Certificate(Frozen):
+    """Two numbers that vouch for an allocation, both 0 for an exact answer; and what they mean for each user's tasks.
+
+    Attributes
+    ----------
+    feasibility : float
+        Largest relative overuse of a capacity or task limit, lack of a floor, largest negative or ineligible share.
+    optimality : float
+        Relative; `measure` says of what.
+    measure : str
+        `backward error` (finite alpha: by how much data must change for the tasks to be exact), `lexicographic rise`,
+        `distance from the optimum` (exact, of a user's tasks), `exploitability` (PS-DSF: the relative rise in tasks
+        that a server owes a user), `complaint`, or, where no criterion is stated, `no criterion`: `optimality` is 0.
+    worst : str
+        What the larger of the two is largest for, such as "largest for user 'b' on server 's'". It says nothing about
+        how large that is: also of an exact answer something is the worst, by a rounding error.
+    gap : float or None
+        Welfare gap of a global program with finite alpha: nobody can have more welfare by more than this part of
+        `sum_n x_n dF/dx_n`. It vouches for welfare, not for tasks.
+    conditions : (users,) or None
+        By what factor, at most and to first order, a relative change of the data moves each user's tasks; infinite
+        where nothing is proved, `None` where it is not known. Estimated when it is first read.
+    """
+
+    feasibility: float
+    optimality: float
+    measure: str
+    worst: str
+    gap: float | None = None
+    conditions: Array | None = field(default_factory=lambda: None, compare=False)
+
+    @property
+    def judged(self) -> bool:
+        """Does it say something of optimality?"""
+        return self.measure != UNJUDGED
+
+    @property
+    def residual(self) -> float:
+        """The larger of the two; infinite when either is not a number."""
+        values = (self.feasibility, self.optimality)
+        return float(max(values)) if all(value == value for value in values) else float("inf")
+
+    @property
+    def condition(self) -> float:
+        """The largest of `conditions`: errors in tasks are about this times `optimality`, at most; NaN if unknown."""
+        known = self.conditions
+        return float("nan") if known is None else float(np.max(known, initial=1.0))
+
+    def passes(self, tol: float = 1e-6) -> bool:
+        """Are both within `tol`?"""
+        return self.residual <= tol
+
+    def to_dict(self) -> dict[str, float | str | None]:
+        """All but the conditions of single users, for tables and files."""
+        names = ("feasibility", "optimality", "measure", "worst", "gap", "condition")
+        return {name: getattr(self, name) for name in names}
+
+    def __repr__(self) -> str:
+        if not self.judged:
+            return f"Certificate(feasibility={self.feasibility:.1e}, {self.measure}; {self.worst})"
+        return f"Certificate(feasibility={self.feasibility:.1e}, {self.measure}={self.optimality:.1e}; {self.worst})"
+
+
+def feasible(cluster: Cluster, tasks: Array, log_prices: Array | None = None) -> tuple[Certificate, None]:
+    """The certificate of tasks of which nothing is claimed but that they are feasible."""
+    violation, where = feasibility(cluster, tasks)
+    return Certificate(violation, 0.0, UNJUDGED, where), None
+
+
+def feasibility(
+    cluster: Cluster, tasks: Array | Split, limits: Array | None = None, floor: Array | None = None
+) -> tuple[float, str]:
+    """Largest relative violation of the feasible set by tasks, and where.
+
+    `max(use/c - 1, x_n/limit - 1, 1 - x_n/floor, -x/gamma)`; infinite for a task on a server that cannot run it. Of a
+    split, all but the use of capacities is judged on the merged servers, where it is the same.
+
+    Parameters
+    ----------
+    cluster : whose capacities and eligibility hold
+    tasks : (users, servers), a table, or split over merged servers
+    limits : (users,), the most tasks `limit`; by default the cluster's `max_tasks`
+    floor : (users,), the least tasks, 0 for none; by default none
+
+    Returns
+    -------
+    violation : relative, 0 where nothing is violated; infinite too where tasks have another shape or are not finite
+    where : in words
+    """
+    table, on = (tasks.merged, tasks.merging.cluster) if isinstance(tasks, Split) else (tasks, cluster)
+    if table.shape != on.shape[:2] or not np.isfinite(table).all():
+        return np.inf, "tasks are not finite numbers of shape (users, servers)"
+    limits = cluster.max_tasks if limits is None else limits
+    unusable = (table != 0) & ~on.usable
+    if unusable.any():
+        n, i = np.argwhere(unusable)[0]
+        if isinstance(tasks, Split):
+            i = np.flatnonzero(tasks.merging.server_of == i)[0]
+        return np.inf, f"user {cluster.users[n]!r} has tasks on {cluster.servers[i]!r}, which cannot run them"
+    use = tasks.use if isinstance(tasks, Split) else table.T @ cluster.demand
+    over = np.divide(use, cluster.capacity, out=np.zeros_like(use), where=use > 0) - 1
+    total = tasks.user_tasks if isinstance(tasks, Split) else table.sum(axis=1)
+    with np.errstate(over="ignore"):  # a limit of zero
+        over_limit = np.where(total > 0, total / np.maximum(limits, np.finfo(float).tiny), 0.0) - 1
+    below = np.zeros(len(total))
+    for n in np.flatnonzero((table < 0).any(axis=1)):
+        below[n] = np.divide(-table[n], on.gamma[n], out=np.zeros(len(on.servers)), where=table[n] < 0).max()
+    short = np.zeros(len(total))
+    if floor is not None:
+        short = np.divide(floor - total, floor, out=short, where=floor > 0)
+    worst = max(0.0, float(over.max()), float(over_limit.max()), float(below.max()), float(short.max()))
+    if worst == 0.0:
+        return 0.0, "feasible"
+    if worst == over.max():
+        i, r = np.unravel_index(over.argmax(), over.shape)
+        return worst, f"largest for {cluster.resources[r]!r} of {cluster.servers[i]!r}, overused"
+    if worst == over_limit.max():
+        return worst, f"largest for user {cluster.users[int(over_limit.argmax())]!r}, above its task limit"
+    if worst == short.max():
+        return worst, f"largest for user {cluster.users[int(short.argmax())]!r}, below its floor"
+    return worst, f"largest for user {cluster.users[int(below.argmax())]!r}, with negative tasks"
+
 
 __all__ = [
     "BackwardError",
@@ -271,3 +398,57 @@ def _certify(
     rise = rises(cluster.demand[users], cluster.capacity[0], x, own.levels(x), x, polytope.limit, own.floor)
     n = int(rise.argmax())
     return rise[[n]], None, f"largest for user {cluster.users[users[n]]!r}" if rise[n] > 0 else "nobody can rise"
+
+
+def fitted_gap(polytope: Polytope, tasks: Array, criterion: Criterion, log_rows: Array) -> float:
+    """The least gap over multiples of the prices, for those in a solver's own scale."""
+
+    def gap(shift: float) -> float:
+        return min(duality_gap(polytope, tasks, criterion, log_rows + shift), 1e300)
+
+    if not len(polytope.users) or not (log_rows > -np.inf).any():
+        return gap(0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        total = tasks.sum(axis=1)[polytope.users]
+        marginal = criterion.restrict(polytope.users).log_marginal(total) + np.log(total)
+    middle = np.logaddexp.reduce(marginal) - np.logaddexp.reduce(log_rows)
+    if not np.isfinite(middle):
+        return gap(0.0)
+    found = optimize.minimize_scalar(gap, bounds=(middle - 40, middle + 40), method="bounded", options={"xatol": 1e-12})
+    return min(gap(0.0), gap(middle), gap(float(found.x)))
+
+
+def duality_gap(polytope: Polytope, tasks: Array, criterion: Criterion, log_rows: Array) -> float:
+    """The relative welfare gap of tasks, from prices alone: a bound on what their welfare is below the largest.
+
+    It is the sum of every user's Fenchel-Young loss, of `sum_ni x_ni (p_ni - p_n)` and of the price of what is idle,
+    over `sum_n x_n dF/dx_n`. Any prices give a bound. Infinite where tasks have no finite welfare.
+
+    Parameters
+    ----------
+    polytope : the feasible set of a cluster under limits, `Polytope(cluster, criterion.limits(cluster))`
+    tasks : (users, servers), tasks of the polytope's cluster
+    criterion : of the same cluster, with finite alpha, in a scope other than `game`
+    log_rows : (rows,), log prices of whole capacities in the scale of `dF/dx`, a row being a (server, resource) that
+        somebody can use; -inf for none
+
+    Source: docs/certificates.md, "The welfare gap".
+    """
+    if not len(polytope.users):
+        return 0.0
+    own, user = criterion.restrict(polytope.users), polytope.pair_user
+    first = polytope.start[:-1]
+    here = tasks[polytope.users[user], polytope.pair_server]
+    x = np.add.reduceat(here, first)
+    if not (x >= 0).all() or not x.any() or not (criterion.starves or (x > 0).all()):
+        return np.inf
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
+        log_marginal = own.log_marginal(x)
+        top = float(log_marginal.max())
+        cost = np.exp(log_price_per_task(polytope, log_rows) - top)
+        least = np.minimum.reduceat(cost, first)
+        loss = own.bregman(x, log_marginal - top, least, np.minimum(own.floor, x), polytope.reach)
+        idle = np.exp(log_rows - top) @ np.maximum(1 - polytope.used(tasks), 0.0)
+        missing = float(loss.sum() + here @ (cost - least[user]) + idle)
+        gap = missing / float(np.exp(log_marginal - top) @ x)
+    return gap if np.isfinite(gap) else np.inf

@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._libraries import sp
+from ..model._arrays import ratio
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 from . import _linear
@@ -305,7 +306,7 @@ def supporting(
     servers, alpha = polytope.cluster.shape[1], max(criterion.alpha, 1e-3)
     mine = tasks.sum(axis=1)
     totals = mine[user]
-    part = np.divide(tasks[user, server], totals, out=np.zeros_like(totals), where=totals > 0)
+    part = ratio(tasks[user, server], totals)
     high = np.maximum(criterion.limits(polytope.cluster)[user], totals)
     entries = (sp.diags((~free).astype(float)) @ polytope.use).tocoo()
     entries.eliminate_zeros()

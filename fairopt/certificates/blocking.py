@@ -140,7 +140,7 @@ def _by_prices(
     rise, which = np.full(len(level), np.inf), np.full(len(level), -1)
     if sets:
         rise, which, _ = proved(polytope, tasks, by_level(level), np.array(sets), floor)
-    if len(polytope.gamma) > polytopes.OPTIONS.large and not sets:
+    if len(polytope.gamma) > polytopes.LARGE and not sets:
         raise SolverError(
             "no prices came with this allocation, and it is too large to look for some: engine='native' gives them"
         )

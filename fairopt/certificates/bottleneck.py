@@ -16,8 +16,6 @@ from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 
 Array = NDArray[np.float64]
-#: Users on servers that are looked at together.
-_TABLE = 20_000
 
 
 def rises(
@@ -108,7 +106,8 @@ def exploitability(polytope: Polytope, tasks: Array, criterion: Criterion) -> tu
     gaps, where = np.zeros(cluster.shape[1]), [""] * cluster.shape[1]
     limits_of = criterion.limits(cluster)
     by_server, ends = by_group(polytope.pair_server, cluster.shape[1])
-    for some, pairs, there in in_tables(by_server, ends, _TABLE):
+    # So many users on servers are looked at together.
+    for some, pairs, there in in_tables(by_server, ends, 20_000):
         users = polytope.users[polytope.pair_user[pairs]]
         here = np.where(there, tasks[users, some[:, None]], 0.0)
         mine = np.where(there, totals[users], 1.0) if game else here

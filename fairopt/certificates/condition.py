@@ -98,8 +98,6 @@ _DENSE = 600
 _LEAVES, _MOST = 0.1, 60
 #: Users with less room than this are served in full, with less surplus at their floor.
 _FULL = 1e-6
-#: No error is below rounding, though it may be found to be nothing: at an exact tie pairs come in all the same.
-_ROUNDING = 1e-15
 
 
 def conditions(
@@ -131,7 +129,9 @@ def conditions(
         if active.matrix.shape[0] > dense:
             sizes = _estimated(active)
         else:
-            error, hidden = max(found.error, _ROUNDING), _HIDDEN
+            # No error is below rounding, though it may be found to be nothing: at an exact tie pairs come in all the
+            # same.
+            error, hidden = max(found.error, 1e-15), _HIDDEN
             sizes = _exact(active, error, _REGULAR)
             if (sizes > hidden).any():
                 sizes = np.where(sizes > hidden, np.maximum(sizes, _exact(active, error, _FINE)), sizes)

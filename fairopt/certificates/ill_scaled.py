@@ -13,8 +13,6 @@ from ..model.polytope import Polytope
 
 #: Below this part of what another needs a user's rise is a matter of the last digits of the other's tasks.
 SEEN = 1e-7
-#: Marginal utilities further apart, in decades, are beyond doubles in any unit.
-_DECADES = 308.0
 
 
 def spread(cluster: Cluster) -> tuple[float, str]:
@@ -29,7 +27,8 @@ def spread(cluster: Cluster) -> tuple[float, str]:
 def beyond_doubles(cluster: Cluster, criterion: Criterion) -> str:
     """Say what is too far apart for a finite alpha; empty where nothing is."""
     ratio, kind = spread(cluster)
-    if np.isinf(criterion.alpha) or criterion.stiffness * np.log10(ratio) < _DECADES:
+    # Marginal utilities further apart, in decades, are beyond doubles in any unit.
+    if np.isinf(criterion.alpha) or criterion.stiffness * np.log10(ratio) < 308.0:
         return ""
     return (
         f". The largest of the {kind} is {ratio:.0e} times the smallest, and at alpha = {criterion.alpha:g} marginal "

@@ -23,6 +23,7 @@ from ..errors import DataError
 from ..exact import rational
 from ..exact.rational import Exact, numbers, on_one
 from ..model import polytope as polytopes
+from ..model._arrays import ratio
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
@@ -35,12 +36,8 @@ Array = NDArray[np.float64]
 SAME_LEVEL = 1e-7
 #: Users whom a hint holds to this are not asked about again in a linear program.
 SUFFICIENT = 1e-6
-#: Without a hint all users are asked about but those so near to their limit that a program knows no better.
-_AT_LIMIT = 1e-10
 #: A hint that proves this much less for a user is no proof of its level.
 _PROVES = 1e-4
-#: Sums of doubles are no better than this, whatever a certificate shows.
-_ROUNDING = 1e-15
 
 
 def lexicographic_rise(
@@ -82,12 +79,13 @@ def lexicographic_rise(
     rise = np.minimum(rise, np.maximum(to_limit, 0.0))
     alone = prices is not None
     left = _linear.SECONDS if prices is None else 20.0
-    sufficient = _AT_LIMIT if prices is None else SUFFICIENT
+    # Without a hint all users are asked about but those so near to their limit that a program knows no better.
+    sufficient = 1e-10 if prices is None else SUFFICIENT
     worst, where = 0.0, "nobody can rise"
     for group in groups:
         width = float(level[group].max() / level[group].min()) - 1
         hungry = group[rise[group] > sufficient]
-        if len(hungry) and left > 0 and (prices is None or len(polytope.gamma) <= polytopes.OPTIONS.large):
+        if len(hungry) and left > 0 and (prices is None or len(polytope.gamma) <= polytopes.LARGE):
             alone, begun = False, _clock.now()
             keep = kept(level <= level[group].max(), x, own.floor)
             rise[hungry] = np.minimum(rise[hungry], rise_and_prices(polytope, x, keep, hungry, left)[0])
@@ -217,7 +215,7 @@ def programs(
 
     Who is no longer wanted when the turn comes to a level is not asked about.
     """
-    for group in by_level(level) if len(polytope.gamma) <= polytopes.OPTIONS.large else []:
+    for group in by_level(level) if len(polytope.gamma) <= polytopes.LARGE else []:
         hungry = group[wanted[group]]
         if len(hungry):
             most, rows = rise_and_prices(polytope, x, kept(level <= level[group].max(), x, floor), hungry)
@@ -292,7 +290,7 @@ def maxmin_condition(
 def one_price_each(cluster: Cluster) -> Array:
     """On one server a level is held by one resource: a price for each alone, (resources, 1, resources)."""
     capacity = cluster.capacity[0]
-    marginal = np.divide(1.0, capacity, out=np.zeros(len(capacity)), where=capacity > 0)
+    marginal = ratio(1.0, capacity)
     return np.asarray(np.diag(marginal)[:, None, :])
 
 
@@ -329,7 +327,7 @@ def distances(
     compared.
 
     `tasks` (users, servers). Where each server is on its own, of those `requested` (others give 0).
-    `work` is the part of `rational.OPTIONS.work` that it may take.
+    `work` is the part of `rational.WORK` that it may take.
     """
     apart, who = np.zeros(len(requested)), np.zeros(len(requested), dtype=np.intp)
     for i in np.flatnonzero(requested).tolist():

@@ -34,7 +34,7 @@ _COMMANDS = {
         "sources": "list traces and generators, each a FILE as NAME?option=value",
         "policies": "list the schedulers of whole tasks",
         "workloads": "list sources of jobs over time, each a WORKLOAD as NAME?option=value",
-        "docs": "open the documentation that `make docs` built, or say how to build it",
+        "docs": "open the documentation: a page as text, the list of pages, or the site that `make docs` built",
         "schema": "print the JSON Schema of cluster or experiment files, by which editors complete and check them",
         "warmup": "compile the loops that answers would wait for, once; what has changed since is compiled again",
         "bench": "write a frozen set of instances with certified answers, as JSON and MatrixMarket, for other solvers",

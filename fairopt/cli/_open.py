@@ -12,12 +12,12 @@ from ..model.cluster import Cluster
 
 _FILE_HELP = """\
 FILE is one of
-  a cluster file         cluster.toml, cluster.json, cluster.csv (docs/cluster-file.md)
+  a cluster file         cluster.toml, cluster.json, cluster.csv (fairopt docs cluster-file)
   paper:NAME             an instance of a source paper, such as paper:drf-4.1 (`fairopt instances` lists them)
   a trace or generator   bitbrains:DIR, google:DIR, alibaba:DIR, bitbrains-like, google-like, alibaba-like, with
                          options: 'bitbrains?vms=50&seed=3' (`fairopt sources` lists them). Without DIR, a trace is
                          looked for below --traces or FAIROPT_TRACES.
-  kubernetes:FILE        what `kubectl get nodes,pods,namespaces -A -o json` prints (docs/workloads.md)
+  kubernetes:FILE        what `kubectl get nodes,pods,namespaces -A -o json` prints (fairopt docs workloads)
   slurm:DIR              what scontrol, squeue and sshare print as JSON
 
 mechanisms are names (`fairopt mechanisms` lists them), with parameters in brackets: 'alphapf-vds(alpha=3)'; several
@@ -66,7 +66,7 @@ def open_named(text: str, traces: str | None) -> Named:
         cluster = papers.instance(name)
         said = None if found is None else f"{name}: {found.description} ({found.paper}, {found.where})"
         return Named(cluster, said)
-    from ..workloads._registry import CLUSTERS
+    from ..workloads._sources import CLUSTERS
 
     if text.lower().endswith((".toml", ".json", ".csv")) and not CLUSTERS.names(text):
         return Named(Cluster.load(text))

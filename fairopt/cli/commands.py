@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from .. import mechanisms
-from .._libraries import pd
+from .._libraries import of_an_extra, pd
 from ..errors import DataError
 from ..model import _validate
 from ..result import _show
@@ -262,8 +262,7 @@ def _tabulated(frame: pd.DataFrame, options: argparse.Namespace) -> int:
 
 def completion(options: argparse.Namespace) -> int:
     """Print the script; the shell reads it with `eval "$(fairopt completion bash)"`."""
-    import shtab
-
+    shtab = of_an_extra("shtab")
     from .. import papers
     from ..report import figures
     from ..sweeps.experiment import known

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import pydoc
 import webbrowser
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,9 +25,9 @@ def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
         made = commands[name]
         made.add_argument("--json", action="store_true", help="print JSON instead of a table")
         made.add_argument("--out", metavar="FILE", help="write .csv, .json, .md, .tex or .parquet as well")
-    commands["docs"].add_argument(
-        "--where", action="store_true", help="print where the start page is, and open nothing"
-    )
+    docs = commands["docs"]
+    docs.add_argument("page", nargs="?", metavar="PAGE", help="such as choose: this page, as text; default: all pages")
+    docs.add_argument("--where", action="store_true", help="print where the page is, and open nothing")
     commands["schema"].add_argument("kind", choices=list(SCHEMAS), help="the kind of file")
     commands["warmup"].add_argument("--json", action="store_true", help="print JSON instead of a sentence")
     exported = commands["bench"]
@@ -91,15 +92,25 @@ def give(frame: pd.DataFrame, options: argparse.Namespace) -> int:
 
 
 def docs(options: argparse.Namespace) -> int:
-    """`fairopt docs`; a `DataError` says how to build what is not there."""
-    page = _shipped.folder("build").resolve() / "site" / "index.html"
-    if not page.is_file():
-        raise DataError(
-            f"there is no {page}; run `make docs` in a checkout of fairopt, which takes some minutes the first time. "
-            "The pages are plain text as well, in its folder docs/"
-        )
-    if options.where or not webbrowser.open(page.as_uri()):
-        print(page)
+    """`fairopt docs`: the site where it was built and can be opened, else the pages as text, which come along."""
+    folder, site = _shipped.folder("docs"), _shipped.folder("build").resolve() / "site" / "index.html"
+    pages = {str(path.relative_to(folder).with_suffix("")): path for path in sorted(folder.rglob("*.md"))}
+    wanted = (options.page or "").removeprefix("docs/").removesuffix(".md")
+    if wanted and wanted not in pages:
+        raise DataError(f"there is no page {wanted!r}; known: {', '.join(pages)}")
+    if not wanted and site.is_file() and (options.where or webbrowser.open(site.as_uri())):
+        if options.where:
+            print(site)
+    elif options.where:
+        print(pages[wanted or "index"])
+    elif wanted:
+        pydoc.pager(pages[wanted].read_text(encoding="utf-8"))
+    else:
+        titles = {
+            name: path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ") for name, path in pages.items()
+        }
+        listed = [f"{name:{max(map(len, pages)) + 2}}{title}" for name, title in titles.items()]
+        pydoc.pager("\n".join(["`fairopt docs PAGE` shows one of", "", *listed, ""]))
     return 0
 
 

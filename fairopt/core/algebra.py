@@ -19,9 +19,10 @@ with other amounts on the right, and LU in place of Cholesky.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,17 +41,32 @@ _COUPLING = 900.0
 _DOUBLE = 150
 #: Pairs with so little of a user's weight couple with none in factors, a hundred times that in single precision.
 _LITTLE = 1e-9
+#: With fewer couplings a row factors are in double precision: what fills in would fall below normal numbers of single
+#: ones, which takes ten times as long.
+_FILLED = 20
+#: Couplings so far below the diagonal are left out of lists.
+_NOTHING = 1e-13
 _TINY = 1e-300
 
 
 def by_part(values: Array, start: Index) -> Array:
-    """Sums over parts, (parts,)."""
-    return np.array([values.sum()]) if len(start) == 2 else np.add.reduceat(values, start[:-1])
+    """Sums over parts of what users, servers or pairs have, or their rows, (parts,)."""
+    return np.array([values.sum()]) if len(start) == 2 else _over_rows(np.add, values, start)
+
+
+def _over_rows(ufunc: np.ufunc, values: Array, start: Index) -> Array:
+    found = ufunc.reduceat(values, start[:-1])
+    return np.asarray(found if found.ndim == 1 else ufunc.reduce(found, axis=1))
 
 
 def most(values: Array, start: Index) -> Array:
     """Maxima over parts, (parts,)."""
-    return np.array([values.max()]) if len(start) == 2 else np.maximum.reduceat(values, start[:-1])
+    return np.array([values.max()]) if len(start) == 2 else _over_rows(np.maximum, values, start)
+
+
+def fewest(values: Array, start: Index) -> Array:
+    """Minima over parts, (parts,)."""
+    return np.array([values.min()]) if len(start) == 2 else np.minimum.reduceat(values, start[:-1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +163,27 @@ class Pairs:
             return np.asarray((amount.reshape(len(self.demand), -1).T @ self.demand) * self.inverse)
         return np.asarray(self._transposed @ amount).reshape(self.inverse.shape)
 
+    def slack(self, prices: Array, worth: Array) -> Array:
+        """`cost(prices)` above what it is `worth` to each user, (pairs,)."""
+        if self.full:
+            per_server = np.hstack([prices * self.inverse, np.ones((len(prices), 1))])
+            return np.asarray(np.hstack([self.demand, -worth[:, None]]) @ per_server.T).ravel()
+        return self.cost(prices) - self.of_user(worth)
+
+    def weighed_cost(self, weight: Array, prices: Array) -> Array:
+        """`sums(weight * cost(prices))`, (users,)."""
+        if self.full:
+            return np.asarray(
+                ((weight.reshape(len(self.demand), -1) @ (prices * self.inverse)) * self.demand).sum(axis=1)
+            )
+        return self.sums(weight * self.cost(prices))
+
+    def weighed_use(self, weight: Array, amount: Array) -> Array:
+        """`use(weight * of_user(amount))`, (servers, resources)."""
+        if self.full:
+            return np.asarray((weight.reshape(len(amount), -1).T @ (self.demand * amount[:, None])) * self.inverse)
+        return self.use(weight * self.of_user(amount))
+
     def squares(self, weight: Array) -> Array:
         """`sum_n weight a a^T` of every server, (resources, resources, servers)."""
         size = self.inverse.shape[1]
@@ -193,13 +230,31 @@ class Pairs:
         }
         found = Bin(users, servers, pairs, first, last, min(cost, key=cost.__getitem__))
         if found.order == "listed":
-            found.couple(self.start[users.start : users.stop], count)
+            found.coupled = self.coupled(servers, *_two(self.start[users.start : users.stop], count))
         return found
+
+    def coupled(self, servers: slice, one: Index, other: Index) -> Coupled:
+        """What does not change of couplings of two pairs of a user, both on some of these servers."""
+        i, j = (self.server[each] - servers.start for each in (one, other))
+        takes = (np.ascontiguousarray(self.takes[each].T) for each in (one, other))
+        return Coupled(one, other, self.user[one], i, j, *takes)
+
+
+class Coupled(NamedTuple):
+    """Two pairs of a user each, (k,): whose, on which servers of a bin, what they take of these, (resources, k)."""
+
+    one: Index
+    other: Index
+    user: Index
+    i: Index
+    j: Index
+    left: Array
+    right: Array
 
 
 @dataclass(eq=False)
 class Bin:
-    """Parts first to last, how they are eliminated, and which pairs of a user couple servers."""
+    """Parts first to last, how they are eliminated, and which pairs of a user couple servers, if they are listed."""
 
     users: slice
     servers: slice
@@ -207,12 +262,7 @@ class Bin:
     first: int
     last: int
     order: str
-    one: Index = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
-    other: Index = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
-
-    def couple(self, start: Index, count: Index) -> None:
-        """All two pairs of a user."""
-        self.one, self.other = _two(start, count)
+    coupled: Coupled | None = None
 
 
 def _two(start: Index, count: Index) -> tuple[Index, Index]:
@@ -247,7 +297,7 @@ class Equations:
         whole = pairs.sums(weight)
         self.loose, self.whole = loose, whole + loose
         self.per_part = np.maximum(by_part(rising / self.whole, pairs.users), _TINY)
-        self.border = self._out(pairs.use(weight * pairs.of_user(rising / self.whole)))
+        self.border = self._out(pairs.weighed_use(weight, rising / self.whole))
         if any(each.order != "servers" for each in pairs.bins):
             # What a user's other pairs weigh: for the largest of them summed, not subtracted.
             all_of = pairs.of_user(self.whole)
@@ -272,10 +322,10 @@ class Equations:
 
     def _apply(self, prices: Array) -> Array:
         """S of prices: without users and levels."""
-        pairs, weighted = self.pairs, self.weight * self.pairs.cost(prices)
-        worth = pairs.sums(weighted) / self.whole
-        dt = by_part((self.border * prices).sum(axis=1), pairs.servers) / self.per_part
-        spread = pairs.use(weighted - self.weight * pairs.of_user(worth))
+        pairs = self.pairs
+        worth = pairs.weighed_cost(self.weight, prices) / self.whole
+        dt = by_part(self.border * prices, pairs.servers) / self.per_part
+        spread = pairs.use(self.weight * pairs.slack(prices, worth))
         return self._out(spread + self.idle * prices + self.border * dt[pairs.part_of_server][:, None])
 
     def solve(self, b: Array, e: Array, f: Array, sharp: Array | None = None) -> tuple[Array, Array, Array]:
@@ -284,14 +334,12 @@ class Equations:
         free = e / self.whole
         rest = f - by_part(self.rising * free, pairs.users)
         of_part = rest / self.per_part
-        rhs = self._out(
-            b + pairs.use(self.weight * pairs.of_user(free)) + self.border * of_part[pairs.part_of_server][:, None]
-        )
+        rhs = self._out(b + pairs.weighed_use(self.weight, free) + self.border * of_part[pairs.part_of_server][:, None])
         dlam = self._precondition(rhs)
         if sharp is not None:
             dlam = self._refined(dlam, rhs, sharp)
-        dt = of_part - by_part((self.border * dlam).sum(axis=1), pairs.servers) / self.per_part
-        dp = (pairs.sums(self.weight * pairs.cost(dlam)) + self.rising * dt[pairs.part_of_user]) / self.whole + free
+        dt = of_part - by_part(self.border * dlam, pairs.servers) / self.per_part
+        dp = (pairs.weighed_cost(self.weight, dlam) + self.rising * dt[pairs.part_of_user]) / self.whole + free
         return dlam, dp, dt
 
     def _refined(self, x: Array, rhs: Array, sharp: Array) -> Array:
@@ -301,17 +349,17 @@ class Equations:
         best, least = x, np.inf
         before, along = np.ones(len(sharp)), np.zeros(x.shape)
         for number in range(12):
-            wrong = most(np.abs(left).max(axis=1), pairs.servers)
+            wrong = most(np.abs(left), pairs.servers)
             size = float((wrong / sharp).max())
             if size < least:
                 best, least = x, size
             if size <= 1 or not np.isfinite(size):
                 break
             step = self._precondition(left)
-            now = by_part((step * left).sum(axis=1), pairs.servers)
+            now = by_part(step * left, pairs.servers)
             along = step + (now / before)[part][:, None] * along if number else step
             image = self._apply(along)
-            length = now / np.maximum(by_part((along * image).sum(axis=1), pairs.servers), _TINY)
+            length = now / np.maximum(by_part(along * image, pairs.servers), _TINY)
             x = x + length[part][:, None] * along
             left = left - length[part][:, None] * image
             before = np.maximum(now, _TINY)
@@ -376,9 +424,11 @@ class _UsersFirst:
         self.scale = scale.ravel()[self.rows]
         place = np.full(active.shape, -1)
         place.ravel()[self.rows] = np.arange(count)
-        if bin.order == "listed":
-            blank, _ = _precise(at, np.zeros((count, count), order="F"), count)
-            matrix = self._listed(at, scale, place, bin.one, bin.other, blank)
+        if bin.coupled is not None:
+            blank = np.zeros((count, count), order="F")
+            if len(bin.coupled.one) > _FILLED * count:
+                blank, _ = _precise(at, blank, count)
+            matrix = self._listed(at, scale, place, bin.coupled, blank)
         else:
             matrix = self._mixed(at, scale, place, active)
         # Blocks of servers themselves, without a subtraction.
@@ -411,23 +461,22 @@ class _UsersFirst:
         large = large[few[user[large] - first]] + bin.pairs.start
         count = count[few]
         one, other = _two(np.cumsum(count) - count, count)
-        return self._listed(at, scale, place, large[one], large[other], matrix)
+        return self._listed(at, scale, place, pairs.coupled(bin.servers, large[one], large[other]), matrix)
 
-    def _listed(self, at: Equations, scale: Array, place: Index, one: Index, other: Index, matrix: Array) -> Array:
+    def _listed(self, at: Equations, scale: Array, place: Index, of: Coupled, matrix: Array) -> Array:
         """Add the couplings of every two pairs of a user to the lower triangle of a matrix in the order of LAPACK."""
-        pairs, count, weight = at.pairs, len(self.rows), at.weight
-        by = -(weight[one] * weight[other]) / at.whole[pairs.user[one]]
-        there = by < 0
-        one, other, by = one[there], other[there], by[there]
-        i, j = (pairs.server[each] - self.bin.servers.start for each in (one, other))
-        left, right = (pairs.takes[one] * scale.T[i]).T * by, (pairs.takes[other] * scale.T[j]).T
+        count = len(self.rows)
+        by = at.weight[of.one] * -at.weight[of.other] / at.whole[of.user]
+        left = [by * takes * each[of.i] for takes, each in zip(of.left, scale, strict=True)]
+        right = [takes * each[of.j] for takes, each in zip(of.right, scale, strict=True)]
+        rows, columns = [each[of.i] for each in place], [each[of.j] for each in place]
         for r in range(len(place)):
             for s in range(len(place)):
-                row, column = place[r, i], place[s, j]
-                kept = np.flatnonzero((row >= 0) & (column >= 0))
-                row, column = row[kept], column[kept]
+                value = left[r] * right[s]  # nothing on rows that have no place
+                kept = np.flatnonzero(value < -_NOTHING)
+                row, column = rows[r][kept], columns[s][kept]
                 where = np.minimum(row, column) * count + np.maximum(row, column)
-                np.add.at(matrix.T.reshape(-1), where, (left[r, kept] * right[s, kept]).astype(matrix.dtype))
+                np.add.at(matrix.T.reshape(-1), where, value[kept].astype(matrix.dtype))
         return matrix
 
     def _spread(self, at: Equations, scale: Array, active: Mask, users: Index | slice) -> Array:
@@ -467,35 +516,33 @@ class _ServersFirst:
         self.demand, self.inverse = pairs.demand[bin.users], pairs.inverse[bin.servers]
         size = self.inverse.shape[1]
         self.table = _table(at, bin)
-        squares = np.empty((size, size, k))
-        for r in range(size):
-            made = self.table.T @ (self.demand * self.demand[:, r, None])
-            squares[r] = (made * self.inverse * self.inverse[:, r, None]).T
+        both = (self.demand[:, :, None] * self.demand[:, None]).reshape(n, -1)
+        inverse = self.inverse.T
+        squares = (self.table.T @ both).T.reshape(size, size, k) * inverse[:, None] * inverse
         # Rows that take no part are alone.
         row, diagonal = at.row[bin.servers].T, np.einsum("rrk->rk", squares)
         diagonal += at.idle[bin.servers].T
         squares *= row * row[:, None]
         diagonal += ~row
-        self.lower = np.zeros(squares.shape)
+        lower, self.root = np.zeros((2, size, size, k))  # Cholesky's of every server, and its inverse
         for r in range(size):
+            self.root[r, r] = 1.0
             for s in range(r + 1):
-                left = squares[r, s] - np.einsum("qk,qk->k", self.lower[r, :s], self.lower[s, :s])
+                left = squares[r, s] - np.einsum("qk,qk->k", lower[r, :s], lower[s, :s])
                 if s == r:
-                    self.lower[r, r] = np.sqrt(np.maximum(left, 1e-15 * np.maximum(squares[r, r], _TINY)))
+                    lower[r, r] = np.sqrt(np.maximum(left, 1e-15 * np.maximum(squares[r, r], _TINY)))
                 else:
-                    self.lower[r, s] = left / self.lower[s, s]
+                    lower[r, s] = left / lower[s, s]
+                    self.root[r] -= lower[r, s] * self.root[s]
+            self.root[r] /= lower[r, r]
         root = 1 / np.sqrt(at.whole[bin.users])
-        wide: list[Array] = []
         table, syrk = _precise(at, self.table * root[:, None], n)
         kind = table.dtype
-        matrix = np.zeros((n, n), order="F", dtype=kind)
-        for r in range(size):
-            one = table * (self.inverse[:, r] * row[r] / self.lower[r, r]).astype(kind)
-            one *= self.demand[:, r, None].astype(kind)
-            for s in range(r):
-                one -= wide[s] * (self.lower[r, s] / self.lower[r, r]).astype(kind)
-            wide.append(one)
-            matrix = syrk(-1.0, one.T, trans=1, beta=1.0, c=matrix, lower=1, overwrite_c=1)
+        matrix, demand = np.zeros((n, n), order="F", dtype=kind), self.demand.astype(kind)
+        for one in self.root:
+            wide = demand @ (one * row * inverse).astype(kind)
+            wide *= table
+            matrix = syrk(-1.0, wide.T, trans=1, beta=1.0, c=matrix, lower=1, overwrite_c=1)
         diagonal = np.einsum("ii->i", matrix)
         diagonal += 1.0
         self.part = pairs.part_of_user[bin.users] - bin.first
@@ -522,23 +569,13 @@ class _ServersFirst:
 
     def _servers(self, rows: Array) -> Array:
         """What G maps to `rows`, (servers, resources)."""
-        result, size, lower = rows.T.copy(), rows.shape[1], self.lower
-        for r in range(size):
-            for s in range(r):
-                result[r] -= lower[r, s] * result[s]
-            result[r] /= lower[r, r]
-        for r in range(size - 1, -1, -1):
-            for s in range(r + 1, size):
-                result[r] -= lower[s, r] * result[s]
-            result[r] /= lower[r, r]
-        return np.asarray(result.T)
+        return np.asarray(np.einsum("qrk,qk->kr", self.root, np.einsum("qsk,ks->qk", self.root, rows)))
 
     def solve(self, rows: Array) -> Array:
         """What the matrix maps to `rows`, (servers, resources)."""
         direct = self._servers(rows)
-        cost = self.demand @ (direct * self.inverse).T
-        worth = self._users(np.einsum("nk,nk->n", self.table, cost))
+        worth = self._users(((self.table @ (direct * self.inverse)) * self.demand).sum(axis=1))
         dt = by_part(self.rising * worth, self.begin) / self.lengths
         worth -= self.of_rising * dt[self.part]
-        back = ((self.table * worth[:, None]).T @ self.demand) * self.inverse
+        back = (self.table.T @ (worth[:, None] * self.demand)) * self.inverse
         return np.asarray(direct + self._servers(back))

@@ -39,6 +39,8 @@ _FIRST, _RESOURCES, _STEPS = 0.12, 9.0, 24
 _NEAR = 100.0
 #: Most numbers in a tableau of ties: linear programs of sparse matrices are faster beyond it.
 _TABLEAU = 5_000
+#: From so many ties on programs are solved by interior points, and then brought to a vertex: simplex steps grow faster.
+_MANY = 2_000
 #: Larger parts may be ties; levels that differ by less, in logs, are the same, and parts below it none.
 _TIED, _SAME = 3e-7, 1e-10
 
@@ -306,8 +308,9 @@ class Choices:
             sums = sp.csr_array((np.repeat([1.0, -1.0], [len(left), len(who)]), ends))
             cost = np.repeat([0.0, -1.0], [len(left), len(groups)])
             exact = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+            method = "highs-ds" if len(left) < _MANY else "highs-ipm"
             answer = optimize.linprog(
-                cost, uses, np.ones(uses.shape[0]), sums, np.zeros(len(who)), method="highs-ds", options=exact
+                cost, uses, np.ones(uses.shape[0]), sums, np.zeros(len(who)), method=method, options=exact
             )
             if answer.status != 0:
                 return result[given], np.zeros(self.count, dtype=bool)

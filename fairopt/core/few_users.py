@@ -33,7 +33,7 @@ Mask = NDArray[np.bool_]
 #: Steeper marginal utilities are no longer linear enough.
 STEEPEST = 10.0
 #: Gondzio's correctors of a step.
-_CORRECTORS = 5
+_CORRECTORS = 2
 _STEPS = 100
 
 
@@ -96,8 +96,10 @@ class _Equations:
         self.h = self.whole / (q.alpha * at.p)
         self.off_pairs = at.z - np.where(on, self.cost(at.price) - worth * at.p[:, None], 1.0)
         self.off_rows = self.used(at.f) + at.w - 1
-        self.off_users = self.whole - (q.size * at.f).sum(axis=1)
+        self.off_users = self.whole - self.tasks(at.f)
         self.ratio = np.where(on, at.f / at.z, 0.0)
+        self.start = self.ratio * self.off_pairs - at.f
+        self.error = 0.0
         root, size, users = np.sqrt(self.ratio), len(q.use), len(at.p)
         self.q_of = np.zeros((size, users + size, at.f.shape[1]))
         self.lower = np.zeros((size, size, at.f.shape[1]))
@@ -124,6 +126,9 @@ class _Equations:
     def used(self, f: Array) -> Array:
         return np.asarray(np.einsum("rnk,nk->rk", self.q.use, f))
 
+    def tasks(self, f: Array) -> Array:
+        return np.asarray(np.einsum("nk,nk->n", self.q.size, f))
+
     def residual(self, weight: Array) -> float:
         """The largest, in parts of users' tasks and of rows."""
         of_users = np.abs(self.off_users) / self.whole
@@ -146,19 +151,22 @@ class _Equations:
 
     def direction(self, pairs: Array, rows: Array) -> _Point:
         """The step to products `pairs` and `rows`, up to those of the step itself; refined on the equations."""
-        at, size = self.at, self.q.size
-        start, idle = pairs / at.z - at.f + self.ratio * self.off_pairs, rows / at.price - at.w
-        d_price, d_p = self._once(self.used(start) + idle + self.off_rows, self.off_users - (size * start).sum(axis=1))
+        at, start, idle = self.at, pairs / self.at.z, rows / self.at.price - self.at.w
+        start += self.start
+        d_price, d_p = self._once(self.used(start) + idle + self.off_rows, self.off_users - self.tasks(start))
         before = np.inf
         while True:
-            d_z = self.cost(d_price) - self.worth * d_p[:, None]
-            d_f = start - self.ratio * d_z
+            d_z = self.cost(d_price)
+            d_z -= self.worth * d_p[:, None]
+            d_f = self.ratio * d_z
+            np.subtract(start, d_f, out=d_f)
             d_w = idle - at.w / at.price * d_price
             wrong = self.used(d_f) + d_w + self.off_rows
-            lacking = self.off_users - (size * d_f).sum(axis=1) - self.h * d_p
+            lacking = self.off_users - self.tasks(d_f) - self.h * d_p
             now = max(float(np.abs(wrong).max()), float((np.abs(lacking) / self.whole).max()))
-            if not 1e-12 < now < before / 2:
-                return _Point(d_f, d_z - self.off_pairs, d_price, d_w, d_p)
+            if not max(1e-2 * self.error, 1e-12) < now < before / 2:
+                d_z -= self.off_pairs
+                return _Point(d_f, d_z, d_price, d_w, d_p)
             before, more = now, self._once(wrong, lacking)
             d_price, d_p = d_price + more[0], d_p + more[1]
 
@@ -192,7 +200,7 @@ def _best(q: Market, tol: float) -> Prices:
         weight = np.divide(q.size, worth * (at.p * here.whole)[:, None], out=np.zeros_like(f), where=on)
         dearest = at.price.max(axis=0, where=present, initial=0.0)
         idle = np.divide(at.price * at.w, dearest, out=np.zeros_like(w), where=present)
-        error = max(float((weight * at.f * at.z).max()), float(idle.max()), here.residual(weight))
+        here.error = error = max(float((weight * at.f * at.z).max()), float(idle.max()), here.residual(weight))
         if best is None or error < best.error:
             log_row = np.where(present, np.log(at.price) + unit, -np.inf)
             best = Prices(np.where(on, at.f, 0.0), log_row, np.log(at.p), at.w, mu, error, steps)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._libraries import lapack
-from .algebra import Equations, Pairs, by_part, most
+from .algebra import Equations, Pairs, by_part, fewest, most
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -60,11 +60,11 @@ class State:
         self.row = pairs.present & ~self.full
         self.part = pairs.part_of_user
         self.count = (
-            np.diff(pairs.pairs) + by_part(self.row.sum(axis=1).astype(float), pairs.servers)
+            np.diff(pairs.pairs) + by_part(self.row.astype(float), pairs.servers)
             + by_part((~self.exact).astype(float), pairs.users)
         )  # fmt: skip
         parts = len(self.t)
-        self.best, self.least = np.full(parts, np.inf), np.full(parts, np.inf)
+        self.best, self.lowest = np.full(parts, np.inf), np.full(parts, np.inf)
         self.known = np.zeros(parts, dtype=bool)
         self.last = np.full(parts, np.inf)
         self.good = self.early = self.now
@@ -74,14 +74,22 @@ class State:
         self.residuals()
 
     def residuals(self) -> None:
-        """What is wrong with the linear equations."""
+        """What is wrong with the linear equations, what each user pays at least, products, and mu (parts,)."""
         pairs, part = self.pairs, self.part
-        self.cost, self.use, self.have = pairs.cost(self.lam), pairs.use(self.y), pairs.sums(self.y)
-        self.dual = self.z - self.cost + pairs.of_user(self.p)
+        self.use, self.have = pairs.use(self.y), pairs.sums(self.y)
+        slack = pairs.slack(self.lam, self.p)
+        self.least = self.p + pairs.least(slack)
+        self.dual = np.subtract(self.z, slack, out=slack)
         self.excess = np.where(self.pairs.present, 1 - self.use - np.where(self.full, 0.0, self.w), 0.0)
         wanted = np.where(self.rising > 0, self.t[part], self.held)
         self.short = wanted - self.have + np.where(self.exact, 0.0, self.s)
         self.sum = 1 - by_part(self.rising * self.p, pairs.users)
+        self.products = (
+            self.y * self.z,
+            np.where(self.row, self.lam * self.w, 0.0),
+            np.where(self.exact, 0.0, self.p * self.s),
+        )
+        self.mu = self.total(self.products) / self.count
 
     @cached_property
     def reach(self) -> Array:
@@ -112,30 +120,23 @@ class State:
 
     def total(self, products: tuple[Array, Array, Array]) -> Array:
         """The sum of what pairs, rows and users have, (parts,)."""
-        rows = by_part(products[1].sum(axis=1), self.pairs.servers)
+        rows = by_part(products[1], self.pairs.servers)
         return by_part(products[0], self.pairs.pairs) + rows + by_part(products[2], self.pairs.users)
-
-    @property
-    def mu(self) -> Array:
-        """The average product, (parts,)."""
-        rows, users = np.where(self.row, self.lam * self.w, 0.0), np.where(self.exact, 0.0, self.p * self.s)
-        return self.total((self.y * self.z, rows, users)) / self.count
 
     def bounds(self) -> tuple[Array, Array, Array]:
         """Levels that the point reaches and that its prices leave possible, (parts,), and what each user pays at least.
 
         Full rows and exact levels may have prices of either sign, as long as nobody who rises is paid.
         """
-        pairs, rising = self.pairs, self.rising > 0
-        load = np.maximum(most(self.use.max(axis=1), pairs.servers), 1.0)
+        pairs, rising, least = self.pairs, self.rising > 0, self.least
+        load = np.maximum(most(self.use, pairs.servers), 1.0)
         have = self.have / load[self.part]
         low = -most(np.where(rising, -have, -np.inf), pairs.users)
         fixed = ~rising & (self.held > 0)
         if fixed.any():
             met = -most(np.where(fixed, -have / np.maximum(self.held, TINY), -1.0), pairs.users)
             low = np.where(met > 1 - SAME, low * np.minimum(met, 1.0), 0.0)
-        least = pairs.least(self.cost)
-        paid = by_part(self.lam.sum(axis=1), pairs.servers)
+        paid = by_part(self.lam, pairs.servers)
         fix = by_part(np.where(rising, 0.0, least * self.held), pairs.users)
         total = by_part(np.where(rising, np.maximum(least, 0.0), 0.0), pairs.users)
         if self.full.any():
@@ -176,15 +177,19 @@ class Newton:
         """Changes of products by `cy`, `cw`, `cs` to the first order; `wrong`: and of all that is wrong."""
         at, pairs = self.at, self.at.pairs
         own, rows = cy / at.z, np.where(at.row, cw / np.maximum(at.lam, TINY), 0.0)
-        users, of_sum, dual = np.where(at.exact, 0.0, cs / at.p), np.zeros(len(at.t)), np.zeros(len(cy))
+        users, of_sum = np.where(at.exact, 0.0, cs / at.p), np.zeros(len(at.t))
         if wrong:
-            own, of_sum, dual = own + self.weight * at.dual, at.sum, at.dual
+            own += self.weight * at.dual
+            of_sum = at.sum
         b, e = pairs.use(own) + rows, users - pairs.sums(own)
         lam, p, t = (
             self.equations.solve(b - at.excess, e + at.short, of_sum) if wrong else self.equations.solve(b, e, of_sum)
         )
-        z = pairs.cost(lam) - pairs.of_user(p) - dual
-        return self._whole((cy - at.y * z) / at.z, z, rows, lam, users, p, t)
+        z = pairs.slack(lam, p)
+        own -= self.weight * z
+        if wrong:
+            z -= at.dual
+        return self._whole(own, z, rows, lam, users, p, t)
 
     def _whole(self, y: Array, z: Array, rows: Array, lam: Array, users: Array, p: Array, t: Array) -> Point:
         """With what rows and users have left over."""
@@ -201,9 +206,7 @@ class Newton:
                 rows = np.where(at.full, at.excess - pairs.use(step.y), rows)
             users = np.where(at.exact, 0.0, step.s) + at.rising * at.on_users(step.t)
             users += at.short - pairs.sums(step.y)
-            wrong = np.maximum(
-                most(np.abs(rows).max(axis=1), pairs.servers), most(np.abs(users), pairs.users) / np.abs(at.t)
-            )
+            wrong = np.maximum(most(np.abs(rows), pairs.servers), most(np.abs(users), pairs.users) / np.abs(at.t))
             size = float((wrong / sharp).max())
             if not size < least:
                 break
@@ -212,7 +215,7 @@ class Newton:
                 break
             of_sum = at.sum - by_part(at.rising * step.p, pairs.users)
             lam, p, t = self.equations.solve(-rows, users, of_sum, sharp)
-            z = pairs.cost(lam) - pairs.of_user(p)
+            z = pairs.slack(lam, p)
             step = step.plus(self._whole(-self.weight * z, z, np.zeros(lam.shape), lam, np.zeros(p.shape), p, t))
         at.whole = bool(least > 1 and not at.known.all() and at.lam.size + len(at.p) <= _FEW)
         return best
@@ -278,13 +281,13 @@ def _lengths(at: State, step: Point) -> tuple[Array, Array]:
     pairs = at.pairs
 
     def longest(pair: Array, row: Array, user: Array) -> Array:
-        rows, users = np.where(at.row, row, 0.0).max(axis=1), np.where(at.exact, 0.0, user)
+        rows, users = np.where(at.row, row, 0.0), np.where(at.exact, 0.0, user)
         fastest = np.maximum(most(rows, pairs.servers), most(users, pairs.users))
-        return np.asarray(1 / np.maximum(np.maximum(most(pair, pairs.pairs), fastest), 1.0))
+        return np.asarray(1 / np.maximum(np.maximum(-fewest(pair, pairs.pairs), fastest), 1.0))
 
     return (
-        longest(-step.y / at.y, -step.w / at.w, -step.s / at.s),
-        longest(-step.z / at.z, -step.lam / np.maximum(at.lam, TINY), -step.p / at.p),
+        longest(step.y / at.y, -step.w / at.w, -step.s / at.s),
+        longest(step.z / at.z, -step.lam / np.maximum(at.lam, TINY), -step.p / at.p),
     )
 
 
@@ -292,22 +295,17 @@ def _products(at: State, step: Point, primal: Array, dual: Array) -> tuple[Array
     """Of pairs, rows and users after a step."""
     rows = (at.lam + at.on_rows(dual) * step.lam) * (at.w + at.on_rows(primal) * step.w)
     users = (at.p + at.on_users(dual) * step.p) * (at.s + at.on_users(primal) * step.s)
-    pairs = (at.y + at.on_pairs(primal) * step.y) * (at.z + at.on_pairs(dual) * step.z)
+    pairs, other = at.on_pairs(primal) * step.y, at.on_pairs(dual) * step.z
+    pairs += at.y
+    other += at.z
+    pairs *= other
     return pairs, np.where(at.row, rows, 0.0), np.where(at.exact, 0.0, users)
 
 
-def advance(at: State, gap: Array) -> None:
-    """Predictor, corrector and up to five centring correctors, which bring products back to within a factor of ten."""
-    newton, none = (Whole if at.whole else Newton)(at), np.zeros(len(at.t))
-    yz, lw, ps = _products(at, at.now, none, none)
-    total = at.total((yz, lw, ps))
-    aim = newton.step(-yz, -lw, -ps, wrong=True)
-    after = at.total(_products(at, aim, *_lengths(at, aim))) / total
-    target = np.clip(after**3, 1e-8, 0.1) * total / at.count
-    targets = at.on_pairs(target), at.on_rows(target), at.on_users(target)
-    step = aim.plus(newton.step(targets[0] - aim.y * aim.z, targets[1] - aim.lam * aim.w, targets[2] - aim.p * aim.s))
+def _centred(at: State, newton: Newton, step: Point, targets: tuple[Array, Array, Array]) -> Point:
+    """With up to two of Gondzio's correctors, which bring products back to within a factor of ten of targets."""
     primal, dual = _lengths(at, step)
-    for _ in range(5):
+    for _ in range(2):
         if (np.minimum(primal, dual) > 0.95).all():
             break
         far = _products(at, step, np.minimum(primal + 0.3, 1.0), np.minimum(dual + 0.3, 1.0))
@@ -317,8 +315,22 @@ def advance(at: State, gap: Array) -> None:
         better = lengths[0] + lengths[1] > primal + dual + 0.02
         if not better.any():
             break
-        step = tried if better.all() else chosen(at, better, tried, step)
+        step = chosen(at, better, tried, step)
         primal, dual = np.where(better, lengths[0], primal), np.where(better, lengths[1], dual)
+    return step
+
+
+def advance(at: State, gap: Array) -> None:
+    """Predictor, corrector, and up to two that centre."""
+    newton, total = (Whole if at.whole else Newton)(at), at.mu * at.count
+    yz, lw, ps = at.products
+    aim = newton.step(-yz, -lw, -ps, wrong=True)
+    after = at.total(_products(at, aim, *_lengths(at, aim))) / total
+    target = np.clip(after**3, 1e-8, 0.1) * at.mu
+    targets = at.on_pairs(target), at.on_rows(target), at.on_users(target)
+    step = aim.plus(newton.step(targets[0] - aim.y * aim.z, targets[1] - aim.lam * aim.w, targets[2] - aim.p * aim.s))
+    if any(each.order != "servers" for each in at.pairs.bins):  # elsewhere factors cost less than a corrector
+        step = _centred(at, newton, step, targets)
     # Where held users have not their levels yet no gap is known; products know it.
     left = np.minimum(gap, total / np.abs(at.t))
     sharp = 1e-2 * left
@@ -341,6 +353,8 @@ def advance(at: State, gap: Array) -> None:
 
 def chosen(at: State, which: Mask, one: Point, other: Point) -> Point:
     """One step in some parts, another in the rest."""
+    if which.all():
+        return one
     pairs = at.pairs
     user = which[at.part]
     masks = user[pairs.user], user[pairs.user], *(which[pairs.part_of_server][:, None],) * 2, user, user, which
@@ -367,7 +381,7 @@ def cold(
         root = np.where(load > 0, load, 1.0) ** -0.5
         share *= np.tile(root, len(p)) if pairs.full else root[pairs.server]
         share /= pairs.of_user(pairs.sums(share))
-    least_t = 0.5 / np.maximum(most(pairs.use(share * wanted).max(axis=1), pairs.servers), TINY)
+    least_t = 0.5 / np.maximum(most(pairs.use(share * wanted), pairs.servers), TINY)
     y = share * pairs.of_user(np.where(rising > 0, least_t[part], np.maximum(held, TINY)))
     t = least_t / 1.2
     w = np.where(present, np.maximum(1 - pairs.use(y), 0.1), 1.0)

@@ -169,9 +169,9 @@ class Leximin:
         gap = np.maximum(np.abs(_gap(low, high)), at.mu * at.count / np.abs(at.t))
         better = gap < np.where(at.known, 1.0, 0.9) * at.best
         # Nothing is proved from below while one who is held misses its level: then products tell whether it gets on.
-        falling = (low <= 0) & (at.mu < 0.5 * at.least)
+        falling = (low <= 0) & (at.mu < 0.5 * at.lowest)
         at.still = np.where(better | falling, 0, at.still + 1)
-        at.best, at.least = np.minimum(at.best, gap), np.minimum(at.least, at.mu)
+        at.best, at.lowest = np.minimum(at.best, gap), np.minimum(at.lowest, at.mu)
         stuck = (at.still > _PATIENCE) | ~np.isfinite(at.t)
         if better.any():
             at.good = chosen(at, better, at.now, at.good)
@@ -226,7 +226,7 @@ class Leximin:
 
     def _scale(self, at: State) -> Array:
         """Rows of a part over its level, (servers, 1): prices sum up to about the level."""
-        rows = np.maximum(by_part(at.pairs.present.sum(axis=1).astype(float), at.pairs.servers), 1.0)
+        rows = np.maximum(by_part(at.pairs.present.astype(float), at.pairs.servers), 1.0)
         return at.on_rows(rows / at.t)
 
     # --- levels that are known
@@ -252,7 +252,7 @@ class Leximin:
         t_pair, count_pair = pairs.of_user(t), pairs.of_user(count)
         live = by_part(at.rising, pairs.users) > 0
         inside, on = inside & pairs.of_user(live[part].astype(float)).astype(bool), on & live[pairs.part_of_server]
-        load = np.where(live, 1.0, np.maximum(most(at.use.max(axis=1), pairs.servers), 1.0))
+        load = np.where(live, 1.0, np.maximum(most(at.use, pairs.servers), 1.0))
         dropped = inside & (was.z * count_pair > was.y / t_pair)
         scale = self._scale(at)
         full = at.full | (on[:, None] & at.row & (was.lam * scale > was.w))
@@ -354,7 +354,8 @@ class Leximin:
         place_u, place_s = np.full(users, -1), np.full(servers, -1)
         place_u[order_u], place_s[order_s] = np.arange(len(order_u)), np.arange(len(order_s))
         order_p = np.flatnonzero(stay & going[of_user][cut.pair_user])
-        order_p = order_p[np.lexsort((place_s[cut.pair_server[order_p]], place_u[cut.pair_user[order_p]]))]
+        place = place_u[cut.pair_user[order_p]] * servers + place_s[cut.pair_server[order_p]]
+        order_p = order_p[np.argsort(place, kind="stable")]
         parts = np.arange(int(going.sum()) + 1)
         who, which = cut.user[order_u], cut.server[order_s]
         pairs = Pairs(

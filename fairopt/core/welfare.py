@@ -39,6 +39,8 @@ TINY = 1e-300
 _GENTLE, _STEEPER = 4.0, 2.0
 #: So far above a unit of welfare, in logarithms, worth no longer grows: numbers of who has a limit would overflow.
 _MOST = 500.0
+#: Steps of mirror descent to a first point, and over how many of them it is an average: they go to and fro.
+_DESCENTS, _LAST = 25, 13
 
 
 class Worth(NamedTuple):
@@ -178,7 +180,8 @@ class Market:
         caps = np.flatnonzero(self.sign > 0)
         who, cap = self.user[caps], self.bound[caps]
         excess, log_lam = np.zeros(len(self.unit)), np.zeros(0)
-        for number in range(25):
+        means: list[Any] = [0.0, 0.0, 0.0]
+        for number in range(_DESCENTS):
             x = pairs.sums(y)
             full = x[who] / cap
             shrink = np.ones(len(x))
@@ -196,6 +199,11 @@ class Market:
             lam = np.where(self.row, np.exp(np.maximum(power * log_lam - top, -600)), 0.0)
             cost = (np.log(np.maximum(pairs.cost(lam), TINY)) + top) / power
             y = np.minimum(y * np.exp(np.clip(0.7 * (pairs.of_user(value) - cost), -2, 2)), size)
+            if number >= _DESCENTS - _LAST:
+                means = [mean + one / _LAST for mean, one in zip(means, (y, log_lam, excess), strict=True)]
+        y, log_lam, excess = means
+        top = power * log_lam[self.row].max()
+        lam = np.where(self.row, np.exp(np.maximum(power * log_lam - top, -600)), 0.0)
         # A row that idles costs the first user to whom that matters a part of what it pays: Newton's method sees it.
         lam = np.where(self.row, np.maximum(lam, 0.3 * self.of_rows(pairs.cost(lam))), 0.0)
         cost, x = pairs.cost(lam), pairs.sums(y)
@@ -467,7 +475,7 @@ def run(problem: Problem, tol: float, start: object = None, most: int = 60) -> C
             warm = Start(step.at, q.unit, q.own.alpha)
         if q.steep and step.mu * len(at.y) <= tol * len(at.x) and step.missed < 1e-4:
             found = _judged(q, step.at, tol, number)
-            since = 0 if found.error < 0.7 * best.error or step.mu < 0.7 * least else since + 1
+            since = 0 if found.error < 0.7 * best.error or step.mu < 0.5 * least else since + 1
             best, least = min(best, found, key=lambda one: one.error), min(least, step.mu)
             if best.error <= 0.5 * tol or since > 5 or step.mu < 1e-16:
                 break
@@ -484,6 +492,8 @@ def run(problem: Problem, tol: float, start: object = None, most: int = 60) -> C
             if new.missed + new.mu <= 2 * (step.missed + step.mu) + 1e-9:
                 break
             t /= 2
+        if t < 0.5 and step.mu < 1e-9:  # rounding is about all that is left: others find last digits from here
+            since += 2
         step, weights = new, then
         if not q.steep and step.missed < 0.3:
             at = q.steepened(step.at, min(q.own.alpha * _STEEPER, problem.criterion.alpha))

@@ -21,8 +21,6 @@ from .rational import Numbers, numbers
 
 #: A pair has tasks if it has this part of what it could run alone; a row is full, and a price one, likewise.
 _ACTIVE = 1e-7
-#: Relative half-widths of boxes that are tried.
-_WIDTHS = (1e-11, 1e-9, 1e-7)
 #: Largest numerator and denominator of alpha, and denominator of a share per task.
 _ALPHA, _DENOMINATOR = 100, 10**6
 #: Most equations.
@@ -356,7 +354,8 @@ class _Equations:
             self.__dict__.pop("_unknown", None)
         if not np.isfinite(self.start).all() or min(self.start, default=1) <= 0:
             return None
-        image = contracted(self.residuals(point), self.slopes, middles(self.slopes(point)), _WIDTHS)
+        # The relative half-widths of boxes are tried in turn.
+        image = contracted(self.residuals(point), self.slopes, middles(self.slopes(point)), (1e-11, 1e-9, 1e-7))
         return None if image is None else self._judged(image)
 
     def _judged(self, box: list[Interval]) -> Enclosure | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
@@ -24,24 +24,12 @@ from .simplex import Dictionary, TooMuch
 Array = NDArray[np.float64]
 #: Arrays of `Fraction`.
 Numbers = NDArray[np.object_]
-#: How many words of integers may be computed: about a second.
-_WORK = 1e7
 #: Denominators that answers of small whole numbers have, at most, and how far doubles may be from such fractions.
 _DENOMINATOR, _NEAR = 10_000, 1e-9
 
 
-@dataclass(frozen=True)
-class RationalOptions:
-    """Limits of the work in integers."""
-
-    #: How many words of integers may be computed: a few seconds.
-    work: float = 2e7
-    #: What a first guess, the cube of the rows by the columns, may be too high by.
-    ahead: float = 4.0
-
-
-#: What is used unless a caller says otherwise.
-OPTIONS = RationalOptions()
+#: So many words of integers may be computed, a few seconds.
+WORK = 2e7
 
 
 def numbers(values: Array) -> Numbers:
@@ -77,15 +65,16 @@ class _Row(NamedTuple):
 
 
 def tried(cluster: Cluster, limits: Array, part: float = 1.0) -> bool:
-    """Is it worth trying with a part of `OPTIONS.work`? No more than a first guess."""
+    """Is it worth trying with a part of `WORK`? No more than a first guess."""
     usable = cluster.usable & (limits > 0)[:, None]
     rows = cluster.capacity.size + np.count_nonzero(usable.any(axis=1)) + np.count_nonzero(np.isfinite(limits))
     guess = float(len(usable)) ** 3 if cluster.shape[1] == 1 else float(rows) ** 3 * np.count_nonzero(usable)
-    return bool(guess <= OPTIONS.ahead * part * OPTIONS.work)
+    # The cube of the rows by the columns may be four times too high.
+    return bool(guess <= 4.0 * part * WORK)
 
 
 def leximin(cluster: Cluster, criterion: Criterion, limits: Array, part: float = 1.0) -> Exact | None:
-    """The optimum over the servers of a cluster, `None` where it would take more than a part of `OPTIONS.work`.
+    """The optimum over the servers of a cluster, `None` where it would take more than a part of `WORK`.
 
     Nor is there one for somebody who can run and whose share is infinite, as a file may say. The last ones are
     remembered, as a judge asks for what an engine has just found.
@@ -96,9 +85,7 @@ def leximin(cluster: Cluster, criterion: Criterion, limits: Array, part: float =
     if cluster.shape[1] == 1:
         return _filled(cluster, criterion, limits)
     data = (cluster.capacity, cluster.demand, usable, criterion.share, criterion.weight, limits, criterion.floor)
-    return _leximin(
-        cluster.shape, tuple(np.asarray(values, dtype=float).tobytes() for values in data), part * OPTIONS.work
-    )
+    return _leximin(cluster.shape, tuple(np.asarray(values, dtype=float).tobytes() for values in data), part * WORK)
 
 
 @lru_cache(maxsize=8)
@@ -248,7 +235,8 @@ def unique_optimum(cluster: Cluster, share: Mapping[int, Fraction], limits: Mapp
         rows.append(({k: Fraction(1) for k, (m, _) in enumerate(pairs) if m == n}, limit))
     gain = {k: -share[n] for k, (n, _) in enumerate(pairs)}
     rows.append((gain | {total: Fraction(1)}, Fraction(0)))
-    program = Dictionary.of((row for row in rows if row[0]), total + 1, _WORK)
+    # So many words of integers may be computed, about a second.
+    program = Dictionary.of((row for row in rows if row[0]), total + 1, 1e7)
     try:
         program.maximise(total)
         values = program.values()

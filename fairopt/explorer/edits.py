@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..errors import DataError
 from ..model import _validate
-from ..model._patterns import numbered
+from ..model._arrays import numbered
 from ..model._shown import short
 from ..model.cluster import Cluster
 
@@ -75,8 +75,6 @@ def number(given: Any, where: tuple[str | int, ...], what: str) -> float:
         raise DataError(f"{what} is {short(given)}; write a number, such as 2.5", where) from None
 
 
-#: From this many servers on identical ones are one entry; below, identical ones called alike (`rack-1`, `rack-2`).
-_MANY = 25
 #: The most servers that counts may make.
 MOST_SERVERS = 100_000
 
@@ -109,7 +107,9 @@ class Start:
         codes: list[Array] = [cluster.capacity + 0.0]
         if cluster.constrained:
             codes.append(np.packbits(cluster.eligible, axis=0).T.astype(float))
-        if len(cluster.servers) < _MANY:
+        # From this many servers on identical ones are one entry; below, identical ones called alike (`rack-1`,
+        # `rack-2`).
+        if len(cluster.servers) < 25:
             stems = {name: k for k, name in enumerate(dict.fromkeys(_STEM.sub("", one) for one in cluster.servers))}
             codes.append(np.array([[float(stems[_STEM.sub("", one)])] for one in cluster.servers]))
         entry_of = numbered(np.column_stack(codes))

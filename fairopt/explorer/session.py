@@ -25,14 +25,8 @@ from .edits import Edited, Start, State
 from .margins import margins
 from .view import SHOWN, Bands, bands, tidy, view
 
-#: Answers that are kept, of any question.
-_KEPT = 200
-#: Users and servers, multiplied, up to which other equilibria are looked for.
-_SEVERAL = 100
 #: Users and servers, multiplied, up to which derivatives are taken: a move waits for them.
 _DERIVED = 4000
-#: Rows of what more of a resource adds.
-_ROWS = 12
 
 
 #: Of the path: equally far apart on the axis of alpha, `alpha / (1 + alpha)`; 0, 1, 3 and infinity are among them.
@@ -40,6 +34,11 @@ ALPHAS: tuple[float | str, ...] = (*(float(f"{k / (40 - k):.3g}") for k in range
 
 #: Mechanisms that stand side by side; those with an alpha have that of the state.
 SIDE = ("alphapf-vds", "alpha-fair", "ps-dsf", "drfh", "tsf", "per-server-drf", "ceei", "utilitarian", "drf")
+
+#: Answers that are kept, of any question.
+_KEPT = 200
+#: Rows of what more of a resource adds.
+_ROWS = 12
 
 
 @dataclass(eq=False)
@@ -195,7 +194,8 @@ class Session:
         alone: dict[str, Any] = {"text": ""}
         users, servers, _ = edited.cluster.shape
         between = 0 < state.alpha < np.inf and abs(math.log(state.alpha)) > 1e-9
-        if not isinstance(self.mechanism(state), AlphaPFVDS) or not between or users * servers > _SEVERAL:
+        # Other equilibria are looked for where few share.
+        if not isinstance(self.mechanism(state), AlphaPFVDS) or not between or users * servers > 100:
             return alone
         # The curve of equilibria is followed to twice alpha (below 1: to half of it): folds come back from there.
         beyond = state.alpha * 2.0 ** math.copysign(1, state.alpha - 1)

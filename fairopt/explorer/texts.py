@@ -15,9 +15,6 @@ from ..model.cluster import Cluster
 
 _WORD = re.compile(r"=([A-Za-z]\w*)\b")
 
-#: Numbers of a cluster that are written into Python; larger ones are saved first.
-_MOST = 4000
-
 
 def python(cluster: Cluster, mechanism: str) -> str:
     """Code that gives the same answer; `mechanism` is its label, such as `alphaPF-VDS(alpha=3)`."""
@@ -32,7 +29,8 @@ def solved(code: str) -> str:
 def head(cluster: Cluster) -> str:
     """The lines that make a cluster."""
     users, servers, resources = cluster.shape
-    if (users + servers) * resources + (users * servers if cluster.constrained else 0) > _MOST:
+    # So many numbers of a cluster are written into Python; larger ones are saved first.
+    if (users + servers) * resources + (users * servers if cluster.constrained else 0) > 4000:
         made = ["# save the cluster file from the explorer first", 'cluster = fo.Cluster.load("cluster.toml")']
     else:
         made = _constructor(cluster)

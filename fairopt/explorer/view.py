@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..certificates import Certificate
 from ..game.selection import MAYBE_OTHERS
+from ..model._arrays import ratio
 from ..result import metrics
 from ..result.allocation import Allocation
 from ..result.holds import Holds, holds
@@ -130,7 +131,7 @@ def _bars(start: Start, edited: Edited, found: Allocation, drawn: Bands) -> dict
     for k in range(count + 1):
         mine = band == k
         use[k] = tasks[mine].T @ cluster.demand[mine]
-    part = np.divide(use, whole[None], out=np.zeros_like(use), where=whole[None] > 0)
+    part = ratio(use, whole[None])
     others = int((band == count).sum())
     heights = [[[_part(x) for x in row] for row in of] for of in (part if others else part[:-1]).tolist()]
     return {"servers": labels, "bands": list(drawn.names), "what": drawn.what, "others": others, "heights": heights,
@@ -153,7 +154,7 @@ def _by_entry(edited: Edited, found: Allocation, entries: Index) -> tuple[Array,
         return whole, tasks.T
     merged = split.merging.server_of[np.unique(of, return_index=True)[1]]
     size = split.merging.cluster.capacity.sum(axis=1)[merged]
-    part = np.divide(whole.sum(axis=1), size, out=np.zeros(len(size)), where=size > 0)
+    part = ratio(whole.sum(axis=1), size)
     return whole, split.merged[:, merged] * part
 
 

@@ -11,8 +11,7 @@ from .. import _plugins
 from ..errors import DataError
 from ..model._shown import short
 from ._base import REGISTRY, Mechanism
-from ._registry import plain
-from ._written import parameters, parts
+from ._registry import parameters, parts, plain
 
 if TYPE_CHECKING:
     from ._game import GameMechanism

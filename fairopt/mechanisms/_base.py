@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +15,13 @@ from numpy.typing import NDArray
 from ..certificates import Certificate, advice, certify, certify_problem
 from ..engines import native
 from ..engines.base import Solution
-from ..engines.reference import solvers
+from ..engines.reference import expressed, solvers
+from ..engines.reference.program import ClusterProgram, Formulation, Program
 from ..errors import CertificateError, DataError, FairoptError, SolverError
 from ..model import polytope
-from ..model.cluster import Cluster
+from ..model.cluster import Cluster, expected
 from ..model.criterion import Criterion
+from ..model.polytope import Polytope
 from ..model.problem import Problem
 from ..model.split import Split
 from ..result.allocation import Allocation
@@ -26,21 +30,76 @@ from ..solving.earlier import OtherUsers
 from ._claim import Claim
 from ._label import differs, plain
 from ._registry import Registry
-from ._stated import Stated
+
+if TYPE_CHECKING:
+    from ..engines.reference.named_problem import NamedProblem
+
+
+class Stated(ABC):
+    """The part of `Mechanism` that says what is fair, on which clusters, and in which program."""
+
+    @abstractmethod
+    def criterion(self, cluster: Cluster) -> Criterion:
+        """What this mechanism means by fair on `cluster` (the pool, for single-pool mechanisms)."""
+
+    @abstractmethod
+    def formulate(self, program: Program) -> Formulation:
+        """The mechanism as a CVXPY problem over the tasks of `program`."""
+
+    @property
+    @abstractmethod
+    def judged_by_criterion(self) -> bool:
+        """Does the criterion alone decide what is certified? A mechanism with its own `certify` decides itself."""
+
+    def check(self, cluster: Cluster) -> None:  # noqa: B027 - most mechanisms are defined everywhere
+        """Raise `DataError` with a remedy if the mechanism is not defined on `cluster`."""
+
+    def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
+        """The cluster that the mechanism sees, and notes on what that changed; single-pool mechanisms pool it."""
+        return cluster, ()
+
+    def problem(self, cluster: Cluster) -> NamedProblem:
+        """The mechanism as a convex program on `cluster`, to change, read duals of, and solve with any solver.
+
+        Tasks and constraints are there by name (`NamedProblem`). Lexicographic max-min is a sequence of programs: this
+        is the first of them, which maximises the least level. No server or user is merged.
+
+        Raises
+        ------
+        DataError
+            The mechanism is not defined on this cluster, or nobody can run anything there.
+        """
+        from ..engines.reference.named_problem import cluster_problem
+
+        self.check(expected(cluster))
+        seen, _ = self.prepare(cluster)
+        return cluster_problem(seen, self.criterion(seen), self.formulate)
+
+    def formulation(self, program: Program) -> Formulation:
+        """`formulate`, and `DataError` for a constraint that nobody would judge: the criterion does not express it."""
+        found = self.formulate(program)
+        if self.judged_by_criterion:
+            expressed.check(program, found, str(self))
+        return found
+
+    def check_statement(self, problem: Problem) -> None:
+        """The same before an engine answers that reads the criterion alone: at the first solve of this mechanism.
+
+        Not of the package's own: tests check these, and users need not wait for CVXPY.
+        """
+        own = type(self).__module__.startswith(f"{__package__}.")
+        if own or not self.judged_by_criterion or "_stated" in vars(self):
+            return
+        if len(problem.polytope.users):
+            self.formulation(self.program(problem.polytope, problem.criterion))
+            vars(self)["_stated"] = True  # no field: nothing that tells mechanisms apart
+
+    def program(self, polytope: Polytope, criterion: Criterion) -> Program:
+        """What `formulate` is given on a cluster."""
+        return ClusterProgram(polytope, criterion)
+
 
 Array = NDArray[np.float64]
-
-
-@dataclasses.dataclass(frozen=True)
-class AccuracyOptions:
-    """What an error says of accuracy."""
-
-    #: Missing the tolerance by this factor is not a matter of accuracy.
-    gross: float = 1e4
-
-
-#: What is used unless a caller says otherwise.
-OPTIONS = AccuracyOptions()
 
 
 #: Parameters that a mechanism's label always shows.
@@ -52,6 +111,8 @@ _MEANING = {
     "formulate": "formulate(program), the convex program that it maximises",
 }
 
+#: Alphas that are hard for numerics, around 1 and far out, for the laws.
+ALPHAS = (0.0, 0.5, 0.9999, 1.0, 1.0001, 3.0, 50.0, 500.0, math.inf)
 #: Every mechanism by its name; a subclass that states a `name` is in it by being defined.
 REGISTRY: Registry[type[Mechanism]] = Registry(__package__, Path(__file__).parent)
 
@@ -181,7 +242,7 @@ class Mechanism(Stated):
 
     def stand_in(self, problem: Problem, engine: str, tol: float) -> Iterator[Solution] | None:
         """As `solutions`, of an engine tried as those before it failed; `None` where nobody would wait unasked."""
-        if np.count_nonzero(problem.cluster.eligible) > polytope.OPTIONS.large:
+        if np.count_nonzero(problem.cluster.eligible) > polytope.LARGE:
             return None
         return self.solutions(problem, engine, tol, None)
 
@@ -252,7 +313,8 @@ class Mechanism(Stated):
         found = best.certificate
         # Users of tiny welfare may be far off where a solver is short of accuracy: that is no bug.
         residual = found.residual if found.gap is None else min(found.residual, max(found.gap, found.feasibility))
-        if not why and best.stats.status == "optimal" and residual > OPTIONS.gross * tol:
+        # Missing the tolerance by so much is not a matter of accuracy.
+        if not why and best.stats.status == "optimal" and residual > 1e4 * tol:
             others = tuple(name for name in self.engines(best.criterion) if name not in tried)
             claim = (
                 solvers.wrong_claim(best.stats.solver, others, best.criterion.alpha in (0, np.inf)) or "This is a bug: "

@@ -33,26 +33,11 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 
-@dataclasses.dataclass(frozen=True)
-class StandInOptions:
-    """Which engines stand in for the equilibrium engine, and how long."""
-
-    #: Below this alpha tasks may span more than numbers hold.
-    small: float = 1e-2
-    #: Seconds of each engine that stands in for the equilibrium engine.
-    patience: float = 5.0
-    #: Best responses stand in up to this number of pairs (user, server),
-    responding: int = 5000
-    #: for this number of responses of a pair (0.1 to 40 microseconds each)
-    responses: float = 2e6
-    #: and of certificates.
-    looks: int = 24
-    #: CVXPY stands in up to this number of pairs.
-    declared: int = 500
-
-
-#: What is used unless a caller says otherwise.
-OPTIONS = StandInOptions()
+#: Best responses, and CVXPY, stand in for the equilibrium engine up to this number of pairs (user, server), for so many
+#: seconds each.
+RESPONDING, DECLARED, _PATIENCE = 5000, 500, 5.0
+#: Below this alpha tasks may span more than numbers hold.
+_SMALL = 1e-2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,11 +123,12 @@ class GameMechanism(Mechanism):
         `None` on clusters on which they would not come far in these.
         """
         pairs = int(np.count_nonzero(problem.cluster.eligible))
-        if engine == "best-response" and pairs <= OPTIONS.responding:
-            offers = played.solutions(problem, tol, int(OPTIONS.responses / max(pairs, 1)))
-            return within(OPTIONS.patience, islice(offers, OPTIONS.looks))
-        if engine == "declarative" and pairs <= OPTIONS.declared:
-            return within(OPTIONS.patience, self.solutions(problem, engine, tol, None))
+        if engine == "best-response" and pairs <= RESPONDING:
+            # A response of a pair takes .1 to 40 microseconds; of certificates 24 are looked at.
+            offers = played.solutions(problem, tol, int(2e6 / max(pairs, 1)))
+            return within(_PATIENCE, islice(offers, 24))
+        if engine == "declarative" and pairs <= DECLARED:
+            return within(_PATIENCE, self.solutions(problem, engine, tol, None))
         return None
 
     def index(self, problem: Problem, tasks: Array, log_prices: Array | None) -> int | None:
@@ -155,10 +141,10 @@ class GameMechanism(Mechanism):
     def complaint(self, best: Allocation, tol: float, tried: tuple[str, ...]) -> FairoptError:
         text = f"{self}: after {best.stats.rounds} steps {best.certificate} misses tol={tol:g} "
         text += f"(engines tried: {', '.join(tried)}){self.reason(best)}. "
-        if 0 < best.criterion.alpha < OPTIONS.small:
+        if 0 < best.criterion.alpha < _SMALL:
             text += (
                 "At so small an alpha tasks may span more than numbers hold (they go like prices to the power "
-                f"-1/alpha): take alpha=0, or one from {OPTIONS.small:g} on. Or relax"
+                f"-1/alpha): take alpha=0, or one from {_SMALL:g} on. Or relax"
             )
         else:
             text += "Relax"

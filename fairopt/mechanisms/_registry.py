@@ -5,12 +5,15 @@ So whoever asks for DRF waits for `drf.py` and what that needs, and no file has 
 
 from __future__ import annotations
 
+import ast
 import importlib
 import pkgutil
 import re
 from collections.abc import Iterable, Iterator, MutableMapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from ..errors import DataError
 
 Kind = TypeVar("Kind", bound=type)
 
@@ -70,3 +73,41 @@ class Registry(MutableMapping[str, Kind]):
 def plain(name: str) -> str:
     """A name in small letters, without `-` and `_`."""
     return re.sub(r"[-_\s]", "", name.lower())
+
+
+def parts(text: str, what: str) -> tuple[str, str | None]:
+    """A name, and what stands in brackets behind it; `what` it names is for the error."""
+    match = re.fullmatch(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*", text)
+    if match is None:
+        raise DataError(f"{text!r} is not a {what}; write a name, or name(parameter=value, ...)")
+    return match[1], match[2]
+
+
+def parameters(text: str, inside: str) -> dict[str, Any]:
+    """What stands in the brackets, each parameter once."""
+    source = f"f({inside})"
+    try:
+        call: ast.expr | None = ast.parse(source, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: thousands of brackets
+        call = None
+    # Brackets may close and open again inside: f(alpha=1)(alpha=2) is a call of what a call returns, f(x=1)# a remark.
+    whole = isinstance(call, ast.Call) and call.end_col_offset == len(source.encode())
+    if not isinstance(call, ast.Call) or not whole or not isinstance(call.func, ast.Name) or call.args:
+        raise DataError(f"{text!r}: what stands in the brackets is not parameter=value, ...")
+    given: dict[str, Any] = {}
+    for part in call.keywords:
+        if part.arg is None or part.arg in given:
+            again = "has **" if part.arg is None else f"gives {part.arg} twice"
+            raise DataError(f"{text!r} {again}; write every parameter once, as parameter=value")
+        given[part.arg] = _value(part.value)
+    return given
+
+
+def _value(node: ast.expr) -> Any:
+    """A number, a list or a string; bare words are strings, except `inf`."""
+    if isinstance(node, ast.Name):
+        return float("inf") if node.id in ("inf", "infinity") else node.id
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, RecursionError):
+        raise DataError(f"{ast.unparse(node)!r} is not a value: write a number, a word or a list") from None

@@ -15,9 +15,8 @@ from ..errors import DataError
 from ..model import _intake, _validate
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, ShareRule, criterion
-from ._base import Mechanism, pooled
+from ._base import ALPHAS, Mechanism, pooled
 from ._claim import claim
-from ._trials import ALPHAS
 
 Array = NDArray[np.float64]
 Share = Literal["dominant", "asset", "task"] | Sequence[float] | Callable[[Cluster], Array]

@@ -14,10 +14,9 @@ from ..model import _validate
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 from ..model.problem import Problem
-from ._base import Mechanism
+from ._base import ALPHAS, Mechanism
 from ._claim import claim
 from ._game import GameMechanism
-from ._trials import ALPHAS
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ..certificates import Certificate, feasibility
 from ..engines.reference.program import Formulation, Program, alpha_fair
+from ..model._arrays import ratio
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
 from ._base import Mechanism, pooled
@@ -68,7 +69,7 @@ class BottleneckFairness(Mechanism):
         if not np.isfinite(feasible):
             return Certificate(feasible, np.inf, "complaint", where), None
         x, capacity = tasks.sum(axis=1), cluster.pooled_capacity
-        used = np.divide(x[:, None] * cluster.demand, capacity, out=np.zeros(cluster.demand.shape), where=capacity > 0)
+        used = ratio(x[:, None] * cluster.demand, capacity)
         entitlement = cluster.weight / cluster.weight.sum()
         idle = 1 - used.sum(axis=0)
         short = 1 - used / entitlement[:, None]

@@ -18,19 +18,10 @@ from ..result.allocation import Allocation
 from ._game import GameMechanism
 from .concave_utility import check_function, concave, why
 
-
-@dataclass(frozen=True)
-class ConcaveGameOptions:
-    """Up to which size, and on which numbers, own utilities are played."""
-
-    #: Most pairs (user, server) that may run: a minute or two.
-    most: int = 2000
-    #: Decades of weighted monopoly tasks above which an error says that these are the matter.
-    decades: int = 6
-
-
-#: What is used unless a caller says otherwise.
-OPTIONS = ConcaveGameOptions()
+#: Most pairs (user, server) that may run: a minute or two.
+_MOST = 2000
+#: Decades of weighted monopoly tasks above which an error says that these are the matter.
+_DECADES = 6
 
 
 @dataclass(frozen=True)
@@ -80,9 +71,9 @@ class ConcaveGame(GameMechanism):
         return (cls(cp.log), cls(cp.sqrt))
 
     def check(self, cluster: Cluster) -> None:
-        if (pairs := int(np.count_nonzero(cluster.eligible))) > OPTIONS.most:
+        if (pairs := int(np.count_nonzero(cluster.eligible))) > _MOST:
             raise DataError(
-                f"a game of a utility of one's own is solved in CVXPY, for up to {OPTIONS.most} pairs of users and "
+                f"a game of a utility of one's own is solved in CVXPY, for up to {_MOST} pairs of users and "
                 f"servers; here are {pairs}: choose some with cluster.select(users=..., servers=...), or use AlphaPFVDS"
             )
 
@@ -100,11 +91,11 @@ class ConcaveGame(GameMechanism):
         if found := why(best, self.utility):
             return found
         scale = (best.cluster.gamma * best.cluster.weight[:, None])[best.cluster.usable]
-        if (decades := np.log10(scale.max(initial=1.0) / scale.min(initial=1.0))) <= OPTIONS.decades:
+        if (decades := np.log10(scale.max(initial=1.0) / scale.min(initial=1.0))) <= _DECADES:
             return ""
         return (
             f". What users could run alone spans {decades:.0f} decades here; solvers of CVXPY see about "
-            f"{OPTIONS.decades}: bring demands, capacities and weights closer together, or use AlphaPFVDS, whose "
+            f"{_DECADES}: bring demands, capacities and weights closer together, or use AlphaPFVDS, whose "
             "engine sees all of them"
         )
 

@@ -19,18 +19,9 @@ from ..result.allocation import Allocation
 from ._base import Mechanism, pooled
 from .alpha_fair import Share, share_per_task
 
-
-@dataclass(frozen=True)
-class SteepnessOptions:
-    """Which utilities errors call too steep."""
-
-    #: `-d log U' / d log t` at an answer above which errors name it: of `-exp(-k t)` it is `k t`. Clusters up to
-    #: 16 were solved, and some above 60 were not.
-    steep: float = 50.0
-
-
-#: What is used unless a caller says otherwise.
-OPTIONS = SteepnessOptions()
+#: `-d log U' / d log t` at an answer above which errors name it: of `-exp(-k t)` it is `k t`. Clusters up to 16 were
+#: solved, and some above 60 were not.
+_STEEP = 50.0
 
 
 def check_function(utility: object) -> None:
@@ -56,12 +47,12 @@ def why(best: Allocation, utility: Utility) -> str:
 def _steep(best: Allocation) -> str:
     steepness = best.criterion.elasticity(best.user_tasks)
     worst = np.unravel_index(steepness.argmax(), steepness.shape)
-    if steepness[worst] <= OPTIONS.steep:
+    if steepness[worst] <= _STEEP:
         return ""
     return (
         f". At the weighted share {best.criterion.levels(best.user_tasks)[worst]:.3g} of user "
         f"{best.cluster.users[worst[0]]!r} the utility is as steep as that of alpha = {steepness[worst]:.0f}, and from "
-        f"about {OPTIONS.steep:g} on solvers lose sight of users: give a flatter one, such as of a part of the share, "
+        f"about {_STEEP:g} on solvers lose sight of users: give a flatter one, such as of a part of the share, "
         "or use AlphaFair or AlphaPFVDS, which know any alpha"
     )
 

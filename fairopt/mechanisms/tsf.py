@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..engines.reference.program import Formulation, Leximin, Program
+from ..model._arrays import ratio
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
 from ._base import Mechanism
@@ -52,7 +53,7 @@ class TSF(Mechanism):
         kinds, count = np.unique(cluster.capacity, axis=0, return_counts=True)
         servers = tuple(str(k) for k in range(len(kinds)))
         alone = cluster.derived(capacity=kinds, eligible=None, servers=servers).gamma0 @ count
-        share = np.divide(1.0, alone, out=np.full(len(alone), np.inf), where=alone > 0)
+        share = ratio(1.0, alone, np.inf)
         return criterion(cluster, share, np.inf, "servers", share_rule="alone")
 
     def formulate(self, program: Program) -> Formulation:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import DataError
-from . import _csv_files, _intake, _names, _patterns, _validate, cluster_file
+from . import _arrays, _csv_files, _intake, _names, _validate, cluster_file
 from ._frozen import frozen, read_only
 from ._shown import short
 from ._validate import ARGUMENTS
@@ -110,7 +110,7 @@ class Cluster:
     @cached_property
     def runnable(self) -> Mask:
         """(users,): who can run anything at all."""
-        somewhere = _patterns.runnable(self.capacity, self.demand, self.eligible if self.constrained else None)
+        somewhere = _arrays.runnable(self.capacity, self.demand, self.eligible if self.constrained else None)
         return read_only(somewhere & (self.max_tasks > 0))
 
     @cached_property

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ..errors import DataError
 from . import _intake, _validate
+from ._arrays import ratio
 from ._frozen import Frozen, deferred, read_only
 from .cluster import Cluster
 
@@ -90,7 +91,7 @@ class Criterion(Frozen):
 
     def surplus(self, user_tasks: Array) -> Array:
         """By what part of its floor each user is above it, (users,), at least 0; infinite without a floor."""
-        above = np.divide(user_tasks, self.floor, out=np.full(len(self.floor), np.inf), where=self.floor > 0)
+        above = ratio(user_tasks, self.floor, np.inf)
         return np.asarray(np.maximum(above - 1, 0.0))
 
     def levels(self, user_tasks: Array) -> Array:

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._libraries import sp
-from . import _patterns
+from . import _arrays
+from ._arrays import ratio
 from ._frozen import Frozen
 from ._names import apart
 from .cluster import Cluster
@@ -99,13 +100,13 @@ def merge(cluster: Cluster, servers: bool = True, users: bool = True) -> Merging
     about = cluster.capacity, cluster.demand
     if servers:
         # Proportional servers have the same resources: without constraints the same users can use them.
-        codes = [lambda: _patterns.usable_columns(*about, cluster.eligible)] if cluster.constrained else []
+        codes = [lambda: _arrays.usable_columns(*about, cluster.eligible)] if cluster.constrained else []
         server_of = _groups(cluster.capacity, *codes)
     if users:
         # A finite task count belongs to one user: it keeps a group of its own.
         codes = [lambda: np.where(np.isfinite(cluster.max_tasks), np.arange(1, n + 1), 0)]
         if cluster.constrained:
-            codes.append(lambda: _patterns.numbered(np.packbits(cluster.eligible, axis=1)))
+            codes.append(lambda: _arrays.numbered(np.packbits(cluster.eligible, axis=1)))
         user_of = _groups(cluster.demand, *codes)
     if server_of.max() == i - 1 and user_of.max() == n - 1:
         return unmerged(cluster)
@@ -127,7 +128,7 @@ def merge(cluster: Cluster, servers: bool = True, users: bool = True) -> Merging
         servers=_labels(cluster.servers, server_of, first_server),
     )
     whole = _some_entry(capacity)[server_of]
-    part = np.divide(_some_entry(cluster.capacity), whole, out=np.zeros(i), where=whole > 0)
+    part = ratio(_some_entry(cluster.capacity), whole)
     size = entry / entry[least][user_of]
     return Merging(cluster, merged, server_of, user_of, part, cluster.weight / weight[user_of], size)
 
@@ -147,7 +148,7 @@ def _groups(vectors: Array, *codes: Callable[[], Index]) -> Index:
     direction = np.round(np.where(positive, logs - np.where(positive.any(axis=1, keepdims=True), first, 0.0), 0.0), 11)
     if len(np.unique(direction[:, -1])) == len(vectors):  # no two are alike
         return np.arange(len(vectors))
-    return _patterns.numbered(np.column_stack([positive.astype(float), direction + 0.0, *[code() for code in codes]]))
+    return _arrays.numbered(np.column_stack([positive.astype(float), direction + 0.0, *[code() for code in codes]]))
 
 
 def _some_entry(vectors: Array) -> Array:

@@ -6,7 +6,6 @@ capacity row reads `sum D z <= 1` with D in [0, 1], whatever the units. Memory g
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -20,16 +19,8 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 
-@dataclass(frozen=True)
-class PolytopeOptions:
-    """Which problems are large."""
-
-    #: With more usable pairs than this a linear program over all of them takes hours, if not all memory.
-    large: int = 300_000
-
-
-#: What is used unless a caller says otherwise.
-OPTIONS = PolytopeOptions()
+#: With more usable pairs than this a linear program over all of them takes hours, if not all memory.
+LARGE = 300_000
 
 
 class Polytope:

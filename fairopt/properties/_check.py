@@ -19,9 +19,6 @@ from ._base import Case, Finding, Numbers, Property, get, names
 from ._base import changes as changed
 from ._tasks import Instance, cases, instances, seen
 
-#: What answers are certified to here; losses below a hundred times that are rounding.
-_TOL = 1e-8
-
 
 @dataclass(frozen=True)
 class Check:
@@ -169,7 +166,8 @@ def _worst(
     worst: tuple[Finding, Instance] | None = None
     left, tried, begun, size = iter(some), 0, _clock.cpu(), 1 if np.isfinite(seconds) else None
     while part := list(islice(left, size)):
-        cases_of_part = zip(cases(mechanism, part, _TOL, known), part, strict=True)
+        # Losses below a hundred times what answers are certified to are rounding.
+        cases_of_part = zip(cases(mechanism, part, 1e-8, known), part, strict=True)
         found = [(prop.find(case), instance) for case, instance in cases_of_part if case is not None]
         worst = max([*([] if worst is None else [worst]), *found], key=lambda each: each[0].violation, default=None)
         tried += len(part)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .. import _clock, _plugins, mechanisms
-from .._libraries import pd
+from .._libraries import of_an_extra, pd
 from .._progress import tqdm
 from .._version import __version__
 from ..errors import DataError
@@ -292,11 +292,10 @@ def _groups(
     if jobs == 1:
         yield from (_group(group, trials, seconds, folder, seed) for group in groups)
         return
-    from joblib import Parallel, delayed
-
+    joblib = of_an_extra("joblib")
     plugins = [(str(one.path), one.digest) for one in _plugins.loaded()]
-    pool = Parallel(jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")
-    yield from pool(delayed(_elsewhere)(group, plugins, trials, seconds, folder, seed) for group in groups)
+    pool = joblib.Parallel(jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")
+    yield from pool(joblib.delayed(_elsewhere)(group, plugins, trials, seconds, folder, seed) for group in groups)
 
 
 def _elsewhere(group: list[Cell], plugins: list[tuple[str, str]], *more: Any) -> list[Outcome]:

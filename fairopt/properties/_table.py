@@ -72,8 +72,8 @@ def table() -> pd.DataFrame:
 def in_short(kind: type[Mechanism]) -> str:
     """The best known properties that a mechanism claims, with conditions, those that it has not, and its remarks.
 
-    `SI, EF (alpha >= 1); not SP`: abbreviations as in README.md. What has a counterexample, but holds under conditions,
-    stands there with these alone.
+    `SI, EF (alpha >= 1); not SP`: abbreviations as in docs/mechanisms.md. What has a counterexample, but holds under
+    conditions, stands there with these alone.
     """
     has: dict[str, list[str]] = {}
     lacks: list[str] = []

@@ -20,15 +20,6 @@ from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 from ._base import Case, Deviation, Numbers, Property
 
-#: A share per task is a fraction with at most this denominator, or it is not known exactly.
-_MOST = 10**6
-#: And its double is this near to it: shares come of a division or two.
-_ULPS = 2
-#: Whole numbers up to here are doubles.
-_WHOLE = 2**53
-#: What answers are certified to whose fractions are looked for.
-_NEAR = 1e-9
-
 
 def exact_tasks(mechanism: Mechanism, cluster: Cluster) -> Numbers | None:
     """`x[n,i]` as fractions, (users, servers) of the cluster that the mechanism sees.
@@ -47,7 +38,7 @@ def exact_tasks(mechanism: Mechanism, cluster: Cluster) -> Numbers | None:
     if rule.alpha not in (0, np.inf):
         return None
     if rule.scope == "game":
-        return rational.nearest_psdsf(seen, np.maximum(mechanism.solve(seen, _NEAR).tasks, 0)) if rule.alpha else None
+        return rational.nearest_psdsf(seen, np.maximum(mechanism.solve(seen, 1e-9).tasks, 0)) if rule.alpha else None
     if rule.floor.any():
         return None
     if rule.alpha == 0:
@@ -71,7 +62,8 @@ def _leximin(cluster: Cluster, rule: Criterion) -> Numbers | None:
         for n, value in some.items():
             table[n] = float(value * by)
     large = cluster.derived(capacity=cluster.capacity * unit)  # and tasks in parts of a task, so that limits are whole
-    if max(whole.max(), most[np.isfinite(most)].max(initial=0), large.capacity.max()) > _WHOLE:
+    # Whole numbers beyond are no doubles.
+    if max(whole.max(), most[np.isfinite(most)].max(initial=0), large.capacity.max()) > 2**53:
         return None
     found = rational.leximin(large, replace(rule, share=whole, cap=np.full(len(runs), np.inf)), most)
     return None if found is None else np.asarray(found.tasks / unit)
@@ -85,9 +77,11 @@ def _efficient(cluster: Cluster, rule: Criterion) -> Numbers | None:
 
 def _fractions(values: NDArray[np.float64], some: NDArray[np.bool_]) -> dict[int, Fraction] | None:
     """Fractions that the doubles of some users stand for; `None` where that is not known."""
-    found = {int(n): Fraction(values[n]).limit_denominator(_MOST) for n in np.flatnonzero(some)}
+    # A share per task is a fraction with at most this denominator, or it is not known exactly.
+    found = {int(n): Fraction(values[n]).limit_denominator(10**6) for n in np.flatnonzero(some)}
     ulps = {n: abs(float(value) - values[n]) / np.spacing(abs(values[n])) for n, value in found.items()}
-    return found if all(ulp <= _ULPS for ulp in ulps.values()) else None
+    # Shares come of a division or two, so that a double is two units in the last place from its fraction at most.
+    return found if all(ulp <= 2 for ulp in ulps.values()) else None
 
 
 #: A cluster that a mechanism sees, and how it changes.

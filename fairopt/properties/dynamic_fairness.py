@@ -12,9 +12,6 @@ from ..mechanisms.mqdrf import MQDRF
 from ._base import Case, Numbers, Property, capped, tasks_per_task
 from .sharing_incentive import in_pool
 
-#: Parts of levels are fractions with at most this denominator.
-_MOST = 10**6
-
 
 class DynamicSharingIncentive(Property):
     """In a level that is full everybody has its part of what the level has.
@@ -36,7 +33,8 @@ class DynamicSharingIncentive(Property):
     def dues(self, case: Case) -> tuple[Numbers, Numbers]:
         levels, sizes, shares = queue(case)
         full = np.bincount(levels, minlength=len(sizes)) == sizes
-        part = np.array([Fraction(share).limit_denominator(_MOST) for share in shares], dtype=object)[levels]
+        # Parts of levels are fractions with at most this denominator.
+        part = np.array([Fraction(share).limit_denominator(10**6) for share in shares], dtype=object)[levels]
         part = part / np.array([int(size) for size in sizes], dtype=object)[levels]
         due = in_pool(case) * (part if case.exact else part.astype(float))
         runs = case.cluster.runnable & full[levels]

@@ -19,8 +19,6 @@ from ..model.criterion import criterion
 from ..model.problem import Problem
 from ._base import NONE, Case, Numbers, Property
 
-#: What the kernel's certificate must reach.
-_TOL = 1e-7
 #: A sum of shares that is this near to the largest is the largest.
 _SUM = 1e-9
 
@@ -79,7 +77,7 @@ def _levelled(case: Case) -> Numbers | None:
     share = np.divide(1.0, tasks, out=np.full(len(tasks), np.inf), where=runs)
     rule = criterion(cluster, share, np.inf, "servers", weight=np.ones(len(tasks)))
     found, certificate = maxmin.leximin([Problem(cluster, rule)])[:2]
-    return np.asarray(np.maximum(tasks, found[0].sum(axis=1))) if certificate[0] <= _TOL else None
+    return np.asarray(np.maximum(tasks, found[0].sum(axis=1))) if certificate[0] <= 1e-7 else None
 
 
 def _efficient(case: Case) -> bool:

@@ -14,13 +14,8 @@ from ._base import Case, Deviation, Numbers, Property, only, true_tasks
 Array = NDArray[np.float64]
 #: What users can lie about.
 REPORTS = ("demand", "eligible", "max_tasks")
-#: Whole numbers up to so many times the smallest are counted up and down; others are multiplied by one of these parts.
-_COUNTABLE = 1000
+#: Amounts that are no whole numbers, or far apart, are multiplied by one of these.
 _PARTS = (0.25, 0.5, 0.8, 0.9, 0.95, 1.05, 1.1, 1.25, 2.0, 4.0)
-
-
-#: Doubles cannot tell who loses less than this part of its tasks.
-_SLACK = 1e-7
 
 
 def misreport(cluster: Cluster, user: int, about: Sequence[str], rng: np.random.Generator) -> Cluster:
@@ -64,7 +59,7 @@ def differs_only(cluster: Cluster, other: Cluster, users: Sequence[str], about: 
 def _other_demand(demand: Array, rng: np.random.Generator) -> Array:
     reported = demand.copy()
     r = int(rng.integers(len(reported)))
-    if (demand != np.floor(demand)).any() or demand.max() > _COUNTABLE * demand[demand > 0].min():
+    if (demand != np.floor(demand)).any() or demand.max() > 1000 * demand[demand > 0].min():
         return _other_amount(reported, r, rng)
     top = max(2.0, 2 * demand.max())
     kind = rng.integers(4)
@@ -205,5 +200,6 @@ class StrongGroupStrategyProofness(GroupStrategyProofness):
         """Whoever gains most, who may join the liars, if no liar loses; else the liar who loses most."""
         liars = np.flatnonzero(np.isin(case.cluster.users, case.changed[0].users))
         least = liars[np.argmin(missing[liars])]
-        loses = missing[least] < (0 if case.exact else -_SLACK)
+        # Doubles cannot tell who loses less than this part of its tasks.
+        loses = missing[least] < (0 if case.exact else -1e-7)
         return int(least if loses else np.argmax(missing))

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .._libraries import pd
+from .._libraries import of_an_extra, pd
 from ..errors import DataError
 from ..model import _files
 from ..model._names import apart
@@ -29,10 +29,6 @@ DOUBLE, SINGLE = 104, 44
 _ROUNDING = 1e-12
 #: Certificates below this are printed as being below it.
 _LEAST = 1e-12
-#: Lines of a table that fit on a page beside its caption, head and notes.
-_LINES = 45
-#: The part of a line that a folded, ragged cell fills.
-_FILLED = 0.8
 #: Texts longer than this many characters are folded.
 _LONGEST = {DOUBLE: 34, SINGLE: 20}
 _SPECIAL = str.maketrans(
@@ -54,8 +50,6 @@ _MARKUP = re.compile(r"([\\`\[\]|#~$])|(\*)(?!\s|$)|(?<!\w)(_)|(_)(?!\w)")
 _ENTITY = re.compile(r"&(?=#?\w+;)")
 #: How columns of half intervals begin: our own names, which programs read.
 INTERVAL = "+- "
-#: Names of files are cut off behind this many characters.
-_LONGEST_NAME = 100
 
 
 def comparison(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
@@ -141,9 +135,11 @@ def _pages(columns: Sequence[_Column], rows: range) -> list[range]:
     """Rows in groups that fit on a page: a table that floats is not broken."""
     made, begun, lines = [], 0, 0
     for row in rows:
-        taken = max(math.ceil(_length(one.cells[row].replace("\\allowbreak{}", "")) / (_FILLED * one.wide))
+        # The part of a line that a folded, ragged cell fills.
+        taken = max(math.ceil(_length(one.cells[row].replace("\\allowbreak{}", "")) / (0.8 * one.wide))
                     if one.align.endswith("}") else 1 for one in columns)  # fmt: skip
-        if lines + taken > _LINES and row > begun:
+        # Lines of a table that fit on a page beside its caption, head and notes.
+        if lines + taken > 45 and row > begun:
             made.append(range(begun, row))
             begun, lines = row, 0
         lines += taken
@@ -397,13 +393,15 @@ def csv(frame: pd.DataFrame) -> str:
 
 def markdown(frame: pd.DataFrame) -> str:
     """A table for people."""
+    of_an_extra("tabulate")  # pandas asks for it
     shown = for_people(frame).map(escape).rename(columns=escape)
     return str(shown.to_markdown(index=False, disable_numparse=True))
 
 
 def file_name(name: str) -> str:
     """A name as that of a file: without separators and of bounded length; what is changed is told apart by a digest."""
-    plain = re.sub(r"[^\w.,=+()-]", "_", name).lstrip(".-")[:_LONGEST_NAME]
+    # Names of files are cut off behind this many characters.
+    plain = re.sub(r"[^\w.,=+()-]", "_", name).lstrip(".-")[:100]
     return plain if plain == name else f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"
 
 

@@ -23,8 +23,7 @@ from ..sweeps.run import provenance
 from ..sweeps.schema import CELLS
 from ..sweeps.store import Contents
 from ..sweeps.sweep import match, store_of
-from ..workloads._registry import CLUSTERS, WORKLOADS
-from ..workloads._sources import Sources
+from ..workloads._sources import CLUSTERS, WORKLOADS, Sources
 
 #: What tells rows apart; columns that do not are left out.
 _CELL = ("cluster", "source", "mechanism", "engine", "order", "damping", "tol")
@@ -157,7 +156,7 @@ def _stands_in(cell: Cell) -> bool:
     """Was a trace asked for, and is there none?"""
     sources: Sources[Any] = CLUSTERS if cell.job.schema is CELLS else WORKLOADS
     kind = cell.origin.text.partition("?")[0].partition(":")[0]
-    return cell.origin.kind == "generator" and sources.aliases.get(kind, kind) in sources.stand_ins
+    return cell.origin.kind == "generator" and sources.aliases.get(kind, kind) in sources.readers
 
 
 def means(found: StoredCells) -> pd.DataFrame:

@@ -14,6 +14,7 @@ from ..certificates.leximin import by_level, programs, proved
 from ..core.first_order import Active, Prices, parts, summed
 from ..core.settled import ZERO
 from ..errors import SolverError
+from ..model._arrays import ratio
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
@@ -95,7 +96,7 @@ def pooling(cluster: Cluster, criterion: Criterion, tasks: Array, log_prices: Ar
     onto = summed(pool_of, len(groups))
     capacity = onto @ cluster.capacity
     whole = capacity[pool_of]
-    part = np.divide(cluster.capacity, whole, out=np.zeros(whole.shape), where=whole > 0)
+    part = ratio(cluster.capacity, whole)
     eligible = onto @ cluster.usable.T.astype(float) > 0
     more = [f" and {len(group) - 1} of its prices" if len(group) > 1 else "" for group in groups]
     labels = [cluster.servers[group[0]] + text for group, text in zip(groups, more, strict=True)]

@@ -139,12 +139,6 @@ def _size(value: float) -> str:
 
 #: Users with `off > _UNCERTAIN` have fewer than three digits that are certain.
 _UNCERTAIN = 1e-3
-#: No residual is known to be smaller than rounding.
-_ROUNDING = 1e-15
-#: Parts of a user's tasks below this are nothing, whatever the certificate.
-_DUST = 1e-12
-#: Columns before those of servers: tasks, share, weight.
-_ON_SERVERS = 3
 #: Digits that are shown at most.
 _MOST = 6
 
@@ -152,7 +146,8 @@ _MOST = 6
 def off(certificate: Certificate) -> Array | None:
     """By how much tasks may be off, relatively and to first order, (users,): residual times condition."""
     known = certificate.conditions
-    return None if known is None else np.asarray(max(certificate.residual, _ROUNDING) * known)
+    # No residual is known to be smaller than rounding.
+    return None if known is None else np.asarray(max(certificate.residual, 1e-15) * known)
 
 
 def uncertain(certificate: Certificate) -> Array:
@@ -176,7 +171,8 @@ def certain(columns: Mapping[str, Array], certificate: Certificate) -> dict[str,
     that are a part of the user's below the residual, or below what a user's tasks may be off.
     """
     bound, tasks = off(certificate), columns["tasks"]
-    least = np.full(len(tasks), max(certificate.residual, _DUST))
+    # Parts of a user's tasks below this are nothing, whatever the certificate.
+    least = np.full(len(tasks), max(certificate.residual, 1e-12))
     if bound is not None:
         least = np.maximum(least, np.nan_to_num(bound, nan=0.0, posinf=0.0))
     dust = np.minimum(least, _UNCERTAIN) * tasks
@@ -186,7 +182,8 @@ def certain(columns: Mapping[str, Array], certificate: Certificate) -> dict[str,
     text = {}
     for place, (name, values) in enumerate(columns.items()):
         sure = [_MOST] * len(values) if name == "weight" else digits
-        kept = np.where(values < dust, 0.0, values) if place >= _ON_SERVERS else values
+        # Tasks, share and weight stand before the columns of servers.
+        kept = np.where(values < dust, 0.0, values) if place >= 3 else values
         text[name] = ["0" if value == 0 else f"{value:.{k}g}" if k else "?"
                       for value, k in zip(kept.tolist(), sure, strict=True)]  # fmt: skip
     return text

@@ -16,6 +16,7 @@ from .._libraries import pd
 from ..certificates import ByCriterion, Certificate, blocking, feasible
 from ..errors import DataError
 from ..model import _frames, _validate
+from ..model._arrays import ratio
 from ..model._frozen import Frozen, deferred
 from ..model._names import apart
 from ..model.cluster import Cluster, expected
@@ -260,7 +261,7 @@ class Allocation(Frozen):
         """Used part of each capacity, (servers, resources); NaN where there is none."""
         split, there = self._split, self.cluster.capacity
         used = self.tasks.T @ self.cluster.demand if split is None else split.use
-        return np.asarray(np.divide(used, there, out=np.full(there.shape, np.nan), where=there > 0))
+        return ratio(used, there, np.nan)
 
     @property
     def utilization(self) -> pd.DataFrame:
@@ -282,8 +283,7 @@ class Allocation(Frozen):
     def virtual_dominant_shares(self) -> Array:
         """`s[n,i] = x_n / gamma[n,i]`, (users, servers); NaN where n cannot run on i."""
         gamma = self.cluster.gamma
-        shares = np.divide(self.user_tasks[:, None], gamma, out=np.full(gamma.shape, np.nan), where=gamma > 0)
-        return np.asarray(shares)
+        return ratio(self.user_tasks[:, None], gamma, np.nan)
 
     def certify(self) -> Certificate:
         """The certificate computed again from cluster, tasks, criterion and prices."""

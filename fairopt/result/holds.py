@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..certificates.blocking import blocking
 from ..errors import DataError, SolverError
+from ..model._arrays import ratio
 
 if TYPE_CHECKING:
     from .allocation import Allocation
@@ -63,7 +64,7 @@ def _read_off(allocation: Allocation) -> Holds:
     use = table.T @ cluster.demand
     at = table.argmax(axis=1)
     total = allocation.user_tasks
-    part = np.divide(use, capacity, out=np.zeros(use.shape), where=capacity > 0)
+    part = ratio(use, capacity)
     cost = _cost(allocation, first, capacity, at)
     if cost is None:
         full = part[at] >= 1 - _FULL

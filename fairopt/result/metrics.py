@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._libraries import pd
 from ..errors import DataError
+from ..model._arrays import ratio
 from ..model._same import different_clusters
 from ..model.cluster import Cluster
 
@@ -94,7 +95,7 @@ def utilization(allocation: Answer) -> pd.Series:
 def used_parts(allocation: Answer) -> Array:
     """`utilization` as an array, (resources,)."""
     used, there = allocation.user_tasks @ allocation.cluster.demand, allocation.cluster.pooled_capacity
-    part: Array = np.divide(used, there, out=np.full(len(there), np.nan), where=there > 0)
+    part: Array = ratio(used, there, np.nan)
     return part
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from .._libraries import optimize, pd
+from .._libraries import pd
 from ..errors import DataError
+from ..model._arrays import ratio
 from ..model.cluster import Cluster
 from ._plot import OTHERS, Picture, alpha_axis, at_alpha, colours, legend_of_stack, patterns, plain, stacked
 from .metrics import Answer
@@ -22,25 +23,15 @@ if TYPE_CHECKING:
 
 __all__ = ["allocation", "compare", "paths", "two_users"]
 
-#: More bars than this cannot be told apart: servers are then pooled.
-_MOST_BARS = 24
 #: From this many users on, the largest are shown and the others joined.
 _MANY, _SHOWN = 20, 11
 #: What pictures show unless told otherwise, and how it is called.
 _MEASURES = ("utilization", "min_share", "jain")
 _CALLED = {"min_share": "smallest share", "max_share": "largest share", "jain": "Jain's index"}
-#: Names of at most this many characters stand beside each other in the legend above a picture of two users.
-_SHORT = 14
 _LINES = ("-", "--", "-.", ":")
 #: Users with a colour of their own.
 _COLOURED = 10
 Point = NDArray[np.float64]
-#: Corners nearer than this part of the largest tasks are one.
-_NEAR = 1e-9
-#: Weight of the other user: of a side that is parallel to an axis, the better end. HiGHS sees no less than 1e-7.
-_LITTLE = 1e-6
-#: More corners than this are not looked for between two.
-_DEEPEST = 12
 
 
 def allocation(answer: Answer) -> Figure:
@@ -51,12 +42,13 @@ def allocation(answer: Answer) -> Figure:
     """
     cluster = answer.cluster
     there, servers = cluster.capacity, list(cluster.servers)
-    if len(servers) * len(cluster.resources) > _MOST_BARS:
+    # More bars than this cannot be told apart: servers are then pooled.
+    if len(servers) * len(cluster.resources) > 24:
         there, servers = there.sum(axis=0, keepdims=True), ["all servers"]
         used = (answer.user_tasks[:, None] * cluster.demand)[:, None, :]
     else:
         used = answer.usage
-    part = np.divide(used, there[None], out=np.zeros_like(used), where=there[None] > 0)
+    part = ratio(used, there[None])
     names, heights, fills = _joined(list(cluster.users), part.reshape(len(part), -1))
     several = len(servers) > 1 or servers == ["all servers"]
     bars = [f"{plain(server)}\n{plain(name)}" if several else plain(name)
@@ -200,7 +192,8 @@ def two_users(*answers: Answer, path: Sequence[Answer] = ()) -> Figure:
     axes.set_xlabel(f"tasks of {plain(cluster.users[0])}")
     axes.set_ylabel(f"tasks of {plain(cluster.users[1])}")
     labels = axes.get_legend_handles_labels()[1]
-    beside = 1 if max(map(len, labels)) > _SHORT else min(len(labels), 3)
+    # Short names stand beside each other.
+    beside = 1 if max(map(len, labels)) > 14 else min(len(labels), 3)
     figure.legend(loc="outside upper center", ncols=beside, fontsize="small", frameon=False)
     return figure
 
@@ -283,60 +276,40 @@ def border(cluster: Cluster) -> Point:
 
         x_n = sum_i y[n,i],   sum_n y[n,i] d[n,r] <= c[i,r],   y >= 0, 0 where n may not use i,   x_n <= max_tasks[n]
 
-    A corner is found for a direction; between two corners the direction is that of the line through them.
+    But for the last it is the (Minkowski) sum of what servers can run, all of whose sides are normal to demands for a
+    resource: for a direction between two of these the furthest corner is the sum of the servers'.
 
     Raises
     ------
     DataError
-        There are not two users, or somebody can have infinitely many tasks.
+        There are not two users that can run something.
     """
     if len(cluster.users) != 2:
         raise DataError(f"a picture of what users can have needs two; this cluster has {len(cluster.users)}")
-    whole = _programs(cluster, np.ones(2))
-    scale = np.array([whole(np.array([1.0, 0.0]))[0], whole(np.array([0.0, 1.0]))[1]])
-    if not (scale > 0).all():
+    sides = np.unique([0.0, *np.arctan2(cluster.demand[1], cluster.demand[0]), np.pi / 2])
+    middle = (sides[1:] + sides[:-1]) / 2
+    towards = np.column_stack([np.cos(middle), np.sin(middle)])
+    corners = np.sum([_furthest(cluster, i, towards) for i in range(len(cluster.servers))], axis=0)
+    less, more = corners.T
+    most = np.minimum(corners.max(axis=0), cluster.max_tasks)
+    if not (most > 0).all():
         raise DataError("a picture of what users can have needs two users that can run something")
-    furthest = _programs(cluster, scale)  # in parts of what each could have alone
-    first, last = furthest(np.array([1, _LITTLE])), furthest(np.array([_LITTLE, 1]))
-    corners: Point = np.array([first, *_between(first, last, furthest, _DEEPEST), last]) * scale
-    return corners
+    first = most[0], min(np.interp(most[0], less[::-1], more[::-1]), most[1])
+    last = min(np.interp(most[1], more, less), most[0]), most[1]
+    found = np.vstack([first, corners[(corners < most).all(axis=1)], last])
+    return np.asarray(found[np.append(True, (np.abs(np.diff(found, axis=0)) > 1e-9 * most).any(axis=1))])
 
 
-def _between(first: Point, last: Point, furthest: Callable[[Point], Point], deep: int) -> list[Point]:
-    """Corners between two, in order."""
-    across = np.array([last[1] - first[1], first[0] - last[0]])
-    if deep == 0 or np.abs(last - first).max() < _NEAR:
-        return []
-    found = furthest(across / np.abs(across).max())
-    if across @ (found - first) <= _NEAR:
-        return []
-    before, after = _between(first, found, furthest, deep - 1), _between(found, last, furthest, deep - 1)
-    return [*before, found, *after]
-
-
-def _programs(cluster: Cluster, scale: Point) -> Callable[[Point], Point]:
-    """The tasks, in units of `scale`, that are furthest in a direction."""
-    servers, resources = cluster.capacity.shape
-    rows = np.zeros((servers * resources + 2, 2 * servers))
-    for n in range(2):
-        for i in range(servers):
-            rows[i * resources : (i + 1) * resources, n * servers + i] = cluster.demand[n] * scale[n]
-        rows[servers * resources + n, n * servers : (n + 1) * servers] = scale[n]
-    most = np.concatenate([cluster.capacity.ravel(), cluster.max_tasks])
-    bounded = np.isfinite(most)
-    upper = np.where(cluster.eligible.ravel(), np.inf, 0.0)
-
-    def furthest(direction: Point) -> Point:
-        answer = optimize.linprog(
-            -np.repeat(direction, servers),
-            rows[bounded],
-            most[bounded],
-            bounds=np.column_stack([np.zeros(2 * servers), upper]),
-            method="highs",
-        )
-        if answer.status != 0:
-            raise DataError(f"what users can have has no border: {answer.message}")
-        tasks: Point = answer.x.reshape(2, servers).sum(axis=1)
-        return tasks
-
-    return furthest
+def _furthest(cluster: Cluster, i: int, towards: Point) -> Point:
+    """The corner of what a server can run that is furthest in each direction, (directions, 2)."""
+    demand, capacity = cluster.demand, cluster.capacity[i]
+    normal, end = np.hstack([demand, np.eye(2)]), np.append(capacity, [0.0, 0.0])
+    p, q = np.triu_indices(len(end), 1)
+    turn = normal[0, p] * normal[1, q] - normal[0, q] * normal[1, p]
+    p, q, turn = p[turn != 0], q[turn != 0], turn[turn != 0]
+    point = (
+        np.array([end[p] * normal[1, q] - end[q] * normal[1, p], normal[0, p] * end[q] - normal[0, q] * end[p]]) / turn
+    )
+    may = ((point >= 0) & ((point == 0) | cluster.eligible[:, i, None])).all(axis=0)
+    may &= (demand.T @ point <= (1 + 1e-9) * capacity[:, None]).all(axis=0)
+    return np.asarray(point[:, may].T[(towards @ point[:, may]).argmax(axis=1)])

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from .._libraries import pd
 from ..errors import DataError
+from ..model._arrays import ratio
 from ..model.cluster import Cluster
 from ..model.merging import merge
 from . import metrics
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-#: Users tie for the smallest or largest share if they are this close.
-_TIED = 1e-9
 #: Data by name: field of the cluster, and the levels of their index.
 DATA = {
     "alpha": ("alpha", ("parameter",)),
@@ -89,7 +88,8 @@ def _extreme(answer: Answer, largest: bool) -> list[Gradient]:
     if np.isnan(level).all():
         return []
     best = np.nanmax(level) if largest else np.nanmin(level)
-    tied = np.flatnonzero(np.abs(level - best) <= _TIED * best)
+    # Users tie for the smallest or largest share if they are this close.
+    tied = np.flatnonzero(np.abs(level - best) <= 1e-9 * best)
     some = np.zeros((2, len(level)))
     some[0, tied[0]] = best
     some[1, tied] = best * np.random.default_rng(0).dirichlet(np.ones(len(tied)))
@@ -109,7 +109,7 @@ def _utilization(answer: Answer) -> list[Gradient]:
     cluster = answer.cluster
     there = cluster.pooled_capacity
     used = answer.user_tasks[:, None] * cluster.demand
-    part = np.divide(used, there, out=np.zeros(used.shape), where=there > 0) / max(int((there > 0).sum()), 1)
+    part = ratio(used, there) / max(int((there > 0).sum()), 1)
     return [Gradient(part.sum(axis=1), np.zeros(len(part)), part, -part.sum(axis=0))]
 
 
@@ -363,7 +363,7 @@ class Sensitivity:
         cluster = self.answer.cluster
         found = {name: values[..., number] for name, values in through.items()}
         there = cluster.pooled_capacity
-        part = np.divide(cluster.capacity, there, out=np.zeros(cluster.capacity.shape), where=there > 0)
+        part = ratio(cluster.capacity, there)
         found["weight"] = found["weight"] + gradient.weight
         found["demand"] = found["demand"] + gradient.demand
         direct = gradient.pool * part

@@ -7,8 +7,8 @@ from .discrete_drf import discrete_drf, tasks_of
 from .dynamic_drf import dynamic_drf
 from .hug import hug
 from .schedule import Schedule
+from .setup import Thrashing
 from .simulator import simulate
-from .thrashing import Thrashing
 from .workload import Workload
 
 __all__ = [

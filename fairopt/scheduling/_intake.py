@@ -44,12 +44,13 @@ def from_frames(
     names, types, amounts, resources = _servers(servers)
     user, known = _users(tasks, users)
     demand = _numbers(tasks, resources, "tasks")
-    for row in np.flatnonzero(~(demand > 0).any(axis=1)).tolist():
-        raise _error("tasks", row, tasks, "asks for nothing; give it some of a resource, or leave it out")
+    _refuse(tasks, "tasks", ~(demand > 0).any(axis=1), "asks for nothing; give it some of a resource, or leave it out")
     unit = _units(amounts, demand, resources)
     whole = _in_units(demand, unit, tasks)
-    arrival = _microseconds(tasks, "arrival", 0.0)
-    duration = _microseconds(tasks, "duration", None, least=1)
+    if "duration" not in tasks:
+        raise DataError("tasks have no column 'duration', in seconds; every task needs one")
+    arrival = _microseconds(tasks if "arrival" in tasks else tasks.assign(arrival=0.0), "arrival", least=0)
+    duration = _microseconds(tasks, "duration", least=1)
     count = _counts(tasks, "tasks")
     placement, eligible = _placements(tasks, names, types)
     job, jobs, job_user = _jobs(tasks, user, known)
@@ -115,9 +116,8 @@ def _servers(frame: pd.DataFrame) -> tuple[list[str], list[str], NDArray[np.floa
     for name, of_type, copies in zip(given, types, count.tolist(), strict=True):
         names += [name] if copies == 1 else [f"{name}-{k + 1}" for k in range(copies)]
         kinds += [of_type] * copies
-    if len(set(names)) < len(names):
-        twice = next(name for k, name in enumerate(names) if name in names[:k])
-        raise DataError(f"two servers are called {twice!r}; give every server a name of its own")
+    if twice := _twice(names):
+        raise DataError(f"two servers are called {twice[0]!r}; give every server a name of its own")
     if (amounts.sum(axis=0) <= 0).any():
         none = resources[int(np.argmin(amounts.sum(axis=0)))]
         raise DataError(f"no server has any {none!r}; leave the resource out")
@@ -127,8 +127,7 @@ def _servers(frame: pd.DataFrame) -> tuple[list[str], list[str], NDArray[np.floa
 def _users(tasks: pd.DataFrame, users: pd.DataFrame | None) -> tuple[Whole, list[str]]:
     if "user" not in tasks:
         raise DataError("tasks have no column 'user': whose they are")
-    for row in np.flatnonzero(tasks["user"].isna()).tolist():
-        raise _error("tasks", row, tasks, "has no user; give it one")
+    _refuse(tasks, "tasks", tasks["user"].isna(), "has no user; give it one")
     named = tasks["user"].astype(str)
     if users is None:
         codes, known = pd.factorize(named)
@@ -136,26 +135,22 @@ def _users(tasks: pd.DataFrame, users: pd.DataFrame | None) -> tuple[Whole, list
     if "user" not in users:
         raise DataError("users have no column 'user': their names")
     known = users["user"].astype(str).tolist()
-    if len(set(known)) < len(known):
-        twice = next(name for k, name in enumerate(known) if name in known[:k])
-        raise DataError(f"user {twice!r} is there twice; give every user one row")
+    if twice := _twice(known):
+        raise DataError(f"user {twice[0]!r} is there twice; give every user one row")
     codes = pd.Index(known).get_indexer(named)
-    for row in np.flatnonzero(codes < 0).tolist():
-        raise _error("tasks", row, tasks, f"is of user {_cell(named, row)}, who is not in the table of users; add one")
+    _refuse(tasks, "tasks", codes < 0, "is of user {}, who is not in the table of users; add one", named)
     return codes.astype(np.int64), known
 
 
 def _about_users(users: pd.DataFrame | None, known: Sequence[str]) -> tuple[NDArray[np.float64], Whole]:
     weight, leaves = np.ones(len(known)), np.full(len(known), NEVER)
     if users is not None and "weight" in users:
-        weight = pd.to_numeric(users["weight"], errors="coerce").to_numpy(dtype=float)
-        for row in np.flatnonzero(~(np.isfinite(weight) & (weight > 0))).tolist():
-            found = users["weight"].iloc[row]
-            raise _error("users", row, users, f"has weight {found!r}; it must be a finite number > 0")
+        weight = _floats(users["weight"])
+        wrong = ~(np.isfinite(weight) & (weight > 0))
+        _refuse(users, "users", wrong, "has weight {}; it must be a finite number > 0", users["weight"])
     if users is not None and "leaves" in users:
-        when = pd.to_numeric(users["leaves"], errors="coerce").to_numpy(dtype=float)
-        for row in np.flatnonzero(when < 0).tolist():
-            raise _error("users", row, users, f"leaves at {when[row]:g}; it must be seconds >= 0, or empty for never")
+        when = _floats(users["leaves"])
+        _refuse(users, "users", when < 0, "leaves at {}; it must be seconds >= 0, or empty for never", users["leaves"])
         stays = ~(when <= LONGEST)
         leaves = np.where(stays, NEVER, np.rint(np.where(stays, 0, when) * SECOND).astype(np.int64))
     return weight, leaves
@@ -166,14 +161,13 @@ def _jobs(tasks: pd.DataFrame, user: Whole, known: Sequence[str]) -> tuple[Whole
     if "job" not in tasks:
         names = [f"job{k + 1}" for k in range(len(tasks))]
         return np.arange(len(tasks), dtype=np.int64), names, user
-    for row in np.flatnonzero(tasks["job"].isna()).tolist():
-        raise _error("tasks", row, tasks, "has no job; give it one, or leave out the column")
+    _refuse(tasks, "tasks", tasks["job"].isna(), "has no job; give it one, or leave out the column")
     codes, found = pd.factorize(tasks["job"].astype(str))
     owner = np.empty(len(found), dtype=np.int64)
     owner[codes[::-1]] = user[::-1]
     for row in np.flatnonzero(owner[codes] != user).tolist():
-        other = known[owner[codes[row]]]
-        raise _error("tasks", row, tasks, f"is of user {known[user[row]]!r}, and the job of {other!r}; rename the job")
+        mine, other = known[user[row]], known[owner[codes[row]]]
+        raise _error("tasks", row, tasks, f"is of user {mine!r}, and the job of {other!r}; rename the job")
     return codes.astype(np.int64), [str(name) for name in found], owner
 
 
@@ -183,20 +177,18 @@ def _after(tasks: pd.DataFrame, job: Whole, jobs: Sequence[str]) -> Whole:
         return np.zeros(0, dtype=np.int64)
     texts = tasks["after"].fillna("").astype(str)
     before = pd.Index(jobs).get_indexer(texts)
-    for row in np.flatnonzero((before < 0) & (texts != "").to_numpy()).tolist():
-        raise _error("tasks", row, tasks, f"comes after {texts.iloc[row]!r}, which is no job")
+    _refuse(tasks, "tasks", (before < 0) & (texts != ""), "comes after {}, which is no job", texts)
     found = np.full(len(jobs), -1, dtype=np.int64)
     found[job] = before
-    for row in np.flatnonzero(found[job] != before).tolist():
-        raise _error("tasks", row, tasks, "comes after another job than other tasks of its job; they must agree")
+    differs = "comes after another job than other tasks of its job; they must agree"
+    _refuse(tasks, "tasks", found[job] != before, differs)
     ends = np.append(found == -1, True)  # (jobs + 1,): does the way back from it end?
     for _ in jobs:
         now = ends | ends[np.append(found, -1)]
         if (now == ends).all():
             break
         ends = now
-    for row in np.flatnonzero(~ends[job]).tolist():
-        raise _error("tasks", row, tasks, f"comes after {texts.iloc[row]!r}, and so after itself: break the circle")
+    _refuse(tasks, "tasks", ~ends[job], "comes after {}, and so after itself: break the circle", texts)
     return found
 
 
@@ -244,12 +236,11 @@ def _changes(frame: pd.DataFrame | None, servers: Sequence[str]) -> tuple[Whole,
     for column in ("time", "server", "up"):
         if column not in frame:
             raise DataError(f"changes have no column {column!r}; they need time, server and up")
-    time = pd.to_numeric(frame["time"], errors="coerce").to_numpy(dtype=float)
-    for row in np.flatnonzero(~((time >= 0) & (time <= LONGEST))).tolist():
-        raise _error("changes", row, frame, f"is at time {_cell(frame['time'], row)}; it must be seconds >= 0")
+    time = _floats(frame["time"])
+    wrong = ~((time >= 0) & (time <= LONGEST))
+    _refuse(frame, "changes", wrong, "is at time {}; it must be seconds >= 0", frame["time"])
     server = pd.Index(servers).get_indexer(frame["server"].astype(str))
-    for row in np.flatnonzero(server < 0).tolist():
-        raise _error("changes", row, frame, "is about a server that is not in the table of servers")
+    _refuse(frame, "changes", server < 0, "is about a server that is not in the table of servers")
     up = frame["up"].astype(bool).to_numpy()
     order = np.lexsort([np.arange(len(frame)), time])
     last: dict[int, bool] = {}
@@ -282,40 +273,52 @@ def _error(table: str, row: int, frame: pd.DataFrame, what: str) -> DataError:
     return DataError(f"row {row} of {table}{named} {what}", (table, row))
 
 
+def _refuse(frame: pd.DataFrame, table: str, wrong: Any, what: str, shown: pd.Series[Any] | None = None) -> None:
+    """Raise an error about the first row that is wrong; `{}` in the text stands for what it says there."""
+    for row in np.flatnonzero(wrong)[:1].tolist():
+        raise _error(table, row, frame, what if shown is None else what.replace("{}", _cell(shown, row)))
+
+
+def _twice(names: Sequence[str]) -> list[str]:
+    """Names that have come before."""
+    labels = pd.Index(names)
+    return list(labels[labels.duplicated()])
+
+
+def _floats(column: pd.Series[Any]) -> NDArray[np.float64]:
+    """Numbers, and NaN for what is none."""
+    return np.asarray(pd.to_numeric(column, errors="coerce"), dtype=float)
+
+
 def _numbers(frame: pd.DataFrame, columns: Sequence[str], table: str) -> NDArray[np.float64]:
     """Columns as finite numbers >= 0."""
     values = np.empty((len(frame), len(columns)))
     for k, column in enumerate(columns):
         if column not in frame.columns:
             raise DataError(f"{table} has no column {column!r}; it has {', '.join(map(repr, frame.columns))}")
-        values[:, k] = found = pd.to_numeric(frame[column], errors="coerce").to_numpy(dtype=float)
-        for row in np.flatnonzero(~(np.isfinite(found) & (found >= 0))).tolist():
-            raise _error(table, row, frame, f"has {column} {_cell(frame[column], row)}; it must be a number >= 0")
+        values[:, k] = found = _floats(frame[column])
+        wrong = ~(np.isfinite(found) & (found >= 0))
+        _refuse(frame, table, wrong, f"has {column} {{}}; it must be a number >= 0", frame[column])
     return values
 
 
 def _counts(frame: pd.DataFrame, column: str, table: str = "tasks") -> Whole:
     if column not in frame:
         return np.ones(len(frame), dtype=np.int64)
-    values = pd.to_numeric(frame[column], errors="coerce").to_numpy(dtype=float)
-    for row in np.flatnonzero(~((values >= 1) & (values == np.rint(values)) & (values <= 1e9))).tolist():
-        raise _error(table, row, frame, f"has {column} {_cell(frame[column], row)}; it must be a whole number >= 1")
+    values = _floats(frame[column])
+    wrong = ~((values >= 1) & (values == np.rint(values)) & (values <= 1e9))
+    _refuse(frame, table, wrong, f"has {column} {{}}; it must be a whole number >= 1", frame[column])
     if values.sum() > 1e9:
         raise DataError(f"{table} stand for {values.sum():.3g} in all; at most 10^9 can be simulated")
     return np.asarray(values, dtype=np.int64)
 
 
-def _microseconds(frame: pd.DataFrame, column: str, default: float | None, least: int = 0) -> Whole:
-    if column not in frame:
-        if default is None:
-            raise DataError(f"tasks have no column {column!r}, in seconds; every task needs one")
-        return np.full(len(frame), round(default * SECOND), dtype=np.int64)
-    values = pd.to_numeric(frame[column], errors="coerce").to_numpy(dtype=float)
+def _microseconds(frame: pd.DataFrame, column: str, least: int) -> Whole:
+    values = _floats(frame[column])
     with np.errstate(invalid="ignore", over="ignore"):
         whole = np.rint(values * SECOND)
-    for row in np.flatnonzero(~((whole >= least) & (values <= LONGEST))).tolist():
-        wanted = "a microsecond or more" if least else "0 or more"
-        raise _error("tasks", row, frame, f"has {column} {_cell(frame[column], row)}; it must be seconds, {wanted}")
+    wrong, wanted = ~((whole >= least) & (values <= LONGEST)), "a microsecond or more" if least else "0 or more"
+    _refuse(frame, "tasks", wrong, f"has {column} {{}}; it must be seconds, {wanted}", frame[column])
     return np.asarray(whole, dtype=np.int64)
 
 

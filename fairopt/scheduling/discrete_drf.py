@@ -11,9 +11,6 @@ from .._libraries import pd
 from ..model.cluster import Cluster, expected
 from ._filling import ordered
 
-#: What still counts as fitting: rounding errors of sums such as 0.1 + 0.2, relative to the capacity.
-_ROUNDING = 1e-9
-
 
 def discrete_drf(cluster: Cluster, ties: Sequence[str] | None = None, skip: bool = False) -> pd.DataFrame:
     """DRF's scheduler on one pool, a row per task started.
@@ -57,7 +54,8 @@ def tasks_of(decisions: pd.DataFrame) -> pd.Series:
 def _decisions(pool: Cluster, order: Sequence[int], skip: bool) -> Iterator[int]:
     """Users in the order in which their tasks start."""
     step = pool.dominant_share_per_task / pool.weight
-    room = pool.capacity[0] * (1 + _ROUNDING)
+    # What still counts as fitting: rounding errors of sums such as 0.1 + 0.2, relative to the capacity.
+    room = pool.capacity[0] * (1 + 1e-9)
     used = np.zeros(len(room))
     tasks = np.zeros(len(step), dtype=np.int64)
     heap = [(0.0, order[n], n) for n in np.flatnonzero(pool.runnable & (pool.max_tasks >= 1)).tolist()]

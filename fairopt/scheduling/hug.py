@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._libraries import pd
+from ..model._arrays import ratio
 from ..model.cluster import Cluster, expected
 from ._filling import highest, pool_of
 
@@ -121,5 +122,4 @@ def _correlation(pool: Cluster) -> Array:
 
 
 def _progress(parts: Array, correlation: Array) -> Array:
-    ratio = np.divide(parts, correlation, out=np.full(parts.shape, np.inf), where=correlation > 0)
-    return np.asarray(ratio.min(axis=1))
+    return np.asarray(ratio(parts, correlation, np.inf).min(axis=1))

@@ -13,8 +13,7 @@ from . import engine as engines
 from . import policies
 from .policies import Policy
 from .schedule import Schedule
-from .setup import Setup
-from .thrashing import Thrashing
+from .setup import Setup, Thrashing
 from .workload import FIRST_LINE, NEVER, SECOND, Workload
 
 #: So many tasks the plain loop simulates in the time (a second or two) that it takes to load the compiled one; to

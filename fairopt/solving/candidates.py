@@ -26,32 +26,14 @@ from .solvable import Solvable
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class CandidateOptions:
-    """Which candidates are made better, and how."""
-
-    #: Errors above this have their last digits looked for unasked,
-    fine: float = 1e-10
-    #: on clusters up to this number of pairs.
-    small: int = 500
-    #: The error of what a solver makes of the right formulation is below this.
-    formulated: float = 5e-3
-    #: Last digits that change a user's tasks by more than this part of them belong to another equilibrium.
-    astray: float = 1e-3
-    #: A tolerance that engines reach by other ways than tighter ones,
-    modest: float = 1e-4
-    #: tried up to this number of pairs.
-    modest_pairs: int = 20_000
-    #: Answers with an error up to this are given to a linear program, up to as many pairs.
-    jammed: float = 1e-3
-    #: Where numbers are beyond doubles solvers are tried up to this number of pairs,
-    hopeless_pairs: int = 100
-    #: for so many CPU seconds.
-    hopeless_seconds: float = 1.0
-
-
-#: What is used unless a caller says otherwise.
-OPTIONS = CandidateOptions()
+#: Errors above this have their last digits looked for unasked, on clusters up to this number of pairs.
+_FINE, _SMALL = 1e-10, 500
+#: The error of what a solver makes of the right formulation is below this.
+_FORMULATED = 5e-3
+#: A tolerance that engines reach by other ways than tighter ones, tried up to this number of pairs.
+_MODEST, _MODEST_PAIRS = 1e-4, 20_000
+#: Where numbers are beyond doubles solvers are tried for so many CPU seconds.
+HOPELESS_SECONDS = 1.0
 
 
 def with_last_digits(problem: Problem, offer: Solution) -> Solution | None:
@@ -149,7 +131,7 @@ class Candidates:
         far = name == "declarative" and beyond_doubles(self.problem.cluster, self.problem.criterion)
         if offers is None or not far:
             return offers
-        return within(OPTIONS.hopeless_seconds, offers) if self.eligible <= OPTIONS.hopeless_pairs else None
+        return within(HOPELESS_SECONDS, offers) if self.eligible <= 100 else None
 
     def _first(self, name: str, solver: str | None, warm: object) -> Iterator[Solution]:
         """What the first engine offers; where that is not enough, what it would have offered a modest caller.
@@ -157,12 +139,8 @@ class Candidates:
         Engines stop elsewhere when less is asked, and last digits may be found from there.
         """
         yield from self.mechanism.solutions(self.problem, name, self.tol, solver, warm)
-        if (
-            self.tol < OPTIONS.modest
-            and np.isfinite(self.problem.criterion.alpha)
-            and self.eligible <= OPTIONS.modest_pairs
-        ):
-            yield from self.mechanism.solutions(self.problem, name, OPTIONS.modest, solver, warm)
+        if self.tol < _MODEST and np.isfinite(self.problem.criterion.alpha) and self.eligible <= _MODEST_PAIRS:
+            yield from self.mechanism.solutions(self.problem, name, _MODEST, solver, warm)
 
     @cached_property
     def unmerged(self) -> Merging:
@@ -178,8 +156,9 @@ class Candidates:
         """Does an offer, the same with its last digits found, or where a linear program leads, reach the tolerance?"""
         residual = self._least(offer, name)
         for _ in range(4):
-            jams = self.tol < residual <= OPTIONS.jammed and name != "declarative" and self.mechanism.met_by_criterion
-            nearer = at_vertex(self.problem, offer) if jams and self.eligible <= OPTIONS.modest_pairs else None
+            # A jammed answer with a small error is given to a linear program.
+            jams = self.tol < residual <= 1e-3 and name != "declarative" and self.mechanism.met_by_criterion
+            nearer = at_vertex(self.problem, offer) if jams and self.eligible <= _MODEST_PAIRS else None
             if nearer is None:
                 break
             before, offer = residual, nearer
@@ -197,7 +176,7 @@ class Candidates:
         millisecond; elsewhere, and where the engine has found them, where the offer does not do. The criterion must
         not answer for a formulation that states another: of that one the offer itself is judged first.
         """
-        first = name != "declarative" and not offer.fine and (offer.rough or self.eligible <= OPTIONS.small)
+        first = name != "declarative" and not offer.fine and (offer.rough or self.eligible <= _SMALL)
         if first and (better := self._refined(offer, name, np.inf)) is not None:
             if self._astray(offer, better) and (residual := self._certified(offer, name)) <= self.tol:
                 return residual
@@ -205,10 +184,10 @@ class Candidates:
                 return residual
             return min(residual, self._certified(offer, name))
         residual = self._certified(offer, name)
-        if not first and (residual > self.tol or (residual > OPTIONS.fine and self.eligible <= OPTIONS.small)):
+        if not first and (residual > self.tol or (residual > _FINE and self.eligible <= _SMALL)):
             better = self._refined(offer, name, residual)
             residual = residual if better is None else min(residual, self._certified(better, name))
-        if name == "declarative" and residual > self.tol and self.eligible <= OPTIONS.small:
+        if name == "declarative" and residual > self.tol and self.eligible <= _SMALL:
             # Steep welfare: a solver's tasks may be right where none of its prices has a digit.
             residual = min(residual, self._certified(replace(offer, prices=None, log=None), name))
         return residual
@@ -221,12 +200,13 @@ class Candidates:
         if np.isinf(self.problem.criterion.alpha) or not self.mechanism.met_by_criterion:
             return None
         better = with_last_digits(self.problem, offer)
-        formulated = name == "declarative" and residual > OPTIONS.formulated
-        return None if better is None or (formulated and self._apart(offer, better) > OPTIONS.formulated) else better
+        formulated = name == "declarative" and residual > _FORMULATED
+        return None if better is None or (formulated and self._apart(offer, better) > _FORMULATED) else better
 
     def _astray(self, offer: Solution, better: Solution) -> bool:
         """Are these two equilibria? Where a task count binds on several servers there may be a continuum of them."""
-        return self.problem.criterion.scope == "game" and self._apart(offer, better) > OPTIONS.astray
+        # Last digits that change a user's tasks by so much belong to another equilibrium.
+        return self.problem.criterion.scope == "game" and self._apart(offer, better) > 1e-3
 
     def _apart(self, offer: Solution, better: Solution) -> float:
         """The mean relative change of tasks, users counted by their part in welfare at the margin."""

@@ -191,10 +191,6 @@ Array = NDArray[np.float64]
 Found = tuple[float, Allocation]
 
 
-#: Most solves of a refined path.
-_MOST_SOLVES = 400
-
-
 @dataclass(frozen=True)
 class _Point:
     alpha: float
@@ -242,7 +238,7 @@ def refined(
     while heap:
         negative, low, high, middle = heapq.heappop(heap)
         narrow = points[high].at - points[low].at < 1e-4  # tasks jump there
-        if -negative <= goal or narrow or solves >= _MOST_SOLVES:
+        if -negative <= goal or narrow or solves >= 400:
             errors[low] = -negative
             continue
         solves += 1

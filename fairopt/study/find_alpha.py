@@ -19,8 +19,6 @@ from .alpha_path import AlphaPath, Followed, Follower, as_path
 #: What is looked at first: 17 alphas towards max-min, neighbours a factor of 1.5 apart, and infinity.
 SCAN = (*(float(alpha) for alpha in np.geomspace(0.1, 64, 17)), math.inf)
 
-#: Beyond this alpha answers hardly differ from those at infinity.
-_LARGEST = 1024.0
 #: Differences of a measure below this are the solver's, not alpha's.
 _SAME = 1e-6
 
@@ -174,7 +172,8 @@ def bracketed(
     ends, slow = {good: excess(good), bad: excess(bad)}, 0
     while True:
         low, high = min(good, bad), max(good, bad)
-        if high <= low * (1 + accuracy) or (math.isinf(high) and low >= _LARGEST):
+        # Beyond this alpha answers hardly differ from those at infinity.
+        if high <= low * (1 + accuracy) or (math.isinf(high) and low >= 1024.0):
             return good, bad
         middle = 2 * low if math.isinf(high) else math.sqrt(low * high)
         tangent = math.nan if math.isinf(high) or slow > 1 else _beyond(ends, slope, low, high, accuracy)

@@ -26,10 +26,6 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 
-#: Ratios of weights that differ by less than this part are the same.
-_SAME = 1e-6
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class WeightsFound:
     """What `find_weights` found.
@@ -90,7 +86,8 @@ class WeightsFound:
         """Are these the only weights, but for a common factor? None where that is not known."""
         if (ends := self.ranges) is None:
             return None
-        return bool((ends["highest"] - ends["lowest"] <= _SAME * ends["weight"]).all())
+        # Ratios of weights that differ by less than this part are the same.
+        return bool((ends["highest"] - ends["lowest"] <= 1e-6 * ends["weight"]).all())
 
     def to_frame(self) -> pd.DataFrame:
         """One row per user: `weight`, the tasks wanted (`tasks`) and those `reached`."""
@@ -120,7 +117,6 @@ def find_weights(
     users: Iterable[object] | None = None,
     tol: float = 1e-6,
     nearest: bool = False,
-    options: MatchingOptions | None = None,
 ) -> WeightsFound:
     """Weights with which a mechanism gives stated tasks; the answer with them is solved for and compared.
 
@@ -135,7 +131,6 @@ def find_weights(
     tol : by what part tasks may miss those stated
     nearest : where stated tasks cannot be given, take the nearest multiple `t X` that is feasible, with what some users
         can still have on top; in the game the nearest answer that was found. Default: an error that says why
-    options : how many solves an attempt may take, and its steps; by default `MatchingOptions()`
 
     Global mechanisms: tasks X > 0 have weights if and only if nobody could have more without another having less. For
     finite alpha prices that support X give them, `phi_n = (w_n u_n^(alpha-1) X_n^alpha)^(1/alpha)`, w_n the price of a
@@ -188,7 +183,7 @@ def find_weights(
 
     own = seen.weight[who]
     starts = [own, closed_form(place, rule, own) if exact else wanted / polytope.reach]
-    found = matched(answer, starts, wanted, who, tol, options)
+    found = matched(answer, starts, wanted, who, tol)
     if found.error > tol and not nearest:
         raise NotConverged(_unmatched(chosen, found, wanted, who, exact))
     if len(merged.servers) < len(cluster.servers):
@@ -256,26 +251,6 @@ def _result(
 
 
 @dataclass(frozen=True)
-class MatchingOptions:
-    """How weights are looked for."""
-
-    #: Solves of one attempt.
-    most: int = 200
-    #: Steps that are mixed.
-    memory: int = 5
-    #: Parts of the step that are then tried without mixing.
-    plain: tuple[float, ...] = (1.0, 0.5, 0.2)
-    #: Mixed steps are forgotten and the step is halved where the error is this many times the least so far.
-    restart: float = 2.0
-    #: Given up below this part of the step.
-    smallest_step: float = 1 / 64
-    #: No weight changes by more than this factor at once.
-    largest: float = 10.0
-    #: An attempt is given up where so many solves have found nothing better.
-    patience: int = 40
-
-
-@dataclass(frozen=True)
 class Matched:
     """The best weights found.
 
@@ -299,7 +274,6 @@ def matched(
     stated: Array,
     users: NDArray[np.intp],
     tol: float,
-    options: MatchingOptions | None = None,
 ) -> Matched:
     """The weights (users,) of `users` with which the answer has the tasks `stated` (users,), or comes nearest.
 
@@ -312,15 +286,14 @@ def matched(
 
     Source: Walker and Ni, "Anderson acceleration for fixed-point iterations", SIAM J. Numer. Anal. 49 (2011).
     """
-    options = options or MatchingOptions()
     search = _Search(answer, stated, users)
     for start in starts:
         search.look(np.log(start))
         if search.best.error <= tol:
             return search.best
     # Mixing is fast where answers follow weights smoothly; plain small steps also end at a kink.
-    for memory, step in ((options.memory, 1.0), *((1, part) for part in options.plain)):
-        search.attempt(memory, step, tol, options)
+    for memory, step in ((5, 1.0), (1, 1.0), (1, 0.5), (1, 0.2)):
+        search.attempt(memory, step, tol)
         if search.best.error <= tol:
             break
     return search.best
@@ -345,18 +318,19 @@ class _Search:
             self.best = Matched(np.exp(log_weights), found, error, self._solves)
         return off
 
-    def attempt(self, memory: int, first: float, tol: float, options: MatchingOptions) -> None:
-        """Steps from the best weights so far, until they do or no longer get better."""
-        step, begun, most = first, self._solves, float(np.log(options.largest))
+    def attempt(self, memory: int, first: float, tol: float) -> None:
+        """Steps from the best weights so far, until they do or no longer get better: of 40 solves none, or of 200."""
+        step, begun = first, self._solves
         points, residuals = self._again()
-        while self.best.error > tol and self._solves < begun + options.most and step >= first * options.smallest_step:
-            if self._solves - max(self.best.found_at, begun) > options.patience:
+        while self.best.error > tol and self._solves < begun + 200 and step >= first / 64:
+            if self._solves - max(self.best.found_at, begun) > 40:
                 break
             error = float(np.abs(np.expm1(residuals[-1])).max())
-            if memory > 1 and error > options.restart * self.best.error and len(points) > 1:
+            if memory > 1 and error > 2 * self.best.error and len(points) > 1:
                 step /= 2
                 points, residuals = self._again()
-            new = points[-1] + np.clip(_mixed(points, residuals, step), -most, most)
+            # No weight changes by more than a factor of ten at once.
+            new = points[-1] + np.clip(_mixed(points, residuals, step), -np.log(10), np.log(10))
             new -= new.mean()
             points, residuals = [*points, new][-memory:], [*residuals, self.look(new)][-memory:]
 

@@ -175,7 +175,8 @@ def infer_alpha(
     if not any(np.isfinite(misfit(alpha)) for alpha in (*options.grid, math.inf)):
         raise SolverError(f"no alpha could be solved for: {next(iter(curve.failed.values()), 'somebody gets nothing')}")
     alpha, others = minima(misfit, options)
-    least = max(misfit(alpha), misfit.freedom * options.floor**2)
+    # Below a standard deviation of 1e-7 differences of log tasks are the solver's.
+    least = max(misfit(alpha), misfit.freedom * 1e-7**2)
     quantile = float(special.stdtrit(misfit.freedom, (1 + confidence) / 2))
     threshold = least * (1 + quantile**2 / misfit.freedom)
     low, high = interval(misfit, alpha, threshold, options)
@@ -186,7 +187,7 @@ def infer_alpha(
         high=high,
         confidence=confidence,
         sigma=math.sqrt(misfit(alpha) / misfit.freedom),
-        sensitivity=misfit.slope(alpha, options.step),
+        sensitivity=misfit.slope(alpha),
         overuse=over,
         scale=math.exp(misfit.log_scale(alpha)),
         others=tuple(one for one in others if misfit(one) <= threshold and not low <= one <= high),
@@ -278,10 +279,6 @@ class InferenceOptions:
     #: So many local minima of the first look are refined, to this accuracy of log alpha.
     minima: int = 4
     accuracy: float = 1e-6
-    #: The step of log alpha in the difference that the sensitivity comes from.
-    step: float = 1e-3
-    #: The standard deviation of log tasks below which differences are the solver's.
-    floor: float = 1e-7
 
     @property
     def grid(self) -> list[float]:
@@ -404,7 +401,7 @@ class Misfit:
         """S(alpha); NaN where there is no answer, infinite where it gives an observed user nothing."""
         return float((self.precision * self.residuals(alpha) ** 2).sum())
 
-    def slope(self, alpha: float, step: float) -> float:
+    def slope(self, alpha: float, step: float = 1e-3) -> float:
         """`|d log x / d log alpha|` in the metric of S, by a central difference of certified answers.
 
         A common factor that is free does not count. NaN at alpha = 0 and infinity.

@@ -14,8 +14,7 @@ from .._libraries import pd
 from .._progress import tqdm
 from ..errors import DataError
 from ..mechanisms import Mechanism
-from ..scheduling.fluid import fluid
-from ..scheduling.fluid_schedule import FluidSchedule
+from ..scheduling.fluid import FluidSchedule, fluid
 from ..scheduling.workload import Workload
 from .intervals import interval
 

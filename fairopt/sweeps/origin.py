@@ -24,8 +24,7 @@ from ..model.cluster import Cluster
 from ..model.merging import merge
 from ..scheduling.workload import Workload
 from ..workloads import load_workload
-from ..workloads._registry import CLUSTERS, WORKLOADS
-from ..workloads._sources import Sources
+from ..workloads._sources import CLUSTERS, WORKLOADS, Sources
 from ..workloads.jobs.files import is_file
 from .ends import Elsewhere
 
@@ -165,10 +164,6 @@ def _unchanged(origin: Origin) -> None:
         raise Elsewhere(f"{origin.path} has changed since the sweep was started")
 
 
-#: Files that changed so recently may change again without a new time, in seconds; their digests are not kept.
-_SETTLED = 2.0
-
-
 def contents(path: Path) -> str:
     """The digest of a file's bytes, or of names and contents of the files below a folder, wherever that is.
 
@@ -198,7 +193,8 @@ def _digests(paths: Iterable[Path]) -> dict[Path, str]:
                 continue
         with open(path, "rb") as file:
             found[path] = hashlib.file_digest(file, "sha256").hexdigest()
-        if now - state.st_mtime_ns > _SETTLED * 1e9:
+        # What changed within two seconds may change again without a new time.
+        if now - state.st_mtime_ns > 2.0 * 1e9:
             new[name] = [*stamp, found[path]]
     if new:
         aside = kept_in.with_name(f".{uuid.uuid4().hex}.tmp")

@@ -12,9 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from threadpoolctl import ThreadpoolController
-
 from .. import _clock, _plugins
+from .._libraries import of_an_extra
 from .._version import __version__
 from ..engines.reference import solvers
 from ..errors import DataError
@@ -130,6 +129,6 @@ def _commit() -> str | None:
 
 
 @cache
-def pools() -> ThreadpoolController:
+def pools() -> Any:
     """The thread pools of this process; looking for them takes longer than a small cell, so it is done once."""
-    return ThreadpoolController()
+    return of_an_extra("threadpoolctl").ThreadpoolController()

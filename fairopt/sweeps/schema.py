@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from .._libraries import pa
 
-Columns = dict[str, Any]
+#: Names of columns, and of what they hold.
+Columns = dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,18 @@ class Schema:
     @cached_property
     def arrow(self) -> pa.Schema:
         """The same for Parquet."""
-        long = ((name, pa.list_(pa.struct(list(fields.items())))) for name, fields in self.long.items())
-        return pa.schema([*self.columns.items(), *long], metadata={"format": self.format})
+        kinds = {_TIME: pa.timestamp("us", tz="UTC")} | {
+            k: pa.type_for_alias(k) for k in (_TEXT, _REAL, _WHOLE, _TRUTH)
+        }
+        long = {
+            name: pa.list_(pa.struct([(field, kinds[kind]) for field, kind in fields.items()]))
+            for name, fields in self.long.items()
+        }
+        columns = {name: kinds[kind] for name, kind in self.columns.items()}
+        return pa.schema([*columns.items(), *long.items()], metadata={"format": self.format})
 
 
-_TEXT, _REAL, _WHOLE = pa.string(), pa.float64(), pa.int64()
+_TEXT, _REAL, _WHOLE, _TRUTH, _TIME = "string", "double", "int64", "bool", "time"
 
 #: What was asked.
 INPUTS = {
@@ -51,7 +58,7 @@ INPUTS = {
 #: What was found. `status`: `ok`; `missed`, the certificate misses `tol`; `failed`, there is only an `error`.
 #: `answered` is the engine that did; `pooled` says that it did for the pool of all servers, without placement.
 FOUND = {
-    "status": _TEXT, "answered": _TEXT, "pooled": pa.bool_(), "error": _TEXT, "about": _TEXT, "notes": _TEXT,
+    "status": _TEXT, "answered": _TEXT, "pooled": _TRUTH, "error": _TEXT, "about": _TEXT, "notes": _TEXT,
     "users": _WHOLE, "servers": _WHOLE,
     "resources": _WHOLE, "density": _REAL, "tasks": _REAL, "min_share": _REAL, "max_share": _REAL, "jain": _REAL,
     "welfare": _REAL, "price_of_fairness": _REAL, "utilization": _REAL, "feasibility": _REAL, "optimality": _REAL,
@@ -62,7 +69,7 @@ FOUND = {
 #: passed meanwhile, as all others did.
 CHANCE = {
     "drawing": _REAL, "build": _REAL, "compile": _REAL, "solve": _REAL, "certify": _REAL, "seconds": _REAL,
-    "wall": _REAL, "measuring": _REAL, "loops": _REAL, "elapsed": _REAL, "finished": pa.timestamp("us", tz="UTC"),
+    "wall": _REAL, "measuring": _REAL, "loops": _REAL, "elapsed": _REAL, "finished": _TIME,
     "fairopt": _TEXT, "commit": _TEXT,
     "versions": _TEXT, "python": _TEXT, "machine": _TEXT, "process": _WHOLE, "cores": _WHOLE, "threads": _WHOLE,
 }  # fmt: skip
@@ -104,7 +111,7 @@ SIMULATIONS = Schema(
     },
     {
         "drawing": _REAL, "simulate": _REAL, "wall": _REAL, "elapsed": _REAL, "loops": _REAL,
-        "finished": pa.timestamp("us", tz="UTC"), "fairopt": _TEXT, "commit": _TEXT, "versions": _TEXT,
+        "finished": _TIME, "fairopt": _TEXT, "commit": _TEXT, "versions": _TEXT,
         "python": _TEXT, "machine": _TEXT, "process": _WHOLE, "cores": _WHOLE, "threads": _WHOLE,
     },
     {

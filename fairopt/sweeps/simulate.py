@@ -15,12 +15,11 @@ from ..errors import DataError
 from ..mechanisms import Mechanism
 from ..scheduling import policies
 from ..scheduling.dedicated_servers import dedicated
-from ..scheduling.fluid import fluid
-from ..scheduling.fluid_schedule import FluidSchedule
+from ..scheduling.fluid import FluidSchedule, fluid
 from ..scheduling.policies import Policy
 from ..scheduling.schedule import Schedule
+from ..scheduling.setup import Thrashing
 from ..scheduling.simulator import simulate
-from ..scheduling.thrashing import Thrashing
 from ..scheduling.workload import Workload
 from . import code, origin
 from .cell import Cell, Named, Row

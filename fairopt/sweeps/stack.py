@@ -38,8 +38,6 @@ Mask = NDArray[np.bool_]
 TOGETHER, _PAIRS = 500, 60
 #: Solvers whose method takes stacks.
 _STACKED = ("dense interior point", "dense simplex", "water filling")
-#: Errors up to this are those of an answer whose last digits are found.
-_FINE = 1e-10
 #: What cells may measure that are solved together: what takes no other solution.
 _MEASURED = {"utilization", "convergence", "classes", "tasks"}
 
@@ -124,7 +122,8 @@ def _answers(job: Solve, tiny: Stats, clusters: Sequence[Cluster]) -> list[Alloc
         steps = steps if tiny.solver == _STACKED[1] else np.full(len(steps), tiny.rounds)
     q = stacked(given, np.ones(len(given)) if np.isinf(rule.alpha) else None)
     z = np.moveaxis(tasks, 0, -1) / np.where(q.usable, q.gamma, 1.0)
-    good = (error <= min(_FINE, job.tol)) & q.usable.all(axis=(0, 1))
+    # Errors up to this are those of an answer whose last digits are found.
+    good = (error <= min(1e-10, job.tol)) & q.usable.all(axis=(0, 1))
     others = np.zeros(len(given), dtype=bool)
     if rule.scope == "game" and rule.alpha not in (1, np.inf):
         good &= _stable(q, z, log_rows.transpose(2, 1, 0))

@@ -79,6 +79,7 @@ class Plan:
     """What a sweep would do: all cells of the experiment, those to compute, and how long that may take."""
 
     experiment: Experiment
+    store: Store
     cells: Sequence[Cell]
     missing: Sequence[Cell]
     matched: Matched
@@ -147,12 +148,12 @@ def plan(
         A bad experiment file, with key and line; a bad store.
     """
     chosen = load(experiment, smoke) if isinstance(experiment, str | Path) else experiment
-    contents = store_of(store, chosen.smoke, chosen.schema).read()
-    every = cells_of(chosen, traces)
+    store = store_of(store, chosen.smoke, chosen.schema)
+    contents, every = store.read(), cells_of(chosen, traces)
     matched = match(every, contents, accept_older)
     again = set(matched.failed) if retry else set()
     missing = [cell for cell, row in zip(every, matched.rows, strict=True) if row is None or row in again]
-    return Plan(chosen, every, missing, matched, contents)
+    return Plan(chosen, store, every, missing, matched, contents)
 
 
 def sweep(
@@ -192,29 +193,28 @@ def sweep(
     Interrupted
         Ctrl-C: the same.
     """
-    chosen = load(experiment, smoke) if isinstance(experiment, str | Path) else experiment
-    store = store_of(store, chosen.smoke, chosen.schema)
-    planned = plan(chosen, store=store, retry=retry, accept_older=accept_older, traces=traces)
-    tell = say if say is not None else lambda _: None
-    for damage in planned.damaged:
-        tell(damage)
+    planned = plan(experiment, store=store, smoke=smoke, retry=retry, accept_older=accept_older, traces=traces)
+    lines = [*planned.damaged]
     if older := planned.matched.warning(accept_older):
-        tell(f"{chosen.name}: {older}")
+        lines.append(f"{planned.experiment.name}: {older}")
+    for line in lines:
+        if say is not None:
+            say(line)
     execute = executors.dask(dask) if dask else executors.serial if jobs == 1 else executors.processes(jobs)
     if planned.missing:
         todo = executors.works(planned.cells, [cell.key for cell in planned.missing])
-        tables = _compute(store, planned, execute(todo, traces, threads), progress)
+        tables = _compute(planned, execute(todo, traces, threads), progress)
         found = planned.contents.followed_by(tables)
     else:
         found = planned.contents
     return found.frame(match(planned.cells, found, accept_older).answered)
 
 
-def _compute(store: Store, planned: Plan, batches: Iterator[Packed], progress: bool) -> list[pa.Table]:
+def _compute(planned: Plan, batches: Iterator[Packed], progress: bool) -> list[pa.Table]:
     """Store what is computed, and return it; whatever ends it early says what is there."""
     from .._progress import tqdm
 
-    every, name, tables = len(planned.cells), planned.experiment.name, []
+    every, name, tables, store = len(planned.cells), planned.experiment.name, [], planned.store
     bar = tqdm(total=every, initial=every - len(planned.missing), desc=name, unit="cell", disable=not progress)
     try:
         with store, bar, closing(batches):  # type: ignore[type-var]
@@ -223,16 +223,16 @@ def _compute(store: Store, planned: Plan, batches: Iterator[Packed], progress: b
                 tables.append(rows.table)
                 bar.update(len(rows))
     except KeyboardInterrupt:
-        raise Interrupted(f"interrupted: {_kept(store, planned)}") from None
+        raise Interrupted(f"interrupted: {_kept(planned)}") from None
     except Unwritable as error:
-        raise Stopped(f"cannot write to {store.folder}: {error}; {_kept(store, planned)}") from None
+        raise Stopped(f"cannot write to {store.folder}: {error}; {_kept(planned)}") from None
     except (Stopped, Elsewhere) as error:
-        raise type(error)(f"{error}; {_kept(store, planned)}") from None
+        raise type(error)(f"{error}; {_kept(planned)}") from None
     return tables
 
 
-def _kept(store: Store, planned: Plan) -> str:
-    every, missing = len(planned.cells), planned.missing
+def _kept(planned: Plan) -> str:
+    store, every, missing = planned.store, len(planned.cells), planned.missing
     stored = set(store.read().table.column("key").to_pylist())
     there = every - len(missing) + sum(cell.key in stored for cell in missing)
     return (

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from .. import _progress
+from .. import _loops, _progress
 from .._libraries import pd
 from ..errors import FairoptError
 from ..game.dynamics.distributed import best_response
@@ -22,17 +22,12 @@ from ..scheduling.simulator import simulate
 from ..scheduling.workload import Workload
 from .solve import TINY
 
-#: Loops for this many resources have code of their own.
-_RESOURCES = (2, 3, 4, 5, 6)
-#: More users and servers than any engine keeps all pairs of in its steps.
-_MANY = (300, 100)
-
 
 def everything(progress: bool = False) -> None:
     """Ask every engine of every mechanism, and every order of the game, for answers to small clusters."""
     questions = [*_questions()]
     for question in _progress.tqdm(questions, desc="compiling, once", unit="question", disable=not progress):
-        with suppress(FairoptError), np.errstate(all="ignore"):
+        with suppress(FairoptError), np.errstate(all="ignore"), _loops.compiling():
             question()
 
 
@@ -67,9 +62,11 @@ def _questions() -> Iterator[Callable[[], object]]:
     ):
         yield partial(solve_many, name, [TINY, limited])
     rng = np.random.default_rng(0)
-    for resources in _RESOURCES:
+    # Loops for this many resources have code of their own.
+    for resources in (2, 3, 4, 5, 6):
         yield from _several(Cluster(rng.uniform(5, 9, (8, resources)), rng.uniform(1, 2, (12, resources))))
-    users, servers = _MANY
+    # More users and servers than any engine keeps all pairs of in its steps.
+    users, servers = 300, 100
     yield from _several(Cluster(rng.lognormal(2, 1, (servers, 3)), rng.lognormal(0, 1, (users, 3))))
 
 

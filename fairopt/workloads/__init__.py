@@ -5,14 +5,12 @@ import pkgutil
 
 from . import alibaba, bitbrains, google2011
 from ._pf_servers import Servers, pf_servers
-from ._registry import generator, reader, workload_generator, workload_reader
 from ._snapshot import Snapshot
-from ._sources import traces_root
+from ._sources import generator, reader, traces_root, workload_generator, workload_reader
 from .generators import alibaba_like, bitbrains_like, google_like, lognormal
 from .jobs.files import load as load_workload
 from .jobs.files import save as save_workload
-from .sources import known, open_source, trace_folder
-from .workload_sources import known_workloads, open_workload
+from .sources import known, known_workloads, open_source, open_workload, trace_folder
 
 for _module in pkgutil.walk_packages(__path__, f"{__name__}."):  # a source is registered by being defined
     if not _module.name.rpartition(".")[2].startswith("_"):

@@ -23,8 +23,6 @@ from .._libraries import special, stats
 Array = NDArray[np.float64]
 
 PROBABILITY = np.array([0, 0.01, *np.arange(0.05, 0.96, 0.05), 0.99, 1]).round(2)
-_SAMPLE = 40_000  # draws to compare a rank correlation with; its error is about 0.005
-_HALVINGS = 12
 DIGITS = 6
 
 
@@ -73,7 +71,8 @@ def measure(columns: tuple[str, ...], values: Array, rng: np.random.Generator) -
     zero = (values == 0).mean(axis=0)
     quantiles = np.array([np.quantile(column[column > 0], PROBABILITY) for column in values.T])
     measured = Marginals(columns, zero, quantiles, rank_correlations(values), np.eye(len(columns)))
-    first, second = rng.standard_normal((2, _SAMPLE))
+    # Of so many draws the error of a rank correlation is about 0.005.
+    first, second = rng.standard_normal((2, 40_000))
     normal = np.eye(len(columns))
     for a in range(len(columns)):
         ranks = stats.rankdata(measured.value(a, special.ndtr(first)))
@@ -90,7 +89,7 @@ def rank_correlations(values: Array) -> Array:
 def _fit(table: Marginals, column: int, wanted: float, ranks: Array, first: Array, second: Array) -> float:
     """The normal correlation that yields the wanted rank correlation, by bisection: one grows with the other."""
     low, high = -1.0, 1.0
-    for _ in range(_HALVINGS):
+    for _ in range(12):
         middle = (low + high) / 2
         other = table.value(column, special.ndtr(middle * first + np.sqrt(1 - middle**2) * second))
         if np.corrcoef(ranks, stats.rankdata(other))[0, 1] < wanted:

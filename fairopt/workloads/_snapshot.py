@@ -6,7 +6,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import DataError
 from ..model.cluster import Cluster
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,12 +52,54 @@ class Snapshot:
         return f"{self.source}\n  {n} users, {i} servers, {r} resources{counts}"
 
 
-def numbered(names: Sequence[str]) -> list[str]:
-    """The same names, with a number behind those that stand several times."""
-    several = {name for name, number in Counter(names).items() if number > 1}
-    seen: Counter[str] = Counter()
-    found = []
-    for name in names:
+@dataclass
+class Shape:
+    """Pods or jobs of one owner that ask for the same and may run on the same nodes: a user of the cluster."""
+
+    owner: str
+    asks: Mapping[str, float]
+    eligible: tuple[bool, ...]
+    weight: float
+    tasks: int = 0
+    running: int = 0
+
+
+def of_shapes(
+    shapes: Sequence[Shape], resources: Sequence[str], nodes: Sequence[str], capacity: Array, limited: bool, about: str,
+    report: Mapping[str, int], separator: str, why: str, nobody: str,
+) -> Snapshot:  # fmt: skip
+    """The cluster of users with these shapes; those that no node may run, or that ask for nothing, are left out.
+
+    `limited`: a user has no more than its tasks; `about` has a place for the number of users; `why` no node may run
+    somebody, and `nobody` is the error where nobody is left.
+    """
+    demand = np.array([[shape.asks.get(what, 0.0) for what in resources] for shape in shapes])
+    eligible = np.array([shape.eligible for shape in shapes], dtype=bool)
+    names = _names(shapes, separator)
+    lacks = ["its jobs ask for nothing" if not asks.any() else "" if may.any() else why
+             for asks, may in zip(demand, eligible, strict=True)]  # fmt: skip
+    kept = [n for n, reason in enumerate(lacks) if not reason]
+    if not kept:
+        raise DataError(nobody)
+    some = [shapes[n] for n in kept]
+    cluster = Cluster(
+        capacity, demand[kept], [shape.weight for shape in some], eligible[kept],
+        [float(shape.tasks) for shape in some] if limited else None, resources, [names[n] for n in kept], nodes,
+    )  # fmt: skip
+    left_out = {name: reason for name, reason in zip(names, lacks, strict=True) if reason}
+    running = {names[n]: shapes[n].running for n in kept}
+    return Snapshot(cluster, about.format(len(kept)), dict(report), left_out, running)
+
+
+def _names(shapes: Sequence[Shape], separator: str) -> list[str]:
+    """The owner where it has one shape, else with what a task asks for, and a number where that is not enough."""
+    several, names = Counter(shape.owner for shape in shapes), []
+    for shape in shapes:
+        asks = ", ".join(f"{amount:g}{'GiB' if what == 'memory' else ' ' + what.rpartition('/')[2]}"
+                         for what, amount in sorted(shape.asks.items()) if amount and what != "pods")  # fmt: skip
+        names.append(shape.owner if several[shape.owner] == 1 else f"{shape.owner}{separator}{asks or 'nothing'}")
+    seen, again = Counter[str](), Counter(names)
+    for k, name in enumerate(names):
         seen[name] += 1
-        found.append(f"{name} #{seen[name]}" if name in several else name)
-    return found
+        names[k] = name if again[name] == 1 else f"{name} #{seen[name]}"
+    return names

@@ -2,7 +2,14 @@
 
     name[:directory][?option=value&option=value...]
 
-A trace without a directory is looked for below the traces root. Where there is none, its generator stands in.
+A trace without a directory is looked for below the traces root. Where there is none, its generator stands in. A source
+is registered by being defined:
+
+    @generator("uniform", "uniformly random users and servers")
+    def uniform(rng: np.random.Generator, users: int = 10, servers: int = 5) -> Snapshot: ...
+
+    @workload_generator("batch", "the same job over and over")
+    def batch(rng: np.random.Generator, jobs: int = 100) -> Workload: ...
 """
 
 from __future__ import annotations
@@ -23,6 +30,8 @@ import numpy as np
 
 from .. import _plugins
 from ..errors import DataError
+from ..scheduling.workload import Workload
+from ._snapshot import Snapshot
 
 Parser = Callable[[str], Any]
 
@@ -36,19 +45,17 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Entry:
-    """A reader (with the `folder` name that its trace begins with) or a generator."""
+    """A generator; or a reader, with how its trace's `folder` begins, and the generator that stands in for it."""
 
     description: str
     function: Callable[..., Any]
     folder: str = ""
+    stand_in: str = ""
 
     @cached_property
     def options(self) -> Mapping[str, Parser]:
         """The readers of all options, from the signature."""
         return {name: _checked(name, kind) for name, kind in parameters(self.function).items() if name not in _GIVEN}
-
-    def run(self, options: Mapping[str, Any], **arguments: Any) -> Any:
-        return self.function(**arguments, **options)
 
 
 def place(function: Callable[..., Any]) -> str:
@@ -145,8 +152,6 @@ class Sources(Generic[Made]):
     readers: dict[str, Entry] = field(default_factory=dict)
     generators: dict[str, Entry] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
-    #: The generator in place of a trace that is not there.
-    stand_ins: dict[str, str] = field(default_factory=dict)
 
     def generator(self, name: str, description: str) -> Callable[[Function], Function]:
         """Register a function of `rng` and options as the source `name`."""
@@ -166,8 +171,7 @@ class Sources(Generic[Made]):
         """
 
         def register(function: Function) -> Function:
-            self._register(self.readers, name, Entry(description, function, folder))
-            self.stand_ins[name] = stand_in
+            self._register(self.readers, name, Entry(description, function, folder, stand_in))
             if alias is not None:
                 self.aliases[alias] = name
             return function
@@ -179,15 +183,18 @@ class Sources(Generic[Made]):
         found = self._read(name)
         rng = _generator(found.seed, rng)
         if found.kind in self.generators:
-            made = self.generators[found.kind].run(found.options, rng=rng)
+            made = self.generators[found.kind].function(rng=rng, **found.options)
         elif (trace := self.folder(name, traces)) is not None:
-            made = self.readers[found.kind].run(found.options, directory=trace, rng=rng)
+            made = self.readers[found.kind].function(directory=trace, rng=rng, **found.options)
         else:
             made = self._stand_in(found, rng, traces_root(traces))
         return cast("Made", made)
 
     def check(self, name: str, traces: str | Path | None = None, there: bool = False) -> None:
-        """Raise what `open` would raise of the name alone; see `check_source`."""
+        """Raise what `open` would raise of the name alone, before anything is read or drawn; `where` names the option.
+
+        `there` checks as well that the generator that would stand in for a trace has the options.
+        """
         found = self._read(name)
         _generator(found.seed, None)
         if there and found.kind in self.readers and self.folder(name, traces) is None:
@@ -218,7 +225,8 @@ class Sources(Generic[Made]):
     def made_by(self, name: str) -> str:
         """The module whose function makes the thing, where no trace is read."""
         kind = name.partition("?")[0].partition(":")[0]
-        entry = self.generators.get(self.stand_ins.get(self.aliases.get(kind, kind), kind))
+        reader = self.readers.get(self.aliases.get(kind, kind))
+        entry = self.generators.get(kind if reader is None else reader.stand_in)
         return "" if entry is None else entry.function.__module__
 
     def _read(self, name: str) -> _Name:
@@ -263,13 +271,13 @@ class Sources(Generic[Made]):
             else f"no folder {self.readers[found.kind].folder} among the traces"
         )
         entry, options = self._standing_in(found.kind, found.options)
-        drawn = entry.run(options, rng=rng)
+        drawn = entry.function(rng=rng, **options)
         source = f"{drawn.source} (a calibrated generator in place of the trace {found.kind}: {why})"
         return dataclasses.replace(drawn, source=source)
 
     def _standing_in(self, trace: str, options: dict[str, Any]) -> tuple[Entry, dict[str, Any]]:
         """The generator for a trace that is not there, and options that make sense without the trace."""
-        generator = self.generators[self.stand_ins[trace]]
+        generator = self.generators[self.readers[trace].stand_in]
         if missing := [option for option in options if option not in generator.options]:
             raise DataError(
                 f"option {missing[0]} of {trace} needs the trace, and there is none; "
@@ -342,3 +350,12 @@ def _trace_folder(root: Path | None, begins: str) -> Path | None:
         return None
     folders = [path for path in sorted(root.iterdir()) if path.is_dir() and path.name.startswith(begins)]
     return folders[0] if folders else root if root.name.startswith(begins) else None
+
+
+#: Clusters as they are at an instant.
+CLUSTERS: Sources[Snapshot] = Sources("source of clusters")
+#: Jobs that arrive over time, and the servers for them.
+WORKLOADS: Sources[Workload] = Sources("workload")
+
+generator, reader = CLUSTERS.generator, CLUSTERS.reader
+workload_generator, workload_reader = WORKLOADS.generator, WORKLOADS.reader

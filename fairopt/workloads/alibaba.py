@@ -24,8 +24,8 @@ from ..model.cluster import Cluster
 from . import _csv
 from ._csv import Column
 from ._draw import amount, choose, finite
-from ._registry import reader
 from ._snapshot import Snapshot
+from ._sources import reader
 
 RESOURCES = ("cpu", "memory", "gpu")  # cores, GiB, GPUs
 GROUPS = ("name", "qos", "num_gpu", "gpu_milli", "cpu_milli", "memory_mib", "pod_phase")

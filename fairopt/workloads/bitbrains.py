@@ -25,8 +25,8 @@ from . import _csv
 from ._csv import Column
 from ._draw import above_zero, amount, choose, finite, needed, positive
 from ._pf_servers import pf_servers
-from ._registry import reader
 from ._snapshot import Snapshot
+from ._sources import reader
 
 Statistic = Literal["mean", "provisioned"]
 

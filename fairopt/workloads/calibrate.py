@@ -13,10 +13,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from .._libraries import optimize, pd
-from . import _marginals, alibaba, bitbrains, google2011
+from .._libraries import optimize, pd, pq
+from ..errors import DataError
+from . import _csv, _marginals, alibaba, bitbrains, google2011
 from ._marginals import PROBABILITY, measure
-from .jobs import google2019, google_sample
+from .jobs import google_sample
 
 _SEED = 2011  # of the sample to which the copulas are fitted
 _HOUR = 3600
@@ -56,13 +57,44 @@ def google_jobs(traces: Path) -> str:
         "durations of tasks, median and sd of log": [fresh.median, fresh.sd],
         "what is left of tasks that run, median and sd of log": [residual.median, residual.sd],
         "servers 2011": _counts(google2011.machines(traces, at=None)),
-        "servers 2019": _counts(google2019.machines(traces)),
+        "servers 2019": _counts(machines_2019(traces)),
     }
     about = (
         f"{len(jobs)} jobs of the Google 2011 trace: mean request (parts of the largest machine) and number of tasks; "
         "alike: part of the variance of log requests between users; servers: cpu, memory, number"
     )
     return _marginals.dumps(marginals, about, others)
+
+
+def machines_2019(directory: str | Path) -> pd.DataFrame:
+    """The machines that were ever there in a cell of Google's trace of 2019 (v3): `cpu`, `memory`, index `machine`.
+
+    Each has its last known capacity. Rows of the file are in no order of time, and some lack a capacity; a machine
+    without any is left out.
+
+    Raises
+    ------
+    DataError
+        No such trace, or it cannot be read.
+    """
+    folder = _csv.locate(
+        directory, "google-2019", lambda path: bool(_parts(path)), "a folder with machine_events-*.parquet"
+    )
+    parts = []
+    for path in _parts(folder):
+        try:
+            parts.append(pq.read_table(path, columns=["time", "machine_id", "type", "capacity"]).flatten().to_pandas())
+        except (OSError, ValueError, KeyError) as error:
+            raise DataError(f"{path} cannot be read: {error}; fetch it again") from None
+    events = pd.concat(parts, ignore_index=True).sort_values("time", kind="stable")
+    events = events.rename(columns={"machine_id": "machine", "capacity.cpus": "cpu", "capacity.memory": "memory"})
+    known = events[(events["type"] != 2) & np.isfinite(events[["cpu", "memory"]]).all(axis=1)]
+    last = known.drop_duplicates("machine", keep="last").set_index("machine").sort_index()
+    return last[list(google2011.RESOURCES)]
+
+
+def _parts(folder: Path) -> list[Path]:
+    return sorted(folder.glob("machine_events-*.parquet"))
 
 
 def _top(values: NDArray[np.float64], last: float) -> float:

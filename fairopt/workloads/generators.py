@@ -15,8 +15,8 @@ from ..model.cluster import Cluster
 from . import _marginals, alibaba, google2011
 from ._draw import not_negative, positive, probability
 from ._pf_servers import pf_servers
-from ._registry import generator
 from ._snapshot import Snapshot
+from ._sources import generator
 
 Count = Annotated[int, positive]
 

@@ -24,8 +24,8 @@ from ..model.cluster import Cluster
 from . import _csv
 from ._csv import Column
 from ._draw import amount, choose, finite, not_negative
-from ._registry import reader
 from ._snapshot import Snapshot
+from ._sources import reader
 
 RESOURCES = ("cpu", "memory")
 

@@ -14,18 +14,18 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._libraries import of_an_extra
 from ..errors import DataError
-from ..model.cluster import Cluster
-from ._registry import reader
-from ._snapshot import Snapshot, numbered
+from ._snapshot import Shape, Snapshot, of_shapes
+from ._sources import reader
 
 Object = Mapping[str, Any]
 Amounts = dict[str, Decimal]
@@ -77,9 +77,9 @@ def quantity(value: object) -> Decimal:
     return amount
 
 
-def amounts(table: object) -> Amounts:
-    """Quantities by the names of resources."""
-    return {str(name): quantity(value) for name, value in _table(table, "a table of resources").items()}
+def amounts(table: object, *keys: str) -> Amounts:
+    """Quantities by the names of resources, of the table below these keys."""
+    return {str(name): quantity(value) for name, value in _table(table, *keys).items()}
 
 
 def requests(pod: Object) -> Amounts:
@@ -90,37 +90,33 @@ def requests(pod: Object) -> Amounts:
     A sidecar is an init container that is restarted always. A limit stands in where a request is missing; requests of
     the pod as a whole come before those of its containers.
     """
-    spec = _table(pod.get("spec"), "spec")
+    spec = _table(pod, "spec")
     total: Amounts = {}
-    for container in _tables(spec.get("containers"), "containers"):
+    for container in _tables(spec, "containers"):
         _add(total, _asked(container))
     sidecars: Amounts = {}
     most: Amounts = {}
-    for container in _tables(spec.get("initContainers"), "initContainers"):
+    for container in _tables(spec, "initContainers"):
+        at_once = dict(sidecars)
+        _add(at_once, _asked(container))
         if container.get("restartPolicy") == "Always":
-            _add(sidecars, _asked(container))
-            at_once = sidecars
-        else:
-            at_once = _sum(sidecars, _asked(container))
-        most = {name: max(most.get(name, Decimal()), at_once.get(name, Decimal())) for name in {*most, *at_once}}
+            sidecars = at_once
+        most = _larger(most, at_once)
     _add(total, sidecars)
-    total = {name: max(total.get(name, Decimal()), most.get(name, Decimal())) for name in {*total, *most}}
-    total |= _asked(spec)
-    _add(total, amounts(spec.get("overhead")))
+    total = _larger(total, most) | _asked(spec)
+    _add(total, amounts(spec, "overhead"))
     return total | {"pods": Decimal(1)}
 
 
 def may_run(pod: Object, nodes: Iterable[Object]) -> list[bool]:
     """Nodes that a pod may run on: nodeSelector, required node affinity, taints it does not tolerate."""
-    spec = _table(pod.get("spec"), "spec")
-    wanted = _table(spec.get("nodeSelector"), "nodeSelector")
-    affinity = _table(_table(spec.get("affinity"), "affinity").get("nodeAffinity"), "nodeAffinity")
-    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
-    terms = None if required is None else _tables(_table(required, "node affinity").get("nodeSelectorTerms"), "terms")
-    tolerations = _tables(spec.get("tolerations"), "tolerations")
+    spec, required = _table(pod, "spec"), "requiredDuringSchedulingIgnoredDuringExecution"
+    wanted, tolerations = _table(spec, "nodeSelector"), _tables(spec, "tolerations")
+    affinity = _table(spec, "affinity", "nodeAffinity")
+    terms = _tables(affinity, required, "nodeSelectorTerms")
     return [
         all(_labels(node).get(name) == value for name, value in wanted.items())
-        and (terms is None or any(_term(term, node) for term in terms))
+        and (affinity.get(required) is None or any(_term(term, node) for term in terms))
         and all(_tolerated(taint, tolerations) for taint in _taints(node))
         for node in nodes
     ]
@@ -128,14 +124,14 @@ def may_run(pod: Object, nodes: Iterable[Object]) -> list[bool]:
 
 def _placement(pod: Object) -> tuple[str, ...]:
     """Equal for pods that may run on the same nodes because they say the same."""
-    spec = _table(pod.get("spec"), "spec")
-    affinity = _table(spec.get("affinity"), "affinity").get("nodeAffinity")
+    spec = _table(pod, "spec")
+    affinity = _table(spec, "affinity").get("nodeAffinity")
     return tuple(repr(part) for part in (spec.get("nodeSelector"), affinity, spec.get("tolerations")))
 
 
 def _labels(thing: Object) -> Object:
     """The labels of an object."""
-    return _table(_table(thing.get("metadata"), "metadata").get("labels"), "labels")
+    return _table(thing, "metadata", "labels")
 
 
 def _name(thing: Object) -> str:
@@ -146,33 +142,35 @@ def _name(thing: Object) -> str:
     DataError
         It has none.
     """
-    found = _table(thing.get("metadata"), "metadata").get("name")
+    found = _table(thing, "metadata").get("name")
     if not isinstance(found, str) or not found:
         raise DataError(f"an object of kind {thing.get('kind')!r} has no metadata.name")
     return found
 
 
-def _table(value: object, what: str) -> Object:
-    """A table of an object; an empty one if it is not there."""
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping):
-        raise DataError(f"{what} is {str(value)[:40]!r}; it must be a table")
-    return value
+def _table(value: Any, *keys: str) -> Object:
+    """The table below these keys of a table; an empty one if it is not there."""
+    for key in keys:
+        value = value.get(key)
+        if value is None:
+            return {}
+        if not isinstance(value, Mapping):
+            raise DataError(f"{key} is {str(value)[:40]!r}; it must be a table")
+    return cast("Object", value)
 
 
-def _tables(value: object, what: str) -> list[Object]:
-    """A list of tables; an empty one if it is not there."""
-    if value is None:
+def _tables(value: Any, *keys: str) -> list[Object]:
+    """The same of a list of tables."""
+    found = _table(value, *keys[:-1]).get(keys[-1])
+    if found is None:
         return []
-    if not isinstance(value, list) or not all(isinstance(each, Mapping) for each in value):
-        raise DataError(f"{what} is {str(value)[:40]!r}; it must be a list of tables")
-    return value
+    if not isinstance(found, list) or not all(isinstance(each, Mapping) for each in found):
+        raise DataError(f"{keys[-1]} is {str(found)[:40]!r}; it must be a list of tables")
+    return found
 
 
 def _asked(container: Object) -> Amounts:
-    resources = _table(container.get("resources"), "resources")
-    return amounts(resources.get("limits")) | amounts(resources.get("requests"))
+    return amounts(container, "resources", "limits") | amounts(container, "resources", "requests")
 
 
 def _add(into: Amounts, more: Amounts) -> None:
@@ -181,22 +179,19 @@ def _add(into: Amounts, more: Amounts) -> None:
         into[what] = into.get(what, Decimal()) + amount
 
 
-def _sum(first: Amounts, other: Amounts) -> Amounts:
-    found = dict(first)
-    _add(found, other)
-    return found
+def _larger(first: Amounts, other: Amounts) -> Amounts:
+    return first | {name: max(first.get(name, Decimal()), amount) for name, amount in other.items()}
 
 
 def _taints(node: Object) -> list[Object]:
-    taints = _tables(_table(node.get("spec"), "spec").get("taints"), "taints")
-    return [taint for taint in taints if taint.get("effect") in ("NoSchedule", "NoExecute")]
+    return [taint for taint in _tables(node, "spec", "taints") if taint.get("effect") in ("NoSchedule", "NoExecute")]
 
 
 def _tolerated(taint: Object, tolerations: list[Object]) -> bool:
     for each in tolerations:
-        everything = each.get("key") in (None, "") and each.get("operator") == "Exists"
-        same_key = everything or each.get("key") == taint.get("key")
-        same_value = each.get("operator") == "Exists" or (each.get("value") or "") == (taint.get("value") or "")
+        exists = each.get("operator") == "Exists"
+        same_key = (exists and not each.get("key")) or each.get("key") == taint.get("key")
+        same_value = exists or (each.get("value") or "") == (taint.get("value") or "")
         if same_key and same_value and each.get("effect") in (None, "", taint.get("effect")):
             return True
     return False
@@ -204,12 +199,9 @@ def _tolerated(taint: Object, tolerations: list[Object]) -> bool:
 
 def _term(term: Object, node: Object) -> bool:
     """Does a node satisfy all expressions of a term? A term without any is satisfied by none."""
-    expressions = _tables(term.get("matchExpressions"), "matchExpressions")
-    fields = _tables(term.get("matchFields"), "matchFields")
-    if not expressions and not fields:
-        return False
-    own = {"metadata.name": _name(node)}
-    return all(_matches(each, _labels(node)) for each in expressions) and all(_matches(each, own) for each in fields)
+    met = [_matches(each, _labels(node)) for each in _tables(term, "matchExpressions")]
+    met += [_matches(each, {"metadata.name": _name(node)}) for each in _tables(term, "matchFields")]
+    return bool(met) and all(met)
 
 
 def _matches(expression: Object, has: Object) -> bool:
@@ -218,14 +210,10 @@ def _matches(expression: Object, has: Object) -> bool:
     if not isinstance(values, list):
         raise DataError(f"values of the expression on {key!r} are {str(values)[:40]!r}; they must be a list")
     value = has.get(key) if isinstance(key, str) else None
-    if operator == "In":
-        return value in values
-    if operator == "NotIn":
-        return value not in values
-    if operator == "Exists":
-        return value is not None
-    if operator == "DoesNotExist":
-        return value is None
+    if operator in ("In", "NotIn"):
+        return bool((value in values) == (operator == "In"))
+    if operator in ("Exists", "DoesNotExist"):
+        return bool((value is not None) == (operator == "Exists"))
     if operator in ("Gt", "Lt") and len(values) == 1:
         try:
             left, right = int(str(value)), int(str(values[0]))
@@ -235,35 +223,9 @@ def _matches(expression: Object, has: Object) -> bool:
     raise DataError(f"the operator {str(operator)[:40]!r} of the expression on {key!r} is not known")
 
 
-@dataclass
-class Group:
-    """Pods of a namespace that ask for the same and may run on the same nodes."""
-
-    namespace: str
-    request: Amounts
-    eligible: tuple[bool, ...]
-    running: int = 0
-    pending: int = 0
-
-
 def units(what: str, amount: Decimal) -> float:
     """Bytes as GiB, anything else as it is."""
     return float(amount / _GIB) if what in _BYTES or what.startswith("hugepages-") else float(amount)
-
-
-def named(groups: list[Group]) -> list[str]:
-    """`namespace` where it has one shape, else with what a pod asks for, and a number where that is not enough."""
-    count = Counter(group.namespace for group in groups)
-    names = [
-        group.namespace if count[group.namespace] == 1 else f"{group.namespace}/{_shape(group)}" for group in groups
-    ]
-    return numbered(names)
-
-
-def _shape(group: Group) -> str:
-    parts = [f"{units(what, amount):g}{'GiB' if what == 'memory' else ' ' + what.rpartition('/')[2]}"
-             for what, amount in sorted(group.request.items()) if amount and what != "pods"]  # fmt: skip
-    return ", ".join(parts) or "nothing"
 
 
 def items(path: Path) -> Iterator[dict[str, Any]]:
@@ -317,7 +279,8 @@ class _Seen:
     """The objects of a snapshot that count."""
 
     nodes: list[Object] = field(default_factory=list)
-    pods: list[tuple[str, Amounts, tuple[str, ...], Object, str, str]] = field(default_factory=list)
+    allocatable: list[Amounts] = field(default_factory=list)
+    pods: list[tuple[str, Amounts, tuple[str, ...], Object, str, bool]] = field(default_factory=list)
     weights: dict[str, float] = field(default_factory=dict)
     queues: dict[str, str] = field(default_factory=dict)
     report: Counter[str] = field(default_factory=Counter)
@@ -375,43 +338,26 @@ def snapshot(
     nodes = seen.nodes
     if not nodes:
         raise DataError(f"{where} has no node that is ready and schedulable; it has {_counted(seen.report)}")
-    groups = _groups(seen)
-    if not groups:
+    shapes = _shapes(seen, weights)
+    if not shapes:
         raise DataError(
             f"{where} has no pod that runs or waits outside of {', '.join(system)}; {_counted(seen.report)}"
         )
-    names = sorted(
-        {what for group in groups for what, amount in group.request.items() if amount} - {"cpu", "memory", "pods"}
-    )
-    resources = ["cpu", "memory", *names, "pods"]
+    asked = {what for shape in shapes for what, amount in shape.asks.items() if amount}
+    resources = ["cpu", "memory", *sorted(asked - {"cpu", "memory", "pods"}), "pods"]
     capacity = _capacity(seen, resources)
-    demand = np.array([[units(what, group.request.get(what, Decimal())) for what in resources] for group in groups])
-    eligible = np.array([group.eligible for group in groups], dtype=bool)
-    some = np.asarray(capacity.any(axis=0) | demand.any(axis=0))
-    users = named(groups)
-    left_out = {users[n]: "no node may run it" for n in np.flatnonzero(~eligible.any(axis=1)).tolist()}
-    kept = np.asarray(eligible.any(axis=1))
-    seen.report["users whose pods no node may run, left out"] = len(left_out)
-    if not kept.any():
-        raise DataError(f"{where}: no node may run any of the pods; look at their selectors and the nodes' taints")
-    count = Counter(group.namespace for group in groups)
-    each = [_weight(group.namespace, seen) / (count[group.namespace] if weights == "shared" else 1) for group in groups]
-    number = np.array([group.running + group.pending for group in groups], dtype=float)
-    cluster = Cluster(
-        capacity[:, some],
-        demand[kept][:, some],
-        weight=np.array(each)[kept],
-        eligible=eligible[kept],
-        max_tasks=number[kept] if max_tasks else None,
-        resources=[what for what, there in zip(resources, some, strict=True) if there],
-        users=[user for user, there in zip(users, kept, strict=True) if there],
-        servers=[_name(node) for node in nodes],
-    )
-    seen.report["pods running"] = sum(group.running for group in groups)
-    seen.report["pods pending"] = sum(group.pending for group in groups)
-    about = f"Kubernetes ({Path(where).name}): {len(cluster.users)} users (namespace and shape) on {len(nodes)} nodes"
-    running = {user: group.running for user, group, there in zip(users, groups, kept, strict=True) if there}
-    return Snapshot(cluster, about, dict(seen.report), left_out, running)
+    some = capacity.any(axis=0) | np.isin(resources, sorted(asked))
+    about = f"Kubernetes ({Path(where).name}): {{}} users (namespace and shape) on {len(nodes)} nodes"
+    found = of_shapes(
+        shapes, np.array(resources)[some].tolist(), [_name(node) for node in nodes], capacity[:, some], max_tasks,
+        about, seen.report,
+ "/", "no node may run it",
+        f"{where}: no node may run any of the pods; look at their selectors and the nodes' taints",
+    )  # fmt: skip
+    counts = {"users whose pods no node may run, left out": len(found.left_out)}
+    counts |= {"pods running": sum(shape.running for shape in shapes)}
+    counts |= {"pods pending": sum(shape.tasks - shape.running for shape in shapes)}
+    return replace(found, report=dict(found.report) | counts)
 
 
 def _file(path: Path) -> Path:
@@ -425,11 +371,9 @@ def _file(path: Path) -> Path:
 
 def _yaml(path: Path) -> Iterable[dict[str, Any]]:
     try:
-        import yaml  # type: ignore[import-untyped]
-    except ImportError:
-        raise DataError(
-            f"{path} is YAML, and the package PyYAML is not installed; write JSON: kubectl ... -o json"
-        ) from None
+        yaml = of_an_extra("yaml")
+    except DataError as error:
+        raise DataError(f"{path} is YAML: {error}; or write JSON: kubectl ... -o json") from None
     try:
         found = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
@@ -452,16 +396,15 @@ def _take(item: Object, seen: _Seen, system: frozenset[str]) -> None:
         elif kind == "Pod":
             _pod(item, seen, system)
         elif kind == "Namespace":
-            weight = _table(_table(item.get("metadata"), "metadata").get("annotations"), "annotations")
+            weight = _table(item, "metadata", "annotations")
             if _VOLCANO in weight:
                 seen.weights[_name(item)] = _positive(weight[_VOLCANO])
         elif kind == "ClusterQueue":
-            sharing = _table(_table(item.get("spec"), "spec").get("fairSharing"), "fairSharing")
+            sharing = _table(item, "spec", "fairSharing")
             if "weight" in sharing:
                 seen.weights[f"queue {_name(item)}"] = _positive(sharing["weight"])
         elif kind == "LocalQueue":
-            queue = _table(item.get("spec"), "spec").get("clusterQueue")
-            seen.queues[_namespace(item)] = str(queue)
+            seen.queues[_namespace(item)] = str(_table(item, "spec").get("clusterQueue"))
     except DataError as error:
         metadata = item.get("metadata")
         who = metadata.get("name") if isinstance(metadata, dict) else None
@@ -469,65 +412,61 @@ def _take(item: Object, seen: _Seen, system: frozenset[str]) -> None:
 
 
 def _node(node: Object, seen: _Seen) -> None:
-    spec, status = _table(node.get("spec"), "spec"), _table(node.get("status"), "status")
+    spec = _table(node, "spec")
     ready = any(one.get("type") == "Ready" and one.get("status") == "True"
-                for one in _tables(status.get("conditions"), "conditions"))  # fmt: skip
+                for one in _tables(node, "status", "conditions"))  # fmt: skip
     if not ready:
         seen.report["nodes that are not ready, left out"] += 1
     elif spec.get("unschedulable"):
         seen.report["nodes that are not schedulable, left out"] += 1
     else:
-        _name(node)
-        amounts(status.get("allocatable"))
         kept = {"labels": dict(_labels(node)), "name": _name(node)}
-        seen.nodes.append({"kind": "Node", "metadata": kept, "spec": {"taints": spec.get("taints")},
-                           "status": {"allocatable": status.get("allocatable")}})  # fmt: skip
+        seen.nodes.append({"metadata": kept, "spec": {"taints": spec.get("taints")}})
+        seen.allocatable.append(amounts(node, "status", "allocatable"))
 
 
 def _pod(pod: Object, seen: _Seen, system: frozenset[str]) -> None:
     """Keep of a pod what counts: its namespace, request, placement, and where it runs."""
-    status, spec = _table(pod.get("status"), "status"), _table(pod.get("spec"), "spec")
-    phase = status.get("phase")
-    if phase not in ("Running", "Pending"):
+    spec = _table(pod, "spec")
+    if _table(pod, "status").get("phase") not in ("Running", "Pending"):
         seen.report["pods that have ended, left out"] += 1
         return
     namespace = _namespace(pod)
-    owners = _tables(_table(pod.get("metadata"), "metadata").get("ownerReferences"), "ownerReferences")
-    daemon = any(one.get("kind") == "DaemonSet" for one in owners)
-    host = spec.get("nodeName") or ""
-    kind = "own" if not daemon and namespace not in system else "system"
-    key = _placement(pod)
+    daemon = any(one.get("kind") == "DaemonSet" for one in _tables(pod, "metadata", "ownerReferences"))
     place = {"spec": {name: spec.get(name) for name in ("nodeSelector", "affinity", "tolerations")}}
-    seen.pods.append((namespace, requests(pod), key, place, str(host), kind))
+    host, of_system = str(spec.get("nodeName") or ""), daemon or namespace in system
+    seen.pods.append((namespace, requests(pod), _placement(pod), place, host, of_system))
 
 
-def _groups(seen: _Seen) -> list[Group]:
+def _shapes(seen: _Seen, weights: str) -> list[Shape]:
     """Users, in order of namespace and of what comes first in the snapshot."""
     known: dict[tuple[str, ...], tuple[bool, ...]] = {}
-    found: dict[tuple[Any, ...], Group] = {}
-    for namespace, request, key, place, host, kind in seen.pods:
-        if kind == "system":
+    found: dict[tuple[Any, ...], Shape] = {}
+    for namespace, request, key, place, host, of_system in seen.pods:
+        if of_system:
             seen.report["pods of the system, taken off their nodes"] += 1
             continue
         if key not in known:
             known[key] = tuple(may_run(place, seen.nodes))
-        shape = (namespace, tuple(sorted(request.items())), known[key])
-        group = found.setdefault(shape, Group(namespace, request, known[key]))
-        if host:
-            group.running += 1
-        else:
-            group.pending += 1
-    return sorted(found.values(), key=lambda group: group.namespace)
+        asks = {what: units(what, amount) for what, amount in request.items()}
+        alike = (namespace, tuple(sorted(request.items())), known[key])
+        shape = found.setdefault(alike, Shape(namespace, asks, known[key], _weight(namespace, seen)))
+        shape.tasks += 1
+        shape.running += bool(host)
+    if weights == "shared":
+        count = Counter(shape.owner for shape in found.values())
+        for shape in found.values():
+            shape.weight /= count[shape.owner]
+    return sorted(found.values(), key=lambda shape: shape.owner)
 
 
 def _capacity(seen: _Seen, resources: list[str]) -> NDArray[np.float64]:
     taken: dict[str, Amounts] = defaultdict(dict)
-    for _, request, _, _, host, kind in seen.pods:
-        if kind == "system" and host:
+    for _, request, _, _, host, of_system in seen.pods:
+        if of_system and host:
             _add(taken[host], request)
     rows = []
-    for node in seen.nodes:
-        has = amounts(_table(node.get("status"), "status").get("allocatable"))
+    for node, has in zip(seen.nodes, seen.allocatable, strict=True):
         less = taken.get(_name(node), {})
         rows.append([max(0.0, units(what, has.get(what, Decimal()) - less.get(what, Decimal()))) for what in resources])
     return np.array(rows, dtype=float)
@@ -546,7 +485,7 @@ def _positive(value: object) -> float:
 
 
 def _namespace(thing: Object) -> str:
-    found = _table(thing.get("metadata"), "metadata").get("namespace")
+    found = _table(thing, "metadata").get("namespace")
     if not isinstance(found, str) or not found:
         raise DataError("it has no metadata.namespace; get the objects of all namespaces: kubectl get ... -A")
     return found

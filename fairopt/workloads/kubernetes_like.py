@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._draw import Room, Whole, positive
-from ._registry import generator
 from ._snapshot import Snapshot
+from ._sources import generator
 from .kubernetes import snapshot
 
 Count = Annotated[int, positive]
@@ -28,7 +28,6 @@ _SHAPES = (
 #: Of the DaemonSet's pod on each node: milli-CPU, MiB, GPUs, pods.
 _AGENT = (100, 256, 0, 1)
 _PODS = 110  # of a node
-_TRIES = 8  # nodes that a pod asks for room before it waits
 
 
 @generator("kubernetes-like", "a Kubernetes cluster, made up")
@@ -64,9 +63,8 @@ def drawn(rng: np.random.Generator, nodes: int, pods: int, namespaces: int) -> I
         model = ("t4", "a100")[k % 2] if gpus and rng.random() < 0.5 else ""
         ended, started = rng.random() < 0.05, rng.random() < 0.8
         nodes_tried = open_to[model if gpus else None]
-        tried = (
-            nodes_tried[rng.integers(0, len(nodes_tried), _TRIES)] if started and len(nodes_tried) else nodes_tried[:0]
-        )
+        # A pod asks eight nodes for room before it waits.
+        tried = nodes_tried[rng.integers(0, len(nodes_tried), 8)] if started and len(nodes_tried) else nodes_tried[:0]
         asks = (0, 0, 0, 0) if ended else (cpu, memory, gpus, 1)  # what has ended takes nothing
         host = "".join(f"node{n + 1}" for n in room.take(asks, tried))
         yield _pod(f"team{team + 1}", f"pod-{k}", cpu, memory, gpus, host, model=model, ended=ended)

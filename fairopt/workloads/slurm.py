@@ -1,4 +1,4 @@
-"""A Slurm cluster as `scontrol show nodes --json`, `squeue --json` and `sshare --json` print it.
+"""A Slurm cluster as `scontrol show nodes --json`, `squeue --json` and `sshare --json` print it, or made up.
 
 Servers are nodes that are neither down nor drained, at what jobs may use of them. A user is the jobs of an account (or
 a person) that ask for the same per node in the same partitions: a task is what a job has on one node.
@@ -9,22 +9,20 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from ..errors import DataError
 from ..model import _files
-from ..model.cluster import Cluster
-from ._registry import reader
-from ._snapshot import Snapshot, numbered
+from ._draw import Room, positive
+from ._snapshot import Shape, Snapshot, of_shapes
+from ._sources import generator, reader
 
 _LAYOUT = "nodes.json (scontrol show nodes --json), jobs.json (squeue --json), perhaps shares.json (sshare --json)"
 _AWAY = {"DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "FUTURE", "NOT_RESPONDING", "POWERED_DOWN", "MAINT"}
-_THERE = ("RUNNING", "PENDING")
 _UNITS = {"": Decimal(1), "K": Decimal(1) / 1024, "M": Decimal(1), "G": Decimal(1024), "T": Decimal(1024) ** 2}
 _ARRAY = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9})(?::([0-9]{1,9}))?)?")
 _MOST = 10_000_000  # tasks of an array
@@ -32,18 +30,7 @@ _MOST = 10_000_000  # tasks of an array
 _NOT_SHARED = ("billing", "node", "energy", "fs/", "ic/", "license/", "vmem", "pages")
 
 Object = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class _Job:
-    """A job: whose it is, what it asks for on each node, and where it may run."""
-
-    owner: str
-    asks: tuple[tuple[str, Decimal], ...]
-    partitions: tuple[str, ...]
-    features: str
-    tasks: int
-    running: bool
+Count = Annotated[int, positive]
 
 
 @reader(
@@ -96,42 +83,20 @@ def snapshot(
     hosts = [node for node in nodes if _is_there(node, report)]
     if not hosts:
         raise DataError(f"{where} has no node that jobs may use; of {len(nodes)} all are down or drained")
-    capacity = [_has(node) for node in hosts]
-    users: dict[tuple[Any, ...], list[_Job]] = {}
+    shapes: dict[object, Shape] = {}
     for job in jobs:
-        found = _job(job, by, report)
-        if found is not None:
-            users.setdefault((found.owner, found.asks, found.partitions, found.features), []).append(found)
-    if not users:
+        _add(job, by, hosts, weights, shapes, report)
+    if not shapes:
         raise DataError(f"{where} has no job that runs or waits; of {len(jobs)} all have ended")
-    generic = sorted({what for job in users for what, amount in job[1] if amount and what not in ("cpu", "memory")})
-    resources = ["cpu", "memory", *generic]
-    eligible = np.array([[_may_run(key[2], key[3], node) for node in hosts] for key in users], dtype=bool)
-    demand = np.array([[float(dict(key[1]).get(what, Decimal())) for what in resources] for key in users])
-    names = _names([(key[0], key[1]) for key in users])
-    reasons = dict.fromkeys(np.flatnonzero(~eligible.any(axis=1)).tolist(), "no node has its partition and features")
-    reasons |= dict.fromkeys(np.flatnonzero(~demand.any(axis=1)).tolist(), "its jobs ask for nothing")
-    kept = [n for n in range(len(users)) if n not in reasons]
-    if not kept:
-        raise DataError(f"{where}: no node may run any of the jobs; look at partitions and features")
-    number = [sum(job.tasks for job in group) for group in users.values()]
-    owners = [key[0] for key in users]
-    cluster = Cluster(
-        [[float(has.get(what, Decimal())) for what in resources] for has in capacity],
-        demand[kept],
-        weight=[weights.get(owners[n].partition("/")[0], 1.0) for n in kept],
-        eligible=eligible[kept],
-        max_tasks=[float(number[n]) for n in kept] if max_tasks else None,
-        resources=resources,
-        users=[names[n] for n in kept],
-        servers=[_name(node) for node in hosts],
-    )
-    report["jobs running"] = sum(job.running for group in users.values() for job in group)
-    report["jobs pending"] = sum(not job.running for group in users.values() for job in group)
-    about = f"Slurm ({Path(where).name}): {len(kept)} users ({by} and shape) on {len(hosts)} nodes"
-    now = [sum(job.tasks for job in group if job.running) for group in users.values()]
-    running = {names[n]: now[n] for n in kept}
-    return Snapshot(cluster, about, dict(report), {names[n]: reason for n, reason in reasons.items()}, running)
+    asked = {what for shape in shapes.values() for what in shape.asks}
+    resources = ["cpu", "memory", *sorted(asked - {"cpu", "memory"})]
+    capacity = np.array([[float(has.get(what, 0)) for what in resources] for has in map(_has, hosts)])
+    about = f"Slurm ({Path(where).name}): {{}} users ({by} and shape) on {len(hosts)} nodes"
+    return of_shapes(
+        [*shapes.values()], resources, [_name(node) for node in hosts], capacity, max_tasks, about, report, ": ",
+        "no node has its partition and features",
+        f"{where}: no node may run any of the jobs; look at partitions and features",
+    )  # fmt: skip
 
 
 def _read(path: Path) -> Object:
@@ -222,23 +187,34 @@ def _tres(text: object, who: str) -> dict[str, Decimal]:
     return found
 
 
-def _job(job: Object, by: str, report: Counter[str]) -> _Job | None:
+def _add(
+    job: Object, by: str, hosts: list[Object], weights: Mapping[str, float], shapes: dict[object, Shape],
+    report: Counter[str],
+) -> None:  # fmt: skip
+    """Count a job with those of its owner that ask for the same on each node, in the same partitions."""
     who = f"job {str(job.get('job_id'))[:20]}"
     state = {word.upper() for word in _words(job.get("job_state"), f"job_state of {who}")}
-    if not state & set(_THERE):
+    runs = "RUNNING" in state
+    if not runs and "PENDING" not in state:
         report["jobs that have ended, left out"] += 1
-        return None
+        return
+    report["jobs running" if runs else "jobs pending"] += 1
     account, person = (str(job.get(key) or "nobody") for key in ("account", "user_name"))
     nodes = max(_number(job.get("node_count"), f"node_count of {who}") or 1, 1)
-    asks = _tres(job.get("tres_req_str"), who)
-    each = tuple(sorted((what, amount / nodes) for what, amount in asks.items() if amount))
+    asks = {what: amount / nodes for what, amount in _tres(job.get("tres_req_str"), who).items() if amount}
     features = job.get("features") or ""
     if not isinstance(features, str):
         raise DataError(f"features of {who} is {str(features)[:40]!r}; it must be a text")
-    partitions = tuple(sorted(_words(job.get("partition"), f"partition of {who}")))
+    partitions = frozenset(_words(job.get("partition"), f"partition of {who}"))
     owner = account if by == "account" else f"{account}/{person}"
+    key = (owner, frozenset(asks.items()), partitions, features)
+    if key not in shapes:
+        eligible = tuple(_may_run(partitions, features, node) for node in hosts)
+        amounts = {what: float(amount) for what, amount in asks.items()}
+        shapes[key] = Shape(owner, amounts, eligible, weights.get(account, 1.0))
     count = _elements(job.get("array_task_string"), who) * nodes
-    return _Job(owner, each, partitions, features, count, "RUNNING" in state)
+    shapes[key].tasks += count
+    shapes[key].running += count * runs
 
 
 def _elements(text: object, who: str) -> int:
@@ -257,11 +233,11 @@ def _elements(text: object, who: str) -> int:
     return count
 
 
-def _may_run(partitions: tuple[str, ...], features: str, node: Object) -> bool:
+def _may_run(partitions: frozenset[str], features: str, node: Object) -> bool:
     name = _name(node)
     there = set(_words(node.get("partitions"), f"partitions of node {name}"))
     has = set(_words(node.get("features", node.get("active_features")), f"features of node {name}"))
-    if partitions and not there & set(partitions):
+    if partitions and not there & partitions:
         return False
     return not features or any(
         all(word.strip(" ()[]") in has for word in choice.split("&") if word) for choice in features.split("|")
@@ -286,12 +262,33 @@ def _shares(table: Object, path: Path) -> dict[str, float]:
     return found
 
 
-def _names(users: list[tuple[str, tuple[tuple[str, Decimal], ...]]]) -> list[str]:
-    """The owner where it has one shape, else with what it asks for per node, and a number where that is not enough."""
-    many = Counter(owner for owner, _ in users)
-    names = []
-    for owner, asks in users:
-        shape = ", ".join(f"{float(amount):g}{'GiB' if what == 'memory' else ' ' + what.rpartition('/')[2]}"
-                          for what, amount in asks)  # fmt: skip
-        names.append(owner if many[owner] == 1 else f"{owner}: {shape or 'nothing'}")
-    return numbered(names)
+@generator("slurm-like", "a Slurm cluster, made up")
+def slurm_like(rng: np.random.Generator, nodes: Count = 60, jobs: Count = 300, accounts: Count = 8) -> Snapshot:
+    """Nodes of two partitions, one with GPUs, and jobs and arrays of accounts with different shares.
+
+    Jobs run on nodes that have room for them; the others wait, arrays among them.
+    """
+    hosts: list[Object] = [
+        {"name": f"n{k + 1:03d}", "state": ["IDLE"], "effective_cpus": 64, "real_memory": 256_000,
+         "specialized_memory": 4096, "partitions": ["gpu" if k % 4 == 0 else "batch"], "features": [f"gen{k % 3}"],
+         "tres": "cpu=64,mem=250G,gres/gpu=4" if k % 4 == 0 else "cpu=64,mem=250G"}
+        for k in range(nodes)
+    ]  # fmt: skip
+    gpus = np.where(np.arange(nodes) % 4 == 0, 4, 0)
+    room = Room(np.column_stack([np.full(nodes, 64), np.full(nodes, 256_000 - 4096), gpus]))
+    listed: list[Object] = []
+    for k in range(jobs):
+        gpu, wide = rng.random() < 0.3, int(rng.choice([1, 1, 1, 2, 4]))
+        cpus, memory = int(rng.choice([1, 4, 8, 16])), int(rng.choice([2, 8, 32]))
+        asks = f"cpu={cpus * wide},mem={memory * wide}G,node={wide},billing={cpus * wide}"
+        array, started = rng.random() < 0.1, rng.random() < 0.6
+        tried = rng.permutation(np.flatnonzero(gpus)) if gpu else rng.permutation(nodes)
+        runs = started and not array and bool(room.take((cpus, 1024 * memory, int(gpu)), tried, wide))
+        listed.append({
+            "job_id": k + 1, "account": f"lab{rng.integers(accounts) + 1}", "user_name": f"u{rng.integers(20)}",
+            "partition": "gpu" if gpu else "batch,gpu", "node_count": {"set": True, "infinite": False, "number": wide},
+            "job_state": ["RUNNING" if runs else "PENDING"],
+            "tres_req_str": asks + (f",gres/gpu={wide}" if gpu else ""), "array_task_string": "1-5" if array else "",
+        })  # fmt: skip
+    weights = {f"lab{k + 1}": float(1 + k % 3) for k in range(accounts)}
+    return snapshot(hosts, listed, weights, "slurm-like")

@@ -1,4 +1,4 @@
-"""Open a cluster by a short name: `bitbrains?vms=50&seed=3`, `google:DIR?at=600`, `alibaba-like`.
+"""Open a cluster or a workload by a short name: `bitbrains?vms=50&seed=3`, `google:DIR?at=600`, `jobs.swf`, a folder.
 
     name[:directory][?option=value&option=value...]
 
@@ -12,8 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ._registry import CLUSTERS
+from ..scheduling.workload import Workload
 from ._snapshot import Snapshot
+from ._sources import CLUSTERS, WORKLOADS
+from .jobs import files
 
 
 def open_source(name: str, *, traces: str | Path | None = None, rng: np.random.Generator | None = None) -> Snapshot:
@@ -38,19 +40,6 @@ def open_source(name: str, *, traces: str | Path | None = None, rng: np.random.G
     return CLUSTERS.open(name, traces, rng)
 
 
-def check_source(name: str, *, traces: str | Path | None = None, there: bool = False) -> None:
-    """Raise what `open_source` would raise of the name alone, before anything is read or drawn.
-
-    `there` checks as well that the generator that would stand in for a trace has the options.
-
-    Raises
-    ------
-    DataError
-        As there; `where` names the option, if it is about one.
-    """
-    CLUSTERS.check(name, traces, there)
-
-
 def trace_folder(name: str, traces: str | Path | None = None) -> Path | None:
     """The folder of the trace that `open_source` would read; None for a generator, named or standing in.
 
@@ -72,6 +61,31 @@ def known() -> dict[str, str]:
     return CLUSTERS.known()
 
 
-def made_by(name: str) -> str:
-    """The module whose function makes the cluster of a source, where no trace is read."""
-    return CLUSTERS.made_by(name)
+def open_workload(
+    name: str | Path, *, traces: str | Path | None = None, rng: np.random.Generator | None = None
+) -> Workload:
+    """The jobs over time that `name` stands for.
+
+    Parameters
+    ----------
+    name
+        A source with options, `name[:directory][?option=value&...]`; a folder with `tasks.csv` and `servers.csv`; or
+        a file in the Standard Workload Format, `FILE.swf`.
+    traces
+        The folder that holds the traces. Default: the environment variable FAIROPT_TRACES. A trace that is not there
+        is replaced by the generator that is calibrated to it, and `source` says so.
+    rng
+        For everything that is drawn. `seed=` in the name comes first; without either the seed is 0.
+
+    Raises
+    ------
+    DataError
+        An unknown name or option, a file that cannot be read (with its line), or what the reader raises.
+    """
+    text = str(name)
+    return files.load(text) if files.is_file(text) else WORKLOADS.open(text, traces, rng)
+
+
+def known_workloads() -> dict[str, str]:
+    """Every source of workloads with one line about it and its options."""
+    return WORKLOADS.known()

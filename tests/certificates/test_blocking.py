@@ -11,7 +11,6 @@ from families import draw
 
 from fairopt.errors import DataError, SolverError
 from fairopt.mechanisms import Mechanism, get
-from fairopt.model import polytope
 from fairopt.model.cluster import Cluster
 from fairopt.result.allocation import Allocation
 
@@ -173,7 +172,7 @@ def test_only_lexicographic_max_min_has_them(name: str) -> None:
 def test_too_large_without_prices(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = Cluster([[4, 2], [1, 6]], [[1, 1], [1, 2], [3, 1]])
     native, declared = get("drfh").solve(cluster), get("drfh").solve(cluster, engine="declarative")
-    monkeypatch.setattr(polytope, "OPTIONS", replace(polytope.OPTIONS, large=3))
+    monkeypatch.setattr("fairopt.model.polytope.LARGE", 3)
     check(native)
     with pytest.raises(SolverError, match="too large to look for some: engine='native' gives them"):
         declared.bottlenecks()

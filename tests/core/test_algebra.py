@@ -42,6 +42,7 @@ def test_orders(order: str, kind: str, decades: float, rough: bool, monkeypatch:
     """Factors in single precision are put right as well as others, where numbers are not too far apart."""
     decades = min(decades, 2) if rough else decades
     monkeypatch.setattr(algebra, "_DOUBLE", 0)
+    monkeypatch.setattr(algebra, "_FILLED", 0)
     if order == "mixed":  # users with four pairs are listed, with more they are not
         order = "spread"
         monkeypatch.setattr(algebra, "_COUPLING", 20.0)
@@ -50,7 +51,8 @@ def test_orders(order: str, kind: str, decades: float, rough: bool, monkeypatch:
     bins = [replace(each, order=order) for each in pairs.bins]
     for each in bins:
         if order == "listed":
-            each.couple(pairs.start[each.users], np.diff(pairs.start)[each.users])
+            two = algebra._two(pairs.start[each.users], np.diff(pairs.start)[each.users])
+            each.coupled = pairs.coupled(each.servers, *two)
     vars(pairs)["bins"] = bins
 
     def positive(*shape: int) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Lexicographic max-min in exact rational arithmetic: successive linear programs by a simplex method with fractions.
 
-Nothing of fairopt and no floating point: small clusters of integers only.
+Nothing of fairopt and no floating point: small clusters of fractions, which doubles are.
 """
 
 from __future__ import annotations
@@ -61,11 +61,12 @@ def maximise(value: Row, rows: list[Row], bounds: Row) -> tuple[Fraction, Row]:
 
 
 def leximin(
-    capacity: list[list[int]],
-    demand: list[list[int]],
+    capacity: list[Row],
+    demand: list[Row],
     eligible: list[list[bool]],
     share: Row,
     limit: list[Fraction | None],
+    floor: Row | None = None,
 ) -> Row:
     """The lexicographically largest `share_n x_n`; 0 for who can run nothing. `limit`: most tasks, or None."""
     users, servers, resources = len(demand), len(capacity), len(capacity[0])
@@ -89,6 +90,9 @@ def leximin(
         if limit[n] is not None:
             rows.append([Fraction(1) if m == n else zero for m, _ in pairs] + [zero])
             bounds.append(limit[n])
+        if floor is not None and floor[n] > 0:
+            rows.append([Fraction(-1) if m == n else zero for m, _ in pairs] + [zero])
+            bounds.append(-floor[n])
     final: dict[int, Fraction] = {n: zero for n in range(users) if all(m != n for m, _ in pairs)}
     while len(final) < users:
         free = [n for n in range(users) if n not in final]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -139,7 +138,7 @@ def test_per_server_drf_of_eight_decades() -> None:
 
 
 def test_what_is_too_large_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rational, "OPTIONS", replace(rational.OPTIONS, work=0))
+    monkeypatch.setattr(rational, "WORK", 0)
     for name, seed in (("drfh", 13), ("tsf", 67)):
         with pytest.raises(SolverError, match=r"user '\w+' needs \S+ of what user '\w+' needs of '\w+' of server") as e:
             get(name).solve(draw("wide", seed))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -60,46 +59,6 @@ def test_such_clusters_are_certified(mechanism: fo.mechanisms.Mechanism, seed: i
     answer = mechanism.solve(cluster)
     assert answer.stats.engine == "native"
     assert answer.certify().residual < 1e-6
-
-
-@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: m.name)
-@pytest.mark.parametrize("seed", [0, 6])
-def test_levels_off_by_little_are_put_right(mechanism: fo.mechanisms.Mechanism, seed: int) -> None:
-    """Equations depend on each other: of levels a little off only others make everything used up."""
-    problem, levels = found(mechanism, seed)
-    values, group = np.unique(levels.level, return_inverse=True)
-    kept, moved = [], []
-    for draw in range(6):
-        off = 1 + np.random.default_rng(draw).uniform(-1e-11, 1e-11, len(values))
-        other = copy(levels)
-        other.level = np.where(levels.level < levels.cap, levels.level * off[group], levels.level)
-        for proofs, options in ((kept, replace(RESTORATION, rise=0.0)), (moved, RESTORATION)):
-            with np.errstate(all="ignore"):
-                tasks = restored(other, options)
-            assert tasks is not None
-            proofs.append(proof(problem, levels, tasks))
-    assert max(moved) < 0.2 * max(kept)
-
-
-@pytest.mark.parametrize("seed", [0, 1, 2, 3])
-def test_equations(seed: int) -> None:
-    """Everybody has its level, what has a price is used up, and nobody was moved far."""
-    problem, levels = found(fo.DRFH(), seed)
-    with np.errstate(all="ignore"):
-        tasks = restored(levels)
-    assert tasks is not None
-    cluster, users = problem.cluster, problem.polytope.users
-    have = tasks.sum(axis=1)[users] / levels.tasks_per_level
-    np.testing.assert_allclose(have, levels.level, rtol=1e-12)
-    used = np.einsum("ni,nr->ir", tasks, cluster.demand) / np.where(cluster.capacity > 0, cluster.capacity, 1.0)
-    priced = np.zeros(used.shape, dtype=bool)
-    for stage in levels.stages:
-        priced[stage.servers] |= stage.prices > 1e-6 * np.abs(stage.prices).sum()  # full rows may be paid
-    assert priced.sum() > 5
-    np.testing.assert_allclose(used[priced], 1, rtol=0, atol=1e-12)
-    assert (used <= 1 + 1e-15).all()
-    plain = levels.tasks()
-    assert (np.abs(tasks - plain) <= 1e-5 * tasks.max(axis=1, keepdims=True)).all()
 
 
 def test_far_moves_are_refused() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from families import draw
@@ -13,7 +11,6 @@ import fairopt as fo
 from fairopt.certificates import Certificate, certify
 from fairopt.engines import native
 from fairopt.engines.reference import declarative
-from fairopt.engines.welfare import interior_point
 from fairopt.errors import CertificateError, DataError, SolverError
 from fairopt.model.criterion import Criterion
 from fairopt.model.polytope import Polytope
@@ -103,16 +100,6 @@ def test_1e_9_is_reached_at_large_alpha_too(alpha: float, count: int) -> None:
     assert len(refused) <= (2 if alpha == 500 and count == 30 else 0)
 
 
-@pytest.mark.parametrize(
-    "mechanism", [fo.CEEI(scope="servers"), fo.CEEI(), fo.AlphaFair(3.0, share="task"), fo.FDS(2.0)]
-)
-def test_every_global_mechanism_with_finite_alpha(mechanism: fo.mechanisms.Mechanism) -> None:
-    shared = plain(2, 10, 4)
-    found, other = mechanism.solve(shared), mechanism.solve(shared, engine="declarative")
-    assert found.stats.engine == "native"
-    np.testing.assert_allclose(found.user_tasks, other.user_tasks, rtol=1e-5)
-
-
 def test_utilitarian_is_a_linear_program() -> None:
     shared = draw("plain", 7)
     found, other = fo.Utilitarian().solve(shared, 1e-9), fo.Utilitarian().solve(shared, engine="declarative")
@@ -174,12 +161,6 @@ def test_limits_far_below_and_above_what_users_want(alpha: float) -> None:
     assert fo.AlphaFair(alpha).solve(limited, engine="native").certify().passes(1e-6)
 
 
-def test_nobody_can_run_anything() -> None:
-    found = fo.CEEI(scope="servers").solve(fo.Cluster([[0, 1]], [[1, 1], [2, 1]]))
-    assert found.stats.engine == "native"
-    assert not found.tasks.any()
-
-
 # -- users of small welfare ----------------------------------------------------------------------
 
 
@@ -195,47 +176,7 @@ def test_users_whom_the_gap_does_not_see(alpha: float) -> None:
     np.testing.assert_allclose(found.user_tasks[:2], alone.user_tasks, rtol=1e-5)
 
 
-# -- what must not change it ---------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0, 100.0])
-def test_units_do_not_matter(alpha: float) -> None:
-    shared = plain(8, 12, 5)
-    found = fo.AlphaFair(alpha).solve(shared)
-    unit = np.array([1e-6, 1.0, 1e9])
-    other = fo.AlphaFair(alpha).solve(shared.replace(capacity=shared.capacity * unit, demand=shared.demand * unit))
-    np.testing.assert_allclose(other.user_tasks, found.user_tasks, rtol=1e-6)
-    size = 10.0 ** np.linspace(-5, 5, 12)
-    tasks = fo.AlphaFair(alpha).solve(shared.replace(demand=shared.demand * size[:, None])).user_tasks
-    np.testing.assert_allclose(tasks * size, found.user_tasks, rtol=1e-6)
-
-
-@pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0])
-def test_order_does_not_matter(alpha: float) -> None:
-    shared, rng = plain(9, 12, 5), np.random.default_rng(0)
-    users, servers = rng.permutation(12), rng.permutation(5)
-    mixed = shared.select([shared.users[n] for n in users], [shared.servers[i] for i in servers])
-    found = fo.AlphaFair(alpha).solve(shared, 1e-9).user_tasks
-    np.testing.assert_allclose(fo.AlphaFair(alpha).solve(mixed, 1e-9).user_tasks, found[users], rtol=1e-7)
-
-
-# -- honesty -------------------------------------------------------------------------------------
-
-
 # -- warm starts ---------------------------------------------------------------------------------
-
-
-def test_alpha_path_of_the_global_family() -> None:
-    shared = plain(13, 60, 20)
-    alphas = [*np.geomspace(0.5, 8, 12), math.inf]
-    frame = fo.alpha_path(shared, alphas, mechanism=fo.AlphaFair)
-    cold = 0
-    for alpha, found in frame.allocations.items():
-        assert not found.flagged
-        alone = fo.AlphaFair(alpha).solve(shared)
-        cold += alone.stats.rounds
-        np.testing.assert_allclose(found.user_tasks, alone.user_tasks, rtol=1e-4)
-    assert frame["steps"].sum() < 0.9 * cold
 
 
 def test_a_start_that_does_not_fit_is_not_used() -> None:
@@ -263,24 +204,3 @@ def test_thousands_of_tied_pairs_keep_their_last_digits() -> None:
     capacity, demand = (np.exp(0.5 * rng.standard_normal(shape)) for shape in ((100, 4), (200, 4)))
     found = fo.AlphaFair(3.0).solve(fo.Cluster(100 * capacity, demand), 1e-9)
     assert found.certificate.residual <= 1e-9
-
-
-def test_last_digits_are_looked_for_early_where_pairs_are_few() -> None:
-    """One more run is offered then: what ended early is gone on with as usual, if last digits do not do."""
-    early = []
-    for seed in range(6):
-        rng = np.random.default_rng(seed)
-        eligible = rng.random((40, 20)) < 0.1
-        eligible[np.arange(40), rng.integers(20, size=40)] = True
-        sparse = fo.Cluster(rng.uniform(1, 5, (20, 3)) * 40, rng.uniform(0.2, 5, (40, 3)), eligible=eligible)
-        offers = []
-        for cluster in (sparse, sparse.replace(eligible=None)):
-            problem = Problem(cluster, fo.AlphaFair(2.0).criterion(cluster))
-            offers.append([found.runs[-1].value for found in interior_point.solutions(problem, 1e-13)])
-        assert [len(values) for values in offers] == [3, 2]
-        first, second, _ = offers[0]
-        assert first is not None
-        assert second is not None
-        assert second <= first < 1e-8
-        early.append(second < first)
-    assert any(early)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import matplotlib as mpl
 import pytest
 
@@ -11,14 +13,13 @@ mpl.use("Agg")
 
 
 @pytest.fixture(scope="session")
-def smoke(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    """The tiny version of every experiment that a figure needs, computed once."""
-    store = tmp_path_factory.mktemp("figures") / "store"
+def smoke(swept: Path) -> Results:
+    """The tiny version of every experiment that a figure needs."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("FAIROPT_TRACES", raising=False)
         for need in sorted({need for name in known() for need in module(name).NEEDS}):
-            sweeps.sweep(need, store=store, smoke=True, progress=False)
-    return Results(store, smoke=True)
+            sweeps.sweep(need, store=swept, smoke=True, progress=False)
+    return Results(swept, smoke=True)
 
 
 @pytest.fixture(autouse=True)

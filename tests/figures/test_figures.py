@@ -27,11 +27,10 @@ def test_it_is_drawn_without_solving(name: str, smoke: Results, monkeypatch: pyt
         raise AssertionError("a figure solves")
 
     monkeypatch.setattr(Mechanism, "solve", refuse)
-    figure = draw(name, smoke)
-    assert isinstance(figure, Figure)
-    assert all(axes.has_data() for axes in figure.axes)
     for width in (3.4, 7.0):
         figure = draw(name, smoke, width)
+        assert isinstance(figure, Figure)
+        assert all(axes.has_data() for axes in figure.axes)
         figure.draw_without_rendering()  # a layout that does not fit warns, and a warning is an error
         assert figure.get_figwidth() == width
         inside = figure.get_tightbbox()

@@ -8,9 +8,8 @@ from families import FAMILIES, draw
 
 import fairopt as fo
 from fairopt.certificates.backward import error_at, log_price_per_task
-from fairopt.game.equilibrium.interior import run
+from fairopt.game.equilibrium.interior import FIRST, run
 from fairopt.game.equilibrium.kkt_system import KKTSystem
-from fairopt.game.equilibrium.options import OPTIONS
 from fairopt.game.model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
 from fairopt.model.problem import Problem
 
@@ -20,7 +19,7 @@ def points(problem: Problem, alpha: float) -> tuple[EquilibriumSystem, list[Equi
     system = EquilibriumSystem.of(problem.polytope, problem.criterion)
     pairs = np.arange(len(system.gamma))
     with np.errstate(all="ignore"):
-        found = [one for one in run(system, OPTIONS.interior.attempt, 1e-9, level=1e-9) if one.backward < np.inf]
+        found = [one for one in run(system, FIRST, 1e-9, level=1e-9) if one.backward < np.inf]
     return system, [one.point if one.inside is None else system.whole(one.point, pairs[one.inside]) for one in found]
 
 

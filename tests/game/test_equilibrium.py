@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 import fairopt as fo
-from fairopt.game.equilibrium import interior, options
+from fairopt.game.equilibrium import interior
 from fairopt.game.model.equilibrium_system import EquilibriumSystem
 from fairopt.model.polytope import Polytope
 from fairopt.papers import counterexamples, instance, pf
@@ -19,7 +18,6 @@ from fairopt.papers import counterexamples, instance, pf
 Array = NDArray[np.float64]
 
 ENGINES = ["equilibrium", "best-response", "declarative"]
-INVARIANT = [0.5, 2.0, 8.0, math.inf]
 
 
 def cluster(
@@ -41,18 +39,16 @@ def solve(shared: fo.Cluster, alpha: float, tol: float | None = None, engine: st
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("alpha", "first"),
+    ("alpha", "first", "count"),
     [
-        (0.5, 1000),
-        pytest.param(1.0, 1050, marks=pytest.mark.long),
-        (2.0, 1100),
-        pytest.param(3.0, 1150, marks=pytest.mark.long),
+        *((0.5, 1000, 15), (2.0, 1100, 15)),
+        *(pytest.param(alpha, 1000 + 50 * k, 50, marks=pytest.mark.long) for k, alpha in enumerate((0.5, 1, 2, 3))),
     ],
 )
-def test_three_engines_agree(alpha: float, first: int) -> None:
-    """200 clusters, a third with placement. Where a slow engine gives up, an error says so; the first must not."""
+def test_three_engines_agree(alpha: float, first: int, count: int) -> None:
+    """Clusters, a third with placement. Where a slow engine gives up, an error says so; the first must not."""
     gave_up: dict[str, list[int]] = {"best-response": [], "declarative": []}
-    for seed in range(first, first + 50):
+    for seed in range(first, first + count):
         shared = cluster(seed)
         if seed % 3 == 0:
             eligible = np.random.default_rng(seed + 1).random(shared.gamma.shape) < 0.7
@@ -70,14 +66,14 @@ def test_three_engines_agree(alpha: float, first: int) -> None:
 
 def test_proportional_fairness_is_one_convex_program() -> None:
     compared = 0
-    for seed in range(20):
+    for seed in range(10):
         shared = cluster(seed)
         program = fo.CEEI(scope="servers").solve(shared, tol=1e-14, throw=False, engine="declarative")
         if program.certificate.residual > 1e-12:  # a gap of 1e-12 allows for tasks that are 1e-6 off: no reference
             continue
         np.testing.assert_allclose(solve(shared, 1.0, 1e-9).user_tasks, program.user_tasks, rtol=1e-7)
         compared += 1
-    assert compared >= 15
+    assert compared >= 7
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -87,7 +83,7 @@ def test_the_game_s_own_equations_have_the_program_s_optimum(seed: int) -> None:
     criterion = fo.AlphaPFVDS(1).criterion(shared)
     polytope = Polytope(shared, criterion.limits(shared))
     game = EquilibriumSystem(polytope, criterion.weight, 1.0)
-    best = min(interior.run(game, options.OPTIONS.interior.attempt, 1e-11), key=lambda found: found.error)
+    best = min(interior.run(game, interior.FIRST, 1e-11), key=lambda found: found.error)
     assert best.error <= 1e-8
     tasks = np.add.reduceat(best.point.tasks * game.largest[polytope.pair_user], game.start[:-1])
     np.testing.assert_allclose(solve(shared, 1.0, 1e-9).user_tasks, tasks, rtol=1e-7)
@@ -101,40 +97,6 @@ def test_tight_tolerance(alpha: float) -> None:
 
 
 # -- what does not matter ------------------------------------------------------------------------
-
-
-def changes(shared: fo.Cluster) -> dict[str, tuple[fo.Cluster, Callable[[Array], Array]]]:
-    """Another way to write the cluster, and how to read its user tasks."""
-    rng = np.random.default_rng(1)
-    users, servers, _ = shared.shape
-    order, moved = rng.permutation(users), rng.permutation(servers)
-    factor = np.where(np.arange(users) == 0, 7.3, 1.0)
-    unit = np.where(np.arange(shared.shape[2]) == 0, 1024.0, 1.0)
-
-    def like(
-        capacity: Array = shared.capacity, demand: Array = shared.demand, weight: Array = shared.weight
-    ) -> fo.Cluster:
-        return fo.Cluster(capacity, demand, weight)
-
-    halves = np.concatenate([shared.capacity[1:], 0.3 * shared.capacity[:1], 0.7 * shared.capacity[:1]])
-    return {
-        "users": (like(demand=shared.demand[order], weight=shared.weight[order]), lambda tasks: tasks[order.argsort()]),
-        "servers": (like(shared.capacity[moved]), lambda tasks: tasks),
-        "task size": (like(demand=shared.demand * factor[:, None]), lambda tasks: tasks * factor),
-        "unit": (like(shared.capacity * unit, shared.demand * unit), lambda tasks: tasks),
-        "weights": (like(weight=1e3 * shared.weight), lambda tasks: tasks),
-        "halves": (like(halves), lambda tasks: tasks),
-    }
-
-
-@pytest.mark.parametrize("alpha", INVARIANT)
-@pytest.mark.parametrize("what", ["users", "servers", "task size", "unit", "weights", "halves"])
-def test_invariance(what: str, alpha: float) -> None:
-    for seed in range(6):
-        shared = cluster(seed, 6, 4, 3)
-        other, read = changes(shared)[what]
-        expected = solve(shared, alpha).user_tasks
-        np.testing.assert_allclose(read(solve(other, alpha).user_tasks), expected, rtol=1e-6, err_msg=f"seed {seed}")
 
 
 def test_psdsf_is_chosen_alike_where_it_is_not_unique() -> None:

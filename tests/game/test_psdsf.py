@@ -12,7 +12,6 @@ import fairopt as fo
 from fairopt.core import choices
 from fairopt.core.choices import Choices
 from fairopt.game.model.equilibrium_system import EquilibriumSystem
-from fairopt.model.merging import merge
 from fairopt.model.polytope import Polytope
 from fairopt.papers import instance
 
@@ -131,26 +130,6 @@ def test_a_stack_has_the_answers_of_its_problems() -> None:
     found = fo.solve_many("ps-dsf", clusters, tol=1e-9)
     for one, tasks in zip(clusters, found.user_tasks, strict=True):
         np.testing.assert_allclose(tasks, fo.PSDSF().solve(one, 1e-9).user_tasks, rtol=1e-9)
-
-
-def test_order_units_and_parts_do_not_matter() -> None:
-    for seed in range(10):
-        shared = cluster(seed)
-        rng = np.random.default_rng(seed)
-        users, servers = rng.permutation(8), rng.permutation(4)
-        unit = 10.0 ** rng.integers(-3, 4, 3)
-        part = rng.uniform(0.1, 0.9)
-        capacity = shared.capacity[servers] * unit
-        other = fo.Cluster(
-            np.concatenate([part * capacity, (1 - part) * capacity]),
-            shared.demand[users] * unit,
-            7 * shared.weight[users],
-            eligible=np.concatenate([shared.eligible[np.ix_(users, servers)]] * 2, axis=1),
-        )
-        expected = fo.PSDSF().solve(shared, 1e-9).user_tasks
-        np.testing.assert_allclose(fo.PSDSF().solve(other, 1e-9).user_tasks, expected[users], rtol=1e-9)
-        merged = merge(other).cluster
-        assert len(merged.servers) == 4
 
 
 def test_task_counts_that_do_not_bind() -> None:

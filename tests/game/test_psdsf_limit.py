@@ -93,40 +93,6 @@ def test_users_like_googles(seed: int) -> None:
     np.testing.assert_allclose(fo.PSDSF().solve(moved).user_tasks, answer.user_tasks[users], rtol=1e-6)
 
 
-def test_merging_does_not_matter() -> None:
-    """Equal servers apart, which the engine merges first: three times the prices."""
-    rng = np.random.default_rng(0)
-    shared = sparse_demands(7)
-    part = rng.uniform(0.2, 0.8, (3, 8)) / 1.5
-    capacity = np.concatenate([shared.capacity * part[k][:, None] for k in range(2)])
-    capacity = np.concatenate([capacity, shared.capacity * (1 - part[0] - part[1])[:, None]])
-    q = equations(fo.Cluster(capacity, shared.demand, shared.weight), 64.0)
-    with np.errstate(all="ignore"):
-        ends = continuation.furthest(q)
-        assert ends is not None
-        place = ends.last
-        tasks = continuation.solved(place, 1e-7)
-    assert tasks is not None
-    totals = np.add.reduceat(tasks, q.start[:-1]) * q.largest
-    np.testing.assert_allclose(totals, fo.PSDSF().solve(shared).user_tasks, rtol=1e-6)
-
-
-@pytest.mark.parametrize("seed", [0, 1, 6, 7])
-def test_order_and_units_do_not_matter(seed: int) -> None:
-    shared = sparse_demands(seed)
-    answer = fo.PSDSF().solve(shared)
-    rng = np.random.default_rng(seed)
-    users, servers, unit = rng.permutation(30), rng.permutation(8), 10.0 ** rng.integers(-3, 4, 3)
-    other = fo.PSDSF().solve(
-        fo.Cluster(shared.capacity[servers] * unit, shared.demand[users] * unit, 7 * shared.weight[users])
-    )
-    assert answer.notes == other.notes
-    if not answer.notes:
-        np.testing.assert_allclose(other.user_tasks, answer.user_tasks[users], rtol=1e-6)
-    assert answer.certificate.passes(1e-6)
-    assert other.certificate.passes(1e-6)
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_however_the_cluster_is_written_down(seed: int) -> None:
     """Small integers: one PS-DSF allocation of many, but always the same one."""

@@ -23,7 +23,7 @@ OTHERS = [
 ]
 
 #: Random clusters per mechanism; `make test-long` takes many more.
-MANY = int(os.environ.get("FAIROPT_LAW_CLUSTERS", "60"))
+MANY = int(os.environ.get("FAIROPT_LAW_CLUSTERS", "40"))
 
 #: By how much fewer clusters those take that have no engine but CVXPY, which take twenty times as long for each.
 FEWER = 3

@@ -57,7 +57,7 @@ def run_families(mechanism: Mechanism, count: int) -> None:
 
 @pytest.mark.parametrize("mechanism", VARIANTS, ids=identify)
 def test_families(mechanism: Mechanism) -> None:
-    run_families(mechanism, share_of(mechanism, max(MANY // 15, 4)))
+    run_families(mechanism, max(share_of(mechanism, max(MANY // 15, 3)), 2))
 
 
 @pytest.mark.long
@@ -107,19 +107,12 @@ HARD = {
 }
 
 
-@pytest.mark.parametrize("name", HARD)
 @pytest.mark.parametrize(
     "mechanism", [*VARIANTS, *(pytest.param(one, marks=pytest.mark.long) for one in OTHERS)], ids=identify
 )
-def test_hard_clusters(mechanism: Mechanism, name: str) -> None:
-    """Nobody gives up."""
-    check_answer(mechanism, HARD[name], Tally())
-
-
-@pytest.mark.parametrize("mechanism", VARIANTS, ids=identify)
-def test_some_hard_clusters_are_answered(mechanism: Mechanism) -> None:
-    """Three of them have one resource and nothing that anybody could refuse, or next to it."""
+def test_hard_clusters(mechanism: Mechanism) -> None:
+    """Nobody gives up. Three of them have one resource and nothing that anybody could refuse, or next to it."""
     tally = Tally()
     for cluster in HARD.values():
         check_answer(mechanism, cluster, tally)
-    assert tally.answered >= 3, str(tally)
+    assert tally.answered >= 3 or mechanism in OTHERS, str(tally)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from kernels import without_kernels
 
 from fairopt.engines.reference.program import Formulation, Program
 from fairopt.errors import FairoptError
+from fairopt.game.reference import declarative
 from fairopt.mechanisms import Mechanism
 from fairopt.model.cluster import Cluster
 from fairopt.model.problem import Problem
@@ -86,6 +88,7 @@ def test_the_formulation_is_what_is_solved(mechanism: Mechanism, monkeypatch: py
 
     # `formulate` with that is refused before it is solved (test_statements.py): this is behind that check.
     monkeypatch.setattr(type(mechanism), "formulation", scarce)
+    monkeypatch.setattr(declarative, "solutions", partial(declarative.solutions, max_rounds=4))  # or games try for long
     with pytest.raises(FairoptError):
         mechanism.solve(cluster, engine="declarative")
     flagged = mechanism.solve(cluster, engine="declarative", throw=False)

@@ -32,7 +32,7 @@ def power(alpha: float) -> Utility:
     return cp.log if alpha == 1 else lambda s: cp.power(s, 1 - alpha) / (1 - alpha)
 
 
-@pytest.mark.parametrize("alpha", [0.5, 1.0, 2.0, 3.0])
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0])
 @pytest.mark.parametrize("cluster", CLUSTERS)
 def test_powers_are_alphapf_vds(cluster: fo.Cluster, alpha: float) -> None:
     known = fo.AlphaPFVDS(alpha).solve(cluster)

@@ -49,8 +49,8 @@ def drawn(seed: int, decades: float) -> fo.Cluster:
     return fo.Cluster(numbers(4, 3), numbers(6, 3), numbers(6), rng.random((6, 4)) < 0.8)
 
 
-@pytest.mark.parametrize("alpha", [0.5, 1.0, 2.0, 5.0])
-@pytest.mark.parametrize("cluster", [*SMALL.values(), drawn(0, 0.5), drawn(1, 2), drawn(2, 2)])
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 5.0])
+@pytest.mark.parametrize("cluster", [*SMALL.values(), drawn(0, 0.5), drawn(1, 2)])
 def test_powers_are_alpha_fair(cluster: fo.Cluster, alpha: float) -> None:
     known = fo.AlphaFair(alpha).solve(cluster)
     own = fo.ConcaveUtility(power(alpha)).solve(cluster)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,7 +16,6 @@ from fairopt.game import engine as game_engine
 from fairopt.game.reference import declarative
 from fairopt.game.responses import played
 from fairopt.mechanisms import _game
-from fairopt.model import polytope
 from fairopt.model.problem import Problem
 
 EXAMPLE = fo.Cluster([[9, 18], [4, 2]], [[1, 4], [3, 1]])
@@ -95,10 +93,10 @@ def test_what_would_take_minutes_is_not_tried_unasked(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(game_engine, "solutions", nothing)
     monkeypatch.setattr(native, "solutions", nothing)
-    monkeypatch.setattr(_game, "OPTIONS", replace(_game.OPTIONS, responding=3))
+    monkeypatch.setattr(_game, "RESPONDING", 3)
     assert fo.PSDSF().solve(EXAMPLE).stats.engine == "declarative"  # four pairs
-    monkeypatch.setattr(_game, "OPTIONS", replace(_game.OPTIONS, declared=3))
-    monkeypatch.setattr(polytope, "OPTIONS", replace(polytope.OPTIONS, large=3))
+    monkeypatch.setattr(_game, "DECLARED", 3)
+    monkeypatch.setattr("fairopt.model.polytope.LARGE", 3)
     for mechanism, first, others in (
         (fo.PSDSF(), "equilibrium", ("best-response", "declarative")),
         (fo.DRFH(), "native", ("declarative",)),

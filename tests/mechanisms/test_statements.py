@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import cvxpy as cp
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from fairopt.certificates import Certificate, certify, feasibility
 from fairopt.engines.reference.program import Formulation, Program, alpha_fair
 from fairopt.errors import DataError, FairoptError
+from fairopt.game.reference import declarative
 from fairopt.game.reference.server_problem import ServerProblem
 from fairopt.mechanisms import REGISTRY, GameMechanism, Mechanism, get
 from fairopt.mechanisms.alphapf_vds import AlphaPFVDS
@@ -285,6 +287,7 @@ class _Other(GameMechanism):
         return replace(alpha_fair(program, 1.0), objective=cp.Maximize(cp.sum(program.scaled_share)))
 
 
-def test_what_servers_maximise_is_what_is_solved() -> None:
+def test_what_servers_maximise_is_what_is_solved(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(declarative, "solutions", partial(declarative.solutions, max_rounds=4))
     with pytest.raises(FairoptError):
         _Other().solve(SMALL["two servers, weights"], engine="declarative")

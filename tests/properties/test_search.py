@@ -12,7 +12,7 @@ import pytest
 import fairopt as fo
 from fairopt.errors import DataError
 from fairopt.properties import Case, Property, SearchOptions, Witness, get, search
-from fairopt.properties._shrink import _simpler, moved, shrunk, with_entry, without
+from fairopt.properties._search import _simpler, moved, shrunk, with_entry, without
 from fairopt.properties._tasks import instances
 from fairopt.properties.strategy_proofness import misreport
 

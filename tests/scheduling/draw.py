@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 
@@ -50,10 +48,4 @@ def workload(
             up[server] = not up[server]
             found.append({"time": time, "server": f"s{server}", "up": up[server]})
         events = pd.DataFrame(found)
-    return exact(Workload.from_frames(tasks, machines, about, events))
-
-
-def exact(w: Workload) -> Workload:
-    """The same in units in which products of amounts are exact: scores of Best-Fit tie where they are equal."""
-    unit = np.gcd(np.gcd.reduce(w.capacity), np.gcd.reduce(w.demand))
-    return replace(w, capacity=w.capacity // unit, demand=w.demand // unit, unit=w.unit * unit)
+    return Workload.from_frames(tasks, machines, about, events)

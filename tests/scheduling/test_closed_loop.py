@@ -34,9 +34,8 @@ def chain(servers: int = 1, **columns: object) -> Workload:
     return Workload.from_frames(tasks.assign(**columns), pd.concat([SERVERS] * servers))
 
 
-@pytest.mark.parametrize("engine", ["plain", "compiled"])
-def test_a_job_comes_when_the_last_task_of_the_one_before_ends(engine: fo.scheduling.simulator.Engine) -> None:
-    found = simulate(chain(), engine=engine)
+def test_a_job_comes_when_the_last_task_of_the_one_before_ends() -> None:
+    found = simulate(chain())
     assert found.jobs[["arrival", "start", "end", "response"]].to_numpy().tolist() == [
         [5, 5, 8, 3],
         [8, 8, 12, 4],

@@ -16,9 +16,7 @@ from fairopt.mechanisms import get, one
 from fairopt.mechanisms.alphapf_vds import AlphaPFVDS
 from fairopt.mechanisms.drf import DRF
 from fairopt.model.cluster import Cluster
-from fairopt.scheduling.fluid import fluid
-from fairopt.scheduling.fluid_run import FluidRun, players
-from fairopt.scheduling.fluid_schedule import FluidSchedule
+from fairopt.scheduling.fluid import FluidRun, FluidSchedule, fluid, players
 from fairopt.scheduling.workload import SECOND, Workload
 
 SERVERS = pd.DataFrame({"cpu": [9.0], "memory": [18.0]})

@@ -1,4 +1,4 @@
-"""Both engines start tasks when programs of others do (`tools/independent_starts.py` asked them)."""
+"""Tasks start when programs of others start them (`tools/independent_starts.py` asked them)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairopt.scheduling import engine as engines
-from fairopt.scheduling import policies
+from fairopt.scheduling import engine, policies
 from fairopt.scheduling.setup import Setup
 from fairopt.scheduling.workload import SECOND, Workload
 
@@ -21,9 +20,8 @@ def test_both_programs_are_there() -> None:
     assert {path.stem.partition("-")[0] for path in STORED} == {"accasim", "sdrf"}
 
 
-@pytest.mark.parametrize("engine", ["plain", "compiled"])
 @pytest.mark.parametrize("path", STORED, ids=lambda path: str(path.stem))
-def test_starts_are_those_of_other_programs(path: Path, engine: str) -> None:
+def test_starts_are_those_of_other_programs(path: Path) -> None:
     stored = json.loads(path.read_text())
     tasks = pd.DataFrame(stored["tasks"])
     count = len(tasks)
@@ -36,7 +34,7 @@ def test_starts_are_those_of_other_programs(path: Path, engine: str) -> None:
     tasks["job"] = [str(k) for k in range(count)]
     w = Workload.from_frames(tasks, pd.DataFrame(stored["servers"]), users)
     setup = Setup.of(w, policies.one("fifo" if users is None else "discrete-drf"))
-    runs = engines.run(setup, compiled=engine == "compiled")
+    runs = engine.run(setup, compiled=False)
     job = np.array([int(w.jobs[k]) for k in w.job[w.group_of_task[runs.task]]])
     start, server = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
     start[job], server[job] = runs.start, runs.server

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -68,11 +66,10 @@ def test_frames_are_the_sum_of_what_tasks_do() -> None:
 def test_a_server_that_leaves_gives_its_tasks_back() -> None:
     changes = pd.DataFrame({"time": [2.0, 6.0], "server": "server1", "up": [False, True]})
     w = Workload.from_frames(TASKS.iloc[:1], SERVERS, changes=changes)
-    for engine in ("plain", "compiled"):
-        found = simulate(w, "fifo", engine=engine)
-        assert found.tasks["restarts"].tolist() == [1, 1, 1]
-        assert found.tasks["end"].tolist() == [10, 10, 10]
-        assert found.at([1, 3, 6])["servers"].tolist() == [1, 0, 1]
+    found = simulate(w, "fifo")
+    assert found.tasks["restarts"].tolist() == [1, 1, 1]
+    assert found.tasks["end"].tolist() == [10, 10, 10]
+    assert found.at([1, 3, 6])["servers"].tolist() == [1, 0, 1]
 
 
 def test_what_can_never_start_is_refused_or_reported() -> None:
@@ -106,16 +103,15 @@ def test_what_is_refused(options: dict[str, object], message: str) -> None:
         simulate(Workload.from_frames(TASKS, SERVERS), **options)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("engine", ["plain", "compiled"])
-def test_thrashing_slows_who_is_short(engine: Literal["plain", "compiled"]) -> None:
+def test_thrashing_slows_who_is_short() -> None:
     """Two tasks of 2 and 3 GB on 4 GB: the level is 2, so that the large one is short until the small one ends."""
     tasks = pd.DataFrame({"user": ["a", "b"], "duration": [10.0, 10.0], "cpu": 1.0, "memory": [2.0, 3.0]})
     w = Workload.from_frames(tasks, pd.DataFrame({"cpu": [2.0], "memory": [4.0]}))
     assert simulate(w, "cpu-fair").tasks["end"].tolist() == [10, 10]
     # By 10 s it has done 2 s of work at a fifth of the speed; 8 are left.
-    assert simulate(w, "cpu-fair", thrashing=Thrashing(5), engine=engine).tasks["end"].tolist() == [10, 18]
-    assert simulate(w, "cpu-fair", thrashing=Thrashing(5, "all"), engine=engine).tasks["end"].tolist() == [50, 50]
-    assert simulate(w, "best-fit-drfh", thrashing=Thrashing(5), engine=engine).tasks["end"].tolist() == [10, 20]
+    assert simulate(w, "cpu-fair", thrashing=Thrashing(5)).tasks["end"].tolist() == [10, 18]
+    assert simulate(w, "cpu-fair", thrashing=Thrashing(5, "all")).tasks["end"].tolist() == [50, 50]
+    assert simulate(w, "best-fit-drfh", thrashing=Thrashing(5)).tasks["end"].tolist() == [10, 20]
     with pytest.raises(DataError, match=r"factor is 0\.5"):
         Thrashing(0.5)
 

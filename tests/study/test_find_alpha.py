@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
 
 import fairopt as fo
 from fairopt.errors import DataError, NotConverged
+from fairopt.game.reference import declarative
 from fairopt.study import find_alpha as module
 from fairopt.study.find_alpha import NotMonotone, bracketed
 
@@ -91,7 +93,8 @@ def test_what_rises_and_falls_is_said() -> None:
     assert not found.monotone
 
 
-def test_what_is_missed_is_no_answer(out_of_reach: float) -> None:
+def test_what_is_missed_is_no_answer(out_of_reach: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(declarative, "solutions", partial(declarative.solutions, max_rounds=2))  # or it tries for long
     with pytest.raises(NotConverged):
         fo.find_alpha(cluster(), target=0.9, tol=out_of_reach)
 

@@ -16,7 +16,7 @@ import pytest
 
 from fairopt import mechanisms, sweeps
 from fairopt.errors import FairoptError
-from fairopt.sweeps import _dask, executors
+from fairopt.sweeps import executors
 from fairopt.sweeps.cell import Named, Work
 from fairopt.sweeps.ends import Stopped
 from fairopt.sweeps.run import run
@@ -133,7 +133,7 @@ def test_what_is_lost_before_it_is_fetched_is_waited_for() -> None:
     scheduler = SimpleNamespace(ncores=None, address="tcp://nobody")
     client = SimpleNamespace(status="running", scheduler=scheduler, cancel=lambda _: None,
                              map=lambda *_, **__: [_LostTwice()], sync=lambda *_, **__: {"worker": 1})  # fmt: skip
-    assert list(_dask.execute(client, [[]], executors.several, None, 1)) == [[{"key": "k"}]]  # type: ignore[arg-type]
+    assert list(executors.handed_in(client, [[]], executors.several, None, 1)) == [[{"key": "k"}]]  # type: ignore[arg-type]
 
 
 def ended(store: Path, file: Path, address: str, kill: Callable[[], None], after: int = 5) -> str:
@@ -166,7 +166,7 @@ def test_a_lost_scheduler_is_no_failure_of_cells(
     file: Path, serial: sweeps.Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: signal.Signals
 ) -> None:
     pytest.importorskip("distributed")
-    monkeypatch.setattr(_dask, "PATIENCE", 30.0)
+    monkeypatch.setattr(executors, "PATIENCE", 30.0)
     store = tmp_path / "store"
     with dask_cluster(tmp_path, 2) as (address, (scheduler, *_)):
         said = ended(store, file, address, lambda: scheduler.send_signal(how))
@@ -184,7 +184,7 @@ def test_when_no_worker_is_left_the_sweep_ends(
     file: Path, serial: sweeps.Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: signal.Signals
 ) -> None:
     pytest.importorskip("distributed")
-    monkeypatch.setattr(_dask, "PATIENCE", 30.0)
+    monkeypatch.setattr(executors, "PATIENCE", 30.0)
     store = tmp_path / "store"
 
     with dask_cluster(tmp_path, 2) as (address, (_, *workers)):
@@ -244,7 +244,7 @@ def test_a_cell_that_kills_its_workers_is_left_out_and_named(file: Path) -> None
     def compute() -> None:
         todo = works(cells)
         batches = [todo[:4], todo[4:8], todo[8:]]
-        for rows in _dask.execute(client, batches, executors.several, None, 1):  # type: ignore[arg-type]
+        for rows in executors.handed_in(client, batches, executors.several, None, 1):  # type: ignore[arg-type]
             got.extend(row["key"] for row in rows)
 
     with pytest.raises(Stopped, match=r"1 cells were not computed.* such as .* on .*: MemoryError: 4 workers died"):
@@ -256,7 +256,7 @@ def test_a_worker_with_other_code_ends_the_sweep(file: Path) -> None:
     cells = sweeps.cells_of(sweeps.load(file))
     client = _Client(cells[5].key, sweeps.Elsewhere("other code"))
     with pytest.raises(sweeps.Elsewhere, match="other code"):
-        list(_dask.execute(client, [works(cells)], executors.several, None, 1))  # type: ignore[arg-type]
+        list(executors.handed_in(client, [works(cells)], executors.several, None, 1))  # type: ignore[arg-type]
 
 
 def test_a_process_that_read_other_code_computes_nothing(file: Path) -> None:
@@ -304,10 +304,10 @@ def test_two_executors_at_once_into_one_store(
 
 def test_no_scheduler_is_said_in_one_line(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
-    monkeypatch.setattr(_dask, "PATIENCE", 3.0)
+    monkeypatch.setattr(executors, "PATIENCE", 3.0)
     with pytest.raises(FairoptError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"):
         sweeps.sweep(file, store=tmp_path, dask="tcp://127.0.0.1:9", progress=False)
     # A worker takes the call and never answers.
-    monkeypatch.setattr(_dask, "_LOOK", 0.1)
+    monkeypatch.setattr(executors, "_LOOK", 0.1)
     with pytest.raises(FairoptError, match=r"tcp://127\.0\.0\.1:9: what is there is no scheduler"):
-        _dask._answered(lambda: threading.Event().wait(60), "tcp://127.0.0.1:9")  # type: ignore[arg-type,return-value]
+        executors._answered(lambda: threading.Event().wait(60), "tcp://127.0.0.1:9")  # type: ignore[arg-type,return-value]

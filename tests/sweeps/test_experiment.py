@@ -239,9 +239,9 @@ def test_every_experiment_of_the_house_is_sound(name: str, monkeypatch: pytest.M
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(known()))
-def test_smoke_of_every_experiment(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_smoke_of_every_experiment(name: str, swept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FAIROPT_TRACES", raising=False)
-    frame = sweeps.sweep(name, smoke=True, store=tmp_path / "store", progress=False)
+    frame = sweeps.sweep(name, smoke=True, store=swept, progress=False)
     assert not frame["error"].dropna().tolist()
     if "policy" in frame:
         assert (frame["status"] == "ok").all()

@@ -9,8 +9,7 @@ import pytest
 
 from fairopt.errors import DataError
 from fairopt.workloads import alibaba_like, bitbrains_like, google2011, google_like, known, open_source, traces_root
-from fairopt.workloads._registry import CLUSTERS
-from fairopt.workloads.sources import check_source
+from fairopt.workloads._sources import CLUSTERS
 
 from .test_bitbrains import START, every
 
@@ -118,9 +117,9 @@ def test_values_are_checked_before_anything_is_there():
     """No trace is looked for, and nothing drawn."""
     for name in ("bitbrains?vms=0", "google?users=1.5", "alibaba?at=nan", "lognormal?resources=-1&users=100000000"):
         with pytest.raises(DataError, match="cannot be") as error:
-            check_source(name)
+            CLUSTERS.check(name)
         assert error.value.where[0] in ("vms", "users", "at", "resources")
-    check_source("bitbrains?vms=all&servers=3&at=0")
+    CLUSTERS.check("bitbrains?vms=all&servers=3&at=0")
 
 
 def test_the_traces_root(tmp_path, monkeypatch):

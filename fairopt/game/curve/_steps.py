@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..._libraries import lapack
 from ._system import Active, Game, Place, Values, gauge
-from .options import STEP, CurveOptions
+from .options import CurveOptions
 
 Array = NDArray[np.float64]
 
@@ -70,7 +70,7 @@ class Run:
     _back: tuple[Place, int, float] | None = None  # the point before, if alpha went on there
 
     def __post_init__(self) -> None:
-        self.length, self._way = self.shorter * self.options.first, 1.0 if self.up else -1.0
+        self.length, self._way = 0.05 * self.shorter, 1.0 if self.up else -1.0
         self._reach = self.at.theta
 
     def steps_on(self) -> Iterator[None]:
@@ -95,7 +95,7 @@ class Run:
         if t is None:
             return SINGULAR
         rises = bool(forward * t[-1] > _LEVEL)
-        if self._back is not None and not rises and self._event < 0 and self.length > self.options.turned:
+        if self._back is not None and not rises and self._event < 0 and self.length > 1e-3:
             # A fold lies between here and the point before: nearer to it.
             back, self._main, self._way = self._back
             self.at, self.length = back.copied(), 0.3 * self.length
@@ -107,13 +107,13 @@ class Run:
             target = self._fold
         self._back = (at.copied(), self._main, self._way) if rises and self._event < 0 else None
         self._main, self._way = _main(t, unknowns, scale)
-        land, turns, done = advanced(
-            unknowns, at, v, border, factors, t, scale, self.length, self.options.shortest, target
-        )
+        land, turns, done = advanced(unknowns, at, v, border, factors, t, scale, self.length, target)
         if turns < 0:
             return STUCK
         longest = self.shorter * self.options.longest
-        grown = (done if land < 0 else self.length) * next((by for most, by in STEP.growth if turns <= most), 0.5)
+        grown = (done if land < 0 else self.length) * (
+            2.0 if turns <= 4 else 1.4 if turns <= 6 else 1.0 if turns <= 8 else 0.5
+        )
         self.length, self._event = min(grown, longest), -1
         if land == unknowns.whole:
             at.theta = target
@@ -187,7 +187,7 @@ def _corrected(
     """
     last, before, matrices = np.eye(1, len(border), len(border) - 1)[0], np.inf, 1
     along = factors.solved(last)
-    for turns in range(STEP.corrections):
+    for turns in range(10):
         v = Values(unknowns.g, there)
         if not v.sound:
             return -1, None
@@ -198,9 +198,9 @@ def _corrected(
         size = max(float(np.abs(rhs).max()), abs(off))
         if size <= aim:
             return turns, v
-        if not size < STEP.lost or (turns > 2 and size > before and size > STEP.hopeless):
+        if not size < 1e3 or (turns > 2 and size > before and size > 1e-6):
             return -1, None
-        if turns > 0 and size > STEP.slow * before and matrices < STEP.matrices:
+        if turns > 0 and size > 0.3 * before and matrices < 3:
             matrices += 1
             factors = Factors(unknowns.bordered(v, border))
             if not factors.regular:
@@ -227,27 +227,27 @@ def _passed(
         known[land] = False
     if (known & (now == -np.inf)).any():
         # The last price of a pair has gone to 0, where its cost has no logarithm: it enters before that.
-        worst, part = _BEFORE, STEP.nearly
-    passed = np.flatnonzero(known & (now < -STEP.violated) & (now > -np.inf))
+        worst, part = _BEFORE, 0.9
+    passed = np.flatnonzero(known & (now < -1e-10) & (now > -np.inf))
     if len(passed):
         parts = first[passed] / (first[passed] - now[passed])
         if parts.min() < part:
             worst, part = int(passed[parts.argmin()]), float(parts.min())
     before, after = start.theta - target, at.theta - target
-    if worst == -1 and land != len(first) and before * after < 0 and abs(after) > STEP.reached:
+    if worst == -1 and land != len(first) and before * after < 0 and abs(after) > 1e-13:
         worst, part = len(first), abs(before) / abs(after - before)
     return worst, part
 
 
 def advanced(
     unknowns: Active, at: Place, v: Values, border: Array, factors: Factors, t: Array, scale: Array,
-    length: float, shortest: float, target: float,
+    length: float, target: float,
 ) -> tuple[int, int, float]:  # fmt: skip
     """One step of at most `length` along t, in place: what changes at its end, or -1; corrections; its length.
 
-    Corrections are -1 where no step of at least `shortest` succeeds. `target` may be NaN.
+    Corrections are -1 where no step of at least 1e-9 succeeds. `target` may be NaN.
     """
-    aim, start = STEP.exact * max(1.0, float(np.exp(at.theta)) / 10), at.copied()
+    aim, start = 1e-12 * max(1.0, float(np.exp(at.theta)) / 10), at.copied()
     rate, land, h = unknowns.rates(v, t), -1, length
     first = np.where(rate < np.inf, np.maximum(unknowns.distances(v, at), 0.0), np.inf)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -257,15 +257,15 @@ def advanced(
     left, pace = target - at.theta, float(t[-1])
     if left * pace > 0 and abs(left) < abs(pace) * h:
         land, h = unknowns.whole, left / pace
-    for _ in range(STEP.attempts):
+    for _ in range(24):
         there = start.copied()
         unknowns.moved(there, t, h)
         turns, now = _corrected(unknowns, there, border, scale * t, factors, land, target, aim)
-        if land >= 0 and abs(there.theta - start.theta) > STEP.far * length:
+        if land >= 0 and abs(there.theta - start.theta) > 3 * length:
             now = None  # Newton's method has gone to another place where it changes
         if now is None:
-            h, land = STEP.shorter * h, -1
-            if h < shortest:
+            h, land = 0.4 * h, -1
+            if h < 1e-9:
                 break
             continue
         worst, part = _passed(unknowns, start, there, now, land, target, first)

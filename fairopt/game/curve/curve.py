@@ -118,11 +118,11 @@ def follow(
     if len(problem.polytope.gamma) > options.most_pairs:
         return Curve((), (), False, _LARGE, 0, 1.0)
     near = min(options.near, max(end, 1 / end))
-    begun = _begin.begun(problem, near if up else 1 / near, 1e-12, options.begin_steps)
+    begun = _begin.begun(problem, near if up else 1 / near, 1e-12, 60)
     if begun is None:
         return Curve((), (), False, _REASONS[_steps.NO_START], 0, near if up else 1 / near)
     last = _clock.cpu() + seconds
-    for shorter in options.retries:
+    for shorter in (1.0, 0.3):  # once more by shorter steps where a run fails
         targets = np.log(np.array(sorted(alphas)))
         run = _steps.Run(begun[0], begun[1].copied(), targets, up, options, shorter)
         most, late = int(options.steps_per_pair * (len(begun[0].user) + 10) * (1 + abs(np.log(end)))), False

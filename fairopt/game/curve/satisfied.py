@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,16 +11,8 @@ from ...model.problem import Problem
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class SatisfiedOptions:
-    """Who has all tasks."""
-
-    #: A user who lacks less than this part of its tasks has them all.
-    lacking: float = 1e-9
-
-
-#: What is used unless a caller says otherwise.
-OPTIONS = SatisfiedOptions()
+#: A user who lacks less than this part of its tasks has them all.
+_LACKING = 1e-9
 
 
 def may_be(problem: Problem) -> bool:
@@ -37,7 +27,7 @@ def may_be(problem: Problem) -> bool:
 def everybody(problem: Problem, tasks: Array) -> bool:
     """Do tasks (users, servers) give every user its count?"""
     polytope = problem.polytope
-    return bool((tasks[polytope.users].sum(axis=1) >= (1 - OPTIONS.lacking) * polytope.limit).all())
+    return bool((tasks[polytope.users].sum(axis=1) >= (1 - _LACKING) * polytope.limit).all())
 
 
 def satisfied(problem: Problem) -> tuple[Array, float] | None:
@@ -66,7 +56,7 @@ def satisfied(problem: Problem) -> tuple[Array, float] | None:
     part = np.maximum(result.x[:-1], 0.0)
     part *= (polytope.limit / (polytope.tasks @ part))[polytope.pair_user]
     over = max(float((polytope.use @ part).max()) - 1, 0.0)
-    if over > OPTIONS.lacking:
+    if over > _LACKING:
         return None
     tasks = np.zeros(problem.cluster.shape[:2])
     tasks[polytope.users[polytope.pair_user], polytope.pair_server] = part * polytope.gamma

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,16 +12,8 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 
-@dataclass(frozen=True)
-class UniqueOptions:
-    """Which games have one equilibrium."""
-
-    #: Logarithms of gamma that are sums of a user's and a server's number to this accuracy.
-    exact: float = 1e-12
-
-
-#: What is used unless a caller says otherwise.
-OPTIONS = UniqueOptions()
+#: Logarithms of gamma are sums of a user's and a server's number to this accuracy.
+_EXACT = 1e-12
 
 
 def unique(problem: Problem) -> bool:
@@ -48,10 +38,10 @@ def unique(problem: Problem) -> bool:
     need = np.divide(demand * gamma[:, None], capacity, out=np.zeros_like(demand), where=demand > 0)
     least = np.full((servers, demand.shape[1]), np.inf)
     np.minimum.at(least, server, need)
-    if (least >= 1 - OPTIONS.exact).any(axis=1).all():
+    if (least >= 1 - _EXACT).any(axis=1).all():
         return True
     log = np.log(gamma)
-    near = OPTIONS.exact * max(1.0, float(np.abs(log).max()))
+    near = _EXACT * max(1.0, float(np.abs(log).max()))
     if len(log) == users * servers:
         table = log.reshape(users, servers)
         off = table - table[:, :1] - table[:1] + table[0, 0]

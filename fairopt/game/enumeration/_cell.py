@@ -10,7 +10,6 @@ from ..._loops import compiled
 from ._cells import bits, components, priced
 from ._component import roots
 from ._equations import Part
-from .options import CELL
 
 
 class Members(NamedTuple):
@@ -109,7 +108,10 @@ def _bounds(g, chosen, label, c, own, part, middle):  # type: ignore[no-untyped-
 
 @compiled
 def _tasks(g, own, part, w, tasks, prices):  # type: ignore[no-untyped-def]
-    """Fill tasks (servers, users) and log level prices (servers, resources) of a component; are they what fills it?"""
+    """Fill tasks (servers, users) and log level prices (servers, resources) of a component; are they what fills it?
+
+    Splits are the shortest that fill rows; a part of -1e-9 is none.
+    """
     pairs, users, rows = len(own.pairs), len(own.users), len(own.rows)
     total = np.zeros(users)
     for r in range(rows):
@@ -130,8 +132,8 @@ def _tasks(g, own, part, w, tasks, prices):  # type: ignore[no-untyped-def]
             matrix[users + r, p] = part.per_task[p, r] * total[part.user[p]]
     if not np.isfinite(matrix.sum()):
         return False
-    share = np.linalg.lstsq(matrix, rhs, CELL.tie)[0]
-    if not np.isfinite(share.sum()) or np.abs(matrix @ share - rhs).max() > CELL.split or share.min() < -CELL.slip:
+    share = np.linalg.lstsq(matrix, rhs, 1e-12)[0]
+    if not np.isfinite(share.sum()) or np.abs(matrix @ share - rhs).max() > 1e-7 or share.min() < -1e-9:
         return False
     for p in range(pairs):
         tasks[own.pairs[p, 0], own.pairs[p, 1]] = max(share[p], 0.0) * total[part.user[p]]
@@ -148,7 +150,7 @@ def holds(g, tasks, prices):  # type: ignore[no-untyped-def]
             for n in range(users):
                 if tasks[i, n] > 0:
                     used += g.use[i, n, r] / g.size[i, n] * tasks[i, n]
-            if used > 1 + CELL.slip * 10:
+            if used > 1 + 1e-8:
                 return False
     for n in range(users):
         total = tasks[:, n].sum()
@@ -164,7 +166,7 @@ def holds(g, tasks, prices):  # type: ignore[no-untyped-def]
             for r in range(resources):
                 if g.use[i, n, r] > 0:
                     whole += np.exp(np.log(g.use[i, n, r]) + g.alpha * prices[i, r] - top)
-            if np.log(total) + (top + np.log(whole)) / g.alpha < g.gain[i, n] - CELL.slip * 10:
+            if np.log(total) + (top + np.log(whole)) / g.alpha < g.gain[i, n] - 1e-8:
                 return False
     return True
 
@@ -185,8 +187,8 @@ def solutions(g, chosen, tasks, prices, seen):  # type: ignore[no-untyped-def]
     first[0] = 0
     for i in range(servers):
         first[i + 1] = first[i] + bits(g.rows[chosen[i]])
-    many = np.zeros(count, np.int64)
-    levels = np.full((count, CELL.kept, servers * resources), -np.inf)
+    many, most_kept = np.zeros(count, np.int64), 8
+    levels = np.full((count, most_kept, servers * resources), -np.inf)
     for c in range(count):
         own = _members(g, chosen, label, c)
         middle = _middles(g, own)
@@ -197,7 +199,7 @@ def solutions(g, chosen, tasks, prices, seen):  # type: ignore[no-untyped-def]
                 for r in range(first[i], first[i + 1]):
                     begin[k] = start[r] * np.exp(g.alpha * (g.middle[i] - middle[i]))
                     k += 1
-        found = np.empty((CELL.kept, len(own.rows)))
+        found = np.empty((most_kept, len(own.rows)))
         most = begin.max()
         begin /= most if most > 0 else 1.0
         many[c], searched = roots(part, begin, _bounds(g, chosen, label, c, own, part, middle), found)

@@ -17,7 +17,6 @@ import numpy as np
 
 from ..._loops import compiled
 from ._faces import highest
-from .options import CELL
 
 
 class Game(NamedTuple):
@@ -139,7 +138,7 @@ def priced(g, servers, chosen, strict, prices):  # type: ignore[no-untyped-def]
         table[k], level[k] = -1.0, 1.0
         k += 1
     found = highest(table[:k], level[:k], prices[:total])
-    return found > CELL.common or found == -1.0
+    return found > 1e-10 or found == -1.0
 
 
 @compiled

@@ -14,6 +14,8 @@ all. If R - T = 2, prices are `(1 - t) lambda' + t lambda''`, and what remains i
 
 which has at most as many roots as beta has changes of sign in the order of the zeros of cost_n ((t + s)^(-p) is totally
 positive: Karlin, "Total Positivity" (1968), chapter 3); it is looked at on a grid, and roots are found by bisection.
+Prices below 1e-13 of the largest are hidden by rounding: they are looked for from several values.
+
 One server without ties is a concave program. Otherwise, if R - T > 2, solutions are looked for by damped Newton steps
 from several starts.
 """
@@ -25,7 +27,6 @@ import numpy as np
 from ..._loops import compiled
 from ..responses._response import respond
 from ._equations import bought, newton
-from .options import COMPONENT
 
 
 @compiled
@@ -73,7 +74,7 @@ def _null(matrix):  # type: ignore[no-untyped-def]
     _, sizes, right = np.linalg.svd(matrix, full_matrices=True)
     rank = 0
     for size in sizes:
-        rank += size > COMPONENT.rank * sizes[0]
+        rank += size > 1e-10 * sizes[0]
     return np.ascontiguousarray(right[rank:].T)
 
 
@@ -81,19 +82,17 @@ def _null(matrix):  # type: ignore[no-untyped-def]
 def _ray(part, basis, prices, total, found, count):  # type: ignore[no-untyped-def]
     """R - T = 1: the null vector, to scale; how many solutions there are now."""
     vector = prices[:, 0] if prices[:, 0].sum() > 0 else -prices[:, 0]
-    if vector.min() < -COMPONENT.negative * vector.max():
+    if vector.min() < -1e-12 * vector.max():
         return count
-    weights, floor = np.empty(1), COMPONENT.least
-    for _ in range(
-        COMPONENT.floors if vector.min() < COMPONENT.hidden * vector.max() else 1
-    ):  # prices that rounding hides
+    weights, floor = np.empty(1), 1e-15
+    for _ in range(6 if vector.min() < 1e-13 * vector.max() else 1):
         w = _log_prices(part, vector, floor)
         bought(part, basis, w, total, weights)
         ratio = weights[0] / basis[:, 0].sum()
         if ratio > 0 and np.isfinite(ratio):
             w += np.log(ratio)
             count = _kept(part, basis, w, total, found, count)
-        floor *= COMPONENT.deeper
+        floor *= 1e-6
     return count
 
 
@@ -103,7 +102,7 @@ def _kept(part, basis, w, total, found, count):  # type: ignore[no-untyped-def]
     if count == len(found) or not newton(part, basis, w, total):
         return count
     for k in range(count):
-        if np.abs(found[k] - w).max() < COMPONENT.same:
+        if np.abs(found[k] - w).max() < 1e-8:
             return count
     found[count] = w
     return count + 1
@@ -118,24 +117,24 @@ def _segment(part, basis, prices, bounds, total, found):  # type: ignore[no-unty
         for sign in (1.0, -1.0):
             ray = np.array([sign * bounds[a, 1], -sign * bounds[a, 0]])
             size = np.sqrt(ray[0] ** 2 + ray[1] ** 2)
-            if size < COMPONENT.short or (bounds @ ray).min() < -COMPONENT.met * size:
+            if size < 1e-14 or (bounds @ ray).min() < -1e-9 * size:
                 continue
             vector = np.maximum(prices @ (ray / size), 0.0)
             if ends == 0:
                 extreme[0], ends = vector, 1
-            elif np.abs(vector - extreme[0]).max() > max(best, COMPONENT.apart):
+            elif np.abs(vector - extreme[0]).max() > max(best, 1e-11):
                 best = np.abs(vector - extreme[0]).max()
                 extreme[1], ends = vector, 2
     if ends < 2:
         return 0
     weights, count, low, before = np.empty(2), 0, 0.0, 0.0
     b0, b1 = basis[:, 0].sum(), basis[:, 1].sum()
-    for k in range(COMPONENT.grid):
-        u = -COMPONENT.end + 2 * COMPONENT.end * k / (COMPONENT.grid - 1)
+    for k in range(145):
+        u = k / 2 - 36.0  # log t/(1 - t)
         here = _off(part, basis, extreme, u, total, weights, b0, b1)
         if k > 0 and before * here <= 0 and before != 0:
             left, right, at_left = low, u, before
-            for _ in range(COMPONENT.halvings):
+            for _ in range(60):
                 middle = (left + right) / 2
                 value = _off(part, basis, extreme, middle, total, weights, b0, b1)
                 if value * at_left > 0:
@@ -145,7 +144,7 @@ def _segment(part, basis, prices, bounds, total, found):  # type: ignore[no-unty
             _off(part, basis, extreme, right, total, weights, b0, b1)
             if weights[0] * b0 + weights[1] * b1 > 0:
                 t = 1 / (1 + np.exp(-right))
-                w = _log_prices(part, (1 - t) * extreme[0] + t * extreme[1], COMPONENT.least)
+                w = _log_prices(part, (1 - t) * extreme[0] + t * extreme[1], 1e-15)
                 w += np.log((weights[0] * b0 + weights[1] * b1) / (b0 * b0 + b1 * b1))
                 count = _kept(part, basis, w, total, found, count)
         low, before = u, here
@@ -156,7 +155,7 @@ def _segment(part, basis, prices, bounds, total, found):  # type: ignore[no-unty
 def _off(part, basis, extreme, u, total, weights, b0, b1):  # type: ignore[no-untyped-def]
     """The function of t whose roots are looked for."""
     t = 1 / (1 + np.exp(-u))
-    w = _log_prices(part, (1 - t) * extreme[0] + t * extreme[1], COMPONENT.least)
+    w = _log_prices(part, (1 - t) * extreme[0] + t * extreme[1], 1e-15)
     bought(part, basis, w, total, weights)
     return (weights[0] * b1 - weights[1] * b0) / (abs(weights[0]) + abs(weights[1]))
 
@@ -165,7 +164,7 @@ def _off(part, basis, extreme, u, total, weights, b0, b1):  # type: ignore[no-un
 def _response(part, basis, start, total, found):  # type: ignore[no-untyped-def]
     """No tie, one server: a concave program, whose answer is one if it has all tasks and prices; how many."""
     pairs = len(part.user)
-    w, tasks = _log_prices(part, start, COMPONENT.least), np.empty(pairs)
+    w, tasks = _log_prices(part, start, 1e-15), np.empty(pairs)
     none, room = np.zeros(pairs), np.full(pairs, np.inf)
     respond(part.alpha, part.gain, part.per_task, np.exp(part.log_use), none, room, w, tasks)
     if not np.isfinite(w.sum()) or tasks.min() <= 0:
@@ -193,11 +192,11 @@ def roots(part, start, bounds, found):  # type: ignore[no-untyped-def]
     if len(of_prices) == 0:
         return _response(part, basis, start, total, found), False
     count = 0
-    for k in range(COMPONENT.starts):
-        w, weights = _log_prices(part, start, COMPONENT.least), np.empty(basis.shape[1])
+    for k in range(12):
+        w, weights = _log_prices(part, start, 1e-15), np.empty(basis.shape[1])
         for r in range(rows):
             if k > 0:
-                w[r] += COMPONENT.spread * (2 * ((k * 0.6180339887 * (r + 1) + 0.7548776662 * r) % 1.0) - 1)
+                w[r] += 2 * ((k * 0.6180339887 * (r + 1) + 0.7548776662 * r) % 1.0) - 1
         bought(part, basis, w, total, weights)
         use = np.zeros(rows)
         for n in range(len(total)):

@@ -8,7 +8,6 @@ import numpy as np
 
 from ..._loops import compiled
 from ._dense import factored, solved
-from .options import NEWTON
 
 
 class Part(NamedTuple):
@@ -74,34 +73,38 @@ def equations(part, basis, w, total, rhs, matrix):  # type: ignore[no-untyped-de
 
 @compiled
 def newton(part, basis, w, total):  # type: ignore[no-untyped-def]
-    """Damped Newton steps of w in place, X (users,) with it; did they reach a solution?"""
+    """Damped Newton steps of w in place, X (users,) with it; did they reach a solution?
+
+    Where no step helps any more a hundred times the residual will do, and where a pivot is next to none the step is the
+    shortest one.
+    """
     rows = len(w)
     rhs, matrix, step, order = np.empty(rows), np.empty((rows, rows)), np.empty(rows), np.empty(rows, np.int64)
     residual = equations(part, basis, w, total, rhs, matrix)
-    for _ in range(NEWTON.steps):
-        if residual <= NEWTON.target:
+    for _ in range(60):
+        if residual <= 1e-12:
             return True
         if not np.isfinite(residual) or not np.isfinite(matrix.sum()):
             return False
         whole, right = matrix.copy(), rhs.copy()
-        if factored(matrix, order) > NEWTON.singular:
+        if factored(matrix, order) > 1e-13:
             solved(matrix, order, right, step)
         else:
-            step[:] = np.linalg.lstsq(whole, right, NEWTON.tie)[0]
+            step[:] = np.linalg.lstsq(whole, right, 1e-12)[0]
         longest = np.abs(step).max()
         if not np.isfinite(longest):
             return False
-        t, moved = min(1.0, NEWTON.stride / max(longest, 1e-300)), False
-        while t > NEWTON.shortest:
+        t, moved = min(1.0, 1 / max(longest, 1e-300)), False
+        while t > 1e-3:
             trial = w + t * step
             now = equations(part, basis, trial, total, rhs, matrix)
-            if now <= (1 - NEWTON.descent * t) * residual:
+            if now <= (1 - 0.1 * t) * residual:
                 w[:], residual, moved = trial, now, True
                 break
-            t *= NEWTON.shorter
+            t *= 0.4
         if not moved:
-            return equations(part, basis, w, total, rhs, matrix) <= NEWTON.stuck * NEWTON.target
-    return residual <= NEWTON.target
+            return equations(part, basis, w, total, rhs, matrix) <= 1e-10
+    return residual <= 1e-12
 
 
 @compiled

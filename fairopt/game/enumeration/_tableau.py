@@ -1,4 +1,7 @@
-"""Compiled: the simplex method on one small tableau, from a feasible basis; ties end by Bland's rule."""
+"""Compiled: the simplex method on one small tableau, from a feasible basis; ties end by Bland's rule.
+
+Entries below 1e-9 are rounding.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._loops import compiled
-from .options import TABLEAU
 
 
 class Tableau(NamedTuple):
@@ -39,11 +41,11 @@ def _leaving(t, j, bland):  # type: ignore[no-untyped-def]
     """The row that stops a column first; of several the largest entry, by Bland's rule the first variable."""
     best, ratio = -1, np.inf
     for i in range(len(t.table)):
-        if t.table[i, j] > TABLEAU.small:
+        if t.table[i, j] > 1e-9:
             own = t.table[i, -1] / t.table[i, j]
-            if own < ratio - TABLEAU.tie or best < 0:
+            if own < ratio - 1e-13 or best < 0:
                 best, ratio = i, own
-            elif own <= ratio + TABLEAU.tie:
+            elif own <= ratio + 1e-13:
                 better = t.basic[i] < t.basic[best] if bland else t.table[i, j] > t.table[best, j]
                 best, ratio = (i, min(own, ratio)) if better else (best, ratio)
     return best
@@ -67,12 +69,12 @@ def raised(t, level):  # type: ignore[no-untyped-def]
     pivot(t, i, place(t.free, level))
     size = len(t.table) + len(t.free)
     still = 0
-    for _ in range(TABLEAU.steps * size):
-        enter, most, bland = -1, -TABLEAU.small, still > TABLEAU.before_bland * size
+    for _ in range(50 * size):
+        enter, most, bland = -1, -1e-9, still > size
         for j in range(len(t.free)):
             if t.table[i, j] < most and (not bland or enter < 0 or t.free[j] < t.free[enter]):
                 enter = j
-                most = -TABLEAU.small if bland else t.table[i, j]
+                most = -1e-9 if bland else t.table[i, j]
         if enter < 0:
             return i
         out, before = _leaving(t, enter, bland), t.table[i, -1]

@@ -20,7 +20,7 @@ from ...model.problem import Problem
 from ...model.split import Split
 from ...result.allocation import Allocation, Stats, idle
 from ..dynamics.arguments import generator_of
-from .arranged import jittered
+from .arranged import JITTER, jittered
 from .beyond import STRATEGIES
 from .enumerate import Enumeration, enumerated
 from .listing import Equilibria
@@ -87,9 +87,9 @@ def equilibria(
     collected.take(made.tasks, made.log_price, "enumeration")
     bounded = bool(len(problem.polytope.limited))
     if made.finished and not bounded and not _sums(collected):
-        made = enumerated(jittered(system, options.jitter), options)
+        made = enumerated(jittered(system), options)
         collected.take(made.tasks, made.log_price, "enumeration")
-        tried["ties"] = f"enumerated with all data changed by {options.jitter:g}, then solved as they are"
+        tried["ties"] = f"enumerated with all data changed by {JITTER:g}, then solved as they are"
     finished = made.finished and not bounded and _sums(collected)
     tried["enumeration"] = _told(made, bounded, collected)
     if not finished:

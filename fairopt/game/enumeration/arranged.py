@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
+#: By what part data are changed that ties make degenerate.
+JITTER = 1e-6
+
 
 def arranged(system: EquilibriumSystem, options: EnumerationOptions) -> tuple[Game, Index] | str:
     """The game, and its servers in their order; or why it is too large."""
@@ -25,7 +28,7 @@ def arranged(system: EquilibriumSystem, options: EnumerationOptions) -> tuple[Ga
 
     servers, resources = system.row.shape
     users, names = len(system.weight), system.polytope.cluster.servers
-    if users > options.users:
+    if users > 40:  # of which sets are bits of a number
         return f"{users} users are too many"
     shape = servers, users
     use, gain, size = np.zeros((*shape, resources)), np.full(shape, -np.inf), np.ones(shape)
@@ -60,7 +63,7 @@ def arranged(system: EquilibriumSystem, options: EnumerationOptions) -> tuple[Ga
         np.ascontiguousarray(size[order]),
         _middles(gain[order]),
         np.array([np.bitwise_or.reduce(masks[k:]) for k in range(len(order))], dtype=np.int64),
-        system.alpha < options.wide,
+        system.alpha < 6.0,  # beyond it prices differ by more than rounding leaves of the smaller
         from_sizes(many),
         np.concatenate([found[i][0] for i in order]),
         np.concatenate([found[i][1] for i in order]),
@@ -77,10 +80,10 @@ def _middles(gain: Array) -> Array:
     return np.array([np.median((row - average)[own]) for row, own in zip(gain, known, strict=True)])
 
 
-def jittered(system: EquilibriumSystem, size: float) -> EquilibriumSystem:
-    """The same game with demands of pairs and gains changed by up to `size`, relatively, always in the same way."""
+def jittered(system: EquilibriumSystem) -> EquilibriumSystem:
+    """The same game with demands of pairs and gains changed by up to `JITTER`, relatively, always in the same way."""
     rng, other = np.random.default_rng(0), copy(system)
-    factor = np.exp(size * rng.uniform(-1, 1, system.use.shape))
+    factor = np.exp(JITTER * rng.uniform(-1, 1, system.use.shape))
     other.use, other.per_task = system.use * factor, system.per_task * factor
-    other.log_gain = system.log_gain + size * rng.uniform(-1, 1, len(system.user))
+    other.log_gain = system.log_gain + JITTER * rng.uniform(-1, 1, len(system.user))
     return other

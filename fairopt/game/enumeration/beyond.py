@@ -7,7 +7,6 @@ prices (servers, resources) near equilibria. What it offers is solved to the las
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,16 +22,8 @@ Offers = Iterator[tuple[Array, Array]]
 Strategy = Callable[[Problem, EquilibriumSystem, np.random.Generator, EnumerationOptions], Offers]
 
 
-@dataclass(frozen=True)
-class BeyondOptions:
-    """Equilibria that are looked for by starts."""
-
-    #: The tolerance that the engine is asked for, and the change of a round of best responses that ends them.
-    fine: float = 1e-10
-
-
-#: What is used unless a caller says otherwise.
-OPTIONS = BeyondOptions()
+#: The tolerance that the engine is asked for, and the change of a round of best responses that ends them.
+_FINE = 1e-10
 
 
 def engine(
@@ -40,7 +31,7 @@ def engine(
 ) -> Offers:
     """What the engine `equilibrium` answers."""
     polytope = problem.polytope
-    for found in solutions(problem, OPTIONS.fine):
+    for found in solutions(problem, _FINE):
         log_prices = found.log_prices
         if log_prices is None:
             continue
@@ -62,7 +53,7 @@ def best_responses(
         )
         state = sweeps.start(problem.polytope.inside(part) * system.gamma)
         for _ in range(options.rounds):
-            if sweeps.gauss_seidel(state) <= OPTIONS.fine:
+            if sweeps.gauss_seidel(state) <= _FINE:
                 break
         yield state.tasks.copy(), np.where(system.row, state.log_price, -np.inf)
 

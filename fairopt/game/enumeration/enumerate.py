@@ -51,13 +51,12 @@ def enumerated(system: EquilibriumSystem, options: EnumerationOptions = OPTIONS)
     game, order = made
     there = len(order)
     at, work, seen = game.first[:-1].copy(), np.zeros(2, np.int64), np.zeros(2, np.int64)
-    found = np.empty((options.cells, there), np.int64)
-    tasks = np.empty((options.solutions, there, users))
-    prices = np.empty((options.solutions, there, resources))
+    found = np.empty((256, there), np.int64)
+    tasks, prices = np.empty((16, there, users)), np.empty((16, there, resources))  # most solutions of a cell
     kept: list[tuple[Array, Array]] = []
     cells = 0
     while work[1] >= 0:
-        count = _cells.cells(game, at, int(game.reach[0]), work[0] + options.nodes, found, work)
+        count = _cells.cells(game, at, int(game.reach[0]), work[0] + 20_000, found, work)
         for k in range(count):
             for s in range(_cell.solutions(game, found[k], tasks, prices, seen)):
                 whole, levels = np.zeros((servers, users)), np.full((servers, resources), -np.inf)

@@ -16,16 +16,8 @@ from ...result.allocation import Allocation
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class ListingOptions:
-    """Which equilibria are the same."""
-
-    #: Users' tasks that differ by less than this part are the same to them.
-    same: float = 1e-7
-
-
-#: What is used unless a caller says otherwise.
-OPTIONS = ListingOptions()
+#: Users' tasks that differ by less than this part are the same to them.
+_SAME = 1e-7
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -102,7 +94,7 @@ class Equilibria(Sequence[Allocation]):
             tasks, columns=self._numbers, index=pd.Index(self.allocations[0].cluster.users, name="user")
         )
         most, least = tasks.max(axis=1), tasks.min(axis=1)
-        frame["best"] = np.where(most - least <= OPTIONS.same * most, 0, tasks.argmax(axis=1) + 1)
+        frame["best"] = np.where(most - least <= _SAME * most, 0, tasks.argmax(axis=1) + 1)
         return frame
 
     def pareto(self) -> pd.DataFrame:
@@ -112,8 +104,8 @@ class Equilibria(Sequence[Allocation]):
         for a, mine in enumerate(tasks):
             for b, other in enumerate(tasks):
                 more, less = (
-                    bool((mine > other * (1 + OPTIONS.same)).any()),
-                    bool((mine < other * (1 - OPTIONS.same)).any()),
+                    bool((mine > other * (1 + _SAME)).any()),
+                    bool((mine < other * (1 - _SAME)).any()),
                 )
                 if more or less:
                     words[a, b] = "incomparable" if more and less else "better" if more else "worse"

@@ -18,17 +18,8 @@ from ..model.stability import spectral_radius
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class VerifiedOptions:
-    """When two candidates are one, and what is nearly active."""
-
-    #: Users' tasks differ by less than this, relatively.
-    same: float = 1e-6
-    #: Pairs and rows outside with less slack could as well be inside.
-    weak: float = 1e-8
-
-
-OPTIONS = VerifiedOptions()
+#: Of two candidates that are one users' tasks differ by less than this, relatively.
+_SAME = 1e-6
 
 
 @dataclass(frozen=True)
@@ -62,8 +53,8 @@ class Verified:
 class Collected:
     """Equilibria of one game, as they are found."""
 
-    def __init__(self, problem: Problem, options: VerifiedOptions = OPTIONS) -> None:
-        self.problem, self.options = problem, options
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
         self.system = EquilibriumSystem.of(problem.polytope, problem.criterion)
         self.found: list[Verified] = []
         self.lost = 0  # candidates whose equations could not be solved
@@ -80,7 +71,7 @@ class Collected:
             totals = np.log(np.add.reduceat(tasks, first, axis=1)) if len(tasks) else np.zeros((0, len(first)))
         left = np.arange(len(tasks))
         while len(left):
-            near = np.abs(totals[left] - totals[left[0]]).max(axis=1) < self.options.same
+            near = np.abs(totals[left] - totals[left[0]]).max(axis=1) < _SAME
             group, left = left[near], left[~near]
             log_total = totals[group[0]] + np.log(self.system.largest)
             if not self._known(log_total):
@@ -97,7 +88,7 @@ class Collected:
 
     def _known(self, log_total: Array) -> bool:
         """Are these the tasks (users,) of one that has been found?"""
-        return any(np.abs(np.log(one.active.total) - log_total).max() < self.options.same for one in self.found)
+        return any(np.abs(np.log(one.active.total) - log_total).max() < _SAME for one in self.found)
 
     def _add(self, tasks: Array, log_price: Array, by: str) -> None:
         polytope, system = self.problem.polytope, self.system
@@ -117,7 +108,7 @@ class Collected:
     def _index(self, one: Verified) -> tuple[int, float]:
         """The index, 0 if it depends on pairs or rows that are outside without slack, and the spectral radius."""
         tasks = self.problem.polytope.allocation(one.pair_tasks / self.problem.polytope.gamma)
-        found, more = (active_at(self.problem, tasks, one.log_prices, weak) for weak in (0.0, self.options.weak))
+        found, more = (active_at(self.problem, tasks, one.log_prices, weak) for weak in (0.0, 1e-8))
         assert found is not None
         assert more is not None
         sign = index(found)

@@ -16,15 +16,19 @@ from numpy.typing import NDArray
 
 from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
 from . import _coupling
-from .options import OPTIONS, CouplingOptions
 
 Array = NDArray[np.float64]
+
+#: Weight of barrier terms, relative to tau and to a price at which the server alone is full.
+BARRIER = 0.01
 
 
 class CoupledGame:
     """The game between at log prices (servers, resources); `unit` (servers,) are log prices too.
 
-    `origin` is the same game at prices lower by `risen`, from which levels are carried.
+    `origin` is the same game at prices lower by `risen`, from which levels are carried. `most` is the power of prices
+    in barrier terms, unless alpha is less: for alpha > 1 curves bend less with .5 than with 1, and take a half to a
+    quarter of the systems.
     """
 
     def __init__(
@@ -35,27 +39,26 @@ class CoupledGame:
         unit: Array,
         origin: CoupledGame | None = None,
         risen: Array | None = None,
-        options: CouplingOptions = OPTIONS.homotopy.coupling,
+        most: float = 0.5,
     ) -> None:
-
-        self.q, self.price, self.tau, self.unit, self.options = q, price, float(tau), unit, options
+        self.q, self.price, self.tau, self.unit, self.most = q, price, float(tau), unit, most
         self.origin, self.risen = origin, np.zeros_like(price) if risen is None else risen
         self.a = min(q.alpha, 1 / self.tau)
         self.share, self.highest, self.short = self._levels() if origin is None else self._carried(origin)
         self._choose()
-        self.power = min(q.alpha, options.power)
+        self.power = min(q.alpha, most)
         #: Log of what is full, use and barrier; the barrier's share of it; and it. 0, 1 and 1 without a price.
         self.residual, self.barrier, self.full = np.empty_like(price), np.empty_like(price), np.empty_like(price)
         found = self.residual, self.barrier, self.full
-        _coupling.unbalanced(q.row, self.used, price, unit, options.barrier * self.tau, self.power, *found)
+        _coupling.unbalanced(q.row, self.used, price, unit, BARRIER * self.tau, self.power, *found)
 
     def moved(self, step: Array) -> CoupledGame:
         """The same game at other prices."""
         risen = self.risen + step
-        if np.abs(self.a * risen).max() > self.options.carried:
-            return CoupledGame(self.q, self.price + step, self.tau, self.unit, options=self.options)
+        if np.abs(self.a * risen).max() > 30:
+            return CoupledGame(self.q, self.price + step, self.tau, self.unit, most=self.most)
         origin = self.origin or self
-        return CoupledGame(self.q, origin.price + risen, self.tau, self.unit, origin, risen, self.options)
+        return CoupledGame(self.q, origin.price + risen, self.tau, self.unit, origin, risen, self.most)
 
     def _levels(self) -> tuple[Array, Array, Array]:
         """Price shares of the pairs, users' highest log levels, and by how much those of the pairs are lower."""
@@ -173,8 +176,6 @@ class CoupledGame:
         paid = [np.einsum("pr,pr->p", self.share, price[self.q.server]) for price in prices]
         return np.stack([self._chosen(c - p / self.tau) for c, p in zip(choices, paid, strict=True)])
 
-    # -- for other algorithms --------------------------------------------------------------------
-
     def end(self) -> EquilibriumPoint:
         """Tasks and prices as they are, where next to nothing is left of tau."""
         q, mu = self.q, self.tau
@@ -183,21 +184,3 @@ class CoupledGame:
         slack = np.maximum(q.priced(at, q.alpha)[0], 0.0)
         idle = np.where(q.row, np.maximum(1 - self.used, 0.0), 1.0)
         return EquilibriumPoint(self.tasks, slack, log_price, self.log_level, idle, mu, q.power)
-
-    def point(self) -> EquilibriumPoint:
-        """Where the interior point can go on, with products near tau."""
-        q, mu, k = self.q, self.tau, self.q.power
-        user = q.polytope.pair_user
-        log_price = np.where(q.row, self.price, 0.0)
-        at = EquilibriumPoint(self.tasks, self.tasks, log_price, self.log_level, log_price, mu, k)
-        true, share, _ = q.priced(at, q.alpha)
-        total = q.totals(self.log_level, mu)[0][user]
-        part = self.tasks / total
-        many = part > np.sqrt(k * mu)  # tasks are known better than slacks, or the other way round
-        slack = np.where(many, k * mu / np.maximum(part, 1e-300), np.maximum(true, k * mu))
-        tasks = np.where(many, part, k * mu / slack) * total
-        parts = q.parts(at, share, true, self.used)
-        idle = np.where(parts > np.sqrt(mu), mu / parts, np.maximum(1 - q.used(tasks), np.sqrt(mu)))
-        lift = np.maximum(np.log(mu / idle) - np.log(parts), 0.0) / q.alpha
-        idle, log_price = np.where(q.row, idle, 1.0), np.where(q.row, log_price + lift, 0.0)
-        return EquilibriumPoint(tasks, slack, log_price, self.log_level, idle, mu, k)

@@ -13,28 +13,32 @@ prices: a barrier term of little weight eps = 0.01 tau wants nothing but the one
 
 has the logs of prices as its only unknowns. It is followed by Newton's method as tau falls, log v extrapolated along
 its tangent. Where a price slides while tau hardly changes (a resource comes to bind whose price had no effect), the
-curve is followed by its length. From a point on the way the interior point goes on, or the curve itself goes on to
-where nothing is left of tau.
+curve is followed by its length, on to where nothing is left of tau.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.linalg.arclength import Step, stepped, towards
-from ...engines.linalg.damped_newton import Reached, backtracked, damped_newton
-from ...engines.linalg.step_control import signed_length
-from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
+from ...engines.linalg.arclength import CorrectionOptions, Step, stepped, towards
+from ...engines.linalg.damped_newton import DampingOptions, Reached, backtracked, damped_newton
+from ...engines.linalg.step_control import StepControl, signed_length
+from ..model.equilibrium_system import EquilibriumSystem
 from .coupling import CoupledGame
-from .options import OPTIONS, HomotopyOptions
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+
+#: Lengths of log tau between two games.
+STEPS = StepControl(0.5, 4.0, 1e-4, 0.35, (2.0, 2.0, 1.7, 1.4, 1.2, 1.0, 0.8, 0.7, 0.6))
+#: On the curve `max |F|` is below this part of tau.
+_NEAR = 0.1
+#: Across a bend tau falls by this part.
+_PAST = 0.02
 
 
 @dataclass(frozen=True)
@@ -49,33 +53,27 @@ class Place:
         """Its temperature."""
         return self.here.tau
 
-    @cached_property
-    def point(self) -> EquilibriumPoint:
-        """Where the interior point can go on."""
-        return self.here.point()
-
 
 def follow(
     equations: EquilibriumSystem,
     last: float = 1e-7,
     budget: int = 600,
-    options: HomotopyOptions = OPTIONS.homotopy,
     warm: bool = False,
+    most: float = 0.5,
 ) -> Iterator[Place]:
     """Points as tau falls from 1 to `last`, once alpha itself is reached, at most `budget` systems; none if large.
 
-    `warm`: those before that as well.
+    `warm`: those before that as well; `most` as in `CoupledGame`.
     """
-    start = decoupled(equations, options) if equations.row.size <= options.largest else None
+    # Every system takes the third power of the number of prices.
+    start = decoupled(equations, most) if equations.row.size <= 1000 else None
     if start is not None:
-        yield from cooled(start, last, budget, options, warm)
+        yield from cooled(start, last, budget, warm)
 
 
-def cooled(
-    place: Place, last: float, budget: int, options: HomotopyOptions = OPTIONS.homotopy, warm: bool = False
-) -> Iterator[Place]:
+def cooled(place: Place, last: float, budget: int, warm: bool = False) -> Iterator[Place]:
     """Points as tau falls on to `last`, once alpha itself is reached, until `budget` systems are solved in all."""
-    here, systems, control = place.here, place.steps, options.steps
+    here, systems, control = place.here, place.steps, STEPS
     length = control.first
     while here.tau > last * (1 + 1e-9) and systems < budget:
         slope = here.slope()
@@ -85,8 +83,8 @@ def cooled(
             """The curve where log tau is lower by `length`, and the Newton steps there."""
             nonlocal systems
             guess = at.price + np.where(np.abs(slope) > 0.5, -length, np.expm1(-length)) * slope
-            game = CoupledGame(at.q, guess, at.tau * np.exp(-length), at.unit, options=options.coupling)
-            there = newton(game, control.most, options)
+            game = CoupledGame(at.q, guess, at.tau * np.exp(-length), at.unit, most=at.most)
+            there = newton(game, control.most)
             systems += there.systems
             return None if there.here is None else (there.here, there.steps)
 
@@ -95,49 +93,49 @@ def cooled(
         if found is not None:
             here, length = found[0], control.after(length, found[1])
         else:
-            past, more = _past(here, options)
+            past, more = _past(here)
             systems += more
             if past is None:
                 return
-            here, length = past, options.past
+            here, length = past, _PAST
         if warm or here.tau * here.q.alpha <= 1:
             yield Place(here, systems)
 
 
-def newton(here: CoupledGame, most: int, options: HomotopyOptions = OPTIONS.homotopy) -> Reached[CoupledGame]:
+def newton(here: CoupledGame, most: int) -> Reached[CoupledGame]:
     """The curve at the temperature of `here`."""
     return damped_newton(
         here,
-        lambda at: float(np.abs(at.residual).max()) < max(options.near * at.tau, options.exact),
+        lambda at: float(np.abs(at.residual).max()) < max(_NEAR * at.tau, 1e-12),
         lambda at: at.solve(at.residual) if np.isfinite(at.residual).all() else None,
         lambda at, step, t: at.moved(t * step),
         lambda at: float(np.linalg.norm(at.residual)),
         most,
-        options.damping,
+        DampingOptions(shortest=0.02),
     )
 
 
-def _past(here: CoupledGame, options: HomotopyOptions) -> tuple[CoupledGame | None, int]:
+def _past(here: CoupledGame) -> tuple[CoupledGame | None, int]:
     """The curve followed by its length until tau has fallen a little, or None; and the systems solved."""
-    origin, control = here.tau, options.steps
-    at = _Bend(here, min(1.0, options.typical / here.q.row.sum()) / origin**2)
+    origin, control, most = here.tau, STEPS, 200
+    at = _Bend(here, min(1.0, 10.0 / here.q.row.sum()) / origin**2)
 
     def reached(at: _Bend) -> bool:
-        return at.merit < options.near * at.game.tau
+        return at.merit < _NEAR * at.game.tau
 
     length, before, solved = control.first, None, 0
-    while solved < options.bend_systems:
+    while solved < most:
         along: Step = (at.game.slope(), 1.0)
         # No longer than this, or a straight stretch ends at tau = 0.
         length = min(length, control.longest * abs(signed_length(along, None, at.product)))
         before = towards(at, along, before)
-        budget = options.bend_systems - solved - 1
-        found, more, length = stepped(at, before, length, control.shortest, budget, reached, options.bend)
+        budget = most - solved - 1
+        found, more, length = stepped(at, before, length, control.shortest, budget, reached, CorrectionOptions())
         solved += 1 + more
         if found is None:
             return None, solved
         at = found.here
-        if at.game.tau < (1 - options.past) * origin:
+        if at.game.tau < (1 - _PAST) * origin:
             return at.game, solved
         length *= control.grow[found.corrections]
     return None, solved
@@ -158,7 +156,7 @@ class _Bend:
     def moved(self, step: Step, part: float) -> _Bend:
         at = self.game
         tau = np.exp(np.log(at.tau) + part * step[1])
-        return _Bend(CoupledGame(at.q, at.price + part * step[0], tau, at.unit, options=at.options), self.scale)
+        return _Bend(CoupledGame(at.q, at.price + part * step[0], tau, at.unit, most=at.most), self.scale)
 
     def solved(self, there: _Bend) -> tuple[Step, Step] | None:
         both = self.game.solve(np.stack([there.game.residual, self.game.drift()]))
@@ -171,18 +169,18 @@ class _Bend:
         return float(1 / max(1.0, float(np.abs(step[0]).max()) / (2 * self.game.tau), abs(step[1])))
 
 
-def decoupled(q: EquilibriumSystem, options: HomotopyOptions = OPTIONS.homotopy) -> Place | None:
+def decoupled(q: EquilibriumSystem, most: float = 0.5) -> Place | None:
     """tau = 1, from prices that are the same for all resources of a server and fill it."""
     served: Mask = np.asarray(q.row.any(axis=1))
     unit = np.zeros(len(served))
 
     def even() -> CoupledGame:
-        return CoupledGame(q, np.repeat(unit[:, None], q.row.shape[1], axis=1), 1.0, unit, options=options.coupling)
+        return CoupledGame(q, np.repeat(unit[:, None], q.row.shape[1], axis=1), 1.0, unit, most=most)
 
     for _ in range(60):
-        most = np.where(served, np.where(q.row, even().residual, -np.inf).max(axis=1), 0.0)
-        if np.abs(most).max() < 0.3:
+        fullest = np.where(served, np.where(q.row, even().residual, -np.inf).max(axis=1), 0.0)
+        if np.abs(fullest).max() < 0.3:
             break
-        unit = unit + np.clip(most, -2, 2)
-    there = newton(even(), options.start_steps, options)
+        unit = unit + np.clip(fullest, -2, 2)
+    there = newton(even(), 60)
     return None if there.here is None else Place(there.here, there.systems)

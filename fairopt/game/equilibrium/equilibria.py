@@ -1,4 +1,4 @@
-"""Equilibria for alpha in (0, infinity): the interior point, else along curves, else best responses.
+"""Equilibria for alpha in (0, infinity): the interior point, else along a curve, else best responses.
 
 Each is a candidate, whose certificate is computed from its tasks and prices alone. Deterministic: no random start, and
 the order of users and servers does not matter beyond rounding.
@@ -23,9 +23,8 @@ from ..model.candidate import Candidate, solution
 from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
 from ..responses.rounds import Sweeps
 from . import entropy_homotopy
-from .interior import run
+from .interior import FIRST, FOLLOWED, Attempt, run
 from .kkt_system import KKTSystem
-from .options import OPTIONS, Attempt, EquilibriumOptions
 from .smoothing import METHOD_NAME, follow
 from .warm_start import WarmStart, followed
 
@@ -42,15 +41,13 @@ class Aims:
     path: float
 
     @classmethod
-    def of(cls, tol: float, options: EquilibriumOptions) -> Aims:
-        """What suffices at a tolerance."""
-        first, inside, path = (max(part * tol, options.least) for part in (options.first, options.inside, options.path))
-        return cls(first, inside, options.level * tol, path)
+    def of(cls, tol: float) -> Aims:
+        """What suffices at a tolerance: the judge sees the larger factor of a product. None need be below 1e-11."""
+        first, inside, path = (max(part * tol, 1e-11) for part in (1.0, 1e-3, 3e-4))
+        return cls(first, inside, 0.9 * tol, path)
 
 
-def solutions(
-    problem: Problem, tol: float, warm: object = None, options: EquilibriumOptions = OPTIONS
-) -> Iterator[Solution]:
+def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Solution]:
     """Ever better answers, for a judge to take the first good one, for alpha in (0, infinity)."""
     begun = _clock.now()
     cluster, criterion = problem.cluster, problem.criterion
@@ -63,18 +60,14 @@ def solutions(
     build = _clock.now() - begun
     if method is None:
         method = EquilibriumSystem.of(polytope, criterion)
-    point = start.point if start is not None and start.fits(method, options.warm_start) else None
+    point = start.point if start is not None and start.fits(method) else None
     if criterion.alpha == 1 and point is None and criterion.scope == "game" and not _few(method):
         yield from _program(problem, tol)
-    # Where runs that end at the tolerance lead nowhere, longer ones may.
-    for aim in dict.fromkeys((tol, min(tol, options.finest))):
-        for _, answer in equilibria(method, aim, point, options):
-            seconds = _clock.now() - begun - build
-            found = solution(polytope, method, answer, build, seconds, criterion.alpha, tol)
-            warm = None
-            if answer.warm is not None and criterion.scope == "game":
-                warm = WarmStart(answer.warm, method, problem.limits)
-            yield found if warm is None else replace(found, warm=warm)
+    for answer in equilibria(method, tol, point):
+        found = solution(polytope, method, answer, build, _clock.now() - begun - build, criterion.alpha, tol)
+        if answer.warm is not None and criterion.scope == "game":
+            found = replace(found, warm=WarmStart(answer.warm, method, problem.limits))
+        yield found
 
 
 def _program(problem: Problem, tol: float) -> Iterator[Solution]:
@@ -86,60 +79,44 @@ def _program(problem: Problem, tol: float) -> Iterator[Solution]:
 
 
 @suppress_fp_warnings
-def equilibria(
-    method: EquilibriumSystem, tol: float, start: EquilibriumPoint | None = None, options: EquilibriumOptions = OPTIONS
-) -> Iterator[tuple[EquilibriumSystem, Candidate]]:
-    """Points of one game, each better than those before, from where last digits may be found."""
-    aims, best, on_path = Aims.of(tol, options), None, options.on_path
-    for answer in _candidates(method, aims, start, options):
+def equilibria(method: EquilibriumSystem, tol: float, start: EquilibriumPoint | None = None) -> Iterator[Candidate]:
+    """Points of one game, each better than those before, from where last digits may be found.
+
+    On the path, whose products are of two alike factors, that takes smaller ones.
+    """
+    aims, best, near = Aims.of(tol), None, 3e-8
+    for answer in _candidates(method, aims, start):
         if best is None or answer.error < best.error:
             best = answer
-            if best.by != METHOD_NAME and best.error <= options.near:
-                yield method, best
-            elif best.by == METHOD_NAME and best.error <= max(aims.path, on_path):
-                on_path = options.on_path_again * best.error
-                yield method, best
+            if best.by != METHOD_NAME and best.error <= 1e-2:
+                yield best
+            elif best.by == METHOD_NAME and best.error <= max(aims.path, near):
+                near = 0.1 * best.error
+                yield best
     assert best is not None
-    for answer in _responses(method, best, aims.path, options):
-        if answer.error < best.error:
-            best = answer
-            if best.error <= options.near:
-                yield method, best
-    yield method, best
+    yield from _responses(method, best, aims.path)
 
 
-def _candidates(
-    method: EquilibriumSystem, aims: Aims, start: EquilibriumPoint | None, options: EquilibriumOptions
-) -> Iterator[Candidate]:
-    """The interior point first, since it is fast; then the path; then better starts.
+def _candidates(method: EquilibriumSystem, aims: Aims, start: EquilibriumPoint | None) -> Iterator[Candidate]:
+    """The interior point first, since it is fast; then the smoothed path, from a point of it and from its own start.
 
     Where many users meet few types of servers the interior point is jammed by users who change over one by one, and the
     homotopy, whose unknowns are the few prices, is first.
     """
+    users, prices = len(method.weight), int(method.row.sum())
     if _few(method):
         yield _of_few_users(method, aims)
     if start is not None:
-        yield from _following(method, aims, start, options)
-    few_prices = len(method.weight) >= max(options.many_users, options.users_per_price * int(method.row.sum()))
-    if few_prices:
-        yield from _homotopy(method, options)
-    attempt, paths = options.interior.attempt, options.smoothing.paths
-    lacking, prices = not method.positive, int(method.row.sum())
-    early = method.alpha > method.power and (lacking or prices <= options.small)
-    patience = max(options.patience_with_zeros, prices // options.prices_per_step) if lacking else attempt.patience
-    if early:
-        yield from _and_path(method, replace(attempt, patience=patience), aims, options)
-    if lacking or not early:
-        yield from _attempt(method, attempt, aims, options)
-    starts = entropy_homotopy.follow(method, options=options.homotopy)
-    yield from _from_homotopy(method, aims, starts, options.homotopy_systems, options)
-    if not early:
-        yield from follow(method, aims.path, *paths[0], options=options.smoothing)
-    yield from _from_homotopy(method, aims, starts, np.inf, options)
-    if not few_prices:
-        yield from _homotopy(method, options)
-    for mu, near in () if early else paths[1:]:
-        yield from follow(method, aims.path, mu, near, options=options.smoothing)
+        yield from _following(method, aims, start)
+    if users >= max(500, 5 * prices):
+        yield from _homotopy(method)
+    answer: Candidate | None = None
+    for answer in _attempt(method, FIRST, aims):
+        yield answer
+    if answer is not None and (middle := answer.midway) is not None:
+        yield from follow(method, aims.path, middle.mu, 0.3, 3 * prices, middle)  # mostly a system for every price does
+    for mu, near in ((3.0, 0.3), (1.0, 0.1)):  # the second is more careful: alpha next to 0 asks for it
+        yield from follow(method, aims.path, mu, near, max(1000, 5 * prices))
 
 
 def _few(method: EquilibriumSystem) -> bool:
@@ -165,73 +142,37 @@ def _of_few_users(method: EquilibriumSystem, aims: Aims) -> Candidate:
     return Candidate(point, there.error, found.steps, backward=there.backward(aims.backward))
 
 
-def _following(
-    method: EquilibriumSystem, aims: Aims, start: EquilibriumPoint, options: EquilibriumOptions
-) -> Iterator[Candidate]:
+def _following(method: EquilibriumSystem, aims: Aims, start: EquilibriumPoint) -> Iterator[Candidate]:
     """The interior point from a point for another alpha."""
-    near, steps = followed(method, start, options)
+    near, steps = followed(method, start)
     if near is not None:
-        for answer in _attempt(method, options.interior.follow, aims, options, near):
+        for answer in _attempt(method, FOLLOWED, aims, near):
             yield replace(answer, steps=steps + answer.steps, warm=near)
 
 
-def _and_path(
-    method: EquilibriumSystem, attempt: Attempt, aims: Aims, options: EquilibriumOptions
-) -> Iterator[Candidate]:
-    """The interior point, and the path from a point of it, or from its own beginnings."""
-    answer: Candidate | None = None
-    for answer in _attempt(method, attempt, aims, options):
-        yield answer
-    path, prices = options.smoothing, int(method.row.sum())
-    if answer is not None and (middle := answer.midway) is not None:
-        yield from follow(method, aims.path, middle.mu, path.paths[0][1], options.midway_systems * prices, middle, path)
-    whole = max(options.whole_systems, options.whole_systems_per_price * prices)
-    for mu, near in path.paths:
-        yield from follow(method, aims.path, mu, near, whole, options=path)
-
-
-def _homotopy(method: EquilibriumSystem, options: EquilibriumOptions) -> Iterator[Candidate]:
-    """Points of the homotopy at its end, from where prices decide who runs where."""
-    ends = list(options.homotopy_ends)
-    for place in entropy_homotopy.follow(method, ends[-1], options=options.homotopy):
+def _homotopy(method: EquilibriumSystem) -> Iterator[Candidate]:
+    """Points of the homotopy near its end, from where prices decide who runs where."""
+    ends = [1e-9, 1e-11]
+    for place in entropy_homotopy.follow(method, ends[-1]):
         if place.tau <= ends[0] * (1 + 1e-6):
             ends = [end for end in ends if end < place.tau * (1 - 1e-6)]
             point = place.here.end()
-            error = KKTSystem(method, point, method.alpha, method.alpha, False).backward(options.undecided)
+            error = KKTSystem(method, point, method.alpha, method.alpha, False).backward(1e-6)
             yield Candidate(point, error, place.steps, by="entropy homotopy")
             if not ends:
                 return
-
-
-def _from_homotopy(
-    method: EquilibriumSystem,
-    aims: Aims,
-    starts: Iterator[entropy_homotopy.Place],
-    most: float,
-    options: EquilibriumOptions,
-) -> Iterator[Candidate]:
-    """The interior point from places where servers become coupled, until `most` systems are solved."""
-    wanted = options.coupled
-    for place in starts:
-        if place.tau <= wanted:
-            wanted = place.tau * options.coupled_further
-            for answer in _attempt(method, options.interior.follow, aims, options, place.point):
-                yield replace(answer, steps=place.steps + answer.steps)
-        if place.steps > most:
-            return
 
 
 def _attempt(
     method: EquilibriumSystem,
     attempt: Attempt,
     aims: Aims,
-    options: EquilibriumOptions,
     start: EquilibriumPoint | None = None,
 ) -> Iterator[Candidate]:
     """The first point of a run from which last digits may be found, then the best one."""
     best: Candidate | None = None
-    offered, most = False, options.steps if start is None else options.short_steps
-    for answer in run(method, attempt, aims.inside, start, most, aims.backward, options.interior):
+    offered, most = False, 150 if start is None else 60
+    for answer in run(method, attempt, aims.inside, start, most, aims.backward):
         if best is None or answer.rank <= best.rank:
             best = answer
         if not offered and answer.error <= aims.first:
@@ -247,15 +188,17 @@ def _whole(method: EquilibriumSystem, best: Candidate, last: Candidate) -> Candi
     return replace(best, point=point, steps=last.steps, warm=last.warm, midway=last.midway, inside=None)
 
 
-def _responses(
-    method: EquilibriumSystem, best: Candidate, aim: float, options: EquilibriumOptions
-) -> Iterator[Candidate]:
-    """Best responses in turn from the best point."""
+def _responses(method: EquilibriumSystem, best: Candidate, aim: float) -> Iterator[Candidate]:
+    """The best point, and better ones by best responses in turn: where alpha is next to 0 they do."""
     sweeps = Sweeps.of(method)
     state = sweeps.start(best.point.tasks)
-    for _ in range(options.looks):
-        for _ in range(options.sweeps):
+    for _ in range(8):
+        for _ in range(40):
             if sweeps.gauss_seidel(state) < aim:
                 break
         answer = sweeps.found(state, best.steps)
-        yield answer
+        if answer.error < best.error:
+            best = answer
+            if best.error <= 1e-2:
+                yield best
+    yield best

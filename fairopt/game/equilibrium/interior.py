@@ -25,8 +25,21 @@ import numpy as np
 from ..model.candidate import Candidate
 from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
 from .kkt_system import KKTSystem, Steps
-from .options import OPTIONS, Attempt, InteriorOptions
 from .screening import Screening
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One run: `a <= homotopy/mu` in the first phase; the second begins at `mu < second`."""
+
+    homotopy: float
+    second: float
+
+
+#: A run from its own start; and one from a point near the curve, at once in the second phase.
+FIRST, FOLLOWED = Attempt(0.1, 1e-3), Attempt(np.inf, np.inf)
+#: Steps of this length let mu fall in the first phase.
+SHORT = 0.3
 
 
 @dataclass
@@ -34,7 +47,6 @@ class _Progress:
     """How the steps of a run have gone: what begins its second phase, and what ends it."""
 
     attempt: Attempt
-    options: InteriorOptions
     still: int = 0
     stuck: int = 0
     short: int = 0
@@ -43,8 +55,8 @@ class _Progress:
 
     def blocked(self, mu: float, at_alpha: bool) -> bool:
         """Does the first phase lead no further? `at_alpha`: does it follow alpha itself already?"""
-        near = at_alpha and (mu < self.attempt.second or self.stuck > self.options.stuck)
-        return near or self.still > self.options.still_first
+        near = at_alpha and (mu < self.attempt.second or self.stuck > 5)
+        return near or self.still > 2
 
     def looked(self, backward: float) -> None:
         """A point had this backward error, infinite where it is not known."""
@@ -53,15 +65,14 @@ class _Progress:
 
     def took(self, t: float) -> None:
         """A step of this length was taken."""
-        self.still = self.still + 1 if t < self.options.tiny else 0
-        self.stuck = self.stuck + 1 if t < self.options.short else 0
-        self.short += t < self.options.poor
+        self.still = self.still + 1 if t < 3e-3 else 0
+        self.stuck = self.stuck + 1 if t < SHORT else 0
+        self.short += t < 0.1
 
     @property
     def jammed(self) -> bool:
         """Is the run over?"""
-        over = self.since >= self.options.patience or self.still > self.options.still
-        return over or self.short > self.attempt.patience
+        return self.since >= 4 or self.still > 8 or self.short > 45
 
 
 def run(
@@ -71,15 +82,14 @@ def run(
     point: EquilibriumPoint | None = None,
     max_steps: int = 150,
     level: float = 0.0,
-    options: InteriorOptions = OPTIONS.interior,
 ) -> Iterator[Candidate]:
     """Newton steps; yields before each.
 
     Ends when the error is below `tol` or the backward error below `level`, or when nothing moves any more.
     """
     alpha, k = equations.alpha, equations.power
-    point = equations.begin(attempt.mu) if point is None else point.measured(k)
-    progress, screening = _Progress(attempt, options), Screening.of(equations, options.screening)
+    point = equations.begin(0.3) if point is None else point.measured(k)
+    progress, screening = _Progress(attempt), Screening.of(equations)
     warm: EquilibriumPoint | None = None
     midway: EquilibriumPoint | None = None
     second, single, gap = False, True, np.inf
@@ -90,11 +100,11 @@ def run(
             second, a, progress.still = True, alpha, 0
             point = equations.lifted(point, a)
         equations, point = screening.screened(equations, point, a, gap)
-        here = KKTSystem(equations, point, a, a if second else k, single, options.kkt)
+        here = KKTSystem(equations, point, a, a if second else k, single)
         error, backward = _errors(here, screening, tol, level) if a == alpha else (np.inf, np.inf)
-        solved = mu <= options.kept and step_number > 0 and (second or alpha <= k)
+        solved = mu <= 1e-2 and step_number > 0 and (second or alpha <= k)
         warm = screening.whole(point, a, mu) if warm is None and solved else warm
-        midway = screening.whole(point, a, mu) if midway is None and mu <= options.midway else midway
+        midway = screening.whole(point, a, mu) if midway is None and mu <= 1e-3 else midway  # later ones are jammed too
         yield Candidate(point, error, step_number, warm, midway, inside=screening.inside, backward=backward)
         progress.looked(backward)
         if error <= tol or backward <= level or progress.jammed or not np.isfinite(here.average):
@@ -103,14 +113,14 @@ def run(
         t = here.longest(aim)
         after = here.mean(*here.moved_products(aim, t))
         centre = max(min(max((after / here.average) ** 3, 1e-6), 0.1), 0.5 * (1 - t) ** 3)
-        single = here.factors.single or point.mu <= options.kkt.single
+        single = here.factors.single or point.mu <= 1e-7
         residual = here.residual(screening.sums, screening.use)
         gap = max(here.average * len(point.tasks) / len(point.log_level), residual)
-        target = max(centre * here.average, options.least_mu, min(0.005 * residual, here.average))
+        target = max(centre * here.average, 1e-15, min(0.005 * residual, here.average))
         search = a > k and not second
         t, moved = _moved(here, screening, aim, target, search)
         progress.took(t)
-        point = replace(moved, mu=mu if search and t < options.short else target)
+        point = replace(moved, mu=mu if search and t < SHORT else target)
 
 
 def _errors(here: KKTSystem, screening: Screening, tol: float, level: float) -> tuple[float, float]:
@@ -121,7 +131,7 @@ def _errors(here: KKTSystem, screening: Screening, tol: float, level: float) -> 
     if (error <= tol or backward <= level) and len(screening.outside):
         # Whoever is screened out may need what idles.
         point = screening.every.whole(here.point, screening.inside)
-        every = KKTSystem(screening.every, point, here.a, here.a, here.single, here.options)
+        every = KKTSystem(screening.every, point, here.a, here.a, here.single)
         error, backward = every.error, every.backward(level)
     return error, backward
 

@@ -10,7 +10,11 @@ from numpy.typing import NDArray
 from ...engines.linalg import _pairs, gondzio, structured
 from ..model import _kernels
 from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
-from .options import OPTIONS, KKTOptions
+
+#: For alpha > 1: below, steps do not get fewer.
+CORRECTORS = gondzio.CorrectorOptions(most=5)
+#: In small matrices a step costs no more than a corrector.
+ROWS_PER_CORRECTOR = 200
 
 Array = NDArray[np.float64]
 Steps = tuple[Array, Array, Array, Array, Array]  # of tasks, slacks, prices (relative), levels' prices (relative), idle
@@ -26,12 +30,10 @@ class KKTSystem:
         a: float,
         e: float,
         single: bool,
-        options: KKTOptions = OPTIONS.interior.kkt,
     ) -> None:
         self.equations, self.point, self.a, self.e = equations, point, a, e
-        self.options = options
         # Of few rows factors in double precision cost no more than refinements.
-        self.single = single and point.mu > options.single and equations.row.size >= options.single_rows
+        self.single = single and point.mu > 1e-7 and equations.row.size >= 250
         self.true, self.share, _ = equations.priced(point, a)
         self.total, self.slope = equations.totals(point.log_level, point.mu)
         self.used = equations.used(point.tasks)
@@ -44,7 +46,8 @@ class KKTSystem:
     def mean(self, tasks: Array, slack: Array, idle: Array) -> float:
         """The average of all products, of pairs and of resources."""
         q = self.equations
-        return float(_kernels.average(q.start, tasks, slack, self.total, q.power, q.row, idle))
+        of_pairs = float((q.sums(tasks * slack) / self.total).sum()) / q.power
+        return (of_pairs + float(idle[q.row].sum())) / (len(tasks) + int(q.row.sum()))
 
     @property
     def error(self) -> float:
@@ -65,8 +68,9 @@ class KKTSystem:
         q, at = self.equations, self.point
         sums = np.zeros(len(self.gap)) if sums is None else sums
         use = np.zeros(self.excess.shape) if use is None else use
-        of_users = q.start, at.tasks, at.slack, self.true, self.total, self.gap, sums
-        return float(_kernels.residual(*of_users, q.row, self.excess, use))
+        of_pairs = np.maximum.reduceat(np.abs(at.slack - self.true) * at.tasks, q.start[:-1])
+        of_users = np.maximum(of_pairs, np.abs(self.gap + sums)) / self.total
+        return float(max(of_users.max(), np.abs(self.excess + use).max()))
 
     @cached_property
     def right(self) -> Array:
@@ -85,7 +89,7 @@ class KKTSystem:
             self.right,
             self.slope,
             np.where(q.row, self.point.idle + min(1e-11, mu), 1.0),
-            least=(0.0 if mu > self.options.sparse else self.options.least_weight) * self.slope,
+            least=(0.0 if mu > 1e-4 else 1e-5) * self.slope,
             single=self.single,
         )
 
@@ -94,9 +98,9 @@ class KKTSystem:
 
         Gondzio's correctors then bring products that leave their neighbourhood on a longer step back into it.
         """
-        q, at, options = self.equations, self.point, self.options.correctors
+        q, at = self.equations, self.point
         pairs, rows = aim[0] * aim[1], self.measure * aim[2] * aim[4]
-        steps, most = self.newton(target, pairs, rows), q.row.size // self.options.rows_per_corrector
+        steps, most = self.newton(target, pairs, rows), q.row.size // ROWS_PER_CORRECTOR
         if not (q.alpha > 1 and most):
             return steps
         unit = q.power * np.repeat(self.total, np.diff(q.start))
@@ -104,14 +108,14 @@ class KKTSystem:
         def retried(steps: Steps, lengths: gondzio.Lengths) -> Steps:
             nonlocal pairs, rows
             (far,), more = lengths, np.empty(len(at.tasks))
-            low, high = options.low * target, options.high * target
+            low, high = CORRECTORS.low * target, CORRECTORS.high * target
             _pairs.beyond(at.tasks / unit, at.slack, steps[0] / unit, steps[1], far, low, high, more)
             product = (at.idle + far * steps[4]) * self.measure * (1 + far * steps[2])
             pairs = pairs - more * unit
-            rows = rows - np.where(q.row, gondzio.beyond(product, target, options), 0.0)
+            rows = rows - np.where(q.row, gondzio.beyond(product, target, CORRECTORS), 0.0)
             return self.newton(target, pairs, rows)
 
-        return gondzio.corrected(steps, retried, lambda tried: (self.longest(tried),), options, most)[0]
+        return gondzio.corrected(steps, retried, lambda tried: (self.longest(tried),), CORRECTORS, most)[0]
 
     def newton(self, target: float, pairs: Array | None = None, rows: Array | None = None) -> Steps:
         """Steps to products equal to `target`, up to those of steps themselves (`pairs`, and `rows` of resources)."""
@@ -175,10 +179,13 @@ class KKTSystem:
         q = self.equations
         true = q.priced(point, self.a)[0]
         total = q.totals(point.log_level, target)[0]
-        squares, least, add = _kernels.merit(q.start, point.tasks, point.slack, true, total, target * q.power)
+        part = point.tasks / total[q.user]
+        of_pairs = part * point.slack
+        off = (point.slack - true) / (1 + np.minimum(point.slack, true)) * part
+        squares = ((of_pairs - target * q.power) ** 2 + off**2).sum()
         products = (point.idle * measure)[q.row]
         gap = np.add.reduceat(point.tasks, q.start[:-1]) / total - 1
         excess = (q.used(point.tasks) + point.idle - 1)[q.row]
         squares = squares / q.power**2 + ((products - target) ** 2).sum() + (gap**2).sum() + (excess**2).sum()
-        average = (add / q.power + products.sum()) / (len(point.tasks) + len(products))
-        return float(np.sqrt(squares)), float(min(least / q.power, products.min()) / average)
+        average = (of_pairs.sum() / q.power + products.sum()) / (len(point.tasks) + len(products))
+        return float(np.sqrt(squares)), float(min(of_pairs.min() / q.power, products.min()) / average)

@@ -17,10 +17,12 @@ from ...engines.linalg import column_screening as rule
 from ...engines.linalg.column_screening import ScreeningOptions
 from ..model import _kernels
 from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
-from .options import OPTIONS
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
+
+#: Steps of the game shrink slacks less than those of welfare do.
+OPTIONS = ScreeningOptions(far=5.0)
 
 
 @dataclass
@@ -38,7 +40,7 @@ class Screening:
     seen: tuple[EquilibriumPoint, float] | None = None  # where `least` was taken: a point and a power a
 
     @classmethod
-    def of(cls, every: EquilibriumSystem, options: ScreeningOptions = OPTIONS.interior.screening) -> Screening:
+    def of(cls, every: EquilibriumSystem, options: ScreeningOptions = OPTIONS) -> Screening:
         """All take part."""
         pairs = np.arange(len(every.server))
         nothing = np.zeros(len(every.weight)), np.zeros(every.row.shape)

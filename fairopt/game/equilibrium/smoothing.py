@@ -18,17 +18,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engines.linalg import structured
-from ...engines.linalg.arclength import Step, stepped, towards
-from ...engines.linalg.damped_newton import Reached, damped_newton
+from ...engines.linalg.arclength import CorrectionOptions, Step, stepped, towards
+from ...engines.linalg.damped_newton import DampingOptions, Reached, damped_newton
+from ...engines.linalg.step_control import StepControl
 from ..model.candidate import Candidate
 from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
-from .options import OPTIONS, SmoothingOptions
 
 Array = NDArray[np.float64]
 Units = tuple[Array, Array]  # tasks (users,) and log prices (servers, resources) in which pairs and prices are measured
 
 #: What answers from here say that they were found by.
 METHOD_NAME = "smoothed path"
+_STEPS = StepControl(0.5, 2.0, 1e-7, 0.4, (2.0, 2.0, 1.7, 1.4, 1.1, 0.9, 0.7, 0.6, 0.6, 0.6))
+_CORRECTIONS = CorrectionOptions(most=9, serves=0.3)
 
 
 @dataclass(frozen=True)
@@ -54,19 +56,18 @@ def follow(
     equations: EquilibriumSystem,
     tol: float,
     mu: float = 3.0,
-    near: float = 0.1,
+    near: float = 0.3,
     budget: int = 1000,
     start: EquilibriumPoint | None = None,
-    options: SmoothingOptions = OPTIONS.smoothing,
 ) -> Iterator[Candidate]:
     """Points from `mu` on, until the error is below `tol`, no step is short enough, or `budget` systems are solved.
 
-    `start` is near the curve at `mu`.
+    `start` is near the curve at `mu`, on which what is wrong is below `near mu`.
     """
-    here, _, solved = start_of_curve(equations, mu, near, start, options)
+    here, _, solved = start_of_curve(equations, mu, near, start)
     if here is None:
         return
-    control = options.steps
+    control = _STEPS
 
     def reached(at: SmoothedSystem) -> bool:
         return bool(at.largest < near * at.mu)
@@ -77,25 +78,26 @@ def follow(
             along, solved = here.tangent, solved + 1
         tangent = towards(here, along, before)
         while True:
-            shortest = control.shortest if here is met else options.rescale_below
+            shortest = control.shortest if here is met else 1e-4
             left = budget - solved
-            found, more, step = stepped(here, tangent, step, shortest, left, reached, options.corrections)
+            found, more, step = stepped(here, tangent, step, shortest, left, reached, _CORRECTIONS)
             solved += more
             if found is not None:
                 break
             if here is met or solved > budget:
                 return
             # Units have jumped: on with those that it was met in.
-            here, step = met, options.restart
+            here, step = met, 0.1
             tangent, solved = towards(here, here.tangent, tangent), solved + 1
         met, along, before = found.here, found.along, tangent
-        here = SmoothedSystem(equations, met.at, None, options)
+        here = SmoothedSystem(equations, met.at)
         offered = _found(equations, met.at, solved)
         yield offered
         if offered.error <= tol:
             return
         least = min(least, met.mu)
-        if met.mu > min(options.start_rise * mu, options.mu_rise * least):  # back where it came from
+        # mu rises where the curve bends, but seldom so far unless another curve, which leads back, has been met.
+        if met.mu > min(10 * mu, 30 * least):
             return
         step = control.after(step, found.corrections)
 
@@ -109,10 +111,8 @@ class SmoothedSystem:
         equations: EquilibriumSystem,
         at: CurvePoint,
         units: Units | None = None,
-        options: SmoothingOptions = OPTIONS.smoothing,
     ) -> None:
         q = self.equations = equations
-        self.options = options
         self.at, self.mu, self.power = at, float(np.exp(at.log_mu)), q.power
         true, self.share, _ = q.priced(_point(q, at), q.alpha)
         self.total, slope = q.totals(at.log_level, self.mu)
@@ -147,7 +147,7 @@ class SmoothedSystem:
 
     def moved(self, step: Step, part: float) -> SmoothedSystem:
         """The equations after a part of a step, in the same units."""
-        return SmoothedSystem(self.equations, self.at.moved(step, part), self.units, self.options)
+        return SmoothedSystem(self.equations, self.at.moved(step, part), self.units)
 
     def solved(self, there: SmoothedSystem) -> tuple[Step, Step]:
         """Newton's step from `there`, and the tangent."""
@@ -155,12 +155,12 @@ class SmoothedSystem:
 
     def part(self, step: Step) -> float:
         """The part of a step that changes no price, in the power of slacks, by more than a factor e^2; 0: mu jumps."""
-        return _damped(self.equations, step) if abs(step[-1]) <= self.options.jump else 0.0
+        return _damped(self.equations, step) if abs(step[-1]) <= 1.5 else 0.0
 
     def product(self, one: Step, other: Step) -> float:
         """Inner product of steps: log prices in the power of slacks, tasks in the user's own."""
         parts = float((one[2] * other[2] / self.total[self.equations.user] ** 2).sum())
-        scale = min(1.0, self.options.typical / self.equations.row.sum())
+        scale = min(1.0, 10.0 / self.equations.row.sum())
         return float(scale * (self.power * (one[0] * other[0]).sum() + parts) + one[3] * other[3])
 
     def _solve(self, pairs: Array, rows: Array, gap: Array) -> tuple[Array, Array, Array]:
@@ -179,7 +179,7 @@ class SmoothedSystem:
     def _factors(self) -> structured.Factors | structured.ServersFirst:
         """The prices' system."""
         q = self.equations
-        single = self.mu > self.options.single and self.own.size >= self.options.single_rows
+        single = self.mu > 1e-5 and self.own.size >= 200
         return structured.factor(
             q.start, q.server, self.weight, q.per_task, self.share, self.slope, self.own, single=single
         )
@@ -230,19 +230,18 @@ def start_of_curve(
     mu: float,
     near: float,
     start: EquilibriumPoint | None = None,
-    options: SmoothingOptions = OPTIONS.smoothing,
 ) -> Reached[SmoothedSystem]:
     """The curve at `mu`, from a point near it or where mu is large."""
     first = q.begin(mu) if start is None else start
     total = np.add.reduceat(first.tasks, q.start[:-1])
     at = CurvePoint(np.where(q.row, first.log_price, 0.0), np.log(total), first.tasks, float(np.log(mu)))
     return damped_newton(
-        SmoothedSystem(q, at, None, options),
+        SmoothedSystem(q, at),
         lambda here: here.largest < near * here.mu,
         lambda here: here.newton(here),
         lambda here, step, t: here.moved(step, t),
         lambda here: here.merit,
-        options.start_steps,
-        options.start_damping,
+        39,
+        DampingOptions(shorter=0.5),
         lambda step: _damped(q, step),
     )

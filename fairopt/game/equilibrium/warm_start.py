@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from ...model.problem import Problem
 from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
 from .kkt_system import KKTSystem
-from .options import OPTIONS, EquilibriumOptions, WarmStartOptions
 
 
 @dataclass(frozen=True)
@@ -36,29 +35,27 @@ class WarmStart:
         same = np.array_equal(criterion.weight[known.users], self.equations.weight)
         return self.equations.at(criterion.alpha) if same else None
 
-    def fits(self, equations: EquilibriumSystem, options: WarmStartOptions = OPTIONS.warm_start) -> bool:
-        """Has the point as many pairs and prices, and an alpha that is not too far?"""
+    def fits(self, equations: EquilibriumSystem) -> bool:
+        """Has the point as many pairs and prices, and an alpha that is not so far that nothing is saved?"""
         shapes = equations.gamma.shape, equations.row.shape
-        far = abs(np.log(equations.alpha / self.equations.alpha)) > np.log(options.far)
+        far = abs(np.log(equations.alpha / self.equations.alpha)) > np.log(2.5)
         return not far and (self.point.tasks.shape, self.point.idle.shape) == shapes
 
 
-def followed(
-    equations: EquilibriumSystem, point: EquilibriumPoint, all_options: EquilibriumOptions = OPTIONS
-) -> tuple[EquilibriumPoint | None, int]:
+def followed(equations: EquilibriumSystem, point: EquilibriumPoint) -> tuple[EquilibriumPoint | None, int]:
     """The point for the alpha of `equations`, or None where it is too far, and the Newton steps taken."""
-    options, kkt, alpha = all_options.warm_start, all_options.interior.kkt, equations.alpha
-    mu = max(options.lower * point.mu, options.least / max(1.0, alpha / equations.power))
+    alpha, most = equations.alpha, 12
+    mu = max(0.5 * point.mu, 1e-3 / max(1.0, alpha / equations.power))
     point = point.measured(equations.power)
-    for steps in range(options.most + 1):
-        here = KKTSystem(equations, point, alpha, alpha, point.mu > kkt.single, kkt)
+    for steps in range(most + 1):
+        here = KKTSystem(equations, point, alpha, alpha, True)
         if not np.isfinite(here.average):
             break
-        if steps and here.residual() < options.near:
+        if steps and here.residual() < 0.1:
             return point, steps
         step = here.corrected(mu, here.newton(0.0))
         t = here.damped(step, mu)
         point = replace(here.moved(step, t), mu=mu)
-        if t < options.short:
-            mu = min(options.raised * mu, options.largest)
+        if t < 0.3:
+            mu = min(3.0 * mu, 0.1)
     return None, steps

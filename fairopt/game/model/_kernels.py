@@ -120,21 +120,6 @@ def direction(start, server, right, tasks, slack, true, extra, rx, c0, step, d_t
             d_slack[k] = change - (slack[k] - true[k])
 
 
-@compiled
-def average(start, tasks, slack, total, power, row, idle):  # type: ignore[no-untyped-def]
-    """The average of all products: `tasks slack / total` over `power` of pairs, and `idle` of rows."""
-    of_pairs, of_rows, rows = 0.0, 0.0, 0
-    for n in range(len(start) - 1):
-        for k in range(start[n], start[n + 1]):
-            of_pairs += tasks[k] * slack[k] / total[n]
-    for i in range(row.shape[0]):
-        for r in range(row.shape[1]):
-            if row[i, r]:
-                of_rows += idle[i, r]
-                rows += 1
-    return (of_pairs / power + of_rows) / (start[-1] + rows)
-
-
 @compiled(fastmath={"nnan", "nsz"})
 def fastest(row, tasks, slack, idle, d_tasks, d_slack, d_price, d_level, d_idle):  # type: ignore[no-untyped-def]
     """The largest rate at which tasks, slacks, prices, levels (both relative) or what idles fall; 0 if nothing does."""
@@ -148,35 +133,6 @@ def fastest(row, tasks, slack, idle, d_tasks, d_slack, d_price, d_level, d_idle)
             if row[i, r]:
                 result = max(result, -d_price[i, r], -d_idle[i, r] / idle[i, r])
     return result
-
-
-@compiled
-def merit(start, tasks, slack, true, total, target):  # type: ignore[no-untyped-def]
-    """Sum of squares of what is wrong with products and slacks; and the least and the sum of the products."""
-    squares, least, add = 0.0, np.inf, 0.0
-    for n in range(len(start) - 1):
-        for k in range(start[n], start[n + 1]):
-            part = tasks[k] / total[n]
-            value = part * slack[k]
-            off = (slack[k] - true[k]) / (1 + min(slack[k], true[k])) * part
-            squares += (value - target) ** 2 + off**2
-            least = min(least, value)
-            add += value
-    return squares, least, add
-
-
-@compiled
-def residual(start, tasks, slack, true, total, gap, sums, row, excess, use):  # type: ignore[no-untyped-def]
-    """What is wrong with slacks, by tasks, and with sums of users and rows, up to `sums` and `use`: the largest."""
-    worst = 0.0
-    for n in range(len(start) - 1):
-        worst = max(worst, abs((gap[n] + sums[n]) / total[n]))
-        for k in range(start[n], start[n + 1]):
-            worst = max(worst, abs(slack[k] - true[k]) * tasks[k] / total[n])
-    for i in range(row.shape[0]):
-        for r in range(row.shape[1]):
-            worst = max(worst, abs(excess[i, r] + use[i, r]))
-    return worst
 
 
 @compiled
@@ -234,20 +190,6 @@ def largest_parts(start, server, share, result):  # type: ignore[no-untyped-def]
         i = server[k]
         for r in range(share.shape[1]):
             result[i, r] = max(result[i, r], share[k, r])
-
-
-@compiled
-def below_limits(log_excess, mu, power, result):  # type: ignore[no-untyped-def]
-    """log of the part t < 1 of its limit that each user has: `(e^log_excess / t)^power = 1 + mu/(1 - t)`, (users,)."""
-    for n in range(len(log_excess)):
-        low, high = -700.0, 0.0
-        for _ in range(80):
-            middle = (low + high) / 2
-            if power * (log_excess[n] - middle) > np.log1p(mu / max(-np.expm1(middle), 1e-300)):
-                low = middle
-            else:
-                high = middle
-        result[n] = low
 
 
 @compiled

@@ -130,12 +130,20 @@ class EquilibriumSystem:
         total = np.exp(log_level)
         slope = total / self.power
         if len(own := self.limited):
-            low = np.empty(len(own))
-            _kernels.below_limits(log_level[own] - np.log(self.limit[own]), mu, self.power, low)
+            low = self._below_limits(log_level[own] - np.log(self.limit[own]), mu)
             part, room = np.exp(low), np.maximum(-np.expm1(low), 1e-300)
             total[own] = part * self.limit[own]
             slope[own] = self.limit[own] / (self.power / part + mu / (room * (room + mu)))
         return total, slope
+
+    def _below_limits(self, log_excess: Array, mu: float) -> Array:
+        """log of the part t < 1 of its limit that each user has: `(e^log_excess / t)^power = 1 + mu/(1 - t)`."""
+        low, high = np.full(len(log_excess), -700.0), np.zeros(len(log_excess))
+        for _ in range(80):
+            middle = (low + high) / 2
+            less = self.power * (log_excess - middle) > np.log1p(mu / np.maximum(-np.expm1(middle), 1e-300))
+            low, high = np.where(less, middle, low), np.where(less, high, middle)
+        return low
 
     def begin(self, mu: float) -> EquilibriumPoint:
         """All prices of a server equal, products of all pairs `mu`, and about half of everything in use."""

@@ -61,7 +61,7 @@ class PriceStart(ServerStart):
         unit = self.unit[order]
         for tau, kept in reversed(self.way):
             price = np.where(np.isnan(kept[order]), unit[:, None], kept[order])
-            yield CoupledGame(q, price, tau, unit, options=options.homotopy.coupling)
+            yield CoupledGame(q, price, tau, unit, most=options.power)
 
 
 class Ends(NamedTuple):
@@ -85,9 +85,9 @@ def furthest(
     last = options.warm / options.low
     way = [] if start is None else _restarted(low, start, last, options)
     if not way and (begun := beginning(low, options)) is not None:
-        way = list(cooled(begun, last, options.systems_before, options.homotopy, warm=True))
+        way = list(cooled(begun, last, options.systems_before, warm=True))
     if not way or way[-1].tau > 1.01 * last:
-        way = list(follow(low, last, options.systems_before, options.homotopy, warm=True))
+        way = list(follow(low, last, options.systems_before, warm=True, most=options.power))
     if not way or low.alpha * way[-1].tau > 1:
         return None
     if way[-1].tau > 1.01 * last:
@@ -96,18 +96,18 @@ def furthest(
     if grown.here.q.alpha < options.high:
         return Ends(grown, way)
     budget = grown.steps + options.systems_after
-    return Ends(_last(cooled(grown, options.cold / options.high, budget, options.homotopy)) or grown, way)
+    return Ends(_last(cooled(grown, options.cold / options.high, budget)) or grown, way)
 
 
 def _restarted(low: EquilibriumSystem, start: PriceStart, last: float, options: ContinuationOptions) -> list[Place]:
     """The first stage from prices of other users, from where these are near enough; empty where they never are."""
     systems = 0
     for game in start.games(low, options):
-        found = newton(game, options.restart, options.homotopy)
+        found = newton(game, options.restart)
         systems += found.systems
         if found.here is not None:
             first = Place(found.here, systems)
-            way = [first, *cooled(first, last, systems + options.systems_before, options.homotopy, warm=True)]
+            way = [first, *cooled(first, last, systems + options.systems_before, warm=True)]
             if way[-1].tau <= 1.01 * last:
                 return way
     return []
@@ -132,7 +132,7 @@ def _last(places: Iterator[Place]) -> Place | None:
 
 def _grown(place: Place, options: ContinuationOptions) -> Place:
     """As far as alpha can grow towards `high` while `alpha tau` is held."""
-    here, systems, control, homotopy = place.here, place.steps, options.factors, options.homotopy
+    here, systems, control = place.here, place.steps, options.factors
     factor, budget = control.first, place.steps + options.systems_after
     while here.q.alpha < options.high and systems < budget:
         slope = here.outward()
@@ -141,8 +141,8 @@ def _grown(place: Place, options: ContinuationOptions) -> Place:
             further = EquilibriumSystem(here.q.polytope, here.q.weight, min(factor * here.q.alpha, options.high))
             by = further.alpha / here.q.alpha
             guess = here.price + (1 - 1 / by) * slope
-            game = CoupledGame(further, guess, here.tau / by, here.unit, options=homotopy.coupling)
-            there = newton(game, control.most, homotopy)
+            game = CoupledGame(further, guess, here.tau / by, here.unit, most=options.power)
+            there = newton(game, control.most)
             systems += there.systems
             if there.here is not None:
                 here, factor = there.here, control.after(factor, there.steps)

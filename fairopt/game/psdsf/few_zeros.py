@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ...core.choices import Choices
 from ...model.polytope import Polytope
-from ..equilibrium.coupling import CoupledGame
+from ..equilibrium.coupling import BARRIER, CoupledGame
 from ..equilibrium.entropy_homotopy import Place, newton
 from ..model.equilibrium_system import EquilibriumSystem
 from .options import OPTIONS, ContinuationOptions
@@ -38,7 +38,7 @@ def beginning(q: EquilibriumSystem, options: ContinuationOptions = OPTIONS.conti
     price, used, steps = found
     idle = np.maximum(1 - used, 0.0)
     top = price.max(axis=1, initial=-np.inf, where=used > 1 - few.full)
-    barrier = np.log(options.homotopy.coupling.barrier * few.tau / np.maximum(idle, few.full))
+    barrier = np.log(BARRIER * few.tau / np.maximum(idle, few.full))
     log_price = np.where(used > 1 - few.full, top[:, None], np.minimum(barrier, top[:, None] - few.below * few.tau))
     needs = [tuple(row) for row in q.polytope.cluster.demand[q.polytope.users] > 0]
     for group in {needs[n] for n in np.flatnonzero(lacks)}:
@@ -49,8 +49,8 @@ def beginning(q: EquilibriumSystem, options: ContinuationOptions = OPTIONS.conti
         of_group = np.array(group) & (left[1] > 1 - few.full) & (idle > few.full)
         log_price = np.where(of_group, left[0] - np.log(np.maximum(idle, few.full)), log_price)
         steps += left[2]
-    game = CoupledGame(q, log_price, few.tau, np.zeros(len(q.row)), options=options.homotopy.coupling)
-    there = newton(game, few.most, options.homotopy)
+    game = CoupledGame(q, log_price, few.tau, np.zeros(len(q.row)), most=options.power)
+    there = newton(game, few.most)
     return None if there.here is None else Place(there.here, steps + there.systems)
 
 

@@ -6,13 +6,10 @@ tau are those of logs of levels; a system is one matrix, factorised.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ...engines.linalg.step_control import FactorControl
-from ..equilibrium.options import OPTIONS as EQUILIBRIUM
-from ..equilibrium.options import HomotopyOptions
-
-_HOMOTOPY = replace(EQUILIBRIUM.homotopy, coupling=replace(EQUILIBRIUM.homotopy.coupling, power=1.0))
+from ..equilibrium.entropy_homotopy import STEPS
 
 
 @dataclass(frozen=True)
@@ -57,11 +54,11 @@ class ContinuationOptions:
     kept: tuple[float, ...] = (0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4)
     restart: int = 8
     #: Factors of alpha.
-    factors: FactorControl = FactorControl(4.0, 16.0, 1.002, 0.4, EQUILIBRIUM.homotopy.steps.grow)
+    factors: FactorControl = FactorControl(4.0, 16.0, 1.002, 0.4, STEPS.grow)
     #: Random weights by which an answer is tried.
     weights: int = 8
     #: Barriers of the first power of prices: with less the limit was lost on one of the clusters tried.
-    homotopy: HomotopyOptions = _HOMOTOPY
+    power: float = 1.0
     few: FewZerosOptions = FewZerosOptions()
 
 

@@ -25,7 +25,7 @@ def handed(loop: Loop, parts: dict[str, Any], compiled: bool) -> Any:
     variant = hashlib.sha256(repr(content).encode()).hexdigest()[:8]
     if (loop, variant) not in _HANDED:
         _HANDED[loop, variant] = _remade(loop, parts, variant, {})
-    return _HANDED[loop, variant]
+    return _HANDED[loop, variant].dispatcher
 
 
 def _remade(loop: Loop, parts: dict[str, Any], variant: str, made: dict[Loop, Any]) -> Any:

@@ -64,10 +64,6 @@ from .tables import (
 PAIRS, FURTHEST, LIMITED, ANEW = False, False, False, False
 #: How a call of the loop ends.
 FINISHED, GOES_ON, GROW = range(3)
-#: More servers that gained room than these are not looked at one by one.
-_FEW = 6
-#: A bound may be larger than the value by a few roundings.
-_ROUNDED = 1 - 1e-14
 
 
 @compiled(inline=True)
@@ -265,7 +261,8 @@ def _bound(t, node, few):  # type: ignore[no-untyped-def]
         bound = 0.0
         for r in range(t.rank.shape[1]):
             if t.rank[node, r] < 0:
-                bound = max(bound, _ROUNDED * -t.rank[node, r] / t.capacity[t.lists[GAINED, i], r])
+                # A bound may be larger than the value by a few roundings.
+                bound = max(bound, (1 - 1e-14) * -t.rank[node, r] / t.capacity[t.lists[GAINED, i], r])
         lowest = min(lowest, bound)
     return lowest
 
@@ -321,7 +318,8 @@ def _lowest(t, count, found, lowest):  # type: ignore[no-untyped-def]
 def _decide(t):  # type: ignore[no-untyped-def]
     """Queues that have a group that fits are served, the lowest first."""
     few = t.n[GAINED]
-    if few > _FEW and (not PAIRS or BOUNDED):
+    # Many servers that gained room are not looked at one by one.
+    if few > 6 and (not PAIRS or BOUNDED):
         _all_fresh(t)
         few = 0
     count, q, s, g = _candidates(t, few), -1, -1, -1

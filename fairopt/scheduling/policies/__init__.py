@@ -8,8 +8,7 @@ from typing import Any
 
 from ... import _plugins
 from ...errors import DataError
-from ...mechanisms._registry import plain
-from ...mechanisms._written import parameters, parts
+from ...mechanisms._registry import parameters, parts, plain
 from ...model._shown import short
 from ._base import REGISTRY, Policy, rule
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from ..workload import Whole, Workload
 from ._base import Policy, rule
 
 
@@ -20,7 +23,8 @@ class BestFitDRFH(Policy):
         H(n, i) = sum_r |f[i,r] d[n,q] - d[n,r] f[i,q]| / f[i,q] * C_q / (C_r d[n,q])
 
     where the first quotient is one division: of two resources exact ties are ties (of more those of servers that have
-    the same free proportions; other sums are rounded), as long as products of amounts are below 2^53.
+    the same free proportions; other sums are rounded), as long as products of amounts are below 2^53. Amounts of a
+    resource are therefore counted in the largest unit of which all are whole numbers: data of up to eight digits do.
 
     Source: Wang, Li, Liang, arXiv 1308.0083, section V, equation (9).
     """
@@ -29,6 +33,12 @@ class BestFitDRFH(Policy):
     title = "Best-Fit DRFH"
     source = "INFOCOM 2014, (9)"
     index = "ratios"
+
+    def room(self, workload: Workload) -> tuple[Whole, Whole]:
+        """Amounts of resources, each in the largest unit of which all are whole numbers."""
+        capacity, demand = super().room(workload)
+        unit = np.maximum(np.gcd.reduce(np.concatenate([capacity, demand]), axis=0), 1)
+        return capacity // unit, demand // unit
 
     @rule
     def score(state: Any, group: int, queue: int, server: int) -> float:

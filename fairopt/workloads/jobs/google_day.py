@@ -14,7 +14,7 @@ from ...scheduling.workload import Workload
 from .. import _marginals, google2011
 from .._draw import above_zero, positive
 from .._marginals import Marginals
-from .._registry import workload_generator
+from .._sources import workload_generator
 from .durations import PF_JOBS, Lognormal
 
 Array = NDArray[np.float64]
@@ -23,7 +23,6 @@ Count = Annotated[int, positive]
 _DAY = 86_400.0
 #: The longest that a task runs in seconds: the length of Google's trace, 29 days.
 _LONGEST = 29 * _DAY
-_HALVINGS = 60
 
 
 @workload_generator("google-day", "a day of jobs like Google's, on servers like Google's")
@@ -150,7 +149,7 @@ def _factor(demand: Array, duration: Array, arrival: Array, total: Array, end: f
         most = reached(np.exp(high))
         raise DataError(f"these tasks are a load of at most {most:.3g}, however long they last, not {load:g}; "
                         "draw more tasks or fewer servers")  # fmt: skip
-    for _ in range(_HALVINGS):
+    for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if reached(np.exp(middle)) < load else (low, middle)
     return float(np.exp(high))

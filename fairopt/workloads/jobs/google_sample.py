@@ -13,7 +13,7 @@ from ..._libraries import pd
 from ...scheduling.workload import Workload
 from .. import google2011
 from .._draw import amount, choose, needed
-from .._registry import workload_reader
+from .._sources import workload_reader
 from .durations import Lognormal, fitted
 
 Array = NDArray[np.float64]

@@ -9,7 +9,7 @@ import numpy as np
 from ..._libraries import pd
 from ...scheduling.workload import Workload
 from .._draw import above_zero, positive
-from .._registry import workload_generator
+from .._sources import workload_generator
 
 Seconds = Annotated[float, above_zero]
 

@@ -1,15 +1,21 @@
-"""Which rows are equal, and which users a kind of server can serve: without a table of all users and servers."""
+"""Parts of wholes, which rows are equal, and which users a kind of server can serve."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
+
+
+def ratio(above: ArrayLike, below: NDArray[Any], otherwise: float = 0.0) -> Array:
+    """`above / below`, and `otherwise` where `below` is not above 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(below > 0, np.divide(above, below), otherwise)
 
 
 def numbered(rows: NDArray[Any]) -> Index:

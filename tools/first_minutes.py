@@ -1,0 +1,198 @@
+"""A newcomer's first minutes: CPU seconds and compiled loops of every door, in whole processes with an empty cache.
+
+    python tools/first_minutes.py            # a fresh environment from the wheel: doors, first task, notebooks, docs
+    python tools/first_minutes.py --doors    # the doors alone, with this environment
+    python tools/first_minutes.py --write    # the same as without, and docs/first-minutes.md made anew
+
+Exit status 1 where a door compiles what it need not, fails, or takes more seconds than it may. `make test-long` runs
+it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "first-minutes.md"
+
+_CLUSTER = "import fairopt as fo; c = fo.Cluster([[8, 32], [16, 64], [32, 48]], [[1, 4], [4, 8], [2, 1]]); "
+#: As `_CLUSTER` with GPUs on one server, which two of three users do not need.
+FILE = """\
+kind,name,cpu,memory,gpu
+server,s1,8,32,0
+server,s2,16,64,4
+server,s3,32,64,0
+user,a,1,4,0
+user,b,4,8,1
+user,c,2,1,0
+"""
+_TASKS = """
+import fairopt as fo, numpy as np, pandas as pd
+rng, n = np.random.default_rng(0), 2000
+tasks = {"user": rng.choice([*"abcd"], n), "duration": rng.exponential(10, n)}
+tasks |= {"arrival": np.sort(rng.uniform(0, 500, n)), "cpu": rng.uniform(0.1, 2, n), "memory": rng.uniform(0.1, 4, n)}
+servers = pd.DataFrame({"cpu": [8.0] * 10, "memory": [16.0] * 10})
+print(fo.simulate(fo.Workload.from_frames(pd.DataFrame(tasks), servers), "best-fit-drfh"))
+"""
+
+
+@dataclass(frozen=True)
+class Door:
+    """What is typed, words for Python, the CPU seconds that it may take, and whether it may compile."""
+
+    typed: str
+    words: tuple[str, ...]
+    most: float
+    compiles: bool = False
+
+
+def _python(code: str, most: float) -> Door:
+    return Door(f"fo.{code}", ("-c", f"{_CLUSTER}print(fo.{code})"), most)
+
+
+def _command(text: str, most: float, compiles: bool = False) -> Door:
+    return Door(f"fairopt {text}", ("-m", "fairopt", *text.split()), most, compiles)
+
+
+DOORS = (
+    *(_python(f"{name}().solve(c)", 2) for name in ("DRF", "DRFH", "TSF", "CEEI")),
+    *(_python(f"{name}.solve(c)", 3) for name in ("AlphaPFVDS(3)", "PSDSF()")),
+    _python("compare(c)", 5),
+    _python("alpha_path(c)", 5),
+    _python("best_response(c, 3)", 5),
+    Door("fo.simulate, 2,000 tasks", ("-c", _TASKS), 6),
+    _command("solve cluster.csv -m ps-dsf", 3),
+    _command("explore cluster.csv --out page.html", 5),
+    _command("report cluster.csv", 4),
+    _command("compare cluster.csv", 4),
+)
+WARMUP = _command("warmup", 50, compiles=True)
+
+
+@dataclass(frozen=True)
+class Came:
+    """What came of a process: CPU seconds, the loops that it compiled, its status and what it said."""
+
+    seconds: float
+    loops: int
+    status: int
+    said: str
+
+    @property
+    def failed(self) -> str:
+        """Why it failed, if it did; empty."""
+        return f"exit status {self.status}: {self.said.strip()[-300:]}" if self.status else ""
+
+
+def came(words: tuple[str, ...], python: str = sys.executable, path: Path | None = ROOT) -> Came:
+    """Run Python with an empty cache in an empty folder but for cluster.csv; `path` is where it finds fairopt."""
+    with tempfile.TemporaryDirectory() as place:
+        kept = Path(place, "kept")
+        kept.mkdir()
+        Path(place, "cluster.csv").write_text(FILE, encoding="utf-8")
+        env = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "FAIROPT_TRACES")}
+        env |= {"NUMBA_CACHE_DIR": str(kept), "MPLBACKEND": "Agg", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        env |= {} if path is None else {"PYTHONPATH": str(path)}
+        with Path(place, "said").open("w+", encoding="utf-8") as said:
+            child = subprocess.Popen([python, *words], env=env, cwd=place, stdout=said, stderr=said)
+            _, status, used = os.wait4(child.pid, 0)
+            child.returncode = os.waitstatus_to_exitcode(status)
+            said.seek(0)
+            text = said.read()
+        return Came(used.ru_utime + used.ru_stime, len([*kept.rglob("*.nbc")]), child.returncode, text)
+
+
+def doors(
+    every: tuple[Door, ...] = DOORS, python: str = sys.executable, path: Path | None = ROOT
+) -> Iterator[list[str]]:
+    """A row for each: what is typed, CPU seconds, the most that it may take, compiled loops, and what is amiss."""
+    for door in every:
+        one = came(door.words, python, path)
+        amiss = one.failed or ("compiles" if one.loops and not door.compiles else "")
+        amiss = amiss or ("too long" if one.seconds > door.most else "")
+        yield [f"`{door.typed}`", f"{one.seconds:.1f}", f"{door.most:g}", str(one.loops), amiss]
+
+
+def installed(place: Path) -> str:
+    """The Python of a fresh environment that has the wheel and what it depends on."""
+    for words in (
+        [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(place), str(ROOT)],
+        [sys.executable, "-m", "venv", str(place / "env")],
+    ):
+        subprocess.run(words, check=True)
+    (wheel,) = place.glob("*.whl")
+    python = str(place / "env" / "bin" / "python")
+    extras = f"fairopt[sweep,notebook] @ {wheel.as_uri()}"
+    subprocess.run([python, "-m", "pip", "install", "--quiet", extras, "nbclient", "ipykernel"], check=True)
+    shutil.rmtree(ROOT / "build" / "lib", ignore_errors=True)
+    return python
+
+
+_FIRST_TASK = """
+import re, fairopt
+from pathlib import Path
+docs = Path(fairopt.__file__).parent / "shipped" / "docs"
+Path("cluster.csv").write_bytes((docs / "first-task" / "cluster.csv").read_bytes())
+exec(re.search("```python\\n(.*?)```", (docs / "first-task.md").read_text(encoding="utf-8"), re.DOTALL)[1])
+assert Path("first-task.png").stat().st_size > 10_000
+"""
+#: Content, not only exit: more than one user, axes with something on them, nothing on standard error.
+_NOTEBOOK = """
+import sys, nbformat
+from nbclient import NotebookClient
+from fairopt import _shipped
+book = nbformat.read(_shipped.folder("notebooks") / sys.argv[1], as_version=4)
+check = ("import matplotlib.pyplot as plt, fairopt as fo\\n"
+         "assert all(a.has_data() for n in plt.get_fignums() for a in plt.figure(n).axes if a.axison), 'empty axes'\\n"
+         "for one in [*globals().values()]:\\n"
+         "    if isinstance(one, fo.Cluster | fo.Workload): assert len(one.users) > 1, one")
+book.cells.append(nbformat.v4.new_code_cell(check))
+NotebookClient(book, timeout=600).execute()
+shown = [one for cell in book.cells if cell.cell_type == "code" for one in cell.outputs]
+assert not [one for one in shown if one.output_type == "stream" and one.name == "stderr"], "standard error"
+"""
+
+
+def walk(place: Path) -> Iterator[list[str]]:
+    """The rows of a fresh environment."""
+    python = installed(place)
+    yield from doors((*DOORS, WARMUP), python, None)
+    rest = [Door("the first task", ("-c", _FIRST_TASK), 30, compiles=True), _command("docs choose", 2)]
+    for book in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        rest.append(Door(f"notebooks/{book.name}", ("-c", _NOTEBOOK, book.name), 120, compiles=True))
+    yield from doors(tuple(rest), python, None)
+
+
+def table(rows: list[list[str]]) -> str:
+    """In Markdown."""
+    heads = ["door", "CPU s", "at most", "loops compiled", "amiss"]
+    return "\n".join(f"| {' | '.join(row)} |" for row in [heads, ["---"] * len(heads), *rows])
+
+
+def main() -> int:
+    """Print the table, row by row."""
+    rows: list[list[str]] = []
+    with tempfile.TemporaryDirectory() as place:
+        for row in doors() if "--doors" in sys.argv else walk(Path(place)):
+            rows.append(row)
+            sys.stdout.write("  ".join(row) + "\n")
+            sys.stdout.flush()
+    if "--write" in sys.argv:
+        load = os.getloadavg()[0] / (os.cpu_count() or 1)
+        about = f"Python {platform.python_version()}, {platform.machine()}, {load:.1f} processes a core when it ended."
+        text = PAGE.read_text(encoding="utf-8")
+        made = f"<!-- doors -->\n{table(rows)}\n\n{about}\n<!-- /doors -->"
+        PAGE.write_text(re.sub(r"<!-- doors -->.*<!-- /doors -->", lambda _: made, text, flags=re.DOTALL), "utf-8")
+    return int(any(row[-1] for row in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
