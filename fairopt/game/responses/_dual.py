@@ -27,11 +27,17 @@ class Server(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What is asked for at prices: tasks, the excess of resources, and its derivatives in log level prices."""
+    """What is asked for at prices: tasks, the excess of resources, and its derivatives in log level prices.
+
+    `shares` and `scaled`, (resources,), are room for `ask`, which makes no array: what is written into it would have
+    the references of its arrays counted for every user, which takes as long as all the rest.
+    """
 
     tasks: Array
     excess: Array
     jacobian: Array
+    shares: Array
+    scaled: Array
 
 
 @compiled(inline=True)
@@ -59,16 +65,15 @@ def price_shares(alpha, use, n, scaled, q, top, shares):  # type: ignore[no-unty
     return (most + np.log(total)) / alpha if total > 0 else -np.inf
 
 
-@compiled
+@compiled(borrows=True)
 def ask(server, q, asked):  # type: ignore[no-untyped-def]
     """Fill `asked` at log level prices q; returns the residual, relative to capacities."""
     alpha, log_gain, per_task, use, elsewhere, room = server
-    tasks, excess, jacobian = asked
+    tasks, excess, jacobian, shares, scaled = asked
     count, size = use.shape
-    shares, scaled, top = np.empty(size), np.zeros(size), q.max()
+    top = q.max()
     for r in range(size):
-        if q[r] > -np.inf:
-            scaled[r] = np.exp(alpha * (q[r] - top))
+        scaled[r] = np.exp(alpha * (q[r] - top)) if q[r] > -np.inf else 0.0
     excess[:] = -1.0
     jacobian[:, :] = 0.0
     for n in range(count):
@@ -96,7 +101,7 @@ def between(low, high, width):  # type: ignore[no-untyped-def]
     return low + width if high == np.inf else (low + high) / 2
 
 
-@compiled
+@compiled(borrows=True)
 def one_price(server, r, q, asked):  # type: ignore[no-untyped-def]
     """Set q_r so that resource r is used up, or free (-infinity) if it is not even then."""
     middle = q[r] if q[r] > -np.inf else 0.0

@@ -25,7 +25,7 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks):  # type:
     """
     size = use.shape[1]
     server = Server(alpha, log_gain, per_task, use, elsewhere, room)
-    asked = Asked(tasks, np.empty(size), np.empty((size, size)))
+    asked = Asked(tasks, np.empty(size), np.empty((size, size)), np.empty(size), np.empty(size))
     begin(server, q, asked)
     residual, failures = ask(server, q, asked), 0
     for turn in range(60):
