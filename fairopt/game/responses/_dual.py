@@ -29,27 +29,28 @@ class Server(NamedTuple):
 class Asked(NamedTuple):
     """What is asked for at prices: tasks, the excess of resources, and its derivatives in log level prices.
 
-    `shares` and `scaled`, (resources,), are room for `ask`, which makes no array: what is written into it would have
+    `parts` and `scaled`, (resources,), are room for `ask`, which makes no array: what is written into it would have
     the references of its arrays counted for every user, which takes as long as all the rest.
     """
 
     tasks: Array
     excess: Array
     jacobian: Array
-    shares: Array
+    parts: Array
     scaled: Array
 
 
 @compiled(inline=True)
-def price_shares(alpha, use, n, scaled, q, top, shares):  # type: ignore[no-untyped-def]
-    """Fill the shares of user n of the price `(sum_r use_r e^(alpha q_r))^(1/alpha)`, whose log is returned.
+def price_parts(alpha, use, n, scaled, q, top, parts):  # type: ignore[no-untyped-def]
+    """Fill what resources contribute to the price of user n, `(sum_r use_r e^(alpha q_r))^(1/alpha)`; returns its log.
 
-    `scaled` is `e^(alpha (q - top))`. Nothing to be paid: shares and the log are 0.
+    Contributions are in any unit, as most users do not need them; `scaled` is `e^(alpha (q - top))`. Nothing to be
+    paid: they are 0, and the log is -infinity.
     """
     size, total = use.shape[1], 0.0
     for r in range(size):
-        shares[r] = use[n, r] * scaled[r]
-        total += shares[r]
+        parts[r] = use[n, r] * scaled[r]
+        total += parts[r]
     most = alpha * top
     if not total > 1e-200:  # only resources that are next to free, or free
         most, total = -np.inf, 0.0
@@ -58,10 +59,8 @@ def price_shares(alpha, use, n, scaled, q, top, shares):  # type: ignore[no-unty
                 most = max(most, np.log(use[n, r]) + alpha * q[r])
         for r in range(size):
             paid = use[n, r] > 0 and q[r] > -np.inf
-            shares[r] = np.exp(np.log(use[n, r]) + alpha * q[r] - most) if paid else 0.0
-            total += shares[r]
-    for r in range(size):
-        shares[r] /= total if total > 0 else 1.0
+            parts[r] = np.exp(np.log(use[n, r]) + alpha * q[r] - most) if paid else 0.0
+            total += parts[r]
     return (most + np.log(total)) / alpha if total > 0 else -np.inf
 
 
@@ -69,7 +68,7 @@ def price_shares(alpha, use, n, scaled, q, top, shares):  # type: ignore[no-unty
 def ask(server, q, asked):  # type: ignore[no-untyped-def]
     """Fill `asked` at log level prices q; returns the residual, relative to capacities."""
     alpha, log_gain, per_task, use, elsewhere, room = server
-    tasks, excess, jacobian, shares, scaled = asked
+    tasks, excess, jacobian, parts, scaled = asked
     count, size = use.shape
     top = q.max()
     for r in range(size):
@@ -77,16 +76,17 @@ def ask(server, q, asked):  # type: ignore[no-untyped-def]
     excess[:] = -1.0
     jacobian[:, :] = 0.0
     for n in range(count):
-        norm = price_shares(alpha, use, n, scaled, q, top, shares)
+        norm = price_parts(alpha, use, n, scaled, q, top, parts)
         # Finite where nothing is to be paid: it is multiplied by 0 elsewhere.
         wanted = np.exp(min(log_gain[n] - norm, 600.0))
         tasks[n] = min(max(wanted - elsewhere[n], 0.0), room[n])
         for r in range(size):
             excess[r] += per_task[n, r] * tasks[n]
-        if 0 < tasks[n] < room[n]:
+        if 0 < tasks[n] < room[n] and norm > -np.inf:
+            unit = wanted / parts.sum()
             for r in range(size):
                 for s in range(size):
-                    jacobian[r, s] -= per_task[n, r] * wanted * shares[s]
+                    jacobian[r, s] -= per_task[n, r] * unit * parts[s]
     worst = 0.0
     for r in range(size):
         worst = max(worst, excess[r] if q[r] == -np.inf else abs(excess[r]))

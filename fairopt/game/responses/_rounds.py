@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._loops import compiled
-from ._dual import price_shares, solve
+from ._dual import price_parts, solve
 from ._filling import fill
 from ._response import respond
 
@@ -55,38 +55,49 @@ def play(server, game, relax, state):  # type: ignore[no-untyped-def]
 
     Returns the largest change that the response asks for, relative to the user's tasks.
     """
-    here = slice(game.first[server], game.first[server + 1])
+    here, cap, q = slice(game.first[server], game.first[server + 1]), state.cap[server], state.log_price[server]
     user, pair, per_task, use = game.user[here], game.pairs[here], game.per_task[here], game.use[here]
-    q, cap, now, slope = state.log_price[server], state.cap[server], state.tasks[pair], state.slope[pair]
-    elsewhere = np.maximum(state.total[user] - now, 0.0)
-    room = np.maximum(game.limit[user] - elsewhere, 0.0)
-    slopes = np.maximum(state.slopes[user] - slope, 0.0)
-    expected = np.maximum(state.expected[user] - slope * state.foreseen[pair], 0.0)
-    part = np.minimum(cap / np.maximum(slopes, 1e-300), 1.0) * (elsewhere > 0)
-    stretch, line = 1 + part * slopes, elsewhere + part * expected
-    answer = np.empty(len(pair))
+    count, size = per_task.shape
+    room, line, gain = np.empty(count), np.empty(count), game.gain[here].copy()
+    now, elsewhere, answer, stretch = np.empty(count), np.empty(count), np.empty(count), np.ones(count)
+    for k in range(count):
+        n, p = user[k], pair[k]
+        now[k] = state.tasks[p]
+        elsewhere[k] = line[k] = max(state.total[n] - now[k], 0.0)
+        room[k] = max(game.limit[n] - elsewhere[k], 0.0)
+        if cap > 0:
+            state.slopes[n] = max(state.slopes[n] - state.slope[p], 0.0)
+            state.expected[n] = max(state.expected[n] - state.slope[p] * state.foreseen[p], 0.0)
+            if elsewhere[k] > 0:
+                part = min(cap / max(state.slopes[n], 1e-300), 1.0)
+                stretch[k] += part * state.slopes[n]
+                line[k] += part * state.expected[n]
+                gain[k] = gain[k] * stretch[k] if game.alpha == np.inf else gain[k] + np.log(stretch[k])
     if game.alpha == np.inf:
-        fill(game.gain[here] * stretch, per_task, line, room, q, answer)
+        fill(gain, per_task, line, room, q, answer)
     else:
-        respond(game.alpha, game.gain[here] + np.log(stretch), per_task, use, line, room, q, answer)
-    change = 0.0
-    over = np.ones(per_task.shape[1] + 1)
-    over[:-1] = 0.0
-    for k in range(len(pair)):
+        respond(game.alpha, gain, per_task, use, line, room, q, answer)
+    change, over = 0.0, np.zeros(size)
+    for k in range(count):
         whole = elsewhere[k] + max(answer[k], now[k])
         if whole > 0:
             change = max(change, abs(answer[k] - now[k]) / whole)
         now[k] = min(max(now[k] + relax * (answer[k] - now[k]), 0.0), room[k])
         if now[k] > 0:
-            for r in range(per_task.shape[1]):
+            for r in range(size):
                 over[r] += per_task[k, r] * now[k]
-    now /= over.max()  # steps beyond the response may use too much
-    state.tasks[pair], state.total[user] = now, elsewhere + now
+    most = max(over.max(), 1.0)  # steps beyond the response may use too much
+    for k in range(count):
+        state.tasks[pair[k]] = now[k] / most
+        state.total[user[k]] = elsewhere[k] + now[k] / most
     if cap > 0:
         kept = leverage(game.alpha, per_task, use, line, room, q, answer)
-        slope, foreseen = np.minimum(stretch * (1 - kept) / kept, cap), (line + answer) / stretch
-        state.slope[pair], state.foreseen[pair] = slope, foreseen
-        state.slopes[user], state.expected[user] = slopes + slope, expected + slope * foreseen
+        for k in range(count):
+            n, p = user[k], pair[k]
+            state.slope[p] = min(stretch[k] * (1 - kept[k]) / kept[k], cap)
+            state.foreseen[p] = (line[k] + answer[k]) / stretch[k]
+            state.slopes[n] += state.slope[p]
+            state.expected[n] += state.slope[p] * state.foreseen[p]
     return change
 
 
@@ -105,7 +116,8 @@ def leverage(alpha, per_task, use, line, room, q, answer):  # type: ignore[no-un
     if top == -np.inf:
         return kept
     for n in np.flatnonzero(served):
-        price_shares(power, use, n, scaled, q, top, shares[n])
+        price_parts(power, use, n, scaled, q, top, shares[n])
+        shares[n] /= max(shares[n].sum(), 1e-300)
         for r in np.flatnonzero(q > -np.inf):
             matrix[r] += per_task[n, r] * (line[n] + answer[n]) * shares[n]
     for n in np.flatnonzero(served):
