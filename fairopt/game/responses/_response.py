@@ -57,24 +57,30 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks):  # type:
 def begin(server, q, asked):  # type: ignore[no-untyped-def]
     """Make a guess one that has a finite price of some resource and nearly fills the fullest one."""
     # A resource that was free last time is likely to be free now; without any price there is nothing to go by.
-    known, size = False, len(q)
+    (count, size), known = server.use.shape, False
+    used = np.zeros(size, np.bool_)
+    for n in range(count):
+        for r in range(size):
+            used[r] |= server.use[n, r] > 0
     for r in range(size):
-        if not server.use[:, r].max() > 0:
+        if not used[r]:
             q[r] = -np.inf
         known |= np.isfinite(q[r])
     if known:
         ask(server, q, asked)
         known = np.isfinite(asked.excess.sum())
     for r in range(size):
-        if server.use[:, r].max() > 0 and (not known or np.isnan(q[r]) or q[r] == np.inf):
+        if used[r] and (not known or np.isnan(q[r]) or q[r] == np.inf):
             q[r] = 0.0
     first, low, high, shift, width = q.copy(), -np.inf, np.inf, 0.0, 1.0
     for _ in range(60):
-        q[:] = first + shift
+        for r in range(size):
+            q[r] = first[r] + shift
         ask(server, q, asked)
-        if abs(asked.excess.max()) < 0.3:
+        most = asked.excess.max()
+        if abs(most) < 0.3:
             return
-        if asked.excess.max() > 0:
+        if most > 0:
             low = shift
         else:
             high = shift
@@ -120,7 +126,8 @@ def shortened(server, step, residual, q, asked):  # type: ignore[no-untyped-def]
     longest, old = np.abs(step).max(), q.copy()
     t = min(1.0, 1 / longest) if longest > 0 else 0.0
     for _ in range(5):
-        q[:] = old + t * step
+        for r in range(len(q)):
+            q[r] = old[r] + t * step[r]
         now = ask(server, q, asked)
         if now < (1 - 0.1 * t) * residual:
             return now
