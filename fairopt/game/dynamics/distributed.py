@@ -103,8 +103,10 @@ def best_response(
     place of one, and all servers share a handful of sums each round, which decide on jumps and plain rounds. The
     asynchronous game is one of plain responses: elastic ones need rounds (docs/algorithms/best-responses.md).
 
-    Convergence is observed, not proved: cyclic and random orders were never seen to fail for finite alpha, but can take
-    thousands of rounds (docs/alpha.md has numbers). Elastic rounds end wherever cyclic ones do from every start.
+    Proved: where elastic rounds stand still is an equilibrium; in a game in which cyclic order comes to one from every
+    start elastic order does, too, after a number of rounds that nothing bounds; and at alpha = 1 cyclic order does, as
+    there is a potential. Observed only: at other finite alphas cyclic and random orders were never seen to fail, but
+    can take thousands of rounds; elastic order takes fewer (docs/alpha.md has numbers).
     Source: PF section 5.2.
     """
     expected(cluster)

@@ -70,7 +70,9 @@ def ask(server, q, asked):  # type: ignore[no-untyped-def]
     alpha, log_gain, per_task, use, elsewhere, room = server
     tasks, excess, jacobian, parts, scaled = asked
     count, size = use.shape
-    top = q.max()
+    top = -np.inf
+    for r in range(size):
+        top = max(top, q[r])
     for r in range(size):
         scaled[r] = np.exp(alpha * (q[r] - top)) if q[r] > -np.inf else 0.0
     excess[:] = -1.0
@@ -83,10 +85,12 @@ def ask(server, q, asked):  # type: ignore[no-untyped-def]
         for r in range(size):
             excess[r] += per_task[n, r] * tasks[n]
         if 0 < tasks[n] < room[n] and norm > -np.inf:
-            unit = wanted / parts.sum()
+            whole = 0.0
+            for r in range(size):
+                whole += parts[r]
             for r in range(size):
                 for s in range(size):
-                    jacobian[r, s] -= per_task[n, r] * unit * parts[s]
+                    jacobian[r, s] -= per_task[n, r] * wanted * parts[s] / whole
     worst = 0.0
     for r in range(size):
         worst = max(worst, excess[r] if q[r] == -np.inf else abs(excess[r]))
