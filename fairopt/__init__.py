@@ -30,6 +30,7 @@ _HOME = {
     "find_weights": "study.find_weights",
     "fluid": "scheduling.fluid",
     "infer_alpha": "study.infer_alpha",
+    "mechanism": "mechanisms._function",
     "merge": "model.merging",
     "open_source": "workloads.sources",
     "open_workload": "workloads.workload_sources",

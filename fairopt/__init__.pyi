@@ -17,6 +17,7 @@ from .certificates import Certificate as Certificate
 from .explorer.explore import explore as explore
 from .game.dynamics.distributed import best_response as best_response
 from .many.solve_many import solve_many as solve_many
+from .mechanisms._function import mechanism as mechanism
 from .mechanisms.alpha_fair import AlphaFair as AlphaFair
 from .mechanisms.alphapf_vds import AlphaPFVDS as AlphaPFVDS
 from .mechanisms.asset_fairness import AssetFairness as AssetFairness

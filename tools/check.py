@@ -41,14 +41,15 @@ def read(path):
     """The file as arrays; a ValueError names the entry that is wrong."""
     with open(path, encoding="utf-8") as file:
         f = json.load(file, object_pairs_hook=lambda p: need(len(dict(p)) == len(p), f"a key twice: {p}") or dict(p))
-    table(f, "file", "fairopt_allocation cluster criterion tasks ", "mechanism log_prices tol")
-    need(f["fairopt_allocation"] == 1, "fairopt_allocation must be 1, the version of the format")
+    table(f, "file", "fairopt_allocation cluster tasks ", "criterion mechanism log_prices tol")
+    need(f["fairopt_allocation"] == 1 and "criterion" in f, "fairopt_allocation must be 1, criterion a table or null")
     g = table(f["cluster"], "cluster", "resources servers users capacity demand ", "weight max_tasks eligible")
-    rule = table(f["criterion"], "criterion", "alpha scope ", "share weight cap floor fair efficient")
     for key in ("resources", "servers", "users"):
         good = isinstance(g[key], list) and {*map(type, g[key])} == {str} and len({*g[key]}) == len(g[key])
         need(good, f"cluster.{key} must be a list of distinct names")
     M, K, N = len(g["resources"]), len(g["servers"]), len(g["users"])
+    rule = {"alpha": 0, "scope": "servers", "share": [1] * N} if f["criterion"] is None else f["criterion"]
+    table(rule, "criterion", "alpha scope ", "share weight cap floor fair efficient")
     c, d = number(g["capacity"], "cluster.capacity", (K, M), 0), number(g["demand"], "cluster.demand", (N, M), 0)
     x, tol = number(f["tasks"], "tasks", (N, K)), number(f.get("tol", 1e-6), "tol", (), TINY)
     need(d.any(axis=1).all(), f"cluster.demand[{d.any(axis=1).argmin()}] is nothing at all")
@@ -191,9 +192,8 @@ def error(p):
 if __name__ == "__main__":
     try:
         with np.errstate(all="ignore"):
-            p = read(sys.argv[1])
-            feasible = feasibility(p)
-            e = feasible if feasible[0] == INF else error(p)
+            feasible = feasibility(p := read(sys.argv[1]))
+            e = feasible if feasible[0] == INF or p.f["criterion"] is None else error(p)  # null claims no more
     except (IndexError, OSError, ValueError, RecursionError) as wrong:
         sys.exit(print(f"{sys.argv[1:]}: {wrong}") or 2)
     print("feasibility {:.3e}  largest for {}\nerror       {:.3e}  largest for {}".format(*feasible, *e))

@@ -18,7 +18,7 @@ from ..model.merging import merge, unmerged
 from ..model.polytope import Polytope
 from ..model.problem import Problem
 from ..model.split import Split
-from ._certificate import Certificate, feasibility
+from ._certificate import Certificate, feasibility, feasible
 from .backward import BackwardError, backward_error, by_server, searched
 from .blocking import Blocking, blocking
 from .bottleneck import exploitability, rises
@@ -42,6 +42,7 @@ __all__ = [
     "duality_gap",
     "exploitability",
     "feasibility",
+    "feasible",
     "lexicographic_rise",
     "rises",
 ]

@@ -12,6 +12,8 @@ from ..model.cluster import Cluster
 from ..model.split import Split
 
 Array = NDArray[np.float64]
+#: The measure of a certificate of tasks of which nothing but feasibility is claimed.
+UNJUDGED = "no criterion"
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class Certificate(Frozen):
     measure : str
         `backward error` (finite alpha: by how much data must change for the tasks to be exact), `lexicographic rise`,
         `distance from the optimum` (exact, of a user's tasks), `exploitability` (PS-DSF: the relative rise in tasks
-        that a server owes a user) or `complaint`.
+        that a server owes a user), `complaint`, or, where no criterion is stated, `no criterion`: `optimality` is 0.
     worst : str
         What the larger of the two is largest for, such as "largest for user 'b' on server 's'". It says nothing about
         how large that is: also of an exact answer something is the worst, by a rounding error.
@@ -45,6 +47,11 @@ class Certificate(Frozen):
     worst: str
     gap: float | None = None
     conditions: Array | None = field(default_factory=lambda: None, compare=False)
+
+    @property
+    def judged(self) -> bool:
+        """Does it say something of optimality?"""
+        return self.measure != UNJUDGED
 
     @property
     def residual(self) -> float:
@@ -68,7 +75,15 @@ class Certificate(Frozen):
         return {name: getattr(self, name) for name in names}
 
     def __repr__(self) -> str:
+        if not self.judged:
+            return f"Certificate(feasibility={self.feasibility:.1e}, {self.measure}; {self.worst})"
         return f"Certificate(feasibility={self.feasibility:.1e}, {self.measure}={self.optimality:.1e}; {self.worst})"
+
+
+def feasible(cluster: Cluster, tasks: Array, log_prices: Array | None = None) -> tuple[Certificate, None]:
+    """The certificate of tasks of which nothing is claimed but that they are feasible."""
+    violation, where = feasibility(cluster, tasks)
+    return Certificate(violation, 0.0, UNJUDGED, where), None
 
 
 def feasibility(

@@ -117,7 +117,7 @@ def check(options: argparse.Namespace) -> int:
     else:
         print(f"{allocation.mechanism}: {'passes' if passes else 'fails'} at {tol:g}")
         print(f"feasibility: {certificate.feasibility:.1e}")
-        print(f"{certificate.measure}: {certificate.optimality:.1e}")
+        print(f"{certificate.measure}: {certificate.optimality:.1e}" if certificate.judged else certificate.measure)
         print(certificate.worst)
     return 0 if passes else 1
 

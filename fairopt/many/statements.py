@@ -56,12 +56,12 @@ def stated(mechanism: Mechanism, problems: Problems, numbers: Iterable[int]) -> 
             cluster = found.clusters[p] = problems[p]
             mechanism.check(cluster)
             seen, _ = mechanism.prepare(cluster)
-            rule = mechanism.criterion(seen)
+            rule = mechanism.criterion(seen) if by_criterion else None
         except DataError as error:
             found.refused.append((p, str(error)))
             continue
-        kind = kind_of(rule) if by_criterion else None
-        if kind is None or not small_enough(kind, len(seen.users) * len(seen.servers), rule.alpha):
+        kind = None if rule is None else kind_of(rule)
+        if rule is None or kind is None or not small_enough(kind, len(seen.users) * len(seen.servers), rule.alpha):
             found.single.append(p)
         else:
             groups[kind, seen.shape].append(Statement(p, seen, rule))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,12 @@ OPTIONS = AccuracyOptions()
 #: Parameters that a mechanism's label always shows.
 _SHOWN = ("alpha", "beta", "utility")
 
+#: What a mechanism has to define.
+_MEANING = {
+    "criterion": "criterion(cluster), what fair means there, by which answers are judged",
+    "formulate": "formulate(program), the convex program that it maximises",
+}
+
 #: Every mechanism by its name; a subclass that states a `name` is in it by being defined.
 REGISTRY: Registry[type[Mechanism]] = Registry(__package__, Path(__file__).parent)
 
@@ -77,6 +83,14 @@ class Mechanism(Stated):
     relative_shares: ClassVar[bool] = True
     #: Is everybody guaranteed `part` of what it could run alone with its weight's part of every server?
     has_floors: ClassVar[bool] = False
+
+    def __new__(cls, *arguments: object, **more: object) -> Self:
+        if lacking := sorted(cls.__abstractmethods__):
+            raise DataError(
+                f"{cls.__name__} lacks {' and '.join(_MEANING[name] for name in lacking)}; a rule that is a function "
+                "from a cluster to tasks is a mechanism by @fairopt.mechanism('name')"
+            )
+        return super().__new__(cls)
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .._libraries import pa, pd
 from ..errors import DataError
 from . import cluster_file
-from ._intake import labelled
+from ._intake import labelled, plain
 from ._names import labels, some
 
 Array = NDArray[np.float64]
@@ -105,6 +105,41 @@ def aligned(given: Mapping[str, Any]) -> dict[str, Any]:
             for name, k in named:
                 result[name] = result[name].take(_order(given[name].axes[k], wanted, axis, name, k), axis=k)
     return result | {name: _plain(result[name]) for name in _AXES if labelled(given[name])}
+
+
+def tasks(values: Any, users: Sequence[str], servers: Sequence[str]) -> Array:
+    """Tasks `x[n,i]`, (users, servers), of an array, or of a table or a dict by name; of one server also (users,).
+
+    A dict of a user may leave servers out: no tasks are there.
+    """
+    if isinstance(values, Mapping):
+        nested = [isinstance(row, Mapping) for row in values.values()]
+        if any(nested) and not all(nested):
+            raise DataError("tasks are a dict of numbers and of dicts; give every user its tasks by server")
+        if any(nested):
+            nothing = dict.fromkeys(servers, 0.0)
+            values = pd.DataFrame.from_dict({user: nothing | dict(row) for user, row in values.items()}, orient="index")
+        else:
+            values = pd.Series(dict(values))
+    if labelled(values):
+        values = _frame(values, "tasks")
+        for k, (axis, names) in enumerate((("user", users), ("server", servers))[: values.ndim]):
+            if not _numbered(values.axes[k]):
+                values = values.take(_order(values.axes[k], names, axis, "tasks", k), axis=k)
+        values = _plain(values)
+    table = plain(values, "tasks")
+    if table.shape == (len(users),) and len(servers) == 1:
+        return table[:, None]
+    if table.shape == (len(users),):
+        raise DataError(
+            f"tasks are one number per user, and there are {len(servers)} servers; give tasks per server, or judge "
+            "them on cluster.pool()"
+        )
+    if table.shape != (len(users), len(servers)):
+        raise DataError(f"tasks must have shape (users, servers) = {len(users), len(servers)}; got {table.shape}")
+    for n, i in np.argwhere(~np.isfinite(table))[:1].tolist():
+        raise DataError(f"user {users[n]!r} has {table[n, i]:g} tasks on {servers[i]!r}; tasks must be finite numbers")
+    return table
 
 
 def row(values: Any, argument: str, names: Sequence[str], axis: str) -> NDArray[Any]:

@@ -41,8 +41,10 @@ def exact_tasks(mechanism: Mechanism, cluster: Cluster) -> Numbers | None:
     tells which one it is. Only ratios of shares matter: they are scaled to whole numbers.
     """
     seen = mechanism.prepare(cluster)[0]
+    if not mechanism.judged_by_criterion:
+        return None
     rule = mechanism.criterion(seen)
-    if rule.alpha not in (0, np.inf) or not mechanism.judged_by_criterion:
+    if rule.alpha not in (0, np.inf):
         return None
     if rule.scope == "game":
         return rational.nearest_psdsf(seen, np.maximum(mechanism.solve(seen, _NEAR).tasks, 0)) if rule.alpha else None
@@ -121,7 +123,9 @@ def seen(mechanism: Mechanism, cluster: Cluster) -> Cluster:
 def accepted(mechanism: Mechanism, cluster: Cluster) -> bool:
     """Is the mechanism defined on the cluster?"""
     try:
-        mechanism.criterion(seen(mechanism, cluster))
+        shared = seen(mechanism, cluster)
+        if mechanism.judged_by_criterion:
+            mechanism.criterion(shared)
     except DataError:
         return False
     return True

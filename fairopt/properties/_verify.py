@@ -143,6 +143,8 @@ def selection(mechanism: Mechanism, name: str, instance: Instance) -> str:
     cluster that `fairopt.game.equilibria` finds; of PS-DSF that best responses from random starts find.
     """
     cluster, deviation = instance
+    if not mechanism.judged_by_criterion:
+        return ""
     alpha = mechanism.criterion(cluster).alpha
     if alpha == 0 and exact(mechanism, instance) is not None:
         return ""  # it is the only optimum

@@ -124,7 +124,9 @@ def _headline(allocation: Shown) -> str:
 
 def _verdict(allocation: Shown) -> str:
     certificate = allocation.certificate
-    text = f"feasibility {_size(certificate.feasibility)}, {certificate.measure} {_size(certificate.optimality)}"
+    text = f"feasibility {_size(certificate.feasibility)}, {certificate.measure}"
+    if certificate.judged:
+        text += f" {_size(certificate.optimality)}"
     return text if certificate.gap is None else f"{text}, welfare gap {_size(certificate.gap)}"
 
 

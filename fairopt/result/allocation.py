@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import _clock, _plugins
 from .._libraries import pd
-from ..certificates import ByCriterion, Certificate, blocking
-from ..model._frozen import Frozen
+from ..certificates import ByCriterion, Certificate, blocking, feasible
+from ..errors import DataError
+from ..model import _frames, _validate
+from ..model._frozen import Frozen, deferred
 from ..model._names import apart
-from ..model.cluster import Cluster
+from ..model.cluster import Cluster, expected
 from ..model.criterion import Criterion
 from ..model.split import Split
 from . import _show, allocation_file, metrics
@@ -28,6 +31,24 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 Judge = Callable[[Cluster, Array, Array | None], tuple[Certificate, Array | None]]  # of tasks and log prices
+
+
+class Judged(Protocol):
+    """A mechanism, as far as tasks are judged by it."""
+
+    def check(self, cluster: Cluster) -> None:
+        """Is it defined there?"""
+
+    def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
+        """The cluster that it sees."""
+
+    def criterion(self, cluster: Cluster) -> Criterion:
+        """What fair means there."""
+
+    def certify(
+        self, cluster: Cluster, tasks: Array, log_prices: Array | None = None
+    ) -> tuple[Certificate, Array | None]:
+        """How far tasks are from fair."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +139,28 @@ def idle(users: Sequence[str]) -> tuple[str, ...]:
     return (f"can run nowhere, so gets 0 tasks: {shown}",)
 
 
+def _judge(cluster: Cluster, by: Criterion | Judged | None) -> tuple[Judge, Criterion | None, tuple[str, ...]]:
+    """Who certifies given tasks, by which criterion, and what the reader should know of it."""
+    if by is None:
+        return feasible, None, ("no criterion: feasible, and nothing else is claimed",)
+    if isinstance(by, Criterion):
+        if len(by.weight) != len(cluster.users):
+            raise DataError(f"the criterion is for {len(by.weight)} users, and the cluster has {len(cluster.users)}")
+        return ByCriterion(by), by, ()
+    if not hasattr(by, "certify"):
+        raise DataError(f"criterion is of type {type(by).__name__}; give a mechanism, such as DRFH(), or a Criterion")
+    by.check(cluster)
+    if by.prepare(cluster)[0].shape != cluster.shape:
+        raise DataError(f"{by} is about the pool of the servers; judge the pool's tasks, on cluster.pool()")
+    return by.certify, by.criterion(cluster), (f"judged by {by}",)
+
+
+def _none(label: str) -> NoReturn:
+    raise DataError(
+        f"{label} has no criterion, as nobody optimised it; judge it by one: Allocation.of(..., criterion=...)"
+    )
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Allocation(Frozen):
     """Tasks of users on servers, and their certificate. Immutable, as are its copies and pickles; arrays are read-only.
@@ -134,7 +177,7 @@ class Allocation(Frozen):
     certificate : Certificate
         Feasibility and optimality, computed without the solver.
     criterion : Criterion
-        What was optimised.
+        What was optimised. Tasks that are only known to be feasible (`Allocation.of`) have none: a `DataError` says so.
     log_prices : (servers, resources) or None; for max-min (levels, servers, resources)
         `log lambda[i,r]` per resource unit, -inf for none: the witness of the certificate. On the scale of marginal
         welfare `dF/dx_n`, for max-min on any. Logarithms, as at large alpha prices are beyond what doubles hold.
@@ -247,7 +290,8 @@ class Allocation(Frozen):
 
     def save(self, path: str | Path) -> None:
         """Write an allocation file (JSON, `docs/allocation-file.md`) that `load`, and `tools/check.py`, can check."""
-        claim = StatedAnswer(self.mechanism, self.cluster, self.criterion, self.tasks, self.log_prices, float(self.tol))
+        rule = self.criterion if self.certificate.judged else None
+        claim = StatedAnswer(self.mechanism, self.cluster, rule, self.tasks, self.log_prices, float(self.tol))
         allocation_file.write(path, claim)
 
     @classmethod
@@ -258,6 +302,8 @@ class Allocation(Frozen):
         allocation that misses the file's tolerance is returned all the same, flagged. Wrong files are a `DataError`.
         """
         claim = allocation_file.read(path)
+        if claim.criterion is None:
+            return cls.of(claim.cluster, claim.tasks, claim.mechanism, tol=claim.tol, throw=False)
         by_criterion = ByCriterion(claim.criterion)
         begun = _clock.now()
         certificate, proof = by_criterion(claim.cluster, claim.tasks, claim.log_prices)
@@ -269,6 +315,51 @@ class Allocation(Frozen):
         )
         made = claim.mechanism, claim.cluster, claim.tasks, certificate, claim.criterion, log_prices
         return cls(*made, stats, notes, claim.tol, by_criterion)
+
+    @classmethod
+    def of(
+        cls,
+        cluster: Cluster,
+        tasks: Any,
+        label: str = "allocation",
+        *,
+        criterion: Criterion | Judged | None = None,
+        tol: float = 1e-6,
+        throw: bool = True,
+    ) -> Self:
+        """Anybody's tasks as an allocation: to show, measure, compare, check and save.
+
+        Parameters
+        ----------
+        cluster : whose tasks they are
+        tasks : (users, servers)
+            An array, a data frame or a dict of dicts by name; where there is one server also one number per user.
+        label : what they are called
+        criterion : a mechanism or a `Criterion`, optional
+            By which they are judged: the certificate is then as of anybody's answer, and `flagged` tells whether it
+            misses `tol`. Default: none, they are certified to be feasible and nothing else is claimed.
+        tol : how far feasibility, and the criterion, may be missed
+        throw : False: tasks that are not feasible are returned, flagged, instead of an error
+
+        Raises
+        ------
+        DataError
+            The tasks do not fit the cluster in shape or names, or overuse a server; or the criterion is one of a pool.
+        """
+        begun, tol = _clock.now(), _validate.tolerance(tol)
+        table = _frames.tasks(tasks, expected(cluster).users, cluster.servers)
+        judge, rule, notes = _judge(cluster, criterion)
+        certificate, log_prices = judge(cluster, table, None)
+        if throw and not certificate.feasibility <= tol:
+            raise DataError(
+                f"the tasks of {label} are not feasible: {certificate.feasibility:.3g}, "
+                f"{feasible(cluster, table)[0].worst}; scale them down, or take them flagged with throw=False"
+            )
+        if rule is None:
+            rule = deferred(partial(_none, label))
+        notes += idle([cluster.users[n] for n in np.flatnonzero(~cluster.runnable)])
+        stats = Stats("given", "none", "given", 0, 0.0, 0.0, 0.0, _clock.now() - begun)
+        return cls(label, cluster, table, certificate, rule, log_prices, stats, notes, tol, judge)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per user: `tasks` in all, `dominant_share`, `weight`; of 2 to 20 servers, tasks per server by name.

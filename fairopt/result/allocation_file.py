@@ -40,12 +40,12 @@ class StatedAnswer:
     """The claim of an allocation file: `tasks` (users, servers) are the answer to `criterion` on `cluster`.
 
     `log_prices` (servers, resources), or (levels, servers, resources) for max-min, per resource unit, are the witness;
-    `tol` is what their certificate should reach.
+    `tol` is what their certificate should reach. Without a criterion the claim is that they are feasible, and no more.
     """
 
     mechanism: str
     cluster: Cluster
-    criterion: Criterion
+    criterion: Criterion | None
     tasks: Array
     log_prices: Array | None
     tol: float
@@ -67,7 +67,28 @@ def read(path: str | Path) -> StatedAnswer:
 
 
 def _document(claim: StatedAnswer) -> dict[str, Any]:
-    rule, cluster = claim.criterion, claim.cluster
+    cluster = claim.cluster
+    return {
+        "fairopt_allocation": VERSION,
+        "mechanism": claim.mechanism,
+        "cluster": {
+            "resources": list(cluster.resources),
+            "servers": list(cluster.servers),
+            "users": list(cluster.users),
+            "capacity": cluster.capacity.tolist(),
+            "demand": cluster.demand.tolist(),
+            "weight": cluster.weight.tolist(),
+            "max_tasks": _plain(cluster.max_tasks),
+            "eligible": cluster.eligible.astype(int).tolist(),
+        },
+        "criterion": None if claim.criterion is None else _stated(claim.criterion, cluster),
+        "tasks": claim.tasks.tolist(),
+        "log_prices": None if claim.log_prices is None else _plain(claim.log_prices),
+        "tol": claim.tol,
+    }
+
+
+def _stated(rule: Criterion, cluster: Cluster) -> dict[str, Any]:
     if type(rule) not in (Criterion, FairnessEfficiency):
         raise DataError(
             f"files hold no {type(rule).__name__}, whose utility is a function: save the cluster, and give the tasks "
@@ -89,24 +110,7 @@ def _document(claim: StatedAnswer) -> dict[str, Any]:
         raise DataError(f"in the scope {rule.scope!r} files hold shares of 1/gamma[n,i] alone; these are others")
     if isinstance(rule, FairnessEfficiency):
         fair |= {"fair": rule.fair, "efficient": rule.efficient}
-    return {
-        "fairopt_allocation": VERSION,
-        "mechanism": claim.mechanism,
-        "cluster": {
-            "resources": list(cluster.resources),
-            "servers": list(cluster.servers),
-            "users": list(cluster.users),
-            "capacity": cluster.capacity.tolist(),
-            "demand": cluster.demand.tolist(),
-            "weight": cluster.weight.tolist(),
-            "max_tasks": _plain(cluster.max_tasks),
-            "eligible": cluster.eligible.astype(int).tolist(),
-        },
-        "criterion": fair,
-        "tasks": claim.tasks.tolist(),
-        "log_prices": None if claim.log_prices is None else _plain(claim.log_prices),
-        "tol": claim.tol,
-    }
+    return fair
 
 
 def _plain(array: Array, instead: str | None = None) -> Any:
@@ -128,13 +132,15 @@ def _claim(document: Any) -> StatedAnswer:
         _wrong("mechanism", f"is {short(mechanism)}; it must be text")
     label(mechanism, "mechanism", ("mechanism",))
     cluster = _cluster(_needed(document, "cluster", ""))
-    rule = _criterion(cluster, _needed(document, "criterion", ""))
+    if "criterion" not in document:
+        _needed(document, "criterion", "")
+    rule = None if document["criterion"] is None else _criterion(cluster, document["criterion"])
     tasks = _array(_needed(document, "tasks", ""), "tasks", cluster.shape[:2])
     given, log_prices = document.get("log_prices"), None
     if given is not None:
         shape: tuple[int, ...] = cluster.shape[1:]
         if _depth(given) > 2:
-            if np.isfinite(rule.alpha) or rule.scope == "game":
+            if rule is None or np.isfinite(rule.alpha) or rule.scope == "game":
                 _wrong("log_prices", "has several levels, which only max-min has; give one table (servers, resources)")
             shape = (max(len(given), 1), *shape)
         log_prices = _array(given, "log_prices", shape, -np.inf)

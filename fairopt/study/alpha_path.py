@@ -184,7 +184,7 @@ def _family(mechanism: object) -> tuple[Callable[[float], Mechanism], str]:
         raise DataError(f"{kind.__name__} has no parameter alpha to follow; AlphaPFVDS and AlphaFair have one")
     about = ", ".join(f"{name}={value}" for name, value in given.items())
     title = f"{kind.title}({about})" if about else kind.title
-    return lambda alpha: mechanisms.get(kind.name, **given, alpha=alpha) if given else kind(alpha=alpha), title  # type: ignore[call-arg]
+    return lambda alpha: mechanisms.get(kind.name, **given, alpha=alpha) if given else kind(alpha=alpha), title
 
 
 Array = NDArray[np.float64]

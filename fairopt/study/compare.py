@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, Protocol, TypeGuard
 
 from .. import mechanisms
 from .._libraries import pd
@@ -11,32 +12,49 @@ from .._progress import tqdm
 from ..errors import DataError, FairoptError
 from ..game.selection import MAYBE_OTHERS
 from ..mechanisms import Mechanism
+from ..model._same import different_clusters
 from ..model.cluster import Cluster, expected
 from ..result import metrics
 from ..result.allocation import Allocation
 
 
+class Problem(Protocol):
+    """A changed problem of a mechanism, `fairopt.engines.reference.named_problem.NamedProblem`."""
+
+    cluster: Cluster
+
+    def allocation(self, label: str = ..., *, criterion: Any = ..., tol: float = ...) -> Allocation:
+        """Its answer."""
+
+
+#: What may be compared: a mechanism or its name, an allocation, a problem, a function of a cluster.
+Entry = str | Mechanism | Allocation | Problem | Callable[[Cluster], object]
+
+
 def compare(
     cluster: Cluster,
-    chosen: Iterable[str | Mechanism] | None = None,
+    chosen: Iterable[Entry] | None = None,
     *,
     tol: float | None = None,
     solver: str | None = None,
     progress: bool = False,
 ) -> pd.DataFrame:
-    """Solve a cluster with several mechanisms.
+    """Several answers for one cluster: of mechanisms, and of anybody else.
 
     Parameters
     ----------
     cluster : what is shared, and among whom
-    chosen : names such as `"drfh"` or `"alphapf-vds(alpha=3)"`, or mechanisms; by default all registered ones
+    chosen : by default all registered mechanisms
+        Names such as `"drfh"` or `"alphapf-vds(alpha=3)"`, mechanisms, allocations of this cluster, changed problems
+        (`Mechanism.problem`), and functions that return tasks of a cluster as `Allocation.of` takes them.
     tol, solver : as in `Mechanism.solve`
     progress : show a progress bar
 
     Returns
     -------
-    A frame with one row per mechanism: `status` (`ok`, `not applicable: ...`, or the error of a mechanism that failed,
-    whose numbers are missing) and `notes`; tasks in all,
+    A frame with one row per answer: `status` (`ok`, `not applicable: ...`, or the error of a mechanism that failed,
+    whose numbers are missing) and `notes`; `certified`, whether a criterion judged it, or its tasks are only known to
+    be feasible; tasks in all,
     smallest and largest weighted dominant share, utilization per resource (`use_...`) and its mean over resources,
     Jain's index of weighted dominant shares, welfare (sum of dominant shares), certificate, seconds. What is missing,
     as the use of a resource that no server has, is printed as a blank. `fairopt.plot.compare` draws the frame.
@@ -46,18 +64,19 @@ def compare(
     Raises
     ------
     DataError
-        `cluster` is not a cluster, or `chosen` names a mechanism that there is not, or is empty. What a mechanism
-        raises is in its row.
+        `cluster` is not a cluster, or `chosen` names a mechanism that there is not, holds an allocation of another
+        cluster, or is empty. What a mechanism or a function raises as a `FairoptError` is in its row.
     """
     expected(cluster)
     rows = []
-    for mechanism in tqdm(mechanisms.chosen(chosen), disable=None if progress else True, unit="mechanism", leave=False):
-        row: dict[str, object] = {"mechanism": str(mechanism), "pooled": False}
+    answers = _answers(cluster, chosen, tol, solver)
+    for label, answer in tqdm(answers, disable=None if progress else True, unit="mechanism", leave=False):
+        row: dict[str, object] = {"mechanism": label, "pooled": False}
         try:
-            allocation = mechanism.solve(cluster, tol, solver=solver)
+            allocation = answer()
             notes = (note for note in allocation.notes if note != MAYBE_OTHERS)  # what is said of most games
             row |= allocation.summary() | {"status": "ok", "notes": "; ".join(notes)}
-            row["pooled"] = pooled(cluster, allocation)
+            row |= {"pooled": pooled(cluster, allocation), "certified": allocation.certificate.judged}
         except DataError as error:
             row |= {"status": f"not applicable: {error}"}
         except FairoptError as error:
@@ -66,10 +85,47 @@ def compare(
     columns = ["mechanism", "status", "notes", "pooled"]
     for name in metrics.MEASURES:
         columns += [*(f"use_{part}" for part in cluster.resources if name == "utilization"), name]
-    columns += ["certificate", "seconds"]
+    columns += ["certified", "certificate", "seconds"]
     frame = Blank(rows, columns=columns).sort_values("pooled", kind="stable").fillna({"notes": ""})
     frame["mechanism"] = marked(frame["mechanism"], frame["pooled"])
     return frame.set_index("mechanism")
+
+
+def _answers(
+    cluster: Cluster, chosen: Iterable[Entry] | None, tol: float | None, solver: str | None
+) -> list[tuple[str, Callable[[], Allocation]]]:
+    """A label and an answer of every entry."""
+    if chosen is None or isinstance(chosen, str | Mechanism | type) or not isinstance(chosen, Iterable):
+        every: list[object] = list(mechanisms.chosen(chosen))  # or an error
+    else:
+        every = list(chosen) or list(mechanisms.chosen([]))
+    answers: list[tuple[str, Callable[[], Allocation]]] = []
+    near = 1e-6 if tol is None else tol
+    for entry in every:
+        if isinstance(entry, Allocation):
+            if different := different_clusters(entry.cluster, cluster):
+                raise DataError(f"the allocation {entry.mechanism} is of another cluster: {different}")
+            answers.append((entry.mechanism, partial(lambda given: given, entry)))
+        elif _is_problem(entry):
+            if different := different_clusters(entry.cluster, cluster):
+                raise DataError(f"a problem is of another cluster: {different}")
+            label = "problem" if all(label != "problem" for label, _ in answers) else f"problem {len(answers) + 1}"
+            answers.append((label, partial(entry.allocation, label, tol=near)))
+        elif callable(entry) and not isinstance(entry, type):
+            label = getattr(entry, "__name__", type(entry).__name__)
+            answers.append((label, partial(_called, cluster, entry, label, near)))
+        else:
+            some = mechanisms.chosen([entry])  # type: ignore[list-item]
+            answers += [(str(one), partial(one.solve, cluster, tol, solver=solver)) for one in some]
+    return answers
+
+
+def _is_problem(entry: object) -> TypeGuard[Problem]:  # by what it has: its class comes with CVXPY
+    return hasattr(entry, "allocation") and hasattr(entry, "cluster")
+
+
+def _called(cluster: Cluster, function: Callable[[Cluster], object], label: str, tol: float) -> Allocation:
+    return Allocation.of(cluster, function(cluster), label, tol=tol)
 
 
 #: Stands behind the name of a mechanism that answered for the pool; `NOTE` is its footnote.

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..._libraries import cp, sp
-from ...errors import DataError
+from ...errors import DataError, SolverError
 from ...model.cluster import Cluster
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
 from .declarative import maxmin_levels
 from .program import ClusterProgram, Formulation, Leximin, Program
+
+if TYPE_CHECKING:
+    from ...result.allocation import Allocation
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -98,6 +102,27 @@ class NamedProblem(cp.Problem):  # type: ignore[misc]
         rows = np.zeros(len(at.polytope.row_server))
         rows[at.rows] = np.maximum(found, 0.0)
         return at.polytope.unit_prices(rows)
+
+    def allocation(self, label: str = "problem", *, criterion: Any = None, tol: float = 1e-6) -> Allocation:
+        """The tasks that `solve` left, as an allocation; a problem that was not solved is solved first.
+
+        A changed problem has no criterion: its tasks are certified to be feasible, unless `criterion` is to judge them
+        (`Allocation.of`).
+
+        Raises
+        ------
+        SolverError
+            CVXPY's solver found no answer.
+        DataError
+            The answer is not feasible within `tol`: solve it again with a finer one.
+        """
+        from ...result.allocation import Allocation
+
+        if self.status is None:
+            self.solve()
+        if self.tasks.value is None:
+            raise SolverError(f"the problem has no answer, {self.status}: mend its constraints, or try another solver")
+        return Allocation.of(self.cluster, np.maximum(self.tasks.value, 0), label, criterion=criterion, tol=tol)
 
     def adding(self, **constraints: cp.Constraint) -> NamedProblem:
         """The same problem with more constraints, by name: `problem.adding(floor=problem.user_tasks >= 2)`.

@@ -1,0 +1,242 @@
+"""Tasks of anybody: judged, compared, checked, saved; functions as mechanisms."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pandas as pd
+import pytest
+
+import fairopt as fo
+from fairopt.cli import main
+from fairopt.errors import DataError, SolverError
+
+CHECKER = Path(__file__).parents[1] / "tools" / "check.py"
+
+
+@pytest.fixture
+def cluster() -> fo.Cluster:
+    return fo.Cluster(
+        [[9, 18], [4, 6]], [[1, 4], [3, 1]], resources=["cpu", "ram"], users=["a", "b"], servers=["s", "t"]
+    )
+
+
+TASKS = np.array([[1.0, 0.0], [0.5, 1.0]])
+FRAME = pd.DataFrame(TASKS, index=["a", "b"], columns=["s", "t"])
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        TASKS,
+        TASKS.tolist(),
+        FRAME,
+        FRAME.loc[["b", "a"], ["t", "s"]],
+        FRAME.T.to_dict(),
+        {"b": {"t": 1, "s": 0.5}, "a": {"s": 1}},
+    ],
+    ids=["array", "lists", "frame", "shuffled", "dict", "partial dict"],
+)
+def test_tasks_count_by_their_labels(cluster: fo.Cluster, given: Any) -> None:
+    assert np.array_equal(fo.Allocation.of(cluster, given).tasks, TASKS)
+
+
+@pytest.mark.parametrize("given", [[1, 2], pd.Series({"b": 2, "a": 1}), {"b": 2, "a": 1}])
+def test_one_server_takes_a_number_per_user(cluster: fo.Cluster, given: Any) -> None:
+    assert fo.Allocation.of(cluster.pool(), given).user_tasks.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ([1, 2], r"one number per user, and there are 2 servers; give tasks per server, or judge them on cluster.pool"),
+        (np.ones((3, 2)), r"shape \(users, servers\) = \(2, 2\); got \(3, 2\)"),
+        ([[np.nan, 0], [0, 0]], r"user 'a' has nan tasks on 's'"),
+        ([[0, 0], [0, np.inf]], r"user 'b' has inf tasks on 't'"),
+        (FRAME.rename(index={"a": "x"}), r"missing: a; unknown: x"),
+        ({"a": {"s": 1}, "b": {"z": 1}}, r"unknown: z"),
+        ({"a": {"s": 1}}, r"missing: b"),
+        ({"a": {"s": 1}, "b": 2}, r"give every user its tasks by server"),
+        ([["much", 0], [0, 0]], r"tasks must be numbers"),
+        (None, r"tasks must be numbers"),
+        ([[10, 0], [0, 0]], r"not feasible: 1.22, largest for 'ram' of 's', overused; scale them down"),
+        ([[-1, 0], [0, 0]], r"not feasible: .*user 'a', with negative tasks"),
+    ],
+)
+def test_what_are_no_tasks_is_said(cluster: fo.Cluster, given: Any, text: str) -> None:
+    with pytest.raises(DataError, match=text):
+        fo.Allocation.of(cluster, given)
+
+
+def test_no_more_is_claimed_than_is_known(cluster: fo.Cluster) -> None:
+    mine = fo.Allocation.of(cluster, TASKS, "mine")
+    assert not mine.flagged
+    assert not mine.certificate.judged
+    assert "no criterion" in repr(mine)
+    assert "no criterion" in repr(mine.certificate)
+    assert mine.prices is None
+    for asked in (lambda: mine.criterion, mine.sensitivity, mine.bottlenecks):
+        with pytest.raises(DataError, match=r"mine has no criterion, .*Allocation.of\(..., criterion="):
+            asked()
+    for again in (pickle.loads(pickle.dumps(mine)), copy.deepcopy(mine)):
+        assert np.array_equal(again.tasks, TASKS)
+        assert not again.certify().judged
+    infeasible = fo.Allocation.of(cluster, 10 * TASKS, throw=False)
+    assert infeasible.flagged
+    assert infeasible.certificate.feasibility == pytest.approx(6.5)
+
+
+@pytest.mark.parametrize("rule", [fo.DRFH(), fo.AlphaFair(3), fo.AlphaPFVDS(2), fo.PSDSF()], ids=str)
+def test_a_criterion_judges_anybody_alike(cluster: fo.Cluster, rule: Any) -> None:
+    on = cluster if rule.prepare(cluster)[0].shape == cluster.shape else cluster.pool()
+    answer = rule.solve(on)
+    assert not fo.Allocation.of(on, answer.tasks, criterion=rule).flagged
+    worse = fo.Allocation.of(on, 0.9 * answer.tasks, "worse", criterion=rule)
+    assert worse.flagged
+    assert worse.certificate.residual > 0.01
+    assert worse.criterion.alpha == rule.criterion(on).alpha
+    by_value = fo.Allocation.of(on, 0.9 * answer.tasks, criterion=rule.criterion(on))
+    assert by_value.certificate.optimality == pytest.approx(worse.certificate.optimality)
+
+
+@pytest.mark.parametrize(
+    ("rule", "text"),
+    [
+        (fo.DRF(), "is about the pool of the servers; judge the pool's tasks, on cluster.pool"),
+        ("drfh", "type str; give a mechanism"),
+        (fo.DRFH().criterion(fo.Cluster([[1]], [[1], [1], [1]])), "for 3 users, and the cluster has 2"),
+    ],
+)
+def test_what_judges_nothing_is_refused(cluster: fo.Cluster, rule: Any, text: str) -> None:
+    with pytest.raises(DataError, match=text):
+        fo.Allocation.of(cluster, TASKS, criterion=rule)
+
+
+def test_properties_and_plots_take_them(cluster: fo.Cluster) -> None:
+    mine = fo.Allocation.of(cluster, TASKS)
+    assert fo.properties.check("envy-freeness", mine)
+    unfair = fo.properties.check("pareto-optimality", mine)
+    assert not unfair
+    assert "while nobody loses any" in unfair.witness
+    with pytest.raises(DataError, match="use report"):
+        fo.properties.check("strategy-proofness", mine)
+    assert mine.plot().axes
+    assert mine.summary()["tasks"] == TASKS.sum()
+
+
+def test_files_hold_them(cluster: fo.Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "mine.json"
+    fo.Allocation.of(cluster, TASKS, "mine").save(path)
+    again = fo.Allocation.load(path)
+    assert again.mechanism == "mine"
+    assert not again.certificate.judged
+    assert main(["check", str(path)]) == 0
+    assert "no criterion" in capsys.readouterr().out
+    document = json.loads(path.read_text())
+    assert document["criterion"] is None
+    for tasks, code in ((TASKS, 0), (10 * TASKS, 1)):
+        path.write_text(json.dumps(document | {"tasks": tasks.tolist()}))
+        assert main(["check", str(path)]) == code
+        assert subprocess.run([sys.executable, CHECKER, path], capture_output=True, check=False).returncode == code
+    del document["criterion"]
+    path.write_text(json.dumps(document))
+    assert subprocess.run([sys.executable, CHECKER, path], capture_output=True, check=False).returncode == 2
+    with pytest.raises(DataError, match="criterion"):
+        fo.Allocation.load(path)
+
+
+def half(cluster: fo.Cluster) -> np.ndarray:
+    """Half of what DRFH gives."""
+    return fo.DRFH().solve(cluster).tasks / 2
+
+
+def test_everybody_is_compared(cluster: fo.Cluster) -> None:
+    problem = fo.DRFH().problem(cluster)
+    changed = problem.adding(favour=problem.user_tasks[0] >= 5)
+    mine = fo.Allocation.of(cluster, TASKS, "mine")
+    frame = fo.compare(cluster, [fo.DRFH(), "tsf", changed, changed, mine, half])
+    assert list(frame.index) == ["DRFH", "TSF", "problem", "problem 4", "mine", "half"]
+    assert set(frame["status"]) == {"ok"}
+    assert frame["certified"].tolist() == [True, True, False, False, False, False]
+    assert frame.loc["half", "tasks"] == pytest.approx(frame.loc["DRFH", "tasks"] / 2)
+    assert fo.plot.compare(frame, ["tasks"]).axes
+
+
+def test_what_cannot_be_compared_is_said(cluster: fo.Cluster) -> None:
+    other = fo.Cluster([[9, 18]], [[1, 4], [3, 1]])
+    for entry in (fo.DRFH().solve(other), fo.DRFH().problem(other)):
+        with pytest.raises(DataError, match="is of another cluster"):
+            fo.compare(cluster, [entry])
+    frame = fo.compare(cluster, ["drfh", lambda cluster: 100 * half(cluster)])
+    assert frame["status"].iloc[1].startswith("not applicable: the tasks of <lambda> are not feasible")
+
+
+def test_a_changed_problem_has_an_allocation(cluster: fo.Cluster) -> None:
+    problem = fo.AlphaFair(1).problem(cluster.pool())
+    same = problem.allocation("same", criterion=fo.AlphaFair(1), tol=1e-4)
+    assert not same.flagged
+    assert same.user_tasks == pytest.approx(fo.AlphaFair(1).solve(cluster.pool()).user_tasks, rel=1e-3)
+    most = problem.maximising(cp.sum(problem.user_tasks))
+    most.solve(solver="HIGHS")
+    assert most.allocation().user_tasks.sum() == pytest.approx(most.value)
+    with pytest.raises(SolverError, match="has no answer, infeasible"):
+        problem.adding(much=problem.user_tasks >= 100).allocation()
+
+
+@pytest.fixture
+def greedy() -> Iterator[None]:
+    @fo.mechanism("greedy-part")
+    def greedy_part(cluster: fo.Cluster, part: float = 0.5) -> np.ndarray:
+        """A part of what DRFH gives."""
+        return fo.DRFH().solve(cluster).tasks * part
+
+    yield
+    del fo.mechanisms.REGISTRY["greedy-part"]
+
+
+@pytest.mark.usefixtures("greedy")
+def test_a_function_is_a_mechanism(cluster: fo.Cluster, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    mechanism = fo.mechanisms.get("greedy-part", part=0.25)
+    assert pickle.loads(pickle.dumps(mechanism)) == mechanism
+    found = mechanism.solve(cluster)
+    assert not found.certificate.judged
+    assert found.user_tasks == pytest.approx(fo.DRFH().solve(cluster).user_tasks / 4)
+    assert fo.compare(cluster, ["greedy-part(part=0.2)"]).loc["greedy-part(part=0.2)", "status"] == "ok"
+    assert not fo.solve_many("greedy-part", [cluster, cluster]).failed
+    report = fo.properties.report("greedy-part", cluster, ["envy-freeness", "pareto-optimality"], changes=3)
+    assert report.loc["envy-freeness", "violation"] == 0 < report.loc["pareto-optimality", "violation"]
+    witness = fo.properties.search("greedy-part", "sharing-incentive", trials=30, rng=0)
+    assert witness is not None
+    cluster.save(tmp_path / "c.toml")
+    assert main(["solve", str(tmp_path / "c.toml"), "-m", "greedy-part(part=0.1)"]) == 0
+    assert "no criterion" in capsys.readouterr().out
+    with pytest.raises(DataError, match="no engine or solver"):
+        mechanism.solve(cluster, solver="CLARABEL")
+    with pytest.raises(DataError, match="not feasible"):
+        fo.mechanisms.get("greedy-part", part=2.0).solve(cluster)
+    assert fo.mechanisms.get("greedy-part", part=2.0).solve(cluster, throw=False).flagged
+    with pytest.raises(DataError, match="no convex program"):
+        mechanism.problem(cluster)
+
+
+def test_what_is_no_mechanism_says_what_it_lacks() -> None:
+    class Half(fo.mechanisms.Mechanism):
+        def formulate(self, program: Any) -> Any: ...
+
+    with pytest.raises(DataError, match=r"Half lacks criterion\(cluster\), what fair means .*@fairopt.mechanism"):
+        Half()  # type: ignore[abstract]
+    with pytest.raises(DataError, match="needs a default for 'part': it is a parameter of x"):
+        fo.mechanism("x")(lambda cluster, part: part)
+    with pytest.raises(DataError, match="two mechanisms are called 'drfh'"):
+        fo.mechanism("drfh")(half)
+    with pytest.raises(DataError, match="needs a name"):
+        fo.mechanism(half)  # type: ignore[arg-type]
