@@ -303,9 +303,9 @@ def _products(at: State, step: Point, primal: Array, dual: Array) -> tuple[Array
 
 
 def _centred(at: State, newton: Newton, step: Point, targets: tuple[Array, Array, Array]) -> Point:
-    """With up to two of Gondzio's correctors, which bring products back to within a factor of ten of targets."""
+    """With up to three of Gondzio's correctors, which bring products back to within a factor of ten of targets."""
     primal, dual = _lengths(at, step)
-    for _ in range(2):
+    for _ in range(3):
         if (np.minimum(primal, dual) > 0.95).all():
             break
         far = _products(at, step, np.minimum(primal + 0.3, 1.0), np.minimum(dual + 0.3, 1.0))
@@ -321,7 +321,7 @@ def _centred(at: State, newton: Newton, step: Point, targets: tuple[Array, Array
 
 
 def advance(at: State, gap: Array) -> None:
-    """Predictor, corrector, and up to two that centre."""
+    """Predictor, corrector, and up to three that centre."""
     newton, total = (Whole if at.whole else Newton)(at), at.mu * at.count
     yz, lw, ps = at.products
     aim = newton.step(-yz, -lw, -ps, wrong=True)
@@ -329,8 +329,7 @@ def advance(at: State, gap: Array) -> None:
     target = np.clip(after**3, 1e-8, 0.1) * at.mu
     targets = at.on_pairs(target), at.on_rows(target), at.on_users(target)
     step = aim.plus(newton.step(targets[0] - aim.y * aim.z, targets[1] - aim.lam * aim.w, targets[2] - aim.p * aim.s))
-    if any(each.order != "servers" for each in at.pairs.bins):  # elsewhere factors cost less than a corrector
-        step = _centred(at, newton, step, targets)
+    step = _centred(at, newton, step, targets)
     # Where held users have not their levels yet no gap is known; products know it.
     left = np.minimum(gap, total / np.abs(at.t))
     sharp = 1e-2 * left
