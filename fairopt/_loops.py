@@ -18,7 +18,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -34,15 +33,16 @@ from . import _clock
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
 #: Dispatchers are made one at a time.
 _MAKING = threading.RLock()
-#: Most numbers in an array of a loop that runs as it is written, and CPU seconds of that for each loop that would be
-#: compiled with it, which takes five to ten times as long.
-SMALL, SPARED = 256, 0.1
+#: Most numbers in an array of a loop that runs as it is written; and how many all its calls may have, for each loop that
+#: would be compiled with it. Counted and not timed, so that a program that is run again has the same digits.
+SMALL, SPARED = 256, 300
 
 
 class _Written(threading.local):
-    """Does this thread run a loop as it is written? Then those that it calls run so too."""
+    """Does this thread run a loop as it is written? Then those that it calls run so too. Or does it compile all?"""
 
     running = False
+    never = False
 
 
 _WRITTEN = _Written()
@@ -50,13 +50,12 @@ _WRITTEN = _Written()
 
 @contextmanager
 def compiling() -> Iterator[None]:
-    """Compile whatever is called, small or not."""
-    global SMALL
-    SMALL, before = -1, SMALL
+    """Compile whatever this thread calls, small or not."""
+    before, _WRITTEN.never = _WRITTEN.never, True
     try:
         yield
     finally:
-        SMALL = before
+        _WRITTEN.never = before
 
 
 def _largest(arguments: Any) -> int:
@@ -71,22 +70,21 @@ class Loop:
     def __init__(self, function: FunctionType, options: dict[str, Any]) -> None:
         functools.update_wrapper(self, function)
         self.py_func, self.options = function, options
-        self.spent = 0.0
+        self.spent = 0
 
     def __call__(self, *arguments: Any) -> Any:
         if _WRITTEN.running:
             return self.py_func(*arguments)
-        known = "dispatcher" in vars(self)
-        if known or self.spent >= SPARED * len(self.calls) or _largest(arguments) > SMALL:
+        known = "dispatcher" in vars(self) or _WRITTEN.never
+        if known or self.spent >= SPARED * len(self.calls) or (size := _largest(arguments)) > SMALL:
             return self.dispatcher(*arguments)
-        begun = time.thread_time()
+        self.spent += max(size, 1)
         _WRITTEN.running = True
         try:
             with np.errstate(all="ignore"):
                 return self.py_func(*arguments)
         finally:
             _WRITTEN.running = False
-            self.spent += time.thread_time() - begun
 
     @cached_property
     def dispatcher(self) -> Any:

@@ -48,9 +48,9 @@ class Registry(MutableMapping[str, Kind]):
         self._import(self._files)
         return len(self._known)
 
-    def taken(self, name: str, module: str) -> Kind | None:
+    def taken(self, name: str, module: str | None) -> Kind | None:
         """Which has this name already, when a module defines another: all of this package come before plug-ins."""
-        if not module.startswith(f"{self._package}."):
+        if not (module or "").startswith(f"{self._package}."):
             self._import(self._files)
         return self._known.get(name)
 

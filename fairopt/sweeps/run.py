@@ -14,6 +14,7 @@ from typing import Any
 
 from .. import _clock, _plugins
 from .._libraries import of_an_extra
+from .._loops import compiling
 from .._version import __version__
 from ..engines.reference import solvers
 from ..errors import DataError
@@ -35,7 +36,7 @@ def run(cell: Cell, traces: str | None = None, threads: int | None = 1) -> Row:
     check(cell)
     watch = _clock.Watch()
     try:
-        with pools().limit(limits=threads):
+        with pools().limit(limits=threads), compiling():  # the same digits in every process
             cell.job.warm()
             row = cell.requested | cell.job.answer(cell, traces)
     except Elsewhere:
@@ -56,7 +57,7 @@ def together(cells: Sequence[Cell], traces: str | None, threads: int | None) -> 
     check(cells[0])
     watch, found = _clock.Watch(), dict[str, Row]()
     try:
-        with pools().limit(limits=threads):
+        with pools().limit(limits=threads), compiling():
             cells[0].job.warm()
             found = stack.rows(cells, traces)
     except Elsewhere:
@@ -86,7 +87,8 @@ def warm_up(cells: Iterable[Cell]) -> None:
     for job in {cell.job for cell in cells}:
         ours = type(job.what.made).__module__.startswith("fairopt.")
         if ours and isinstance(job, Solve) and job.engine != "declarative":
-            job.warm()
+            with compiling():
+                job.warm()
 
 
 def failed(cell: Cell, error: BaseException) -> Row:
