@@ -33,9 +33,9 @@ from . import _clock
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
 #: Dispatchers are made one at a time.
 _MAKING = threading.RLock()
-#: Most numbers in an array of a loop that runs as it is written; and how many all its calls may have, for each loop that
-#: would be compiled with it. Counted and not timed, so that a program that is run again has the same digits.
-SMALL, SPARED = 256, 300
+#: Most numbers in an array of a loop that runs as it is written, and their squares in all its calls, for each loop that
+#: would be compiled with it: seconds at most. Counted, so that a program that is run again has the same digits.
+SMALL, SPARED = 256, 20_000
 
 
 class _Written(threading.local):
@@ -78,7 +78,7 @@ class Loop:
         known = "dispatcher" in vars(self) or _WRITTEN.never
         if known or self.spent >= SPARED * len(self.calls) or (size := _largest(arguments)) > SMALL:
             return self.dispatcher(*arguments)
-        self.spent += max(size, 1)
+        self.spent += max(size, 1) ** 2
         _WRITTEN.running = True
         try:
             with np.errstate(all="ignore"):

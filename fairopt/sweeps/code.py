@@ -30,7 +30,8 @@ _ALWAYS = ("sweeps/origin.py", "sweeps/solve.py", "sweeps/stack.py", "sweeps/sim
 
 def solving() -> tuple[str, ...]:
     """Rooms that decide a mechanism's answers."""
-    return tuple(sorted(path.name for path in PACKAGE.iterdir() if (path / "__init__.py").is_file() and path.name not in ASIDE))
+    rooms = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").is_file()}
+    return tuple(sorted(rooms - ASIDE))
 
 
 def computing(*rooms: str) -> list[Path]:
