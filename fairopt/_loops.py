@@ -33,8 +33,8 @@ from . import _clock
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
 #: Dispatchers are made one at a time.
 _MAKING = threading.RLock()
-#: Most numbers in an array of a loop that runs as it is written, and their squares in all its calls, for each loop that
-#: would be compiled with it: seconds at most. Counted, so that a program that is run again has the same digits.
+#: Most numbers in an array of a loop that runs as it is written, and in those of all its calls together, which take about
+#: as long as its compilation at most. Counted, so that a program that is run again has the same digits.
 SMALL, SPARED = 256, 20_000
 
 
@@ -76,9 +76,9 @@ class Loop:
         if _WRITTEN.running:
             return self.py_func(*arguments)
         known = "dispatcher" in vars(self) or _WRITTEN.never
-        if known or self.spent >= SPARED * len(self.calls) or (size := _largest(arguments)) > SMALL:
+        if known or self.spent >= SPARED or (size := _largest(arguments)) > SMALL:
             return self.dispatcher(*arguments)
-        self.spent += max(size, 1) ** 2
+        self.spent += max(size, 1)
         _WRITTEN.running = True
         try:
             with np.errstate(all="ignore"):
