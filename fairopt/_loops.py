@@ -33,9 +33,9 @@ from . import _clock
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
 #: Dispatchers are made one at a time.
 _MAKING = threading.RLock()
-#: Most numbers in an array of a loop that runs as it is written, and in those of all its calls together, which take about
-#: as long as its compilation at most. Counted, so that a program that is run again has the same digits.
-SMALL, SPARED = 256, 20_000
+#: Most numbers in an array of a loop that runs as it is written, and in those of all its calls together, which take at
+#: most about as long as its compilation. Counted, so that a program that is run again has the same digits.
+SMALL, SPARED = 256, 60_000
 
 
 class _Written(threading.local):

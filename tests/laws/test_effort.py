@@ -81,14 +81,3 @@ def test_what_is_known_saves_rounds() -> None:
         with without_kernels():  # which start cold
             cold = sum(family(alpha).solve(shared).stats.rounds for alpha in alphas)
             assert 0 < fo.alpha_path(shared, alphas, mechanism=family)["steps"].sum() < part * cold
-
-
-#: Rounds on eight clusters together, by the mechanism's name: a few more on each are a step that has become worse.
-TOGETHER = {"drfh": 89, "alpha-fair": 290, "alphapf-vds": 538}
-
-
-@pytest.mark.parametrize("name", TOGETHER)
-def test_eight_clusters_take_no_eighth_more(name: str) -> None:
-    few = [mechanism for mechanism in MECHANISMS if mechanism.name == name]
-    rounds = [mechanism.solve(lognormal(seed, 60, 25, 4), 1e-9).stats.rounds for mechanism in few for seed in range(8)]
-    assert sum(rounds) <= 1.125 * TOGETHER[name], rounds

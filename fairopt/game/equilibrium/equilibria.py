@@ -108,7 +108,7 @@ def _candidates(method: EquilibriumSystem, aims: Aims, start: EquilibriumPoint |
         yield _of_few_users(method, aims)
     if start is not None:
         yield from _following(method, aims, start)
-    if users >= max(500, 5 * prices):
+    if many := users >= max(500, 5 * prices):
         yield from _homotopy(method)
     answer: Candidate | None = None
     for answer in _attempt(method, FIRST, aims):
@@ -117,6 +117,8 @@ def _candidates(method: EquilibriumSystem, aims: Aims, start: EquilibriumPoint |
         yield from follow(method, aims.path, middle.mu, 0.3, 3 * prices, middle)  # mostly a system for every price does
     for mu, near in ((3.0, 0.3), (1.0, 0.1)):  # the second is more careful: alpha next to 0 asks for it
         yield from follow(method, aims.path, mu, near, max(1000, 5 * prices))
+    if not many:  # of users held at limits
+        yield from _homotopy(method)
 
 
 def _few(method: EquilibriumSystem) -> bool:

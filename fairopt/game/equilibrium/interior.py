@@ -59,7 +59,7 @@ class _Progress:
         return near or self.still > 2
 
     def looked(self, backward: float) -> None:
-        """A point had this backward error, infinite where it is not known."""
+        """A point had this backward error, or an error next to what is aimed at; infinite where neither is known."""
         self.since = 0 if backward < 0.5 * self.least or np.isinf(backward) else self.since + 1
         self.least = min(self.least, backward)
 
@@ -106,7 +106,7 @@ def run(
         warm = screening.whole(point, a, mu) if warm is None and solved else warm
         midway = screening.whole(point, a, mu) if midway is None and mu <= 1e-3 else midway  # later ones are jammed too
         yield Candidate(point, error, step_number, warm, midway, inside=screening.inside, backward=backward)
-        progress.looked(backward)
+        progress.looked(error if error <= 10 * level < np.inf and np.isinf(backward) else backward)
         if error <= tol or backward <= level or progress.jammed or not np.isfinite(here.average):
             return
         aim = here.newton(0.0)
