@@ -86,7 +86,7 @@ SLIPS = [
     (["figures"], "there is no store at results/store; fairopt sweep NAME makes one"),
     (["figures", "drfh", "--store", "nowhere"], "there is no store at nowhere; 4 of 4 cells of drfh_figures"),
     (["sweep", "nothing"], "there is no experiment 'nothing'; known:"),
-    (["sweep", "orders.toml"], "must be one of cyclic"),
+    (["sweep", "orders.toml"], "must be one of elastic, cyclic"),
     (["sweep", "big.toml"], "big.toml:2: "),
     (["figures", "alpha", "--width", "-1"], "--width must be"),
     (["figures", "alpha", "--width", "nan"], "--width must be"),

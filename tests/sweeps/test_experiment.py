@@ -123,7 +123,7 @@ BAD = [
         '"best-response"',
         '"best-response"\norders = "zigzag"',
         16,
-        "grid.2.orders: is 'zigzag'; it must be one of cyclic",
+        "grid.2.orders: is 'zigzag'; it must be one of elastic, cyclic",
     ),
     ('"best-response"', '"best-response"\ndampings = 2', 16, "grid.2.dampings: is 2; it must be in (0, 2)"),
     ('"best-response"', '"best-response"\ntols = 0', 16, "grid.2.tols: is 0; it must be a number > 0"),

@@ -19,7 +19,7 @@ from fairopt.workloads import open_workload, save_workload
 from .conftest import Write
 
 #: Of folders above everything here, with a space, as homes have them.
-HOME = "jane doe"
+HOME = "jane-doe-at-home with-blanks"  # long: a picture in base64 has every short word
 _CLUSTERS = """title = "Clusters by their folders"
 clusters.file = "{home}/cluster.toml"
 clusters.again = "{home}/again.toml"
