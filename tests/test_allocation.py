@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from matplotlib.figure import Figure
 from strategies import clusters
 
-from fairopt.core import welfare
 from fairopt.engines.small import kinds
+from fairopt.engines.welfare import concave, interior_point
+from fairopt.engines.welfare.options import OPTIONS
 from fairopt.errors import CertificateError, SolverError
 from fairopt.game.equilibrium import equilibria
 from fairopt.mechanisms import get
@@ -192,8 +193,10 @@ def test_large_clusters_are_not_given_to_an_engine_that_would_take_hours(monkeyp
     monkeypatch.setattr("fairopt.model.polytope.LARGE", 5)
     assert fair.solve(cluster, 1e-6).notes == ()
     monkeypatch.setitem(kinds.LARGEST, "global", 0)
-    monkeypatch.setattr(welfare, "run", partial(welfare.run, most=1))
-    monkeypatch.setattr(equilibria, "solutions", lambda *_: iter(()))
+    solutions = interior_point.solutions
+    monkeypatch.setattr(interior_point, "solutions", partial(solutions, options=replace(OPTIONS, steps=1)))
+    for engine in (equilibria, concave):
+        monkeypatch.setattr(engine, "solutions", lambda *_: iter(()))
     monkeypatch.setattr(candidates, "with_last_digits", lambda *_: None)
     found = fair.solve(cluster, throw=False)
     assert found.stats.engine == "native"

@@ -102,6 +102,23 @@ def test_the_cheaper_route_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     assert np.linalg.solve(naive(*mixed), rhs) == pytest.approx(rough.double().solve(rhs), rel=1e-9)
 
 
+def test_the_cheaper_route_is_taken_where_symmetric(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By users everywhere the product of matrices, by the others the sum over pairs of pairs."""
+    rng = np.random.default_rng(1)
+    start, server, weight, left, _, extra, diagonal = symmetric(rng, 30, 10, 2, density=1.0)
+    mixed = halved(start, server, weight, left, left, extra, diagonal)
+    original, many = _eliminate.spread, []
+
+    def spread(users: Index, *given: Any) -> None:
+        many.extend(users.tolist())
+        original(users, *given)
+
+    monkeypatch.setattr(_eliminate, "spread", spread)
+    rhs = rng.normal(size=20)
+    assert np.linalg.solve(naive(*mixed), rhs) == pytest.approx(factored(mixed).solve(rhs), rel=1e-9)
+    assert many == list(range(15))
+
+
 def halved(
     start: Index, server: Index, weight: Array, left: Array, right: Array, extra: Array, diagonal: Array
 ) -> tuple[Index, Index, Array, Array, Array, Array, Array]:
@@ -191,6 +208,86 @@ def test_digits_that_a_subtraction_would_lose(name: str) -> None:
     assert np.abs(lost / expected - 1).max() > 1e-6
 
 
+# -- left is right -------------------------------------------------------------------------------
+
+
+def symmetric(rng: np.random.Generator, *shape: int, density: float = 0.6, low: float = -1) -> Arguments:
+    """As `drawn`, with right = left."""
+    start, server, weight, left, _, extra, diagonal = drawn(rng, *shape, density, low)
+    return start, server, weight, left, left, extra, diagonal
+
+
+def factored(
+    given: Arguments, least: float = 0.0, single: bool = False, cost: float = structured.OPTIONS.loop_cost
+) -> structured.SymmetricFactors:
+    start, server, weight, left, _, extra, diagonal = given
+    options = replace(structured.OPTIONS, loop_cost=cost)
+    return structured.factor_symmetric(start, server, weight, left, extra, diagonal, least, single, options=options)
+
+
+@pytest.mark.parametrize("cost", [0.0, 1e9])
+@pytest.mark.parametrize("shape", [(1, 1, 1), (1, 4, 2), (6, 1, 3), (7, 4, 1), (12, 5, 3), (40, 8, 4)])
+def test_symmetric_against_the_formula(shape: tuple[int, int, int], cost: float) -> None:
+    rng = np.random.default_rng(5)
+    for density in (0.3, 1.0):
+        given = symmetric(rng, *shape, density=density)
+        rhs = rng.normal(size=shape[1] * shape[2])
+        found = factored(given, cost=cost)
+        np.testing.assert_allclose(found.solve(rhs), np.linalg.solve(naive(*given), rhs), rtol=1e-9, atol=1e-10)
+        assert found.damping < 1e-12
+
+
+@pytest.mark.parametrize("single", [False, True])
+def test_symmetric_with_a_border(single: bool) -> None:
+    rng = np.random.default_rng(6)
+    start, server, weight, left, _, extra, diagonal = given = symmetric(rng, 12, 5, 3)
+    border, rhs = rng.normal(size=(5, 3)), rng.normal(size=15)
+    found = structured.factor_symmetric(start, server, weight, left, extra, diagonal, single=single, border=border)
+    expected = np.linalg.solve(naive(*given) + np.outer(border, border), rhs)
+    np.testing.assert_allclose(found.solve(rhs), expected, rtol=1e-3 if single else 1e-9, atol=1e-4 if single else 0)
+
+
+def test_symmetric_single_precision_is_close() -> None:
+    rng = np.random.default_rng(2)
+    given, rhs = symmetric(rng, 40, 8, 3), rng.normal(size=24)
+    double, single = (factored(given, single=single, cost=1e9).solve(rhs) for single in (False, True))
+    off = float(np.abs(single - double).max() / np.abs(double).max())
+    assert 1e-12 < off < 1e-4
+
+
+def test_symmetric_users_without_a_slope() -> None:
+    """h = 0, as for users who are held: only differences between a user's servers have a price."""
+    rng = np.random.default_rng(3)
+    start, server, weight, left, right, extra, diagonal = symmetric(rng, 20, 6, 2, density=1.0)
+    given = start, server, weight, left, right, 0 * extra, diagonal
+    rhs = rng.normal(size=12)
+    np.testing.assert_allclose(factored(given).solve(rhs), np.linalg.solve(naive(*given), rhs), rtol=1e-9)
+
+
+@pytest.mark.parametrize("cost", [0.0, 1e9])
+def test_symmetric_digits_that_a_subtraction_would_lose(cost: float) -> None:
+    """One server, users with weights of 1e12: what remains is their slope, in exact arithmetic 0.3 * 0.49 + 0.9."""
+    start, server, weight = np.array([0, 1, 2]), np.array([0, 0]), np.array([1e12, 1e13])
+    extra, left = np.array([0.3, 0.9]), np.array([[0.7], [1.0]])
+    diagonal = np.full((1, 1), 2.0**-40)
+    given = (start, server, weight, left, left, extra, diagonal)
+    exact = Fraction(2) ** -40
+    for n in range(2):
+        w, h, a = Fraction(weight[n]), Fraction(extra[n]), Fraction(left[n, 0])
+        exact += w * a * a * h / (h + w)
+    assert factored(given).solve(np.ones(1))[0] == pytest.approx(float(1 / exact), rel=1e-12)
+    assert abs(1 / naive(*given)[0, 0] - float(1 / exact)) > 1e-6
+
+
+def test_an_indefinite_matrix_is_damped() -> None:
+    """Rounding may make S indefinite; here its diagonal is, on purpose: more is added, and it says how much."""
+    given = symmetric(np.random.default_rng(4), 5, 3, 2)
+    given[6][:] = 1e-18
+    found = factored((*given[:5], 1e-18 * given[5], given[6]))
+    assert 0 < found.damping <= 1e-5
+    assert np.isfinite(found.solve(np.ones(6))).all()
+
+
 @pytest.mark.parametrize("resources", [3, 4])
 def test_what_is_compiled_for_a_number_of_resources_is_kept_for_the_next_process(resources: int) -> None:
     """numba tells enclosed objects apart by their pickles, and compiled functions' differ from process to process."""
@@ -212,6 +309,8 @@ def test_few_users_on_many_servers(shape: tuple[int, int, int], low: float) -> N
             made = structured.factor(start, server, weight, left, right, extra, diagonal)
             assert isinstance(made, structured.ServersFirst)
             np.testing.assert_allclose(whole @ made.solve(rhs), rhs, rtol=0, atol=1e-11 * np.abs(whole).max())
+        symmetric = structured.factor_symmetric(start, server, weight, left, extra, diagonal)
+        np.testing.assert_allclose(symmetric.solve(rhs), made.solve(rhs), rtol=1e-10, atol=1e-12)
 
 
 def test_many_users_or_few_rows_stay_with_prices() -> None:

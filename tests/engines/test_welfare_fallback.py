@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,11 +11,11 @@ import pytest
 import fairopt as fo
 from fairopt.certificates import certify
 from fairopt.certificates.backward import error_at
-from fairopt.core import welfare
+from fairopt.engines.welfare import concave, conditions, interior_point
+from fairopt.engines.welfare.options import OPTIONS
 from fairopt.errors import SolverError
 from fairopt.game.equilibrium import equilibria
 from fairopt.model.polytope import Polytope
-from fairopt.model.problem import Problem
 from fairopt.solving import candidates
 
 from .test_welfare import plain
@@ -24,7 +23,9 @@ from .test_welfare import plain
 
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """The interior point after one step, without other engines and without last digits."""
-    monkeypatch.setattr(welfare, "run", partial(welfare.run, most=1))
+    monkeypatch.setattr(concave, "solutions", lambda *_: iter(()))
+    few = partial(interior_point.solutions, options=replace(OPTIONS, steps=1))
+    monkeypatch.setattr(interior_point, "solutions", few)
     monkeypatch.setattr(equilibria, "solutions", lambda *_: iter(()))
     monkeypatch.setattr(candidates, "with_last_digits", lambda *_: None)
 
@@ -45,13 +46,10 @@ def test_the_declarative_engine_steps_in(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_wrong_answer_does_not_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine's own error is not believed: here it calls the optimum what leaves a thousandth unused."""
-    honest = welfare.run
-
-    def lying(*given: Any) -> welfare.Candidate:
-        found = honest(*given)
-        return replace(found, fractions=0.999 * found.fractions, error=0.0)
-
-    monkeypatch.setattr(welfare, "run", lying)
+    monkeypatch.setattr(concave, "solutions", lambda *_: iter(()))
+    honest = conditions.Welfare.fractions
+    monkeypatch.setattr(conditions.Welfare, "fractions", lambda self, point: 0.999 * honest(self, point))
+    monkeypatch.setattr(interior_point, "judge_of", lambda *_: lambda *_: 0.0)
     monkeypatch.setattr(equilibria, "solutions", lambda *_: iter(()))
     honestly = candidates.with_last_digits
     monkeypatch.setattr(candidates, "with_last_digits", lambda *_: None)
@@ -65,9 +63,11 @@ def test_the_error_of_the_engine_is_the_certificate_s() -> None:
     shared = plain(12)
     criterion = fo.AlphaFair(2.0).criterion(shared)
     polytope = Polytope(shared, criterion.limits(shared))
-    found = welfare.run(Problem(shared, criterion), 1e-8)
+    q = conditions.Welfare(polytope, criterion)
+    *_, found = interior_point.run(q, 1e-8, interior_point.judge_of(polytope, criterion, 1e-8))
     assert found.error <= 1e-8
-    tasks, prices = polytope.allocation(found.fractions), polytope.log_unit_prices(found.log_rows)
+    tasks = polytope.allocation(found.fractions)
+    prices = polytope.log_unit_prices(np.log(found.point.price[q.row]))
     # The judge tries several levels, of which the engine knows one: its own bound is the larger one.
     assert certify(shared, tasks, criterion, prices)[0].optimality <= found.error * (1 + 1e-3) + 1e-13
     rows = polytope.log_row_prices(prices)
@@ -78,12 +78,9 @@ def test_a_point_without_tasks_for_somebody_has_no_error() -> None:
     """Scaled back until it fits, a point may leave a user with nothing: no marginal welfare."""
     shared = plain(12)
     criterion = fo.AlphaFair(2.0).criterion(shared)
-    polytope = Polytope(shared, criterion.limits(shared))
-    found = welfare.run(Problem(shared, criterion), 1.0, most=3)
-
-    def judged(fractions: np.ndarray) -> float:
-        return error_at(polytope, criterion, polytope.allocation(fractions), found.log_rows, 1.0)
-
-    assert 0 < judged(found.fractions) < np.inf
-    assert judged(np.where(polytope.pair_user == 0, 0.0, found.fractions)) == np.inf
-    assert judged(np.full_like(found.fractions, np.nan)) == np.inf
+    q = conditions.Welfare(Polytope(shared, criterion.limits(shared)), criterion)
+    at, judged = q.begin(), interior_point.judge_of(q.polytope, criterion, 1.0)  # rows that idle keep their prices
+    fractions = q.polytope.inside(q.fractions(at))
+    assert 0 < judged(fractions, at) < np.inf
+    assert judged(np.where(q.polytope.pair_user == 0, 0.0, fractions), at) == np.inf
+    assert judged(np.full_like(fractions, np.nan), at) == np.inf

@@ -53,13 +53,15 @@ def couple(
     right: Array,
     extra: Array,
     least: Array,
+    half: bool,
     result: NDArray[np.floating],
 ) -> None:
     """Subtract `weight_i weight_j left_i right_j^T / (extra + sum weight)`, i != j, from result (servers M, servers M).
 
-    Pairs of n with a weight below `least[n]` are left out. Server by server, for the sake of caches.
+    Pairs of n with a weight below `least[n]` are left out. `half`: only rows of a user's later server,
+    columns of its earlier ones, one triangle where servers are in order. Server by server, for the sake of caches.
     """
-    _coupling(left.shape[1])(start, server, weight, left, right, extra, least, result)
+    _coupling(left.shape[1])(start, server, weight, left, right, extra, least, half, result)
 
 
 @compiled
@@ -80,7 +82,7 @@ def _coupling(size: int) -> Any:
     """
 
     @compiled
-    def coupled(start, server, weight, left, right, extra, least, result):  # type: ignore[no-untyped-def]
+    def coupled(start, server, weight, left, right, extra, least, half, result):  # type: ignore[no-untyped-def]
         users, servers = len(start) - 1, result.shape[0] // size
         kept = np.zeros(users + 1, np.int64)
         for n in range(users):
@@ -115,7 +117,7 @@ def _coupling(size: int) -> Any:
             for o in range(first[i], first[i + 1]):
                 a = order[o]
                 n = user[a]
-                for b in range(kept[n], kept[n + 1]):
+                for b in range(kept[n], a if half else kept[n + 1]):
                     if b != a:
                         for r in range(size):
                             row, part = result[i * size + r], lefts[a, r]
@@ -151,6 +153,17 @@ def apply(start, server, weight, left, right, extra, given, result):  # type: ig
 
 
 @compiled
+def spread(users, start, server, weight, vectors, scale, result):  # type: ignore[no-untyped-def]
+    """result[j, server, :] = scale_n weight_k vectors[k, :] for the pairs k of user n = users[j]."""
+    for j in range(len(users)):
+        n = users[j]
+        for k in range(start[n], start[n + 1]):
+            i = server[k] * vectors.shape[1]
+            for r in range(vectors.shape[1]):
+                result[j, i + r] = scale[n] * weight[k] * vectors[k, r]
+
+
+@compiled
 def spread_both(users, start, server, weight, left, right, extra, lefts, rights):  # type: ignore[no-untyped-def]
     """`spread` of `left` by -1/(extra + sum weight) and of `right` by 1: minus their product is what users couple."""
     size = left.shape[1]
@@ -179,6 +192,14 @@ def finished(matrix, own, diagonal, damping, scale):  # type: ignore[no-untyped-
                 matrix[row, column] *= scale[row]
             for s in range(size):
                 matrix[row, i * size + s] = own[i, r, s] * scale[row]
+
+
+@compiled
+def scaled(matrix, scale):  # type: ignore[no-untyped-def]
+    """Multiply rows and columns of the lower triangle by `scale`."""
+    for i in range(len(scale)):
+        for j in range(i + 1):
+            matrix[i, j] *= scale[i] * scale[j]
 
 
 @compiled

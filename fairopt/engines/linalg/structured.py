@@ -8,6 +8,8 @@ pairs i of user n, `a_i` and `b_i` supported on the resources of one server. Its
 subtraction: where a user is split over servers the two terms agree to many digits. The rest is one product of
 matrices, in single precision while that is enough, for users with many pairs that matter, and a sum over pairs of
 pairs for the others.
+
+`factor` is for the game (LU), `factor_symmetric` for concave programs, where a is b (Cholesky, half the work).
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._libraries import lapack
+from ..._libraries import blas, lapack
 from . import _eliminate
 
 Array = NDArray[np.float64]
@@ -34,6 +36,9 @@ class FactorOptions:
     #: S is factorised with the diagonal `(1 + damping) diag S`: where prices are not unique, rounding must not choose
     #: them.
     damping: float = 1e-13
+    #: The same where S must stay definite: in turn, until it is; and before these in single precision.
+    dampings: tuple[float, ...] = (1e-13, 1e-11, 1e-9, 1e-7, 1e-5)
+    single_dampings: tuple[float, ...] = (1e-7, 1e-6)
     #: Factors in single precision: at most `refinements` refinements, until `residual <= precise |rhs|`, while each
     #: leaves at most the part `closer` of the residual.
     refinements: int = 5
@@ -202,7 +207,7 @@ def factor(
     else:
         matrix = np.zeros((size, size), kind)
     if len(many) < users:
-        _eliminate.couple(start, server, weight, left, right, extra, _without(least, many), matrix)
+        _eliminate.couple(start, server, weight, left, right, extra, _without(least, many), False, matrix)
     _eliminate.finished(matrix, own, diagonal, options.damping, scale)
 
     def applied(step: Array) -> Array:
@@ -217,6 +222,97 @@ def factor(
     # The transpose is in the order that LAPACK wants. A zero pivot gives infinite steps, which the caller notices.
     getrf = lapack.sgetrf if single else lapack.dgetrf
     return Factors(getrf(matrix.T, overwrite_a=True)[:2], scale, applied, double, options)
+
+
+@dataclass(frozen=True)
+class SymmetricFactors:
+    """`S`, or S with its border, factorised for a = b; `damping`: what had to be added to its diagonal, relatively."""
+
+    upper: NDArray[np.floating]
+    scale: Array
+    damping: float
+
+    def solve(self, rhs: Array) -> Array:
+        """`S^-1 rhs`, (rows,)."""
+        potrs = lapack.spotrs if self.upper.dtype == np.float32 else lapack.dpotrs
+        scaled = (rhs * self.scale).astype(self.upper.dtype, copy=False)
+        return np.asarray(potrs(self.upper, scaled, lower=0)[0] * self.scale)
+
+
+def factor_symmetric(
+    start: Index,
+    server: Index,
+    weight: Array,
+    vectors: Array,
+    extra: Array,
+    diagonal: Array,
+    least: Array | float = 0.0,
+    single: bool = False,
+    border: Array | None = None,
+    options: FactorOptions = OPTIONS,
+) -> SymmetricFactors | ServersFirst:
+    """Form and factorise S, or S + border border^T, for a = b = `vectors` (pairs, resources); the rest as in `factor`.
+
+    `border` is (servers, resources). Pairs of a user are sorted by server. Where rounding makes S indefinite, more is
+    added to its diagonal: the caller refines.
+    """
+    servers, resources = diagonal.shape
+    if border is None and few_users(len(start) - 1, servers * resources):
+        return ServersFirst(start, server, weight, vectors, vectors, extra, diagonal)
+    least = np.full(len(start) - 1, least)
+    own, r = np.zeros((servers, resources, resources)), np.arange(resources)
+    _eliminate.blocks(start, server, weight, vectors, vectors, extra, own)
+    own[:, r, r] += diagonal
+    size = own[:, r, r] if border is None else own[:, r, r] + border**2
+    scale = 1 / np.sqrt(np.maximum(size, np.finfo(float).tiny))
+    own *= scale[:, :, None] * scale[:, None, :]
+    tries = [(True, damping) for damping in options.single_dampings if single]
+    tries += [(False, damping) for damping in options.dampings]
+    for single, damping in tries:
+        matrix = _coupled(start, server, weight, vectors, extra, own.shape, least, single, options)
+        _eliminate.scaled(matrix, scale.ravel())
+        matrix.reshape(servers, resources, servers, resources)[np.arange(servers), :, np.arange(servers), :] = own
+        # `matrix.T` is in the order that LAPACK wants, its upper triangle is what was filled.
+        upper = matrix.T
+        if border is not None:
+            syr = blas.ssyr if single else blas.dsyr
+            upper = syr(1.0, (border * scale).ravel(), a=upper, overwrite_a=True)
+        upper[np.arange(len(upper)), np.arange(len(upper))] = 1 + damping
+        potrf = lapack.spotrf if single else lapack.dpotrf
+        upper, info = potrf(upper, lower=0, overwrite_a=True, clean=False)
+        if info == 0:
+            break
+    return SymmetricFactors(upper, scale.ravel(), damping)
+
+
+def _coupled(
+    start: Index,
+    server: Index,
+    weight: Array,
+    vectors: Array,
+    extra: Array,
+    shape: tuple[int, ...],
+    least: Array,
+    single: bool,
+    options: FactorOptions,
+) -> NDArray[np.floating]:
+    """The lower triangle of S off its diagonal blocks; elsewhere anything."""
+    servers, resources, _ = shape
+    users, size = len(start) - 1, servers * resources
+    kind = np.float32 if single else float
+    many = _many(start, weight, least, size, resources, single, options) if servers > 1 else np.zeros(0, dtype=np.intp)
+    if len(many):
+        spread = np.zeros((len(many), size), kind)
+        whole = extra + np.add.reduceat(weight, start[:-1])
+        _eliminate.spread(many, start, server, weight, vectors, 1 / np.sqrt(whole), spread)
+        syrk = blas.ssyrk if single else blas.dsyrk
+        # The upper triangle in the order of LAPACK is the lower one in ours.
+        matrix = np.asarray(syrk(-1.0, spread.T, lower=0).T)
+    else:
+        matrix = np.zeros((size, size), kind)
+    if len(many) < users:
+        _eliminate.couple(start, server, weight, vectors, vectors, extra, _without(least, many), True, matrix)
+    return matrix
 
 
 def _many(

@@ -1,1 +1,1 @@
-"""What the core is not asked about welfare: is there room for all tasks, and who is held at a floor."""
+"""Alpha-fair welfare and fairness on dominant shares, by a structured interior point."""

@@ -7,7 +7,7 @@ with the floor as its limit, and a weight at which it would buy more.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,16 @@ from ..base import Solution
 Array = NDArray[np.float64]
 
 
-#: Most programs until the same users are held.
-_ROUNDS = 20
+@dataclass(frozen=True)
+class FloorOptions:
+    """Programs with some users at their floors."""
+
+    #: Most programs until the same users are held.
+    rounds: int = 20
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = FloorOptions()
 
 
 def as_limits(problem: Problem, log_rows: Array) -> Problem:
@@ -46,7 +54,7 @@ def fixed_at_floors(
 ) -> Iterator[Solution]:
     """What an engine without floors offers, for who is held at prices of `start`, then at its own, until they stay."""
     found, seen = start, set[bytes]()
-    for _ in range(_ROUNDS):
+    for _ in range(OPTIONS.rounds):
         if found.log_prices is None:
             return
         limited = as_limits(problem, problem.polytope.log_row_prices(found.log_prices))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +17,18 @@ from ..base import Solution
 Array = NDArray[np.float64]
 
 
-#: Times that tasks move away from servers that are overfull.
-_ROUNDS = 30
+@dataclass(frozen=True)
+class ServedOptions:
+    """Where tasks are put that may all have room (`everybody_served`)."""
+
+    #: Times that tasks move away from servers that are overfull.
+    rounds: int = 30
+    #: Users' parts on a server fall as this power of what it is overfull by.
+    power: float = 0.5
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = ServedOptions()
 
 
 def solutions(problem: Problem, engine: str) -> Iterator[Solution]:
@@ -34,7 +45,7 @@ def solutions(problem: Problem, engine: str) -> Iterator[Solution]:
         yield Solution(tasks, None, engine, build=seconds, status="everybody has all its tasks", log=log, fine=True)
 
 
-def everybody_served(polytope: Polytope) -> Array | None:
+def everybody_served(polytope: Polytope, options: ServedOptions = OPTIONS) -> Array | None:
     """Fractions (pairs,) with which everybody has all its tasks, or None: there is no room, or none was found.
 
     Users split their tasks in proportion to what they could run on servers, less on those that are overfull.
@@ -46,7 +57,7 @@ def everybody_served(polytope: Polytope) -> Array | None:
     if (need > polytope.cluster.capacity.sum(axis=0)).any():
         return None
     weight = np.ones(servers)
-    for _ in range(_ROUNDS if servers > 1 else 1):
+    for _ in range(options.rounds if servers > 1 else 1):
         part = weight[polytope.pair_server]
         reach = np.bincount(owner, polytope.gamma * part, len(polytope.users))
         fraction = part * (polytope.limit / reach)[owner]
@@ -54,5 +65,5 @@ def everybody_served(polytope: Polytope) -> Array | None:
         used = np.max([np.bincount(polytope.pair_server, column, servers) for column in columns], axis=0)
         if (used <= 1).all():
             return np.asarray(fraction)
-        weight = weight / np.sqrt(np.maximum(used, 1e-3))
+        weight = weight / np.maximum(used, 1e-3) ** options.power
     return None

@@ -1,0 +1,53 @@
+"""Concave welfare by the core's interior point, whatever the utilities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ... import _clock
+from ...core import welfare
+from ...model.concave_welfare import ConcaveWelfare
+from ...model.criterion import Criterion
+from ...model.fairness_efficiency import FairnessEfficiency
+from ...model.problem import Problem
+from ..base import Run, Solution
+
+#: Of so many pairs, with more users than prices, most are left aside by `interior_point`, which takes half the steps.
+MANY = 100_000
+
+
+def unbound(problem: Problem) -> bool:
+    """Is it alpha-fair welfare or FDS without limits and floors, which is all that `interior_point` knows?"""
+    rule = problem.criterion
+    known = type(rule) in (Criterion, FairnessEfficiency)
+    return known and not len(problem.polytope.limited) and not rule.floor.any()
+
+
+def slower(problem: Problem) -> bool:
+    """Is `interior_point` the quicker one for the shape of a problem?"""
+    polytope = problem.polytope
+    return len(polytope.users) >= len(polytope.row_server) and len(polytope.gamma) > MANY
+
+
+def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Solution]:
+    """One answer, or none where numbers are beyond doubles."""
+    polytope, begun = problem.polytope, _clock.now()
+    if not len(polytope.users):
+        nothing = np.full(problem.cluster.capacity.shape, -np.inf)
+        tasks = np.zeros(problem.cluster.shape[:2])
+        yield Solution(tasks, None, "native", status="nobody can run anything", log=nothing)
+        return
+    # Nobody else finds last digits where there are floors, nor those of users whom prices keep out.
+    alone = problem.criterion.floor.any() or isinstance(problem.criterion, ConcaveWelfare)
+    aim = min(tol, 1e-11) if alone else tol
+    with np.errstate(all="ignore"):
+        found = welfare.run(problem, aim, warm)
+    if not np.isfinite(found.log_rows).any():
+        return
+    status = "converged" if found.error <= tol else "not converged"
+    run = Run("interior point", status, 0.0, _clock.now() - begun, found.error)
+    tasks, log = polytope.allocation(found.fractions), polytope.log_unit_prices(found.log_rows)
+    rough = found.error > tol
+    yield Solution(tasks, None, "native", (run,), 0.0, found.steps, status, (), found.warm, log, rough)
