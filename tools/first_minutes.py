@@ -123,15 +123,16 @@ def doors(
 
 def installed(place: Path) -> str:
     """The Python of a fresh environment that has the wheel and what it depends on."""
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}  # where pip would find fairopt
     for words in (
         [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(place), str(ROOT)],
         [sys.executable, "-m", "venv", str(place / "env")],
     ):
-        subprocess.run(words, check=True)
+        subprocess.run(words, check=True, env=env)
     (wheel,) = place.glob("*.whl")
     python = str(place / "env" / "bin" / "python")
     extras = f"fairopt[sweep,notebook] @ {wheel.as_uri()}"
-    subprocess.run([python, "-m", "pip", "install", "--quiet", extras, "nbclient", "ipykernel"], check=True)
+    subprocess.run([python, "-m", "pip", "install", "--quiet", extras, "nbclient", "ipykernel"], check=True, env=env)
     shutil.rmtree(ROOT / "build" / "lib", ignore_errors=True)
     return python
 
