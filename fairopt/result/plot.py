@@ -45,9 +45,9 @@ def allocation(answer: Answer) -> Figure:
     # More bars than this cannot be told apart: servers are then pooled.
     if len(servers) * len(cluster.resources) > 24:
         there, servers = there.sum(axis=0, keepdims=True), ["all servers"]
-        used = (answer.user_tasks[:, None] * cluster.demand)[:, None, :]
+        used = (answer.arrays.user_tasks[:, None] * cluster.demand)[:, None, :]
     else:
-        used = answer.usage
+        used = answer.arrays.usage
     part = ratio(used, there[None])
     names, heights, fills = _joined(list(cluster.users), part.reshape(len(part), -1))
     several = len(servers) > 1 or servers == ["all servers"]
@@ -182,10 +182,10 @@ def two_users(*answers: Answer, path: Sequence[Answer] = ()) -> Figure:
     axes.fill([0, edge[0, 0], *edge[:, 0], 0], [0, 0, *edge[:, 1], edge[-1, 1]], color="#e9edf3", linewidth=0)
     axes.plot([edge[0, 0], *edge[:, 0], 0], [0, *edge[:, 1], edge[-1, 1]], color="#7d8aa0", linewidth=1)
     if path:
-        tasks = np.array([one.user_tasks for one in path])
+        tasks = np.array([one.arrays.user_tasks for one in path])
         axes.plot(tasks[:, 0], tasks[:, 1], color="#111111", linewidth=2.5, alpha=0.8, label="path of α")
     for answer, fill, mark in zip(answers, cycle(colours(9)), cycle("osD^vPX*"), strict=False):
-        axes.plot(*answer.user_tasks, mark, color=fill, markersize=7, markeredgecolor="white",
+        axes.plot(*answer.arrays.user_tasks, mark, color=fill, markersize=7, markeredgecolor="white",
                   label=plain(answer.mechanism), zorder=3, linestyle="none")  # fmt: skip
     axes.set_xlim(0, 1.06 * edge[0, 0])
     axes.set_ylim(0, 1.06 * edge[-1, 1])

@@ -205,7 +205,7 @@ class _Point:
     @classmethod
     def of(cls, alpha: float, found: Allocation) -> _Point:
         with np.errstate(divide="ignore"):
-            tasks = np.log(found.user_tasks)
+            tasks = np.log(found.arrays.user_tasks)
         slope = np.full(len(tasks), np.nan)
         if math.isfinite(alpha) and alpha > 0:
             with suppress(DataError, SolverError):  # it may have none
@@ -296,7 +296,7 @@ def on_curve(
     if not crossings or not isinstance(mechanism, AlphaPFVDS):
         return found
     there = curve.user_tasks(crossings[place].user_tasks)
-    runs = (there > 0) & (found.user_tasks > 0)
-    if np.abs(np.log(there[runs] / found.user_tasks[runs])).max(initial=0.0) <= 1e-6:
+    runs = (there > 0) & (found.arrays.user_tasks > 0)
+    if np.abs(np.log(there[runs] / found.arrays.user_tasks[runs])).max(initial=0.0) <= 1e-6:
         return found
     return replace(mechanism, alpha=alpha).at_crossing(crossings[place]).solve(curve.cluster, tol)

@@ -247,7 +247,7 @@ def _overuse(cluster: Cluster, observed: Array, who: NDArray[np.intp], most: flo
 
 def _residuals(misfit: Misfit, observed: Array, allocation: Allocation) -> pd.DataFrame:
     alpha = allocation.criterion.alpha
-    fitted = allocation.user_tasks[misfit.users] * math.exp(misfit.log_scale(alpha))
+    fitted = allocation.arrays.user_tasks[misfit.users] * math.exp(misfit.log_scale(alpha))
     index = pd.Index([allocation.cluster.users[n] for n in misfit.users], name="user")
     return pd.DataFrame({"observed": observed, "fitted": fitted, "log_residual": misfit.residuals(alpha)}, index=index)
 
@@ -416,4 +416,4 @@ class Misfit:
         if found is None:
             return np.full(len(self.users), np.nan)
         with np.errstate(divide="ignore"):
-            return np.asarray(self._log - np.log(found.user_tasks[self.users]))
+            return np.asarray(self._log - np.log(found.arrays.user_tasks[self.users]))

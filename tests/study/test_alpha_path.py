@@ -38,7 +38,7 @@ def test_same_answers_as_one_by_one(seed: int) -> None:
         assert found.certify().passes(1e-8)
         assert found.criterion.alpha == alpha
         alone = fo.AlphaPFVDS(alpha).solve(shared, tol=1e-8)
-        np.testing.assert_allclose(found.user_tasks, alone.user_tasks, rtol=1e-6)
+        np.testing.assert_allclose(found.arrays.user_tasks, alone.arrays.user_tasks, rtol=1e-6)
 
 
 def test_frame() -> None:
@@ -124,7 +124,7 @@ def test_another_mechanism() -> None:
     frame = fo.alpha_path(cluster(0, 4, 2), [1.0, 2.0], mechanism=fo.AlphaFair)
     for alpha, found in frame.allocations.items():
         np.testing.assert_allclose(
-            found.user_tasks, fo.AlphaFair(alpha=alpha).solve(cluster(0, 4, 2)).user_tasks, rtol=1e-6
+            found.user_tasks, fo.AlphaFair(alpha=alpha).solve(cluster(0, 4, 2)).arrays.user_tasks, rtol=1e-6
         )
 
 
@@ -143,7 +143,7 @@ def test_a_start_from_another_cluster_changes_no_answer(other: dict[str, np.ndar
     found = fo.AlphaPFVDS(2.5).solve(changed, tol=1e-8, start=first)
     alone = fo.AlphaPFVDS(2.5).solve(changed, tol=1e-8)
     assert found.certify().passes(1e-8)
-    np.testing.assert_allclose(found.user_tasks, alone.user_tasks, rtol=1e-6)
+    np.testing.assert_allclose(found.arrays.user_tasks, alone.arrays.user_tasks, rtol=1e-6)
 
 
 def test_frame_goes_to_csv_and_back() -> None:
@@ -167,7 +167,7 @@ def test_a_name_is_followed_with_its_parameters() -> None:
     assert path.mechanism == "alpha-fair(share=asset)"
     for alpha, found in path.allocations.items():
         alone = fo.AlphaFair(alpha=alpha, share="asset").solve(shared)
-        np.testing.assert_allclose(found.user_tasks, alone.user_tasks, rtol=1e-6)
+        np.testing.assert_allclose(found.user_tasks, alone.arrays.user_tasks, rtol=1e-6)
 
 
 def test_plot() -> None:
@@ -197,7 +197,7 @@ def test_refined_paths_are_as_straight_as_they_say() -> None:
     tasks = np.log([found.user_tasks for found in path.allocations])
     for k in range(len(at) - 1):
         middle = (at[k] + at[k + 1]) / 2
-        fresh = np.log(fo.AlphaFair(middle / (1 - middle)).solve(shared).user_tasks)
+        fresh = np.log(fo.AlphaFair(middle / (1 - middle)).solve(shared).arrays.user_tasks)
         assert np.abs(fresh - (tasks[k] + tasks[k + 1]) / 2).max() <= 1e-2
     assert fo.alpha_path(shared, ends, mechanism=fo.AlphaFair).errors is None
     with pytest.raises(DataError, match="refine"):

@@ -44,7 +44,7 @@ def cluster(seed: int, limits: bool = False) -> fo.Cluster:
 def given(mechanism: Mechanism, shared: fo.Cluster, seed: int) -> np.ndarray:
     """The tasks with random weights."""
     weights = np.random.default_rng([seed, 1]).lognormal(0, 0.7, len(shared.users))
-    return mechanism.solve(shared.replace(weight=weights), 1e-8).user_tasks
+    return mechanism.solve(shared.replace(weight=weights), 1e-8).arrays.user_tasks
 
 
 def weights_or_none(shared: fo.Cluster, mechanism: Mechanism, tasks: np.ndarray) -> np.ndarray | None:
@@ -65,7 +65,7 @@ def test_weights_of_global_mechanisms_come_back_as_tasks(mechanism: Mechanism, l
         tasks = given(mechanism, shared, seed)
         found = fo.find_weights(shared, mechanism, tasks=tasks)
         # Not by what it says of itself: an answer of its own.
-        again = mechanism.solve(shared.replace(weight=found.weights.to_numpy()), 1e-8).user_tasks
+        again = mechanism.solve(shared.replace(weight=found.weights.to_numpy()), 1e-8).arrays.user_tasks
         np.testing.assert_allclose(again, tasks, rtol=3e-6)
         assert found.weights[shared.runnable].mean() == pytest.approx(1)
         assert found.solves <= 5  # the closed form, not a search
@@ -80,7 +80,7 @@ def test_weights_of_the_game_come_back_as_tasks(mechanism: Mechanism) -> None:
         tasks = given(mechanism, shared, seed)
         weights = weights_or_none(shared, mechanism, tasks)
         if weights is not None:
-            again = mechanism.solve(shared.replace(weight=weights), 1e-8).user_tasks
+            again = mechanism.solve(shared.replace(weight=weights), 1e-8).arrays.user_tasks
             np.testing.assert_allclose(again, tasks, rtol=3e-6)
             found += 1
     assert found >= 15
@@ -107,21 +107,21 @@ def test_the_ends_of_ranges_give_the_same_tasks_and_what_is_beyond_does_not(mech
                     continue
                 beyond = found.weights.copy()
                 beyond[user] = ranges.loc[user, end] * factor
-                other = mechanism.solve(shared.replace(weight=beyond.to_numpy()), 1e-8).user_tasks
+                other = mechanism.solve(shared.replace(weight=beyond.to_numpy()), 1e-8).arrays.user_tasks
                 assert np.abs(other - tasks)[shared.runnable].max() > 1e-5 * tasks.max(), (seed, user, end)
     assert open_ranges > 0
 
 
 def test_the_clusters_own_weights_are_taken_where_they_do() -> None:
     shared = cluster(1).replace(weight=np.random.default_rng(0).uniform(1, 3, len(cluster(1).users)))
-    found = fo.find_weights(shared, "alpha-fair(alpha=2)", tasks=fo.AlphaFair(2).solve(shared).user_tasks)
+    found = fo.find_weights(shared, "alpha-fair(alpha=2)", tasks=fo.AlphaFair(2).solve(shared).arrays.user_tasks)
     np.testing.assert_allclose(found.weights, shared.weight / shared.weight.mean())
     assert found.solves == 1
 
 
 def test_shares_and_names() -> None:
     shared = fo.Cluster([[9, 18]], [[1, 4], [3, 1]], users=["a", "b"])
-    tasks = fo.DRF().solve(shared.replace(weight=[3, 1])).user_tasks
+    tasks = fo.DRF().solve(shared.replace(weight=[3, 1])).arrays.user_tasks
     shares = tasks * shared.dominant_share_per_task
     for numbers in (
         {"tasks": pd.Series(tasks[::-1], index=["b", "a"])},
@@ -184,7 +184,7 @@ def test_the_nearest_that_can_be_given(mechanism: Mechanism, factor: float) -> N
     with pytest.raises((DataError, NotConverged), match="nearest=True"):
         fo.find_weights(shared, mechanism, tasks=factor * tasks)
     found = fo.find_weights(shared, mechanism, tasks=factor * tasks, nearest=True)
-    np.testing.assert_allclose(found.allocation.user_tasks, found.tasks, rtol=1e-6)
+    np.testing.assert_allclose(found.allocation.arrays.user_tasks, found.tasks, rtol=1e-6)
     assert found.allocation.certificate.passes(1e-6)
     if factor < 1:
         assert found.scale == 1  # nobody has less than was stated
@@ -226,7 +226,7 @@ def test_whose_limit_binds_is_no_reference(mechanism: Mechanism) -> None:
 def test_the_answer_is_on_the_servers_as_they_are() -> None:
     """Servers that are alike are one server while weights are looked for."""
     cluster = fo.Cluster([[9.0, 18]] * 3, [[1, 4], [3, 1]])
-    found = fo.find_weights(cluster, "drfh", tasks=fo.DRFH().solve(cluster.replace(weight=[2, 1])).user_tasks)
+    found = fo.find_weights(cluster, "drfh", tasks=fo.DRFH().solve(cluster.replace(weight=[2, 1])).arrays.user_tasks)
     assert found.allocation.cluster.servers == cluster.servers
     assert found.allocation.tasks.shape == (2, 3)
 
