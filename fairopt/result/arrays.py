@@ -2,23 +2,47 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..model._arrays import ratio
-
-if TYPE_CHECKING:
-    from .allocation import Allocation
+from ..model.cluster import Cluster
+from ..model.criterion import Criterion
+from ..model.split import Split
 
 Array = NDArray[np.float64]
+
+
+class Solved(Protocol):
+    """An allocation, as far as its numbers hang on it."""
+
+    @property
+    def cluster(self) -> Cluster:
+        """Whose tasks they are."""
+
+    @property
+    def tasks(self) -> Array:
+        """(users, servers)."""
+
+    @property
+    def _split(self) -> Split | None:
+        """The tasks as those of merged servers."""
+
+    @property
+    def criterion(self) -> Criterion:
+        """What was optimised."""
+
+    @property
+    def log_prices(self) -> Array | None:
+        """(servers, resources); for max-min (levels, servers, resources)."""
 
 
 class Arrays:
     """What `Allocation` shows by name, under the same names: axes are users, servers, resources of its cluster."""
 
-    def __init__(self, allocation: Allocation) -> None:
+    def __init__(self, allocation: Solved) -> None:
         self._of = allocation
 
     @property
