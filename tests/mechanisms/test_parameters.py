@@ -25,6 +25,14 @@ def test_mechanisms_that_do_not_apply() -> None:
     assert get("per-server-drf").solve(EXAMPLE.replace(max_tasks=[100, np.inf])).certificate.passes()
 
 
+@pytest.mark.parametrize("text", ["inf", "Infinity", "∞"])
+def test_infinity_may_be_written_out(text: str) -> None:
+    for name in ("alpha-fair", "alphapf-vds"):
+        assert get(name, alpha=text) == get(name, alpha=np.inf)
+    with pytest.raises(DataError, match="alpha is '3', of type str"):
+        get("alpha-fair", alpha="3")
+
+
 def test_bad_parameters() -> None:
     with pytest.raises(DataError, match=r"resource_weights must be numbers > 0 of shape .*\(2, 2\)"):
         get("drf", resource_weights=((1, 1),)).solve(EXAMPLE)
