@@ -188,7 +188,7 @@ def path(options: argparse.Namespace) -> int:
     if options.out:
         report.export(frame, Path(options.out))
     if options.plot:
-        figures.write(found.plot(), Path(options.plot))
+        figures.write(found.draw(), Path(options.plot))
     if options.json:
         print_json(frame.to_dict(orient="records"))
         return 0

@@ -107,12 +107,11 @@ class Trace:
         first = 1 if not len(above) else int(above[-1]) + 1
         return first if first <= len(self.frame) else None
 
-    def plot(self) -> Figure:
-        """Residual and exploitability over rounds, on a logarithmic scale."""
-        from ._plot import Picture
+    def plot(self, *, ax: Any = None) -> Figure:
+        """Residual and exploitability over rounds, on a logarithmic scale; in `ax`, or in a new figure."""
+        from ._plot import panels
 
-        figure = Picture(figsize=(5, 3.2), layout="constrained")
-        axes = figure.subplots()
+        figure, [axes] = panels(ax, (5, 3.2))
         for column, style in (("residual", "-"), ("exploitability", "--")):
             shown = self.frame[column].where(self.frame[column] > 0)
             axes.semilogy(self.frame.index, shown, style, label=column)
@@ -421,11 +420,11 @@ class Allocation(Frozen):
             row[name] = float(measure(self))
         return row | {"certificate": self.certificate.residual, "seconds": self.stats.total}
 
-    def plot(self) -> Figure:
+    def plot(self, *, ax: Any = None) -> Figure:
         """Stacked use of every server and resource, by user, as a matplotlib figure; as `fairopt.plot.allocation`."""
         from . import plot
 
-        return plot.allocation(self)
+        return plot.allocation(self, ax=ax)
 
     def sensitivity(self) -> Sensitivity:
         """Derivatives of tasks and measures by alpha, weights, demands, capacities and limits, as frames.

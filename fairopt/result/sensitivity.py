@@ -283,12 +283,12 @@ class Sensitivity:
             lines.append(start + (", ".join(parts) if parts else "nobody gains"))
         return "\n".join(lines)
 
-    def plot(self, most: int = 12) -> Figure:
+    def plot(self, most: int = 12, *, ax: Any = None) -> Figure:
         """Marginal values: a bar per resource of a server, gains to the right, losses to the left, by user."""
         from . import plot
 
         frame = self.marginal_values().drop(columns=self._all_name)
-        return plot.marginal_values(frame, self.answer.mechanism, most)
+        return plot.marginal_values(frame, self.answer.mechanism, most, ax)
 
     def __repr__(self) -> str:
         lines = [f"Sensitivity of {self.answer.mechanism}: {len(self._runs)} users, {len(self._whole)} data"]

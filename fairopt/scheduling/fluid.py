@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -461,12 +461,12 @@ class FluidSchedule:
         found |= {"flagged": sum(one.flagged for one in solves)}
         return pd.Series(found, name=str(self.run.mechanism), dtype=object)
 
-    def plot(self) -> Figure:
-        """Use of resources and players over time, and the distribution of completion times."""
+    def plot(self, *, ax: Any = None) -> Figure:
+        """Use of resources and players over time, and the distribution of completion times; `ax` are three axes."""
         from ._plot import fluid
 
         run = self.run
-        return fluid(self.timeline, self.jobs, run.workload.resources, run.by, str(run.mechanism))
+        return fluid(self.timeline, self.jobs, run.workload.resources, run.by, str(run.mechanism), ax)
 
     def __repr__(self) -> str:
         s = self.summary()

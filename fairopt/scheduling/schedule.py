@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -253,11 +253,11 @@ class Schedule:
         found |= {f"mean use of {name}": value for name, value in self.utilization.items()}
         return pd.Series(found, name=self.policy, dtype=object)
 
-    def plot(self) -> Figure:
-        """Use of resources and waiting tasks over time, and how many jobs were completed how fast."""
+    def plot(self, *, ax: Any = None) -> Figure:
+        """Use of resources and waiting tasks over time, and how many jobs were completed how fast; `ax`: three axes."""
         from ._plot import schedule
 
-        return schedule(self.timeline, self.jobs, self.workload.resources, self.policy)
+        return schedule(self.timeline, self.jobs, self.workload.resources, self.policy, ax)
 
     def __repr__(self) -> str:
         counts = np.bincount(self.state, minlength=len(STATES))

@@ -85,11 +85,11 @@ class AlphaInferred:
         """Of log alpha: `sigma / |d log x / d log alpha|`, to first order; NaN at infinity."""
         return self.sigma / self.sensitivity if self.sensitivity > 0 else math.nan
 
-    def plot(self) -> Figure:
-        """The misfit along alpha with the interval, and fitted against observed tasks."""
+    def plot(self, *, ax: Any = None) -> Figure:
+        """The misfit along alpha with the interval, and fitted against observed tasks; `ax` are two axes."""
         from ..result import plot
 
-        return plot.misfit(self.curve["misfit"], self.residuals, (self.low, self.high), str(self))
+        return plot.misfit(self.curve["misfit"], self.residuals, (self.low, self.high), str(self), ax)
 
     def __str__(self) -> str:
         """In words: `alpha 2.03 (1.99 to 2.07)`, `alpha at least 8`, `alpha at most 0.3`, `any alpha`."""

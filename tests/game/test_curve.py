@@ -141,7 +141,7 @@ def test_alphas_that_no_curve_has(alphas: list[float]) -> None:
 def test_a_path_shows_its_jump() -> None:
     path = fo.alpha_path(JUMPS, [10, 17.9, 18.0, 30], jumps=True)
     assert path.attrs["jumps"]["alpha"].unique() == pytest.approx([17.9491], abs=1e-4)
-    [curve] = path.plot(measures=["tasks"]).axes[0].lines
+    [curve] = path.draw(measures=["tasks"]).axes[0].lines
     assert np.isnan(curve.get_ydata()).sum() == 1
 
 
