@@ -38,6 +38,7 @@ def test_an_answer_is_what_solve_gives(session: Session, alpha: float | str) -> 
     cluster = session.start.edited({"users/0/weight": 2}).cluster
     found = fo.AlphaPFVDS(float(alpha)).solve(cluster)
     assert reply["mechanism"] == str(fo.AlphaPFVDS(float(alpha)))
+    np.testing.assert_allclose(reply["bars"]["tasks"][: len(found.cluster.users)], found.arrays.user_tasks, rtol=1e-4)
     np.testing.assert_allclose(reply["users"]["tasks"], found.arrays.user_tasks, rtol=1e-4)
     assert reply["measures"]["utilization"] == pytest.approx(np.mean(found.utilization), rel=1e-5)
     assert reply["certificate"].startswith("Certified")
