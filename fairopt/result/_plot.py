@@ -62,7 +62,8 @@ def panels(ax: Any, size: tuple[float, float], count: int = 1, **more: Any) -> t
 def legend(ax: Any, axes: Axes, handles: Sequence[Any], labels: Sequence[str], place: str, **more: Any) -> None:
     """A legend outside of the panels of a new figure; in axes that were handed in (`ax`), inside of the first."""
     of: Any = axes.figure if ax is None else axes
-    of.legend(handles, labels, frameon=False, **(more | ({"loc": f"outside {place}"} if ax is None else {})))
+    where = more | {"loc": f"outside {place}"} if ax is None else more | {"ncols": 1}
+    of.legend(handles, labels, frameon=False, **where)
 
 
 def from_zero(axes: Axes, top: float | None = None) -> None:

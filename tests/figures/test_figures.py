@@ -54,6 +54,32 @@ def test_the_style_of_the_caller_is_left_alone(smoke: Results) -> None:
     assert {text.get_fontsize() for axes in figure.axes for text in axes.get_xticklabels()} == {7.0}
 
 
+@pytest.mark.parametrize("style", ["none", "ggplot", "mine.mplstyle"])
+def test_another_style_is_asked_for(
+    smoke: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, style: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.mplstyle").write_text("font.size: 13\nxtick.labelsize: 13\n")
+    with mpl.rc_context({"xtick.labelsize": 13.0}):
+        assert main(["figures", "drfh", "--style", style, "--smoke", "--store", str(smoke.store), "--out", "out"]) == 0
+        assert mpl.rcParams["xtick.labelsize"] == 13.0
+        figure = draw("drfh", smoke, like=style)
+    assert {text.get_fontsize() for axes in figure.axes for text in axes.get_xticklabels()} == {
+        10.0 if style == "ggplot" else 13.0
+    }
+    assert main(["figures", "drfh", "--style", "nowhere", "--smoke", "--store", str(smoke.store), "--out", "out"]) == 2
+
+
+def test_lines_that_coincide_can_be_told_apart(smoke: Results) -> None:
+    """By width and dashes, and by markers of which no two stand on one another."""
+    completion = draw("drfh_day", smoke).axes[2]
+    widths = [line.get_linewidth() for line in completion.lines]
+    assert widths == sorted(widths, reverse=True)
+    assert len({(line.get_linewidth(), line.get_linestyle()) for line in completion.lines}) == len(widths) > 1
+    assert len({line.get_markevery() for line in completion.lines}) == len(widths)
+    assert not any(line.get_clip_on() for line in completion.lines)
+
+
 def test_bars_are_what_the_paper_prints(smoke: Results) -> None:
     axes = draw("pf_example", smoke).axes[0]
     heights = np.array([[bar.get_height() for bar in bars] for bars in axes.containers[:3]])
