@@ -8,6 +8,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from PIL import Image
 
@@ -64,20 +65,20 @@ def test_another_style_is_asked_for(
         assert main(["figures", "drfh", "--style", style, "--smoke", "--store", str(smoke.store), "--out", "out"]) == 0
         assert mpl.rcParams["xtick.labelsize"] == 13.0
         figure = draw("drfh", smoke, like=style)
-    assert {text.get_fontsize() for axes in figure.axes for text in axes.get_xticklabels()} == {
-        10.0 if style == "ggplot" else 13.0
-    }
+    assert {text.get_fontsize() for axes in figure.axes for text in axes.get_xticklabels()} == {13.0}
+    assert (to_hex(figure.axes[0].get_facecolor()) == "#e5e5e5") == (style == "ggplot")
     assert main(["figures", "drfh", "--style", "nowhere", "--smoke", "--store", str(smoke.store), "--out", "out"]) == 2
 
 
 def test_lines_that_coincide_can_be_told_apart(smoke: Results) -> None:
     """By width and dashes, and by markers of which no two stand on one another."""
-    completion = draw("drfh_day", smoke).axes[2]
-    widths = [line.get_linewidth() for line in completion.lines]
-    assert widths == sorted(widths, reverse=True)
-    assert len({(line.get_linewidth(), line.get_linestyle()) for line in completion.lines}) == len(widths) > 1
-    assert len({line.get_markevery() for line in completion.lines}) == len(widths)
-    assert not any(line.get_clip_on() for line in completion.lines)
+    use, _, completion, *_ = draw("drfh_day", smoke).axes
+    for axes in (use, completion):
+        widths = [line.get_linewidth() for line in axes.lines]
+        assert widths == sorted(widths, reverse=True)
+        assert len({(line.get_linewidth(), line.get_linestyle()) for line in axes.lines}) == len(widths) > 1
+        assert not any(line.get_clip_on() for line in axes.lines)
+    assert len({line.get_markevery() for line in use.lines}) == len(use.lines)
 
 
 def test_bars_are_what_the_paper_prints(smoke: Results) -> None:
