@@ -114,14 +114,14 @@ def test_the_ends_of_ranges_give_the_same_tasks_and_what_is_beyond_does_not(mech
 
 def test_the_clusters_own_weights_are_taken_where_they_do() -> None:
     shared = cluster(1).replace(weight=np.random.default_rng(0).uniform(1, 3, len(cluster(1).users)))
-    found = fo.find_weights(shared, "alpha-fair(alpha=2)", tasks=fo.AlphaFair(2).solve(shared).arrays.user_tasks)
+    found = fo.find_weights(shared, "alpha-fair(alpha=2)", tasks=fo.AlphaFair(2).solve(shared).user_tasks)
     np.testing.assert_allclose(found.weights, shared.weight / shared.weight.mean())
     assert found.solves == 1
 
 
 def test_shares_and_names() -> None:
     shared = fo.Cluster([[9, 18]], [[1, 4], [3, 1]], users=["a", "b"])
-    tasks = fo.DRF().solve(shared.replace(weight=[3, 1])).arrays.user_tasks
+    tasks = fo.DRF().solve(shared.replace(weight=[3, 1])).user_tasks
     shares = tasks * shared.dominant_share_per_task
     for numbers in (
         {"tasks": pd.Series(tasks[::-1], index=["b", "a"])},
@@ -226,7 +226,7 @@ def test_whose_limit_binds_is_no_reference(mechanism: Mechanism) -> None:
 def test_the_answer_is_on_the_servers_as_they_are() -> None:
     """Servers that are alike are one server while weights are looked for."""
     cluster = fo.Cluster([[9.0, 18]] * 3, [[1, 4], [3, 1]])
-    found = fo.find_weights(cluster, "drfh", tasks=fo.DRFH().solve(cluster.replace(weight=[2, 1])).arrays.user_tasks)
+    found = fo.find_weights(cluster, "drfh", tasks=fo.DRFH().solve(cluster.replace(weight=[2, 1])).user_tasks)
     assert found.allocation.cluster.servers == cluster.servers
     assert found.allocation.tasks.shape == (2, 3)
 
@@ -235,7 +235,7 @@ def test_the_nearest_of_all_answers_is_kept_not_the_last() -> None:
     seen: list[Any] = []
 
     def answer(weights: np.ndarray) -> Any:
-        seen.append(SimpleNamespace(user_tasks=np.array([1.0, 1.1]) if not seen else np.array([1.0, 3.0])))
+        seen.append(SimpleNamespace(arrays=SimpleNamespace(user_tasks=np.array([1.0, 3.0 if seen else 1.1]))))
         return seen[-1]
 
     found = matched(answer, [np.ones(2), np.full(2, 2.0)], np.ones(2), np.arange(2), 1e-6)
