@@ -121,7 +121,7 @@ def test_the_clusters_own_weights_are_taken_where_they_do() -> None:
 
 def test_shares_and_names() -> None:
     shared = fo.Cluster([[9, 18]], [[1, 4], [3, 1]], users=["a", "b"])
-    tasks = fo.DRF().solve(shared.replace(weight=[3, 1])).user_tasks
+    tasks = fo.DRF().solve(shared.replace(weight=[3, 1])).arrays.user_tasks
     shares = tasks * shared.dominant_share_per_task
     for numbers in (
         {"tasks": pd.Series(tasks[::-1], index=["b", "a"])},
