@@ -61,6 +61,9 @@ def test_numbers_have_the_names_of_the_cluster(cluster: Cluster) -> None:
             assert found.user_tasks[user] == found.arrays.user_tasks[n]
         shares = np.maximum(np.sqrt(found.dominant_shares), 0)  # NumPy keeps the names
         assert tuple(shares.index) == cluster.users
+        for name in ("levels", "log_marginal", "elasticity", "surplus"):
+            of = getattr(found.criterion, name)
+            np.testing.assert_array_equal(of(found.user_tasks), of(found.arrays.user_tasks))
 
 
 def test_an_allocation_is_no_sequence(drf: Allocation) -> None:
