@@ -16,7 +16,7 @@ from fairopt.engines.welfare import concave, interior_point
 from fairopt.engines.welfare.options import OPTIONS
 from fairopt.errors import CertificateError, DataError, SolverError
 from fairopt.game.equilibrium import equilibria
-from fairopt.mechanisms import get
+from fairopt.mechanisms import get, one
 from fairopt.model.cluster import Cluster
 from fairopt.report import comparison, for_people
 from fairopt.result.allocation import Allocation
@@ -61,9 +61,14 @@ def test_numbers_have_the_names_of_the_cluster(cluster: Cluster) -> None:
             assert found.user_tasks[user] == found.arrays.user_tasks[n]
         shares = np.maximum(np.sqrt(found.dominant_shares), 0)  # NumPy keeps the names
         assert tuple(shares.index) == cluster.users
-        for name in ("levels", "log_marginal", "elasticity", "surplus"):
-            of = getattr(found.criterion, name)
-            np.testing.assert_array_equal(of(found.user_tasks), of(found.arrays.user_tasks))
+
+
+@pytest.mark.parametrize("mechanism", ["alphapf-vds(alpha=3)", "alpha-fair", "drfh", "concave-utility"])
+def test_criteria_take_tasks_with_names(mechanism: str) -> None:
+    found = one(mechanism).solve(EXAMPLE)
+    for name in ("levels", "log_marginal", "elasticity", "surplus"):
+        of = getattr(found.criterion, name)
+        np.testing.assert_array_equal(of(found.user_tasks), of(found.arrays.user_tasks))
 
 
 def test_an_allocation_is_no_sequence(drf: Allocation) -> None:
