@@ -27,13 +27,13 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks):  # type:
     server = Server(alpha, log_gain, per_task, use, elsewhere, room)
     asked = Asked(tasks, np.empty(size), np.empty((size, size)), np.empty(size), np.empty(size))
     residual, failures = begin(server, q, asked), 0
-    for turn in range(60):
+    for _ in range(60):
         exact = rounded(server, asked)
         if residual < exact:
             break
-        # Before it has come near, only what idles much may turn out to be free.
-        residual = free(server, exact, exact if turn > 1 else 0.1, residual, q, asked)
         step = newton(q, asked)
+        if free(server, exact, step, q, asked):
+            residual, step = ask(server, q, asked), newton(q, asked)
         now = shortened(server, step, residual, q, asked)
         if now >= 0.7 * residual:
             failures += 1
@@ -46,6 +46,7 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks):  # type:
                         one_price(server, r, q, asked)
                 now = ask(server, q, asked)
                 if 0.9 * last < now < 1e-10:
+                    residual = now
                     break
         residual = now
     tasks /= 1 + max(asked.excess.max(), 0.0)
@@ -81,7 +82,7 @@ def begin(server, q, asked):  # type: ignore[no-untyped-def]
         known |= np.isfinite(q[r])
     if known:
         ask(server, q, asked)
-        known = np.isfinite(asked.excess.sum())
+        known = asked.excess.sum() < 1e100  # who has no price to pay asks for all there is
     for r in range(size):
         if used[r] and (not known or np.isnan(q[r]) or q[r] == np.inf):
             q[r] = 0.0
@@ -97,27 +98,36 @@ def begin(server, q, asked):  # type: ignore[no-untyped-def]
             low = shift
         else:
             high = shift
-        shift, width = between(low, high, width), 2 * width
+        r = asked.excess.argmax()
+        bend = -asked.jacobian[r].sum()
+        newton = shift + np.log1p(most) * (1 + most) / bend if bend > 0 else np.inf
+        if max(low, shift - 5) < newton < min(high, shift + 5):
+            shift = newton
+        else:
+            shift, width = between(low, high, width), 2 * width
         if width > 1e4 and (low == -np.inf or high == np.inf):  # everybody has all the tasks there are
             break
     return residual
 
 
 @compiled
-def free(server, exact, idle, residual, q, asked):  # type: ignore[no-untyped-def]
-    """Give a price to what is overused without one, and take it away where more than `idle` idles even then."""
-    before, moved = asked.excess.copy(), False
+def free(server, exact, step, q, asked):  # type: ignore[no-untyped-def]
+    """Give a price to what is overused without one, and take it away where it falls fast and what is left idles, too.
+
+    Returns whether any of them was looked at, after which `asked` is not that of `q`.
+    """
+    before, looked = asked.excess.copy(), False
     for r in range(len(q)):
         if q[r] == -np.inf and before[r] > exact:
             one_price(server, r, q, asked)
-            moved = True
-        elif q[r] > -np.inf and before[r] < -idle:
+            looked = True
+        elif q[r] > -np.inf and before[r] < -exact and server.alpha * step[r] < -1:
             old, q[r] = q[r], -np.inf
             ask(server, q, asked)
             if asked.excess[r] > 0 or not q.max() > -np.inf:
                 q[r] = old
-            moved = True
-    return ask(server, q, asked) if moved else residual
+            looked = True
+    return looked
 
 
 @compiled
