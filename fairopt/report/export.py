@@ -61,6 +61,9 @@ def comparison(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
         `frame` is not one of `fairopt.compare`.
     """
     solved = frame[frame["status"] == "ok"].drop(columns=["pooled", "status", "notes"])
+    # Where everybody wants more these say the same as the columns of all users.
+    solved = solved.drop(columns=[f"{name}_wanting" for name in ("min_share", "jain")
+                                  if solved[f"{name}_wanting"].equals(solved[name])])  # fmt: skip
     others = [NOTE] if frame["pooled"].any() else []
     others += [f"{name}: {status}" for name, status in frame["status"].items() if status != "ok"]
     return solved.reset_index(), others
@@ -80,7 +83,8 @@ def for_people(frame: pd.DataFrame) -> pd.DataFrame:
         head, form = str(name), {"certificate": "{:.1e}", "seconds": "{:.2f}"}.get(str(name), "{:.4g}")
         if head in called or head.startswith("+- use_"):
             head, form = called.get(head, head.replace("use_", "", 1)), "{:.1%}"
-        shown[head] = [_text(value, form) for value in column]
+        nothing = "all met" if head.endswith("_wanting") else ""
+        shown[head] = [_text(value, form) or nothing for value in column]
     return pd.DataFrame(shown, index=frame.index)
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._libraries import pd
-from ..errors import DataError
+from ..errors import DataError, FairoptError
 from ..model._arrays import ratio
 from ..model._same import different_clusters
 from ..model.cluster import Cluster
@@ -29,6 +30,10 @@ class Answer(Protocol):
         """The cluster that was shared."""
 
     @property
+    def tasks(self) -> Array:
+        """(users, servers)."""
+
+    @property
     def user_tasks(self) -> Array:
         """(users,)."""
 
@@ -42,12 +47,17 @@ class Answer(Protocol):
 
 
 Measure = Callable[[Answer], float]
+M = TypeVar("M", bound=Callable[..., float])
+#: Where entitlements are from: a mechanism, an allocation, or tasks of users; None: DRFH.
+Entitled = Any
+#: A task is missing, or too much, from this part less of it on; of tasks in fractions this part of what is due.
+_NEAR = 1e-3
 
 #: Numbers of every summary, in its order, by name. A measure is registered by being defined.
 MEASURES: dict[str, Measure] = {}
 
 
-def measure(function: Measure, name: str = "") -> Measure:
+def measure(function: M, name: str = "") -> M:
     """Register a function of an answer: an entry of every summary, a column of comparisons and paths, and of sweeps.
 
     Sweeps store it where an experiment names it: `measures = ["utilization", "my_measure"]`.
@@ -162,3 +172,103 @@ def price_of_fairness(allocation: Answer, efficient: Answer) -> float:
 def _levels(allocation: Answer) -> Array:
     runnable = allocation.cluster.runnable
     return allocation.dominant_shares[runnable] / allocation.cluster.weight[runnable]
+
+
+def wanting(allocation: Answer) -> NDArray[np.bool_]:
+    """Users who can run something and have less than they want, (users,)."""
+    cluster = allocation.cluster
+    return cluster.runnable & (allocation.user_tasks < cluster.max_tasks * (1 - 1e-6))
+
+
+@measure
+def min_share_wanting(allocation: Answer) -> float:
+    """`min_share` among users who want more; NaN where all wants are met."""
+    some = wanting(allocation)
+    return float((allocation.dominant_shares[some] / allocation.cluster.weight[some]).min()) if some.any() else np.nan
+
+
+@measure
+def jain_wanting(allocation: Answer) -> float:
+    """`jain` among users who want more; NaN where all wants are met."""
+    some = wanting(allocation)
+    return jain_index(allocation.dominant_shares[some] / allocation.cluster.weight[some]) if some.any() else np.nan
+
+
+def entitlement(cluster: Cluster, by: Entitled = None) -> Array:
+    """Tasks `q_n` that users are entitled to, wants included, (users,).
+
+    Parameters
+    ----------
+    cluster : what is shared
+    by : a mechanism, an allocation, or the tasks themselves
+        By default DRFH, solved once for a cluster; NaN where it has no answer.
+
+    Raises
+    ------
+    FairoptError
+        The mechanism that was named has no answer.
+    """
+    if by is None:
+        if "entitled" not in vars(cluster):
+            drfh = importlib.import_module("fairopt.mechanisms").get("drfh")  # by name: mechanisms stand above results
+            try:
+                vars(cluster)["entitled"] = drfh.solve(cluster).user_tasks
+            except FairoptError:
+                vars(cluster)["entitled"] = np.full(len(cluster.users), np.nan)
+        by = vars(cluster)["entitled"]
+    elif hasattr(by, "solve"):
+        by = by.solve(cluster)
+    due = np.asarray(getattr(by, "user_tasks", by), dtype=float)
+    if due.shape != cluster.weight.shape:
+        raise DataError(f"entitlements are of shape {due.shape}; give a number for each of {len(cluster.users)} users")
+    return due
+
+
+def owed(allocation: Answer, by: Entitled = None) -> tuple[Array, Array]:
+    """Tasks that users are below their entitlement, and above it, two arrays (users,).
+
+    Of whole tasks less than one is nothing, as nobody could be given it; of others a part 1e-3 of what is due.
+    """
+    has, due = allocation.user_tasks, entitlement(allocation.cluster, by)
+    whole = bool((has == np.rint(has)).all())
+    seen = 1e-9 / allocation.cluster.dominant_share_per_task  # of what the cluster could run of a user alone
+    least = np.full(len(has), 1 - _NEAR) if whole else _NEAR * np.maximum(has, due) + seen
+    return np.where(due - has >= least, due - has, 0.0), np.where(has - due >= least, has - due, 0.0)
+
+
+def satisfactions(allocation: Answer, by: Entitled = None) -> Array:
+    """`min(1, x_n / q_n)`, (users,); NaN for who is entitled to nothing."""
+    return np.minimum(ratio(allocation.user_tasks, entitlement(allocation.cluster, by), np.nan), 1.0)
+
+
+def complaining(allocation: Answer, by: Entitled = None) -> NDArray[np.bool_]:
+    """Complaints of i about j, (users, users): i is below its entitlement, j above, on a server that i may use."""
+    below, above = owed(allocation, by)
+    found = np.zeros((len(below), len(below)), dtype=bool)
+    i, j = np.flatnonzero(below), np.flatnonzero(above)
+    if len(i) and len(j):
+        runs = allocation.tasks[j] > 1e-9 * allocation.user_tasks[j, None]
+        found[np.ix_(i, j)] = allocation.cluster.usable[i].astype(float) @ runs.T.astype(float) > 0
+    return found
+
+
+@measure
+def satisfaction(allocation: Answer, by: Entitled = None) -> float:
+    """Mean of `min(1, x_n / q_n)` over users who are entitled to anything; NaN where nobody is."""
+    return float(pd.Series(satisfactions(allocation, by)).mean())
+
+
+@measure
+def distance(allocation: Answer, by: Entitled = None) -> float:
+    """To the nearest entitled state, in dominant shares: `sum_n k_n |x_n - q_n| / 2`."""
+    due = entitlement(allocation.cluster, by)
+    some = (due > 0) | (allocation.user_tasks > 0)
+    share = allocation.cluster.dominant_share_per_task[some]
+    return float(share @ np.abs(allocation.user_tasks - due)[some]) / 2
+
+
+@measure
+def complaints(allocation: Answer, by: Entitled = None) -> float:
+    """Pairs of users i and j: i is below its entitlement and j above, on a server that i may use; see `owed`."""
+    unknown = np.isnan(entitlement(allocation.cluster, by)).any()
+    return float("nan") if unknown else float(complaining(allocation, by).sum())
