@@ -115,7 +115,7 @@ def of_shapes(
     notes = [f"Left out, as {why}: {listed(list(left_out))}."] if left_out else []
     if elsewhere:
         counted = listed([f"{user} {count}" for user, count in elsewhere.most_common()])
-        notes.append(f"On nodes that are left out run {elsewhere.total()} tasks, which must move and count as waiting: "
+        notes.append(f"{elsewhere.total()} tasks run on nodes that are left out or not named, and count as waiting: "
                      f"{counted}.")  # fmt: skip
     return Snapshot(cluster, about.format(len(kept)), dict(report), left_out, placement, gated, tuple(notes))
 
