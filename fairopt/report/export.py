@@ -83,7 +83,7 @@ def for_people(frame: pd.DataFrame) -> pd.DataFrame:
         head, form = str(name), {"certificate": "{:.1e}", "seconds": "{:.2f}"}.get(str(name), "{:.4g}")
         if head in called or head.startswith("+- use_"):
             head, form = called.get(head, head.replace("use_", "", 1)), "{:.1%}"
-        nothing = "all met" if head.endswith("_wanting") else ""
+        nothing = "all met" if head.endswith(("_wanting", "(want more)")) else ""
         shown[head] = [_text(value, form) or nothing for value in column]
     return pd.DataFrame(shown, index=frame.index)
 

@@ -44,7 +44,7 @@ GLOSSARY = {
     "could give": "idle room, and users above their entitlement by so many tasks on nodes that the user may use",
     "distance": "dominant shares that would have to move for everybody to have what it is entitled to",
     "complaints": "pairs: one is below, the other above its entitlement, on a node that the first may use",
-    "(want more)": "among users who have less than they want; blank where nobody does: all wants are met",
+    "(want more)": "among users who have less than they want; all met where nobody has",
     "share": "the largest part of any resource of the whole cluster that a group takes (dominant share)",
     "held by": "why a user gets no more now: what is left too little of where it may run, or it has all that it wants",
     "DRFH": "equal dominant shares, measured on the whole cluster",
