@@ -260,11 +260,12 @@ def satisfaction(allocation: Answer, by: Entitled = None) -> float:
 
 @measure
 def distance(allocation: Answer, by: Entitled = None) -> float:
-    """To the nearest entitled state, in dominant shares: `sum_n k_n |x_n - q_n| / 2`."""
+    """To the nearest entitled state in dominant shares, `sum_n k_n |x_n - q_n| / 2`; below 1e-9 that is 0."""
     due = entitlement(allocation.cluster, by)
     some = (due > 0) | (allocation.user_tasks > 0)
     share = allocation.cluster.dominant_share_per_task[some]
-    return float(share @ np.abs(allocation.user_tasks - due)[some]) / 2
+    apart = float(share @ np.abs(allocation.user_tasks - due)[some]) / 2
+    return 0.0 if apart < 1e-9 else apart
 
 
 @measure

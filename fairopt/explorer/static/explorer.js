@@ -44,7 +44,7 @@ function render({ model, el: host }) {
     still ? el("p", { class: "fo-note" }, "This page is a file: alpha and mechanism move, tables do not. To edit: fairopt explore FILE.") : el("span"),
     el("div", { class: "fo-grid2" },
       el("div", {}, el("h3", {}, "What is used, by whom"), bars), el("div", {}, el("h3", {}, "Efficiency and fairness against alpha"), curves)),
-    compared, users.node, el("div", { class: "fo-grid2" }, el("div", {}, serverTable(start, edit, still), more.node), side.node),
+    compared, users.node, el("div", { class: "fo-grid2" }, serverTable(start, edit, still), more.node), side.node,
     placement(start, edit, still, () => { synced = null; sync(wanted); }) || el("span"),
     el("p", { class: "fo-note" }, "Share: a user's tasks as a part of what the whole cluster could run of them alone (dominant share). Jain's index: 1 where all weighted shares are equal."));
   root.addEventListener("keydown", (event) => {
