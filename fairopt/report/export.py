@@ -61,9 +61,6 @@ def comparison(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
         `frame` is not one of `fairopt.compare`.
     """
     solved = frame[frame["status"] == "ok"].drop(columns=["pooled", "status", "notes"])
-    # Where everybody wants more these say the same as the columns of all users.
-    solved = solved.drop(columns=[f"{name}_wanting" for name in ("min_share", "jain")
-                                  if solved[f"{name}_wanting"].equals(solved[name])])  # fmt: skip
     others = [NOTE] if frame["pooled"].any() else []
     others += [f"{name}: {status}" for name, status in frame["status"].items() if status != "ok"]
     return solved.reset_index(), others
@@ -73,9 +70,12 @@ def for_people(frame: pd.DataFrame) -> pd.DataFrame:
     """The same table as strings: shares of a whole as percentages, certificates in powers of ten, four digits.
 
     The use of a resource (`use_...`, unless it ends in ` (user)`) is in a column of its name; if another column has
-    that, in `tasks (use)` and so on.
+    that, in `tasks (use)` and so on. Columns of who wants more are left out where they repeat those of all users.
     """
     shown = {}
+    twice = [f"{name}_wanting" for name in ("min_share", "jain") if f"{name}_wanting" in frame and name in frame
+             and frame[f"{name}_wanting"].equals(frame[name])]  # fmt: skip
+    frame = frame.drop(columns=twice)
     use = [name for name in map(str, frame.columns) if name.startswith("use_") and not name.endswith(" (user)")]
     others = {str(name) for name in frame.columns} - {*use}
     called = dict(zip(use, apart([name.removeprefix("use_") for name in use], others, "use"), strict=True))
