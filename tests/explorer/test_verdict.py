@@ -154,6 +154,15 @@ def test_what_is_entitled_is_fair(cluster: fo.Cluster) -> None:
     assert not (below * above).any()
 
 
+def test_nobody_complains_about_a_server_that_it_may_not_use() -> None:
+    """4 of s are due to a, which runs none; of t 2 each to b and c, and b runs 4: c complains, and a does not."""
+    cluster = fo.Cluster([[4], [4]], [[1]] * 3, eligible=[[1, 0], [0, 1], [0, 1]])
+    runs = fo.Allocation.of(cluster, [[0, 0], [0, 4], [0, 0]])
+    below, above = metrics.owed(runs)
+    assert (below.tolist(), above.tolist()) == (pytest.approx([4, 0, 2]), pytest.approx([0, 2, 0]))
+    assert np.argwhere(metrics.complaining(runs)).tolist() == [[2, 1]]
+
+
 @given(clusters(max_servers=1))
 @settings(max_examples=30)
 def test_whole_tasks_of_what_is_entitled_are_fair(cluster: fo.Cluster) -> None:
