@@ -111,9 +111,7 @@ def used_parts(allocation: Answer) -> Array:
 
 def mean_utilization(allocation: Answer) -> float:
     """Mean of `utilization` over the resources that there are, in [0, 1]; NaN if there are none."""
-    part = used_parts(allocation)
-    part = part[~np.isnan(part)]
-    return float(part.mean()) if len(part) else float("nan")
+    return _mean(used_parts(allocation))
 
 
 measure(mean_utilization, "utilization")
@@ -167,6 +165,12 @@ def price_of_fairness(allocation: Answer, efficient: Answer) -> float:
     if not best > 0:
         raise DataError("the efficient allocation has no welfare; is anybody able to run a task?")
     return 1 - social_welfare(allocation) / best
+
+
+def _mean(values: Array) -> float:
+    """Of what is known."""
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")
 
 
 def _levels(allocation: Answer) -> Array:
@@ -255,7 +259,7 @@ def complaining(allocation: Answer, by: Entitled = None) -> NDArray[np.bool_]:
 @measure
 def satisfaction(allocation: Answer, by: Entitled = None) -> float:
     """Mean of `min(1, x_n / q_n)` over users who are entitled to anything; NaN where nobody is."""
-    return float(pd.Series(satisfactions(allocation, by)).mean())
+    return _mean(satisfactions(allocation, by))
 
 
 @measure
