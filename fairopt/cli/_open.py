@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import DataError
 from ..model.cluster import Cluster
+
+if TYPE_CHECKING:
+    from ..workloads import Snapshot
 
 _FILE_HELP = """\
 FILE is one of
@@ -34,14 +37,11 @@ def takes_file(command: argparse.ArgumentParser, about: str = "see below", optio
 
 @dataclass(frozen=True)
 class Named:
-    """A cluster, where it is from if that is more than a file, tasks that run now by user where
-    that is known, and how many nodes, pods, rows or users its source left out, by reason.
-    """
+    """A cluster, where it is from if that is more than a file, and the snapshot that it is of, if it is of one."""
 
     cluster: Cluster
     source: str | None = None
-    running: Mapping[str, int] = field(default_factory=dict)
-    dropped: Mapping[str, int] = field(default_factory=dict)
+    snapshot: Snapshot | None = None
 
 
 def existing(store: Path, remedy: str = "fairopt sweep NAME makes one, and --store DIR names another") -> None:
@@ -75,4 +75,4 @@ def open_named(text: str, traces: str | None) -> Named:
     if text.lower().endswith((".yaml", ".yml")) and not CLUSTERS.names(text):
         raise DataError(f"{text} is YAML, which is read as what kubectl prints: name it kubernetes:{text}")
     snapshot = open_source(text, traces=traces)
-    return Named(snapshot.cluster, str(snapshot), snapshot.running, snapshot.dropped)
+    return Named(snapshot.cluster, str(snapshot), snapshot)

@@ -16,7 +16,7 @@ from ..model import _validate
 from ..result import _show
 from ..result.allocation import Allocation
 from . import _screen
-from ._open import open_cluster, takes_file
+from ._open import open_cluster, open_named, takes_file
 from ._screen import print_json
 from ._slips import listed
 
@@ -126,14 +126,16 @@ def check(options: argparse.Namespace) -> int:
 def compare(options: argparse.Namespace) -> int:
     """`fairopt compare FILE [--mechanisms ...]`; exit 1 if a mechanism that applies failed."""
     from .. import report
+    from ..study.compare import Entry
     from ..study.compare import compare as compare_all
 
     if options.out:
         report.exportable(Path(options.out))
-    cluster, source = open_cluster(options.file, options.traces)
-    frame = compare_all(
-        cluster, listed(options.mechanisms), tol=options.tol, solver=options.solver, progress=not options.json
-    )
+    named = open_named(options.file, options.traces)
+    cluster, source = named.cluster, named.source
+    runs = [] if named.snapshot is None or named.snapshot.running is None else [named.snapshot.running]
+    chosen: list[Entry] = [*runs, *mechanisms.chosen(listed(options.mechanisms))]
+    frame = compare_all(cluster, chosen, tol=options.tol, solver=options.solver, progress=not options.json)
     if options.out:
         report.export(frame.reset_index(), Path(options.out))
     if options.json:

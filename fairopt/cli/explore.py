@@ -11,14 +11,16 @@ from tempfile import TemporaryDirectory
 
 from ..errors import DataError
 from . import _screen
-from ._open import open_cluster, open_named, takes_file
+from ._open import open_named, takes_file
 from ._screen import print_json
+from ._slips import listed
 
 
 def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
     """The options of `explore` and `report`."""
     seen, told = commands["explore"], commands["report"]
-    for command, what in ((seen, "to begin with"), (told, "whose answer counts")):
+    what_counts = "whose answer counts; behind a comma others beside it"
+    for command, what in ((seen, "to begin with"), (told, what_counts)):
         takes_file(command)
         command.add_argument("--mechanism", "-m", default="alphapf-vds", help=f"{what}; default: %(default)s")
         command.add_argument("--alpha", default="1", help="a number or inf; default: %(default)s")
@@ -32,6 +34,7 @@ def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
         metavar="CHANGE",
         help="weight.NAME=2, alpha=3, nodes.NAME=+4; several times for several changes at once",
     )
+    told.add_argument("--policy", metavar="NAME", help="a mechanism: what would it change? 'alphapf-vds(alpha=2)'")
     told.add_argument(
         "--weights",
         choices=("each", "shared"),
@@ -51,9 +54,10 @@ def explore(options: argparse.Namespace) -> int:
     out = Path(options.out) if options.out else None
     if out is not None and out.suffix.lower() not in (".html", ".htm"):
         raise DataError(f"--out {out}: a page ends in .html")
-    cluster, source = open_cluster(options.file, options.traces)
-    name = (source or Path(options.file).name).splitlines()[0]
-    session = Session(cluster, State(options.mechanism, alpha(options.alpha)), name)
+    named = open_named(options.file, options.traces)
+    name = (named.source or Path(options.file).name).splitlines()[0]
+    running = None if named.snapshot is None else named.snapshot.running
+    session = Session(named.cluster, State(options.mechanism, alpha(options.alpha)), name, running)
     if out is not None:
         pages.write(session, out, progress=sys.stderr.isatty())
         print(f"-> {out}")
@@ -78,7 +82,7 @@ def report(options: argparse.Namespace) -> int:
     """`fairopt report FILE [--what-if ...] [--out FILE]`."""
     from ..explorer import State
     from ..explorer.edits import alpha
-    from ..explorer.standing import standing
+    from ..explorer.standing import COMPARED, standing
     from ..model import _files
     from ..report import standing as wording
 
@@ -89,23 +93,26 @@ def report(options: argparse.Namespace) -> int:
         raise DataError(f"{options.file} shares its weights already, and --weights shared would again; leave one out")
     named = open_named(options.file, options.traces)
     edits = {"weights": "shared"} if options.weights == "shared" else {}
+    first, *others = listed([options.mechanism]) or [options.mechanism]
     found = standing(
         named.cluster,
-        State(options.mechanism, alpha(options.alpha), edits),
+        State(first, alpha(options.alpha), edits),
         source=(named.source or Path(options.file).name).splitlines()[0],
-        running=named.running,
-        dropped=named.dropped,
+        snapshot=named.snapshot,
         requested=options.what_if,
+        policy=options.policy,
+        compared=others or COMPARED,
     )
     if out is not None:
-        made = wording.as_markdown(found) if out.suffix == ".md" else wording.as_html(found, sys.stderr.isatty())
-        _files.write(out, made, "report")
+        page = wording.as_markdown(found) if out.suffix == ".md" else wording.as_html(found, sys.stderr.isatty())
+        _files.write(out, page, "report")
         print(f"-> {out}")
     elif options.json:
         tables = {"measures": found.measures, "groups": found.groups, "users": found.users}
         tables |= {"resources": found.resources, "margins": found.margins}
         tables |= {} if found.changes is None else {"changes": found.changes}
-        print_json({name: frame.to_dict(orient="records") for name, frame in tables.items()} | {"notes": found.notes})
+        made = {name: frame.to_dict(orient="records") for name, frame in tables.items()}
+        print_json({"verdict": found.verdict} | made | {"notes": found.notes})
     else:
         print(wording.text(found, lambda frame: _screen.table(frame, 40)))
     return 0

@@ -12,10 +12,16 @@ from .edits import alpha as an_alpha
 from .session import Session
 
 if TYPE_CHECKING:
+    from ..result.allocation import Allocation
     from .widget import Explorer
 
 
-def explore(cluster: Cluster, mechanism: str | Mechanism = "alphapf-vds", alpha: float | str = 1.0) -> Explorer:
+def explore(
+    cluster: Cluster,
+    mechanism: str | Mechanism = "alphapf-vds",
+    alpha: float | str = 1.0,
+    running: Allocation | None = None,
+) -> Explorer:
     """Show a cluster in a notebook: alpha on a slider, tables to edit, what holds whom. Needs `fairopt[notebook]`.
 
     What stands there can be taken from Python: `explore(cluster).allocation`, `.cluster`. Without a notebook:
@@ -25,6 +31,7 @@ def explore(cluster: Cluster, mechanism: str | Mechanism = "alphapf-vds", alpha:
     ----------
     mechanism : a name such as `"drfh"`, or a mechanism, to begin with
     alpha : to begin with, of mechanisms that have one
+    running : what runs on the cluster, to be shown beside answers, such as a snapshot's `running`
 
     Raises
     ------
@@ -34,7 +41,7 @@ def explore(cluster: Cluster, mechanism: str | Mechanism = "alphapf-vds", alpha:
     expected(cluster)
     name = mechanism if isinstance(mechanism, str) else _named(mechanism)
     at = mechanism.alpha if hasattr(mechanism, "alpha") else alpha
-    session = Session(cluster, State(name, an_alpha(at)), "cluster")
+    session = Session(cluster, State(name, an_alpha(at)), "cluster", running)
     try:
         from .widget import Explorer
     except ImportError:

@@ -18,12 +18,11 @@ from ..game.curve.two_sided import equilibrium_curve
 from ..mechanisms import Mechanism
 from ..mechanisms.alphapf_vds import AlphaPFVDS
 from ..model.cluster import Cluster, expected
-from ..result import metrics
 from ..result.allocation import Allocation
 from . import texts
 from .edits import Edited, Start, State
 from .margins import margins
-from .view import SHOWN, Bands, bands, tidy, view
+from .view import SHOWN, Bands, bands, measures, tidy, view
 
 #: Users and servers, multiplied, up to which derivatives are taken: a move waits for them.
 _DERIVED = 4000
@@ -50,13 +49,16 @@ class Session:
     cluster : Cluster
     state : where to begin
     source : what the cluster is called
+    running : what runs on it, where that is known
     """
 
     cluster: Cluster
     state: State = field(default_factory=State)
     source: str = "cluster"
+    running: Allocation | None = None
     start: Start = field(init=False)
     last: State = field(init=False)
+    _edited: tuple[str, Edited] | None = field(init=False, default=None)
     _drawn: Bands | None = field(init=False, default=None)
     _kept: OrderedDict[str, dict[str, Any]] = field(init=False, default_factory=OrderedDict)
 
@@ -113,6 +115,9 @@ class Session:
                     base.users, base.demand.tolist(), base.weight.tolist(), base.max_tasks.tolist(), strict=True
                 )
             ],
+            "running": None if self.running is None else [tidy(x) for x in self.running.arrays.user_tasks.tolist()],
+            "measures": list(SHOWN.items()),
+            "now": None if self.running is None else measures(self.running),
             "eligible": ["".join("01"[int(ok)] for ok in row) for row in eligible] if placed else None,
             "placement": eligible.size <= 20_000,
             "grouped": len({*start.groups}) < len(base.users),
@@ -129,8 +134,12 @@ class Session:
         }
 
     def edited(self, question: dict[str, Any]) -> Edited:
-        """The cluster of a question."""
-        return self.start.edited(_state(question).edits)
+        """The cluster of a question: the same object until edits change, with what is known of it."""
+        edits = _state(question).edits
+        key = json.dumps(edits, sort_keys=True)
+        if self._edited is None or self._edited[0] != key:
+            self._edited = key, self.start.edited(edits)
+        return self._edited[1]
 
     def mechanism(self, state: State) -> Mechanism:
         """The mechanism of a state, at its alpha if it has one."""
@@ -146,6 +155,17 @@ class Session:
         """The certified answer at a state, by default the last one that was asked about."""
         requested = self.last if state is None else state
         return self.mechanism(requested).solve(self.start.edited(requested.edits).cluster)
+
+    def runs(self, edited: Edited) -> Allocation | None:
+        """What runs, of the users and on the servers that are left."""
+        if self.running is None:
+            return None
+        base, cluster = self.running.cluster, edited.cluster
+        place = {name: i for i, name in enumerate(base.servers)}
+        # Servers that edits have added run nothing: they find the column behind the last.
+        column = np.array([place.get(name, len(place)) for name in cluster.servers])
+        table = np.pad(self.running.tasks, ((0, 0), (0, 1)))[np.ix_(edited.user_of, column)]
+        return Allocation.of(cluster, table, "running", throw=False)
 
     def _now(self, question: dict[str, Any]) -> dict[str, Any]:
         """A state is shown whose answer the view has already."""
@@ -170,9 +190,7 @@ class Session:
         except FairoptError as error:
             return row | {"status": str(error)}
         pooled = len(found.cluster.servers) < len(edited.cluster.servers)
-        return row | {"status": "", "pooled": pooled} | {
-            name: tidy(metrics.MEASURES[name](found)) for name in SHOWN
-        }  # fmt: skip
+        return row | {"status": "", "pooled": pooled} | measures(found)
 
     def _more(self, question: dict[str, Any]) -> dict[str, Any]:
         """Gains from a little more of a resource on a kind of server, and whose; why not, where that is not known."""

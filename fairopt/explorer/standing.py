@@ -1,14 +1,14 @@
 """The standing of users: what they run, want and are entitled to, what holds them, what more would buy whom.
 
-Everything is a frame: users are rows of `users`, namespaces or accounts of `groups`, resources of `resources`, changes
-under a what-if of `changes`. Words for people are in `fairopt.report.standing`.
+Everything but the verdict is a frame: users are rows of `users`, namespaces or accounts of `groups`, resources of
+`resources`, changes under a what-if of `changes`. Words for people are in `fairopt.report.standing`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,26 +16,33 @@ from numpy.typing import NDArray
 
 from .._libraries import pd
 from ..errors import DataError, FairoptError
+from ..model._names import listed
 from ..result import metrics
 from ..result.allocation import Allocation
 from ..result.holds import holds
 from .edits import MOST_SERVERS, Edited, Start, State, alpha, number
 from .margins import margins, summed
 from .session import Session
-from .view import held_texts, words
+from .verdict import givers, held_now, unfit, verdict
+from .view import SHOWN, held_texts, words
 
 if TYPE_CHECKING:
     from ..model.cluster import Cluster
+    from ..workloads import Snapshot
 
 Array = NDArray[np.float64]
 
 
 #: Mechanisms whose entitlements are compared; the one of the state comes first.
-_COMPARED = ("drfh", "tsf", "ps-dsf", "alphapf-vds(alpha=1)", "alphapf-vds(alpha=3)")
+COMPARED = ("drfh", "tsf", "ps-dsf", "alphapf-vds(alpha=1)", "alphapf-vds(alpha=3)")
+#: Measures by what users are entitled to.
+DUE: dict[str, Callable[[metrics.Answer, metrics.Entitled], float]] = {
+    "satisfaction": metrics.satisfaction,
+    "distance": metrics.distance,
+    "complaints": metrics.complaints,
+}
 #: What more of a resource would buy is found for this part more of it.
 MORE = 0.1
-#: A user is below its entitlement if it runs less than that by more than this part and wants more.
-BELOW = 0.01
 _FORMS = "weight.NAME=NUMBER, alpha=NUMBER, nodes.NAME=+NUMBER (or -NUMBER, or =NUMBER for so many)"
 
 
@@ -46,18 +53,21 @@ class Standing:
     Attributes
     ----------
     session : what it is of; its state is the one before the what-if
-    users : by user: group, running, wanted, weight, an entitlement in tasks per mechanism, below, held by
+    verdict : is what runs fair? Empty where that is not known
+    users : by user: group, running, wanted, weight, an entitlement in tasks per mechanism; satisfaction, below, held
+        by and could give of what runs, else held by of the answer
     groups : by group: users, running, wanted, weight, entitled, below, and its share of the cluster, now and entitled
     resources : by resource: used, nodes where it is used up, what a tenth more would add in tasks, and for whom
     margins : by kind of node and resource: tasks that 1% more would add, and for whom, by derivatives of the answer
     margins_note : what has to be known of these
-    changes : by user, under the what-if: entitled before and after; None without one
-    measures : by state: tasks, utilization, smallest share, Jain's index
+    changes : by user, under the what-if: running, entitled before and after; None without one
+    measures : of what runs, of the answer, and of that after the what-if
     requested : the what-if
     notes : what has to be known: what the source left out, the certificate of the answer
     """
 
     session: Session
+    verdict: tuple[str, ...]
     users: pd.DataFrame
     groups: pd.DataFrame
     resources: pd.DataFrame
@@ -74,44 +84,53 @@ def standing(
     state: State | None = None,
     *,
     source: str = "cluster",
-    running: Mapping[str, int] | None = None,
-    dropped: Mapping[str, int] | None = None,
+    snapshot: Snapshot | None = None,
     requested: Sequence[str] = (),
+    policy: str | None = None,
+    compared: Sequence[str] = COMPARED,
 ) -> Standing:
     """A report on a cluster, by default on alphaPF-VDS at alpha = 1.
 
     Parameters
     ----------
-    running : tasks that run now, by user, where that is known
-    dropped : how many nodes, pods or jobs the source left out, by reason
+    snapshot : what the cluster is of: what runs, and what the source left out
     requested : changes, such as `weight.research=2`
+    policy : a mechanism that would take the place of the state's
+    compared : mechanisms whose entitlements stand beside those of the state's
 
     Raises
     ------
     DataError
         A change that cannot be made, or a mechanism that this cluster does not fit.
     """
-    session = Session(cluster, state or State(), source)
+    session = Session(cluster, state or State(), source, None if snapshot is None else snapshot.running)
     first = session.state
     then = what_if(session.start, first, requested)
+    if policy is not None:
+        then = replace(then, mechanism=policy)
     edited, found = _answer(session, first)
-    entitled, failed = _entitlements(session, edited, found)
-    users = _users(session.start, edited, found, entitled, running or {})
-    left_out = [f"Left out: {', '.join(f'{what}: {count:,}' for what, count in dropped.items())}."] if dropped else []
-    notes = [*left_out, words(found.certificate, found.tol), *failed]
+    entitled, failed = _entitlements(session, edited, found, compared)
+    runs = session.runs(edited)
+    holding = (held_texts(found, holds(found)), [""] * len(found.arrays.user_tasks))
+    if runs is not None and snapshot is not None:
+        holding = held_now(runs, snapshot.gated)
+    users = _users(session.start, edited, found, entitled, runs, *holding)
+    notes = [*_told(snapshot, runs), words(found.certificate, found.tol), *failed]
     changes, after = None, None
-    if requested:
+    if requested or policy is not None:
         changed, after = _answer(session, then)
-        changes = _changes(session.start, edited, found, changed, after)
+        changes = _changes(session.start, edited, found, changed, after, runs)
         notes.append(f"After the change: {words(after.certificate, after.tol)}")
+        requested = (*requested, *([f"{after.mechanism} in place of {found.mechanism}"] if policy is not None else []))
     return Standing(
         session,
+        () if runs is None else verdict(runs, found.mechanism, entitled, *holding),
         users,
         _groups(session.start, edited, found, users),
-        _resources(session, first, found),
+        _resources(session, first, found, runs),
         *margins(session.start, edited, found),
         changes,
-        _measures(found, after),
+        _measures(runs, found, after),
         tuple(requested),
         tuple(notes),
     )
@@ -122,11 +141,13 @@ def _answer(session: Session, state: State) -> tuple[Edited, Allocation]:
     return edited, session.mechanism(state).solve(edited.cluster)
 
 
-def _entitlements(session: Session, edited: Edited, found: Allocation) -> tuple[dict[str, Array], list[str]]:
+def _entitlements(
+    session: Session, edited: Edited, found: Allocation, compared: Sequence[str]
+) -> tuple[dict[str, Array], list[str]]:
     """Tasks of users by mechanism; what fails is said."""
     made, failed = {found.mechanism: found.arrays.user_tasks}, []
-    for name in _COMPARED:
-        mechanism = session.mechanism(State(name))
+    for name in compared:
+        mechanism = session.mechanism(replace(session.state, mechanism=name))
         if str(mechanism) in made:
             continue
         try:
@@ -136,19 +157,30 @@ def _entitlements(session: Session, edited: Edited, found: Allocation) -> tuple[
     return made, failed
 
 
+def _told(snapshot: Snapshot | None, runs: Allocation | None) -> list[str]:
+    """What the source left out, and where what runs does not fit what there is."""
+    if snapshot is None:
+        return []
+    dropped = [f"{what}: {count:,}" for what, count in snapshot.dropped.items()]
+    left_out = [f"Left out: {', '.join(dropped)}."] if dropped else []
+    return [*left_out, *snapshot.notes, *([] if runs is None else unfit(runs))]
+
+
 def _users(
-    start: Start, edited: Edited, found: Allocation, entitled: Mapping[str, Array], running: Mapping[str, int]
-) -> pd.DataFrame:
+    start: Start, edited: Edited, found: Allocation, entitled: Mapping[str, Array], runs: Allocation | None,
+    held: list[str], rooms: list[str],
+) -> pd.DataFrame:  # fmt: skip
     cluster = edited.cluster
     frame: dict[str, Any] = {"user": list(cluster.users), "group": [start.groups[n] for n in edited.user_of]}
-    now = np.array([running.get(user, np.nan) for user in cluster.users], dtype=float)
-    if running:
-        frame["running"] = now
+    if runs is not None:
+        frame["running"] = runs.arrays.user_tasks
     frame |= {"wanted": cluster.max_tasks, "weight": cluster.weight} | dict(entitled)
-    if running:
-        short = found.arrays.user_tasks - now  # nobody is given more than it wants
-        frame["below"] = np.where(short > BELOW * found.arrays.user_tasks, short, 0.0)
-    frame["held by"] = held_texts(found, holds(found))
+    if runs is None:
+        return pd.DataFrame(frame | {"held by": held})
+    frame["satisfaction"] = metrics.satisfactions(runs, found)
+    frame["below"], above = metrics.owed(runs, found)
+    frame["held by"] = held
+    frame["could give"] = givers(runs, metrics.complaining(runs, found), above, rooms)
     return pd.DataFrame(frame)
 
 
@@ -172,7 +204,7 @@ def _groups(start: Start, edited: Edited, found: Allocation, users: pd.DataFrame
     return pd.DataFrame(rows)
 
 
-def _resources(session: Session, state: State, found: Allocation) -> pd.DataFrame:
+def _resources(session: Session, state: State, found: Allocation, runs: Allocation | None) -> pd.DataFrame:
     """Use, where it is used up, and who would gain most of a tenth more on every node that has any."""
     cluster, rows = found.cluster, []
     use = found.tasks.T @ cluster.demand
@@ -183,7 +215,9 @@ def _resources(session: Session, state: State, found: Allocation) -> pd.DataFram
     for r, name in enumerate(cluster.resources):
         capacity = cluster.capacity.copy()
         capacity[:, r] *= 1 + MORE
-        row: dict[str, Any] = {"resource": name, "used": float(used[r])}
+        row: dict[str, Any] = {"resource": name}
+        row |= {} if runs is None else {"used now": float(runs.arrays.utilization[r])}
+        row |= {"used": float(used[r])}
         row |= {"nodes": int(there[:, r].sum()), "used up on": int(full[:, r].sum()), "tasks more": 0.0, "for": ""}
         if full[:, r].any():
             more = session.mechanism(state).solve(cluster.replace(capacity=capacity)).arrays.user_tasks
@@ -195,27 +229,35 @@ def _resources(session: Session, state: State, found: Allocation) -> pd.DataFram
     return pd.DataFrame(rows)
 
 
-def _changes(start: Start, before: Edited, first: Allocation, after: Edited, then: Allocation) -> pd.DataFrame:
+def _changes(
+    start: Start, before: Edited, first: Allocation, after: Edited, then: Allocation, runs: Allocation | None
+) -> pd.DataFrame:
     users = np.union1d(before.user_of, after.user_of)
-    tasks = np.zeros((2, len(start.cluster.users)))
+    tasks = np.zeros((3, len(start.cluster.users)))
     tasks[0, before.user_of], tasks[1, after.user_of] = first.arrays.user_tasks, then.arrays.user_tasks
+    if runs is not None:
+        tasks[2, before.user_of] = runs.arrays.user_tasks
     made = pd.DataFrame({
         "user": [start.cluster.users[n] for n in users],
         "group": [start.groups[n] for n in users],
+        "running": tasks[2, users],
         "entitled": tasks[0, users],
         "after": tasks[1, users],
         "change": (tasks[1] - tasks[0])[users],
     })  # fmt: skip
+    made = made.drop(columns="running") if runs is None else made
     return made.reindex(made["change"].abs().sort_values(ascending=False, kind="stable").index)
 
 
-def _measures(found: Allocation, after: Allocation | None) -> pd.DataFrame:
-    names = {"tasks": "tasks", "utilization": "utilization", "min_share": "smallest share", "jain": "Jain's index"}
+def _measures(runs: Allocation | None, found: Allocation, after: Allocation | None) -> pd.DataFrame:
+    """Of each state: what is shown of answers, and of what runs how far it is from the answer."""
     rows = []
-    for label, one in (("now", found), ("after", after)):
+    for state, one in (("running", runs), ("entitled", found), ("after", after)):
         if one is not None:
-            numbers = {title: float(metrics.MEASURES[name](one)) for name, title in names.items()}
-            rows.append({"state": label, "mechanism": one.mechanism} | numbers)
+            numbers = {title: float(metrics.MEASURES[name](one)) for name, title in SHOWN.items() if name not in DUE}
+            if runs is not None and one.cluster == runs.cluster:
+                numbers |= {SHOWN[name]: measure(one, found) for name, measure in DUE.items()}
+            rows.append({"state": state, "mechanism": "" if one is runs else one.mechanism} | numbers)
     return pd.DataFrame(rows)
 
 
@@ -281,5 +323,4 @@ def _count(start: Start, edits: dict[str, Any], entry: int, value: str, text: st
 
 
 def _some(names: Sequence[str]) -> str:
-    distinct = list(dict.fromkeys(names))
-    return ", ".join(distinct[:8]) + (f" and {len(distinct) - 8} more" if len(distinct) > 8 else "")
+    return listed(list(dict.fromkeys(names)), 8)

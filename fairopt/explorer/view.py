@@ -27,8 +27,18 @@ _COLOURED = 9
 _ROWS = 200
 
 
-#: Numbers about an answer that are shown.
-SHOWN = ("tasks", "utilization", "min_share", "jain")
+#: Measures that are shown, here and on the page, and their titles.
+SHOWN = {
+    "tasks": "tasks",
+    "utilization": "utilization",
+    "min_share": "smallest share",
+    "jain": "Jain's index",
+    "min_share_wanting": "smallest share (want more)",
+    "jain_wanting": "Jain's index (want more)",
+    "satisfaction": "satisfaction",
+    "distance": "distance",
+    "complaints": "complaints",
+}
 
 #: What a certificate's number means.
 _MEANS = {
@@ -58,13 +68,18 @@ def view(start: Start, edited: Edited, found: Allocation, drawn: Bands) -> dict[
         "pooled": len(found.cluster.servers) < len(edited.cluster.servers),
         "bars": _bars(start, edited, found, drawn),
         "users": _users(edited, found, holding, drawn),
-        "measures": {name: tidy(metrics.MEASURES[name](found)) for name in SHOWN},
+        "measures": measures(found),
         "use": [tidy(part) for part in found.arrays.utilization.tolist()],
         "certificate": words(found.certificate, found.tol),
         "flagged": found.flagged,
         "notes": [note for note in found.notes if note != MAYBE_OTHERS],
         "equilibrium": _equilibrium(found),
     }
+
+
+def measures(found: Allocation) -> dict[str, Any]:
+    """The numbers that are shown."""
+    return {name: tidy(metrics.MEASURES[name](found)) for name in SHOWN}
 
 
 def bands(start: Start, edited: Edited, found: Allocation) -> Bands:

@@ -75,6 +75,11 @@ def apart(given: Sequence[str], taken: Collection[str], mark: str) -> list[str]:
     return result
 
 
+def listed(labels: Sequence[str], most: int = 3) -> str:
+    """The first of them, and how many more there are."""
+    return ", ".join(labels[:most]) + (f" and {len(labels) - most} more" if len(labels) > most else "")
+
+
 def some(labels: Sequence[Any], most: int = 8) -> str:
     """The first of them, for messages."""
     return ", ".join(str(label) for label in labels[:most]) + (", ..." if len(labels) > most else "")

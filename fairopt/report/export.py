@@ -70,9 +70,12 @@ def for_people(frame: pd.DataFrame) -> pd.DataFrame:
     """The same table as strings: shares of a whole as percentages, certificates in powers of ten, four digits.
 
     The use of a resource (`use_...`, unless it ends in ` (user)`) is in a column of its name; if another column has
-    that, in `tasks (use)` and so on.
+    that, in `tasks (use)` and so on. Columns of who wants more are left out where they repeat those of all users.
     """
     shown = {}
+    twice = [f"{name}_wanting" for name in ("min_share", "jain") if f"{name}_wanting" in frame and name in frame
+             and frame[f"{name}_wanting"].equals(frame[name])]  # fmt: skip
+    frame = frame.drop(columns=twice)
     use = [name for name in map(str, frame.columns) if name.startswith("use_") and not name.endswith(" (user)")]
     others = {str(name) for name in frame.columns} - {*use}
     called = dict(zip(use, apart([name.removeprefix("use_") for name in use], others, "use"), strict=True))
@@ -80,7 +83,8 @@ def for_people(frame: pd.DataFrame) -> pd.DataFrame:
         head, form = str(name), {"certificate": "{:.1e}", "seconds": "{:.2f}"}.get(str(name), "{:.4g}")
         if head in called or head.startswith("+- use_"):
             head, form = called.get(head, head.replace("use_", "", 1)), "{:.1%}"
-        shown[head] = [_text(value, form) for value in column]
+        nothing = "all met" if head.endswith(("_wanting", "(want more)")) else ""
+        shown[head] = [_text(value, form) or nothing for value in column]
     return pd.DataFrame(shown, index=frame.index)
 
 

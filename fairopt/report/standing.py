@@ -9,9 +9,12 @@ import html
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from .._libraries import pd
 from ..explorer import page as pages
-from ..explorer.standing import BELOW, MORE, Standing
+from ..explorer.standing import MORE, Standing
+from ..explorer.verdict import in_shares
 from .export import escape, for_people, markdown
 
 
@@ -26,6 +29,9 @@ class WordsOptions:
 #: What is used unless a caller says otherwise.
 WORDS = WordsOptions()
 
+#: Users are said to keep what they had if it changes by no more than this part.
+_KEPT = 0.01
+
 #: Words of the report, a line each.
 GLOSSARY = {
     "user": "pods or jobs of one namespace or account that ask for the same and may run on the same nodes; "
@@ -33,9 +39,14 @@ GLOSSARY = {
     "running, wanted": "tasks (pods, jobs) that run now, and those that run or wait; inf where there is no limit",
     "weight": "how much a user counts: of two that compete for the same, one of weight 2 gets twice as much",
     "entitled": "the tasks that a mechanism gives, in fractions, if all nodes were shared anew",
-    "below": "what a user lacks: wanted and entitled to, and not running",
+    "satisfaction": "running of entitled, at most 1",
+    "below": "tasks that a user is entitled to and does not run, where that is a whole task or more",
+    "could give": "idle room, and users above their entitlement by so many tasks on nodes that the user may use",
+    "distance": "dominant shares that would have to move for everybody to have what it is entitled to",
+    "complaints": "pairs: one is below, the other above its entitlement, on a node that the first may use",
+    "(want more)": "among users who have less than they want; all met where nobody has",
     "share": "the largest part of any resource of the whole cluster that a group takes (dominant share)",
-    "held by": "why a user gets no more: a resource that is used up where the user runs, or it has all that it wants",
+    "held by": "why a user gets no more now: what is left too little of where it may run, or it has all that it wants",
     "DRFH": "equal dominant shares, measured on the whole cluster",
     "TSF": "equal parts of what each user could run if the cluster were its own and placement free",
     "PS-DSF": "fair on every server by itself: parts of what each user could run on that server",
@@ -58,22 +69,25 @@ class Section:
 
 def sections(found: Standing) -> Iterator[Section]:
     """The tables of a report, in order."""
-    yield Section("The answer in numbers", _parts(found.measures))
+    users = found.users.drop(columns="group")
+    if "below" in users:  # who lacks the largest share comes first
+        cluster = found.session.start.edited(found.session.state.edits).cluster
+        users = users.iloc[np.argsort(-in_shares(cluster, users["below"].to_numpy()), kind="stable")]
+    yield _cut("Users: what they run, want and are entitled to", users, "user", "users")
+    yield Section("The states in numbers", _parts(found.measures))
     yield _cut("Namespaces and accounts", _parts(found.groups), "group", "groups")
-    short = found.users.sort_values("below", ascending=False, kind="stable") if "below" in found.users else found.users
-    yield _cut("Users: what they run, want and are entitled to", short.drop(columns="group"), "user", "users")
     yield Section("Resources: what is short, and whom more would serve", _parts(found.resources))
     yield _cut("Where a little more would serve most", found.margins, "kind", "kinds", found.margins_note)
     if found.changes is not None:
-        moved = found.changes[found.changes["change"].abs() > BELOW * found.changes["entitled"].clip(lower=1e-9)]
+        moved = found.changes[found.changes["change"].abs() > _KEPT * found.changes["entitled"].clip(lower=1e-9)]
         still = len(found.changes) - len(moved)
         yield _cut(f"What if {', '.join(found.requested)}", moved.drop(columns="group"), "user", "users",
-                   f"{still} users keep what they had, within {BELOW:.0%}.")  # fmt: skip
+                   f"{still} users keep what they had, within {_KEPT:.0%}.")  # fmt: skip
 
 
 def _parts(table: pd.DataFrame) -> pd.DataFrame:
     """Parts of a whole as percentages."""
-    names = [name for name in ("used", "utilization", "share now", "share entitled") if name in table]
+    names = [name for name in ("used", "used now", "utilization", "share now", "share entitled") if name in table]
     return table.assign(**{name: [f"{part:.1%}" for part in table[name]] for name in names})
 
 
@@ -87,7 +101,7 @@ def _head(found: Standing) -> list[str]:
     users, servers, _ = found.session.cluster.shape
     weights = "weights of groups are shared in equal parts among their users" if (
         found.session.state.edits.get("weights") == "shared") else "weights count for each user by itself"  # fmt: skip
-    return [f"{users:,} users on {servers:,} nodes; {weights}.", *found.notes]
+    return [*found.verdict, f"{users:,} users on {servers:,} nodes; {weights}.", *found.notes]
 
 
 def text(found: Standing, table: Callable[[pd.DataFrame], str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from ..certificates import ByCriterion, Certificate, blocking, feasible
 from ..errors import DataError
 from ..model import _frames, _validate
 from ..model._frozen import Frozen, deferred
-from ..model._names import apart
+from ..model._names import apart, listed
 from ..model.cluster import Cluster, expected
 from ..model.criterion import Criterion
 from ..model.split import Split
@@ -136,8 +136,7 @@ def idle(users: Sequence[str]) -> tuple[str, ...]:
     """The note about users who can run nowhere, if there are any."""
     if not users:
         return ()
-    shown = ", ".join(users[:5]) + (f" and {len(users) - 5} more" if len(users) > 5 else "")
-    return (f"can run nowhere, so gets 0 tasks: {shown}",)
+    return (f"can run nowhere, so gets 0 tasks: {listed(users, 5)}",)
 
 
 def _judge(cluster: Cluster, by: Criterion | Judged | None) -> tuple[Judge, Criterion | None, tuple[str, ...]]:
@@ -354,6 +353,8 @@ class Allocation(Frozen):
                 f"the tasks of {label} are not feasible: {certificate.feasibility:.3g}, "
                 f"{feasible(cluster, table)[0].worst}; scale them down, or take them flagged with throw=False"
             )
+        if not certificate.feasibility <= tol:
+            notes += (f"not feasible: {feasible(cluster, table)[0].worst}",)
         if rule is None:
             rule = deferred(partial(_none, label))
         notes += idle([cluster.users[n] for n in np.flatnonzero(~cluster.runnable)])
@@ -409,11 +410,13 @@ class Allocation(Frozen):
             index=self._named("user"),
         )
 
-    def summary(self) -> dict[str, Any]:
-        """One row of a comparison: every measure, utilization per resource, certificate, seconds."""
+    def summary(self, measures: Collection[str] | None = None) -> dict[str, Any]:
+        """One row of a comparison: every measure or those named, utilization per resource, certificate, seconds."""
         _plugins.installed()
         row: dict[str, Any] = {}
         for name, measure in metrics.MEASURES.items():
+            if measures is not None and name not in measures:
+                continue
             if name == "utilization":
                 used = zip(self.cluster.resources, self.arrays.utilization.tolist(), strict=True)
                 row |= {f"use_{resource}": part for resource, part in used}

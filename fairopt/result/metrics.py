@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._libraries import pd
-from ..errors import DataError
+from ..errors import DataError, FairoptError
+from ..model._arrays import ratio
 from ..model._same import different_clusters
 from ..model.cluster import Cluster
 from .arrays import Arrays
@@ -29,6 +31,10 @@ class Answer(Protocol):
         """The cluster that was shared."""
 
     @property
+    def tasks(self) -> Array:
+        """(users, servers)."""
+
+    @property
     def arrays(self) -> Arrays:
         """Its numbers."""
 
@@ -38,12 +44,17 @@ class Answer(Protocol):
 
 
 Measure = Callable[[Answer], float]
+M = TypeVar("M", bound=Callable[..., float])
+#: Where entitlements are from: a mechanism, an allocation, or tasks of users; None: DRFH.
+Entitled = Any
+#: A task is missing, or too much, from this part less of it on; of tasks in fractions this part of what is due.
+_NEAR = 1e-3
 
 #: Numbers of every summary, in its order, by name. A measure is registered by being defined.
 MEASURES: dict[str, Measure] = {}
 
 
-def measure(function: Measure, name: str = "") -> Measure:
+def measure(function: M, name: str = "") -> M:
     """Register a function of an answer: an entry of every summary, a column of comparisons and paths, and of sweeps.
 
     Sweeps store it where an experiment names it: `measures = ["utilization", "my_measure"]`.
@@ -90,9 +101,7 @@ def utilization(allocation: Answer) -> pd.Series:
 
 def mean_utilization(allocation: Answer) -> float:
     """Mean of `utilization` over the resources that there are, in [0, 1]; NaN if there are none."""
-    part = allocation.arrays.utilization
-    part = part[~np.isnan(part)]
-    return float(part.mean()) if len(part) else float("nan")
+    return _mean(allocation.arrays.utilization)
 
 
 measure(mean_utilization, "utilization")
@@ -148,6 +157,118 @@ def price_of_fairness(allocation: Answer, efficient: Answer) -> float:
     return 1 - social_welfare(allocation) / best
 
 
+def _mean(values: Array) -> float:
+    """Of what is known."""
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")
+
+
 def _levels(allocation: Answer) -> Array:
     runnable = allocation.cluster.runnable
     return allocation.arrays.dominant_shares[runnable] / allocation.cluster.weight[runnable]
+
+
+def wanting(allocation: Answer) -> NDArray[np.bool_]:
+    """Users who can run something and have less than they want, (users,)."""
+    cluster = allocation.cluster
+    return cluster.runnable & (allocation.arrays.user_tasks < cluster.max_tasks * (1 - 1e-6))
+
+
+def _levels_wanting(allocation: Answer) -> Array:
+    some = wanting(allocation)
+    return allocation.arrays.dominant_shares[some] / allocation.cluster.weight[some]
+
+
+@measure
+def min_share_wanting(allocation: Answer) -> float:
+    """`min_share` among users who want more; NaN where all wants are met."""
+    levels = _levels_wanting(allocation)
+    return float(levels.min()) if len(levels) else float("nan")
+
+
+@measure
+def jain_wanting(allocation: Answer) -> float:
+    """`jain` among users who want more; NaN where all wants are met."""
+    levels = _levels_wanting(allocation)
+    return jain_index(levels) if len(levels) else float("nan")
+
+
+def entitlement(cluster: Cluster, by: Entitled = None) -> Array:
+    """Tasks `q_n` that users are entitled to, wants included, (users,).
+
+    Parameters
+    ----------
+    cluster : what is shared
+    by : a mechanism, an allocation, or the tasks themselves
+        By default DRFH, solved once for a cluster; NaN where it has no answer.
+
+    Raises
+    ------
+    FairoptError
+        The mechanism that was named has no answer.
+    """
+    if by is None:
+        if "entitled" not in vars(cluster):
+            drfh = importlib.import_module("fairopt.mechanisms").get("drfh")  # by name: mechanisms stand above results
+            try:
+                vars(cluster)["entitled"] = drfh.solve(cluster).arrays.user_tasks
+            except FairoptError:
+                vars(cluster)["entitled"] = np.full(len(cluster.users), np.nan)
+        by = vars(cluster)["entitled"]
+    elif hasattr(by, "solve"):
+        by = by.solve(cluster)
+    due = np.asarray(by.arrays.user_tasks if hasattr(by, "arrays") else by, dtype=float)
+    if due.shape != cluster.weight.shape:
+        raise DataError(f"entitlements are of shape {due.shape}; give a number for each of {len(cluster.users)} users")
+    return due
+
+
+def owed(allocation: Answer, by: Entitled = None) -> tuple[Array, Array]:
+    """Tasks that users are below their entitlement, and above it, two arrays (users,).
+
+    Of whole tasks less than one is nothing, as nobody could be given it; of others a part 1e-3 of what is due.
+    """
+    has, due = allocation.arrays.user_tasks, entitlement(allocation.cluster, by)
+    whole = bool((has == np.rint(has)).all())
+    seen = 1e-9 / allocation.cluster.dominant_share_per_task  # of what the cluster could run of a user alone
+    least = np.full(len(has), 1 - _NEAR) if whole else _NEAR * np.maximum(has, due) + seen
+    return np.where(due - has >= least, due - has, 0.0), np.where(has - due >= least, has - due, 0.0)
+
+
+def satisfactions(allocation: Answer, by: Entitled = None) -> Array:
+    """`min(1, x_n / q_n)`, (users,); NaN for who is entitled to nothing."""
+    return np.minimum(ratio(allocation.arrays.user_tasks, entitlement(allocation.cluster, by), np.nan), 1.0)
+
+
+def complaining(allocation: Answer, by: Entitled = None) -> NDArray[np.bool_]:
+    """Complaints of i about j, (users, users): i is below its entitlement, j above, on a server that i may use."""
+    below, above = owed(allocation, by)
+    found = np.zeros((len(below), len(below)), dtype=bool)
+    i, j = np.flatnonzero(below), np.flatnonzero(above)
+    if len(i) and len(j):
+        runs = allocation.tasks[j] > 1e-9 * allocation.arrays.user_tasks[j, None]
+        found[np.ix_(i, j)] = allocation.cluster.usable[i].astype(float) @ runs.T.astype(float) > 0
+    return found
+
+
+@measure
+def satisfaction(allocation: Answer, by: Entitled = None) -> float:
+    """Mean of `min(1, x_n / q_n)` over users who are entitled to anything; NaN where nobody is."""
+    return _mean(satisfactions(allocation, by))
+
+
+@measure
+def distance(allocation: Answer, by: Entitled = None) -> float:
+    """To the nearest entitled state in dominant shares, `sum_n k_n |x_n - q_n| / 2`; below 1e-9 that is 0."""
+    due = entitlement(allocation.cluster, by)
+    some = (due > 0) | (allocation.arrays.user_tasks > 0)
+    share = allocation.cluster.dominant_share_per_task[some]
+    apart = float(share @ np.abs(allocation.arrays.user_tasks - due)[some]) / 2
+    return 0.0 if apart < 1e-9 else apart
+
+
+@measure
+def complaints(allocation: Answer, by: Entitled = None) -> float:
+    """Pairs of users i and j: i is below its entitlement and j above, on a server that i may use; see `owed`."""
+    unknown = np.isnan(entitlement(allocation.cluster, by)).any()
+    return float("nan") if unknown else float(complaining(allocation, by).sum())

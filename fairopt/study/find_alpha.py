@@ -122,7 +122,7 @@ def find_alpha(
     def value(alpha: float) -> float:
         if alpha not in found:
             found[alpha] = follower(alpha)[1]
-        return float(found[alpha].summary()[measure])
+        return float(found[alpha].summary([measure])[measure])
 
     def slope(alpha: float) -> float:
         """Of the measure, by alpha; NaN where there is none."""

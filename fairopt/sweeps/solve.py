@@ -187,9 +187,10 @@ def measure(name: str) -> str:
 def measured(cell: Cell, cluster: Cluster, found: Allocation) -> Row:
     """The columns of a row, and its long tables, that say what an answer is like."""
     users, servers, resources = cluster.shape
-    summary, stats, certificate = found.summary(), found.stats, found.certificate
     mechanism: Any = cell.job.what.made
     asked = cell.measures
+    names = [text.partition("@")[0] for text in asked]
+    summary, stats, certificate = found.summary({*_COLUMNS, *names}), found.stats, found.certificate
     row = {name: summary[name] for name in _COLUMNS} | {
         "status": "missed" if found.flagged else "ok", "answered": stats.engine, "pooled": pooled(cluster, found),
         "users": users, "servers": servers, "resources": resources,
@@ -201,7 +202,6 @@ def measured(cell: Cell, cluster: Cluster, found: Allocation) -> Row:
     }  # fmt: skip
     if "utilization" in asked:
         row["use"] = use(found, classes="classes" in asked)
-    names = [text.partition("@")[0] for text in asked]
     row["measured"] = [{"measure": name, "value": float(summary[name])}
                        for name in names if name in metrics.MEASURES and name not in MEASURES]  # fmt: skip
     if "crossings" in asked:

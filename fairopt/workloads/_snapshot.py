@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError
+from ..model._names import listed
 from ..model.cluster import Cluster
+from ..result.allocation import Allocation
 
 Array = NDArray[np.float64]
 
@@ -30,15 +33,27 @@ class Snapshot:
     left_out : mapping of str to str
         Every user that was found and could not be used, with the reason. Users that were merely
         not drawn are counted in `report` and not listed here.
-    running : mapping of str to int
-        Tasks that run at this instant, by user, where the source says so.
+    placement : (users, servers) array or None
+        Tasks that run at this instant, where the source says so.
+    gated : mapping of str to int
+        Tasks that wait for a gate or a limit of their owner, and not for room, by user.
+    notes : tuple of str
+        What is to be known of what runs and of what is wanted.
     """
 
     cluster: Cluster
     source: str
     report: Mapping[str, int] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
-    running: Mapping[str, int] = field(default_factory=dict)
+    placement: Array | None = None
+    gated: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def running(self) -> Allocation | None:
+        """Tasks that run, as an allocation: flagged where they exceed what there is, as after a change of nodes."""
+        known = self.placement is not None
+        return Allocation.of(self.cluster, self.placement, "running", throw=False) if known else None
 
     @property
     def dropped(self) -> dict[str, int]:
@@ -61,7 +76,8 @@ class Shape:
     eligible: tuple[bool, ...]
     weight: float
     tasks: int = 0
-    running: int = 0
+    gated: int = 0
+    on: Counter[str] = field(default_factory=Counter)  # tasks that run, by node
 
 
 def of_shapes(
@@ -87,8 +103,21 @@ def of_shapes(
         [float(shape.tasks) for shape in some] if limited else None, resources, [names[n] for n in kept], nodes,
     )  # fmt: skip
     left_out = {name: reason for name, reason in zip(names, lacks, strict=True) if reason}
-    running = {names[n]: shapes[n].running for n in kept}
-    return Snapshot(cluster, about.format(len(kept)), dict(report), left_out, running)
+    place = {name: i for i, name in enumerate(nodes)}
+    placement, elsewhere = np.zeros(cluster.shape[:2]), Counter[str]()
+    for row, user, shape in zip(placement, cluster.users, some, strict=True):
+        for node, count in shape.on.items():
+            if node in place:
+                row[place[node]] += count
+            else:
+                elsewhere[user] += count
+    gated = {user: shape.gated for user, shape in zip(cluster.users, some, strict=True) if shape.gated}
+    notes = [f"Left out, as {why}: {listed(list(left_out))}."] if left_out else []
+    if elsewhere:
+        counted = listed([f"{user} {count}" for user, count in elsewhere.most_common()])
+        away = "run on nodes that are left out (drained, not ready) or not named, and count as waiting"
+        notes.append(f"{elsewhere.total()} tasks {away}: {counted}.")
+    return Snapshot(cluster, about.format(len(kept)), dict(report), left_out, placement, gated, tuple(notes))
 
 
 def _names(shapes: Sequence[Shape], separator: str) -> list[str]:

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from .._libraries import of_an_extra
 from ..errors import DataError
 from ..model import _files
+from ..model._names import listed
 from ._snapshot import Shape, Snapshot, of_shapes
 from ._sources import reader
 
@@ -47,7 +48,7 @@ _ITEMS = re.compile(r'"items"\s*:\s*\[')
 #: Namespaces whose pods are part of the cluster itself.
 SYSTEM = ("kube-system", "kube-public", "kube-node-lease")
 _VOLCANO = "volcano.sh/namespace.weight"
-_KINDS = ("Node", "Pod", "Namespace", "ClusterQueue", "LocalQueue")
+_KINDS = ("Node", "Pod", "Namespace", "ClusterQueue", "LocalQueue", "ResourceQuota")
 
 
 def quantity(value: object) -> Decimal:
@@ -281,9 +282,10 @@ class _Seen:
 
     nodes: list[Object] = field(default_factory=list)
     allocatable: list[Amounts] = field(default_factory=list)
-    pods: list[tuple[str, Amounts, tuple[str, ...], Object, str, bool]] = field(default_factory=list)
+    pods: list[tuple[str, Amounts, tuple[str, ...], Object, str, bool, bool]] = field(default_factory=list)
     weights: dict[str, float] = field(default_factory=dict)
     queues: dict[str, str] = field(default_factory=dict)
+    quotas: dict[str, None] = field(default_factory=dict)  # namespaces that have one, in order
     report: Counter[str] = field(default_factory=Counter)
 
 
@@ -356,9 +358,11 @@ def snapshot(
         f"{where}: no node may run any of the pods; look at their selectors and the nodes' taints",
     )  # fmt: skip
     counts = {"users whose pods no node may run, left out": len(found.left_out)}
-    counts |= {"pods running": sum(shape.running for shape in shapes)}
-    counts |= {"pods pending": sum(shape.tasks - shape.running for shape in shapes)}
-    return replace(found, report=dict(found.report) | counts)
+    runs = sum(shape.on.total() for shape in shapes)
+    counts |= {"pods running": runs, "pods pending": sum(shape.tasks for shape in shapes) - runs}
+    quota = f"A snapshot lacks pods that a quota refused: {listed(list(seen.quotas))} may want more than is said here."
+    notes = (*found.notes, quota) if seen.quotas else found.notes
+    return replace(found, report=dict(found.report) | counts, notes=notes)
 
 
 def _file(path: Path) -> Path:
@@ -405,6 +409,8 @@ def _take(item: Object, seen: _Seen, system: frozenset[str]) -> None:
             sharing = _table(item, "spec", "fairSharing")
             if "weight" in sharing:
                 seen.weights[f"queue {_name(item)}"] = _positive(sharing["weight"])
+        elif kind == "ResourceQuota":
+            seen.quotas[_namespace(item)] = None
         elif kind == "LocalQueue":
             seen.queues[_namespace(item)] = str(_table(item, "spec").get("clusterQueue"))
     except DataError as error:
@@ -437,14 +443,15 @@ def _pod(pod: Object, seen: _Seen, system: frozenset[str]) -> None:
     daemon = any(one.get("kind") == "DaemonSet" for one in _tables(pod, "metadata", "ownerReferences"))
     place = {"spec": {name: spec.get(name) for name in ("nodeSelector", "affinity", "tolerations")}}
     host, of_system = str(spec.get("nodeName") or ""), daemon or namespace in system
-    seen.pods.append((namespace, requests(pod), _placement(pod), place, host, of_system))
+    gated = not host and bool(spec.get("schedulingGates"))
+    seen.pods.append((namespace, requests(pod), _placement(pod), place, host, of_system, gated))
 
 
 def _shapes(seen: _Seen, weights: str) -> list[Shape]:
     """Users, in order of namespace and of what comes first in the snapshot."""
     known: dict[tuple[str, ...], tuple[bool, ...]] = {}
     found: dict[tuple[Any, ...], Shape] = {}
-    for namespace, request, key, place, host, of_system in seen.pods:
+    for namespace, request, key, place, host, of_system, gated in seen.pods:
         if of_system:
             seen.report["pods of the system, taken off their nodes"] += 1
             continue
@@ -454,7 +461,9 @@ def _shapes(seen: _Seen, weights: str) -> list[Shape]:
         alike = (namespace, tuple(sorted(request.items())), known[key])
         shape = found.setdefault(alike, Shape(namespace, asks, known[key], _weight(namespace, seen)))
         shape.tasks += 1
-        shape.running += bool(host)
+        shape.gated += gated
+        if host:
+            shape.on[host] += 1
     if weights == "shared":
         count = Counter(shape.owner for shape in found.values())
         for shape in found.values():
@@ -464,7 +473,7 @@ def _shapes(seen: _Seen, weights: str) -> list[Shape]:
 
 def _capacity(seen: _Seen, resources: list[str]) -> NDArray[np.float64]:
     taken: dict[str, Amounts] = defaultdict(dict)
-    for _, request, _, _, host, of_system in seen.pods:
+    for _, request, _, _, host, of_system, _ in seen.pods:
         if of_system and host:
             _add(taken[host], request)
     rows = []

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from decimal import Decimal
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -25,6 +26,9 @@ _LAYOUT = "nodes.json (scontrol show nodes --json), jobs.json (squeue --json), p
 _AWAY = {"DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "FUTURE", "NOT_RESPONDING", "POWERED_DOWN", "MAINT"}
 _UNITS = {"": Decimal(1), "K": Decimal(1) / 1024, "M": Decimal(1), "G": Decimal(1024), "T": Decimal(1024) ** 2}
 _ARRAY = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9})(?::([0-9]{1,9}))?)?")
+_NODES = re.compile(r"([^\[\],\s]+)(?:\[([^\]]*)\]([^\[\],\s]*))?")
+#: Reasons of a job that waits for a limit of its account, for another job or for a time, and not for room.
+_LIMITED = re.compile("Assoc|QOS|JobHeld|Dependency|BeginTime|Reservation")
 _MOST = 10_000_000  # tasks of an array
 #: Of trackable resources these say nothing about what a node has.
 _NOT_SHARED = ("billing", "node", "energy", "fs/", "ic/", "license/", "vmem", "pages")
@@ -214,7 +218,23 @@ def _add(
         shapes[key] = Shape(owner, amounts, eligible, weights.get(account, 1.0))
     count = _elements(job.get("array_task_string"), who) * nodes
     shapes[key].tasks += count
-    shapes[key].running += count * runs
+    if runs:
+        shapes[key].on.update(islice(cycle(_hosts(job.get("nodes"), who, count)), count))
+    elif _LIMITED.match(str(job.get("state_reason"))):
+        shapes[key].gated += count
+
+
+def _hosts(text: object, who: str, most: int) -> list[str]:
+    """The nodes that `n[001-003,7],login` stands for; one without a name where it says nothing."""
+    found: list[str] = []
+    for before, inside, after in _NODES.findall(str(text or "")):
+        for part in inside.split(","):
+            if inside and not re.fullmatch("[0-9]{1,9}(-[0-9]{1,9})?", part):
+                raise DataError(f"nodes of {who} is {str(text)[:40]!r}; it must read like n[001-003,7]")
+            first, _, last = part.partition("-")
+            numbers = range(int(first), int(last or first) + 1)[:most] if inside else ()
+            found += [f"{before}{number:0{len(first)}d}{after}" for number in numbers] or [before]
+    return found or [""]
 
 
 def _elements(text: object, who: str) -> int:
@@ -283,11 +303,11 @@ def slurm_like(rng: np.random.Generator, nodes: Count = 60, jobs: Count = 300, a
         asks = f"cpu={cpus * wide},mem={memory * wide}G,node={wide},billing={cpus * wide}"
         array, started = rng.random() < 0.1, rng.random() < 0.6
         tried = rng.permutation(np.flatnonzero(gpus)) if gpu else rng.permutation(nodes)
-        runs = started and not array and bool(room.take((cpus, 1024 * memory, int(gpu)), tried, wide))
+        on = room.take((cpus, 1024 * memory, int(gpu)), tried, wide) if started and not array else []
         listed.append({
             "job_id": k + 1, "account": f"lab{rng.integers(accounts) + 1}", "user_name": f"u{rng.integers(20)}",
             "partition": "gpu" if gpu else "batch,gpu", "node_count": {"set": True, "infinite": False, "number": wide},
-            "job_state": ["RUNNING" if runs else "PENDING"],
+            "job_state": ["RUNNING" if on else "PENDING"], "nodes": ",".join(str(hosts[n]["name"]) for n in on),
             "tres_req_str": asks + (f",gres/gpu={wide}" if gpu else ""), "array_task_string": "1-5" if array else "",
         })  # fmt: skip
     weights = {f"lab{k + 1}": float(1 + k % 3) for k in range(accounts)}

@@ -14,6 +14,7 @@ import fairopt as fo
 from fairopt.cli import main
 from fairopt.explorer.standing import standing
 from fairopt.report.standing import GLOSSARY, WordsOptions, as_html, as_markdown, sections
+from fairopt.workloads import Snapshot
 from fairopt.workloads.kubernetes_like import drawn
 
 SOURCE = "kubernetes-like?nodes=6&seed=2"
@@ -39,7 +40,7 @@ def test_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
 def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", SOURCE, *CHANGE, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert {*found} == {"measures", "groups", "users", "resources", "margins", "changes", "notes"}
+    assert {*found} == {"verdict", "measures", "groups", "users", "resources", "margins", "changes", "notes"}
     cluster = fo.open_source(SOURCE).cluster
     tasks = fo.AlphaPFVDS(1).solve(cluster).arrays.user_tasks
     assert [row["alphaPF-VDS(alpha=1)"] for row in found["users"]] == pytest.approx(list(tasks))
@@ -82,7 +83,9 @@ def test_what_is_left_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of three users one row is shown: the one that is most below."""
     monkeypatch.setattr("fairopt.report.standing.WORDS", WordsOptions(rows=1))
     cluster = fo.Cluster([[30]], [[1], [1], [1]], users=["a", "b", "c"])
-    found = standing(cluster, running={"a": 8, "b": 2, "c": 5}, requested=["weight.a=2"])
+    found = standing(
+        cluster, snapshot=Snapshot(cluster, "", placement=np.array([[8], [2], [5]])), requested=["weight.a=2"]
+    )
     listed = {section.title: section for section in sections(found)}
     users = listed["Users: what they run, want and are entitled to"]
     assert users.table["user"].tolist() == ["b"]

@@ -153,7 +153,6 @@ def test_a_made_up_cluster_is_solved() -> None:
 @pytest.mark.parametrize("jobs", [300, 3000])
 def test_jobs_of_a_made_up_cluster_have_room(jobs: int) -> None:
     snapshot = fo.open_source(f"slurm-like?nodes=20&jobs={jobs}&seed=2")
-    cluster = snapshot.cluster
-    running = np.array([snapshot.running[user] for user in cluster.users])
-    assert (running @ cluster.demand <= cluster.pooled_capacity).all()
-    assert running.sum() > 100
+    assert snapshot.running is not None
+    assert snapshot.running.certificate.passes(1e-9)  # on every node
+    assert snapshot.running.user_tasks.sum() > 100

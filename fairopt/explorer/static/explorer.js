@@ -7,6 +7,7 @@ const SLOW = 60, REST = 150;
 function render({ model, el: host }) {
   const start = model.get("start"), still = model.get("host") === "page";
   const ask = asker(model, (count) => root.setAttribute("data-asked", later ? "later" : String(count)));
+  const shownMeasures = measuresOf(start);
   const kinds = new Map(start.mechanisms.map((m) => [m.name, m]));
   const titles = new Map(start.mechanisms.map((m) => [m.name, m.title]));
   const hasAlpha = (name) => Boolean(kinds.get(name) && kinds.get(name).alpha);
@@ -30,7 +31,7 @@ function render({ model, el: host }) {
   const levels = el("select", { "data-key": "weights", disabled: still, onchange: () => edit("weights", levels.value) },
     el("option", { value: "each" }, "for each user"), el("option", { value: "shared" }, "shared in its group"));
   const bars = el("div", { class: "fo-figure" }), curves = el("div", { class: "fo-figure" }), gets = el("div", { class: "fo-figure" });
-  const users = userTable(start, edit, still), side = sideTable(titles), more = moreTable();
+  const users = userTable(start, edit, still), side = sideTable(titles, shownMeasures), more = moreTable();
   const compared = el("div", { class: "fo-compared" });
   const code = el("div", { class: "fo-code", hidden: true });
   const labelled = (text, ...nodes) => el("label", { class: "fo-labelled" }, text, ...nodes);
@@ -43,7 +44,7 @@ function render({ model, el: host }) {
     still ? el("p", { class: "fo-note" }, "This page is a file: alpha and mechanism move, tables do not. To edit: fairopt explore FILE.") : el("span"),
     el("div", { class: "fo-grid2" },
       el("div", {}, el("h3", {}, "What is used, by whom"), bars), el("div", {}, el("h3", {}, "Efficiency and fairness against alpha"), curves, el("h3", {}, "Who gets what against alpha"), gets)),
-    compared, users.node, el("div", { class: "fo-grid2" }, el("div", {}, serverTable(start, edit, still), more.node), side.node),
+    compared, users.node, el("div", { class: "fo-grid2" }, serverTable(start, edit, still), more.node), side.node,
     placement(start, edit, still, () => { synced = null; sync(wanted); }) || el("span"),
     el("p", { class: "fo-note" }, "Share: a user's tasks as a part of what the whole cluster could run of them alone (dominant share). Jain's index: 1 where all weighted shares are equal."));
   root.addEventListener("keydown", (event) => {
@@ -242,7 +243,7 @@ function render({ model, el: host }) {
     users.show(view, Object.keys(state.edits).filter((key) => key.startsWith("users/")).map((key) => Number(key.split("/")[1])));
     sync(wanted);
     const m = view.measures;
-    status.textContent = `${view.mechanism}: ${MEASURES.map(([key, label, form]) => `${label} ${form(m[key])}`).join(", ")}${instead ? ` (${instead})` : ""}`;
+    status.textContent = `${view.mechanism}: ${shownMeasures.slice(0, 4).map(([key, label, form]) => `${label} ${form(m[key])}`).join(", ")}${instead ? ` (${instead})` : ""}`;
     proof.textContent = view.certificate;
     proof.classList.toggle("fo-flagged", view.flagged);
     several.textContent = view.equilibrium;
@@ -288,6 +289,7 @@ function render({ model, el: host }) {
     });
   }
 
+  if (start.now) side.show("running", { mechanism: "running", ...start.now });
   for (const name of start.side) side.show(name, null);
   let width = 0;
   const resized = typeof ResizeObserver === "undefined" ? null : new ResizeObserver(() => {

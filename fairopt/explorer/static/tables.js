@@ -22,9 +22,9 @@ const scrolled = (label, table) => el("div", { class: "fo-scroll", tabindex: 0, 
 
 // One row per user: switch, demands, weight, task limit; beside them the answer.
 function userTable(start, change, locked) {
-  const body = el("tbody"), groups = el("tbody");
+  const body = el("tbody"), groups = el("tbody"), { running } = start;
   const table = el("table", { class: "fo-table" }, caption("Users", "users"),
-    heads("user", start.resources.map((r) => `${r} a task`), "weight", "task limit", "tasks", "share", "held by"), body, groups);
+    heads("user", start.resources.map((r) => `${r} a task`), "weight", "task limit", running ? "running" : [], "tasks", "share", "held by"), body, groups);
   const rows = new Map();
   function row(n) {
     if (rows.has(n)) return rows.get(n);
@@ -33,7 +33,8 @@ function userTable(start, change, locked) {
       el("th", { scope: "row" }, el("label", {}, toggle(`users/${n}/on`, `${user.name} takes part`, change, locked), el("i", { class: "fo-swatch" }), short(user.name, 40))),
       user.demand.map((d, r) => field(`users/${n}/demand/${r}`, d, `${start.resources[r]} a task of ${user.name}`, change, locked)),
       field(`users/${n}/weight`, user.weight, `weight of ${user.name}`, change, locked),
-      field(`users/${n}/max_tasks`, user.max_tasks, `task limit of ${user.name}, empty for none`, change, locked), cells);
+      field(`users/${n}/max_tasks`, user.max_tasks, `task limit of ${user.name}, empty for none`, change, locked),
+      running ? el("td", { class: "fo-number" }, digits(running[n])) : null, cells);
     rows.set(n, { made, cells, swatch: made.querySelector(".fo-swatch") });
     return rows.get(n);
   }
@@ -57,7 +58,7 @@ function userTable(start, change, locked) {
       if (swatch.getAttribute("style") !== style) swatch.setAttribute("style", style);
     }
     groups.replaceChildren(...view.users.groups.map((g) => el("tr", {},
-      el("th", { scope: "row", colspan: start.resources.length + 3 }, `${g.users.toLocaleString("en-US")} more users`),
+      el("th", { scope: "row", colspan: start.resources.length + (running ? 4 : 3) }, `${g.users.toLocaleString("en-US")} more users`),
       el("td", { class: "fo-number" }, digits(g.tasks)), el("td", { class: "fo-number" }, `${percent(g.least)} to ${percent(g.most)}`), el("td", {}, g.held))));
   }
   return { node: scrolled("Users", table), show };
@@ -90,16 +91,16 @@ function placement(start, change, locked, sync) {
 }
 
 // Mechanisms side by side; rows arrive one by one.
-function sideTable(titles) {
+function sideTable(titles, measures) {
   const rows = new Map();
   const body = el("tbody");
-  const table = el("table", { class: "fo-table" }, el("caption", {}, "Mechanisms side by side"), heads("mechanism", MEASURES.map((m) => m[1])), body);
+  const table = el("table", { class: "fo-table" }, el("caption", {}, "Mechanisms side by side"), heads("mechanism", measures.map((m) => m[1])), body);
   const note = el("p", { class: "fo-note", hidden: true }, "* solved for all servers as one: what nobody could place");
   function show(name, row) {
     if (!rows.has(name)) { rows.set(name, el("tr")); body.append(rows.get(name)); }
-    const cells = !row ? MEASURES.map(() => el("td", { class: "fo-number" }, "…"))
-      : row.status || row.error ? [el("td", { colspan: MEASURES.length, class: "fo-why" }, short(row.status || row.error, 120))]
-        : MEASURES.map(([key, , form]) => el("td", { class: "fo-number" }, form(row[key])));
+    const cells = !row ? measures.map(() => el("td", { class: "fo-number" }, "…"))
+      : row.status || row.error ? [el("td", { colspan: measures.length, class: "fo-why" }, short(row.status || row.error, 120))]
+        : measures.map(([key, , form]) => el("td", { class: "fo-number" }, form(row[key])));
     if (row && row.pooled) note.hidden = false;
     rows.get(name).replaceChildren(el("th", { scope: "row" }, (row && row.mechanism) || titles.get(name) || name, row && row.pooled ? " *" : ""), ...cells);
   }
@@ -123,7 +124,7 @@ function moreTable() {
 
 // Two states beside each other: measures, and the users whose tasks differ most.
 function comparison(first, second, start) {
-  const rows = MEASURES.map(([key, label, form]) => {
+  const rows = measuresOf(start).map(([key, label, form]) => {
     const [a, b] = [first.view.measures[key], second.view.measures[key]];
     return [label, form(a), form(b), a && b !== null ? `${b >= a ? "+" : "−"}${Math.abs(100 * (b / a - 1)).toFixed(1)}%` : "–"];
   });

@@ -24,12 +24,10 @@ function digits(value, count = 4) {
   return size >= 10 ** count ? Math.round(value).toLocaleString("en-US") : String(Number(value.toPrecision(count)));
 }
 const percent = (value) => (value === null || value === undefined ? "–" : `${(100 * value).toFixed(1)}%`);
-const MEASURES = [
-  ["tasks", "tasks", digits],
-  ["utilization", "utilization", percent],
-  ["min_share", "smallest share", (value) => digits(value, 3)],
-  ["jain", "Jain's index", (value) => digits(value, 3)],
-];
+// Of the start: key, title, and how a number is shown.
+const PARTS = ["utilization", "satisfaction"];
+const measuresOf = (start) => start.measures.map(([key, title]) => [key, title,
+  PARTS.includes(key) ? percent : (value) => (value === null && key.endsWith("_wanting") ? "all met" : digits(value, key === "tasks" ? 4 : 3))]);
 
 // Alpha from 0 to infinity on [0, 1]: alpha / (1 + alpha).
 const asNumber = (alpha) => (alpha === "inf" ? Infinity : Number(alpha));

@@ -1,0 +1,235 @@
+"""Is what runs fair? Verdicts by hand on snapshots of the shapes that operators have, and laws on random ones."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from strategies import clusters
+from workloads.test_kubernetes import node, pod
+
+import fairopt as fo
+from fairopt import metrics
+from fairopt.cli import main
+from fairopt.errors import DataError
+from fairopt.explorer import Session, State
+from fairopt.explorer.standing import Standing, standing
+from fairopt.sweeps.run import run
+from fairopt.workloads import kubernetes, slurm
+
+GPU = "nvidia.com/gpu"
+CORES = {"cpu": "8", "memory": "64Gi", "pods": "110"}
+ONE = {"cpu": "1", "memory": "1Gi"}
+ANY = [{"operator": "Exists"}]
+TAINT = [{"key": "gpu", "effect": "NoSchedule"}]
+
+
+def several(count: int, namespace: str, asks: Any = ONE, host: str = "", **spec: Any) -> list[dict[str, Any]]:
+    return [pod(namespace, f"{namespace}-{host}-{k}", asks, host, **spec) for k in range(count)]
+
+
+def reported(objects: list[dict[str, Any]], mechanism: str = "drfh") -> Standing:
+    snapshot = kubernetes.snapshot(objects, "here")
+    return standing(snapshot.cluster, State(mechanism), snapshot=snapshot, compared=["tsf"])
+
+
+DRAINED = [
+    *(node(name, CORES) for name in ("n1", "n2")),
+    node("n3", CORES) | {"spec": {"unschedulable": True}},
+    *several(3, "web", host="n1"),
+    *several(2, "web", host="n3"),
+    *several(3, "web"),
+    *several(5, "db", host="n1"),
+    *several(8, "db", host="n2"),
+]
+
+
+def test_a_drained_node() -> None:
+    """16 cores for 8 and 13 pods of a core: 8 each are due, and 3 and 13 run; 2 run on the node that goes."""
+    found = reported(DRAINED)
+    assert found.verdict == (
+        "Under DRFH 1 of 2 users is below what it is entitled to: web, which runs 3 of 8 tasks, held back by cpu on n1 "
+        "and n2; above at the cost of others: db by 5.",
+        "Who is below is the same under TSF.",
+    )
+    users = found.users.set_index("user")
+    assert users.loc["web", ["running", "wanted", "DRFH", "satisfaction", "below"]].tolist() == pytest.approx(
+        [3, 8, 8, 3 / 8, 5]
+    )
+    assert users["held by"].tolist() == ["has all its tasks", "cpu on n1 and n2"]
+    assert users["could give"].tolist() == ["", "db 5"]
+    away = "2 tasks run on nodes that are left out (drained, not ready) or not named, and count as waiting: web 2."
+    assert away in found.notes
+    numbers = found.measures.set_index("state").loc["running"]
+    assert numbers[["satisfaction", "distance", "complaints"]].tolist() == pytest.approx([(3 / 8 + 1) / 2, 5 / 16, 1])
+
+
+TAINTED = [
+    node("cpu", CORES),
+    node("gpu", CORES | {GPU: "4"}, TAINT),
+    *several(1, "vision", ONE | {GPU: "1"}, "gpu", tolerations=ANY),
+    *several(5, "vision", ONE | {GPU: "1"}, tolerations=ANY),
+    *several(3, "rl", ONE | {GPU: "1"}, "gpu", tolerations=ANY),
+    *several(2, "etl", {"cpu": "3", "memory": "1Gi"}, "gpu"),
+    *several(1, "etl", {"cpu": "3", "memory": "1Gi"}, "cpu"),
+]
+
+
+def test_a_taint_that_came_later_and_a_node_that_is_too_full() -> None:
+    """4 GPUs for two: 2 and 2 are due, 1 and 3 run; two run there that do not tolerate it now."""
+    found = reported(TAINTED)
+    assert found.verdict[0] == (
+        "Under DRFH 1 of 3 users is below what it is entitled to: vision, which runs 1 of 2 tasks, held back by "
+        "nvidia.com/gpu on gpu; above at the cost of others: rl by 1."
+    )
+    assert "More runs than there is room for: cpu of gpu (10 of 8)." in found.notes
+    assert "Tasks run where they may not be started now: etl on gpu (2)." in found.notes
+
+
+def test_room_that_nobody_uses() -> None:
+    found = reported([node("n1", CORES), *several(2, "web", host="n1"), *several(3, "web")])
+    assert found.verdict[0] == (
+        "Under DRFH 1 of 1 users is below what it is entitled to: web, which runs 2 of 5 tasks, although there is idle "
+        "room for 6 on n1; nobody is above at another's cost."
+    )
+    assert found.users["could give"].tolist() == ["idle room for 6 on n1"]
+
+
+def test_gates_and_quotas() -> None:
+    """Pods at a gate want to run, and no room holds them; what a quota refused is not there to be counted."""
+    gates = [{"name": "kueue.x-k8s.io/admission"}]
+    quota = {"kind": "ResourceQuota", "metadata": {"name": "q", "namespace": "web"}, "spec": {"hard": {"pods": "2"}}}
+    found = reported(
+        [node("n1", CORES), *several(2, "web", host="n1"), *several(2, "rl", schedulingGates=gates), quota]
+    )
+    assert found.users.set_index("user")["held by"].to_dict() == {
+        "rl": "a gate or a limit of its owner", "web": "has all its tasks",
+    }  # fmt: skip
+    assert "A snapshot lacks pods that a quota refused: web may want more than is said here." in found.notes
+
+
+def test_a_limit_of_an_account_and_lists_of_nodes() -> None:
+    nodes = [{"name": f"n{k}", "state": ["IDLE"], "effective_cpus": 4, "real_memory": 4096} for k in (8, 9, 10)]
+    job = {"tres_req_str": "cpu=8,mem=2G", "node_count": 2, "account": "bio", "job_state": ["RUNNING"]}
+    waits = job | {"job_state": ["PENDING"], "state_reason": "AssocGrpCpuLimit", "account": "geo"}
+    found = slurm.snapshot([*nodes], [job | {"nodes": "n[8-9]"}, job | {"nodes": "n10,n8"}, waits], {}, "here")
+    assert found.running is not None
+    assert found.placement is not None
+    assert found.placement.tolist() == [[2, 1, 1], [0, 0, 0]]
+    assert found.gated == {"geo": 2}
+    assert found.running.flagged
+    with pytest.raises(DataError, match=r"nodes of job None is 'n\[x\]'"):
+        slurm.snapshot([*nodes], [job | {"nodes": "n[x]"}], {}, "here")
+
+
+def test_where_nobody_lacks_anything() -> None:
+    met = reported([node("n1", CORES), *several(2, "web", host="n1")])
+    assert met.verdict[0] == (
+        "Under DRFH nobody lacks a whole task of what it is entitled to, and everybody has all it wants."
+    )
+    assert np.isnan(met.measures["smallest share (want more)"]).all()
+    full = reported([node("n1", CORES), *several(4, "web", host="n1"), *several(4, "db", host="n1"), *several(9, "db")])
+    assert full.verdict[0] == "Under DRFH nobody lacks a whole task of what it is entitled to."
+
+
+@given(clusters())
+@settings(max_examples=30)
+def test_what_is_entitled_is_fair(cluster: fo.Cluster) -> None:
+    """Of what a mechanism gives nobody complains under it, nor where a user who wants no more is concerned."""
+    for mechanism in (fo.DRFH(), fo.TSF()):
+        found = mechanism.solve(cluster)
+        assert metrics.complaints(found, mechanism) == 0
+        assert metrics.distance(found, mechanism) <= 1e-6
+        assert not metrics.satisfaction(found, mechanism) < 1 - 1e-6
+    other = fo.Utilitarian().solve(cluster)
+    met = other.arrays.user_tasks > 0
+    limits = np.where(met & (np.arange(len(met)) % 2 == 0), other.arrays.user_tasks, cluster.max_tasks)
+    limited = fo.Allocation.of(cluster.replace(max_tasks=limits), other.tasks)
+    assert not metrics.complaining(limited)[limits == other.arrays.user_tasks].any()
+    below, above = metrics.owed(limited)
+    assert not (below * above).any()
+
+
+def test_nobody_complains_about_a_server_that_it_may_not_use() -> None:
+    """4 of s are due to a, which runs none; of t 2 each to b and c, and b runs 4: c complains, and a does not."""
+    cluster = fo.Cluster([[4], [4]], [[1]] * 3, eligible=[[1, 0], [0, 1], [0, 1]])
+    runs = fo.Allocation.of(cluster, [[0, 0], [0, 4], [0, 0]])
+    below, above = metrics.owed(runs)
+    assert (below.tolist(), above.tolist()) == (pytest.approx([4, 0, 2]), pytest.approx([0, 2, 0]))
+    assert np.argwhere(metrics.complaining(runs)).tolist() == [[2, 1]]
+
+
+@given(clusters(max_servers=1))
+@settings(max_examples=30)
+def test_whole_tasks_of_what_is_entitled_are_fair(cluster: fo.Cluster) -> None:
+    """On one server: every user's tasks without their fraction leave nobody a whole task short."""
+    due = fo.DRFH().solve(cluster).arrays.user_tasks
+    whole = fo.Allocation.of(cluster, np.floor(due * (1 + 1e-9))[:, None], tol=1e-5)
+    assert not metrics.owed(whole)[0].any()
+    assert metrics.complaints(whole) == 0
+
+
+def test_a_generated_snapshot_has_the_verdict_that_the_docs_say() -> None:
+    runs = fo.open_source("kubernetes-like?seed=2").running
+    assert runs is not None
+    for mechanism in (fo.DRFH(), fo.TSF()):
+        assert int((metrics.owed(runs, mechanism)[0] > 0).sum()) == 36
+        assert metrics.distance(runs, mechanism) == pytest.approx(0.569, abs=1e-3)
+    assert metrics.distance(fo.TSF().solve(runs.cluster)) < 1e-3
+
+
+def test_measures_are_columns_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cluster = fo.Cluster([[6]], [[1], [1]], max_tasks=[1, np.inf], users=["small", "large"])
+    names = ["min_share_wanting", "jain_wanting", "satisfaction", "distance", "complaints"]
+    half = fo.Allocation.of(cluster, [1, 3], "half")
+    table = fo.compare(cluster, ["drfh", half])
+    assert table.loc["DRFH", names].tolist() == pytest.approx([5 / 6, 1, 1, 0, 0])
+    assert table.loc["half", names].tolist() == pytest.approx([3 / 6, 1, (1 + 3 / 5) / 2, 1 / 6, 0])
+    assert fo.alpha_path(cluster, [1])[names].iloc[0].tolist() == pytest.approx([5 / 6, 1, 1, 0, 0])
+    measured = Session(cluster).reply({"ask": "answer", "state": State().to_json()})["measures"]
+    assert [measured[name] for name in names] == pytest.approx([5 / 6, 1, 1, 0, 0], abs=1e-6)
+    shown = fo.report.comparison(fo.compare(cluster.replace(max_tasks=[1, 2]), ["drfh"]))[0]
+    assert fo.report.for_people(shown)["jain_wanting"].tolist() == ["all met"]
+    with pytest.raises(DataError, match=r"entitlements are of shape \(3,\)"):
+        metrics.satisfaction(half, [1, 2, 3])
+
+
+def test_what_a_policy_would_change(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = tmp_path / "snap.json"
+    place.write_text(json.dumps({"items": DRAINED}))
+    assert main(["report", f"kubernetes:{place}", "-m", "drfh,tsf", "--policy", "utilitarian", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["verdict"][0].startswith("Under DRFH 1 of 2 users is below")
+    assert {"running", "DRFH", "TSF", "satisfaction", "could give"} <= {*found["users"][0]}
+    changes = found["changes"]
+    assert [row["running"] for row in sorted(changes, key=lambda row: str(row["user"]))] == [13, 3]
+    assert [abs(row["change"]) for row in changes] == sorted((abs(row["change"]) for row in changes), reverse=True)
+    assert [row["state"] for row in found["measures"]] == ["running", "entitled", "after"]
+    assert main(["compare", f"kubernetes:{place}", "-m", "drfh", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["mechanism"] for row in rows] == ["running", "DRFH"]
+    assert rows[0]["complaints"] == 1
+
+
+def test_the_explorer_knows_what_runs() -> None:
+    snapshot = kubernetes.snapshot(DRAINED, "here")
+    begun = Session(snapshot.cluster, running=snapshot.running).begin()
+    assert begun["running"] == [13, 3]
+    assert begun["now"]["complaints"] == 1
+    assert Session(snapshot.cluster).begin()["now"] is None
+    found = standing(snapshot.cluster, State(edits={"users/0/on": False, "servers/0/count": 3}), snapshot=snapshot)
+    assert found.users["running"].tolist() == [3]
+
+
+def test_experiments_store_them(tmp_path: Path) -> None:
+    text = 'title = "Wants"\nclusters.small = "paper:drf-4.1"\n[[grid]]\nmechanisms = ["tsf"]\nmeasures = '
+    text += '["satisfaction", "jain_wanting"]\n'
+    (tmp_path / "wants.toml").write_text(text)
+    (cell,) = fo.sweeps.cells_of(fo.sweeps.load(tmp_path / "wants.toml"))
+    assert {one["measure"]: one["value"] for one in run(cell)["measured"]} == pytest.approx(
+        {"satisfaction": 1, "jain_wanting": 1}
+    )
