@@ -1,0 +1,127 @@
+"""The field's notation for LaTeX: words for columns, names of mechanisms, letters in math; how wide it is in print."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from ..mechanisms import REGISTRY
+from ..scheduling.policies import REGISTRY as POLICIES
+
+#: Columns whose words are not their names with spaces.
+HEADS = {
+    "min_share": "smallest share", "max_share": "largest share", "jain": "Jain's index",
+    "tol": "tolerance", "simulate": "seconds to simulate", "until": "until (s)", "every": "every (s)",
+    "mean_response": "mean response (s)", "median_response": "median response (s)", "mean_wait": "mean wait (s)",
+    "printed": "in the paper", "there": "games there", "level": "residual", "missed": "tolerance missed",
+    "item": "no.", "correct": "is right",
+}  # fmt: skip
+#: Names of resources that are abbreviations.
+_SHORT = ("cpu", "gpu", "ram", "gb")
+_SPECIAL = str.maketrans(
+    {character: f"\\{character}" for character in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$",
+       "α": r"$\alpha$", "×": r"$\times$", "∞": r"$\infty$", "<": r"\textless{}",
+       ">": r"\textgreater{}", "|": r"\textbar{}"}
+)  # fmt: skip
+#: A name of ours, its parameters, its mark, and what is said of it.
+_LABEL = re.compile(r"(?P<name>[a-zA-Z-]+)(?:\((?P<with>\w+=.*?)\))?(?P<mark>\*?)(?P<said>: .*)?")
+#: Letters with what they are equal to, letters with an index, and users, resources and demands by number.
+_MATH = re.compile(
+    r"(?<![\w\\-])(?P<letter>alpha|beta|gamma|phi|mu|DK|sum|max|min|[xydacuwrmsnNKMU])"
+    r"(?P<index>_[A-Za-z0-9]{1,2}|(?<=[drxU])\d)?(?P<equal>\s?=\s?(?:-?[\d.]+(?:e-?\d+)?|inf)(?![\w/]))?(?!\w)"
+)
+_ALONE = {"alpha", "beta", "gamma", "phi", "mu"}
+_MACRO = {*_ALONE, "sum", "max", "min"}
+#: Widths of Computer Modern at 8 points, in thousandths of an em, from the space on.
+_CMR8 = """333 278 500 833 500 833 778 278 389 389 500 778 278 333 278 500 500 500 500 500 500 500 500 500 500 500 278
+278 778 778 778 472 778 749 708 722 763 680 652 785 749 360 513 777 625 916 749 778 680 778 736 556 722 749 749 1027
+749 749 611 278 500 278 500 360 500 500 556 444 556 444 306 500 556 278 306 528 278 833 556 500 556 528 390 394
+389 556 528 722 528 528 444 500 278 500 500"""
+_WIDTHS = dict(zip(map(chr, range(32, 127)), map(int, _CMR8.split()), strict=True))
+_MACROS = {"pm": 1222, "cdot": 722, "alpha": 643, "infty": 1000, "times": 1222, "allowbreak": 0, "sum": 1300,
+           "textless": 778, "textgreater": 778, "textbackslash": 500, "max": 1700, "min": 1500}  # fmt: skip
+_TOKEN = re.compile(r"[\^_]\{(?P<small>[^{}]*)\}|\\(?P<macro>[a-zA-Z]+)(?:\{\})?|\\?(?P<plain>.)")
+
+
+def escaped(text: object) -> str:
+    """Text in which LaTeX sees no markup, in one line."""
+    return " ".join(str(text).split("\n")).translate(_SPECIAL)
+
+
+def typeset(text: object) -> str:
+    """Text for LaTeX: mechanisms and policies as papers call them, letters of formulas in math.
+
+    `alphapf-vds(alpha=3.0)` is :math:`\\alpha`PF-VDS (:math:`\\alpha = 3`), and `x_n`, `d4`, `alpha = 2` are formulas.
+    """
+    said = str(text)
+    label = _LABEL.fullmatch(said)
+    if label is not None and (title := _titles().get(label["name"])):
+        more = ", ".join(_parameter(one) for one in re.split(r",\s*(?=\w+=)", label["with"] or "") if one)
+        said = f"{title}{f' ({more})' if more else ''}{label['mark']}{label['said'] or ''}"
+    parts, at = [], 0
+    for found in _MATH.finditer(said):
+        if not (found["index"] or found["equal"] or found["letter"] in _ALONE):
+            continue  # a word of one letter
+        parts += [escaped(said[at : found.start()]), f"${_formula(found)}$"]
+        at = found.end()
+    return (
+        "".join([*parts, escaped(said[at:])])
+        .replace("alphaPF-VDS", r"$\alpha$PF-VDS")
+        .replace("alphapf-vds", r"$\alpha$PF-VDS")
+    )
+
+
+def _formula(found: re.Match[str]) -> str:
+    letter = f"\\{found['letter']}" if found["letter"] in _MACRO else found["letter"]
+    index = f"_{{{found['index'].lstrip('_')}}}" if found["index"] else ""
+    if not (equal := found["equal"]):
+        return letter + index
+    value = equal.strip(" =")
+    shown = "\\infty" if value == "inf" else power(float(value)).strip("$")
+    return f"{letter}{index} = {shown}"
+
+
+def _parameter(text: str) -> str:
+    """A parameter of a label: `alpha = 3`, `strict`."""
+    name, _, value = text.partition("=")
+    return name if value == "True" else f"{name} = {value.removesuffix('.0')}"
+
+
+@cache
+def _titles() -> dict[str, str]:
+    """What mechanisms and policies are called, by their names and by what they are called."""
+    kinds = [*POLICIES.items(), *REGISTRY.items()]
+    return {key: kind.title for name, kind in kinds for key in (name, kind.title)}
+
+
+def words(name: str) -> str:
+    """The head of a column, for LaTeX."""
+    if name.lower() in _SHORT:
+        return name.upper()
+    return "$n$" if name == "n" else typeset(HEADS.get(name, name.replace("_", " ")))
+
+
+def power(value: float, digits: int = 12) -> str:
+    """A number with at most so many significant digits; below 0.001 as a power of ten."""
+    plain, _, exponent = f"{value:.{digits}g}".partition("e")
+    if not exponent and (value == 0 or abs(value) >= 1e-3):
+        return plain
+    mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
+    mantissa = mantissa.rstrip("0").rstrip(".")
+    factor = "" if mantissa == "1" else f"{mantissa} \\cdot "
+    return f"${factor}10^{{{int(exponent)}}}$"
+
+
+def width(text: str) -> float:
+    """Ems that a text for LaTeX takes in Computer Modern, at 8 points."""
+    total = 0.0
+    # Spaces are none in math, where signs have their own.
+    for token in _TOKEN.finditer(re.sub(r" (\\(?:pm|cdot)) ", r"\1", text.replace("$", ""))):
+        if (small := token["small"]) is not None:
+            total += 0.75 * width(small)
+        elif macro := token["macro"]:
+            total += _MACROS.get(macro, 600) / 1000
+        elif token["plain"] not in "{}" or token[0].startswith("\\"):
+            total += _WIDTHS.get(token["plain"], 800) / 1000
+    return total
