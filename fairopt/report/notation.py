@@ -117,11 +117,11 @@ def width(text: str) -> float:
     """Ems that a text for LaTeX takes in Computer Modern, at 8 points."""
     total = 0.0
     # Spaces are none in math, where signs have their own.
-    for token in _TOKEN.finditer(re.sub(r" (\\(?:pm|cdot)) ", r"\1", text.replace("$", ""))):
+    for token in _TOKEN.finditer(re.sub(r" (\\(?:pm|cdot)) ", r"\1", text)):
         if (small := token["small"]) is not None:
-            total += 0.75 * width(small)
+            total += 0.75 * width(small.replace("-", "+"))  # minus is as wide
         elif macro := token["macro"]:
             total += _MACROS.get(macro, 600) / 1000
-        elif token["plain"] not in "{}" or token[0].startswith("\\"):
+        elif token["plain"] not in "{}$" or token[0].startswith("\\"):
             total += _WIDTHS.get(token["plain"], 800) / 1000
     return total

@@ -157,9 +157,8 @@ def _sources(cells: pd.DataFrame, column: str) -> tuple[str, ...]:
 
 def _source(text: str) -> str:
     """`bitbrains?vms=100` as bitbrains (vms = 100)."""
-    name, _, with_ = text.partition("?")
-    values = with_.replace("=", " = ").replace("&", ", ").replace("_", " ")
-    return f"{name} ({values})" if values else name
+    name, _, given = text.replace("_", " ").partition("?")
+    return f"{name} ({given.replace('=', ' = ').replace('&', ', ')})" if given else name
 
 
 def _tiny(table: Table) -> Table:
@@ -217,11 +216,13 @@ def _of_cluster(experiment: str, cluster: str, found: StoredCells) -> Table:
 
 def _heading(instance: str, cells: pd.DataFrame) -> str:
     """The origin of a cluster: a paper's example, or a source, with its numbers of users N and of servers K."""
-    first = cells.iloc[0]
-    about, where = first["about"], f"N = {first['users']} users, K = {first['servers']} servers"
     if known := papers.instances().get(instance):
-        about, where = known.description, f"{papers.CITATIONS.get(known.paper, known.paper)}, {known.where}"
-    return f"{about[0].upper()}{about[1:]} ({where})"
+        section = "section " * known.where[0].isdigit() + known.where
+        about = f"{known.description} ({papers.CITATIONS.get(known.paper, known.paper)}, {section})"
+        return about[0].upper() + about[1:]
+    first = cells.iloc[0]
+    about = first["about"].replace(": FAIROPT_TRACES is not set", "")
+    return f"{about}; N = {first['users']} users, K = {first['servers']} servers"
 
 
 def _printed(instance: str, mechanism: mechanisms.Mechanism, users: int) -> str:

@@ -30,10 +30,14 @@ _ROUNDING = 1e-12
 _LEAST = 1e-12
 #: Significant digits where nothing says how many are certain, and of seconds, measured once.
 _DIGITS, _OF_SECONDS = 4, 2
+#: The common head of uses of resources, of which either all or none are there.
+_USE = r"use (\%)"
 #: Lines of a table that fit on a page beside its caption, head and notes.
 _LINES = 45
 #: Parameters: printed as they were given.
 _GIVEN = ("alpha", "damping", "tol", "level", "until", "every", "thrashing", "n", "item")
+#: Names of ours, in which an underscore is a space.
+_OURS = ("instance", "source", "experiment", "order", "engine")
 #: Left out first where there is no room, the last of these first of all.
 _LAST = ("max_share", "tasks_done", "missed", "certificate", "correct", "instance", "source", "name",
          "median_response", "rounds low", "rounds high", "seconds low", "seconds high", "messages", "note", "simulate",
@@ -92,7 +96,11 @@ def latex(
     """
     room = inches * _INCH / _EM
     rows, same = _without_constants(frame.drop(columns=_said_by_others(frame)))
-    columns, left = _fitting(_columns(rows, groups or {}, room), room)
+    every = _columns(rows, groups or {}, room)
+    different = [
+        one for k, one in enumerate(every) if all(one.number or one.cells != each.cells for each in every[k + 1 :])
+    ]
+    columns, left = _fitting(different, room)
     if left and whole:
         raise DataError(
             f"{', '.join(left)} do not fit into {inches:g} inches; {', '.join(one.name for one in columns)} do"
@@ -108,7 +116,7 @@ def latex(
             mark = f"\\label{{{label}}}" if label and k == 1 else ""
             lines.append(f"\\caption{{{typeset(caption)}{of}}}{mark}")
         lines += [*_tabular(columns, part)]
-        lines += [f"\n{{\\raggedright {note}\\par}}" for note in foot if k == len(parts)]
+        lines += [f"\n{{\\smallskip\\raggedright {note}\\par}}" for note in foot if k == len(parts)]
         lines.append(f"\\end{{{floats}}}")
     return "\n".join(lines)
 
@@ -126,12 +134,14 @@ def _without_constants(frame: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """A table without columns that are the same in every row, and a sentence with these; of one row, all of it."""
     if len(frame) < 2:
         return frame, ""
-    same = []
+    same, halves = [], []
     for name in frame.columns:
-        half = f"{INTERVAL}{name}"
-        if not str(name).startswith(INTERVAL) and half not in frame and frame[name].nunique(dropna=False) == 1:
+        half = frame.get(f"{INTERVAL}{name}")
+        certain = half is None or not (half > 0).any()
+        if not str(name).startswith(INTERVAL) and certain and frame[name].nunique(dropna=False) == 1:
             same.append(name)
-    if len(same) == frame.shape[1]:
+            halves += [half.name] if half is not None else []
+    if len(same) + len(halves) == frame.shape[1]:
         return frame, ""
     said = []
     for one in _columns(frame[same].iloc[:1], {}, math.inf):
@@ -139,7 +149,7 @@ def _without_constants(frame: pd.DataFrame) -> tuple[pd.DataFrame, str]:
         if cell not in ("", "None"):
             unit = "\\%" if one.group else ""
             said.append(f"$n = {cell}$" if head == "$n$" else f"{head} {cell}{unit}")
-    return frame.drop(columns=same), f"In every row: {', '.join(said)}." if said else ""
+    return frame.drop(columns=[*same, *halves]), f"In every row: {', '.join(said)}." if said else ""
 
 
 def _columns(frame: pd.DataFrame, groups: Mapping[str, Sequence[str]], room: float) -> list[_Column]:
@@ -147,6 +157,8 @@ def _columns(frame: pd.DataFrame, groups: Mapping[str, Sequence[str]], room: flo
     for group, names in groups.items():
         word = "user " if all(name.startswith("user ") for name in names) else ""
         heads |= {name: (f"{group} {word}".strip(), name.removeprefix(word)) for name in names}
+    uses = [name for name in map(str, frame.columns) if name.startswith("use_") and not name.endswith(" (user)")]
+    beside = {name: [one for one in names if one in frame] for names in (*groups.values(), uses) for name in names}
     certain = _certain(frame)
     made = []
     for k, name in enumerate(map(str, frame.columns)):
@@ -154,21 +166,23 @@ def _columns(frame: pd.DataFrame, groups: Mapping[str, Sequence[str]], room: flo
         if name.startswith(INTERVAL) and name.removeprefix(INTERVAL) in frame:
             continue
         column, (group, shown) = frame.iloc[:, k], heads.get(name, ("", name))
-        percent = name.startswith("use_") and not name.endswith(" (user)")
+        percent = name in uses
         if percent:
             group, shown = "use (%)", name.removeprefix("use_")
         number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
         if number:
-            values = column.to_numpy(dtype=float) * (100.0 if percent else 1.0)
-            halves = frame[half].to_numpy(dtype=float) * (100.0 if percent else 1.0) if half in frame else None
-            cells = _numbers(values, name, certain, halves)
+            scale = 100.0 if percent else 1.0
+            values = column.to_numpy(dtype=float) * scale
+            halves = frame[half].to_numpy(dtype=float) * scale if half in frame else None
+            pool = np.concatenate([values, *(frame[one].to_numpy(dtype=float) * scale for one in beside.get(name, ()))])
+            cells = _numbers(values, name, certain, halves, pool)
         else:
-            cells = [_plain(value) for value in column]
+            cells = [_plain(str(value).replace("_", " ") if name in _OURS else value) for value in column]
         natural = max(map(width, cells), default=0.0)
         head = _in_lines(words(shown), natural)
         wide = max([natural, *map(width, head)])
         least = wide
-        if not number and wide > 0.25 * room:
+        if not number and wide > (0.4 if all(not one.number for one in made) else 0.25) * room:
             pieces = [width(piece) for cell in [*cells, *head] for piece in re.split(r" |\\allowbreak\{\}", cell)]
             least = min(wide, max([0.15 * room, *pieces]))
         made.append(_Column(name, head, cells, number, wide, least, typeset(group)))
@@ -192,16 +206,23 @@ def _certain(frame: pd.DataFrame) -> NDArray[np.int64]:
 
 
 def _numbers(
-    values: NDArray[np.float64], name: str, certain: NDArray[np.int64], halves: NDArray[np.float64] | None
+    values: NDArray[np.float64],
+    name: str,
+    certain: NDArray[np.int64],
+    halves: NDArray[np.float64] | None,
+    pool: NDArray[np.float64],
 ) -> list[str]:
-    """Cells of a column: as many decimals in each as are certain in its largest; what that would make 0 is a power."""
+    """Cells of a column: as many decimals in each as are certain in the largest; what that would make 0 is a power.
+
+    `pool` has the values that have the same decimals: its own, and those of columns under the same head.
+    """
     if name == "certificate":
         return [_certificate(value) for value in values]
     if name in _GIVEN:
         return [_special(value) or power(value) for value in values]
     if name in ("seconds", "simulate"):
         certain = np.minimum(certain, _OF_SECONDS)
-    finite = values[np.isfinite(values)]
+    finite = pool[np.isfinite(pool)]
     largest = float(np.max(np.abs(finite), initial=0.0))
     decimals = max(0, int(certain.max(initial=1)) - 1 - _order(largest))
     while decimals and np.all(np.abs(finite - np.round(finite, decimals - 1)) < 10.0 ** -(decimals + 6)):
@@ -210,7 +231,7 @@ def _numbers(
     for k, value in enumerate(values):
         if (special := _special(value)) is not None:
             cells.append(special)
-        elif halves is not None and halves[k] > _ROUNDING * max(abs(value), 1e-300):
+        elif halves is not None and halves[k] >= 10.0 ** (_order(value) - _DIGITS):
             cells.append(_measured(value, halves[k]))
         elif abs(value) <= _ROUNDING * max(largest, 1.0):
             cells.append("0")
@@ -275,9 +296,11 @@ def _fitting(columns: Sequence[_Column], room: float) -> tuple[list[_Column], li
         ranks.setdefault(one.group or one.name, (last >= 0 or one.name not in names, last, k))
     kept: list[_Column] = []
     for key in sorted(ranks, key=ranks.__getitem__):
-        tried = [one for one in columns if one in kept or key == (one.group or one.name)]
-        if _taken(tried) <= room:
-            kept = tried
+        together = [one for one in columns if key == (one.group or one.name)]
+        for some in [together] if key == _USE else [together, *([one] for one in together)]:
+            tried = [one for one in columns if one in kept or one in some]
+            if _taken(tried) <= room:
+                kept = tried
     spare = room - _taken(kept)
     wish = sum(one.wide - one.least for one in kept)
     for one in kept:
@@ -318,7 +341,8 @@ def _tabular(columns: Sequence[_Column], rows: range) -> list[str]:
     for _, some in groupby(enumerate(columns), lambda one: one[1].group or one[0]):
         inside = [one for _, one in some]
         group, end = inside[0].group, at + len(inside) - 1
-        spans.append(f"\\multicolumn{{{len(inside)}}}{{c}}{{{group}}}" if group else "")
+        kind = f"@{{}}c{gap if end < len(columns) else '@{}'}"
+        spans.append(f"\\multicolumn{{{len(inside)}}}{{{kind}}}{{{group}}}" if group else "")
         rules += f"\\cmidrule(lr){{{at}-{end}}}" if group else ""
         at = end + 1
     if rules:
@@ -326,7 +350,14 @@ def _tabular(columns: Sequence[_Column], rows: range) -> list[str]:
     if any(len(one.head) > 1 for one in columns):
         lines.append(_row(one.head[0] if len(one.head) > 1 else "" for one in columns))
     lines += [_row(one.head[-1] for one in columns), "\\midrule"]
-    return [*lines, *(_row(one.cells[k] for one in columns) for k in rows), "\\bottomrule", "\\end{tabular}"]
+    first = next((k for k, one in enumerate(columns) if one.number), len(columns))
+    before: list[str] = []
+    for row in rows:
+        cells = [one.cells[row] for one in columns]
+        same = next((k for k in range(first - 1) if not before or cells[k] != before[k]), max(0, first - 1))
+        lines.append(_row([*[""] * same, *cells[same:]]))  # what names several rows stands in the first
+        before = cells
+    return [*lines, "\\bottomrule", "\\end{tabular}"]
 
 
 def _row(cells: Iterable[str]) -> str:
