@@ -89,12 +89,12 @@ def tables(options: argparse.Namespace) -> int:
     results, out = _results(options), _out(options, "results")
     columns, rows = listed(options.columns), listed(options.rows)
     shown: dict[str, object] = {}
-    lacking = []
+    lacking: list[set[str]] = []
 
     def give(whole: report.Table) -> None:
-        table = whole.chosen(columns, rows)
+        lacking.append(set())
+        table = whole.chosen(columns, rows, lacking[-1])
         if table is None:
-            lacking.append(whole.name)
             return
         written = table.write(out, options.width)
         if options.json:
@@ -112,8 +112,9 @@ def tables(options: argparse.Namespace) -> int:
         existing(_store(options))
         give(report.mechanism_table())
     status = _each(options, list(known()), make)
-    if lacking:
-        print(f"fairopt: no such columns or rows: {', '.join(lacking)}", file=sys.stderr)
+    if never := lacking and sorted(set.intersection(*lacking)):
+        print(f"fairopt: no table here has {', '.join(never)}", file=sys.stderr)
+        status = 1
     if options.json:
         print_json(shown)
     return status

@@ -55,20 +55,26 @@ class Table:
             self.frame, folder, self.name, self.caption, inches, notes=self.notes, groups=self.groups, whole=self.whole
         )
 
-    def chosen(self, columns: Sequence[str] | None, rows: Sequence[str] | None) -> Table | None:
+    def chosen(
+        self, columns: Sequence[str] | None, rows: Sequence[str] | None, lacking: set[str] | None = None
+    ) -> Table | None:
         """Some columns and rows, in this order; None if it has no such columns or rows.
 
         Parameters
         ----------
         columns : names, or patterns such as `use_*`; half intervals come with their means
         rows : `COLUMN=VALUE`, or the value of any column of text; values may be patterns such as `alphaPF-VDS*`
+        lacking : takes up columns and rows that it does not have
         """
-        frame = self.frame
+        frame, lacking = self.frame, set() if lacking is None else lacking
         if rows is not None:
-            kept = {at: None for row in rows for at in frame.index[_are(frame, row)]}
-            frame = frame.loc[list(kept)]
+            meant = {row: frame.index[_are(frame, row)] for row in rows}
+            lacking |= {row for row in rows if not len(meant[row])}
+            frame = frame.loc[list(dict.fromkeys(at for some in meant.values() for at in some))]
         if columns is not None:
-            found = {name: None for one in columns for name in frame.columns if fnmatch(name, one)}
+            named = {one: [name for name in frame if fnmatch(name, one)] for one in columns}
+            lacking |= {one for one in columns if not named[one]}
+            found = dict.fromkeys(name for some in named.values() for name in some)
             halves = {f"{INTERVAL}{name}": None for name in found if f"{INTERVAL}{name}" in frame}
             frame = frame[[*found, *halves]]
         if not frame.size:

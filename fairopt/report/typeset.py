@@ -185,6 +185,8 @@ def _columns(frame: pd.DataFrame, groups: Mapping[str, Sequence[str]], room: flo
         if not number and wide > (0.4 if all(not one.number for one in made) else 0.25) * room:
             pieces = [width(piece) for cell in [*cells, *head] for piece in re.split(r" |\\allowbreak\{\}", cell)]
             least = min(wide, max([0.15 * room, *pieces]))
+            if len(cells) > 20:  # few long cells do not take the room of many short ones
+                wide = max(least, sorted(map(width, cells))[9 * len(cells) // 10])
         made.append(_Column(name, head, cells, number, wide, least, typeset(group)))
     return made
 
@@ -223,7 +225,7 @@ def _numbers(
     if name in ("seconds", "simulate"):
         certain = np.minimum(certain, _OF_SECONDS)
     finite = pool[np.isfinite(pool)]
-    largest = float(np.max(np.abs(finite), initial=0.0))
+    largest = float(np.max(np.abs(finite), initial=0.0)) * (1 + 1e-9)  # 99.9999999999 is 100
     decimals = max(0, int(certain.max(initial=1)) - 1 - _order(largest))
     while decimals and np.all(np.abs(finite - np.round(finite, decimals - 1)) < 10.0 ** -(decimals + 6)):
         decimals -= 1  # zeros in every row
@@ -278,7 +280,8 @@ def _in_lines(head: str, natural: float) -> list[str]:
     parts = head.split(" ")
     if width(head) <= natural or len(parts) < 2:
         return [head]
-    ways = [[" ".join(parts[:k]), " ".join(parts[k:])] for k in range(1, len(parts)) if "$" not in head]
+    ways = [[" ".join(parts[:k]), " ".join(parts[k:])] for k in range(1, len(parts))]
+    ways = [way for way in ways if "$" not in head and len(way[1]) > 3]  # neither formulas nor units
     return min(ways or [[head]], key=lambda way: max(map(width, way)))
 
 
