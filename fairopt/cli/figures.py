@@ -112,7 +112,7 @@ def tables(options: argparse.Namespace) -> int:
         existing(_store(options))
         give(report.mechanism_table())
     status = _each(options, list(known()), make)
-    if never := lacking and sorted(set.intersection(*lacking)):
+    if lacking and (never := sorted(set.intersection(*lacking))):
         print(f"fairopt: no table here has {', '.join(never)}", file=sys.stderr)
         status = 1
     if options.json:

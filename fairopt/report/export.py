@@ -132,7 +132,7 @@ def export(frame: pd.DataFrame, path: Path, note: str | None = None) -> None:
         ".parquet": lambda: _parquet(frame),
         ".json": lambda: str(frame.to_json(orient="records", date_format="iso", double_precision=15)),
         ".md": lambda: markdown(frame) + ("" if note is None else f"\n\n{escape(note)}") + "\n",
-        ".tex": lambda: latex(frame, notes=[note] * (note is not None)) + "\n",
+        ".tex": lambda: latex(frame, notes=() if note is None else (note,)) + "\n",
     }
     exportable(path)
     content = formats[path.suffix]()

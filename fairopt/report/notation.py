@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from typing import Any
 
 from ..mechanisms import REGISTRY
 from ..scheduling.policies import REGISTRY as POLICIES
@@ -91,7 +92,7 @@ def _parameter(text: str) -> str:
 @cache
 def _titles() -> dict[str, str]:
     """What mechanisms and policies are called, by their names and by what they are called."""
-    kinds = [*POLICIES.items(), *REGISTRY.items()]
+    kinds: list[tuple[str, Any]] = [*POLICIES.items(), *REGISTRY.items()]
     return {key: kind.title for name, kind in kinds for key in (name, kind.title)}
 
 

@@ -153,14 +153,16 @@ def _without_constants(frame: pd.DataFrame) -> tuple[pd.DataFrame, str]:
 
 
 def _columns(frame: pd.DataFrame, groups: Mapping[str, Sequence[str]], room: float) -> list[_Column]:
-    heads = {}  # of columns in groups: the common head and their own, without a word that all begin with
+    heads: dict[
+        str, tuple[str, str]
+    ] = {}  # of columns in groups: the common head and their own, without a word that all begin with
     for group, names in groups.items():
         word = "user " if all(name.startswith("user ") for name in names) else ""
         heads |= {name: (f"{group} {word}".strip(), name.removeprefix(word)) for name in names}
     uses = [name for name in map(str, frame.columns) if name.startswith("use_") and not name.endswith(" (user)")]
     beside = {name: [one for one in names if one in frame] for names in (*groups.values(), uses) for name in names}
     certain = _certain(frame)
-    made = []
+    made: list[_Column] = []
     for k, name in enumerate(map(str, frame.columns)):
         half = f"{INTERVAL}{name}"
         if name.startswith(INTERVAL) and name.removeprefix(INTERVAL) in frame:
