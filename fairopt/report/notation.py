@@ -114,6 +114,7 @@ def power(value: float, digits: int = 12) -> str:
     return f"${factor}10^{{{int(exponent)}}}$"
 
 
+@cache
 def width(text: str) -> float:
     """Ems that a text for LaTeX takes in Computer Modern, at 8 points."""
     total = 0.0

@@ -56,11 +56,12 @@ class _Column:
     number: bool
     wide: float
     least: float
-    group: str = ""
+    longest: float
+    group: str
 
     @property
     def folded(self) -> bool:
-        return self.wide < max(map(width, self.cells), default=0.0) - 1e-9
+        return self.wide < self.longest - 1e-9
 
 
 def latex(
@@ -189,7 +190,7 @@ def _columns(frame: pd.DataFrame, groups: Mapping[str, Sequence[str]], room: flo
             least = min(wide, max([0.15 * room, *pieces]))
             if len(cells) > 20:  # few long cells do not take the room of many short ones
                 wide = max(least, sorted(map(width, cells))[9 * len(cells) // 10])
-        made.append(_Column(name, head, cells, number, wide, least, typeset(group)))
+        made.append(_Column(name, head, cells, number, wide, least, natural, typeset(group)))
     return made
 
 
