@@ -30,7 +30,8 @@ _LABEL = re.compile(r"(?P<name>[a-zA-Z-]+)(?:\((?P<with>\w+=.*?)\))?(?P<mark>\*?
 #: Letters with what they are equal to, letters with an index, and users, resources and demands by number.
 _MATH = re.compile(
     r"(?<![\w\\-])(?P<letter>alpha|beta|gamma|phi|mu|DK|sum|max|min|[xydacuwrmsnNKMU])"
-    r"(?P<index>_[A-Za-z0-9]{1,2}|(?<=[drxU])\d)?(?P<equal>\s?=\s?(?:-?[\d.]+(?:e-?\d+)?|inf)(?![\w/]))?(?!\w)"
+    r"(?P<index>_[A-Za-z0-9]{1,2}|(?<=[drxU])\d)?"
+    r"(?P<equal>\s?=\s?(?:-?[\d.]+(?:e-?\d+)?|inf|\([\d., ]+\))(?![\w/]))?(?!\w)"
 )
 _ALONE = {"alpha", "beta", "gamma", "phi", "mu"}
 _MACRO = {*_ALONE, "sum", "max", "min"}
@@ -60,6 +61,7 @@ def typeset(text: object) -> str:
     if label is not None and (title := _titles().get(label["name"])):
         more = ", ".join(_parameter(one) for one in re.split(r",\s*(?=\w+=)", label["with"] or "") if one)
         said = f"{title}{f' ({more})' if more else ''}{label['mark']}{label['said'] or ''}"
+    said = re.sub(r"(?<=\w)\((?=\w+=)", " (", said)  # a label in the middle of a text
     parts, at = [], 0
     for found in _MATH.finditer(said):
         if not (found["index"] or found["equal"] or found["letter"] in _ALONE):
@@ -79,7 +81,7 @@ def _formula(found: re.Match[str]) -> str:
     if not (equal := found["equal"]):
         return letter + index
     value = equal.strip(" =")
-    shown = "\\infty" if value == "inf" else power(float(value)).strip("$")
+    shown = "\\infty" if value == "inf" else value if value[0] == "(" else power(float(value)).strip("$")
     return f"{letter}{index} = {shown}"
 
 

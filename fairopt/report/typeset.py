@@ -115,7 +115,7 @@ def latex(
         if caption:
             of = f" ({k} of {len(parts)})" if len(parts) > 1 else ""
             mark = f"\\label{{{label}}}" if label and k == 1 else ""
-            lines.append(f"\\caption{{{typeset(caption)}{of}}}{mark}")
+            lines.append(f"\\caption{{{typeset(caption)}{of}}}{mark}\\smallskip")
         lines += [*_tabular(columns, part)]
         lines += [f"\n{{\\smallskip\\raggedright {note}\\par}}" for note in foot if k == len(parts)]
         lines.append(f"\\end{{{floats}}}")

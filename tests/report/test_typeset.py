@@ -105,6 +105,9 @@ def test_headers_are_words_and_mechanisms_have_their_names(tables: list[report.T
     assert typeset("alphapf-vds(alpha=1.0)*") == r"$\alpha$PF-VDS ($\alpha = 1$)*"
     assert typeset("first-fit-drfh(strict=True)") == "First-Fit DRFH (strict)"
     assert typeset("drfh: tasks at alpha=inf") == r"DRFH: tasks at $\alpha = \infty$"
+    assert (
+        typeset("TSF, alphaPF-VDS(alpha=2): d4 = (1, 0.5)") == r"TSF, $\alpha$PF-VDS ($\alpha = 2$): $d_{4} = (1, 0.5)$"
+    )
     assert typeset("phi_n / sum_m phi_m and d4") == r"$\phi_{n}$ / $\sum_{m}$ $\phi_{m}$ and $d_{4}$"
     assert [words(name) for name in ("min_share", "n", "cpu", "r1", "price_of_fairness")] == [
         "smallest share", "$n$", "CPU", "$r_{1}$", "price of fairness"]  # fmt: skip
