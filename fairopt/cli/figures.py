@@ -89,12 +89,11 @@ def tables(options: argparse.Namespace) -> int:
     results, out = _results(options), _out(options, "results")
     columns, rows = listed(options.columns), listed(options.rows)
     shown: dict[str, object] = {}
-    lacking: list[set[str]] = []
+    seen: list[report.Table] = []
 
     def give(whole: report.Table) -> None:
-        lacking.append(set())
-        table = whole.chosen(columns, rows, lacking[-1])
-        if table is None:
+        seen.append(whole)
+        if (table := whole.chosen(columns, rows)) is None:
             return
         written = table.write(out, options.width)
         if options.json:
@@ -112,7 +111,9 @@ def tables(options: argparse.Namespace) -> int:
         existing(_store(options))
         give(report.mechanism_table())
     status = _each(options, list(known()), make)
-    if lacking and (never := sorted(set.intersection(*lacking))):
+    never = [one for one in columns or () if not any(table.chosen([one], None) for table in seen)]
+    never += [one for one in rows or () if not any(table.chosen(None, [one]) for table in seen)]
+    if never:
         print(f"fairopt: no table here has {', '.join(never)}", file=sys.stderr)
         status = 1
     if options.json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from functools import cache
 from typing import Any
@@ -15,10 +16,8 @@ HEADS = {
     "tol": "tolerance", "simulate": "seconds to simulate", "until": "until (s)", "every": "every (s)",
     "mean_response": "mean response (s)", "median_response": "median response (s)", "mean_wait": "mean wait (s)",
     "printed": "in the paper", "there": "games there", "level": "residual", "missed": "tolerance missed",
-    "item": "no.", "correct": "is right",
+    "item": "no.", "correct": "is right", "cpu": "CPU", "gpu": "GPU", "ram": "RAM",
 }  # fmt: skip
-#: Names of resources that are abbreviations.
-_SHORT = ("cpu", "gpu", "ram", "gb")
 _SPECIAL = str.maketrans(
     {character: f"\\{character}" for character in "&%$#_{}"}
     | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$",
@@ -30,7 +29,7 @@ _LABEL = re.compile(r"(?P<name>[a-zA-Z-]+)(?:\((?P<with>\w+=.*?)\))?(?P<mark>\*?
 #: Letters with what they are equal to, letters with an index, and users, resources and demands by number.
 _MATH = re.compile(
     r"(?<![\w\\-])(?P<letter>alpha|beta|gamma|phi|mu|DK|sum|max|min|[xydacuwrmsnNKMU])"
-    r"(?P<index>_[A-Za-z0-9]{1,2}|(?<=[drxU])\d)?"
+    r"(?P<index>\\_[A-Za-z0-9]{1,2}|(?<=[drxU])\d)?"
     r"(?P<equal>\s?=\s?(?:-?[\d.]+(?:e-?\d+)?|inf|\([\d., ]+\))(?![\w/]))?(?!\w)"
 )
 _ALONE = {"alpha", "beta", "gamma", "phi", "mu"}
@@ -59,36 +58,21 @@ def typeset(text: object) -> str:
     said = str(text)
     label = _LABEL.fullmatch(said)
     if label is not None and (title := _titles().get(label["name"])):
-        more = ", ".join(_parameter(one) for one in re.split(r",\s*(?=\w+=)", label["with"] or "") if one)
+        more = re.sub(r"=True\b|\.0\b", "", label["with"] or "").replace("=", " = ")
         said = f"{title}{f' ({more})' if more else ''}{label['mark']}{label['said'] or ''}"
     said = re.sub(r"(?<=\w)\((?=\w+=)", " (", said)  # a label in the middle of a text
-    parts, at = [], 0
-    for found in _MATH.finditer(said):
-        if not (found["index"] or found["equal"] or found["letter"] in _ALONE):
-            continue  # a word of one letter
-        parts += [escaped(said[at : found.start()]), f"${_formula(found)}$"]
-        at = found.end()
-    return (
-        "".join([*parts, escaped(said[at:])])
-        .replace("alphaPF-VDS", r"$\alpha$PF-VDS")
-        .replace("alphapf-vds", r"$\alpha$PF-VDS")
-    )
+    return re.sub("alphapf-vds", r"$\\alpha$PF-VDS", _MATH.sub(_formula, escaped(said)), flags=re.IGNORECASE)
 
 
 def _formula(found: re.Match[str]) -> str:
-    letter = f"\\{found['letter']}" if found["letter"] in _MACRO else found["letter"]
-    index = f"_{{{found['index'].lstrip('_')}}}" if found["index"] else ""
-    if not (equal := found["equal"]):
-        return letter + index
-    value = equal.strip(" =")
-    shown = "\\infty" if value == "inf" else value if value[0] == "(" else power(float(value)).strip("$")
-    return f"{letter}{index} = {shown}"
-
-
-def _parameter(text: str) -> str:
-    """A parameter of a label: `alpha = 3`, `strict`."""
-    name, _, value = text.partition("=")
-    return name if value == "True" else f"{name} = {value.removesuffix('.0')}"
+    letter, index, equal = found["letter"], found["index"], found["equal"]
+    if not (index or equal or letter in _ALONE):
+        return found[0]  # a word of one letter
+    value = (equal or "").strip(" =")
+    if value and value[0] != "(":
+        value = power(float(value)).strip("$")
+    below = "_{" + index.strip("\\_") + "}" if index else ""
+    return f"${chr(92) * (letter in _MACRO)}{letter}{below}{' = ' * bool(value)}{value}$"
 
 
 @cache
@@ -100,20 +84,19 @@ def _titles() -> dict[str, str]:
 
 def words(name: str) -> str:
     """The head of a column, for LaTeX."""
-    if name.lower() in _SHORT:
-        return name.upper()
     return "$n$" if name == "n" else typeset(HEADS.get(name, name.replace("_", " ")))
 
 
 def power(value: float, digits: int = 12) -> str:
     """A number with at most so many significant digits; below 0.001 as a power of ten."""
-    plain, _, exponent = f"{value:.{digits}g}".partition("e")
-    if not exponent and (value == 0 or abs(value) >= 1e-3):
+    if not math.isfinite(value):
+        return "" if math.isnan(value) else "$\\infty$"
+    plain = f"{value:.{digits}g}"
+    if "e" not in plain and (value == 0 or abs(value) >= 1e-3):
         return plain
     mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
     mantissa = mantissa.rstrip("0").rstrip(".")
-    factor = "" if mantissa == "1" else f"{mantissa} \\cdot "
-    return f"${factor}10^{{{int(exponent)}}}$"
+    return f"${mantissa} \\cdot 10^{{{int(exponent)}}}$".replace("$1 \\cdot ", "$")
 
 
 @cache

@@ -55,40 +55,30 @@ class Table:
             self.frame, folder, self.name, self.caption, inches, notes=self.notes, groups=self.groups, whole=self.whole
         )
 
-    def chosen(
-        self, columns: Sequence[str] | None, rows: Sequence[str] | None, lacking: set[str] | None = None
-    ) -> Table | None:
+    def chosen(self, columns: Sequence[str] | None, rows: Sequence[str] | None) -> Table | None:
         """Some columns and rows, in this order; None if it has no such columns or rows.
 
         Parameters
         ----------
         columns : names, or patterns such as `use_*`; half intervals come with their means
         rows : `COLUMN=VALUE`, or the value of any column of text; values may be patterns such as `alphaPF-VDS*`
-        lacking : takes up columns and rows that it does not have
         """
-        frame, lacking = self.frame, set() if lacking is None else lacking
+        frame = self.frame
         if rows is not None:
-            meant = {row: frame.index[_are(frame, row)] for row in rows}
-            lacking |= {row for row in rows if not len(meant[row])}
-            frame = frame.loc[list(dict.fromkeys(at for some in meant.values() for at in some))]
+            frame = frame.loc[list(dict.fromkeys(at for row in rows for at in frame.index[_are(frame, row)]))]
         if columns is not None:
-            named = {one: [name for name in frame if fnmatch(name, one)] for one in columns}
-            lacking |= {one for one in columns if not named[one]}
-            found = dict.fromkeys(name for some in named.values() for name in some)
-            halves = {f"{INTERVAL}{name}": None for name in found if f"{INTERVAL}{name}" in frame}
-            frame = frame[[*found, *halves]]
-        if not frame.size:
-            return None
-        return replace(self, frame=frame.reset_index(drop=True), whole=columns is not None)
+            every = [name for one in columns for name in frame if fnmatch(name.removeprefix(INTERVAL), one)]
+            frame = frame[list(dict.fromkeys(every))]
+        return replace(self, frame=frame.reset_index(drop=True), whole=columns is not None) if frame.size else None
 
 
 def _are(frame: pd.DataFrame, row: str) -> list[bool]:
     """Which rows are meant?"""
     name, equals, value = row.partition("=")
-    if equals and name in frame:
-        return [fnmatch(str(one).lower(), value.lower()) for one in frame[name]]
-    texts = frame.select_dtypes(exclude=["number", "bool"])
-    return [any(fnmatch(str(one).lower(), row.lower()) for one in cells) for cells in texts.to_numpy()]
+    named = equals and name in frame
+    texts = frame[[name]] if named else frame.select_dtypes(exclude=["number", "bool"])
+    pattern = (value if named else row).lower()
+    return [any(fnmatch(str(one).lower(), pattern) for one in cells) for cells in texts.to_numpy()]
 
 
 def tables_of(experiment: str, results: Results) -> list[Table]:
@@ -142,8 +132,7 @@ def _draws(counts: pd.Series[int], frame: pd.DataFrame) -> str:
     low, high = counts.min(), counts.max()
     if high == 1:
         return "n = 1 draw, without intervals"
-    halves = [frame[name] for name in frame if name.startswith(INTERVAL)]
-    differ = any((half > 0).any() for half in halves)
+    differ = (frame.filter(like=INTERVAL) > 0).any(axis=None)
     intervals = "\u00b1 half a 95% confidence interval (Student's t)" if differ else "all equal, without intervals"
     return f"Means of n = {low}{f' to {high}' if high > low else ''} draws, {intervals}"
 

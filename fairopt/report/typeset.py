@@ -26,8 +26,8 @@ INTERVAL = "+- "
 _INCH, _EM, _GAP = 72.27, 8.5, 0.9
 #: Below this part of the largest value of its column a number is rounding, and is printed as 0.
 _ROUNDING = 1e-12
-#: Certificates below this are printed as being below it.
-_LEAST = 1e-12
+#: Certificates below this power of ten are printed as being below it.
+_LEAST = -12
 #: Significant digits where nothing says how many are certain, and of seconds, measured once.
 _DIGITS, _OF_SECONDS = 4, 2
 #: The common head of uses of resources, of which either all or none are there.
@@ -38,6 +38,8 @@ _LINES = 45
 _GIVEN = ("alpha", "damping", "tol", "level", "until", "every", "thrashing", "n", "item")
 #: Names of ours, in which an underscore is a space.
 _OURS = ("instance", "source", "experiment", "order", "engine")
+#: What is no text and no number.
+_WORDS = {"True": "yes", "False": "no", "None": "", "nan": ""}
 #: Left out first where there is no room, the last of these first of all.
 _LAST = ("max_share", "tasks_done", "missed", "certificate", "correct", "instance", "source", "name",
          "median_response", "rounds low", "rounds high", "seconds low", "seconds high", "messages", "note", "simulate",
@@ -96,7 +98,9 @@ def latex(
         With `whole`, a column does not fit; the message says which do.
     """
     room = inches * _INCH / _EM
-    rows, same = _without_constants(frame.drop(columns=_said_by_others(frame)))
+    if {"cluster", "workload"} & {*frame.columns}:  # captions say what these stand for
+        frame = frame.drop(columns="source", errors="ignore")
+    rows, same = _without_constants(frame)
     every = _columns(rows, groups or {}, room)
     different = [
         one for k, one in enumerate(every) if all(one.number or one.cells != each.cells for each in every[k + 1 :])
@@ -122,184 +126,129 @@ def latex(
     return "\n".join(lines)
 
 
-def _said_by_others(frame: pd.DataFrame) -> list[str]:
-    """Sources, where clusters or workloads have names: captions say what these stand for."""
-    named = [name for name in ("cluster", "workload") if name in frame]
-    several = (
-        "source" in frame and named and len(frame[["source", *named]].drop_duplicates()) > frame[named[0]].nunique()
-    )
-    return ["source"] if "source" in frame and named and not several else []
-
-
 def _without_constants(frame: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """A table without columns that are the same in every row, and a sentence with these; of one row, all of it."""
-    if len(frame) < 2:
-        return frame, ""
-    same, halves = [], []
-    for name in frame.columns:
-        half = frame.get(f"{INTERVAL}{name}")
-        certain = half is None or not (half > 0).any()
-        if not str(name).startswith(INTERVAL) and certain and frame[name].nunique(dropna=False) == 1:
-            same.append(name)
-            halves += [half.name] if half is not None else []
-    if len(same) + len(halves) == frame.shape[1]:
+    same = [
+        name
+        for name in frame
+        if frame[name].nunique(dropna=False) == 1 and not np.any(frame.get(f"{INTERVAL}{name}", 0) > 0)
+    ]
+    rest = frame.drop(columns=[*same, *(f"{INTERVAL}{name}" for name in same)], errors="ignore")
+    if len(frame) < 2 or rest.empty:
         return frame, ""
     said = []
     for one in _columns(frame[same].iloc[:1], {}, math.inf):
-        head, cell = " ".join(one.head), one.cells[0]
-        if cell not in ("", "None"):
-            unit = "\\%" if one.group else ""
+        head, cell, unit = " ".join(one.head), one.cells[0], "\\%" if one.group else ""
+        if cell:
             said.append(f"$n = {cell}$" if head == "$n$" else f"{head} {cell}{unit}")
-    return frame.drop(columns=[*same, *halves]), f"In every row: {', '.join(said)}." if said else ""
+    return rest, f"In every row: {', '.join(said)}." if said else ""
 
 
 def _columns(frame: pd.DataFrame, groups: Mapping[str, Sequence[str]], room: float) -> list[_Column]:
-    heads: dict[
-        str, tuple[str, str]
-    ] = {}  # of columns in groups: the common head and their own, without a word that all begin with
-    for group, names in groups.items():
-        word = "user " if all(name.startswith("user ") for name in names) else ""
-        heads |= {name: (f"{group} {word}".strip(), name.removeprefix(word)) for name in names}
     uses = [name for name in map(str, frame.columns) if name.startswith("use_") and not name.endswith(" (user)")]
-    beside = {name: [one for one in names if one in frame] for names in (*groups.values(), uses) for name in names}
-    certain = _certain(frame)
+    alike = [("use (%)", "use_", uses)]  # common head, what is left out of the others, columns
+    for group, names in groups.items():
+        word = "user " * all(name.startswith("user ") for name in names)
+        alike.append((f"{group} {word}".strip(), word, [name for name in names if name in frame]))
+    heads = {name: one for one in alike for name in one[2]}
+    certain, nothing = _certain(frame), pd.Series(0.0, frame.index)
     made: list[_Column] = []
     for k, name in enumerate(map(str, frame.columns)):
-        half = f"{INTERVAL}{name}"
         if name.startswith(INTERVAL) and name.removeprefix(INTERVAL) in frame:
             continue
-        column, (group, shown) = frame.iloc[:, k], heads.get(name, ("", name))
-        percent = name in uses
-        if percent:
-            group, shown = "use (%)", name.removeprefix("use_")
+        column, (group, word, names) = frame.iloc[:, k], heads.get(name, ("", "", [name]))
         number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
         if number:
-            scale = 100.0 if percent else 1.0
-            values = column.to_numpy(dtype=float) * scale
-            halves = frame[half].to_numpy(dtype=float) * scale if half in frame else None
-            pool = np.concatenate([values, *(frame[one].to_numpy(dtype=float) * scale for one in beside.get(name, ()))])
-            cells = _numbers(values, name, certain, halves, pool)
+            scale = 100.0 if word == "use_" else 1.0
+            parts = (column, frame.get(f"{INTERVAL}{name}", nothing), frame[names])
+            cells = _numbers(name, certain, *(part.to_numpy(dtype=float) * scale for part in parts))
         else:
             cells = [_plain(str(value).replace("_", " ") if name in _OURS else value) for value in column]
-        natural = max(map(width, cells), default=0.0)
-        head = _in_lines(words(shown), natural)
-        wide = max([natural, *map(width, head)])
-        least = wide
-        if not number and wide > (0.4 if all(not one.number for one in made) else 0.25) * room:
+        longest = max(map(width, cells), default=0.0)
+        head = _in_lines(words(name.removeprefix(word)), longest)
+        wide = least = max([longest, *map(width, head)])
+        if not number and wide > (0.25 if any(one.number for one in made) else 0.4) * room:
             pieces = [width(piece) for cell in [*cells, *head] for piece in re.split(r" |\\allowbreak\{\}", cell)]
             least = min(wide, max([0.15 * room, *pieces]))
             if len(cells) > 20:  # few long cells do not take the room of many short ones
                 wide = max(least, sorted(map(width, cells))[9 * len(cells) // 10])
-        made.append(_Column(name, head, cells, number, wide, least, natural, typeset(group)))
+        made.append(_Column(name, head, cells, number, wide, least, longest, typeset(group)))
     return made
 
 
 def _plain(value: object) -> str:
-    if isinstance(value, bool | np.bool_):
-        return "yes" if value else "no"
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return ""
-    return _BREAK.sub(r"\1\\allowbreak{}", typeset(value))
+    said = value if isinstance(value, str) else _WORDS.get(str(value), str(value))
+    return _BREAK.sub(r"\1\\allowbreak{}", typeset(said))
 
 
 def _certain(frame: pd.DataFrame) -> NDArray[np.int64]:
     """Significant digits of every row that its certificate, a relative error, leaves."""
-    errors = frame["certificate"].to_numpy(dtype=float) if "certificate" in frame else np.zeros(len(frame))
-    errors = np.where(np.isfinite(errors), np.maximum(errors, 1e-16), 1e-16)
-    digits: NDArray[np.int64] = np.clip(np.floor(-np.log10(errors) + 1e-9), 1, _DIGITS).astype(int)
-    return digits
+    errors = np.nan_to_num(frame.get("certificate", pd.Series(0.0, frame.index)).to_numpy(dtype=float))
+    return np.asarray(-np.log10(np.clip(errors, 10.0**-_DIGITS, 0.1)) + 1e-9, dtype=np.int64)
 
 
 def _numbers(
-    values: NDArray[np.float64],
     name: str,
     certain: NDArray[np.int64],
-    halves: NDArray[np.float64] | None,
-    pool: NDArray[np.float64],
+    values: NDArray[np.float64],
+    halves: NDArray[np.float64],
+    alike: NDArray[np.float64],
 ) -> list[str]:
-    """Cells of a column: as many decimals in each as are certain in the largest; what that would make 0 is a power.
-
-    `pool` has the values that have the same decimals: its own, and those of columns under the same head.
-    """
-    if name == "certificate":
-        return [_certificate(value) for value in values]
+    """Cells of a column: as many decimals in each as are certain in the largest of those that are alike."""
     if name in _GIVEN:
-        return [_special(value) or power(value) for value in values]
+        return [power(value) for value in values]
+    if name == "certificate":
+        return [f"$< 10^{{{_LEAST}}}$" if value < 10.0**_LEAST else power(value, 2) for value in values]
     if name in ("seconds", "simulate"):
         certain = np.minimum(certain, _OF_SECONDS)
-    finite = pool[np.isfinite(pool)]
-    largest = float(np.max(np.abs(finite), initial=0.0)) * (1 + 1e-9)  # 99.9999999999 is 100
-    decimals = max(0, int(certain.max(initial=1)) - 1 - _order(largest))
-    while decimals and np.all(np.abs(finite - np.round(finite, decimals - 1)) < 10.0 ** -(decimals + 6)):
-        decimals -= 1  # zeros in every row
-    cells = []
-    for k, value in enumerate(values):
-        if (special := _special(value)) is not None:
-            cells.append(special)
-        elif halves is not None and halves[k] >= 10.0 ** (_order(value) - _DIGITS):
-            cells.append(_measured(value, halves[k]))
-        elif abs(value) <= _ROUNDING * max(largest, 1.0):
-            cells.append("0")
-        else:
-            some = min(decimals, max(0, int(certain[k]) - 1 - _order(value)))
-            rounded = f"{value:.{some}f}"
-            small = float(rounded) == 0 or largest < 1e-3
-            cells.append(power(value, min(3, int(certain[k]))) if small else rounded.replace("-", "$-$"))
-    return cells
+    finite = alike[np.isfinite(alike)]
+    largest = float(np.abs(finite).max(initial=0.0)) * (1 + 1e-9)  # 99.9999999999 is 100
+    most = max(0, int(certain.max(initial=1)) - 1 - _order(largest))
+    enough = (k for k in range(most) if np.allclose(finite, finite.round(k), rtol=0, atol=10.0 ** -(k + 7)))
+    decimals = next(enough, most)
+    return [_cell(*one, decimals, largest) for one in zip(values, halves, certain.tolist(), strict=True)]
+
+
+def _cell(value: float, half: float, digits: int, decimals: int, largest: float) -> str:
+    """A number, with its half interval to the second digit of this; what rounding would make 0 is a power of ten."""
+    order = _order(value)
+    if not math.isfinite(value):
+        return power(value)
+    if half >= 10.0 ** (order - _DIGITS):
+        places, exponent = max(0, 1 - _order(half)), 0
+        if places > 5:
+            exponent = max(order, _order(half))
+            places += exponent
+        text = f"{value * 10.0**-exponent:.{places}f} \\pm {half * 10.0**-exponent:.{places}f}"
+        return f"$({text}) \\cdot 10^{{{exponent}}}$" if exponent else f"${text}$"
+    if abs(value) <= _ROUNDING * max(largest, 1.0):
+        return "0"
+    rounded = f"{value:.{max(0, min(decimals, digits - 1 - order))}f}"
+    return rounded.replace("-", "$-$") if float(rounded) and largest >= 1e-3 else power(value, min(3, digits))
 
 
 def _order(value: float) -> int:
-    return math.floor(math.log10(abs(value))) if value else 0
+    return math.floor(math.log10(abs(value))) if value and math.isfinite(value) else 0
 
 
-def _special(value: float) -> str | None:
-    """A value that is no finite number."""
-    return None if math.isfinite(value) else "" if math.isnan(value) else "$\\infty$" if value > 0 else "$-\\infty$"
-
-
-def _measured(mean: float, half: float) -> str:
-    """A mean with its half interval, both to the second digit of this."""
-    digits = max(0, 1 - _order(half))
-    if digits > 5:  # a power of ten is easier to read than zeros
-        exponent = _order(max(abs(mean), half))
-        digits = max(0, 1 - _order(half * 10.0**-exponent))
-        if digits > 5:
-            return power(mean, 4)
-        mean, half = mean * 10.0**-exponent, half * 10.0**-exponent
-        return f"$({mean:.{digits}f} \\pm {half:.{digits}f}) \\cdot 10^{{{exponent}}}$"
-    return f"${mean:.{digits}f} \\pm {half:.{digits}f}$"
-
-
-def _certificate(value: float) -> str:
-    if not np.isfinite(value):
-        return ""
-    if value < _LEAST:
-        return f"$< 10^{{{round(math.log10(_LEAST))}}}$"
-    return f"${value / 10.0 ** _order(value):.1f} \\cdot 10^{{{_order(value)}}}$"
-
-
-def _in_lines(head: str, natural: float) -> list[str]:
+def _in_lines(head: str, longest: float) -> list[str]:
     """A head that is wider than the cells below, in two lines."""
-    parts = head.split(" ")
-    if width(head) <= natural or len(parts) < 2:
+    blanks = [found.start() for found in re.finditer(" (?=.{4})", head)]  # units stay where they are
+    if width(head) <= longest or not blanks:
         return [head]
-    ways = [[" ".join(parts[:k]), " ".join(parts[k:])] for k in range(1, len(parts))]
-    ways = [way for way in ways if "$" not in head and len(way[1]) > 3]  # neither formulas nor units
-    return min(ways or [[head]], key=lambda way: max(map(width, way)))
+    at = min(blanks, key=lambda at: abs(2 * at - len(head)))
+    return [head[:at], head[at + 1 :]]
 
 
 def _fitting(columns: Sequence[_Column], room: float) -> tuple[list[_Column], list[str]]:
     """The columns that fit, with their widths, and names of those that do not.
 
-    First those that name the rows, up to the first number; then the others by what matters, in order. Columns with a
-    common head stay together. What room is left, folded columns share.
+    They are taken in order, but for `_LAST`. Columns with a common head stay together, if they can. What room is left,
+    folded columns share.
     """
-    first = next((k for k, one in enumerate(columns) if one.number), len(columns))
-    names = [one.name for one in columns[:first]]
-    ranks: dict[str, tuple[bool, int, int]] = {}  # of single columns and of groups
+    ranks: dict[str, tuple[int, int]] = {}  # of single columns and of groups
     for k, one in enumerate(columns):
-        last = _LAST.index(one.name) if one.name in _LAST else -1
-        ranks.setdefault(one.group or one.name, (last >= 0 or one.name not in names, last, k))
+        ranks.setdefault(one.group or one.name, (_LAST.index(one.name) if one.name in _LAST else -1, k))
     kept: list[_Column] = []
     for key in sorted(ranks, key=ranks.__getitem__):
         together = [one for one in columns if key == (one.group or one.name)]

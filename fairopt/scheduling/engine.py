@@ -88,8 +88,7 @@ Progress = Callable[[int], None]
 class Runs:
     """Every start: the task, its server, when it began and ended (microseconds; `NEVER` if it goes on), and how.
 
-    `time` is when the simulation stopped, `instants` at how many times something happened, `compiled` whether the loop
-    was in the end.
+    `time` is when the simulation stopped, `instants` at how many times something happened.
     """
 
     task: Whole
@@ -100,12 +99,12 @@ class Runs:
     time: int
     instants: int
     interrupted: bool = False
-    compiled: bool = False
 
     def same(self, other: Runs) -> bool:
         """Are both the same, event by event?"""
-        names = [field.name for field in fields(self) if field.name not in ("interrupted", "compiled")]
-        mine, others = ([getattr(one, name) for name in names] for one in (self, other))
+        mine, others = (
+            [getattr(one, field.name) for field in fields(one) if field.name != "interrupted"] for one in (self, other)
+        )
         return all(np.array_equal(a, b) for a, b in zip(mine, others, strict=True))
 
 
@@ -153,7 +152,7 @@ def run(
     stopped = until if until < NEVER and not interrupted else int(t.n[at.NOW])
     return Runs(
         run[at.TASK].copy(), run[at.SERVER].copy(), run[at.START].copy(), end, how,
-        stopped, int(t.n[at.INSTANTS]), interrupted, now,
+        stopped, int(t.n[at.INSTANTS]), interrupted,
     )  # fmt: skip
 
 

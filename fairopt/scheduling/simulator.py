@@ -99,15 +99,14 @@ def _run(
     if engine == "compiled" and not known:
         raise DataError(f"{setup.policy} has methods that the compiled engine does not know; leave out engine")
     if engine != "default" or not known:
-        runs = engines.run(setup, until, progress, thrashing, engine == "compiled")
-        return runs, "compiled" if runs.compiled else "plain"
+        return engines.run(setup, until, progress, thrashing, engine == "compiled"), engine.replace("default", "plain")
     loop = engines.compiled_by(setup)
     left = PLAINLY - _STARTED[loop]
     if loop.signatures or (setup.workload.tasks > left and loop.kept):
         left = 0
     runs = engines.run(setup, until, progress, thrashing, plainly=left)
     _STARTED[loop] += len(runs.task)
-    return runs, "compiled" if runs.compiled else "plain"
+    return runs, "compiled" if loop.signatures else "plain"
 
 
 def _stop(until: float | None) -> int:

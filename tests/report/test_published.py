@@ -143,7 +143,7 @@ def test_written_tables_hold_the_same_rows(tmp_path: Path) -> None:
     markdown, latex = paths[1].read_text(), paths[2].read_text()
     assert "| a_b & c" in markdown
     assert "50.0%" in markdown
-    assert r"$a_{b}$ \& c & 50 & $1.0 \cdot 10^{-9}$ \\" in latex
+    assert r"$a_{b}$ \& c & 50 & $10^{-9}$ \\" in latex
     assert r"use (\%)" in latex
     assert r"\toprule" in latex
     assert r"100\% of \$ and \_" in latex
