@@ -10,7 +10,7 @@ from pathlib import Path
 from .. import report, sweeps
 from ..errors import DataError
 from ..report import figures as drawing
-from ..report.typeset import COLUMN, PAGE
+from ..report.typeset import PAGE
 from ..sweeps.experiment import known
 from . import _screen
 from ._open import existing
@@ -34,15 +34,11 @@ def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
         default=PAGE,
         help="of LaTeX: 3.3 for a column of two, 6.5 for both; default: 6.5",
     )
-    made.add_argument("--single", dest="width", action="store_const", const=COLUMN, help="--width 3.3")
     made.add_argument(
         "--columns", nargs="+", metavar="COLUMN", help="these columns, in this order; default in LaTeX: those that fit"
     )
     made.add_argument(
-        "--rows",
-        nargs="+",
-        metavar="NAME|COLUMN=VALUE",
-        help="these rows, such as drfh 'alphaPF-VDS*' or cluster=doubled",
+        "--rows", nargs="+", metavar="NAME", help="rows with these in a cell, such as DRFH or 'alphaPF-VDS*'"
     )
     _reading(made, "results, and results/smoke with --smoke")
 
@@ -111,9 +107,8 @@ def tables(options: argparse.Namespace) -> int:
         existing(_store(options))
         give(report.mechanism_table())
     status = _each(options, list(known()), make)
-    never = [one for one in columns or () if not any(table.chosen([one], None) for table in seen)]
-    never += [one for one in rows or () if not any(table.chosen(None, [one]) for table in seen)]
-    if never:
+    asked = [*(columns or ()), *(rows or ())]
+    if never := [one for one in asked if not any(t.chosen([one], None) or t.chosen(None, [one]) for t in seen)]:
         print(f"fairopt: no table here has {', '.join(never)}", file=sys.stderr)
         status = 1
     if options.json:

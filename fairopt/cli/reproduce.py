@@ -14,7 +14,7 @@ from .._libraries import pd
 from ..model import _files
 from ..report import figures as drawing
 from ..report.stored import manifest
-from ..report.typeset import COLUMN, PAGE
+from ..report.typeset import PAGE
 from ..sweeps.experiment import known
 from .figures import check_width
 from .sweeps import outlook
@@ -38,7 +38,6 @@ def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
     made.add_argument(
         "--width", type=float, metavar="INCHES", help="of figures and tables: 3.3 for a column, 6.5 for two"
     )
-    made.add_argument("--single", dest="width", action="store_const", const=COLUMN, help="--width 3.3")
     made.add_argument("--traces", metavar="DIR", help="folder of the real traces; default: FAIROPT_TRACES")
 
 

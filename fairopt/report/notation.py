@@ -16,7 +16,7 @@ HEADS = {
     "tol": "tolerance", "simulate": "seconds to simulate", "until": "until (s)", "every": "every (s)",
     "mean_response": "mean response (s)", "median_response": "median response (s)", "mean_wait": "mean wait (s)",
     "printed": "in the paper", "there": "games there", "level": "residual", "missed": "tolerance missed",
-    "item": "no.", "correct": "is right", "cpu": "CPU", "gpu": "GPU", "ram": "RAM",
+    "item": "no.", "cpu": "CPU", "gpu": "GPU", "ram": "RAM",
 }  # fmt: skip
 _SPECIAL = str.maketrans(
     {character: f"\\{character}" for character in "&%$#_{}"}
@@ -30,7 +30,7 @@ _LABEL = re.compile(r"(?P<name>[a-zA-Z-]+)(?:\((?P<with>\w+=.*?)\))?(?P<mark>\*?
 _MATH = re.compile(
     r"(?<![\w\\-])(?P<letter>alpha|beta|gamma|phi|mu|DK|sum|max|min|[xydacuwrmsnNKMU])"
     r"(?P<index>\\_[A-Za-z0-9]{1,2}|(?<=[drxU])\d)?"
-    r"(?P<equal>\s?=\s?(?:-?[\d.]+(?:e-?\d+)?|inf|\([\d., ]+\))(?![\w/]))?(?!\w)"
+    r"(?P<equal>\s?=\s?(?:-?[\d.]+(?:e-?\d+)?|inf|\([\d., ]+\))(?![\w/]))?(?![\w\\])"
 )
 _ALONE = {"alpha", "beta", "gamma", "phi", "mu"}
 _MACRO = {*_ALONE, "sum", "max", "min"}
@@ -40,14 +40,9 @@ _CMR8 = """333 278 500 833 500 833 778 278 389 389 500 778 278 333 278 500 500 5
 749 749 611 278 500 278 500 360 500 500 556 444 556 444 306 500 556 278 306 528 278 833 556 500 556 528 390 394
 389 556 528 722 528 528 444 500 278 500 500"""
 _WIDTHS = dict(zip(map(chr, range(32, 127)), map(int, _CMR8.split()), strict=True))
-_MACROS = {"pm": 1222, "cdot": 722, "alpha": 643, "infty": 1000, "times": 1222, "allowbreak": 0, "sum": 1300,
-           "textless": 778, "textgreater": 778, "textbackslash": 500, "max": 1700, "min": 1500}  # fmt: skip
-_TOKEN = re.compile(r"[\^_]\{(?P<small>[^{}]*)\}|\\(?P<macro>[a-zA-Z]+)(?:\{\})?|\\?(?P<plain>.)")
-
-
-def escaped(text: object) -> str:
-    """Text in which LaTeX sees no markup, in one line."""
-    return " ".join(str(text).split("\n")).translate(_SPECIAL)
+#: Of signs without the spaces around them, which they have of their own; others take 0.6.
+_MACROS = {"pm": 555, "cdot": 55, "infty": 1000, "allowbreak": 0, "sum": 1300, "max": 1700, "min": 1500}
+_TOKEN = re.compile(r"\\(?P<macro>[a-zA-Z]+)(?:\{\})?|\\?(?P<plain>.)")
 
 
 def typeset(text: object) -> str:
@@ -55,13 +50,18 @@ def typeset(text: object) -> str:
 
     `alphapf-vds(alpha=3.0)` is :math:`\\alpha`PF-VDS (:math:`\\alpha = 3`), and `x_n`, `d4`, `alpha = 2` are formulas.
     """
-    said = str(text)
+    said = re.sub("(?<=[a-z]{2})_(?=[a-z]{2})", " ", str(text))  # of identifiers
     label = _LABEL.fullmatch(said)
     if label is not None and (title := _titles().get(label["name"])):
         more = re.sub(r"=True\b|\.0\b", "", label["with"] or "").replace("=", " = ")
         said = f"{title}{f' ({more})' if more else ''}{label['mark']}{label['said'] or ''}"
     said = re.sub(r"(?<=\w)\((?=\w+=)", " (", said)  # a label in the middle of a text
-    return re.sub("alphapf-vds", r"$\\alpha$PF-VDS", _MATH.sub(_formula, escaped(said)), flags=re.IGNORECASE)
+    return re.sub(
+        "alphapf-vds",
+        r"$\\alpha$PF-VDS",
+        _MATH.sub(_formula, " ".join(said.split("\n")).translate(_SPECIAL)),
+        flags=re.IGNORECASE,
+    )
 
 
 def _formula(found: re.Match[str]) -> str:
@@ -78,7 +78,7 @@ def _formula(found: re.Match[str]) -> str:
 @cache
 def _titles() -> dict[str, str]:
     """What mechanisms and policies are called, by their names and by what they are called."""
-    kinds: list[tuple[str, Any]] = [*POLICIES.items(), *REGISTRY.items()]
+    kinds: list[Any] = [*POLICIES.items(), *REGISTRY.items()]
     return {key: kind.title for name, kind in kinds for key in (name, kind.title)}
 
 
@@ -101,14 +101,11 @@ def power(value: float, digits: int = 12) -> str:
 
 @cache
 def width(text: str) -> float:
-    """Ems that a text for LaTeX takes in Computer Modern, at 8 points."""
+    """Ems that a text for LaTeX takes in Computer Modern, at 8 points; exponents as wide as the rest."""
     total = 0.0
-    # Spaces are none in math, where signs have their own.
-    for token in _TOKEN.finditer(re.sub(r" (\\(?:pm|cdot)) ", r"\1", text)):
-        if (small := token["small"]) is not None:
-            total += 0.75 * width(small.replace("-", "+"))  # minus is as wide
-        elif macro := token["macro"]:
+    for token in _TOKEN.finditer(text):
+        if macro := token["macro"]:
             total += _MACROS.get(macro, 600) / 1000
-        elif token["plain"] not in "{}$" or token[0].startswith("\\"):
+        elif token["plain"] not in "{}$^_" or token[0].startswith("\\"):
             total += _WIDTHS.get(token["plain"], 800) / 1000
     return total

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import fnmatch
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatch
 from pathlib import Path
 
 from .. import mechanisms, papers
@@ -61,24 +62,17 @@ class Table:
         Parameters
         ----------
         columns : names, or patterns such as `use_*`; half intervals come with their means
-        rows : `COLUMN=VALUE`, or the value of any column of text; values may be patterns such as `alphaPF-VDS*`
+        rows : any of their cells, or patterns such as `alphaPF-VDS*`
         """
         frame = self.frame
         if rows is not None:
-            frame = frame.loc[list(dict.fromkeys(at for row in rows for at in frame.index[_are(frame, row)]))]
+            cells = [[str(one).lower() for one in each] for each in frame.to_numpy()]
+            every = [k for one in rows for k, each in enumerate(cells) if fnmatch.filter(each, one.lower())]
+            frame = frame.iloc[list(dict.fromkeys(every))]
         if columns is not None:
-            every = [name for one in columns for name in frame if fnmatch(name.removeprefix(INTERVAL), one)]
-            frame = frame[list(dict.fromkeys(every))]
+            named = [name for one in columns for name in frame if fnmatch.fnmatch(name.removeprefix(INTERVAL), one)]
+            frame = frame[list(dict.fromkeys(named))]
         return replace(self, frame=frame.reset_index(drop=True), whole=columns is not None) if frame.size else None
-
-
-def _are(frame: pd.DataFrame, row: str) -> list[bool]:
-    """Which rows are meant?"""
-    name, equals, value = row.partition("=")
-    named = equals and name in frame
-    texts = frame[[name]] if named else frame.select_dtypes(exclude=["number", "bool"])
-    pattern = (value if named else row).lower()
-    return [any(fnmatch(str(one).lower(), pattern) for one in cells) for cells in texts.to_numpy()]
 
 
 def tables_of(experiment: str, results: Results) -> list[Table]:
@@ -99,23 +93,18 @@ def tables_of(experiment: str, results: Results) -> list[Table]:
         There is no such experiment.
     """
     chosen, found = load(experiment, results.smoke), results.of(experiment)
-    sources = _sources(found.cells, chosen.schema.source)
-    if chosen.schema is SIMULATIONS:
-        frame = simulated_means(found)
-        details = (_draws(frame["n"], frame), *sources)
-        made = [Table(chosen.name, chosen.title, frame, found.notes, details)]
-        if chosen.at:
-            shares = shares_at(found, chosen.at)
-            times = [name for name in shares if name.endswith(" s") and not name.startswith(INTERVAL)]
-            details = (f"Dominant shares over time. {_draws(frame['n'], shares)}", *sources)
-            groups = {"dominant share at": times}
-            made.append(Table(f"{chosen.name}-shares", chosen.title, shares, found.notes, details, groups))
-    elif chosen.table == "means":
-        frame = means(found)
-        footnote = (NOTE,) if found.cells["pooled"].eq(True).any() else ()
+    sources, simulated = _sources(found.cells, chosen.schema.source), chosen.schema is SIMULATIONS
+    if simulated or chosen.table == "means":
+        frame = simulated_means(found) if simulated else means(found)
+        footnote = () if simulated or not found.cells["pooled"].any() else (NOTE,)
         details = (_draws(frame["n"], frame), *sources)
         made = [Table(chosen.name, chosen.title, frame, (*footnote, *found.notes), details)]
-        if chosen.repetitions > 1 and not (games := reached(found)).empty:
+        if simulated and chosen.at:
+            shares = shares_at(found, chosen.at)
+            details = ("Dominant shares over time", _draws(frame["n"], shares), *sources)
+            groups = {"dominant share at": [f"{time:g} s" for time in chosen.at]}
+            made.append(Table(f"{chosen.name}-shares", chosen.title, shares, found.notes, details, groups))
+        elif not simulated and chosen.repetitions > 1 and not (games := reached(found)).empty:
             details = (
                 "Medians of when each residual is reached, with 95% intervals between order statistics",
                 *sources,
@@ -129,31 +118,18 @@ def tables_of(experiment: str, results: Results) -> list[Table]:
 
 def _draws(counts: pd.Series[int], frame: pd.DataFrame) -> str:
     """How many draws there are, and what intervals are: none of one draw."""
-    low, high = counts.min(), counts.max()
-    if high == 1:
+    if counts.max() == 1:
         return "n = 1 draw, without intervals"
     differ = (frame.filter(like=INTERVAL) > 0).any(axis=None)
     intervals = "\u00b1 half a 95% confidence interval (Student's t)" if differ else "all equal, without intervals"
-    return f"Means of n = {low}{f' to {high}' if high > low else ''} draws, {intervals}"
-
-
-#: The most sources that a caption names.
-_MOST_SOURCES = 4
+    return f"Means of n = {' to '.join(str(n) for n in sorted({counts.min(), counts.max()}))} draws, {intervals}"
 
 
 def _sources(cells: pd.DataFrame, column: str) -> tuple[str, ...]:
-    """What the rows come from, with its parameters, for a caption."""
-    every = cells[[column, "source"]].drop_duplicates()
-    if len(every) > _MOST_SOURCES:
-        return ()
-    said = [f"{name} from {_source(text)}" if len(every) > 1 else _source(text) for name, text in every.to_numpy()]
-    return (f"Data: {'; '.join(said)}",)
-
-
-def _source(text: str) -> str:
-    """`bitbrains?vms=100` as bitbrains (vms = 100)."""
-    name, _, given = text.replace("_", " ").partition("?")
-    return f"{name} ({given.replace('=', ' = ').replace('&', ', ')})" if given else name
+    """What few rows come from, with parameters: `bitbrains?vms=100` is bitbrains (vms = 100)."""
+    every = [" from ".join(each) for each in cells[[column, "source"]].drop_duplicates().to_numpy()]
+    said = re.sub(r"\?([^;]*)", r" (\1)", "; ".join(every)).replace("=", " = ").replace("&", ", ")
+    return (f"Data: {said}",) if len(every) < 5 else ()
 
 
 def _tiny(table: Table) -> Table:
@@ -197,11 +173,8 @@ def _of_cluster(experiment: str, cluster: str, found: StoredCells) -> Table:
                        .add_prefix("use_"))  # fmt: skip
     frame = frame.join(cells[["jain", "certificate", "seconds"]])
     notes = [NOTE] if cells["pooled"].any() else []
-    said: dict[str, list[str]] = {}
-    for one, text in zip(frame["mechanism"], cells["notes"], strict=True):
-        if text:
-            said.setdefault(text.replace(MAYBE_OTHERS, MAYBE_OTHERS.partition(":")[0]), []).append(one)
-    notes += [f"{', '.join(names)}: {text}" for text, names in said.items()]
+    said = cells["notes"].str.replace(MAYBE_OTHERS, MAYBE_OTHERS.partition(":")[0], regex=False)
+    notes += [f"{', '.join(names)}: {text}" for text, names in frame.groupby(said)["mechanism"] if text]
     failed = found.failed[found.failed["cluster"] == cluster]
     notes += [f"{mechanisms.parse(text)[0]}: {error}" for text, error in failed[["mechanism", "error"]].to_numpy()]
     notes += [f"{name} misses its tolerance" for name in frame["mechanism"][cells["status"] == "missed"]]
@@ -212,8 +185,7 @@ def _of_cluster(experiment: str, cluster: str, found: StoredCells) -> Table:
 def _heading(instance: str, cells: pd.DataFrame) -> str:
     """The origin of a cluster: a paper's example, or a source, with its numbers of users N and of servers K."""
     if known := papers.instances().get(instance):
-        section = "section " * known.where[0].isdigit() + known.where
-        about = f"{known.description} ({papers.CITATIONS.get(known.paper, known.paper)}, {section})"
+        about = f"{known.description} ({papers.CITATIONS.get(known.paper, known.paper)}, {known.where})"
         return about[0].upper() + about[1:]
     first = cells.iloc[0]
     about = first["about"].replace(": FAIROPT_TRACES is not set", "")

@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import accumulate, groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,8 @@ from .._libraries import pd
 from ..errors import DataError
 from .notation import power, typeset, width, words
 
-#: Widths in inches: the page of a paper with margins of an inch, and one of its two columns.
-PAGE, COLUMN = 6.5, 3.3
+#: Inches of the page of a paper with margins of an inch; wider tables than three quarters of it span its columns.
+PAGE = 6.5
 #: How columns of half intervals begin: our own names, which programs read.
 INTERVAL = "+- "
 #: Points of an inch, and of an em in \\footnotesize; ems between columns.
@@ -33,13 +33,9 @@ _DIGITS, _OF_SECONDS = 4, 2
 #: The common head of uses of resources, of which either all or none are there.
 _USE = r"use (\%)"
 #: Lines of a table that fit on a page beside its caption, head and notes.
-_LINES = 45
+_LINES = 40
 #: Parameters: printed as they were given.
 _GIVEN = ("alpha", "damping", "tol", "level", "until", "every", "thrashing", "n", "item")
-#: Names of ours, in which an underscore is a space.
-_OURS = ("instance", "source", "experiment", "order", "engine")
-#: What is no text and no number.
-_WORDS = {"True": "yes", "False": "no", "None": "", "nan": ""}
 #: Left out first where there is no room, the last of these first of all.
 _LAST = ("max_share", "tasks_done", "missed", "certificate", "correct", "instance", "source", "name",
          "median_response", "rounds low", "rounds high", "seconds low", "seconds high", "messages", "note", "simulate",
@@ -138,7 +134,7 @@ def _without_constants(frame: pd.DataFrame) -> tuple[pd.DataFrame, str]:
         return frame, ""
     said = []
     for one in _columns(frame[same].iloc[:1], {}, math.inf):
-        head, cell, unit = " ".join(one.head), one.cells[0], "\\%" if one.group else ""
+        head, cell, unit = " ".join(one.head).strip(), one.cells[0], "\\%" if one.group else ""
         if cell:
             said.append(f"$n = {cell}$" if head == "$n$" else f"{head} {cell}{unit}")
     return rest, f"In every row: {', '.join(said)}." if said else ""
@@ -151,7 +147,10 @@ def _columns(frame: pd.DataFrame, groups: Mapping[str, Sequence[str]], room: flo
         word = "user " * all(name.startswith("user ") for name in names)
         alike.append((f"{group} {word}".strip(), word, [name for name in names if name in frame]))
     heads = {name: one for one in alike for name in one[2]}
-    certain, nothing = _certain(frame), pd.Series(0.0, frame.index)
+    nothing = pd.Series(0.0, frame.index)
+    errors = np.nan_to_num(frame.get("certificate", nothing).to_numpy(dtype=float))
+    # The significant digits of every row that its certificate, a relative error, leaves.
+    certain = (-np.log10(np.clip(errors, 10.0**-_DIGITS, 0.1)) + 1e-9).astype(int)
     made: list[_Column] = []
     for k, name in enumerate(map(str, frame.columns)):
         if name.startswith(INTERVAL) and name.removeprefix(INTERVAL) in frame:
@@ -163,7 +162,8 @@ def _columns(frame: pd.DataFrame, groups: Mapping[str, Sequence[str]], room: flo
             parts = (column, frame.get(f"{INTERVAL}{name}", nothing), frame[names])
             cells = _numbers(name, certain, *(part.to_numpy(dtype=float) * scale for part in parts))
         else:
-            cells = [_plain(str(value).replace("_", " ") if name in _OURS else value) for value in column]
+            texts = ("" if pd.isna(value) else typeset(value) for value in column)
+            cells = [_BREAK.sub(r"\1\\allowbreak{}", text) for text in texts]
         longest = max(map(width, cells), default=0.0)
         head = _in_lines(words(name.removeprefix(word)), longest)
         wide = least = max([longest, *map(width, head)])
@@ -174,17 +174,6 @@ def _columns(frame: pd.DataFrame, groups: Mapping[str, Sequence[str]], room: flo
                 wide = max(least, sorted(map(width, cells))[9 * len(cells) // 10])
         made.append(_Column(name, head, cells, number, wide, least, longest, typeset(group)))
     return made
-
-
-def _plain(value: object) -> str:
-    said = value if isinstance(value, str) else _WORDS.get(str(value), str(value))
-    return _BREAK.sub(r"\1\\allowbreak{}", typeset(said))
-
-
-def _certain(frame: pd.DataFrame) -> NDArray[np.int64]:
-    """Significant digits of every row that its certificate, a relative error, leaves."""
-    errors = np.nan_to_num(frame.get("certificate", pd.Series(0.0, frame.index)).to_numpy(dtype=float))
-    return np.asarray(-np.log10(np.clip(errors, 10.0**-_DIGITS, 0.1)) + 1e-9, dtype=np.int64)
 
 
 def _numbers(
@@ -232,10 +221,10 @@ def _order(value: float) -> int:
 
 
 def _in_lines(head: str, longest: float) -> list[str]:
-    """A head that is wider than the cells below, in two lines."""
+    """A head in two lines: the first is empty but where it is wider than the cells below."""
     blanks = [found.start() for found in re.finditer(" (?=.{4})", head)]  # units stay where they are
     if width(head) <= longest or not blanks:
-        return [head]
+        return ["", head]
     at = min(blanks, key=lambda at: abs(2 * at - len(head)))
     return [head[:at], head[at + 1 :]]
 
@@ -259,7 +248,7 @@ def _fitting(columns: Sequence[_Column], room: float) -> tuple[list[_Column], li
     spare = room - _taken(kept)
     wish = sum(one.wide - one.least for one in kept)
     for one in kept:
-        one.wide = one.least + (one.wide - one.least) * min(1.0, spare / wish if wish else 1.0)
+        one.wide = one.least + (one.wide - one.least) * min(1.0, spare / (wish or 1.0))
     return kept, [one.name for one in columns if one not in kept]
 
 
@@ -272,21 +261,16 @@ def _taken(columns: Sequence[_Column]) -> float:
     return total
 
 
-def _pages(columns: Sequence[_Column], rows: range) -> list[range]:
-    """Rows in groups that fit on a page: a table that floats is not broken."""
-    made, begun, lines = [], 0, 0
-    for row in rows:
-        # The part of a line that a folded, ragged cell fills.
-        taken = max((math.ceil(width(one.cells[row]) / (0.8 * one.wide)) if one.folded else 1 for one in columns),
-                    default=1)  # fmt: skip
-        if lines + taken > _LINES and row > begun:
-            made.append(range(begun, row))
-            begun, lines = row, 0
-        lines += taken
-    return [*made, range(begun, len(rows))]
+def _pages(columns: Sequence[_Column], rows: range) -> list[list[int]]:
+    """Rows that fit on a page: a table that floats is not broken."""
+    # A folded, ragged cell fills a part of every line.
+    lines = (max(math.ceil(width(one.cells[row]) / (0.8 * one.wide)) if one.folded else 1 for one in columns)
+             for row in rows)  # fmt: skip
+    pages = groupby(zip(rows, accumulate(lines), strict=True), lambda one: (one[1] - 1) // _LINES)
+    return [[row for row, _ in page] for _, page in pages]
 
 
-def _tabular(columns: Sequence[_Column], rows: range) -> list[str]:
+def _tabular(columns: Sequence[_Column], rows: Sequence[int]) -> list[str]:
     """Gaps of a part of an em, none at the edges; common heads over rules."""
     kinds = [f">{{\\raggedright\\arraybackslash}}p{{{one.wide:.2f}em}}" if one.folded else "lr"[one.number]
              for one in columns]  # fmt: skip
@@ -302,16 +286,18 @@ def _tabular(columns: Sequence[_Column], rows: range) -> list[str]:
         at = end + 1
     if rules:
         lines += [_row(spans), rules]
-    if any(len(one.head) > 1 for one in columns):
-        lines.append(_row(one.head[0] if len(one.head) > 1 else "" for one in columns))
-    lines += [_row(one.head[-1] for one in columns), "\\midrule"]
-    first = next((k for k, one in enumerate(columns) if one.number), len(columns))
-    before: list[str] = []
+    if any(one.head[0] for one in columns):
+        lines.append(_row(one.head[0] for one in columns))
+    lines += [_row(one.head[1] for one in columns), "\\midrule"]
+    name = None
     for row in rows:
         cells = [one.cells[row] for one in columns]
-        same = next((k for k in range(first - 1) if not before or cells[k] != before[k]), max(0, first - 1))
-        lines.append(_row([*[""] * same, *cells[same:]]))  # what names several rows stands in the first
-        before = cells
+        if (
+            cells[0] == name and len(columns) > 1 and not columns[1].number
+        ):  # what names several rows stands in the first
+            cells[0] = ""
+        lines.append(_row(cells))
+        name = cells[0] or name
     return [*lines, "\\bottomrule", "\\end{tabular}"]
 
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from typing import Literal
 
 import numpy as np
 
 from .. import _clock, _progress
-from .._loops import Loop
 from ..errors import DataError
 from . import engine as engines
 from . import policies
@@ -21,8 +19,6 @@ from .workload import FIRST_LINE, NEVER, SECOND, Workload
 #: So many tasks start in the plain loop in the time (a second or two) that it takes to load the compiled one; to
 #: compile it takes ten.
 PLAINLY = 12_000
-#: Tasks that the plain loop has started in this process, by the loop that would be compiled.
-_STARTED: Counter[Loop] = Counter()
 
 Engine = Literal["default", "plain", "compiled"]
 Impossible = Literal["raise", "report"]
@@ -101,11 +97,11 @@ def _run(
     if engine != "default" or not known:
         return engines.run(setup, until, progress, thrashing, engine == "compiled"), engine.replace("default", "plain")
     loop = engines.compiled_by(setup)
-    left = PLAINLY - _STARTED[loop]
+    left = PLAINLY - loop.spent
     if loop.signatures or (setup.workload.tasks > left and loop.kept):
         left = 0
     runs = engines.run(setup, until, progress, thrashing, plainly=left)
-    _STARTED[loop] += len(runs.task)
+    loop.spent += len(runs.task)
     return runs, "compiled" if loop.signatures else "plain"
 
 

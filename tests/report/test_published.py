@@ -43,7 +43,7 @@ def test_tasks_by_user_beside_what_the_paper_prints(made: dict[str, report.Table
     assert frame.loc["alphaPF-VDS(alpha=1)", users].tolist() == pytest.approx([2, 6, 96 / 7, 32 / 7], rel=1e-3)
     assert (frame["certificate"] <= 1e-4).all()
     assert frame["printed"].to_dict() == dict.fromkeys(frame.index, "") | {"PS-DSF": "(2, 6, 32/3, 16/3)"}
-    assert "Khamse-Ashari et al., TPDS 2018, section 2.3, figure 2" in made["comparison-pf-fig1-variant"].title
+    assert "Khamse-Ashari et al., TPDS 2018, 2.3, figure 2" in made["comparison-pf-fig1-variant"].title
     drf = made["comparison-drf-4-1"].frame.set_index("mechanism")["printed"]
     assert drf[["DRF", "asset fairness", "CEEI"]].tolist() == ["(3, 2)", "(2.52, 2.16)", "(45/11, 18/11)"]
     assert (drf.drop(["DRF", "asset fairness", "CEEI"]) == "").all()
@@ -100,9 +100,9 @@ def test_columns_and_rows_are_chosen(store: Path, tmp_path: Path, capsys: pytest
     ]
     assert list(made["comparison-google"][0]) == ["mechanism", "use_cpu", "use_memory", "jain"]
     assert r"\begin{table}[" in (tmp_path / "comparison-google.tex").read_text(encoding="utf-8")
-    assert main(["tables", *arguments, "--rows", "mechanism=CEEI", "--json"]) == 0
+    assert main(["tables", *arguments, "--rows", "CEEI", "--json"]) == 0
     assert [len(rows) for rows in json.loads(capsys.readouterr().out).values()] == [1]
-    for option, entry in (("--columns", "no_such"), ("--rows", "no such"), ("--rows", "mechanism=no")):
+    for option, entry in (("--columns", "no_such"), ("--rows", "no such")):
         assert main(["tables", *arguments, option, "mech*", "TSF", entry, "--json"]) == 1
         assert f"no table here has {entry}" in capsys.readouterr().err.replace("TSF, ", "").replace("mech*, ", "")
     assert main(["tables", *arguments, "--columns", "*", "--width", "1.5"]) == 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -159,7 +158,6 @@ def test_the_state_says_what_waits_without_an_index_that_wraps() -> None:
 
 def test_few_tasks_are_simulated_plainly_and_many_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Counted by rules, and by what has started; what a run begins plainly the compiled loop ends alike."""
-    monkeypatch.setattr("fairopt.scheduling.simulator._STARTED", Counter())
     monkeypatch.setattr("fairopt.scheduling.loop._HANDED", {})  # of tests before
     w, other = workload(1), "fifo"
     plain = simulate(w, engine="plain")
