@@ -13,7 +13,7 @@ from ..scheduling.policies import REGISTRY as POLICIES
 #: Columns whose words are not their names with spaces.
 HEADS = {
     "min_share": "smallest share", "max_share": "largest share", "jain": "Jain's index",
-    "tol": "tolerance", "simulate": "seconds to simulate", "until": "until (s)", "every": "every (s)",
+    "tol": "tolerance", "simulate": "seconds to simulate",
     "mean_response": "mean response (s)", "median_response": "median response (s)", "mean_wait": "mean wait (s)",
     "printed": "in the paper", "there": "games there", "level": "residual", "missed": "tolerance missed",
     "item": "no.", "cpu": "CPU", "gpu": "GPU", "ram": "RAM",

@@ -30,15 +30,13 @@ _ROUNDING = 1e-12
 _LEAST = -12
 #: Significant digits where nothing says how many are certain, and of seconds, measured once.
 _DIGITS, _OF_SECONDS = 4, 2
-#: The common head of uses of resources, of which either all or none are there.
-_USE = r"use (\%)"
 #: Lines of a table that fit on a page beside its caption, head and notes.
 _LINES = 40
 #: Parameters: printed as they were given.
 _GIVEN = ("alpha", "damping", "tol", "level", "until", "every", "thrashing", "n", "item")
 #: Left out first where there is no room, the last of these first of all.
 _LAST = ("max_share", "tasks_done", "missed", "certificate", "correct", "instance", "source", "name",
-         "median_response", "rounds low", "rounds high", "seconds low", "seconds high", "messages", "note", "simulate",
+         "median_response", "messages", "note", "simulate",
          "seconds")  # fmt: skip
 #: Behind these a name without spaces may go on in the next line.
 _BREAK = re.compile(r"(\?|\\&|\\_|/|,|\(|=)(?=\S)")
@@ -91,7 +89,7 @@ def latex(
     Raises
     ------
     DataError
-        With `whole`, a column does not fit; the message says which do.
+        With `whole`, a column does not fit.
     """
     room = inches * _INCH / _EM
     if {"cluster", "workload"} & {*frame.columns}:  # captions say what these stand for
@@ -103,9 +101,7 @@ def latex(
     ]
     columns, left = _fitting(different, room)
     if left and whole:
-        raise DataError(
-            f"{', '.join(left)} do not fit into {inches:g} inches; {', '.join(one.name for one in columns)} do"
-        )
+        raise DataError(f"{', '.join(left)} do not fit into {inches:g} inches")
     foot = [typeset(note) for note in notes] + [same] * bool(same)
     floats = "table" if inches < 0.75 * PAGE else "table*"
     parts = _pages(columns, range(len(rows)))
@@ -170,8 +166,6 @@ def _columns(frame: pd.DataFrame, groups: Mapping[str, Sequence[str]], room: flo
         if not number and wide > (0.25 if any(one.number for one in made) else 0.4) * room:
             pieces = [width(piece) for cell in [*cells, *head] for piece in re.split(r" |\\allowbreak\{\}", cell)]
             least = min(wide, max([0.15 * room, *pieces]))
-            if len(cells) > 20:  # few long cells do not take the room of many short ones
-                wide = max(least, sorted(map(width, cells))[9 * len(cells) // 10])
         made.append(_Column(name, head, cells, number, wide, least, longest, typeset(group)))
     return made
 
@@ -191,8 +185,8 @@ def _numbers(
     if name in ("seconds", "simulate"):
         certain = np.minimum(certain, _OF_SECONDS)
     finite = alike[np.isfinite(alike)]
-    largest = float(np.abs(finite).max(initial=0.0)) * (1 + 1e-9)  # 99.9999999999 is 100
-    most = max(0, int(certain.max(initial=1)) - 1 - _order(largest))
+    largest = np.abs(finite).max(initial=0.0) * (1 + 1e-9)  # 99.9999999999 is 100
+    most = int(certain.max(initial=1)) - 1 - _order(largest)
     enough = (k for k in range(most) if np.allclose(finite, finite.round(k), rtol=0, atol=10.0 ** -(k + 7)))
     decimals = next(enough, most)
     return [_cell(*one, decimals, largest) for one in zip(values, halves, certain.tolist(), strict=True)]
@@ -200,9 +194,9 @@ def _numbers(
 
 def _cell(value: float, half: float, digits: int, decimals: int, largest: float) -> str:
     """A number, with its half interval to the second digit of this; what rounding would make 0 is a power of ten."""
-    order = _order(value)
     if not math.isfinite(value):
         return power(value)
+    order = _order(value)
     if half >= 10.0 ** (order - _DIGITS):
         places, exponent = max(0, 1 - _order(half)), 0
         if places > 5:
@@ -217,7 +211,7 @@ def _cell(value: float, half: float, digits: int, decimals: int, largest: float)
 
 
 def _order(value: float) -> int:
-    return math.floor(math.log10(abs(value))) if value and math.isfinite(value) else 0
+    return math.floor(math.log10(abs(value))) if value else 0
 
 
 def _in_lines(head: str, longest: float) -> list[str]:
@@ -241,7 +235,7 @@ def _fitting(columns: Sequence[_Column], room: float) -> tuple[list[_Column], li
     kept: list[_Column] = []
     for key in sorted(ranks, key=ranks.__getitem__):
         together = [one for one in columns if key == (one.group or one.name)]
-        for some in [together] if key == _USE else [together, *([one] for one in together)]:
+        for some in [together, *([one] for one in together)]:
             tried = [one for one in columns if one in kept or one in some]
             if _taken(tried) <= room:
                 kept = tried

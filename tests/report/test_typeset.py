@@ -154,7 +154,7 @@ def test_what_does_not_fit_is_left_out_and_named() -> None:
     assert "In every row: $n = 10$." in text
     assert "bitbrains" not in text, "captions say what clusters stand for"
     assert not latex(WIDE, inches=7).startswith("%")
-    with pytest.raises(DataError, match=r"welfare, rounds, min_share do not fit into 3.3 inches; cluster, mechanism"):
+    with pytest.raises(DataError, match=r"welfare, rounds, min_share do not fit into 3.3 inches"):
         latex(WIDE, inches=3.3, whole=True)
 
 
