@@ -17,11 +17,14 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import os
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import product
+from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, overload
 
@@ -106,6 +109,19 @@ class Loop:
     def signatures(self) -> list[Any]:
         """The types of arguments that it is compiled for in this process."""
         return list(self.dispatcher.signatures) if "dispatcher" in vars(self) else []
+
+    @property
+    def stem(self) -> str:
+        """How the names of its files begin."""
+        return Path(self.py_func.__code__.co_filename).stem + "." + re.sub(r"\W+", ".", self.__qualname__)
+
+    @property
+    def kept(self) -> bool:
+        """Are there files of it? Told without numba, and so without knowing whether they are of this processor."""
+        place = os.environ.get("NUMBA_CACHE_DIR")
+        here = Path(self.py_func.__code__.co_filename).parent / "__pycache__"
+        folders = Path(place).glob("*") if place else [here]
+        return any(True for folder in folders for _ in folder.glob(f"{self.stem}-*.nbc"))
 
     @cached_property
     def reads(self) -> dict[str, Any]:

@@ -18,7 +18,6 @@ import gc
 import hashlib
 import os
 import pickle
-import re
 import sys
 import threading
 import time
@@ -281,9 +280,8 @@ class _Kept(caching.FunctionCache):  # type: ignore[misc]
 
     def __init__(self, loop: Any) -> None:
         super().__init__(loop.py_func)
-        name = Path(loop.py_func.__code__.co_filename).stem + "." + re.sub(r"\W+", ".", loop.__qualname__)
         versions = numba.__version__, FORMAT, self._impl.filename_base.split("-")[-1]
-        self._stem, self._content, self._loop = name, _digest(loop.content, *versions), loop
+        self._stem, self._content, self._loop = loop.stem, _digest(loop.content, *versions), loop
         self._called = f"{loop.__module__}.{loop.__qualname__}"
 
     def _path(self, signature: Any, codegen: Any) -> str:

@@ -10,13 +10,15 @@ from pathlib import Path
 from .. import report, sweeps
 from ..errors import DataError
 from ..report import figures as drawing
+from ..report.typeset import PAGE
 from ..sweeps.experiment import known
 from . import _screen
 from ._open import existing
 from ._screen import print_json
+from ._slips import listed
 from .sweeps import add_store
 
-#: Widths of figures, in inches.
+#: Widths of figures and tables, in inches.
 _LEAST_WIDTH, _MOST_WIDTH = 1, 40
 
 
@@ -25,7 +27,19 @@ def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
     made = commands["tables"]
     made.add_argument("names", nargs="*", metavar="NAME", help="experiments; default: those that are stored")
     made.add_argument("--json", action="store_true", help="print JSON instead of tables")
-    made.add_argument("--single", action="store_true", help="LaTeX for one column of two; default: the page's width")
+    made.add_argument(
+        "--width",
+        type=float,
+        metavar="INCHES",
+        default=PAGE,
+        help="of LaTeX: 3.3 for a column of two, 6.5 for both; default: 6.5",
+    )
+    made.add_argument(
+        "--columns", nargs="+", metavar="COLUMN", help="these columns, in this order; default in LaTeX: those that fit"
+    )
+    made.add_argument(
+        "--rows", nargs="+", metavar="NAME", help="rows with these in a cell, such as DRFH or 'alphaPF-VDS*'"
+    )
     _reading(made, "results, and results/smoke with --smoke")
 
     made = commands["figures"]
@@ -39,6 +53,12 @@ def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
         help="paper (the default), none for your matplotlibrc, a style of matplotlib, or a file .mplstyle",
     )  # fmt: skip
     _reading(made, f"{drawing.out()}, and {drawing.out()}/smoke with --smoke")
+
+
+def check_width(width: float | None) -> None:
+    """Raise DataError for a width that nothing is drawn or set in."""
+    if width is not None and not _LEAST_WIDTH <= width <= _MOST_WIDTH:
+        raise DataError(f"--width must be from {_LEAST_WIDTH} to {_MOST_WIDTH} inches; got {width:g}")
 
 
 def _reading(made: argparse.ArgumentParser, out: str) -> None:
@@ -65,16 +85,23 @@ def _results(options: argparse.Namespace) -> report.Results:
 
 def tables(options: argparse.Namespace) -> int:
     """`fairopt tables`; exit 1 if an experiment asked for by name lacks cells, or all do, 2 if there is no store."""
+    check_width(options.width)
     results, out = _results(options), _out(options, "results")
+    columns, rows = listed(options.columns), listed(options.rows)
     shown: dict[str, object] = {}
+    seen: list[report.Table] = []
 
-    def give(table: report.Table) -> None:
-        written = report.write(table.frame, out, table.name, table.caption, options.single)
+    def give(whole: report.Table) -> None:
+        seen.append(whole)
+        if (table := whole.chosen(columns, rows)) is None:
+            return
+        written = table.write(out, options.width)
         if options.json:
             shown[table.name] = table.frame.to_dict(orient="records")
             return
         print(f"\n## {table.title}\n\n{_screen.table(table.frame, 56)}")
-        print(*(f"- {note}" for note in table.notes), f"-> {', '.join(map(str, written))}", sep="\n", flush=True)
+        notes = (*table.details, *table.notes)
+        print(*(f"- {note}" for note in notes), f"-> {', '.join(map(str, written))}", sep="\n", flush=True)
 
     def make(name: str) -> None:
         for table in report.tables_of(name, results):
@@ -84,6 +111,10 @@ def tables(options: argparse.Namespace) -> int:
         existing(_store(options))
         give(report.mechanism_table())
     status = _each(options, list(known()), make)
+    asked = [*(columns or ()), *(rows or ())]
+    if never := [one for one in asked if not any(t.chosen([one], None) or t.chosen(None, [one]) for t in seen)]:
+        print(f"fairopt: no table here has {', '.join(never)}", file=sys.stderr)
+        status = 1
     if options.json:
         print_json(shown)
     return status
@@ -96,8 +127,7 @@ def figures(options: argparse.Namespace) -> int:
             module = drawing.module(name)
             print(f"{name}: {(module.__doc__ or '').splitlines()[0]} [{', '.join(module.NEEDS)}]")
         return 0
-    if options.width is not None and not _LEAST_WIDTH <= options.width <= _MOST_WIDTH:
-        raise DataError(f"--width must be from {_LEAST_WIDTH} to {_MOST_WIDTH} inches; got {options.width:g}")
+    check_width(options.width)
     if not options.names:
         existing(_store(options))
     results, out = _results(options), _out(options, drawing.out())

@@ -14,7 +14,9 @@ from .._libraries import pd
 from ..model import _files
 from ..report import figures as drawing
 from ..report.stored import manifest
+from ..report.typeset import PAGE
 from ..sweeps.experiment import known
+from .figures import check_width
 from .sweeps import outlook
 
 #: Papers by what they are called here: the key of their claims. Their experiments begin with the name,
@@ -33,8 +35,9 @@ def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
     made.add_argument("--smoke", action="store_true", help="the tiny versions of its experiments, which are no results")
     made.add_argument("--dry-run", action="store_true", help="how many cells there are, and how long they may take")
     made.add_argument("--jobs", "-j", type=int, default=1, metavar="N", help="processes of this machine; default: 1")
-    made.add_argument("--width", type=float, default=None, metavar="INCHES", help="of figures: 3.4 or 7, as `figures`")
-    made.add_argument("--single", action="store_true", help="LaTeX for one column of two; default: the page's width")
+    made.add_argument(
+        "--width", type=float, metavar="INCHES", help="of figures and tables: 3.3 for a column, 6.5 for two"
+    )
     made.add_argument("--traces", metavar="DIR", help="folder of the real traces; default: FAIROPT_TRACES")
 
 
@@ -51,6 +54,7 @@ def figures_of(paper: str) -> list[str]:
 
 def reproduce(options: argparse.Namespace) -> int:
     """`fairopt reproduce`; exit 1 if a cell failed or a claim is not reproduced, 130 after Ctrl-C."""
+    check_width(options.width)
     folder = Path(options.out or Path("reproduced", options.paper))
     store = folder / "store"
     arguments = {"store": store, "smoke": options.smoke, "traces": options.traces}
@@ -73,13 +77,13 @@ def reproduce(options: argparse.Namespace) -> int:
                 return _STOPPED
         failed += int((frame["status"] == "failed").sum())
         print(f"{name}: {_cells(frame['status'])} in {seconds[f'experiment {name}']:.1f} s", flush=True)
-    results = report.Results(store, options.smoke, options.traces)
+    results, inches = report.Results(store, options.smoke, options.traces), options.width or PAGE
     with _timed(seconds, "tables"):
-        files = [path for name in names for path in _tables(name, results, folder / "tables", options.single)]
+        files = [path for name in names for path in _tables(name, results, folder / "tables", inches)]
     with _timed(seconds, "figures"):
         files += [path for name in figures_of(options.paper) for path in _figure(name, results, folder, options.width)]
     with _timed(seconds, "claims"):
-        verdicts, written = _claims(PAPERS[options.paper], folder, options.single)
+        verdicts, written = _claims(PAPERS[options.paper], folder, inches)
         files += written
     made = manifest(options.paper, names, results, files, folder, verdicts, seconds)
     _files.write(folder / "manifest.json", json.dumps(made, indent=1) + "\n", "manifest")
@@ -97,26 +101,22 @@ def _cells(status: pd.Series[str]) -> str:
     return f"{len(status)} cells" + f" ({', '.join(parts)})" * bool(parts)
 
 
-def _tables(name: str, results: report.Results, folder: Path, single: bool) -> list[Path]:
-    return [
-        path
-        for table in report.tables_of(name, results)
-        for path in report.write(table.frame, folder, table.name, table.caption, single)
-    ]
+def _tables(name: str, results: report.Results, folder: Path, inches: float) -> list[Path]:
+    return [path for table in report.tables_of(name, results) for path in table.write(folder, inches)]
 
 
 def _figure(name: str, results: report.Results, folder: Path, width: float | None) -> list[Path]:
     return drawing.save(drawing.draw(name, results, width), folder / "figures", name, drawing.caption(name))
 
 
-def _claims(key: str, folder: Path, single: bool) -> tuple[dict[str, int], list[Path]]:
+def _claims(key: str, folder: Path, inches: float) -> tuple[dict[str, int], list[Path]]:
     """Every claim, computed now: how many of each verdict, and the files of the table."""
     frame = papers.check(papers.claims(key), progress=sys.stderr.isatty())
     columns = ["item", "where", "claim", "printed", "ours", "correct", "verdict", "note"]
     kinds = frame["verdict"].str.split(",").str[0].value_counts()
     verdicts = {str(kind): int(count) for kind, count in kinds.items()}
     label = f"claims-{key.lower()}"  # of which a document may have several
-    return verdicts, report.write(frame[columns], folder, "claims", f"Claims of {key}, checked", single, label)
+    return verdicts, report.write(frame[columns], folder, "claims", f"Claims of {key}, checked", inches, label)
 
 
 @contextmanager

@@ -45,6 +45,14 @@ __all__ = [
 
 
 _SOURCES = (lec, drf, drfh, mqdrf, pf, pf_measured, counterexamples)
+#: How papers are cited, by the keys of their claims.
+CITATIONS = {
+    "DRF": "Ghodsi et al., NSDI 2011",
+    "DRFH": "Wang et al., INFOCOM 2014",
+    "MQDRF": "Liu and Liu, MQDRF",
+    "PF": "Khamse-Ashari et al., TPDS 2018",
+    "LEC": "a lecture on DRF",
+}
 COLUMNS = ("item", "paper", "where", "instance", "claim", "printed", "ours", "correct", "verdict", "seconds", "note")
 
 

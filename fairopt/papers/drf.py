@@ -142,13 +142,27 @@ _THEOREMS = (
     _pool("thm1", "6.1.1", "asset fairness violates sharing incentive", (30, 30), [(1, 3), (1, 1)]),
     _pool("thm2", "6.1.1", "asset fairness violates bottleneck fairness", (21, 21), [(3, 2), (4, 1)]),
     _pool("thm3", "6.1.1", "asset fairness violates resource monotonicity: before", (77, 77), [(4, 2), (1, 1)]),
-    _pool("thm3-doubled", "6.1.1", "drf-thm3 with twice resource 2", (77, 154), [(4, 2), (1, 1)]),
+    _pool(
+        "thm3-doubled",
+        "6.1.1",
+        "asset fairness violates resource monotonicity: with twice resource 2",
+        (77, 154),
+        [(4, 2), (1, 1)],
+    ),
     _pool("thm4", "6.1.2", "CEEI is not strategy-proof: the truth", (100, 100), [(16, 1), (1, 2)]),
-    _pool("thm4-lie", "6.1.2", "drf-thm4 when user 1 lies", (100, 100), [(16, 8), (1, 2)]),
+    _pool("thm4-lie", "6.1.2", "CEEI is not strategy-proof: user 1 lies", (100, 100), [(16, 8), (1, 2)]),
     _pool("thm5", "6.1.2", "CEEI violates population monotonicity", (100, 100), [(4, 1), (1, 16), (16, 1)]),
-    _pool("thm5-left", "6.1.2", "drf-thm5 after user 3 left", (100, 100), [(4, 1), (1, 16)]),
+    _pool(
+        "thm5-left", "6.1.2", "CEEI violates population monotonicity: after user 3 left", (100, 100), [(4, 1), (1, 16)]
+    ),
     _pool("thm6", "6.1.3", "nothing with SI and PO is resource monotone: before", (12, 12), [(2, 1), (1, 2)]),
-    _pool("thm6-quadrupled", "6.1.3", "drf-thm6 with four times resource 2", (12, 48), [(2, 1), (1, 2)]),
+    _pool(
+        "thm6-quadrupled",
+        "6.1.3",
+        "nothing with SI and PO is resource monotone: with four times resource 2",
+        (12, 48),
+        [(2, 1), (1, 2)],
+    ),
 )
 
 

@@ -38,7 +38,7 @@ def _alone() -> Cluster:
 INSTANCES = (
     Instance("drfh-fig4-alone", "DRFH", "VI, figure 4", "100 of Google's servers, user 1 of the experiment", _alone),
     _instance(NAME, "figure 1", "a high-memory and a high-CPU server, two users", [(2, 12), (12, 2)], USER1, USER2),
-    _instance("drfh-fig1-alone", "figure 1", "drfh-fig1 for user 1 alone", [(2, 12), (12, 2)], USER1),
+    _instance("drfh-fig1-alone", "figure 1", "the two servers of figure 1 for user 1 alone", [(2, 12), (12, 2)], USER1),
     _instance("drfh-division-a", "IV-D", "equal division (a): half of each server", [(1, 6), (6, 1)], USER1, USER2),
     _instance("drfh-division-b1", "IV-D", "equal division (b): the part of user 1", [(1.5, 5.5), (5.5, 1.5)], USER1),
     _instance("drfh-division-b2", "IV-D", "equal division (b): the part of user 2", [(0.5, 6.5), (6.5, 0.5)], USER2),

@@ -47,7 +47,13 @@ def figure1(a1: float = 1, a2: float = 1, a4: float = 0.5, b: float = 5, variant
 
 INSTANCES = (
     Instance(NAME, "PF", "2.2, figure 1", "two servers, one without bandwidth, four users; RAM is scarce", figure1),
-    Instance(VARIANT, "PF", "2.3, figure 2", "pf-fig1 with d4 = [1, 0.5, 0]", partial(figure1, variant=True)),
+    Instance(
+        VARIANT,
+        "PF",
+        "2.3, figure 2",
+        "the servers and users of figure 1, but d4 = (1, 0.5, 0)",
+        partial(figure1, variant=True),
+    ),
 )
 
 BASE_TASKS: dict[str, tuple[Value, ...]] = {

@@ -2,38 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import fnmatch
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from .. import mechanisms, papers
 from .._libraries import pd
+from ..game.selection import MAYBE_OTHERS
 from ..model._names import apart
 from ..properties import in_short
 from ..study.compare import NOTE, marked
 from ..study.intervals import interval
 from ..sweeps.experiment import load
 from ..sweeps.schema import SIMULATIONS
+from .export import write
 from .stored import Results, StoredCells, means, reached
+from .typeset import INTERVAL, PAGE
 
 _SUMMARY = ("tasks", "min_share", "max_share")
 #: What tells rows apart; columns that do not are left out.
 _BY = ("workload", "source", "policy", "until", "every", "thrashing")
+_PROPERTIES = (
+    "SI sharing incentive, EF envy-freeness, PO Pareto optimality, SP strategy-proofness, BF bottleneck fairness"
+)
 _MEASURES = ("utilization", "jobs_done", "tasks_done", "mean_response", "median_response", "mean_wait", "simulate")
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table, with the lines that belong below it."""
+    """A table: its title, what else its caption says, notes that stand below, columns under a common head.
+
+    `whole`: its columns were chosen, and one that has no room in LaTeX is an error.
+    """
 
     name: str
     title: str
     frame: pd.DataFrame
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
+    details: tuple[str, ...] = ()
+    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    whole: bool = False
 
     @property
     def caption(self) -> str:
-        """Title and notes in one line."""
-        return ". ".join([self.title, *self.notes])
+        """Title and details in one line."""
+        return ". ".join([self.title, *self.details])
+
+    def write(self, folder: Path, inches: float = PAGE) -> list[Path]:
+        """Write it as `report.write` does; the paths written."""
+        return write(
+            self.frame, folder, self.name, self.caption, inches, notes=self.notes, groups=self.groups, whole=self.whole
+        )
+
+    def chosen(self, columns: Sequence[str] | None, rows: Sequence[str] | None) -> Table | None:
+        """Some columns and rows, in this order; None if it has no such columns or rows.
+
+        Parameters
+        ----------
+        columns : names, or patterns such as `use_*`; half intervals come with their means
+        rows : any of their cells, or patterns such as `alphaPF-VDS*`
+        """
+        frame = self.frame
+        if rows is not None:
+            cells = [[str(one).lower() for one in each] for each in frame.to_numpy()]
+            every = [k for one in rows for k, each in enumerate(cells) if fnmatch.filter(each, one.lower())]
+            frame = frame.iloc[list(dict.fromkeys(every))]
+        if columns is not None:
+            named = [name for one in columns for name in frame if fnmatch.fnmatch(name.removeprefix(INTERVAL), one)]
+            frame = frame[list(dict.fromkeys(named))]
+        return replace(self, frame=frame.reset_index(drop=True), whole=columns is not None) if frame.size else None
 
 
 def tables_of(experiment: str, results: Results) -> list[Table]:
@@ -54,23 +93,43 @@ def tables_of(experiment: str, results: Results) -> list[Table]:
         There is no such experiment.
     """
     chosen, found = load(experiment, results.smoke), results.of(experiment)
-    if chosen.schema is SIMULATIONS:
-        title = f"{chosen.title}: means with 95% confidence intervals"
-        made = [Table(chosen.name, title, simulated_means(found), found.notes)]
-        if chosen.at:
-            title = f"{chosen.title}: dominant shares at these seconds, means with 95% confidence intervals"
-            made.append(Table(f"{chosen.name}-shares", title, shares_at(found, chosen.at), found.notes))
-    elif chosen.table == "means":
-        title = f"{chosen.title}: means with 95% confidence intervals"
-        footnote = (NOTE,) if found.cells["pooled"].eq(True).any() else ()
-        made = [Table(chosen.name, title, means(found), (*footnote, *found.notes))]
-        if chosen.repetitions > 1 and not (games := reached(found)).empty:
-            title = f"{chosen.title}: medians of rounds, messages and seconds to each residual, with 95% intervals"
-            made.append(Table(f"{chosen.name}-reached", title, games, found.notes))
+    sources, simulated = _sources(found.cells, chosen.schema.source), chosen.schema is SIMULATIONS
+    if simulated or chosen.table == "means":
+        frame = simulated_means(found) if simulated else means(found)
+        footnote = () if simulated or not found.cells["pooled"].any() else (NOTE,)
+        details = (_draws(frame["n"], frame), *sources)
+        made = [Table(chosen.name, chosen.title, frame, (*footnote, *found.notes), details)]
+        if simulated and chosen.at:
+            shares = shares_at(found, chosen.at)
+            details = ("Dominant shares over time", _draws(frame["n"], shares), *sources)
+            groups = {"dominant share at": [f"{time:g} s" for time in chosen.at]}
+            made.append(Table(f"{chosen.name}-shares", chosen.title, shares, found.notes, details, groups))
+        elif not simulated and chosen.repetitions > 1 and not (games := reached(found)).empty:
+            details = (
+                "Medians of when each residual is reached, with 95% intervals between order statistics",
+                *sources,
+            )
+            made.append(Table(f"{chosen.name}-reached", chosen.title, games, found.notes, details))
     else:
         names = found.cells["cluster"].unique()  # one whose every cell failed has no table
         made = [_of_cluster(chosen.name, name, found) for name in names]
     return [_tiny(table) for table in made] if results.smoke else made
+
+
+def _draws(counts: pd.Series[int], frame: pd.DataFrame) -> str:
+    """How many draws there are, and what intervals are: none of one draw."""
+    if counts.max() == 1:
+        return "n = 1 draw, without intervals"
+    differ = (frame.filter(like=INTERVAL) > 0).any(axis=None)
+    intervals = "\u00b1 half a 95% confidence interval (Student's t)" if differ else "all equal, without intervals"
+    return f"Means of n = {' to '.join(str(n) for n in sorted({counts.min(), counts.max()}))} draws, {intervals}"
+
+
+def _sources(cells: pd.DataFrame, column: str) -> tuple[str, ...]:
+    """What few rows come from, with parameters: `bitbrains?vms=100` is bitbrains (vms = 100)."""
+    every = [" from ".join(each) for each in cells[[column, "source"]].drop_duplicates().to_numpy()]
+    said = re.sub(r"\?([^;]*)", r" (\1)", "; ".join(every)).replace("=", " = ").replace("&", ", ")
+    return (f"Data: {said}",) if len(every) < 5 else ()
 
 
 def _tiny(table: Table) -> Table:
@@ -86,7 +145,7 @@ def mechanism_table() -> Table:
         {"name": name, "mechanism": kind.title, "properties": in_short(kind), "source": kind.source}
         for name, kind in sorted(mechanisms.REGISTRY.items())
     ]
-    return Table("mechanisms", "The mechanisms", pd.DataFrame(rows))
+    return Table("mechanisms", "The mechanisms", pd.DataFrame(rows), (_PROPERTIES,))
 
 
 def _of_cluster(experiment: str, cluster: str, found: StoredCells) -> Table:
@@ -97,12 +156,14 @@ def _of_cluster(experiment: str, cluster: str, found: StoredCells) -> Table:
     instance = cells["source"].iloc[0].removeprefix("paper:") if cells["data"].iloc[0] == "paper" else ""
     done, use = (found.contents.long(name, cells.index) for name in ("allocated", "use"))
     use = use[use["class"] == "all"]
+    groups: dict[str, list[str]] = {}
     if len(done):
         users = done["user"].unique().tolist()
         by_user = done.groupby(["key", "user"])["tasks"].sum().unstack()
         taken = {"mechanism", "printed", "jain", "certificate", "seconds", *(f"use_{name}" for name in use["resource"])}
         taken |= {user for user in users if user.startswith("use_")}
-        frame = frame.join(by_user[users].set_axis(apart(users, taken, "user"), axis=1))
+        groups = {"tasks of": apart(users, taken, "user")}
+        frame = frame.join(by_user[users].set_axis(groups["tasks of"], axis=1))
         printed = [_printed(instance, one, len(users)) for one in chosen]
         if any(printed):
             frame["printed"] = printed
@@ -112,19 +173,23 @@ def _of_cluster(experiment: str, cluster: str, found: StoredCells) -> Table:
                        .add_prefix("use_"))  # fmt: skip
     frame = frame.join(cells[["jain", "certificate", "seconds"]])
     notes = [NOTE] if cells["pooled"].any() else []
-    notes += [f"{one}: {text}" for one, text in zip(frame["mechanism"], cells["notes"], strict=True) if text]
+    said = cells["notes"].str.replace(MAYBE_OTHERS, MAYBE_OTHERS.partition(":")[0], regex=False)
+    notes += [f"{', '.join(names)}: {text}" for text, names in frame.groupby(said)["mechanism"] if text]
     failed = found.failed[found.failed["cluster"] == cluster]
     notes += [f"{mechanisms.parse(text)[0]}: {error}" for text, error in failed[["mechanism", "error"]].to_numpy()]
     notes += [f"{name} misses its tolerance" for name in frame["mechanism"][cells["status"] == "missed"]]
-    return Table(f"{experiment}-{cluster}", _heading(instance, cells), frame.reset_index(drop=True), tuple(notes))
+    title = _heading(instance, cells)
+    return Table(f"{experiment}-{cluster}", title, frame.reset_index(drop=True), tuple(notes), groups=groups)
 
 
 def _heading(instance: str, cells: pd.DataFrame) -> str:
-    """The origin of a cluster: a paper's example, or a source."""
-    first = cells.iloc[0]
+    """The origin of a cluster: a paper's example, or a source, with its numbers of users N and of servers K."""
     if known := papers.instances().get(instance):
-        return f"{known.description} ({known.paper}, {known.where})"
-    return f"{first['about']}; {first['users']} users, {first['servers']} servers"
+        about = f"{known.description} ({papers.CITATIONS.get(known.paper, known.paper)}, {known.where})"
+        return about[0].upper() + about[1:]
+    first = cells.iloc[0]
+    about = first["about"].replace(": FAIROPT_TRACES is not set", "")
+    return f"{about}; N = {first['users']} users, K = {first['servers']} servers"
 
 
 def _printed(instance: str, mechanism: mechanisms.Mechanism, users: int) -> str:

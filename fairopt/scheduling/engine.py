@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .loop import handed
+from .._loops import Loop
+from .loop import handed, variant
 from .loop import tables as at
 from .loop.rounds import FINISHED, GROW, advance
 from .loop.tables import RUNNING, Tables, first_of, raised
@@ -121,23 +122,28 @@ def run(
     thrashing: Thrashing | None = None,
     compiled: bool = True,
     near: int = NEAR,
+    plainly: int = 0,
 ) -> Runs:
     """Simulate up to and with `until`; `progress` is told how many tasks have ended.
 
-    `near`: placements of up to this many servers are scanned.
+    `near`: placements of up to this many servers are scanned. `plainly`: about so many tasks start before the loop is
+    compiled.
     """
     policy = setup.policy
     t = setup.tables(thrashing, near if knows(policy) else len(setup.capacity))
-    loop = handed(advance, _rules(setup) if knows(policy) else _methods(setup, t), compiled)
+    parts, now = _rules(setup) if knows(policy) else _methods(setup, t), compiled and plainly <= 0
+    loop = handed(advance, parts, now)
     interrupted = False
     try:
         with np.errstate(all="ignore"):
             # After so many instants, compiled or plain, the clock and the keyboard are looked at.
-            while (why := loop(t, until, (20_000, 256)[not compiled])) != FINISHED:
+            while (why := loop(t, until, (20_000, 256)[not now])) != FINISHED:
                 if why == GROW:
                     t = grown(t, int(t.n[at.STARTED] + 2 * (t.n[at.OPEN] + t.n[at.ENDS])))
                 if progress is not None:
                     progress(int(t.n[at.ENDED]))
+                if compiled and not now and t.n[at.STARTED] >= plainly:  # both go on from the same tables
+                    loop, now = handed(advance, parts, True), True
     except KeyboardInterrupt:
         interrupted = True
     run = t.runs[: t.n[at.STARTED]].T
@@ -148,6 +154,11 @@ def run(
         run[at.TASK].copy(), run[at.SERVER].copy(), run[at.START].copy(), end, how,
         stopped, int(t.n[at.INSTANTS]), interrupted,
     )  # fmt: skip
+
+
+def compiled_by(setup: Setup) -> Loop:
+    """The loop that is compiled for a policy of rules; policies with the same rules have the same."""
+    return variant(advance, _rules(setup))
 
 
 def _rules(setup: Setup) -> dict[str, Any]:

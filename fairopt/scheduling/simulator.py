@@ -16,11 +16,9 @@ from .schedule import Schedule
 from .setup import Setup, Thrashing
 from .workload import FIRST_LINE, NEVER, SECOND, Workload
 
-#: So many tasks the plain loop simulates in the time (a second or two) that it takes to load the compiled one; to
+#: So many tasks start in the plain loop in the time (a second or two) that it takes to load the compiled one; to
 #: compile it takes ten.
-PLAINLY = 20_000
-#: Tasks of this process so far.
-_SIMULATED = [0]
+PLAINLY = 12_000
 
 Engine = Literal["default", "plain", "compiled"]
 Impossible = Literal["raise", "report"]
@@ -59,7 +57,8 @@ def simulate(
         says so (`interrupted`).
     engine
         "compiled" takes policies that are written as rules, "plain" any; both make the same decisions. Default: the
-        plain one for the first tasks of a process (`PLAINLY`), then the compiled one where it can.
+        plain one for the first tasks of a process that policies of the same rules start (`PLAINLY`), then the compiled
+        one where it can, at once where it is kept from before and there are as many tasks.
     timeline
         When `Schedule.timeline` and `Schedule.shares` look: seconds from one sample to the next, or "events" for every
         instant. Default: 500 samples. Any other times can be asked for later (`Schedule.at`).
@@ -95,10 +94,15 @@ def _run(
     known = engines.knows(setup.policy)
     if engine == "compiled" and not known:
         raise DataError(f"{setup.policy} has methods that the compiled engine does not know; leave out engine")
-    if engine == "default":
-        _SIMULATED[0] += setup.workload.tasks
-    compiled = engine == "compiled" or (engine == "default" and known and _SIMULATED[0] > PLAINLY)
-    return engines.run(setup, until, progress, thrashing, compiled), "compiled" if compiled else "plain"
+    if engine != "default" or not known:
+        return engines.run(setup, until, progress, thrashing, engine == "compiled"), engine.replace("default", "plain")
+    loop = engines.compiled_by(setup)
+    left = PLAINLY - loop.spent
+    if loop.signatures or (setup.workload.tasks > left and loop.kept):
+        left = 0
+    runs = engines.run(setup, until, progress, thrashing, plainly=left)
+    loop.spent += len(runs.task)
+    return runs, "compiled" if loop.signatures else "plain"
 
 
 def _stop(until: float | None) -> int:

@@ -51,13 +51,12 @@ def test_a_paper_from_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert again == made["files"]
 
 
-def test_tables_of_one_column_of_two(tmp_path: Path) -> None:
-    """longtable, which tables of the page's width are, does not work in two columns."""
-    for options, kind in (([], "longtable"), (["--single"], "tabular")):
-        out = tmp_path / kind
+def test_tables_of_a_column_and_of_the_page(tmp_path: Path) -> None:
+    for options, kind in ([], "table*"), (["--width", "3.3"], "table"):
+        out = tmp_path / f"{kind}{len(options)}"
         assert main(["reproduce", "mqdrf", "--smoke", "--out", str(out), *options]) == 0
         for path in (out / "tables" / "mqdrf_dynamic.tex", out / "claims.tex"):
-            assert f"\\begin{{{kind}}}" in path.read_text(encoding="utf-8")
+            assert f"\\begin{{{kind}}}[" in path.read_text(encoding="utf-8")
         assert r"\label{tab:claims-mqdrf}" in (out / "claims.tex").read_text(encoding="utf-8")  # one for each paper
 
 

@@ -13,17 +13,8 @@ from fairopt.cli import main
 from fairopt.mechanisms import Mechanism
 from fairopt.mechanisms.drf import DRF
 from fairopt.model.cluster import Cluster
+from fairopt.report import published
 from fairopt.sweeps.experiment import known
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The tiny versions of what `fairopt sweep --for tables` computes."""
-    folder = tmp_path_factory.mktemp("tables") / "store"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("FAIROPT_TRACES", raising=False)
-        assert main(["sweep", "--for", "tables", "--smoke", "--store", str(folder)]) == 0
-    return folder
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +43,7 @@ def test_tasks_by_user_beside_what_the_paper_prints(made: dict[str, report.Table
     assert frame.loc["alphaPF-VDS(alpha=1)", users].tolist() == pytest.approx([2, 6, 96 / 7, 32 / 7], rel=1e-3)
     assert (frame["certificate"] <= 1e-4).all()
     assert frame["printed"].to_dict() == dict.fromkeys(frame.index, "") | {"PS-DSF": "(2, 6, 32/3, 16/3)"}
-    assert "pf-fig1" in made["comparison-pf-fig1-variant"].title
+    assert "Khamse-Ashari et al., TPDS 2018, 2.3, figure 2" in made["comparison-pf-fig1-variant"].title
     drf = made["comparison-drf-4-1"].frame.set_index("mechanism")["printed"]
     assert drf[["DRF", "asset fairness", "CEEI"]].tolist() == ["(3, 2)", "(2.52, 2.16)", "(45/11, 18/11)"]
     assert (drf.drop(["DRF", "asset fairness", "CEEI"]) == "").all()
@@ -84,6 +75,39 @@ def test_every_experiment_is_listed_with_the_sweep_that_it_lacks(
     assert (tmp_path / "comparison-google.csv").exists()  # what is there is made all the same
     (tmp_path / "empty").mkdir()  # a store that holds nothing
     assert main(["tables", "--smoke", "--store", str(tmp_path / "empty"), "--out", str(tmp_path)]) == 1
+
+
+def test_captions_say_n_and_what_intervals_are(store: Path) -> None:
+    results = report.Results(store, smoke=True)
+    several, once = (report.tables_of(name, results)[0].details for name in ("drf_policies", "mqdrf_dynamic"))
+    assert once[0] == "n = 1 draw, without intervals"
+    assert several == once or several[0].startswith("n = 1 ") or "95% confidence" in several[0]
+    assert once[1] == "Data: figure2 from mqdrf-figure2; figure3 from mqdrf-figure2 (users = 8)"
+    frame = pd.DataFrame({"n": [3, 5], "jain": [0.5, 0.6], "+- jain": [0.1, 0.0]})
+    assert published._draws(frame["n"], frame).startswith("Means of n = 3 to 5 draws, ± half a 95%")
+    assert published._draws(frame["n"], frame.assign(**{"+- jain": 0.0})).endswith("all equal, without intervals")
+
+
+def test_columns_and_rows_are_chosen(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["comparison", "--smoke", "--store", str(store), "--out", str(tmp_path)]
+    chosen = ["--rows", "TSF,alphapf*", "--columns", "mechanism", "use_[cm]*", "jain", "--json", "--width", "3.3"]
+    assert main(["tables", *arguments, *chosen]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert [row["mechanism"] for row in made["comparison-google"]] == [
+        "TSF",
+        "alphaPF-VDS(alpha=1)",
+        "alphaPF-VDS(alpha=3)",
+    ]
+    assert list(made["comparison-google"][0]) == ["mechanism", "use_cpu", "use_memory", "jain"]
+    assert r"\begin{table}[" in (tmp_path / "comparison-google.tex").read_text(encoding="utf-8")
+    assert main(["tables", *arguments, "--rows", "CEEI", "--json"]) == 0
+    assert [len(rows) for rows in json.loads(capsys.readouterr().out).values()] == [1]
+    for option, entry in (("--columns", "no_such"), ("--rows", "no such")):
+        assert main(["tables", *arguments, option, "mech*", "TSF", entry, "--json"]) == 1
+        assert f"no table here has {entry}" in capsys.readouterr().err.replace("TSF, ", "").replace("mech*, ", "")
+    assert main(["tables", *arguments, "--columns", "*", "--width", "1.5"]) == 2
+    assert "do not fit into 1.5 inches" in capsys.readouterr().err
+    assert main(["tables", *arguments, "--width", "0.1"]) == 2
 
 
 def test_json_has_every_digit(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -119,7 +143,8 @@ def test_written_tables_hold_the_same_rows(tmp_path: Path) -> None:
     markdown, latex = paths[1].read_text(), paths[2].read_text()
     assert "| a_b & c" in markdown
     assert "50.0%" in markdown
-    assert r"a\_b \& c & 50.0\% & $1.0 \cdot 10^{-9}$ \\" in latex
+    assert r"$a_{b}$ \& c & 50 & $10^{-9}$ \\" in latex
+    assert r"use (\%)" in latex
     assert r"\toprule" in latex
     assert r"100\% of \$ and \_" in latex
 

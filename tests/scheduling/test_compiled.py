@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fairopt._loops import Loop
 from fairopt.errors import DataError
 from fairopt.scheduling import Thrashing, engine, policies, setup, simulate
 from fairopt.scheduling.engine import State
@@ -156,10 +157,28 @@ def test_the_state_says_what_waits_without_an_index_that_wraps() -> None:
 
 
 def test_few_tasks_are_simulated_plainly_and_many_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    w = workload(1)
-    monkeypatch.setattr("fairopt.scheduling.simulator._SIMULATED", [0])
-    monkeypatch.setattr("fairopt.scheduling.simulator.PLAINLY", w.tasks)
+    """Counted by rules, and by what has started; what a run begins plainly the compiled loop ends alike."""
+    monkeypatch.setattr("fairopt.scheduling.loop._HANDED", {})  # of tests before
+    w, other = workload(1), "fifo"
+    plain = simulate(w, engine="plain")
+    monkeypatch.setattr(Loop, "kept", False)
+    monkeypatch.setattr("fairopt.scheduling.simulator.PLAINLY", len(plain.runs.task))
     assert [simulate(w).engine for _ in range(2)] == ["plain", "compiled"]
+    begun = simulate(w, other)
+    assert begun.engine == "plain"
+    monkeypatch.setattr(Loop, "kept", True)
+    monkeypatch.setattr("fairopt.scheduling.simulator.PLAINLY", w.tasks + len(begun.runs.task) - 1)
+    assert simulate(w, other).engine == "compiled", "what is kept is loaded, where it is worth it"
+
+
+def test_what_begins_plainly_ends_compiled_alike() -> None:
+    tasks = pd.DataFrame({"user": ["a", "b", "c"] * 300, "arrival": np.arange(900.0), "duration": 7.0,
+                          "cpu": [1.0, 2.0, 3.0] * 300})  # fmt: skip
+    made = Setup.of(Workload.from_frames(tasks, pd.DataFrame({"cpu": [8.0, 3.0]})), policies.one("best-fit-drfh"))
+    plain, both = engine.run(made, compiled=False), engine.run(made, plainly=10)
+    assert engine.compiled_by(made).signatures
+    assert plain.instants > 512, "some of it runs either way"
+    assert both.same(plain)
 
 
 def test_evictions_need_more_room_than_there_are_tasks() -> None:

@@ -21,11 +21,16 @@ def handed(loop: Loop, parts: dict[str, Any], compiled: bool) -> Any:
     if not compiled:
         parts = {name: handed(part, {}, False) if isinstance(part, Loop) else part for name, part in parts.items()}
         return _remade(loop, parts, "", {})
+    return variant(loop, parts).dispatcher
+
+
+def variant(loop: Loop, parts: dict[str, Any]) -> Loop:
+    """The loop that is compiled where these names stand for parts of a policy; the same for the same parts."""
     content = {name: part.content if isinstance(part, Loop) else part for name, part in sorted(parts.items())}
-    variant = hashlib.sha256(repr(content).encode()).hexdigest()[:8]
-    if (loop, variant) not in _HANDED:
-        _HANDED[loop, variant] = _remade(loop, parts, variant, {})
-    return _HANDED[loop, variant].dispatcher
+    digest = hashlib.sha256(repr(content).encode()).hexdigest()[:8]
+    if (loop, digest) not in _HANDED:
+        _HANDED[loop, digest] = _remade(loop, parts, digest, {})
+    return _HANDED[loop, digest]
 
 
 def _remade(loop: Loop, parts: dict[str, Any], variant: str, made: dict[Loop, Any]) -> Any:
