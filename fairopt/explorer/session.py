@@ -115,7 +115,7 @@ class Session:
                     base.users, base.demand.tolist(), base.weight.tolist(), base.max_tasks.tolist(), strict=True
                 )
             ],
-            "running": None if self.running is None else [tidy(x) for x in self.running.user_tasks.tolist()],
+            "running": None if self.running is None else [tidy(x) for x in self.running.arrays.user_tasks.tolist()],
             "measures": list(SHOWN.items()),
             "now": None if self.running is None else measures(self.running),
             "eligible": ["".join("01"[int(ok)] for ok in row) for row in eligible] if placed else None,

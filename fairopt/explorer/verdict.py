@@ -41,7 +41,7 @@ def verdict(
     who = "is below what it is entitled to:" if users == 1 else "are below what they are entitled to, most of all"
     why = f"although there is {rooms[n]}" if rooms[n] else f"held back by {held[n]}"
     ends = f"above at the cost of others: {cost}" if blamed else "nobody is above at another's cost"
-    said = f"{_quoted(cluster.users[n])}, which runs {runs.user_tasks[n]:g} of {due[n]:.3g} tasks"
+    said = f"{_quoted(cluster.users[n])}, which runs {runs.arrays.user_tasks[n]:g} of {due[n]:.3g} tasks"
     return (f"Under {mechanism} {users} of {len(below)} users {who} {said}, {why}; {ends}.", *further)
 
 
@@ -75,7 +75,7 @@ def held_now(runs: Allocation, gated: Mapping[str, int]) -> tuple[list[str], lis
         rooms.append("")
         if not wants:
             held.append("has all its tasks" if may.any() else "nowhere to run")
-        elif gate >= cluster.max_tasks[n] - runs.user_tasks[n]:
+        elif gate >= cluster.max_tasks[n] - runs.arrays.user_tasks[n]:
             held.append("a gate or a limit of its owner")
         elif room > 0:
             where = np.flatnonzero(may)[fits > 0]

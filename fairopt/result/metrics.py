@@ -14,6 +14,7 @@ from ..errors import DataError, FairoptError
 from ..model._arrays import ratio
 from ..model._same import different_clusters
 from ..model.cluster import Cluster
+from .arrays import Arrays
 
 Array = NDArray[np.float64]
 
@@ -34,16 +35,12 @@ class Answer(Protocol):
         """(users, servers)."""
 
     @property
-    def user_tasks(self) -> Array:
-        """(users,)."""
+    def arrays(self) -> Arrays:
+        """Its numbers."""
 
     @property
-    def dominant_shares(self) -> Array:
-        """(users,), in [0, 1]."""
-
-    @property
-    def usage(self) -> Array:
-        """(users, servers, resources), in units of the resources."""
+    def utilization(self) -> pd.Series:
+        """By resource."""
 
 
 Measure = Callable[[Answer], float]
@@ -82,7 +79,7 @@ def measure(function: M, name: str = "") -> M:
 @measure
 def tasks(allocation: Answer) -> float:
     """All tasks."""
-    return float(allocation.user_tasks.sum())
+    return float(allocation.arrays.user_tasks.sum())
 
 
 @measure
@@ -98,20 +95,13 @@ def max_share(allocation: Answer) -> float:
 
 
 def utilization(allocation: Answer) -> pd.Series:
-    """Used part of the whole capacity per resource, `sum use / sum_i c[i,r]`, in [0, 1]; NaN where there is none."""
-    return pd.Series(used_parts(allocation), index=list(allocation.cluster.resources), name="utilization")
-
-
-def used_parts(allocation: Answer) -> Array:
-    """`utilization` as an array, (resources,)."""
-    used, there = allocation.user_tasks @ allocation.cluster.demand, allocation.cluster.pooled_capacity
-    part: Array = ratio(used, there, np.nan)
-    return part
+    """Used part of the whole capacity per resource, `Allocation.utilization`."""
+    return allocation.utilization
 
 
 def mean_utilization(allocation: Answer) -> float:
     """Mean of `utilization` over the resources that there are, in [0, 1]; NaN if there are none."""
-    return _mean(used_parts(allocation))
+    return _mean(allocation.arrays.utilization)
 
 
 measure(mean_utilization, "utilization")
@@ -138,7 +128,7 @@ def jain(allocation: Answer) -> float:
 
 def social_welfare(allocation: Answer) -> float:
     """Sum of dominant shares, `sum_n k_n x_n`: what the utilitarian mechanism maximises."""
-    return float(allocation.dominant_shares.sum())
+    return float(allocation.arrays.dominant_shares.sum())
 
 
 @measure
@@ -175,27 +165,32 @@ def _mean(values: Array) -> float:
 
 def _levels(allocation: Answer) -> Array:
     runnable = allocation.cluster.runnable
-    return allocation.dominant_shares[runnable] / allocation.cluster.weight[runnable]
+    return allocation.arrays.dominant_shares[runnable] / allocation.cluster.weight[runnable]
 
 
 def wanting(allocation: Answer) -> NDArray[np.bool_]:
     """Users who can run something and have less than they want, (users,)."""
     cluster = allocation.cluster
-    return cluster.runnable & (allocation.user_tasks < cluster.max_tasks * (1 - 1e-6))
+    return cluster.runnable & (allocation.arrays.user_tasks < cluster.max_tasks * (1 - 1e-6))
+
+
+def _levels_wanting(allocation: Answer) -> Array:
+    some = wanting(allocation)
+    return allocation.arrays.dominant_shares[some] / allocation.cluster.weight[some]
 
 
 @measure
 def min_share_wanting(allocation: Answer) -> float:
     """`min_share` among users who want more; NaN where all wants are met."""
-    some = wanting(allocation)
-    return float((allocation.dominant_shares[some] / allocation.cluster.weight[some]).min()) if some.any() else np.nan
+    levels = _levels_wanting(allocation)
+    return float(levels.min()) if len(levels) else float("nan")
 
 
 @measure
 def jain_wanting(allocation: Answer) -> float:
     """`jain` among users who want more; NaN where all wants are met."""
-    some = wanting(allocation)
-    return jain_index(allocation.dominant_shares[some] / allocation.cluster.weight[some]) if some.any() else np.nan
+    levels = _levels_wanting(allocation)
+    return jain_index(levels) if len(levels) else float("nan")
 
 
 def entitlement(cluster: Cluster, by: Entitled = None) -> Array:
@@ -216,13 +211,13 @@ def entitlement(cluster: Cluster, by: Entitled = None) -> Array:
         if "entitled" not in vars(cluster):
             drfh = importlib.import_module("fairopt.mechanisms").get("drfh")  # by name: mechanisms stand above results
             try:
-                vars(cluster)["entitled"] = drfh.solve(cluster).user_tasks
+                vars(cluster)["entitled"] = drfh.solve(cluster).arrays.user_tasks
             except FairoptError:
                 vars(cluster)["entitled"] = np.full(len(cluster.users), np.nan)
         by = vars(cluster)["entitled"]
     elif hasattr(by, "solve"):
         by = by.solve(cluster)
-    due = np.asarray(getattr(by, "user_tasks", by), dtype=float)
+    due = np.asarray(by.arrays.user_tasks if hasattr(by, "arrays") else by, dtype=float)
     if due.shape != cluster.weight.shape:
         raise DataError(f"entitlements are of shape {due.shape}; give a number for each of {len(cluster.users)} users")
     return due
@@ -233,7 +228,7 @@ def owed(allocation: Answer, by: Entitled = None) -> tuple[Array, Array]:
 
     Of whole tasks less than one is nothing, as nobody could be given it; of others a part 1e-3 of what is due.
     """
-    has, due = allocation.user_tasks, entitlement(allocation.cluster, by)
+    has, due = allocation.arrays.user_tasks, entitlement(allocation.cluster, by)
     whole = bool((has == np.rint(has)).all())
     seen = 1e-9 / allocation.cluster.dominant_share_per_task  # of what the cluster could run of a user alone
     least = np.full(len(has), 1 - _NEAR) if whole else _NEAR * np.maximum(has, due) + seen
@@ -242,7 +237,7 @@ def owed(allocation: Answer, by: Entitled = None) -> tuple[Array, Array]:
 
 def satisfactions(allocation: Answer, by: Entitled = None) -> Array:
     """`min(1, x_n / q_n)`, (users,); NaN for who is entitled to nothing."""
-    return np.minimum(ratio(allocation.user_tasks, entitlement(allocation.cluster, by), np.nan), 1.0)
+    return np.minimum(ratio(allocation.arrays.user_tasks, entitlement(allocation.cluster, by), np.nan), 1.0)
 
 
 def complaining(allocation: Answer, by: Entitled = None) -> NDArray[np.bool_]:
@@ -251,7 +246,7 @@ def complaining(allocation: Answer, by: Entitled = None) -> NDArray[np.bool_]:
     found = np.zeros((len(below), len(below)), dtype=bool)
     i, j = np.flatnonzero(below), np.flatnonzero(above)
     if len(i) and len(j):
-        runs = allocation.tasks[j] > 1e-9 * allocation.user_tasks[j, None]
+        runs = allocation.tasks[j] > 1e-9 * allocation.arrays.user_tasks[j, None]
         found[np.ix_(i, j)] = allocation.cluster.usable[i].astype(float) @ runs.T.astype(float) > 0
     return found
 
@@ -266,9 +261,9 @@ def satisfaction(allocation: Answer, by: Entitled = None) -> float:
 def distance(allocation: Answer, by: Entitled = None) -> float:
     """To the nearest entitled state in dominant shares, `sum_n k_n |x_n - q_n| / 2`; below 1e-9 that is 0."""
     due = entitlement(allocation.cluster, by)
-    some = (due > 0) | (allocation.user_tasks > 0)
+    some = (due > 0) | (allocation.arrays.user_tasks > 0)
     share = allocation.cluster.dominant_share_per_task[some]
-    apart = float(share @ np.abs(allocation.user_tasks - due)[some]) / 2
+    apart = float(share @ np.abs(allocation.arrays.user_tasks - due)[some]) / 2
     return 0.0 if apart < 1e-9 else apart
 
 

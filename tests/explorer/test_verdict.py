@@ -146,10 +146,10 @@ def test_what_is_entitled_is_fair(cluster: fo.Cluster) -> None:
         assert metrics.distance(found, mechanism) <= 1e-6
         assert not metrics.satisfaction(found, mechanism) < 1 - 1e-6
     other = fo.Utilitarian().solve(cluster)
-    met = other.user_tasks > 0
-    limits = np.where(met & (np.arange(len(met)) % 2 == 0), other.user_tasks, cluster.max_tasks)
+    met = other.arrays.user_tasks > 0
+    limits = np.where(met & (np.arange(len(met)) % 2 == 0), other.arrays.user_tasks, cluster.max_tasks)
     limited = fo.Allocation.of(cluster.replace(max_tasks=limits), other.tasks)
-    assert not metrics.complaining(limited)[limits == other.user_tasks].any()
+    assert not metrics.complaining(limited)[limits == other.arrays.user_tasks].any()
     below, above = metrics.owed(limited)
     assert not (below * above).any()
 
@@ -167,7 +167,7 @@ def test_nobody_complains_about_a_server_that_it_may_not_use() -> None:
 @settings(max_examples=30)
 def test_whole_tasks_of_what_is_entitled_are_fair(cluster: fo.Cluster) -> None:
     """On one server: every user's tasks without their fraction leave nobody a whole task short."""
-    due = fo.DRFH().solve(cluster).user_tasks
+    due = fo.DRFH().solve(cluster).arrays.user_tasks
     whole = fo.Allocation.of(cluster, np.floor(due * (1 + 1e-9))[:, None], tol=1e-5)
     assert not metrics.owed(whole)[0].any()
     assert metrics.complaints(whole) == 0
