@@ -214,10 +214,14 @@ def _point(q: EquilibriumSystem, at: CurvePoint, tasks: Array | None = None) -> 
 
 def _found(q: EquilibriumSystem, at: CurvePoint, solved: int) -> Candidate:
     point = _point(q, at, np.maximum(at.tasks, 0.0))
+    return Candidate(point, error_of(q, point), solved, by=METHOD_NAME)
+
+
+def error_of(q: EquilibriumSystem, point: EquilibriumPoint) -> float:
+    """How far a point is from an equilibrium, by its tasks and prices."""
     true, share, _ = q.priced(point, q.alpha)
-    total = q.totals(at.log_level, 0.0)[0]
-    error = q.error(point, true, q.largest_parts(q.wanted(point, share, true)), total, q.used(point.tasks))
-    return Candidate(point, error, solved, by=METHOD_NAME)
+    total = q.totals(point.log_level, 0.0)[0]
+    return q.error(point, true, q.largest_parts(q.wanted(point, share, true)), total, q.used(point.tasks))
 
 
 def _damped(q: EquilibriumSystem, step: Step) -> float:
