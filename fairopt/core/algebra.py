@@ -19,6 +19,7 @@ the second equation. Matrices are not symmetric then, with LU in place of Choles
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -152,6 +153,12 @@ class Pairs:
         if self.full:
             return np.asarray(values.reshape(-1, len(self.inverse)).min(axis=1))
         return np.asarray(np.minimum.reduceat(values, self.start[:-1]))
+
+    def worth(self, value: Array | None) -> Pairs:
+        """The same pairs where a unit is worth `value`."""
+        other = copy(self)  # with what has been found out, none of which depends on that
+        object.__setattr__(other, "value", value)
+        return other
 
     def over_value(self, amount: Array) -> Array:
         """Amounts (pairs,) by what a unit is worth."""

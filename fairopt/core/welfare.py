@@ -109,8 +109,7 @@ class Market:
         """Go on with another alpha, by which the game says what a task is worth where."""
         self.own = replace(self.own, alpha=alpha)
         if self.log_gamma is not None:
-            value = np.exp((alpha - 1) * self.log_gamma)
-            self.pairs = replace(self.pairs, value=value)
+            self.pairs = self.pairs.worth(np.exp((alpha - 1) * self.log_gamma))
 
     @property
     def steep(self) -> bool:
