@@ -35,8 +35,8 @@ from .algebra import Equations, Pairs
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 TINY = 1e-300
-#: Where alpha begins, and by what it grows as long as the equations are met about.
-_GENTLE, _STEEPER = 4.0, 2.0
+#: Where alpha begins, also in the game, and by what it grows as long as the equations are met about.
+_GENTLE, _GENTLE_GAME, _STEEPER = 4.0, 8.0, 2.0
 #: So far above a unit of welfare, in logarithms, worth no longer grows: numbers of who has a limit would overflow.
 _MOST = 500.0
 #: Steps of mirror descent to a first point, and over how many of them it is an average: they go to and fro.
@@ -94,7 +94,7 @@ class Market:
             self.log_gamma = np.log(polytope.gamma / largest[polytope.pair_user])
             self.own = own = replace(own, share=1 / largest)
         if not self.tilted:
-            self._take(min(own.alpha, _GENTLE))
+            self._take(min(own.alpha, _GENTLE if self.log_gamma is None else _GENTLE_GAME))
         limited, floored = polytope.limited, np.flatnonzero(own.floor > 0)
         self.user = np.concatenate([limited, floored])
         self.sign = np.repeat([1.0, -1.0], [len(limited), len(floored)])

@@ -28,19 +28,28 @@ Array = NDArray[np.float64]
 
 
 def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Solution]:
-    """Ever better answers, for a judge to take the first good one, for alpha in (0, infinity)."""
+    """Ever better answers, for a judge to take the first good one, for alpha in (0, infinity).
+
+    Where many users meet few types of servers the interior point is jammed by users who change over one by one, and the
+    homotopy, whose unknowns are the few prices, is first.
+    """
     criterion, polytope = problem.criterion, problem.polytope
-    if criterion.scope == "game":
-        if criterion.alpha == 1:
-            yield from _program(problem, tol)
-        for found in concave.solutions(problem, tol, warm):
-            yield replace(found, engine="equilibrium")
+    game = criterion.scope == "game"
     if not len(polytope.users):
+        yield from concave.solutions(problem, tol)
         return
+    if game and criterion.alpha == 1:
+        yield from _program(problem, tol)
     begun = _clock.now()
     method = EquilibriumSystem.of(polytope, criterion)
-    for answer in equilibria(method, tol):
-        yield solution(polytope, method, answer, 0.0, _clock.now() - begun, criterion.alpha, tol)
+    many = len(method.weight) >= max(500, 5 * int(method.row.sum()))
+    ways = [_homotopy(method)] if many else []
+    for way in [*ways, None, equilibria(method, tol, many)]:
+        if way is None and game:
+            for found in concave.solutions(problem, tol, warm):
+                yield replace(found, engine="equilibrium")
+        for answer in way or ():
+            yield solution(polytope, method, answer, 0.0, _clock.now() - begun, criterion.alpha, tol)
 
 
 def _program(problem: Problem, tol: float) -> Iterator[Solution]:
