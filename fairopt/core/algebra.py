@@ -312,7 +312,9 @@ class Equations:
         whole = pairs.sums(weight)
         self.loose, self.whole = loose, whole + loose
         self.per_part = np.maximum(by_part(rising / self.whole, pairs.users), _TINY)
-        self.border = self._out(pairs.weighed_use(weight, rising / self.whole))
+        self.border = np.zeros(idle.shape)
+        if rising.any():
+            self.border = self._out(pairs.weighed_use(weight, rising / self.whole))
         if any(each.order != "servers" for each in pairs.bins):
             # What a user's other pairs weigh: for the largest of them summed, not subtracted.
             all_of = pairs.of_user(self.whole)
@@ -328,8 +330,8 @@ class Equations:
     def _out(self, rows: Array) -> Array:
         return np.where(self.row, rows, 0.0)
 
-    def _precondition(self, rows: Array) -> Array:
-        """About what S maps to `rows`."""
+    def inverse(self, rows: Array) -> Array:
+        """What S maps to `rows`, as the factors have it."""
         result = np.zeros(rows.shape)
         for each in self.factors:
             result[each.bin.servers] = each.solve(rows[each.bin.servers])
@@ -350,7 +352,7 @@ class Equations:
         rest = f - by_part(self.rising * free, pairs.users)
         of_part = rest / self.per_part
         rhs = self._out(b + pairs.weighed_use(self.weight, free) + self.border * of_part[pairs.part_of_server][:, None])
-        dlam = self._precondition(rhs)
+        dlam = self.inverse(rhs)
         if sharp is not None:
             dlam = self._refined(dlam, rhs, sharp)
         dt = of_part - by_part(self.border * dlam, pairs.servers) / self.per_part
@@ -370,7 +372,7 @@ class Equations:
                 best, least = x, size
             if size <= 1 or not np.isfinite(size):
                 break
-            step = self._precondition(left)
+            step = self.inverse(left)
             now = by_part(step * left, pairs.servers)
             along = step + (now / before)[part][:, None] * along if number and pairs.value is None else step
             image = self._apply(along)
@@ -473,12 +475,10 @@ class _UsersFirst:
                 both = np.flatnonzero(active[r] & active[s])
                 matrix[place[r, both], place[s, both]] = own[r, s, both] * scale[r, both] * scale[s, both]
         scaled = (border * scale).ravel()[self.rows]
-        if not at.rising.any():
-            pass
-        elif bin.last - bin.first == 1 and count:
+        if bin.last - bin.first == 1 and count and pairs.value is None:
             rank_one = blas.ssyr if matrix.dtype == np.float32 else blas.dsyr
             matrix = rank_one(1.0, scaled, lower=1, a=matrix, overwrite_a=1)
-        else:
+        elif at.rising.any():
             apart = np.zeros((bin.last - bin.first, count))
             apart[np.tile(part, len(place))[self.rows], np.arange(count)] = scaled
             matrix += apart.T @ apart

@@ -99,7 +99,7 @@ class Newton:
         return prices, user_price, total
 
     def _prices(self, rhs: Array) -> Array:
-        return self.factors._precondition(rhs)
+        return self.factors.inverse(rhs)
 
     def _cost(self, prices: Array) -> Array:
         q, result = self.welfare, np.empty(len(self.slope))
