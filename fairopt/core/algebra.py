@@ -517,7 +517,9 @@ class _UsersFirst:
                     both = [(np.minimum(row, column), np.maximum(row, column), value)]
                 else:
                     worth = (at.pairs.value[each[kept]] for each in (of.one, of.other))
-                    both = [(i, j, value / each) for i, j, each in zip((row, column), (column, row), worth, strict=True)]
+                    both = [
+                        (i, j, value / each) for i, j, each in zip((row, column), (column, row), worth, strict=True)
+                    ]
                 for i, j, each in both:
                     np.add.at(matrix.T.reshape(-1), i * count + j, each.astype(matrix.dtype))
         return matrix

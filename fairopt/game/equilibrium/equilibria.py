@@ -61,13 +61,14 @@ def _program(problem: Problem, tol: float) -> Iterator[Solution]:
 
 
 @suppress_fp_warnings
-def equilibria(method: EquilibriumSystem, tol: float) -> Iterator[Candidate]:
-    """Points of one game, each better than those before, from where last digits may be found.
+def equilibria(method: EquilibriumSystem, tol: float, many: bool = False) -> Iterator[Candidate]:
+    """Where the interior point jams: points each better than those before, from where last digits may be found.
 
-    On the path, whose products are of two alike factors, that takes smaller ones.
+    On the path, whose products are of two alike factors, that takes smaller ones. Of `many` users the homotopy has been
+    followed.
     """
     path, best, near = max(3e-4 * tol, 1e-11), None, 3e-8
-    for answer in _candidates(method, path):
+    for answer in _candidates(method, path, many):
         if best is None or answer.error < best.error:
             best = answer
             if best.by != METHOD_NAME and best.error <= 1e-2:
@@ -78,17 +79,16 @@ def equilibria(method: EquilibriumSystem, tol: float) -> Iterator[Candidate]:
     yield from _responses(method, best, path)
 
 
-def _candidates(method: EquilibriumSystem, path: float) -> Iterator[Candidate]:
-    """The homotopy, whose unknowns are prices, if these are few; else, or where it ends early, the smoothed path."""
-    users, prices = len(method.weight), int(method.row.sum())
-    if many := users >= max(500, 5 * prices):
-        yield from _homotopy(method)
+def _candidates(method: EquilibriumSystem, path: float, many: bool) -> Iterator[Candidate]:
+    """The smoothed path, then the homotopy."""
+    prices = int(method.row.sum())
     for mu, near in ((3.0, 0.3), (1.0, 0.1)):  # the second is more careful: alpha next to 0 asks for it
         yield from follow(method, path, mu, near, max(1000, 5 * prices))
     if not many:  # of users held at limits
         yield from _homotopy(method)
 
 
+@suppress_fp_warnings
 def _homotopy(method: EquilibriumSystem) -> Iterator[Candidate]:
     """Points of the homotopy near its end, from where prices decide who runs where."""
     ends = [1e-9, 1e-11]

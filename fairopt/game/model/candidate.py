@@ -45,7 +45,16 @@ def solution(
         status = "not measured"  # PS-DSF: the judge alone says
     run = Run(answer.by, status, 0.0, seconds, answer.error)
     return Solution(
-        tasks, None, "equilibrium", (run,), build, answer.steps, status, answer.notes, log=prices, rough=bool(np.isfinite(alpha))
+        tasks,
+        None,
+        "equilibrium",
+        (run,),
+        build,
+        answer.steps,
+        status,
+        answer.notes,
+        log=prices,
+        rough=bool(np.isfinite(alpha)),
     )
 
 
