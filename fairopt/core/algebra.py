@@ -621,7 +621,7 @@ class _ServersFirst:
         self.lengths = np.maximum(by_part(self.rising * self.of_rising, begin), _TINY)
 
     def _users(self, values: Array) -> Array:
-        return self.factor(values * self.scale) * self.scale
+        return np.asarray(self.factor(values * self.scale) * self.scale)
 
     def _servers(self, rows: Array) -> Array:
         """What G maps to `rows`, (servers, resources)."""

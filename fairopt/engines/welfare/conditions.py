@@ -22,9 +22,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.algebra import Pairs
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
-from ...core.algebra import Pairs
 from ..linalg import _pairs
 from .options import OPTIONS, ConditionsOptions
 from .point import Point, Residuals, Rest, Start, Worth, bend

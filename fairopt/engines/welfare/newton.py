@@ -1,4 +1,4 @@
-"""Newton steps on the conditions of `welfare`: users are eliminated one by one, prices remain (`structured`).
+"""Newton steps on the conditions of `welfare`: users are eliminated one by one, prices remain (`core.algebra`).
 
 With D = x/z, and H the slope of a user's tasks in what it pays, the prices' matrix is
 

@@ -7,9 +7,10 @@ tasks cost where they cost least) and `p_ni = sum_r D_nir v_ir^alpha`, k = min(a
 
     x_ni / X_n(U_n)    and    (p_ni^(k/alpha) (U_n / (phi_n gamma_ni))^k - 1)/k,      v_ir^k    and    1 - use_ir.
 
-For almost all data the solutions form a smooth curve from large mu to mu = 0. It need not fall: prices slide along a server while mu hardly changes, and mu may rise
-again for a while, wherever equilibria are nearly not unique (exact ties, zero demands). So mu is an unknown too, and
-the curve is followed by its length: a step along the tangent, and Newton steps back in the plane across it.
+For almost all data the solutions form a smooth curve from large mu to mu = 0. It need not fall: prices slide along a
+server while mu hardly changes, and mu may rise again for a while, wherever equilibria are nearly not unique (exact
+ties, zero demands). So mu is an unknown too, and the curve is followed by its length: a step along the tangent, and
+Newton steps back in the plane across it.
 """
 
 from __future__ import annotations
@@ -183,7 +184,8 @@ class SmoothedSystem:
         """v^alpha by that of the server's dearest resource, (servers, resources), of which changes are equations'."""
         q = self.equations
         log_price = np.where(q.row, q.alpha * self.at.log_price, -np.inf)
-        return np.exp(np.maximum(log_price - log_price.max(axis=1, initial=-1e300, keepdims=True), -600.0))
+        top = log_price.max(axis=1, initial=-1e300, keepdims=True)
+        return np.asarray(np.exp(np.maximum(log_price - top, -600.0)))
 
     @cached_property
     def _factored(self) -> Equations:

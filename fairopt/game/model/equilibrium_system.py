@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.algebra import Pairs
-from ...model._pointers import row_pointers
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
 from . import _kernels
