@@ -1,4 +1,4 @@
-r"""Concave welfare over a pool or servers by an interior point whose matrix `algebra` eliminates, in either order.
+r"""Concave welfare, and the game, by an interior point whose matrix `algebra` eliminates, in either order.
 
 With what a unit of user n is worth `m_n(x)`, costs of pairs at prices lambda of whole capacities, pay p, limits q and
 floors (sign -1) with excesses xi:
@@ -12,7 +12,8 @@ floors (sign -1) with excesses xi:
 
 A product counts by what its user turns over or by its price, so that nobody is small. Pay may have any sign where a
 limit binds: nothing diverges where a user has all of its tasks and servers are free. Where worth has a part for the
-sum of shares, one more unknown is what that part weighs.
+sum of shares, one more unknown is what that part weighs. In the game costs are by what a task is worth on its server beside
+the user's best one, to the power alpha - 1 (`Pairs.value`).
 
 Where alpha is large prices of servers are decades apart, and a start would have to know which is where: alpha begins at
 4 and is doubled as soon as equations hold about, prices being taken to the power that their users' levels ask for.
@@ -35,8 +36,8 @@ from .algebra import Equations, Pairs
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 TINY = 1e-300
-#: Where alpha begins, also in the game, and by what it grows as long as the equations are met about.
-_GENTLE, _GENTLE_GAME, _STEEPER = 4.0, 8.0, 2.0
+#: Where alpha begins, and by what it grows, also in the game, as long as the equations are met about.
+_GENTLE, _STEEPER, _STEEPER_GAME = 4.0, 2.0, 1.5
 #: So far above a unit of welfare, in logarithms, worth no longer grows: numbers of who has a limit would overflow.
 _MOST = 500.0
 #: Steps of mirror descent to a first point, and over how many of them it is an average: they go to and fro.
@@ -94,7 +95,7 @@ class Market:
             self.log_gamma = np.log(polytope.gamma / largest[polytope.pair_user])
             self.own = own = replace(own, share=1 / largest)
         if not self.tilted:
-            self._take(min(own.alpha, _GENTLE if self.log_gamma is None else _GENTLE_GAME))
+            self._take(min(own.alpha, _GENTLE))
         limited, floored = polytope.limited, np.flatnonzero(own.floor > 0)
         self.user = np.concatenate([limited, floored])
         self.sign = np.repeat([1.0, -1.0], [len(limited), len(floored)])
@@ -511,7 +512,8 @@ def run(problem: Problem, tol: float, start: object = None, most: int = 60) -> C
             since += 2
         step, weights = new, then
         if not q.steep and step.missed < 0.3:
-            at = q.steepened(step.at, min(q.own.alpha * _STEEPER, problem.criterion.alpha))
+            steeper = _STEEPER if q.log_gamma is None else _STEEPER_GAME
+            at = q.steepened(step.at, min(q.own.alpha * steeper, problem.criterion.alpha))
             weights = q.turnover(at), q.of_rows(q.pairs.cost(at.lam))
             step = Step(q, at, weights, step.rough)
     if np.isinf(best.error) and np.isfinite(step.mu + step.missed):
