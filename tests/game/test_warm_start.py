@@ -22,7 +22,9 @@ def test_the_answer_is_the_same_as_without_a_start(alpha: float) -> None:
     """However far the next alpha is."""
     first = fo.AlphaPFVDS(2.0).solve(cluster())
     found = fo.AlphaPFVDS(alpha).solve(cluster(), 1e-9, start=first)
-    assert found.user_tasks == pytest.approx(fo.AlphaPFVDS(alpha).solve(cluster(), 1e-9).user_tasks, rel=1e-6)
+    assert found.arrays.user_tasks == pytest.approx(
+        fo.AlphaPFVDS(alpha).solve(cluster(), 1e-9).arrays.user_tasks, rel=1e-6
+    )
 
 
 def test_a_start_is_for_a_like_game() -> None:
