@@ -12,8 +12,8 @@ floors (sign -1) with excesses xi:
 
 A product counts by what its user turns over or by its price, so that nobody is small. Pay may have any sign where a
 limit binds: nothing diverges where a user has all of its tasks and servers are free. Where worth has a part for the
-sum of shares, one more unknown is what that part weighs. In the game costs are by what a task is worth on its server beside
-the user's best one, to the power alpha - 1 (`Pairs.value`).
+sum of shares, one more unknown is what that part weighs. In the game costs are divided by what a task is worth on its
+server beside the user's best one (`Pairs.value`).
 
 Where alpha is large prices of servers are decades apart, and a start would have to know which is where: alpha begins at
 4 and is doubled as soon as equations hold about, prices being taken to the power that their users' levels ask for.
