@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fairopt.core import algebra
+from fairopt.core import algebra, factors
 from fairopt.core.algebra import Equations, Pairs
 
 
@@ -71,9 +71,9 @@ def test_orders(
     called = []
     for name in ("potrf", "getrf"):
         for kind_of in "sd":
-            one = getattr(algebra.lapack, kind_of + name)
+            one = getattr(factors.lapack, kind_of + name)
             monkeypatch.setattr(
-                algebra.lapack, kind_of + name, lambda *a, one=one, k=kind_of, **b: called.append(k) or one(*a, **b)
+                factors.lapack, kind_of + name, lambda *a, one=one, k=kind_of, **b: called.append(k) or one(*a, **b)
             )
     equations = Equations(pairs, weight, idle, loose, rising, rough)
     assert {*called} == {"s" if rough else "d"}
