@@ -1,4 +1,4 @@
-"""Compiled loops of the interior point: everything that is done once per pair (user, server)."""
+"""Compiled loops of games: everything that is done once per pair (user, server)."""
 
 from __future__ import annotations
 
