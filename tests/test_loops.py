@@ -290,5 +290,4 @@ def test_a_warm_up_leaves_nothing_to_compile() -> None:
     loops = every_loop()
     warm.everything()
     done = {name for loop in loops.values() if loop.signatures for name in loop.calls}
-    # A part of `_coupling`, which makes loops by the number of resources.
-    assert {*loops} - done <= {"fairopt.engines.linalg._eliminate._subtract_four"}
+    assert {*loops} <= done

@@ -42,7 +42,6 @@ LIMIT = 12
 #: Rows that exceed them, by the power of CPU seconds that was measured.
 KNOWN = {
     ("3 servers a user", "utilitarian"): "2.0",
-    ("3 servers a user", "alphapf-vds(alpha=3)"): "2.1",  # dense factors of all prices
 }
 
 

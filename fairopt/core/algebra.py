@@ -12,13 +12,14 @@ pairs are products of thin matrices. Parts that share no server have a t each. F
 conjugate gradients on the equations of rows, which nobody forms: equations that depend on each other, and rounding,
 cost an iteration or two.
 
-The game differs in the second equation alone, where B is weighted by what a task is worth at each server: a `Pairs`
-with other amounts on the right, and LU in place of Cholesky.
+In the game a task is worth more on some servers than on others: what it costs there is divided by that, in G and in
+the second equation. Matrices are not symmetric then, with LU in place of Cholesky.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -27,7 +28,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._libraries import blas, lapack, sp
+from .._libraries import blas, sp
+from .factors import factored
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -40,7 +42,7 @@ _COUPLING = 900.0
 #: Factors of at most so many rows are in double precision, with all pairs.
 _DOUBLE = 150
 #: Pairs with so little of a user's weight couple with none in factors, a hundred times that in single precision.
-_LITTLE = 1e-9
+_LITTLE = 1e-12
 #: With fewer couplings a row factors are in double precision: what fills in would fall below normal numbers of single
 #: ones, which takes ten times as long.
 _FILLED = 20
@@ -79,6 +81,7 @@ class Pairs:
     demand : (users, resources), of one unit
     inverse : (servers, resources), one over capacity
     users, servers : (parts + 1,), where the users and servers of every part start
+    value : (pairs,), what a unit is worth there: costs are divided by it; None where it is worth the same everywhere
     """
 
     user: Index
@@ -87,6 +90,7 @@ class Pairs:
     inverse: Array
     users: Index
     servers: Index
+    value: Array | None = None
 
     @cached_property
     def start(self) -> Index:
@@ -151,11 +155,21 @@ class Pairs:
             return np.asarray(values.reshape(-1, len(self.inverse)).min(axis=1))
         return np.asarray(np.minimum.reduceat(values, self.start[:-1]))
 
+    def worth(self, value: Array | None) -> Pairs:
+        """The same pairs where a unit is worth `value`."""
+        other = copy(self)  # with what has been found out, none of which depends on that
+        object.__setattr__(other, "value", value)
+        return other
+
+    def over_value(self, amount: Array) -> Array:
+        """Amounts (pairs,) by what a unit is worth."""
+        return amount if self.value is None else amount / self.value
+
     def cost(self, prices: Array) -> Array:
-        """Of a unit at prices (servers, resources) of whole capacities, (pairs,)."""
+        """Of what a unit is worth at prices (servers, resources) of whole capacities, (pairs,)."""
         if self.full:
-            return np.asarray(self.demand @ (prices * self.inverse).T).ravel()
-        return np.asarray(self.matrix @ prices.ravel())
+            return self.over_value(np.asarray(self.demand @ (prices * self.inverse).T).ravel())
+        return self.over_value(np.asarray(self.matrix @ prices.ravel()))
 
     def use(self, amount: Array) -> Array:
         """Parts of whole capacities that amounts (pairs,) take, (servers, resources)."""
@@ -165,7 +179,7 @@ class Pairs:
 
     def slack(self, prices: Array, worth: Array) -> Array:
         """`cost(prices)` above what it is `worth` to each user, (pairs,)."""
-        if self.full:
+        if self.full and self.value is None:
             per_server = np.hstack([prices * self.inverse, np.ones((len(prices), 1))])
             return np.asarray(np.hstack([self.demand, -worth[:, None]]) @ per_server.T).ravel()
         return self.cost(prices) - self.of_user(worth)
@@ -173,6 +187,7 @@ class Pairs:
     def weighed_cost(self, weight: Array, prices: Array) -> Array:
         """`sums(weight * cost(prices))`, (users,)."""
         if self.full:
+            weight = self.over_value(weight)
             return np.asarray(
                 ((weight.reshape(len(self.demand), -1) @ (prices * self.inverse)) * self.demand).sum(axis=1)
             )
@@ -185,7 +200,8 @@ class Pairs:
         return self.use(weight * self.of_user(amount))
 
     def squares(self, weight: Array) -> Array:
-        """`sum_n weight a a^T` of every server, (resources, resources, servers)."""
+        """`sum_n weight a a^T / value` of every server, (resources, resources, servers)."""
+        weight = self.over_value(weight)
         size = self.inverse.shape[1]
         result = np.empty((size, size, len(self.inverse)))
         if self.full:
@@ -297,7 +313,9 @@ class Equations:
         whole = pairs.sums(weight)
         self.loose, self.whole = loose, whole + loose
         self.per_part = np.maximum(by_part(rising / self.whole, pairs.users), _TINY)
-        self.border = self._out(pairs.weighed_use(weight, rising / self.whole))
+        self.border = np.zeros(idle.shape)
+        if rising.any():
+            self.border = self._out(pairs.weighed_use(weight, rising / self.whole))
         if any(each.order != "servers" for each in pairs.bins):
             # What a user's other pairs weigh: for the largest of them summed, not subtracted.
             all_of = pairs.of_user(self.whole)
@@ -313,8 +331,8 @@ class Equations:
     def _out(self, rows: Array) -> Array:
         return np.where(self.row, rows, 0.0)
 
-    def _precondition(self, rows: Array) -> Array:
-        """About what S maps to `rows`."""
+    def inverse(self, rows: Array) -> Array:
+        """What S maps to `rows`, as the factors have it."""
         result = np.zeros(rows.shape)
         for each in self.factors:
             result[each.bin.servers] = each.solve(rows[each.bin.servers])
@@ -335,7 +353,7 @@ class Equations:
         rest = f - by_part(self.rising * free, pairs.users)
         of_part = rest / self.per_part
         rhs = self._out(b + pairs.weighed_use(self.weight, free) + self.border * of_part[pairs.part_of_server][:, None])
-        dlam = self._precondition(rhs)
+        dlam = self.inverse(rhs)
         if sharp is not None:
             dlam = self._refined(dlam, rhs, sharp)
         dt = of_part - by_part(self.border * dlam, pairs.servers) / self.per_part
@@ -355,47 +373,26 @@ class Equations:
                 best, least = x, size
             if size <= 1 or not np.isfinite(size):
                 break
-            step = self._precondition(left)
+            step = self.inverse(left)
             now = by_part(step * left, pairs.servers)
-            along = step + (now / before)[part][:, None] * along if number else step
+            along = step + (now / before)[part][:, None] * along if number and pairs.value is None else step
             image = self._apply(along)
             length = now / np.maximum(by_part(along * image, pairs.servers), _TINY)
+            if pairs.value is not None:  # conjugate directions are for symmetric equations
+                length = np.ones(len(sharp))
             x = x + length[part][:, None] * along
             left = left - length[part][:, None] * image
             before = np.maximum(now, _TINY)
         return best
 
 
-def _cholesky(matrix: Array) -> Array:
-    """Of the lower triangle of a matrix with a diagonal of 1, in the order of LAPACK; damped until it is definite."""
-    if not len(matrix):
-        return matrix
-    single = matrix.dtype == np.float32
-    factored, damping = (lapack.spotrf, 1e-7) if single else (lapack.dpotrf, 1e-14)
-    diagonal = np.einsum("ii->i", matrix)
-    while True:
-        diagonal += damping
-        factor, info = factored(matrix, lower=1, clean=0, overwrite_a=0)
-        if info == 0 or not damping < 1:
-            return np.asarray(factor)
-        damping *= 100
-
-
-def _solved(factor: Array, given: Array) -> Array:
-    """By a factor of `_cholesky`."""
-    if factor.dtype != np.float32:
-        return np.asarray(lapack.dpotrs(factor, given, lower=1)[0])
-    size = max(float(np.abs(given).max()), _TINY)
-    return np.asarray(lapack.spotrs(factor, given / size, lower=1)[0] * size)
-
-
-def _table(at: Equations, bin: Bin) -> Array:
-    """Weights of a bin, (users, servers)."""
+def _table(at: Equations, bin: Bin, weight: Array) -> Array:
+    """Of a bin, (users, servers)."""
     pairs, shape = at.pairs, (bin.users.stop - bin.users.start, bin.servers.stop - bin.servers.start)
     if pairs.full:
-        return at.weight.reshape(shape)
+        return weight.reshape(shape)
     table, mine = np.zeros(shape), bin.pairs
-    table[pairs.user[mine] - bin.users.start, pairs.server[mine] - bin.servers.start] = at.weight[mine]
+    table[pairs.user[mine] - bin.users.start, pairs.server[mine] - bin.servers.start] = weight[mine]
     return table
 
 
@@ -433,19 +430,19 @@ class _UsersFirst:
             matrix = self._mixed(at, scale, place, active)
         # Blocks of servers themselves, without a subtraction.
         for r in range(len(place)):
-            for s in range(r + 1):
+            for s in range(r + 1 if pairs.value is None else len(place)):
                 both = np.flatnonzero(active[r] & active[s])
                 matrix[place[r, both], place[s, both]] = own[r, s, both] * scale[r, both] * scale[s, both]
         scaled = (border * scale).ravel()[self.rows]
-        if bin.last - bin.first == 1 and count:
+        if bin.last - bin.first == 1 and count and pairs.value is None:
             rank_one = blas.ssyr if matrix.dtype == np.float32 else blas.dsyr
             matrix = rank_one(1.0, scaled, lower=1, a=matrix, overwrite_a=1)
-        else:
+        elif at.rising.any():
             apart = np.zeros((bin.last - bin.first, count))
             apart[np.tile(part, len(place))[self.rows], np.arange(count)] = scaled
             matrix += apart.T @ apart
         np.einsum("ii->i", matrix)[:] = 1.0
-        self.factor = _cholesky(matrix)
+        self.factor = factored(matrix, pairs.value is None)
 
     def _mixed(self, at: Equations, scale: Array, place: Index, active: Mask) -> Array:
         """From couplings of users with few pairs of any weight, as a product of dense matrices of the others."""
@@ -474,28 +471,42 @@ class _UsersFirst:
             for s in range(len(place)):
                 value = left[r] * right[s]  # nothing on rows that have no place
                 kept = np.flatnonzero(value < -_NOTHING)
-                row, column = rows[r][kept], columns[s][kept]
-                where = np.minimum(row, column) * count + np.maximum(row, column)
-                np.add.at(matrix.T.reshape(-1), where, value[kept].astype(matrix.dtype))
+                row, column, value = rows[r][kept], columns[s][kept], value[kept]
+                if at.pairs.value is None:
+                    both = [(np.minimum(row, column), np.maximum(row, column), value)]
+                else:
+                    worth = (at.pairs.value[each[kept]] for each in (of.one, of.other))
+                    both = [
+                        (i, j, value / each) for i, j, each in zip((row, column), (column, row), worth, strict=True)
+                    ]
+                for i, j, each in both:
+                    np.add.at(matrix.T.reshape(-1), i * count + j, each.astype(matrix.dtype))
         return matrix
 
     def _spread(self, at: Equations, scale: Array, active: Mask, users: Index | slice) -> Array:
         """Of some users of the bin, as a product of dense matrices."""
         bin, pairs, k = self.bin, at.pairs, active.shape[1]
         root = 1 / np.sqrt(at.whole[bin.users][users])
-        table, syrk = _precise(at, _table(at, bin)[users] * root[:, None], len(self.rows))
-        demand = pairs.demand[bin.users][users].astype(table.dtype)
-        wide, first = np.empty((len(root), len(self.rows)), dtype=table.dtype), 0
-        if not (len(root) and len(self.rows)):
-            return np.zeros((len(self.rows), len(self.rows)), dtype=table.dtype, order="F")
-        for r in range(len(scale)):
-            on = np.flatnonzero(active[r])
-            part = wide[:, first : first + len(on)]
-            factor = (pairs.inverse[bin.servers, r] * scale[r])[on].astype(table.dtype)
-            np.multiply(table if len(on) == k else table[:, on], factor, out=part)
-            part *= demand[:, r, None]
-            first += len(on)
-        return np.asarray(syrk(-1.0, wide.T, lower=1))
+
+        def wide(weight: Array) -> tuple[Array, Callable[..., Array]]:
+            table, syrk = _precise(at, _table(at, bin, weight)[users] * root[:, None], len(self.rows))
+            demand = pairs.demand[bin.users][users].astype(table.dtype)
+            result, first = np.empty((len(root), len(self.rows)), dtype=table.dtype), 0
+            for r in range(len(scale)):
+                on = np.flatnonzero(active[r])
+                part = result[:, first : first + len(on)]
+                factor = (pairs.inverse[bin.servers, r] * scale[r])[on].astype(table.dtype)
+                np.multiply(table if len(on) == k else table[:, on], factor, out=part)
+                part *= demand[:, r, None]
+                first += len(on)
+            return result, syrk
+
+        left, syrk = wide(at.weight)
+        if not left.size:
+            return np.zeros((len(self.rows), len(self.rows)), dtype=left.dtype, order="F")
+        if pairs.value is None:
+            return np.asarray(syrk(-1.0, left.T, lower=1))
+        return np.asarray(-(wide(pairs.over_value(at.weight))[0].T @ left).T)
 
     def solve(self, rows: Array) -> Array:
         """What the matrix maps to `rows`, (servers, resources)."""
@@ -503,7 +514,7 @@ class _UsersFirst:
         if len(self.rows):
             flat = result.reshape(-1)
             given = np.ascontiguousarray(rows.T).reshape(-1)[self.rows] * self.scale
-            flat[self.rows] = _solved(self.factor, given) * self.scale
+            flat[self.rows] = self.factor(given) * self.scale
         return np.asarray(result.T)
 
 
@@ -515,10 +526,10 @@ class _ServersFirst:
         n, k = bin.users.stop - bin.users.start, bin.servers.stop - bin.servers.start
         self.demand, self.inverse = pairs.demand[bin.users], pairs.inverse[bin.servers]
         size = self.inverse.shape[1]
-        self.table = _table(at, bin)
+        self.table, self.bought = (_table(at, bin, each) for each in (at.weight, pairs.over_value(at.weight)))
         both = (self.demand[:, :, None] * self.demand[:, None]).reshape(n, -1)
         inverse = self.inverse.T
-        squares = (self.table.T @ both).T.reshape(size, size, k) * inverse[:, None] * inverse
+        squares = (self.bought.T @ both).T.reshape(size, size, k) * inverse[:, None] * inverse
         # Rows that take no part are alone.
         row, diagonal = at.row[bin.servers].T, np.einsum("rrk->rk", squares)
         diagonal += at.idle[bin.servers].T
@@ -539,10 +550,14 @@ class _ServersFirst:
         table, syrk = _precise(at, self.table * root[:, None], n)
         kind = table.dtype
         matrix, demand = np.zeros((n, n), order="F", dtype=kind), self.demand.astype(kind)
+        bought = None if pairs.value is None else _precise(at, self.bought * root[:, None], n)[0]
         for one in self.root:
             wide = demand @ (one * row * inverse).astype(kind)
-            wide *= table
-            matrix = syrk(-1.0, wide.T, trans=1, beta=1.0, c=matrix, lower=1, overwrite_c=1)
+            if bought is None:
+                wide *= table
+                matrix = syrk(-1.0, wide.T, trans=1, beta=1.0, c=matrix, lower=1, overwrite_c=1)
+            else:
+                matrix -= (wide * bought) @ (wide * table).T
         diagonal = np.einsum("ii->i", matrix)
         diagonal += 1.0
         self.part = pairs.part_of_user[bin.users] - bin.first
@@ -560,12 +575,12 @@ class _ServersFirst:
         even = 1 / np.sqrt(size_of)
         matrix *= even
         matrix *= even[:, None]
-        self.factor = _cholesky(matrix)
+        self.factor = factored(matrix, pairs.value is None)
         self.of_rising = self._users(self.rising)
         self.lengths = np.maximum(by_part(self.rising * self.of_rising, begin), _TINY)
 
     def _users(self, values: Array) -> Array:
-        return np.asarray(_solved(self.factor, values * self.scale) * self.scale)
+        return np.asarray(self.factor(values * self.scale) * self.scale)
 
     def _servers(self, rows: Array) -> Array:
         """What G maps to `rows`, (servers, resources)."""
@@ -574,7 +589,7 @@ class _ServersFirst:
     def solve(self, rows: Array) -> Array:
         """What the matrix maps to `rows`, (servers, resources)."""
         direct = self._servers(rows)
-        worth = self._users(((self.table @ (direct * self.inverse)) * self.demand).sum(axis=1))
+        worth = self._users(((self.bought @ (direct * self.inverse)) * self.demand).sum(axis=1))
         dt = by_part(self.rising * worth, self.begin) / self.lengths
         worth -= self.of_rising * dt[self.part]
         back = (self.table.T @ (worth[:, None] * self.demand)) * self.inverse

@@ -1,4 +1,4 @@
-r"""Concave welfare over a pool or servers by an interior point whose matrix `algebra` eliminates, in either order.
+r"""Concave welfare, and the game, by an interior point whose matrix `algebra` eliminates, in either order.
 
 With what a unit of user n is worth `m_n(x)`, costs of pairs at prices lambda of whole capacities, pay p, limits q and
 floors (sign -1) with excesses xi:
@@ -12,7 +12,8 @@ floors (sign -1) with excesses xi:
 
 A product counts by what its user turns over or by its price, so that nobody is small. Pay may have any sign where a
 limit binds: nothing diverges where a user has all of its tasks and servers are free. Where worth has a part for the
-sum of shares, one more unknown is what that part weighs.
+sum of shares, one more unknown is what that part weighs. In the game costs are divided by what a task is worth on its
+server beside the user's best one (`Pairs.value`).
 
 Where alpha is large prices of servers are decades apart, and a start would have to know which is where: alpha begins at
 4 and is doubled as soon as equations hold about, prices being taken to the power that their users' levels ask for.
@@ -35,8 +36,8 @@ from .algebra import Equations, Pairs
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 TINY = 1e-300
-#: Where alpha begins, and by what it grows as long as the equations are met about.
-_GENTLE, _STEEPER = 4.0, 2.0
+#: Where alpha begins, and by what it grows, also in the game, as long as the equations are met about.
+_GENTLE, _STEEPER, _STEEPER_GAME = 4.0, 2.0, 1.5
 #: So far above a unit of welfare, in logarithms, worth no longer grows: numbers of who has a limit would overflow.
 _MOST = 500.0
 #: Steps of mirror descent to a first point, and over how many of them it is an average: they go to and fro.
@@ -87,8 +88,14 @@ class Market:
         #: What of each user a server could run, (pairs,).
         self.size = 1 / self.pairs.takes.max(axis=1)
         own = self.own = rule.restrict(polytope.users)
+        #: In the game logs of what a user could run on a server, beside the most on any, (pairs,).
+        self.log_gamma: Array | None = None
+        if rule.scope == "game":
+            largest = np.maximum.reduceat(polytope.gamma, polytope.start[:-1])
+            self.log_gamma = np.log(polytope.gamma / largest[polytope.pair_user])
+            self.own = own = replace(own, share=1 / largest)
         if not self.tilted:
-            self.own = replace(own, alpha=min(own.alpha, _GENTLE))
+            self._take(min(own.alpha, _GENTLE))
         limited, floored = polytope.limited, np.flatnonzero(own.floor > 0)
         self.user = np.concatenate([limited, floored])
         self.sign = np.repeat([1.0, -1.0], [len(limited), len(floored)])
@@ -98,6 +105,12 @@ class Market:
         self.ratio = 0.0
         if isinstance(rule, FairnessEfficiency):
             self.ratio = float(np.log(rule.efficient) - np.log(rule.fair))
+
+    def _take(self, alpha: float) -> None:
+        """Go on with another alpha, by which the game says what a task is worth where."""
+        self.own = replace(self.own, alpha=alpha)
+        if self.log_gamma is not None:
+            self.pairs = self.pairs.worth(np.exp((alpha - 1) * self.log_gamma))
 
     @property
     def steep(self) -> bool:
@@ -154,6 +167,7 @@ class Market:
     def of_rows(self, cost: Array) -> Array:
         """Units of products of rows, (servers, resources): the price at which a row is all that a pair pays."""
         pairs, result = self.pairs, np.ones((len(self.row), self.pairs.inverse.shape[1]))
+        cost = cost if pairs.value is None else cost * pairs.value
         with np.errstate(divide="ignore"):
             for r in range(result.shape[1]):
                 if pairs.full:
@@ -191,7 +205,7 @@ class Market:
             value = self.worth(x, self.tilt(x)[0]).log / power - excess
             if number == 0:
                 most = np.full(len(pairs.inverse), -np.inf)
-                np.maximum.at(most, pairs.server, pairs.of_user(value) + np.log(size) / power)
+                np.maximum.at(most, pairs.server, pairs.of_user(value) - np.log(pairs.over_value(1 / size)) / power)
                 log_lam = np.repeat(most[:, None], pairs.inverse.shape[1], axis=1)
             change = np.log(np.maximum(pairs.use(y), TINY) / 0.7)
             log_lam = log_lam + 0.35 * np.clip(change, -1, 1)
@@ -229,7 +243,8 @@ class Market:
     def steepened(self, at: Point, alpha: float) -> Point:
         """A point for a larger alpha: prices of rows are powers of the levels of those who pay for little else."""
         pairs, own, cost = self.pairs, self.own, self.pairs.cost(at.lam)
-        self.own = replace(own, alpha=alpha)
+        self._take(alpha)
+        pairs = self.pairs
         low = (alpha / own.alpha - 1) * np.log(pairs.least(cost) / (own.share * self.unit))
         part = at.y / (pairs.of_user(at.x) * cost)
         of_row = pairs.use(part * pairs.of_user(low)) / np.maximum(pairs.use(part), TINY)
@@ -258,7 +273,8 @@ class Market:
 
     def begin_from(self, start: Start) -> Point:
         """A point of another alpha, in the unit of welfare that fits most users."""
-        at, self.own = start.point, replace(self.own, alpha=start.alpha)
+        at = start.point
+        self._take(start.alpha)
         pays = at.p + self.on_users(self.sign * at.xi)
         self.level = float(np.median(self.worth(at.x, at.tilt).log - np.log(pays)))
         return self.steepened(at, self.problem.criterion.alpha)
@@ -496,7 +512,8 @@ def run(problem: Problem, tol: float, start: object = None, most: int = 60) -> C
             since += 2
         step, weights = new, then
         if not q.steep and step.missed < 0.3:
-            at = q.steepened(step.at, min(q.own.alpha * _STEEPER, problem.criterion.alpha))
+            steeper = _STEEPER if q.log_gamma is None else _STEEPER_GAME
+            at = q.steepened(step.at, min(q.own.alpha * steeper, problem.criterion.alpha))
             weights = q.turnover(at), q.of_rows(q.pairs.cost(at.lam))
             step = Step(q, at, weights, step.rough)
     if np.isinf(best.error) and np.isfinite(step.mu + step.missed):

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fairopt.core import algebra
+from fairopt.core import algebra, factors
 from fairopt.core.algebra import Equations, Pairs
 
 
@@ -38,7 +38,10 @@ def one_part(rng: np.random.Generator, users: int, servers: int) -> Pairs:
 @pytest.mark.parametrize("kind", ["dense", "sparse", "full"])
 @pytest.mark.parametrize("decades", [0, 8])
 @pytest.mark.parametrize("rough", [False, True])
-def test_orders(order: str, kind: str, decades: float, rough: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("game", [False, True])
+def test_orders(
+    order: str, kind: str, decades: float, rough: bool, game: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Factors in single precision are put right as well as others, where numbers are not too far apart."""
     decades = min(decades, 2) if rough else decades
     monkeypatch.setattr(algebra, "_DOUBLE", 0)
@@ -61,10 +64,19 @@ def test_orders(order: str, kind: str, decades: float, rough: bool, monkeypatch:
     weight, loose, idle = positive(len(pairs.user)), positive(len(pairs.demand)), positive(*pairs.inverse.shape)
     idle[~pairs.present] = np.inf
     rising = (np.arange(len(loose)) % 3 > 0).astype(float)
+    if game:
+        pairs, rising = pairs.worth(rng.uniform(0.3, 3, len(pairs.user))), np.zeros(len(loose))
     b = np.where(pairs.present, rng.standard_normal(idle.shape), 0.0)
-    e, f = rng.standard_normal(len(loose)), rng.standard_normal(len(pairs.users) - 1)
+    e, f = rng.standard_normal(len(loose)), rng.standard_normal(len(pairs.users) - 1) * (not game)
+    called = []
+    for name in ("potrf", "getrf"):
+        for kind_of in "sd":
+            one = getattr(factors.lapack, kind_of + name)
+            monkeypatch.setattr(
+                factors.lapack, kind_of + name, lambda *a, one=one, k=kind_of, **b: called.append(k) or one(*a, **b)
+            )
     equations = Equations(pairs, weight, idle, loose, rising, rough)
-    assert all(each.factor.dtype == (np.float32 if rough else np.float64) for each in equations.factors)
+    assert {*called} == {"s" if rough else "d"}
     lam, p, t = equations.solve(b, e, f, np.full(len(f), 1e-13))
 
     # G lam - B p = b;  -B' lam + E p - tau t = e;  tau.p = f.

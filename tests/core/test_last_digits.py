@@ -128,7 +128,7 @@ def test_few_users_on_thousands_of_servers_need_no_table_of_rows(
     )
     rng = np.random.default_rng(seed)
     cluster = fo.Cluster(10 * np.exp(rng.normal(size=(3000, 3))), np.exp(0.7 * rng.normal(size=(10, 3))))
-    found = fo.AlphaPFVDS(alpha).solve(cluster)
+    found = fo.AlphaPFVDS(alpha).solve(cluster, 1e-9)
     assert found.certificate.passes(1e-9)
     assert found.stats.solver == "interior point"
     assert not handed

@@ -10,9 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 import fairopt as fo
-from fairopt.game.equilibrium import interior
-from fairopt.game.model.equilibrium_system import EquilibriumSystem
-from fairopt.model.polytope import Polytope
+from fairopt.core import welfare
+from fairopt.model.problem import Problem
 from fairopt.papers import counterexamples, instance, pf
 
 Array = NDArray[np.float64]
@@ -78,14 +77,12 @@ def test_proportional_fairness_is_one_convex_program() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_the_game_s_own_equations_have_the_program_s_optimum(seed: int) -> None:
-    """At alpha = 1 the convex program answers, and the interior point of the game is not asked: here it is."""
+    """At alpha = 1 the convex program answers, and the game's own equations are not asked: here they are."""
     shared = cluster(seed, 8, 5, 3)
-    criterion = fo.AlphaPFVDS(1).criterion(shared)
-    polytope = Polytope(shared, criterion.limits(shared))
-    game = EquilibriumSystem(polytope, criterion.weight, 1.0)
-    best = min(interior.run(game, interior.FIRST, 1e-11), key=lambda found: found.error)
+    problem = Problem(shared, fo.AlphaPFVDS(1).criterion(shared))
+    best = welfare.run(problem, 1e-11)
     assert best.error <= 1e-8
-    tasks = np.add.reduceat(best.point.tasks * game.largest[polytope.pair_user], game.start[:-1])
+    tasks = problem.polytope.user_tasks(best.fractions)
     np.testing.assert_allclose(solve(shared, 1.0, 1e-9).arrays.user_tasks, tasks, rtol=1e-7)
 
 

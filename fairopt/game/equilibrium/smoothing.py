@@ -2,10 +2,15 @@
 
 Complementarity `a >= 0, b >= 0, a b = 0` is smoothed to `a b = mu`, a, b > 0, in the form of Chen, Harker, Kanzow and
 Smale, `a + b - sqrt((a - b)^2 + 4 mu) = 0`, for every pair (its part of the user's tasks against its slack) and every
-resource (what idles against its price; `interior` has the equations). For almost all data the solutions form a smooth
-curve from large mu to mu = 0. It need not fall: prices slide along a server while mu hardly changes, and mu may rise
-again for a while, wherever equilibria are nearly not unique (exact ties, zero demands). So mu is an unknown too, and
-the curve is followed by its length: a step along the tangent, and Newton steps back in the plane across it.
+resource (what idles against its price). With tasks x[n,i], level prices v[i,r], every user's level `U_n` (what its
+tasks cost where they cost least) and `p_ni = sum_r D_nir v_ir^alpha`, k = min(alpha, 4), the two factors are
+
+    x_ni / X_n(U_n)    and    (p_ni^(k/alpha) (U_n / (phi_n gamma_ni))^k - 1)/k,      v_ir^k    and    1 - use_ir.
+
+For almost all data the solutions form a smooth curve from large mu to mu = 0. It need not fall: prices slide along a
+server while mu hardly changes, and mu may rise again for a while, wherever equilibria are nearly not unique (exact
+ties, zero demands). So mu is an unknown too, and the curve is followed by its length: a step along the tangent, and
+Newton steps back in the plane across it.
 """
 
 from __future__ import annotations
@@ -17,7 +22,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.linalg import structured
+from ...core.algebra import Equations
 from ...engines.linalg.arclength import CorrectionOptions, Step, stepped, towards
 from ...engines.linalg.damped_newton import DampingOptions, Reached, damped_newton
 from ...engines.linalg.step_control import StepControl
@@ -58,13 +63,12 @@ def follow(
     mu: float = 3.0,
     near: float = 0.3,
     budget: int = 1000,
-    start: EquilibriumPoint | None = None,
 ) -> Iterator[Candidate]:
     """Points from `mu` on, until the error is below `tol`, no step is short enough, or `budget` systems are solved.
 
-    `start` is near the curve at `mu`, on which what is wrong is below `near mu`.
+    What is wrong at the first is below `near mu`.
     """
-    here, _, solved = start_of_curve(equations, mu, near, start)
+    here, _, solved = start_of_curve(equations, mu, near)
     if here is None:
         return
     control = _STEPS
@@ -169,20 +173,27 @@ class SmoothedSystem:
         fixed, whole = -self.unit * pairs / self.to_part, self.slope + q.sums(self.weight)
         level = (gap + q.sums(fixed)) / whole
         rhs = np.where(q.row, q.used(fixed - self.weight * level[q.user]) - rows / self.to_idle, 0.0)
-        d_price = np.where(q.row, self._factors.solve(rhs.ravel()).reshape(rhs.shape), 0.0)
-        paid = (self.share * d_price[q.server]).sum(axis=1)
-        d_level = level - q.sums(self.weight * paid) / whole
-        d_tasks = fixed - self.weight * (d_level[q.user] + paid)
-        return d_price, d_level, d_tasks
+        sharp = np.array([1e-7 * max(float(np.abs(rhs).max()), 1e-300)])
+        prices, of_users, _ = self._factored.solve(rhs, np.zeros(len(level)), np.zeros(1), sharp)
+        d_level = level - of_users
+        paid = self._factored.pairs.cost(prices)
+        return prices / self._price, d_level, fixed - self.weight * (d_level[q.user] + paid)
 
     @cached_property
-    def _factors(self) -> structured.Factors | structured.ServersFirst:
-        """The prices' system."""
+    def _price(self) -> Array:
+        """v^alpha by that of the server's dearest resource, (servers, resources), of which changes are equations'."""
         q = self.equations
-        single = self.mu > 1e-5 and self.own.size >= 200
-        return structured.factor(
-            q.start, q.server, self.weight, q.per_task, self.share, self.slope, self.own, single=single
-        )
+        log_price = np.where(q.row, q.alpha * self.at.log_price, -np.inf)
+        top = log_price.max(axis=1, initial=-1e300, keepdims=True)
+        return np.asarray(np.exp(np.maximum(log_price - top, -600.0)))
+
+    @cached_property
+    def _factored(self) -> Equations:
+        """The prices' system."""
+        q, price = self.equations, self._price
+        pairs = q.pairs.worth(np.maximum(q.pairs.worth(None).cost(price), 1e-280))
+        idle = np.where(q.row, self.own / price, np.inf)
+        return Equations(pairs, self.weight, idle, self.slope, np.zeros(len(self.slope)), self.mu > 1e-5)
 
 
 def _smoothed(one: Array, other: Array, mu: float) -> tuple[Array, Array, Array, Array]:
@@ -214,10 +225,14 @@ def _point(q: EquilibriumSystem, at: CurvePoint, tasks: Array | None = None) -> 
 
 def _found(q: EquilibriumSystem, at: CurvePoint, solved: int) -> Candidate:
     point = _point(q, at, np.maximum(at.tasks, 0.0))
+    return Candidate(point, error_of(q, point), solved, by=METHOD_NAME)
+
+
+def error_of(q: EquilibriumSystem, point: EquilibriumPoint) -> float:
+    """How far a point is from an equilibrium, by its tasks and prices."""
     true, share, _ = q.priced(point, q.alpha)
-    total = q.totals(at.log_level, 0.0)[0]
-    error = q.error(point, true, q.largest_parts(q.wanted(point, share, true)), total, q.used(point.tasks))
-    return Candidate(point, error, solved, by=METHOD_NAME)
+    total = q.totals(point.log_level, 0.0)[0]
+    return q.error(point, true, q.largest_parts(q.wanted(point, share, true)), total, q.used(point.tasks))
 
 
 def _damped(q: EquilibriumSystem, step: Step) -> float:
@@ -225,14 +240,9 @@ def _damped(q: EquilibriumSystem, step: Step) -> float:
     return min(1.0, 2 / max(float(np.abs(step[0]).max()) * q.power, 1e-300))
 
 
-def start_of_curve(
-    q: EquilibriumSystem,
-    mu: float,
-    near: float,
-    start: EquilibriumPoint | None = None,
-) -> Reached[SmoothedSystem]:
-    """The curve at `mu`, from a point near it or where mu is large."""
-    first = q.begin(mu) if start is None else start
+def start_of_curve(q: EquilibriumSystem, mu: float, near: float) -> Reached[SmoothedSystem]:
+    """The curve at `mu`."""
+    first = q.begin(mu)
     total = np.add.reduceat(first.tasks, q.start[:-1])
     at = CurvePoint(np.where(q.row, first.log_price, 0.0), np.log(total), first.tasks, float(np.log(mu)))
     return damped_newton(

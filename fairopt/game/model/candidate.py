@@ -21,17 +21,8 @@ class Candidate:
     point: EquilibriumPoint
     error: float
     steps: int
-    warm: EquilibriumPoint | None = None  # a point on the way, to start from for another alpha
-    midway: EquilibriumPoint | None = None  # a point further on, for the path to start from
     notes: tuple[str, ...] = ()
-    by: str = "interior point"  # what found it
-    inside: NDArray[np.intp] | None = None  # pairs that the point has, if not all
-    backward: float = np.inf  # its backward error, where that was looked at
-
-    @property
-    def rank(self) -> tuple[float, float]:
-        """Smaller is better."""
-        return self.backward, self.error
+    by: str = ""  # what found it
 
 
 def solution(
@@ -53,9 +44,17 @@ def solution(
     if np.isnan(answer.error):
         status = "not measured"  # PS-DSF: the judge alone says
     run = Run(answer.by, status, 0.0, seconds, answer.error)
-    rough = np.isfinite(alpha) and not answer.backward <= tol
     return Solution(
-        tasks, None, "equilibrium", (run,), build, answer.steps, status, answer.notes, log=prices, rough=rough
+        tasks,
+        None,
+        "equilibrium",
+        (run,),
+        build,
+        answer.steps,
+        status,
+        answer.notes,
+        log=prices,
+        rough=bool(np.isfinite(alpha)),
     )
 
 

@@ -1,4 +1,4 @@
-"""The equations of an equilibrium in level form, on the arrays of a polytope; see `interior` for what they are.
+"""The equations of an equilibrium in level form, on the arrays of a polytope; see `smoothing` for what they are.
 
 Users are in units of their largest gamma and capacities in units of themselves, so that units do not matter.
 """
@@ -6,13 +6,13 @@ Users are in units of their largest gamma and capacities in units of themselves,
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.linalg import _pairs
-from ...model._pointers import row_pointers
+from ...core.algebra import Pairs
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
 from . import _kernels
@@ -23,7 +23,7 @@ Index = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class EquilibriumPoint:
-    """Where the interior point is: enough to go on, or to start from for another alpha."""
+    """Where an algorithm is."""
 
     tasks: Array  # (pairs,), in the user's largest gamma
     slack: Array  # (pairs,)
@@ -32,13 +32,6 @@ class EquilibriumPoint:
     idle: Array  # (servers, resources)
     mu: float
     power: float  # in which slacks are measured
-
-    def measured(self, power: float) -> EquilibriumPoint:
-        """The same point with slacks in another power."""
-        if power == self.power:
-            return self
-        slack = np.expm1(np.minimum(np.log1p(self.slack) * power / self.power, 50.0))
-        return replace(self, slack=slack, power=power)
 
 
 class EquilibriumSystem:
@@ -62,6 +55,14 @@ class EquilibriumSystem:
         self.row = np.zeros((servers, resources), dtype=bool)
         self.row[polytope.row_server, polytope.row_resource] = True
 
+    @cached_property
+    def pairs(self) -> Pairs:
+        """The same pairs as algebra knows them."""
+        cluster, ends = self.polytope.cluster, (np.array([0, len(self.weight)]), np.array([0, len(self.row)]))
+        demand = cluster.demand[self.polytope.users] * self.largest[:, None]
+        inverse = 1 / np.where(cluster.capacity > 0, cluster.capacity, np.inf)
+        return Pairs(self.user, self.server, demand, inverse, *ends)
+
     @classmethod
     def of(cls, polytope: Polytope, criterion: Criterion) -> EquilibriumSystem:
         """Those of a criterion: the game's, or of a global program, where a task is worth the same on every server.
@@ -75,21 +76,6 @@ class EquilibriumSystem:
             gain = (marginal[polytope.pair_user] + np.log(polytope.gamma)) / criterion.alpha
             found.log_gain = gain - np.log(found.largest)[polytope.pair_user]
         return found
-
-    def taking(self, pairs: Index) -> EquilibriumSystem:
-        """The same game, in which only some pairs take part."""
-        other = copy(self)
-        other.user, other.server = self.user[pairs], self.server[pairs]
-        other.start = row_pointers(other.user, len(self.start) - 1)
-        other.use, other.per_task = self.use[pairs], self.per_task[pairs]
-        other.gamma, other.log_gain = self.gamma[pairs], self.log_gain[pairs]
-        return other
-
-    def whole(self, at: EquilibriumPoint, pairs: Index) -> EquilibriumPoint:
-        """A point of only some pairs with all of them, the others without tasks."""
-        tasks, slack = np.zeros(len(self.server)), np.ones(len(self.server))
-        tasks[pairs], slack[pairs] = at.tasks, at.slack
-        return replace(at, tasks=tasks, slack=slack)
 
     def at(self, alpha: float) -> EquilibriumSystem:
         """The same game for another alpha, which shares the arrays."""
@@ -110,9 +96,7 @@ class EquilibriumSystem:
 
     def used(self, tasks: Array) -> Array:
         """The part of every capacity in use, (servers, resources)."""
-        result = np.zeros(self.row.shape)
-        _pairs.used(self.server, self.per_task, tasks, result)
-        return result
+        return self.pairs.use(tasks)
 
     def priced(self, point: EquilibriumPoint, a: float) -> tuple[Array, Array, Array]:
         """True slacks, price shares and log prices of the pairs."""
@@ -177,27 +161,6 @@ class EquilibriumSystem:
         of_users = self.start, point.tasks, total, slack, self.power, point.log_level, self.limit
         return float(_kernels.error(*of_users, self.row, used, parts))
 
-    def backward(
-        self, point: EquilibriumPoint, slack: Array, parts: Array, total: Array, used: Array, tau: float
-    ) -> float:
-        """What the judge will find, a backward error at the level tau, but for the choice of a scale."""
-        idle = (1 - used)[self.row]
-        sums = np.add.reduceat(point.tasks, self.start[:-1])
-        above, room = point.log_level - np.log(total), np.maximum(self.limit / total - 1, 0.0)
-        dropped = np.zeros(self.row.shape)
-        scale = min(self.alpha, 1.0) / self.power
-        of_users = _kernels.backward(
-            self.start, self.server, self.per_task, point.tasks, total, slack, scale, above, room, tau, dropped
-        )
-        of_rows = np.where(idle > tau, parts[self.row], np.maximum(np.abs(idle), dropped[self.row])).max(initial=0.0)
-        return float(max(of_users, of_rows, np.abs(sums / total - 1).max()))
-
-    def parts(self, point: EquilibriumPoint, share: Array, slack: Array, used: Array) -> Array:
-        """The average part that a resource has in what its users would pay, (servers, resources)."""
-        result, wanted = np.empty(self.row.shape), self.wanted(point, share, slack)
-        _kernels.parts(self.start, self.server, self.per_task, point.tasks, wanted, self.row, used, result)
-        return result
-
     def wanted(self, point: EquilibriumPoint, share: Array, slack: Array) -> Array:
         """Price shares relative to what the user would pay: one at its limit would pay more than it has to."""
         if not len(self.limited):
@@ -206,14 +169,6 @@ class EquilibriumSystem:
         above = point.log_level - np.log(self.totals(point.log_level, point.mu)[0])
         part = np.exp(np.minimum(np.log1p(np.maximum(slack, -1 + 1e-20)) - self.power * above[users], 0.0))
         return np.asarray(share * part[:, None])
-
-    def lifted(self, point: EquilibriumPoint, a: float) -> EquilibriumPoint:
-        """Prices next to zero lifted to where idle times part is mu: they were measured in another power."""
-        slack, share, _ = self.priced(point, a)
-        parts = self.parts(point, share, slack, self.used(point.tasks))
-        wanted = np.minimum(0.1 * point.mu / point.idle, 1e-2)
-        lift = np.maximum(np.log(wanted) - np.log(parts), 0.0) / a
-        return replace(point, log_price=np.where(self.row, point.log_price + lift, point.log_price))
 
     def largest_parts(self, share: Array) -> Array:
         """The largest part that each resource has in the price that somebody would pay, (servers, resources)."""

@@ -1,0 +1,56 @@
+"""Factors of dense matrices with a diagonal of 1, in the precision that these have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._libraries import lapack
+
+Array = NDArray[np.float64]
+
+TINY = 1e-300
+
+
+def factored(matrix: Array, symmetric: bool) -> Callable[[Array], Array]:
+    """Solves with a matrix with a diagonal of 1, whose lower triangle is enough if it is symmetric."""
+    if symmetric:
+        factor = _cholesky(matrix)
+        return lambda given: _solved(factor, given)
+    if not len(matrix):
+        return lambda given: given
+    single = matrix.dtype == np.float32
+    np.einsum("ii->i", matrix)[:] += 1e-7 if single else 1e-14
+    factors, order, _ = (lapack.sgetrf if single else lapack.dgetrf)(matrix, overwrite_a=1)
+    solved = lapack.sgetrs if single else lapack.dgetrs
+
+    def solve(given: Array) -> Array:
+        size = max(float(np.abs(given).max()), TINY)
+        return np.asarray(solved(factors, order, (given / size).astype(factors.dtype))[0] * size)
+
+    return solve
+
+
+def _cholesky(matrix: Array) -> Array:
+    """Of the lower triangle of a matrix with a diagonal of 1, in the order of LAPACK; damped until it is definite."""
+    if not len(matrix):
+        return matrix
+    single = matrix.dtype == np.float32
+    factored, damping = (lapack.spotrf, 1e-7) if single else (lapack.dpotrf, 1e-14)
+    diagonal = np.einsum("ii->i", matrix)
+    while True:
+        diagonal += damping
+        factor, info = factored(matrix, lower=1, clean=0, overwrite_a=0)
+        if info == 0 or not damping < 1:
+            return np.asarray(factor)
+        damping *= 100
+
+
+def _solved(factor: Array, given: Array) -> Array:
+    """By a factor of `_cholesky`."""
+    if factor.dtype != np.float32:
+        return np.asarray(lapack.dpotrs(factor, given, lower=1)[0])
+    size = max(float(np.abs(given).max()), TINY)
+    return np.asarray(lapack.spotrs(factor, given / size, lower=1)[0] * size)
