@@ -238,7 +238,7 @@ def test_a_level_that_is_none_is_that_of_its_lowest_user(monkeypatch: pytest.Mon
 
 
 def test_units_do_not_matter_to_a_judge() -> None:
-    @settings(max_examples=20)
+    @settings(max_examples=8)
     @given(plain_clusters(), st.integers(0, 2**32 - 1), st.sampled_from([1e-4, 0.3, 1e4]))
     def law(cluster: Cluster, seed: int, scale: float) -> None:
         rng = np.random.default_rng(seed)

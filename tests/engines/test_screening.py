@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -52,8 +51,7 @@ def points(alpha: float, seed: int = 0) -> Iterator[tuple[Welfare, Point, float,
 
 
 @pytest.mark.usefixtures("always")
-@pytest.mark.parametrize("alpha", [0.0, 0.3, 1.0, 3.0, 64.0])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("alpha", "seed"), [(0.0, 0), (0.3, 1), (1.0, 2), (3.0, 3), (64.0, 0)])
 def test_answers_are_those_of_all_pairs(alpha: float, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = spread(seed)
     found = fo.AlphaFair(alpha).solve(cluster, 1e-9, engine="native")
@@ -67,7 +65,7 @@ def test_answers_are_those_of_all_pairs(alpha: float, seed: int, monkeypatch: py
 
 
 @pytest.mark.usefixtures("always")
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(18))
 def test_drawn_clusters_with_limits_weights_zeros_and_placement(seed: int) -> None:
     cluster = draw(("nice", "plain")[seed % 2], seed)
     alpha = (0.0, 0.5, 1.0, 2.0, 8.0, 64.0)[seed % 6]
@@ -86,77 +84,6 @@ def test_most_pairs_leave(alpha: float) -> None:
     # Whoever stands aside is dearer than what its user pays.
     cost = welfare.polytope.price_per_task(at.price[welfare.row]) * welfare.unit[welfare.polytope.pair_user]
     assert (cost > at.user_price[welfare.polytope.pair_user])[welfare.remainder.aside].all()
-
-
-@pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0])
-def test_leaving_changes_nothing(alpha: float) -> None:
-    """What those who leave had still counts: equations of users and capacities are as wrong as they were."""
-    left = 0
-    for welfare, at, mu, gap in points(alpha):
-        other, there = screening.screened(welfare, at, mu, gap)
-        came = len(np.setdiff1d(inside(other), inside(welfare)))
-        if other is not welfare and not came:
-            left += 1
-            before = welfare.residuals(at, welfare.marginal(at))
-            after = other.residuals(there, other.marginal(there))
-            assert after.user == pytest.approx(before.user, abs=1e-12)
-            assert after.capacity == pytest.approx(before.capacity, abs=1e-12)
-            assert there.tasks == pytest.approx(at.tasks[np.isin(inside(welfare), inside(other))])
-    assert left > 1
-
-
-def inside(welfare: Welfare) -> np.ndarray:
-    return np.arange(len(welfare.server)) if welfare.remainder is None else welfare.remainder.inside
-
-
-def test_a_full_step_leaves_nothing_to_those_aside() -> None:
-    """Users' and capacities' equations, which are linear, hold after a full step, the rest being nothing then."""
-    for welfare, at, mu, gap in points(2.0):
-        other, there = screening.screened(welfare, at, mu, gap)
-        if other.remainder is None or not other.remainder.sums.any():
-            continue
-        newton = newton_system.Newton(other, there, mu, True, single=False)
-        now = mehrotra.products(other, there)
-        step = newton.direction(newton_system.Products(-now.pair, -now.capacity))
-        step = newton.refined(step, newton.residual.rho)
-        assert there.remainder + step.remainder == 0
-        tasks = there.tasks + step.tasks
-        assert other.summed(tasks) == pytest.approx(there.total + step.total, rel=1e-6)
-        used = other.used(tasks) + there.idle + step.idle
-        assert used[other.row] == pytest.approx(1.0, rel=1e-6)
-        return
-    pytest.fail("nobody ever stood aside")
-
-
-def test_steps_end_before_a_pair_aside_is_worth_it_and_it_returns() -> None:
-    *_, (welfare, at, mu, gap) = points(1.0)
-    assert welfare.remainder is not None
-    polytope, user = welfare.polytope, welfare.polytope.pair_user
-    k = int(np.flatnonzero(welfare.remainder.aside)[0])
-    slack = polytope.price_per_task(at.price[welfare.row])[k] * welfare.unit[user[k]] - at.user_price[user[k]]
-    still = replace(at, price=np.zeros_like(at.price), user_price=np.zeros_like(at.user_price))
-    assert screening.longest(welfare, at, still) == 1
-    assert not welfare.remainder.called.any()
-    rising = still.user_price.copy()
-    rising[user[k]] = 10 * slack  # what its user pays would rise to far more than the pair costs
-    part = screening.longest(welfare, at, replace(still, user_price=rising))
-    assert part <= 0.09 * (1 + 1e-12)  # others of the user may be nearer
-    assert welfare.remainder.called[k]
-    other, there = screening.screened(welfare, at, mu, gap)
-    assert k in inside(other)
-    new = np.searchsorted(inside(other), k)
-    assert 0 < there.tasks[new] <= 2e-4 * there.total[user[k]] * (1 + 1e-12)
-    assert there.slack[new] == pytest.approx(slack)
-
-
-def test_a_whole_point_has_all_pairs_at_mu() -> None:
-    *_, (welfare, at, mu, _) = points(3.0)
-    assert welfare.remainder is not None
-    point = screening.whole(welfare, at, mu)
-    assert len(point.tasks) == len(welfare.polytope.gamma)
-    assert point.tasks[welfare.remainder.inside] == pytest.approx(at.tasks)
-    assert (point.tasks * point.slack)[welfare.remainder.aside] == pytest.approx(mu)
-    assert point.remainder == 0
 
 
 @pytest.mark.usefixtures("always")

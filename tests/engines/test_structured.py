@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from fairopt.engines.linalg import _eliminate, structured
+from fairopt.engines.linalg import structured
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Arguments = tuple[Index, Index, Array, Array, Array, Array, Array]
+Solver = structured.Factors | structured.ServersFirst | structured.SymmetricFactors
 
 
 def drawn(
-    rng: np.random.Generator, users: int, servers: int, resources: int, density: float = 0.6, low: float = -1
+    rng: np.random.Generator, users: int, servers: int, resources: int, density: float | Array = 0.6, low: float = -1
 ) -> Arguments:
     """start, server, weight, left, right, extra, diagonal; users without a pair do not occur."""
     there = rng.random((users, servers)) < density
@@ -52,81 +52,54 @@ def naive(
     return result
 
 
-#: Options that force a route.
-ROUTES = {name: replace(structured.OPTIONS, loop_cost=cost) for name, cost in (("pairs", 0.0), ("product", 1e9))}
+#: Options that force a route, or leave the choice.
+ROUTES = {
+    name: replace(structured.OPTIONS, loop_cost=cost)
+    for name, cost in (("pairs", 0.0), ("product", 1e9), ("cheaper", structured.OPTIONS.loop_cost))
+}
 
 
-def noted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The routes that are really taken from now on."""
-    taken: list[str] = []
-
-    def noting(original: Callable[..., None], called: str) -> Callable[..., None]:
-        def call(*given: Any) -> None:
-            taken.append(called)
-            original(*given)
-
-        return call
-
-    monkeypatch.setattr(_eliminate, "couple", noting(_eliminate.couple, "pairs"))
-    monkeypatch.setattr(_eliminate, "spread_both", noting(_eliminate.spread_both, "product"))
-    return taken
+def both(given: Arguments, options: structured.FactorOptions) -> Iterator[tuple[Arguments, Solver]]:
+    """The matrix as it is by LU, and with right = left by Cholesky."""
+    yield given, structured.factor(*given, options=options)
+    start, server, weight, left, _, extra, diagonal = given
+    same = start, server, weight, left, left, extra, diagonal
+    yield same, structured.factor_symmetric(start, server, weight, left, extra, diagonal, options=options)
 
 
-@pytest.mark.parametrize("name", ["pairs", "product"])
-@pytest.mark.parametrize("shape", [(1, 1, 1), (1, 4, 2), (6, 1, 3), (7, 4, 1), (12, 5, 3), (40, 8, 4)])
-def test_against_the_formula(monkeypatch: pytest.MonkeyPatch, shape: tuple[int, int, int], name: str) -> None:
-    taken = noted(monkeypatch)
-    rng = np.random.default_rng(5)
-    for density in (0.3, 1.0):
-        given = drawn(rng, *shape, density)
-        matrix, rhs = naive(*given), rng.normal(size=shape[1] * shape[2])
-        found = structured.factor(*given, options=ROUTES[name]).solve(rhs)
-        np.testing.assert_allclose(found, np.linalg.solve(matrix, rhs), rtol=1e-9, atol=1e-10)
-    assert set(taken) == {name}
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("shape", [(1, 1, 1), (6, 1, 3), (7, 4, 1), (40, 8, 4)])
+def test_against_the_formula(shape: tuple[int, int, int], route: str) -> None:
+    """The last users of half of them on one server: some couple their pairs, others the product."""
+    rng, mixed = np.random.default_rng(5), (np.arange(shape[0]) < shape[0] / 2)[:, None].astype(float)
+    for density in (0.3, 1.0, mixed):
+        for given, factors in both(drawn(rng, *shape, density), ROUTES[route]):
+            rhs = rng.normal(size=shape[1] * shape[2])
+            np.testing.assert_allclose(factors.solve(rhs), np.linalg.solve(naive(*given), rhs), rtol=1e-9, atol=1e-10)
 
 
-def test_the_cheaper_route_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each user on one of many servers: pairs. Everybody everywhere: the product."""
-    rng = np.random.default_rng(0)
-    taken = noted(monkeypatch)
-    structured.factor(*drawn(rng, 30, 10, 2, 0.0))
-    assert taken == ["pairs"]
-    structured.factor(*drawn(rng, 30, 10, 2, 1.0))
-    assert set(taken[1:]) == {"product"}
-    taken.clear()
-    mixed = halved(*drawn(rng, 30, 10, 2, 1.0))
-    rhs = rng.normal(size=20)
-    assert np.linalg.solve(naive(*mixed), rhs) == pytest.approx(structured.factor(*mixed).solve(rhs), rel=1e-9)
-    assert taken == ["product", "pairs"]
-    rough = structured.factor(*mixed, single=True)  # the same users both ways again, should single precision not do
-    assert np.linalg.solve(naive(*mixed), rhs) == pytest.approx(rough.double().solve(rhs), rel=1e-9)
-
-
-def test_the_cheaper_route_is_taken_where_symmetric(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By users everywhere the product of matrices, by the others the sum over pairs of pairs."""
-    rng = np.random.default_rng(1)
-    start, server, weight, left, _, extra, diagonal = symmetric(rng, 30, 10, 2, density=1.0)
-    mixed = halved(start, server, weight, left, left, extra, diagonal)
-    original, many = _eliminate.spread, []
-
-    def spread(users: Index, *given: Any) -> None:
-        many.extend(users.tolist())
-        original(users, *given)
-
-    monkeypatch.setattr(_eliminate, "spread", spread)
-    rhs = rng.normal(size=20)
-    assert np.linalg.solve(naive(*mixed), rhs) == pytest.approx(factored(mixed).solve(rhs), rel=1e-9)
-    assert many == list(range(15))
-
-
-def halved(
-    start: Index, server: Index, weight: Array, left: Array, right: Array, extra: Array, diagonal: Array
-) -> tuple[Index, Index, Array, Array, Array, Array, Array]:
-    """The first half of the users everywhere, the others on their first server only."""
-    half = (len(start) - 1) // 2
-    kept = np.sort(np.r_[np.arange(start[half]), start[half:-1]])
-    start = np.r_[start[: half + 1], start[half] + 1 + np.arange(len(start) - 1 - half)]
-    return start, server[kept], weight[kept], left[kept], right[kept], extra, diagonal
+@pytest.mark.parametrize("route", ROUTES)
+def test_digits_that_a_subtraction_would_lose(route: str) -> None:
+    """A user on one server with weight 1e12, another with nearly all of its weight there: exact arithmetic decides."""
+    start, server = np.array([0, 1, 3]), np.array([0, 0, 1])
+    weight, extra = np.array([1e12, 1.7e12, 3.1]), np.array([0.3, 0.9])
+    left = np.array([[0.7], [1.0], [0.3]])
+    given = start, server, weight, left, left, extra, np.full((2, 1), 2.0**-40)
+    exact = np.full((2, 2), Fraction(0)) + np.diag([Fraction(2) ** -40] * 2)
+    for n in range(2):
+        pairs = range(start[n], start[n + 1])
+        whole = Fraction(extra[n]) + sum(Fraction(weight[k]) for k in pairs)
+        for k in pairs:
+            scaled = Fraction(weight[k]) * Fraction(left[k, 0])
+            exact[server[k], server[k]] += scaled * Fraction(left[k, 0])
+            for j in pairs:
+                exact[server[k], server[j]] -= scaled * Fraction(weight[j]) * Fraction(left[j, 0]) / whole
+    (a, b), (c, d) = exact
+    expected = np.array([d + b / 4, -c - a / 4], dtype=float) / float(a * d - b * c)
+    rhs = np.array([1, -0.25])
+    for _, factors in both(given, ROUTES[route]):
+        np.testing.assert_allclose(factors.solve(rhs), expected, rtol=1e-9)
+    assert np.abs(np.linalg.solve(naive(*given), rhs) / expected - 1).max() > 1e-6
 
 
 def test_single_precision_is_refined_and_given_up_where_it_must_be() -> None:
@@ -162,6 +135,16 @@ def test_pairs_that_hardly_matter_may_be_left_out() -> None:
     assert np.abs(none - exact).max() > 1e-3
 
 
+def test_users_without_a_slope() -> None:
+    """h = 0, as for users who are held: only differences between a user's servers have a price."""
+    rng = np.random.default_rng(3)
+    start, server, weight, left, _, extra, diagonal = drawn(rng, 20, 6, 2, 1.0)
+    rhs, none = rng.normal(size=12), 0 * extra
+    found = structured.factor_symmetric(start, server, weight, left, none, diagonal).solve(rhs)
+    expected = np.linalg.solve(naive(start, server, weight, left, left, none, diagonal), rhs)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
 def test_a_row_that_nobody_uses() -> None:
     given = drawn(np.random.default_rng(4), 5, 3, 2)
     given[3][:, 1] = given[4][:, 1] = 0.0
@@ -169,130 +152,24 @@ def test_a_row_that_nobody_uses() -> None:
     np.testing.assert_allclose(found[1::2], 1 / given[6][:, 1], rtol=1e-9)
 
 
-def solved_exactly(matrix: list[list[Fraction]], rhs: list[Fraction]) -> list[Fraction]:
-    """Gauss, in fractions."""
-    rows = [[*row, value] for row, value in zip(matrix, rhs, strict=True)]
-    for k in range(len(rows)):
-        pivot = next(i for i in range(k, len(rows)) if rows[i][k] != 0)
-        rows[k], rows[pivot] = rows[pivot], rows[k]
-        rows[k] = [value / rows[k][k] for value in rows[k]]
-        for i in range(len(rows)):
-            if i != k:
-                rows[i] = [value - rows[i][k] * top for value, top in zip(rows[i], rows[k], strict=True)]
-    return [row[-1] for row in rows]
-
-
-@pytest.mark.parametrize("name", ["pairs", "product"])
-def test_digits_that_a_subtraction_would_lose(name: str) -> None:
-    """A user on one server with weight 1e12, another with nearly all of its weight there: exact arithmetic decides."""
-    start, server = np.array([0, 1, 3]), np.array([0, 0, 1])
-    weight, extra = np.array([1e12, 1.7e12, 3.1]), np.array([0.3, 0.9])
-    left = np.array([[0.7], [1.0], [0.3]])
-    diagonal = np.array([[2.0**-40], [2.0**-40]])
-    exact = [[Fraction(2) ** -40 if i == j else Fraction(0) for j in range(2)] for i in range(2)]
-    for n in range(2):
-        pairs = range(start[n], start[n + 1])
-        whole = Fraction(extra[n]) + sum(Fraction(weight[k]) for k in pairs)
-        for k in pairs:
-            scaled = Fraction(weight[k]) * Fraction(left[k, 0])
-            exact[server[k]][server[k]] += scaled * Fraction(left[k, 0])
-            for j in pairs:
-                other = Fraction(weight[j]) * Fraction(left[j, 0])
-                exact[server[k]][server[j]] -= scaled * other / whole
-    rhs = [Fraction(1), Fraction(-1, 4)]
-    expected = np.array([float(value) for value in solved_exactly(exact, rhs)])
-    factors = structured.factor(start, server, weight, left, left, extra, diagonal, options=ROUTES[name])
-    found = factors.solve(np.array([1, -0.25]))
-    np.testing.assert_allclose(found, expected, rtol=1e-9)
-    lost = np.linalg.solve(naive(start, server, weight, left, left, extra, diagonal), np.array([1, -0.25]))
-    assert np.abs(lost / expected - 1).max() > 1e-6
-
-
-# -- left is right -------------------------------------------------------------------------------
-
-
-def symmetric(rng: np.random.Generator, *shape: int, density: float = 0.6, low: float = -1) -> Arguments:
-    """As `drawn`, with right = left."""
-    start, server, weight, left, _, extra, diagonal = drawn(rng, *shape, density, low)
-    return start, server, weight, left, left, extra, diagonal
-
-
-def factored(
-    given: Arguments, least: float = 0.0, single: bool = False, cost: float = structured.OPTIONS.loop_cost
-) -> structured.SymmetricFactors:
-    start, server, weight, left, _, extra, diagonal = given
-    options = replace(structured.OPTIONS, loop_cost=cost)
-    return structured.factor_symmetric(start, server, weight, left, extra, diagonal, least, single, options=options)
-
-
-@pytest.mark.parametrize("cost", [0.0, 1e9])
-@pytest.mark.parametrize("shape", [(1, 1, 1), (1, 4, 2), (6, 1, 3), (7, 4, 1), (12, 5, 3), (40, 8, 4)])
-def test_symmetric_against_the_formula(shape: tuple[int, int, int], cost: float) -> None:
-    rng = np.random.default_rng(5)
-    for density in (0.3, 1.0):
-        given = symmetric(rng, *shape, density=density)
-        rhs = rng.normal(size=shape[1] * shape[2])
-        found = factored(given, cost=cost)
-        np.testing.assert_allclose(found.solve(rhs), np.linalg.solve(naive(*given), rhs), rtol=1e-9, atol=1e-10)
-        assert found.damping < 1e-12
-
-
 @pytest.mark.parametrize("single", [False, True])
 def test_symmetric_with_a_border(single: bool) -> None:
     rng = np.random.default_rng(6)
-    start, server, weight, left, _, extra, diagonal = given = symmetric(rng, 12, 5, 3)
+    start, server, weight, left, _, extra, diagonal = drawn(rng, 12, 5, 3)
     border, rhs = rng.normal(size=(5, 3)), rng.normal(size=15)
     found = structured.factor_symmetric(start, server, weight, left, extra, diagonal, single=single, border=border)
-    expected = np.linalg.solve(naive(*given) + np.outer(border, border), rhs)
+    expected = np.linalg.solve(
+        naive(start, server, weight, left, left, extra, diagonal) + np.outer(border, border), rhs
+    )
     np.testing.assert_allclose(found.solve(rhs), expected, rtol=1e-3 if single else 1e-9, atol=1e-4 if single else 0)
-
-
-def test_symmetric_single_precision_is_close() -> None:
-    rng = np.random.default_rng(2)
-    given, rhs = symmetric(rng, 40, 8, 3), rng.normal(size=24)
-    double, single = (factored(given, single=single, cost=1e9).solve(rhs) for single in (False, True))
-    off = float(np.abs(single - double).max() / np.abs(double).max())
-    assert 1e-12 < off < 1e-4
-
-
-def test_symmetric_users_without_a_slope() -> None:
-    """h = 0, as for users who are held: only differences between a user's servers have a price."""
-    rng = np.random.default_rng(3)
-    start, server, weight, left, right, extra, diagonal = symmetric(rng, 20, 6, 2, density=1.0)
-    given = start, server, weight, left, right, 0 * extra, diagonal
-    rhs = rng.normal(size=12)
-    np.testing.assert_allclose(factored(given).solve(rhs), np.linalg.solve(naive(*given), rhs), rtol=1e-9)
-
-
-@pytest.mark.parametrize("cost", [0.0, 1e9])
-def test_symmetric_digits_that_a_subtraction_would_lose(cost: float) -> None:
-    """One server, users with weights of 1e12: what remains is their slope, in exact arithmetic 0.3 * 0.49 + 0.9."""
-    start, server, weight = np.array([0, 1, 2]), np.array([0, 0]), np.array([1e12, 1e13])
-    extra, left = np.array([0.3, 0.9]), np.array([[0.7], [1.0]])
-    diagonal = np.full((1, 1), 2.0**-40)
-    given = (start, server, weight, left, left, extra, diagonal)
-    exact = Fraction(2) ** -40
-    for n in range(2):
-        w, h, a = Fraction(weight[n]), Fraction(extra[n]), Fraction(left[n, 0])
-        exact += w * a * a * h / (h + w)
-    assert factored(given).solve(np.ones(1))[0] == pytest.approx(float(1 / exact), rel=1e-12)
-    assert abs(1 / naive(*given)[0, 0] - float(1 / exact)) > 1e-6
 
 
 def test_an_indefinite_matrix_is_damped() -> None:
     """Rounding may make S indefinite; here its diagonal is, on purpose: more is added, and it says how much."""
-    given = symmetric(np.random.default_rng(4), 5, 3, 2)
-    given[6][:] = 1e-18
-    found = factored((*given[:5], 1e-18 * given[5], given[6]))
+    start, server, weight, left, _, extra, diagonal = drawn(np.random.default_rng(4), 5, 3, 2)
+    found = structured.factor_symmetric(start, server, weight, left, 1e-18 * extra, np.full_like(diagonal, 1e-18))
     assert 0 < found.damping <= 1e-5
     assert np.isfinite(found.solve(np.ones(6))).all()
-
-
-@pytest.mark.parametrize("resources", [3, 4])
-def test_what_is_compiled_for_a_number_of_resources_is_kept_for_the_next_process(resources: int) -> None:
-    """numba tells enclosed objects apart by their pickles, and compiled functions' differ from process to process."""
-    enclosed = _eliminate._coupling(resources).py_func.__closure__
-    assert [cell.cell_contents for cell in enclosed] == [resources]
 
 
 @pytest.mark.parametrize("shape", [(3, 120, 2), (10, 70, 4), (2, 300, 1)])
@@ -311,9 +188,3 @@ def test_few_users_on_many_servers(shape: tuple[int, int, int], low: float) -> N
             np.testing.assert_allclose(whole @ made.solve(rhs), rhs, rtol=0, atol=1e-11 * np.abs(whole).max())
         symmetric = structured.factor_symmetric(start, server, weight, left, extra, diagonal)
         np.testing.assert_allclose(symmetric.solve(rhs), made.solve(rhs), rtol=1e-10, atol=1e-12)
-
-
-def test_many_users_or_few_rows_stay_with_prices() -> None:
-    rng = np.random.default_rng(4)
-    for shape in ((3, 20, 2), (200, 120, 2)):
-        assert isinstance(structured.factor(*drawn(rng, *shape)), structured.Factors)
