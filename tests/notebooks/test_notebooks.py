@@ -34,7 +34,7 @@ assert not empty, "an empty panel"
 ROOT = Path(__file__).parents[2]
 EVERY = sorted((ROOT / "notebooks").glob("*.ipynb"))
 #: Those of seconds run on every commit; of the others one compiles the simulator. The site, too, runs all of them.
-QUICK = {"quickstart", "alpha_tradeoff", "fairness_properties"}
+QUICK = {"quickstart", "alpha_tradeoff", "traces"}
 
 
 @pytest.mark.parametrize("path", EVERY, ids=lambda path: path.stem)
