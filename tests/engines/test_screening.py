@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -84,6 +85,58 @@ def test_most_pairs_leave(alpha: float) -> None:
     # Whoever stands aside is dearer than what its user pays.
     cost = welfare.polytope.price_per_task(at.price[welfare.row]) * welfare.unit[welfare.polytope.pair_user]
     assert (cost > at.user_price[welfare.polytope.pair_user])[welfare.remainder.aside].all()
+
+
+@pytest.mark.parametrize("alpha", [0.5, 3.0])
+def test_leaving_changes_nothing(alpha: float) -> None:
+    """What those who leave had still counts: equations of users and capacities are as wrong as they were."""
+    left = 0
+    for welfare, at, mu, gap in points(alpha):
+        other, there = screening.screened(welfare, at, mu, gap)
+        came = len(np.setdiff1d(inside(other), inside(welfare)))
+        if other is not welfare and not came:
+            left += 1
+            before = welfare.residuals(at, welfare.marginal(at))
+            after = other.residuals(there, other.marginal(there))
+            assert after.user == pytest.approx(before.user, abs=1e-12)
+            assert after.capacity == pytest.approx(before.capacity, abs=1e-12)
+            assert there.tasks == pytest.approx(at.tasks[np.isin(inside(welfare), inside(other))])
+    assert left > 1
+
+
+def inside(welfare: Welfare) -> np.ndarray:
+    return np.arange(len(welfare.server)) if welfare.remainder is None else welfare.remainder.inside
+
+
+def test_steps_end_before_a_pair_aside_is_worth_it_and_it_returns() -> None:
+    *_, (welfare, at, mu, gap) = points(1.0)
+    assert welfare.remainder is not None
+    polytope, user = welfare.polytope, welfare.polytope.pair_user
+    k = int(np.flatnonzero(welfare.remainder.aside)[0])
+    slack = polytope.price_per_task(at.price[welfare.row])[k] * welfare.unit[user[k]] - at.user_price[user[k]]
+    still = replace(at, price=np.zeros_like(at.price), user_price=np.zeros_like(at.user_price))
+    assert screening.longest(welfare, at, still) == 1
+    assert not welfare.remainder.called.any()
+    rising = still.user_price.copy()
+    rising[user[k]] = 10 * slack  # what its user pays would rise to far more than the pair costs
+    part = screening.longest(welfare, at, replace(still, user_price=rising))
+    assert part <= 0.09 * (1 + 1e-12)  # others of the user may be nearer
+    assert welfare.remainder.called[k]
+    other, there = screening.screened(welfare, at, mu, gap)
+    assert k in inside(other)
+    new = np.searchsorted(inside(other), k)
+    assert 0 < there.tasks[new] <= 2e-4 * there.total[user[k]] * (1 + 1e-12)
+    assert there.slack[new] == pytest.approx(slack)
+
+
+def test_a_whole_point_has_all_pairs_at_mu() -> None:
+    *_, (welfare, at, mu, _) = points(3.0)
+    assert welfare.remainder is not None
+    point = screening.whole(welfare, at, mu)
+    assert len(point.tasks) == len(welfare.polytope.gamma)
+    assert point.tasks[welfare.remainder.inside] == pytest.approx(at.tasks)
+    assert (point.tasks * point.slack)[welfare.remainder.aside] == pytest.approx(mu)
+    assert point.remainder == 0
 
 
 @pytest.mark.usefixtures("always")
