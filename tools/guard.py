@@ -1,8 +1,8 @@
 """How cost grows with a cluster: `make guard`; exit status 1 where something grows faster than it may.
 
-Every mechanism with an engine of its own, on three shapes at a size and at four times that: CPU seconds and peak memory
-of a solve, in a process of its own, and the powers by which they grow. What exceeds its limits is measured again. Then
-the first answers of a fresh installation (`tools/first_minutes.py`).
+Every mechanism with an engine of its own on three shapes, and rounds of the distributed game, at a size and at four
+times that: CPU seconds and peak memory of a solve, in a process of its own, and the powers by which they grow. What
+exceeds its limits is measured again. Then the first answers of a fresh installation (`tools/first_minutes.py`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,12 @@ import numpy as np  # noqa: E402 - threads are chosen first
 
 import fairopt as fo  # noqa: E402
 
-SHAPES = {"google-like users": (500, 2000), "10 users, servers": (150, 600), "3 servers a user": (100, 400)}
+#: Of the distributed game, with servers of three types.
+ROUNDS, PLAYED = "30 rounds, alpha=3", "users, 30 servers"
+SHAPES = {
+    "google-like users": (500, 2000), "10 users, servers": (150, 600), "3 servers a user": (100, 400),
+    PLAYED: (500, 2000),
+}  # fmt: skip
 #: Solved by CVXPY alone, or for one resource alone, or without a default.
 LEFT_OUT = ("cmmf", "concave-game", "maxmin")
 VARIANTS = ("alphapf-vds(alpha=3)", "asset-fairness(scope=servers)", "ceei(scope=servers)")
@@ -45,6 +50,8 @@ def cluster(shape: str, size: int) -> fo.Cluster:
     """A cluster of that shape, the same every time."""
     if shape == "google-like users":
         return fo.open_source(f"google-like?users={size}&servers=12583&seed=5").cluster
+    if shape == PLAYED:
+        return fo.open_source(f"bitbrains-like?vms={size}&servers=30&seed=5").cluster
     rng = np.random.default_rng(7)
     users = 10 if shape == "10 users, servers" else 2 * size
     capacity, demand = rng.gamma(4, 0.25, (size, 2)) + 0.05, rng.gamma(2, 0.5, (users, 2)) + 0.05
@@ -62,22 +69,30 @@ def memory(key: str) -> float:
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(key))
 
 
+def solve(name: str, data: fo.Cluster) -> None:
+    """With a mechanism, or rounds of the distributed game."""
+    if name == ROUNDS:
+        fo.best_response(data, 3, max_rounds=30, throw=False)
+    else:
+        fo.mechanisms.parse(name)[0].solve(data)
+
+
 def solved(shape: str, size: int, name: str) -> tuple[float, float]:
     """CPU seconds and MiB that a solve takes, beyond those of a smaller one."""
-    mechanism, data = fo.mechanisms.parse(name)[0], cluster(shape, size)
-    mechanism.solve(cluster(shape, size // 4))
+    data = cluster(shape, size)
+    solve(name, cluster(shape, size // 4))
     gc.collect()
     with suppress(OSError, AttributeError):  # elsewhere than on Linux memory reads as 0
         ctypes.CDLL(None).malloc_trim(0)
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak begins anew
     before = memory("VmRSS") if Path("/proc/self/status").exists() else math.nan
     begun = time.process_time()
-    mechanism.solve(data)
+    solve(name, data)
     seconds = time.process_time() - begun
     more = memory("VmHWM") - before if before == before else 0.0
     if seconds < LIMIT / 30:
         begun = time.process_time()
-        mechanism.solve(data)
+        solve(name, data)
         seconds = min(seconds, time.process_time() - begun)
     return seconds, more
 
@@ -123,12 +138,13 @@ def row(shape: str, name: str) -> tuple[str, bool]:
 def main() -> int:
     """Print the table, and say what is amiss."""
     names = [name for name in (*fo.mechanisms.names(), *VARIANTS) if name not in LEFT_OUT]
-    for name in names:  # what is imported and loaded once is shared by all
-        for shape, (size, _) in SHAPES.items():
-            fo.mechanisms.parse(name)[0].solve(cluster(shape, size))
+    rows = {shape: [ROUNDS] if shape == PLAYED else names for shape in SHAPES}
+    for shape, (size, _) in SHAPES.items():  # what is imported and loaded once is shared by all
+        for name in rows[shape]:
+            solve(name, cluster(shape, size))
     amiss = []
     for shape in SHAPES:
-        for name in names:
+        for name in rows[shape]:
             text, good = row(shape, name)
             known = KNOWN.get((shape, name))
             if not good and known is None:

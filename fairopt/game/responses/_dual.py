@@ -136,37 +136,40 @@ def along(server, step, q, asked):  # type: ignore[no-untyped-def]
     Users that come in and leave on the way are corners of its slope, `-excess` times the direction: Newton's step may
     jump over them to and fro, its line cannot. It ends at the latest where the first price is 0, and the resource free.
     """
-    old, top, longest = q.copy(), q.max(), np.inf
-    weight = np.zeros(len(q))
-    ask(server, q, asked)
-    for r in range(len(q)):
+    size, old, top, longest = len(q), q.copy(), q.max(), np.inf
+    weight, rate = np.zeros(size), np.zeros(size)
+    for r in range(size):
         if step[r] != 0.0:
             weight[r] = np.exp(server.alpha * (q[r] - top)) * step[r]
             if step[r] < 0:
                 longest = min(longest, -1 / (server.alpha * step[r]))
+    ask(server, q, asked)
     before = -(weight * asked.excess).sum()
     if not before < 0:
         return
-    low, high, at_low, at_high = 0.0, np.inf, before, 0.0
-    t = min(1.0, longest)
+    low, high, t = 0.0, np.inf, min(1.0, longest)
     for _ in range(40):
-        for r in range(len(q)):
-            if step[r] != 0.0:
-                left = t * server.alpha * step[r]
-                q[r] = old[r] + np.log1p(left) / server.alpha if left > -1 + 1e-12 else -np.inf
+        for r in range(size):
+            left = t * server.alpha * step[r]
+            q[r] = old[r] + np.log1p(left) / server.alpha if left > -1 + 1e-12 else -np.inf
+            rate[r] = step[r] / (1 + left) if left > -1 + 1e-12 else 0.0
         ask(server, q, asked)
         slope = -(weight * asked.excess).sum()
         if abs(slope) < 0.1 * abs(before) or (slope < 0 and t >= longest):
             return
         if slope < 0:
-            low, at_low = t, slope
+            low = t
         else:  # or not a number: somebody would have no price to pay at all
-            high, at_high = t, slope
+            high = t
+        bend = 0.0
+        for r in range(size):
+            for s in range(size):
+                bend -= weight[r] * asked.jacobian[r, s] * rate[s]
+        newton = t - slope / bend if bend > 0 and t < longest else np.nan
         if high == np.inf:
-            t = min(4 * t, longest)
+            t = min(newton if t < newton < 10 * t else 4 * t, longest)
         else:
-            part = at_low / (at_low - at_high) if np.isfinite(at_high) else 0.9
-            t = low + (high - low) * min(max(part, 0.1), 0.9)
+            t = newton if low + 0.02 * (high - low) < newton < high - 0.02 * (high - low) else (low + high) / 2
 
 
 @compiled

@@ -13,8 +13,8 @@ import numpy as np
 from ..._loops import compiled
 from ._dual import Asked, Server, along, ask, between, one_price, solve
 
-#: Residuals of responses, relative to capacities.
-_EXACT = 1e-13
+#: Residuals of responses, relative to capacities, beside what rounding leaves of the users' sums.
+_EXACT, _ROUNDED = 1e-13, 2e-15
 
 
 @compiled
@@ -26,14 +26,14 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks):  # type:
     size = use.shape[1]
     server = Server(alpha, log_gain, per_task, use, elsewhere, room)
     asked = Asked(tasks, np.empty(size), np.empty((size, size)), np.empty(size), np.empty(size))
-    begin(server, q, asked)
-    residual, failures = ask(server, q, asked), 0
-    for turn in range(60):
-        if residual < _EXACT:
+    residual, failures = begin(server, q, asked), 0
+    for _ in range(60):
+        exact = rounded(server, asked)
+        if residual < exact:
             break
-        # Before it has come near, only what idles much may turn out to be free.
-        residual = free(server, _EXACT if turn > 1 else 0.1, residual, q, asked)
         step = newton(q, asked)
+        if free(server, exact, step, q, asked):
+            residual, step = ask(server, q, asked), newton(q, asked)
         now = shortened(server, step, residual, q, asked)
         if now >= 0.7 * residual:
             failures += 1
@@ -46,16 +46,30 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks):  # type:
                         one_price(server, r, q, asked)
                 now = ask(server, q, asked)
                 if 0.9 * last < now < 1e-10:
+                    residual = now
                     break
         residual = now
-    ask(server, q, asked)
     tasks /= 1 + max(asked.excess.max(), 0.0)
     return residual
 
 
 @compiled
+def rounded(server, asked):  # type: ignore[no-untyped-def]
+    """The residual that is as good as none: a user's tasks here are a difference, as exact as its tasks in all."""
+    count, size = server.use.shape
+    most = 0.0
+    for r in range(size):
+        whole = 0.0
+        for n in range(count):
+            if asked.tasks[n] > 0:
+                whole += server.per_task[n, r] * (server.elsewhere[n] + asked.tasks[n])
+        most = max(most, whole)
+    return _EXACT + _ROUNDED * most
+
+
+@compiled
 def begin(server, q, asked):  # type: ignore[no-untyped-def]
-    """Make a guess one that has a finite price of some resource and nearly fills the fullest one."""
+    """Make a guess one that has a finite price of some resource and nearly fills the fullest one; its residual."""
     # A resource that was free last time is likely to be free now; without any price there is nothing to go by.
     (count, size), known = server.use.shape, False
     used = np.zeros(size, np.bool_)
@@ -68,42 +82,52 @@ def begin(server, q, asked):  # type: ignore[no-untyped-def]
         known |= np.isfinite(q[r])
     if known:
         ask(server, q, asked)
-        known = np.isfinite(asked.excess.sum())
+        known = asked.excess.sum() < 1e100  # who has no price to pay asks for all there is
     for r in range(size):
         if used[r] and (not known or np.isnan(q[r]) or q[r] == np.inf):
             q[r] = 0.0
-    first, low, high, shift, width = q.copy(), -np.inf, np.inf, 0.0, 1.0
+    first, low, high, shift, width, residual = q.copy(), -np.inf, np.inf, 0.0, 1.0, np.inf
     for _ in range(60):
         for r in range(size):
             q[r] = first[r] + shift
-        ask(server, q, asked)
+        residual = ask(server, q, asked)
         most = asked.excess.max()
         if abs(most) < 0.3:
-            return
+            break
         if most > 0:
             low = shift
         else:
             high = shift
-        shift, width = between(low, high, width), 2 * width
+        r = asked.excess.argmax()
+        bend = -asked.jacobian[r].sum()
+        newton = shift + np.log1p(most) * (1 + most) / bend if bend > 0 else np.inf
+        if max(low, shift - 5) < newton < min(high, shift + 5):
+            shift = newton
+        else:
+            shift, width = between(low, high, width), 2 * width
         if width > 1e4 and (low == -np.inf or high == np.inf):  # everybody has all the tasks there are
-            return
+            break
+    return residual
 
 
 @compiled
-def free(server, idle, residual, q, asked):  # type: ignore[no-untyped-def]
-    """Give a price to what is overused without one, and take it away where more than `idle` idles even then."""
-    before, moved = asked.excess.copy(), False
+def free(server, exact, step, q, asked):  # type: ignore[no-untyped-def]
+    """Give a price to what is overused without one, and take it away where it falls fast and what is left idles, too.
+
+    Returns whether any of them was looked at, after which `asked` is not that of `q`.
+    """
+    before, looked = asked.excess.copy(), False
     for r in range(len(q)):
-        if q[r] == -np.inf and before[r] > _EXACT:
+        if q[r] == -np.inf and before[r] > exact:
             one_price(server, r, q, asked)
-            moved = True
-        elif q[r] > -np.inf and before[r] < -idle:
+            looked = True
+        elif q[r] > -np.inf and before[r] < -exact and server.alpha * step[r] < -1:
             old, q[r] = q[r], -np.inf
             ask(server, q, asked)
             if asked.excess[r] > 0 or not q.max() > -np.inf:
                 q[r] = old
-            moved = True
-    return ask(server, q, asked) if moved else residual
+            looked = True
+    return looked
 
 
 @compiled

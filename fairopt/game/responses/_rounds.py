@@ -110,20 +110,32 @@ def leverage(alpha, per_task, use, line, room, q, answer):  # type: ignore[no-un
     over the resources that are full, W being tasks and line together and s the shares of the price.
     """
     count, size = use.shape
-    shares, matrix, kept = np.zeros((count, size)), np.zeros((size, size)), np.ones(count)
-    power, top = min(alpha, 1e6), q.max()
+    shares, matrix, inverse = np.zeros((count, size)), np.zeros((size, size)), np.zeros((size, size))
+    power, top, kept = min(alpha, 1e6), q.max(), np.ones(count)
     scaled, served = np.exp(power * (q - top)), (answer > 0) & (answer < room)
     if top == -np.inf:
         return kept
-    for n in np.flatnonzero(served):
-        price_parts(power, use, n, scaled, q, top, shares[n])
-        shares[n] /= max(shares[n].sum(), 1e-300)
-        for r in np.flatnonzero(q > -np.inf):
-            matrix[r] += per_task[n, r] * (line[n] + answer[n]) * shares[n]
-    for n in np.flatnonzero(served):
-        part = (line[n] + answer[n]) * (shares[n] * solve(matrix.copy(), per_task[n].copy())).sum()
-        if part > 0:
-            kept[n] = min(part, 1.0)
+    for n in range(count):
+        if served[n]:
+            price_parts(power, use, n, scaled, q, top, shares[n])
+            whole = max(shares[n].sum(), 1e-300)
+            for r in range(size):
+                shares[n, r] *= (line[n] + answer[n]) / whole
+            for r in range(size):
+                if q[r] > -np.inf:
+                    for s in range(size):
+                        matrix[r, s] += per_task[n, r] * shares[n, s]
+    for r in range(size):
+        inverse[r, r] = 1.0
+        inverse[r] = solve(matrix.copy(), inverse[r])
+    for n in range(count):
+        if served[n]:
+            part = 0.0
+            for r in range(size):
+                for s in range(size):
+                    part += per_task[n, r] * inverse[r, s] * shares[n, s]
+            if part > 0:
+                kept[n] = min(part, 1.0)
     return kept
 
 
