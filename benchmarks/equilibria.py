@@ -54,7 +54,7 @@ def answered(size: tuple[int, int, int], number: int) -> dict[str, Any]:
     tasks = np.log(found.user_tasks)
     apart = float(np.expm1(np.ptp(tasks, axis=0).max()))
     stable = sum(radius < 1 for radius in found.radii)
-    default = np.log(fo.AlphaPFVDS(alpha).solve(cluster).user_tasks)
+    default = np.log(fo.AlphaPFVDS(alpha).solve(cluster).arrays.user_tasks)
     nearest = int(np.abs(tasks - default).max(axis=1).argmin())
     missed = bool(np.abs(tasks[nearest] - default).max() > 1e-4)
     line = {"size": list(size), "number": number, "alpha": alpha, "indices": list(found.indices)}

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from fairopt.report import Results, interval
 
-from .style import DOUBLE, alpha_axis, apart, at_alpha, band, legend, line, new, per_cent, styled
+from .style import DOUBLE, alpha_axis, apart, at_alpha, band, legend, line, new, per_cent
 
 NEEDS = ("frontier",)
 CAPTION = (
@@ -19,7 +19,6 @@ _CLUSTERS = {"bitbrains": "Bitbrains", "google": "Google"}
 _PANELS = {"utilization": (100, "utilization"), "min_share": (100, "smallest share"), "jain": (1, "Jain's index")}
 
 
-@styled
 def figure(results: Results, width: float = DOUBLE) -> Figure:
     """Means over draws with 95% confidence bands; PS-DSF stands at alpha = infinity."""
     cells = results.of("frontier").cells

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from fairopt.report import Results, interval, median_interval, reached
 
-from .style import DOUBLE, NARROW, alpha_axis, at_alpha, legend, line, new, styled
+from .style import DOUBLE, NARROW, alpha_axis, at_alpha, legend, line, new
 
 NEEDS = ("alpha_convergence",)
 CAPTION = (
@@ -31,7 +31,6 @@ _WAYS = (
 )  # fmt: skip
 
 
-@styled
 def figure(results: Results, width: float = DOUBLE) -> Figure:
     """Rounds and seconds: medians over draws, where half of the games get there; else means; 95% bands; PS-DSF at ∞.
 

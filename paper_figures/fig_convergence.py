@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from fairopt.report import Results
 
-from .style import DOUBLE, NARROW, line, name, new, styled
+from .style import DOUBLE, NARROW, line, name, new
 
 NEEDS = ("convergence",)
 CAPTION = (
@@ -24,7 +24,6 @@ _ORDERS = ("elastic", "cyclic", "random", "over-relaxed", "jacobi", "asynchronou
 ALPHA = 3.0
 
 
-@styled
 def figure(results: Results, width: float = DOUBLE) -> Figure:
     """Medians over draws; a game that has ended stays at its last residual."""
     curves = results.of("convergence").long("curve")
@@ -46,6 +45,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
         axes.set_title(f"Dense, α = {ALPHA:g}, {order}, by {title}")
     for axes in panels:
         axes.set(xscale="log", yscale="log")
+    panels[0].set_ylim(bottom=max(panels[0].get_ylim()[0], 1e-8))  # what ends at rounding would fill all panels
     for axes in table[:, 0]:
         axes.set_ylabel("residual" if narrow else "residual: largest change of tasks")
     for axes in table[-1]:
@@ -60,6 +60,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
 
 
 def _lines(axes: Axes, curves: pd.DataFrame, by: str, values: Iterable[Hashable], form: str = "{}") -> None:
+    values = list(values)
     for k, value in enumerate(values):
         of = curves[curves[by] == value]
         if of.empty:
@@ -67,6 +68,7 @@ def _lines(axes: Axes, curves: pd.DataFrame, by: str, values: Iterable[Hashable]
         each = of.pivot_table(index="round", columns="key", values="residual").ffill()
         middle = each.median(axis=1)
         middle = middle[middle > 0]  # a residual of exactly zero has no place on a logarithmic axis
-        marks = np.unique(np.geomspace(1, max(len(middle), 1), 7).astype(int) - 1)
+        apart = 10 ** (0.3 * k / len(values))  # markers of lines that coincide stand beside each other
+        marks = np.unique(np.geomspace(apart, max(len(middle), apart), 7).astype(int) - 1).clip(min=0)
         text = name("ps-dsf") if value == np.inf else form.format(value)
         axes.plot(middle.index, middle, label=text, markevery=marks.tolist(), **line(k))

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from fairopt.report import Results
 
 from .stacks import draw, has, pooled, printed, tasks
-from .style import SINGLE, legend, name, new, styled
+from .style import SINGLE, legend, name, new
 
 NEEDS = ("drf_figures",)
 CAPTION = (
@@ -17,7 +17,6 @@ CAPTION = (
 _PRINTED = {"drf": "DRF: tasks", "asset-fairness": "asset fairness: tasks", "ceei": "CEEI: tasks"}
 
 
-@styled
 def figure(results: Results, width: float = SINGLE) -> Figure:
     """Parts of the pool by user."""
     found = results.of("drf_figures")

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from fairopt.report import Results
 
-from .style import DOUBLE, NARROW, legend, line, new, styled
+from .style import DOUBLE, NARROW, legend, line, new
 
 NEEDS = ("drf_demands",)
 CAPTION = (
@@ -21,7 +21,6 @@ _NAMES = {"google": "Google 2011", "alibaba": "Alibaba 2023"}
 _SLOTS = 12
 
 
-@styled
 def figure(results: Results, width: float = DOUBLE) -> Figure:
     """Above: tasks by CPU and memory, in parts of a mean server; areas grow with the logarithm of their number.
 

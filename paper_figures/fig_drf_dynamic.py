@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from fairopt.report import Results, interval
 
 from .over_time import policy
-from .style import DOUBLE, legend, line, new, styled
+from .style import DOUBLE, IN_PAPER, legend, line, new
 
 NEEDS = ("drf_dynamic",)
 CAPTION = (
@@ -20,7 +20,6 @@ CAPTION = (
 _PRINTED = {"phase1": (0.70, 0.75)}
 
 
-@styled
 def figure(results: Results, width: float = DOUBLE) -> Figure:
     """Means after a first wave of tasks, over draws of their durations, with 95% intervals; what is printed in red."""
     shares = results.of("drf_dynamic").long("shares")
@@ -36,7 +35,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
             y = np.arange(len(policies))[::-1] + (0.12 if k else -0.12)
             axes.errorbar(here["mean"], y, xerr=here["half"].fillna(0.0), label=job, capsize=2, **look)
         for value in _PRINTED.get(phase, ()):
-            axes.axvline(value, color="#b5152c", linewidth=1.2, alpha=0.7, label="printed", zorder=0)
+            axes.axvline(value, color="#b5152c", linewidth=1.2, alpha=0.7, label=IN_PAPER, zorder=0)
         axes.set_title(f"Phase {phase[-1]}")
         axes.set_yticks(np.arange(len(policies))[::-1], [policy(text) for text in policies])
         axes.set_ylim(-0.6, len(policies) - 0.4)

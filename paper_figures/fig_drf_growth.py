@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from fairopt.report import Results
 
 from .stacks import has, printed, tasks
-from .style import SINGLE, groups, legend, name, new, styled
+from .style import IN_PAPER, SINGLE, groups, legend, name, new
 
 NEEDS = ("drf_figures",)
 CAPTION = (
@@ -18,7 +18,6 @@ CAPTION = (
 _CASES = (("asset-fairness", "thm3", "thm3-doubled", "×2"), ("drf", "thm6", "thm6-quadrupled", "×4"))
 
 
-@styled
 def figure(results: Results, width: float = SINGLE) -> Figure:
     """Tasks of each user before and after resource 2 grows; the paper prints bundles of theorem 3."""
     found = results.of("drf_figures")
@@ -30,7 +29,7 @@ def figure(results: Results, width: float = SINGLE) -> Figure:
         if mechanism == "asset-fairness":
             for k, theirs in enumerate(_bundles(before, after)):
                 axes.plot([n + (k - 0.5) * 0.4 for n in range(2)], theirs, linestyle="none", marker="D", color="white",
-                          markeredgecolor="#b5152c", markeredgewidth=0.9, label=None if k else "printed")  # fmt: skip
+                          markeredgecolor="#b5152c", markeredgewidth=0.9, label=None if k else IN_PAPER)  # fmt: skip
         axes.set_title(f"{name(mechanism)}, resource 2 {factor}")
     table[0, 0].set_ylabel("tasks")
     legend(drawn, table[0, 0])

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from fairopt.report import Results
 
 from .stacks import printed, tasks
-from .style import SINGLE, bar, groups, legend, new, styled
+from .style import IN_PAPER, SINGLE, bar, groups, legend, new
 
 NEEDS = ("drf_figures",)
 CAPTION = (
@@ -20,7 +20,6 @@ _CASES = (
 )
 
 
-@styled
 def figure(results: Results, width: float = SINGLE) -> Figure:
     """Tasks of each user before and after; the paper prints those of CEEI, to one decimal."""
     found = results.of("drf_figures")
@@ -35,7 +34,7 @@ def figure(results: Results, width: float = SINGLE) -> Figure:
                 theirs = printed(f"drf-{cluster}", statement)
                 axes.plot([n + (k - 0.5) * 0.4 for n in range(len(theirs))], theirs, linestyle="none", marker="D",
                           color="white", markeredgecolor="#b5152c", markeredgewidth=0.9,
-                          label="printed" if k == 0 else None)  # fmt: skip
+                          label=IN_PAPER if k == 0 else None)  # fmt: skip
         axes.set_title(mechanism.upper())
     table[0, 0].set_ylabel("tasks")
     legend(drawn, table[0, 0])

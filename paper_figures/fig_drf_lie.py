@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from fairopt.report import Results
 
 from .stacks import draw, pooled, printed, tasks
-from .style import DOUBLE, legend, new, styled
+from .style import DOUBLE, legend, new
 
 NEEDS = ("drf_figures",)
 CAPTION = (
@@ -18,7 +18,6 @@ CAPTION = (
 _CASES = (("thm4", "truth", "CEEI: tasks"), ("thm4-lie", "user 1 lies", "CEEI: tasks when user 1 lies"))
 
 
-@styled
 def figure(results: Results, width: float = DOUBLE) -> Figure:
     """Parts of the pool by user, as demanded, with the tasks of each; the paper prints those of CEEI."""
     found = results.of("drf_figures")

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from fairopt.report import Results, interval
 
 from .over_time import policy
-from .style import DOUBLE, groups, legend, new, styled
+from .style import DOUBLE, groups, legend, new
 
 NEEDS = ("drf_policies",)
 CAPTION = (
@@ -20,7 +20,6 @@ CAPTION = (
 )
 
 
-@styled
 def figure(results: Results, width: float = DOUBLE) -> Figure:
     """Means over draws with 95% intervals; left jobs done where short tasks run five times slower, in the middle how
     long they took, right jobs done where nothing runs slower."""

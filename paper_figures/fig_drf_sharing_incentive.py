@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from fairopt.report import Results
 
 from .stacks import draw, has, pooled, printed, tasks
-from .style import SINGLE, legend, name, new, styled
+from .style import SINGLE, legend, name, new
 
 NEEDS = ("drf_figures",)
 CAPTION = (
@@ -17,7 +17,6 @@ CAPTION = (
 )
 
 
-@styled
 def figure(results: Results, width: float = SINGLE) -> Figure:
     """Parts of the pool by user; the paper prints those of asset fairness. The line is at one half."""
     found = results.of("drf_figures")

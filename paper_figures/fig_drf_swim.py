@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from fairopt.report import Results, StoredCells, interval
 
 from .over_time import lines, policy
-from .style import DOUBLE, NARROW, groups, legend, new, styled
+from .style import DOUBLE, NARROW, groups, legend, new
 
 NEEDS = ("drf_swim",)
 CAPTION = (
@@ -22,7 +22,6 @@ _NAMES = ("1", "2-10", "11-50", "> 50")
 _SLOTS = "slots(n=12)"
 
 
-@styled
 def figure(results: Results, width: float = DOUBLE) -> Figure:
     """Above the first draw on 6 servers; below mean reductions over draws with 95% intervals, by policy."""
     found = results.of("drf_swim")

@@ -9,7 +9,7 @@ from fairopt import papers
 from fairopt.report import Results
 
 from .stacks import Case, Numbers, draw, printed, tasks
-from .style import DOUBLE, legend, new, styled
+from .style import DOUBLE, legend, new
 
 NEEDS = ("drfh_figures",)
 CAPTION = (
@@ -25,7 +25,6 @@ _PRINTED = {
 _TITLES = {"per-server-drf": "Figure 2: DRF in every server", "drfh": "Figure 3: DRFH"}
 
 
-@styled
 def figure(results: Results, width: float = DOUBLE) -> Figure:
     """Parts of every server by user."""
     found, cluster = results.of("drfh_figures"), papers.instance("drfh-fig1")

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from fairopt.report import Results
 
 from .over_time import distribution, lines, policy
-from .style import DOUBLE, NARROW, groups, legend, new, per_cent, styled
+from .style import DOUBLE, NARROW, groups, legend, new, per_cent
 
 NEEDS = ("drfh_day",)
 CAPTION = (
@@ -25,7 +25,6 @@ _BINS = (1, 2, 11, 101, 501, np.inf)
 _BIN_NAMES = ("1", "2-10", "11-100", "101-500", "> 500")
 
 
-@styled
 def figure(results: Results, width: float = DOUBLE) -> Figure:
     """At the heaviest load of the days, the first draw; completion of jobs over all draws of that load. The area of a
     user's circle is the logarithm of its number of tasks."""

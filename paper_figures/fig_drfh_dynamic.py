@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from fairopt.report import Results
 
 from .over_time import lines, printed
-from .style import DOUBLE, legend, new, styled
+from .style import DOUBLE, IN_PAPER, legend, new
 
 NEEDS = ("drfh_dynamic",)
 CAPTION = (
@@ -19,7 +19,6 @@ CAPTION = (
 _PRINTED = ((0, 200, 0.62), (200, 500, 0.44), (500, 1080, 0.26))
 
 
-@styled
 def figure(results: Results, width: float = DOUBLE) -> Figure:
     """Best-Fit on the likeliest mix of servers, the first draw of durations; printed shares in red."""
     found = results.of("drfh_dynamic")
@@ -31,7 +30,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     left, right = table.ravel()
     lines(left, shares, "user", {name: name for name in shares["user"].unique()})
     for k, (begin, end, value) in enumerate(_PRINTED):
-        printed(left, begin, end, value, None if k else "printed")
+        printed(left, begin, end, value, None if k else IN_PAPER)
     left.set_title("Dominant share")
     lines(right, use, "what", {"use_cpu": "CPU in use", "use_memory": "memory in use"}, first=3)
     right.set_title("All users together")

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from fairopt.report import Results, interval
 
-from .style import DOUBLE, NARROW, alpha_axis, apart, at_alpha, band, legend, line, new, styled
+from .style import DOUBLE, NARROW, alpha_axis, apart, at_alpha, band, legend, line, new
 
 NEEDS = ("frontier",)
 CAPTION = (
@@ -18,7 +18,6 @@ _TITLES = {"paper": "PF figure 1, variant", "bitbrains": "Bitbrains", "google": 
 _MEASURES = {"utilization": (100, "utilization"), "min_share": (100, "smallest share"), "jain": (1, "Jain's index")}
 
 
-@styled
 def figure(results: Results, width: float = DOUBLE) -> Figure:
     """Means over draws with 95% confidence bands; PS-DSF stands at alpha = infinity."""
     cells = results.of("frontier").cells

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from fairopt.report import Results
 
-from .style import COLOURS, DOUBLE, legend, new, styled
+from .style import DOUBLE, colour, legend, new
 
 NEEDS = ("hysteresis",)
 CAPTION = (
@@ -24,7 +24,6 @@ _SIZES = {"three": "3 users, 2 servers", "four": "4 users, 3 servers"}
 _MEASURE = r"crossing (?P<place>\d+): tasks of (?P<user>.*)"
 
 
-@styled
 def figure(results: Results, width: float = DOUBLE) -> Figure:
     """First and last crossings of the curve by alpha, those between them, and the jumps."""
     found = results.of("hysteresis").long("measured")
@@ -45,16 +44,16 @@ def _panel(axes: Axes, rows: pd.DataFrame) -> None:
     """Both paths with their jumps drawn upright, and the unstable branch."""
     every = rows.groupby("alpha")["value"]
     below, above = _upright(every.first()), _upright(every.last()[::-1])
-    axes.plot(*below, color=COLOURS[1], linewidth=3.2, alpha=0.45, label="from below")
-    axes.plot(*above, color=COLOURS[2], linewidth=1.2, linestyle="--", label="from above")
-    for (alpha, tasks), colour in ((below, COLOURS[1]), (above, COLOURS[2])):
+    axes.plot(*below, color=colour(1), linewidth=3.2, alpha=0.45, label="from below")
+    axes.plot(*above, color=colour(2), linewidth=1.2, linestyle="--", label="from above")
+    for (alpha, tasks), fill in ((below, colour(1)), (above, colour(2))):
         for k in np.flatnonzero(np.diff(alpha) == 0):
             middle = float(tasks.iloc[k : k + 2].mean())
             ahead = middle + 0.05 * float(tasks.iloc[k + 1] - tasks.iloc[k])
-            arrow = {"arrowstyle": "-|>", "color": colour, "mutation_scale": 12}
+            arrow = {"arrowstyle": "-|>", "color": fill, "mutation_scale": 12}
             axes.annotate("", (alpha.iloc[k], ahead), (alpha.iloc[k], middle), arrowprops=arrow)
     between = every.nth(1)[every.transform("size") > 2]
-    axes.plot(rows["alpha"].loc[between.index], between, color=COLOURS[0], linestyle=":", linewidth=1, label="unstable")
+    axes.plot(rows["alpha"].loc[between.index], between, color=colour(0), linestyle=":", linewidth=1, label="unstable")
 
 
 def _upright(path: pd.Series) -> tuple[pd.Series, pd.Series]:

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from fairopt.report import Results
 
 from .over_time import lines
-from .style import DOUBLE, NARROW, legend, new, styled
+from .style import DOUBLE, NARROW, legend, new
 
 NEEDS = ("mqdrf_dynamic",)
 CAPTION = (
@@ -20,7 +20,6 @@ CAPTION = (
 _TAKES = {"CPU": (0.5, 1, 1), "Memory": (1, 0.5, 1)}
 
 
-@styled
 def figure(results: Results, width: float = DOUBLE) -> Figure:
     """Users in the first row, queues in the second: the newest user is in the first, the one before in the second."""
     shares = results.of("mqdrf_dynamic").long("shares").rename(columns={"share": "value"})

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from fairopt.report import Results
 
-from .style import DOUBLE, new, styled
+from .style import DOUBLE, new
 from .utilization import MECHANISMS, by_resource, gain_bars
 
 NEEDS = ("pf_comparison_bitbrains",)
@@ -17,7 +17,6 @@ CAPTION = (
 )
 
 
-@styled
 def figure(results: Results, width: float = DOUBLE) -> Figure:
     """Means over snapshots with 95% confidence intervals; the paper prints `up to 20% for some resources`."""
     use = results.of("pf_comparison_bitbrains").long("use")

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from fairopt.report import Results, interval
 
-from .style import DOUBLE, groups, legend, new, per_cent, styled
+from .style import DOUBLE, groups, legend, new, per_cent
 from .utilization import MECHANISMS, by_resource, classes
 
 NEEDS = ("pf_comparison_google",)
@@ -18,7 +18,6 @@ CAPTION = (
 _TITLES = {"cpu": "CPU", "memory": "RAM"}
 
 
-@styled
 def figure(results: Results, width: float = DOUBLE) -> Figure:
     """Means over draws with 95% confidence intervals; classes by capacity (CPU x RAM), the most numerous first."""
     use = results.of("pf_comparison_google").long("use")

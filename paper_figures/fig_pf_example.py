@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from fairopt.report import Results
 
 from .stacks import printed, tasks
-from .style import DOUBLE, groups, legend, name, new, per_cent, styled
+from .style import DOUBLE, IN_PAPER, groups, legend, name, new, per_cent
 
 NEEDS = ("pf_example",)
 CAPTION = (
@@ -26,7 +26,6 @@ _INSTANCES = {"base": "pf-fig1", "variant": "pf-fig1-variant"}
 _SERVER = "8 x 16 x 0"
 
 
-@styled
 def figure(results: Results, width: float = DOUBLE) -> Figure:
     """Diamonds are values that the paper prints; those of the other bars were derived."""
     found = results.of("pf_example")
@@ -41,7 +40,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
                 theirs = printed(_INSTANCES[cluster], statements[mechanism])
                 axes.plot(np.arange(4) + (k - 1.5) * 0.2, theirs, linestyle="none", marker="D", color="white",
                           markersize=2.8, markeredgecolor="#b5152c", markeredgewidth=0.9,
-                          label="printed" if k == 0 else None)  # fmt: skip
+                          label=IN_PAPER if k == 0 else None)  # fmt: skip
         axes.set_title("PF figure 1" if cluster == "base" else "Variant (figure 2)")
         axes.set_ylabel("tasks")
     last = table[0, 2]

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from fairopt.report import Results, interval
 
 from .over_time import distribution, lines, policy
-from .style import DOUBLE, groups, legend, new, per_cent, styled
+from .style import DOUBLE, groups, legend, new, per_cent
 
 NEEDS = ("pf_semidynamic",)
 CAPTION = (
@@ -18,7 +18,6 @@ CAPTION = (
 _LINES = ("fluid:ps-dsf", "fluid:drfh", "fluid:tsf", "fluid:alphapf-vds(alpha=1.0)")
 
 
-@styled
 def figure(results: Results, width: float = DOUBLE) -> Figure:
     """CPU over the first day (means over an hour), mean use of all days with 95% intervals, completion times."""
     found = results.of("pf_semidynamic")

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from fairopt.report import Results, interval
 
-from .style import DOUBLE, NARROW, line, new, styled
+from .style import DOUBLE, NARROW, line, new
 
 NEEDS = ("pf_sensitivity",)
 CAPTION = (
@@ -22,7 +22,6 @@ _PAIRS = (
 )
 
 
-@styled
 def figure(results: Results, width: float = DOUBLE) -> Figure:
     """Gain in utilization (mean over resources), in points, on the same clusters; 95% confidence intervals."""
     cells = results.of("pf_sensitivity").cells

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from fairopt.report import Results, interval
 
-from .style import DOUBLE, legend, line, name, new, styled
+from .style import DOUBLE, legend, line, name, new
 
 NEEDS = ("pf_time",)
 CAPTION = (
@@ -23,7 +23,6 @@ _CLUSTERS = {"three-locations": "three locations", "doubled": "doubled"}
 AROUND, BELOW = 0.03, 1.0
 
 
-@styled
 def figure(results: Results, width: float = DOUBLE) -> Figure:
     """Means of the second solution of each cluster, with 95% confidence intervals; the paper's seconds as lines."""
     cells = results.of("pf_time").cells

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from fairopt.report import Results
 
-from .style import SINGLE, legend, new, styled
+from .style import SINGLE, legend, new
 from .utilization import by_resource
 
 NEEDS = ("pf_utilization",)
@@ -19,7 +19,6 @@ CAPTION = (
 )
 
 
-@styled
 def figure(results: Results, width: float = SINGLE) -> Figure:
     """Means over snapshots with 95% confidence intervals. The paper prints no numbers here."""
     use = results.of("pf_utilization").long("use")

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from fairopt.report import Results, interval
 
-from .style import SINGLE, alpha_axis, apart, at_alpha, band, legend, line, new, styled
+from .style import SINGLE, alpha_axis, apart, at_alpha, band, legend, line, new
 
 NEEDS = ("frontier",)
 CAPTION = (
@@ -17,7 +17,6 @@ CAPTION = (
 _CLUSTERS = {"bitbrains": "Bitbrains", "google": "Google"}
 
 
-@styled
 def figure(results: Results, width: float = SINGLE) -> Figure:
     """1 - W(x)/W(x*) against alpha, from 0 to infinity (PS-DSF)."""
     cells = results.of("frontier").cells

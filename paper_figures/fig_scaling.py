@@ -8,10 +8,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
+from matplotlib.transforms import ScaledTranslation
 
 from fairopt.report import Results, interval
 
-from .style import DOUBLE, NARROW, legend, line, new, styled
+from .style import DOUBLE, NARROW, legend, line, new
 
 NEEDS = ("scaling",)
 CAPTION = (
@@ -28,7 +29,6 @@ _LABELS = {"users": "users", "servers": "servers", "density": "density"}
 _FEW = (1.0, 3.0, math.inf)
 
 
-@styled
 def figure(results: Results, width: float = DOUBLE) -> Figure:
     """Means over draws with 95% confidence intervals. A full marker: some games were still going on at the end."""
     cells, narrow = results.of("scaling").cells, width < NARROW
@@ -59,7 +59,9 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
 
 
 def _lines(axes: Axes, cells: pd.DataFrame, measure: str) -> None:
-    """A line for every alpha, with its interval as a band: every marker stands at its size."""
+    """A line for every alpha, with its interval as a band; markers of one size stand beside each other."""
+    figure = axes.get_figure(root=True)
+    assert figure is not None
     alphas = sorted(cells["alpha"].unique())
     for k, alpha in enumerate(alphas):
         of = cells[cells["alpha"] == alpha]
@@ -68,10 +70,12 @@ def _lines(axes: Axes, cells: pd.DataFrame, measure: str) -> None:
         half = found["half"].fillna(0)
         name = "PS-DSF" if math.isinf(alpha) else f"α = {alpha:g}"
         low = half.clip(upper=0.9 * found["mean"])
-        axes.plot(x, found["mean"], label=name, **line(k))
+        aside = ScaledTranslation((k - (len(alphas) - 1) / 2) / 40, 0, figure.dpi_scale_trans)
+        look = line(k) | {"transform": axes.transData + aside}
+        axes.plot(x, found["mean"], label=name, **look)
         axes.fill_between(x, found["mean"] - low, found["mean"] + half, color=line(k)["color"], alpha=0.12, lw=0)
         going = found["x"].isin(of[of["status"] == "missed"]["x"])
-        full = line(k) | {"linestyle": "none", "markerfacecolor": line(k)["color"]}
+        full = look | {"linestyle": "none", "markerfacecolor": line(k)["color"]}
         axes.plot(x[going], found["mean"][going], zorder=4, **full)
 
 

@@ -11,7 +11,7 @@ from fairopt import papers
 from fairopt.report import Results
 from fairopt.result.plot import border
 
-from .style import COLOURS, SINGLE, new, styled
+from .style import SINGLE, colour, new
 
 NEEDS = ("two_users",)
 CAPTION = (
@@ -27,7 +27,6 @@ _MARKS = {
 }
 
 
-@styled
 def figure(results: Results, width: float = SINGLE) -> Figure:
     """The feasible set with what mechanisms give."""
     cells = results.of("two_users").long("allocated")
@@ -43,11 +42,11 @@ def figure(results: Results, width: float = SINGLE) -> Figure:
     axes.plot([0, edge[:, 0].max()], [0, edge[:, 0].max() * 2 / 3], color="#9a9a9a", linewidth=0.7, linestyle=":")
     axes.annotate("equal dominant\nshares", (1.1, 0.73), xytext=(0.7, 0.08), fontsize=6, color="#666666")
     way = tasks[tasks["name"] == "alpha-fair"].sort_values("alpha")
-    axes.plot(way[first], way[second], color=COLOURS[1], linewidth=3.0, solid_capstyle="round", alpha=0.65)
+    axes.plot(way[first], way[second], color=colour(1), linewidth=3.0, solid_capstyle="round", alpha=0.65)
     _along(axes, way.set_index("alpha")[[first, second]])
     for name, (label, mark, off) in _MARKS.items():
         row = tasks[tasks["name"] == name].iloc[0]
-        axes.plot(row[first], row[second], mark, color=COLOURS[0], markersize=5, markerfacecolor="white", zorder=4)
+        axes.plot(row[first], row[second], mark, color=colour(0), markersize=5, markerfacecolor="white", zorder=4)
         axes.annotate(label, (row[first], row[second]), xytext=off, textcoords="offset points", fontsize=7)
     axes.set_xlim(0, 6.2)
     axes.set_ylim(0, 3.4)
@@ -61,5 +60,5 @@ def _along(axes: Axes, way: pd.DataFrame) -> None:
     for alpha in (2.0, 4.0):
         if alpha in way.index:
             x, y = way.loc[alpha]
-            axes.plot(x, y, "o", color=COLOURS[1], markersize=3)
+            axes.plot(x, y, "o", color=colour(1), markersize=3)
             axes.annotate(f"{alpha:g}", (x, y), xytext=(-6, -9), textcoords="offset points", fontsize=7)

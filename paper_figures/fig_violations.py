@@ -9,7 +9,7 @@ from matplotlib.ticker import LogLocator, NullLocator
 
 from fairopt.report import Results
 
-from .style import DOUBLE, line, new, per_cent, styled
+from .style import DOUBLE, line, new, per_cent
 
 NEEDS = ("violations",)
 CAPTION = (
@@ -27,7 +27,6 @@ _OTHERS = {
 }
 
 
-@styled
 def figure(results: Results, width: float = DOUBLE) -> Figure:
     """The largest over draws; a lie's gain is in parts of the tasks that the truth brings."""
     found = results.of("violations").long("measured")

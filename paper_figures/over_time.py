@@ -36,7 +36,8 @@ def lines(axes: Axes, table: pd.DataFrame, by: str, labels: dict[str, str], firs
         if shown.empty:
             continue
         every = max(1, len(shown) // marks)
-        look = line(first + k) | {"markevery": (k * every // max(len(labels), 1), every)}
+        # Markers apart show what coincides, and those at an end of the axis are whole.
+        look = line(first + k) | {"markevery": (k * every // max(len(labels), 1), every), "clip_on": False}
         axes.plot(shown["time"], shown["value"], label=text, **look)
 
 
@@ -53,6 +54,7 @@ def distribution(axes: Axes, series: Sequence[tuple[str, np.ndarray, int]], tota
             continue
         part = np.arange(1, len(done) + 1) / (count if total else len(done))
         every = max(1, len(done) // 5)
-        axes.step(done, part, where="post", label=text, **(line(k) | {"markevery": (every // 2, every)}))
+        marks = k * every // max(len(series), 1), every
+        axes.step(done, part, where="post", label=text, **(line(k) | {"markevery": marks, "clip_on": False}))
     axes.set_xscale("log")
     axes.set_ylim(0, 1.02)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fairopt import papers
 from fairopt.report import StoredCells
 
-from .style import bar, per_cent
+from .style import IN_PAPER, bar, per_cent
 
 Numbers = NDArray[np.float64]
 #: Smaller parts have no diamond of their own.
@@ -82,7 +82,7 @@ def draw(axes: Axes, cases: Sequence[Case], users: Sequence[str], half: bool = F
             tops = 100 * case.printed.cumsum(axis=1)
             tops[case.printed < _SMALLEST] = np.nan  # it would stand on the one below
             axes.plot(np.repeat(x, tops.shape[1]), tops.ravel(), linestyle="none", marker="D", color="white",
-                      markeredgecolor="#b5152c", markeredgewidth=0.9, label="printed", zorder=3,
+                      markeredgecolor="#b5152c", markeredgewidth=0.9, label=IN_PAPER, zorder=3,
                       clip_on=False)  # fmt: skip
         middles.append(float(x.mean()))
         places += x.tolist()

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterable, Sequence
-from functools import wraps
-from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -24,11 +23,9 @@ from fairopt.result._plot import at_alpha as at_alpha
 SINGLE, DOUBLE = 3.4, 7.0
 #: Below this there is room for one panel in a row.
 NARROW = _plot.NARROW
+#: What red diamonds and lines are.
+IN_PAPER = "value in the paper"
 
-FILE = Path(__file__).with_name("paper.mplstyle")
-
-#: From dark to light, so that the order survives in grey.
-COLOURS = ("#111111", "#2a4d8f", "#b5452c", "#3f8f6b", "#c98a1b", "#9a9a9a", "#7a4f9a")
 _LINES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 2)), (0, (8, 2)))
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 #: Fills of bars, from dark to light, with hatches.
@@ -43,16 +40,9 @@ NAMES = {
 
 
 def styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:
-    """Draw with the shared style, whatever the caller has set, and leave the caller's settings alone."""
-
-    @wraps(draw)
-    def drawn(*arguments: Any, **more: Any) -> Figure:
-        with mpl.rc_context():
-            mpl.rcdefaults()
-            mpl.rcParams.update(mpl.rc_params_from_file(FILE, use_default_template=False))
-            return draw(*arguments, **more)
-
-    return drawn
+    """Until 0.3: `fairopt figures --style` has the style now, and no figure its own."""
+    warnings.warn("figures have no style of their own: leave @styled out", DeprecationWarning, stacklevel=2)
+    return draw
 
 
 def new(
@@ -73,9 +63,17 @@ def new(
 
 
 def line(k: int) -> dict[str, Any]:
-    """The look of the k-th line: colour, dashes and marker all differ."""
-    k %= len(COLOURS)
-    return {"color": COLOURS[k], "linestyle": _LINES[k], "marker": _MARKERS[k], "markerfacecolor": "white"}
+    """The look of the k-th line: colour, dashes, marker and width all differ, so that lines show beneath others."""
+    k %= len(_LINES)
+    width = mpl.rcParams["lines.linewidth"] * max(1.9 - 0.35 * k, 0.9)
+    return {"color": colour(k), "linestyle": _LINES[k], "linewidth": width, "marker": _MARKERS[k],
+            "markerfacecolor": "white"}  # fmt: skip
+
+
+def colour(k: int) -> str:
+    """The k-th colour of the style."""
+    cycle = mpl.rcParams["axes.prop_cycle"].by_key()["color"]
+    return str(cycle[k % len(cycle)])
 
 
 def bar(k: int) -> dict[str, Any]:

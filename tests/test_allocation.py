@@ -14,9 +14,9 @@ from strategies import clusters
 from fairopt.engines.small import kinds
 from fairopt.engines.welfare import concave, interior_point
 from fairopt.engines.welfare.options import OPTIONS
-from fairopt.errors import CertificateError, SolverError
+from fairopt.errors import CertificateError, DataError, SolverError
 from fairopt.game.equilibrium import equilibria
-from fairopt.mechanisms import get
+from fairopt.mechanisms import get, one
 from fairopt.model.cluster import Cluster
 from fairopt.report import comparison, for_people
 from fairopt.result.allocation import Allocation
@@ -34,22 +34,60 @@ def drf() -> Allocation:
 
 def test_catalogue_item_2(drf: Allocation) -> None:
     np.testing.assert_allclose(drf.user_tasks, [3, 2])
-    np.testing.assert_allclose(drf.usage[:, 0], [[3, 12], [6, 2]])
+    np.testing.assert_allclose(drf.usage, [[3, 12], [6, 2]])
     np.testing.assert_allclose(drf.dominant_shares, [2 / 3, 2 / 3])
-    np.testing.assert_allclose(drf.virtual_dominant_shares[:, 0], [3 / 4.5, 2 / 3])
-    np.testing.assert_allclose(drf.utilization.loc["server1"], [1, 14 / 18])
-    np.testing.assert_allclose(drf.utilization.loc["overall"], [1, 14 / 18])
+    np.testing.assert_allclose(drf.virtual_dominant_shares["server1"], [3 / 4.5, 2 / 3])
+    np.testing.assert_allclose(drf.used_parts.loc["server1"], [1, 14 / 18])
+    np.testing.assert_allclose(drf.utilization, [1, 14 / 18])
+
+
+@settings(max_examples=25)
+@given(clusters())
+def test_numbers_have_the_names_of_the_cluster(cluster: Cluster) -> None:
+    for mechanism in ("drfh", "alphapf-vds"):
+        found = get(mechanism).solve(cluster, throw=False)
+        axes = {"user": cluster.users, "server": cluster.servers, "resource": cluster.resources}
+        for name in ("user_tasks", "dominant_shares", "virtual_dominant_shares", "usage", "used_parts", "utilization"):
+            shown, inside = getattr(found, name), getattr(found.arrays, name)
+            np.testing.assert_array_equal(np.ravel(shown), np.ravel(inside))
+            for index in shown.axes:
+                for level, labels in zip(index.names, getattr(index, "levels", [index]), strict=True):
+                    assert sorted(labels) == sorted(axes[level])
+        if found.prices is not None:
+            np.testing.assert_array_equal(np.ravel(found.prices), np.ravel(found.arrays.prices))
+            assert tuple(found.prices.columns) == cluster.resources
+        for n, user in enumerate(cluster.users):
+            assert found[user].to_dict() == dict(zip(cluster.servers, found.tasks[n].tolist(), strict=True))
+            assert found.user_tasks[user] == found.arrays.user_tasks[n]
+        shares = np.maximum(np.sqrt(found.dominant_shares), 0)  # NumPy keeps the names
+        assert tuple(shares.index) == cluster.users
+
+
+@pytest.mark.parametrize("mechanism", ["alphapf-vds(alpha=3)", "alpha-fair", "drfh", "concave-utility"])
+def test_criteria_take_tasks_with_names(mechanism: str) -> None:
+    found = one(mechanism).solve(EXAMPLE)
+    for name in ("levels", "log_marginal", "elasticity", "surplus"):
+        of = getattr(found.criterion, name)
+        np.testing.assert_array_equal(of(found.user_tasks), of(found.arrays.user_tasks))
+
+
+def test_an_allocation_is_no_sequence(drf: Allocation) -> None:
+    for key in (0, "nobody", ["A"]):
+        with pytest.raises(DataError, match="among the users: A, B"):
+            drf[key]
+    with pytest.raises(TypeError):
+        iter(drf)
 
 
 def test_figure_1_variant() -> None:
     found = get("ps-dsf").solve(FIGURE_1)
     np.testing.assert_allclose(found.user_tasks, [2, 6, 32 / 3, 16 / 3], rtol=1e-3)
-    shares = found.virtual_dominant_shares
+    shares = found.arrays.virtual_dominant_shares
     assert np.isnan(shares[:2, 1]).all()
     np.testing.assert_allclose(shares[:, 0], [0.5, 0.5, 8 / 3, 2 / 3], rtol=1e-3)
     np.testing.assert_allclose(shares[2:, 1], [2 / 3, 2 / 3], rtol=1e-3)
     # Catalogue item 33: server 2 uses all CPU and 5/6 of its RAM; it has no bandwidth.
-    np.testing.assert_allclose(found.utilization.loc["server2"], [1, 0.8333, np.nan], atol=1e-3)
+    np.testing.assert_allclose(found.used_parts.loc["server2"], [1, 0.8333, np.nan], atol=1e-3)
 
 
 def test_judges_itself_anew(drf: Allocation) -> None:
@@ -112,8 +150,7 @@ def test_users_servers_and_resources_are_called_as_they_like() -> None:
     np.testing.assert_allclose(frame["tasks"], found.user_tasks)
     np.testing.assert_allclose(frame["weight"], 1)
     np.testing.assert_allclose(frame[columns], found.tasks)
-    assert list(found.utilization.index) == [*names[:4], "overall (server)", *names[5:], "overall"]
-    assert found.utilization.loc["overall"].ndim == 1
+    assert list(found.used_parts.index) == names
     assert list(get("drfh").solve(odd).bottlenecks()["tasks"]) == pytest.approx(list(get("drfh").solve(odd).user_tasks))
     for text in (repr(found), found._repr_html_(), repr(odd), odd._repr_html_()):
         assert "weight" in text

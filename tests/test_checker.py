@@ -138,7 +138,7 @@ def test_max_min_over_servers(mechanism: Mechanism, tool: ModuleType, tmp_path: 
             continue
         error = checked(tool, allocation, tmp_path / "a.json")[1]
         all_pairs, rule, prices = polytope(allocation), allocation.criterion, np.exp(allocation.log_prices)
-        x = allocation.user_tasks[all_pairs.users]
+        x = allocation.arrays.user_tasks[all_pairs.users]
         level = rule.restrict(all_pairs.users).levels(x)
         groups, room = by_level(level), all_pairs.limit / x - 1
         floor = rule.restrict(all_pairs.users).floor
@@ -171,7 +171,7 @@ def rounding_here(allocation: fo.Allocation) -> float:
     cluster, own = allocation.cluster, allocation.criterion.scope == "per_server"
     least = 1.0
     for n, i in zip(*np.nonzero((allocation.tasks > 0) & cluster.usable), strict=True):
-        total = allocation.tasks[n, i] if own else allocation.user_tasks[n]
+        total = allocation.tasks[n, i] if own else allocation.arrays.user_tasks[n]
         needed = cluster.demand[n] > 0
         least = min(least, (cluster.demand[n][needed] * total / cluster.capacity[i][needed]).min())
     return float(8 * np.finfo(float).eps / least)

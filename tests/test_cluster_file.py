@@ -207,6 +207,21 @@ def test_a_key_that_stands_twice_is_named(tmp_path: Path, old: str, new: str, ke
         Cluster.load(written(tmp_path, JSON.replace(old, new, 1), "json"))
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be"])
+@pytest.mark.parametrize(("text", "kind"), [(TOML, "toml"), (JSON, "json")])
+def test_marked_files_are_read(tmp_path: Path, text: str, kind: str, encoding: str) -> None:
+    """Windows PowerShell writes UTF-16, and UTF-8 with a mark."""
+    mark = "\ufeff" if encoding == "utf-16-be" else ""
+    path = tmp_path / f"marked.{kind}"
+    path.write_bytes((mark + text.replace("rack", "räck")).encode(encoding))
+    assert Cluster.load(path) == Cluster.load(written(tmp_path, text.replace("rack", "räck"), kind))
+
+
+def test_what_kubectl_prints_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"looks like what kubectl prints: name it kubernetes:.*cluster\.json"):
+        Cluster.load(written(tmp_path, '{"apiVersion": "v1", "items": [], "kind": "List"}', "json"))
+
+
 def test_files_that_are_none(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"cannot read the cluster file .*nowhere\.toml: No such file"):
         Cluster.load(tmp_path / "nowhere.toml")

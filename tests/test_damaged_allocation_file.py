@@ -61,7 +61,7 @@ def test_names_that_cannot_be_printed(tmp_path: Path) -> None:
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"cannot read the allocation file .*none\.json: No such file"):
         fo.Allocation.load(tmp_path / "none.json")
-    (tmp_path / "bytes.json").write_bytes(b"\xff\xfe")
+    (tmp_path / "bytes.json").write_bytes(b"\xff\xfa")
     with pytest.raises(DataError, match="not UTF-8 text"):
         fo.Allocation.load(tmp_path / "bytes.json")
 

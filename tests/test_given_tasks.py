@@ -184,10 +184,10 @@ def test_a_changed_problem_has_an_allocation(cluster: fo.Cluster) -> None:
     problem = fo.AlphaFair(1).problem(cluster.pool())
     same = problem.allocation("same", criterion=fo.AlphaFair(1), tol=1e-4)
     assert not same.flagged
-    assert same.user_tasks == pytest.approx(fo.AlphaFair(1).solve(cluster.pool()).user_tasks, rel=1e-3)
+    assert same.arrays.user_tasks == pytest.approx(fo.AlphaFair(1).solve(cluster.pool()).arrays.user_tasks, rel=1e-3)
     most = problem.maximising(cp.sum(problem.user_tasks))
     most.solve(solver="HIGHS")
-    assert most.allocation().user_tasks.sum() == pytest.approx(most.value)
+    assert most.allocation().arrays.user_tasks.sum() == pytest.approx(most.value)
     with pytest.raises(SolverError, match="has no answer, infeasible"):
         problem.adding(much=problem.user_tasks >= 100).allocation()
 
@@ -209,7 +209,7 @@ def test_a_function_is_a_mechanism(cluster: fo.Cluster, capsys: pytest.CaptureFi
     assert pickle.loads(pickle.dumps(mechanism)) == mechanism
     found = mechanism.solve(cluster)
     assert not found.certificate.judged
-    assert found.user_tasks == pytest.approx(fo.DRFH().solve(cluster).user_tasks / 4)
+    assert found.arrays.user_tasks == pytest.approx(fo.DRFH().solve(cluster).arrays.user_tasks / 4)
     assert fo.compare(cluster, ["greedy-part(part=0.2)"]).loc["greedy-part(part=0.2)", "status"] == "ok"
     assert not fo.solve_many("greedy-part", [cluster, cluster]).failed
     report = fo.properties.report("greedy-part", cluster, ["envy-freeness", "pareto-optimality"], changes=3)

@@ -50,7 +50,7 @@ def test_the_dearest_part_of_a_task() -> None:
     cluster = fo.Cluster([[11, 11]], [[10, 1], [1, 10]], resources=["cpu", "memory"], users=["a", "b"])
     for mechanism in (fo.AlphaPFVDS(1), fo.AlphaFair(2)):
         allocation = mechanism.solve(cluster)
-        np.testing.assert_allclose(allocation.user_tasks @ cluster.demand, [11, 11], rtol=1e-6)
+        np.testing.assert_allclose(allocation.arrays.user_tasks @ cluster.demand, [11, 11], rtol=1e-6)
         assert words(allocation) == [f"cpu@{cluster.servers[0]}", f"memory@{cluster.servers[0]}"]
 
 
@@ -61,7 +61,7 @@ def test_prices_count_and_not_demands_alone() -> None:
     """
     cluster = fo.Cluster([[10, 9.8]], [[1, 2], [1, 0]], resources=["cpu", "memory"], users=["a", "b"])
     allocation = fo.AlphaPFVDS(1).solve(cluster)
-    np.testing.assert_allclose(allocation.user_tasks, [4.9, 5.1], rtol=1e-6)
+    np.testing.assert_allclose(allocation.arrays.user_tasks, [4.9, 5.1], rtol=1e-6)
     assert words(allocation) == ["cpu@server1", "cpu@server1"]
 
 

@@ -40,6 +40,28 @@ def test_frames_and_series_count_by_their_labels() -> None:
     assert WANTED.with_eligible("A", pd.Series({"T": 1, "S": 0})).eligible[0].tolist() == [False, True]
 
 
+@pytest.mark.parametrize("listed", [["T"], ("T",), {"T"}, "T"])
+def test_placement_by_name(listed: Any) -> None:
+    """Users that are not named may run everywhere."""
+    placed = fo.Cluster(SERVERS, USERS, eligible={"B": listed})
+    assert placed == WANTED.replace(eligible={"B": listed})
+    assert placed.eligible.tolist() == [[True, True], [False, True]]
+    assert not fo.Cluster(SERVERS, USERS, eligible={}).constrained
+    assert "eligible" not in repr(WANTED)
+    assert placed.to_frames()["eligible"].to_string() in repr(placed)
+    assert "<td>False</td>" in placed._repr_html_()
+
+
+@pytest.mark.parametrize("given", [lambda s, u: fo.Cluster(s, u), fo.Cluster.from_frames])
+def test_names_in_a_column_are_set_as_the_index(given: Any) -> None:
+    servers, users = SERVERS.reset_index(names="server"), USERS.reset_index(names="who")
+    with pytest.raises(DataError, match=r"text in column 'server', .*\.set_index\('server'\)"):
+        given(servers, users)
+    with pytest.raises(DataError, match=r"text in column 'who', .*\.set_index\('who'\)"):
+        given(SERVERS, users)
+    assert given(servers.set_index("server"), users.set_index("who")) == WANTED
+
+
 def test_rows_that_pandas_numbered_have_no_names() -> None:
     plain = pd.DataFrame([[9, 18], [4, 4]]), pd.DataFrame([[1, 4], [3, 1]])
     assert fo.Cluster(*plain, resources=["cpu", "ram"], users=["A", "B"], servers=["S", "T"]) == WANTED
@@ -56,6 +78,9 @@ MISMATCHES: list[tuple[dict[str, Any], str]] = [
     ({"max_tasks": pd.Series([1, 2, 3], index=["A", "B", "C"])}, "max_tasks must have a row per user.*unknown: C"),
     ({"eligible": pd.DataFrame(1, index=["A", "B"], columns=["S", "U"])}, "eligible must have a column per server"),
     ({"eligible": pd.DataFrame(1, index=["A"], columns=["S", "T"])}, "eligible must have a row per user.*missing: B"),
+    ({"eligible": {"C": ["S"]}}, "eligible speaks of user 'C'; there are A, B"),
+    ({"eligible": {"B": ["X"]}}, "user 'B' is eligible on 'X', but no server is called so"),
+    ({"eligible": {"B": [1, 0]}}, "user 'B' is eligible on 1, .*a list of names of servers"),
     ({"users": ["A", "C"]}, "demand must have a row per user, under its name; missing: C; unknown: B"),
     ({"demand": USERS.set_axis(["A", "A"])}, "two users are called 'A'"),
     ({"demand": USERS[["cpu", "cpu"]]}, "two resources are called 'cpu'"),

@@ -22,11 +22,11 @@ EXAMPLE = Cluster([[9, 18], [4, 2]], [[1, 4], [3, 1]], weight=[1, 2])
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_it_is_applied_and_undone(name: str) -> None:
     """What it patches is there, under that name."""
-    solve, before = Mechanism.solve, get("ceei").solve(EXAMPLE).user_tasks
+    solve, before = Mechanism.solve, get("ceei").solve(EXAMPLE).arrays.user_tasks
     with pytest.MonkeyPatch.context() as patch:
         MUTATIONS[name].apply(patch)
     assert Mechanism.solve is solve
-    assert get("ceei").solve(EXAMPLE).user_tasks == pytest.approx(before, rel=1e-12)
+    assert get("ceei").solve(EXAMPLE).arrays.user_tasks == pytest.approx(before, rel=1e-12)
 
 
 def test_a_mutation_changes_something() -> None:
@@ -35,9 +35,9 @@ def test_a_mutation_changes_something() -> None:
         with pytest.raises(SolverError):
             get("ceei").solve(EXAMPLE)
     with pytest.MonkeyPatch.context() as patch:
-        right = get("drf").solve(EXAMPLE).user_tasks
+        right = get("drf").solve(EXAMPLE).arrays.user_tasks
         MUTATIONS["weights ignored"].apply(patch)
-        assert get("drf").solve(EXAMPLE).user_tasks != pytest.approx(right, rel=0.1)
+        assert get("drf").solve(EXAMPLE).arrays.user_tasks != pytest.approx(right, rel=0.1)
 
 
 @pytest.mark.parametrize("mechanism", [get("tsf"), get("ceei", scope="servers")], ids=str)
@@ -45,11 +45,11 @@ def test_all_mechanisms_forget_placement(mechanism: Mechanism) -> None:
     """Those that inherit how they see a cluster, and those that have a way of their own."""
     assert ("prepare" in vars(type(mechanism))) == (mechanism.name == "ceei")
     placed = EXAMPLE.replace(eligible=[[1, 1], [0, 1]])
-    right = mechanism.solve(placed).user_tasks
+    right = mechanism.solve(placed).arrays.user_tasks
     with pytest.MonkeyPatch.context() as patch:
         MUTATIONS["placement ignored"].apply(patch)
-        assert mechanism.solve(placed).user_tasks != pytest.approx(right, rel=0.1)
-    assert mechanism.solve(placed).user_tasks == pytest.approx(right, rel=1e-12)
+        assert mechanism.solve(placed).arrays.user_tasks != pytest.approx(right, rel=0.1)
+    assert mechanism.solve(placed).arrays.user_tasks == pytest.approx(right, rel=1e-12)
 
 
 @pytest.mark.parametrize("name", ["solve always gives up", "the certificate always passes"])

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import io
+from functools import partial
 from itertools import combinations
+from typing import Any
 
+import matplotlib as mpl
 import numpy as np
 import pytest
-from matplotlib.colors import to_rgb
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.figure import Figure
 
 import fairopt as fo
 from fairopt.errors import DataError
@@ -47,6 +51,62 @@ def test_no_name_is_a_formula_or_hidden() -> None:
     figure.savefig(io.BytesIO(), format="png")
     assert len(figure.legends[0].get_texts()) == 5
     assert max(len(one.get_text()) for one in figure.legends[0].get_texts()) <= 29
+
+
+#: Borders, paths and axes, which are no lines of data.
+_INK = ("#111111", "#7d8aa0")
+SOLVED = fo.AlphaPFVDS(3).solve(fo.papers.instance("pf-fig1"))
+TWO = fo.DRFH().solve(fo.papers.instance("drf-4.1"))
+PATH = fo.alpha_path(TWO.cluster, [0.5, 1, 3])
+#: Every picture, and in how many panels.
+PICTURES: dict[str, tuple[Any, int]] = {
+    "allocation": (SOLVED.plot, 1),
+    "sensitivity": (SOLVED.sensitivity().plot, 1),
+    "trace": (fo.best_response(SOLVED.cluster, 1, max_rounds=5, throw=False).trace.plot, 1),
+    "path": (PATH.draw, 3),
+    "tasks": (partial(PATH.draw, "tasks"), 1),
+    "two users": (partial(fo.plot.two_users, TWO, path=list(PATH.allocations)), 1),
+    "compare": (partial(fo.plot.compare, fo.compare(TWO.cluster, ["drf", "ceei"])), 3),
+    "inferred": (fo.infer_alpha(SOLVED.cluster, SOLVED.user_tasks).plot, 2),
+    "schedule": (fo.simulate("mqdrf-figure2", "mqdrf").plot, 3),
+}
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_picture_is_drawn_where_it_is_told(name: str) -> None:
+    draw, count = PICTURES[name]
+    figure = Figure(layout="constrained")
+    drawn = figure.subplots(1, count + 1)
+    assert draw(ax=drawn[0] if count == 1 else drawn[:-1]) is figure
+    assert all(axes.has_data() for axes in drawn[:-1])
+    assert not drawn[-1].has_data()
+    assert not figure.legends
+    assert isinstance(own := draw(), Figure)
+    assert own is not figure
+    for wrong in ("here", [*drawn], figure):
+        with pytest.raises(DataError, match="this picture is drawn in"):
+            draw(ax=wrong)
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_settings_of_the_caller_count(name: str) -> None:
+    with mpl.rc_context({"font.size": 21.0, "axes.prop_cycle": mpl.cycler(color=["#123456", "#654321"])}):
+        [axes, *_] = PICTURES[name][0]().axes
+        assert axes.xaxis.label.get_fontsize() == 21.0
+        assert {to_hex(line.get_color()) for line in axes.lines} <= {"#123456", "#654321", "#444444", *_INK}
+
+
+def test_lines_at_the_ends_of_an_axis_are_whole_and_level_ones_level() -> None:
+    """Of two who fill one server with nothing else, all measures are the same at every alpha."""
+    path = fo.alpha_path(fo.Cluster([[4, 4]], [[1, 1], [1, 1]]), [0.5, 1, 3])
+    for axes in path.draw(measures=["utilization", "jain", "min_share"]).axes:
+        low, high = axes.get_ylim()
+        for line in axes.lines:
+            assert (np.diff(line.get_ydata()) ** 2).sum() < 1e-9 * (high - low)
+            assert low + 0.01 * (high - low) < line.get_ydata().min()
+            assert line.get_ydata().max() < high - 0.01 * (high - low)
+    [axes] = path.draw("tasks").axes
+    assert axes.lines[0].get_linewidth() > axes.lines[1].get_linewidth()  # both are seen, one beneath the other
 
 
 def test_comparison_has_a_bar_per_mechanism_and_none_for_what_failed() -> None:

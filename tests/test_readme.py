@@ -22,7 +22,15 @@ ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [
     *("index.md", "quickstart.md", "choose.md", "find-alpha.md", "papers.md", "utilities.md", "many.md", "inverse.md"),
-    *("properties.md", "properties-table.md", "simulation.md", "sensitivity.md", "equilibria.md", "mechanisms.md"),
+    *(
+        "given.md",
+        "properties.md",
+        "properties-table.md",
+        "simulation.md",
+        "sensitivity.md",
+        "equilibria.md",
+        "mechanisms.md",
+    ),
 ]
 
 

@@ -75,13 +75,13 @@ def test_a_start_is_of_the_same_users_servers_and_resources(
 @pytest.mark.parametrize("other", [pair[0] for pair in CHANGED.values()], ids=CHANGED.keys())
 def test_a_start_from_other_numbers_changes_nothing(mechanism: fo.mechanisms.Mechanism, other: fo.Cluster) -> None:
     found = mechanism.solve(CLUSTER, start=mechanism.solve(other))
-    np.testing.assert_allclose(found.user_tasks, mechanism.solve(CLUSTER).user_tasks, rtol=1e-4)
+    np.testing.assert_allclose(found.arrays.user_tasks, mechanism.solve(CLUSTER).arrays.user_tasks, rtol=1e-4)
 
 
 def test_starts_between_pools_and_servers_are_left_aside() -> None:
     for first, then in ((fo.CEEI(), fo.AlphaFair(2)), (fo.AlphaFair(2), fo.CEEI()), (fo.CEEI(), fo.AlphaPFVDS(2))):
         found = then.solve(CLUSTER, start=first.solve(CLUSTER))
-        np.testing.assert_allclose(found.user_tasks, then.solve(CLUSTER).user_tasks, rtol=1e-5)
+        np.testing.assert_allclose(found.arrays.user_tasks, then.solve(CLUSTER).arrays.user_tasks, rtol=1e-5)
 
 
 @pytest.mark.parametrize(("other", "what"), NAMED.values(), ids=NAMED.keys())
@@ -95,4 +95,4 @@ def test_best_response_starts_with_the_same_names(other: fo.Cluster, what: str) 
 @pytest.mark.parametrize("other", [pair[0] for pair in CHANGED.values()], ids=CHANGED.keys())
 def test_best_response_goes_on_after_a_change(other: fo.Cluster) -> None:
     found = fo.best_response(CLUSTER, 2, start=fo.best_response(other, 2))
-    np.testing.assert_allclose(found.user_tasks, fo.AlphaPFVDS(2).solve(CLUSTER).user_tasks, rtol=1e-4)
+    np.testing.assert_allclose(found.arrays.user_tasks, fo.AlphaPFVDS(2).solve(CLUSTER).arrays.user_tasks, rtol=1e-4)

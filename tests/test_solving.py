@@ -31,11 +31,11 @@ def _exhausted(*_: object, **__: object) -> Any:
 
 def test_an_engine_without_memory_is_a_candidate_that_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster, mechanism = fo.Cluster([[9, 18], [5, 2]], [[1, 4], [3, 1]]), fo.DRFH()
-    expected = mechanism.solve(cluster).user_tasks
+    expected = mechanism.solve(cluster).arrays.user_tasks
     monkeypatch.setattr("fairopt.engines.native.solutions", _exhausted)
     found = mechanism.solve(cluster)
     assert found.stats.engine == "declarative"
-    np.testing.assert_allclose(found.user_tasks, expected, rtol=1e-5)
+    np.testing.assert_allclose(found.arrays.user_tasks, expected, rtol=1e-5)
     monkeypatch.setattr("fairopt.engines.reference.declarative.solutions", _exhausted)
     size = "ran out of memory on 2 users x 2 servers x 2 resources, 4 pairs"
     with pytest.raises(SolverError, match=f"native engine {size}; the declarative engine {size}"):

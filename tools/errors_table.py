@@ -77,7 +77,7 @@ def exact_tasks(name: str, cluster: fo.Cluster, found: fo.Allocation | None, hin
     else:
         prices = None
     proved = reference(cluster, criterion.alpha, kind, near=near, log_prices=prices, seconds=PATIENCE)
-    return None if proved is None else proved.user_tasks
+    return None if proved is None else proved.arrays.user_tasks
 
 
 def patiently(find: Callable[[], T]) -> T | None:
@@ -134,12 +134,12 @@ def rows(name: str, family: str, seed: int, size: str, traces: Path | None = Non
         began = time.perf_counter()
         for hint in (True, False) if "PF" in name else (True,):
             if not proved or (
-                "PF" in name and nearest(answer.user_tasks, proved)[0] > scale(row["e"], row["condition"])
+                "PF" in name and nearest(answer.arrays.user_tasks, proved)[0] > scale(row["e"], row["condition"])
             ):
                 exact = exact_tasks(name, cluster, answer, hint)
                 proved += [] if exact is None else [exact]
         row["seconds_reference"] = time.perf_counter() - began
-        answers.append((row, answer.user_tasks))
+        answers.append((row, answer.arrays.user_tasks))
     # What was proved near one answer is as good for another.
     for row, tasks in answers if proved else ():
         least, user = nearest(tasks, proved)

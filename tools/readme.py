@@ -38,6 +38,7 @@ ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 _NAMES = (
     "index", "quickstart", "choose", "find-alpha", "papers", "utilities", "many", "inverse",
+    "given",
     "properties", "properties-table", "simulation", "sensitivity", "equilibria", "mechanisms",
 )  # fmt: skip
 PAGES = tuple(ROOT / "docs" / f"{page}.md" for page in _NAMES)

@@ -215,7 +215,7 @@ def measured(problem: Problem, limit: float) -> Row:
         row |= {"residual": found.certificate.residual, "notes": "; ".join(found.notes)}
         if cluster.eligible.size <= CHEAP:
             row["condition"] = getattr(found.certificate, "condition", None)
-        row["x"] = [float(f"{x:.12g}") for x in found.user_tasks]
+        row["x"] = [float(f"{x:.12g}") for x in found.arrays.user_tasks]
     signal.setitimer(signal.ITIMER_REAL, 0)
     return row
 

@@ -72,5 +72,7 @@ def open_named(text: str, traces: str | None) -> Named:
         return Named(Cluster.load(text))
     from ..workloads import open_source
 
+    if text.lower().endswith((".yaml", ".yml")) and not CLUSTERS.names(text):
+        raise DataError(f"{text} is YAML, which is read as what kubectl prints: name it kubernetes:{text}")
     snapshot = open_source(text, traces=traces)
     return Named(snapshot.cluster, str(snapshot), snapshot.running, snapshot.dropped)

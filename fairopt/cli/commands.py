@@ -87,14 +87,15 @@ def solve(options: argparse.Namespace) -> int:
             _screen.say(source.splitlines())
         print(_show.text(allocation, allocation._columns(), _screen.width()))
         return 0
+    prices = allocation.arrays.prices
     print_json(
         {
             "mechanism": str(mechanism),
             "cluster": source or Path(options.file).name,
-            "users": dict(zip(allocation.cluster.users, allocation.user_tasks.tolist(), strict=True)),
+            "users": dict(zip(allocation.cluster.users, allocation.arrays.user_tasks.tolist(), strict=True)),
             "servers": list(allocation.cluster.servers),
             "tasks": allocation.tasks.tolist(),
-            "prices": None if allocation.prices is None else allocation.prices.tolist(),
+            "prices": None if prices is None else prices.tolist(),
             "summary": allocation.summary(),
             "certificate": allocation.certificate.to_dict(),
             "stats": vars(allocation.stats) | {"versions": dict(allocation.stats.versions)},
@@ -187,7 +188,7 @@ def path(options: argparse.Namespace) -> int:
     if options.out:
         report.export(frame, Path(options.out))
     if options.plot:
-        figures.write(found.plot(), Path(options.plot))
+        figures.write(found.draw(), Path(options.plot))
     if options.json:
         print_json(frame.to_dict(orient="records"))
         return 0

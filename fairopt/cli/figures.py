@@ -34,6 +34,10 @@ def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
     made.add_argument(
         "--width", type=float, metavar="INCHES", help="3.4 for one column, 7 for two; default: as it fits"
     )
+    made.add_argument(
+        "--style", default=drawing.PAPER, metavar="NAME",
+        help="paper (the default), none for your matplotlibrc, a style of matplotlib, or a file .mplstyle",
+    )  # fmt: skip
     _reading(made, f"{drawing.out()}, and {drawing.out()}/smoke with --smoke")
 
 
@@ -99,8 +103,8 @@ def figures(options: argparse.Namespace) -> int:
     results, out = _results(options), _out(options, drawing.out())
 
     def make(name: str) -> None:
-        figure = drawing.draw(name, results, options.width)
-        written = drawing.save(figure, out, drawing.title(name), drawing.caption(name))
+        figure = drawing.draw(name, results, options.width, options.style)
+        written = drawing.save(figure, out, drawing.title(name), drawing.caption(name), options.style)
         print(f"{name} -> {', '.join(str(path) for path in written)}", flush=True)
         for need in drawing.module(name).NEEDS:
             for note in results.of(need).notes:

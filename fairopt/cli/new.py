@@ -37,7 +37,7 @@ _FIGURE = '''\
 from __future__ import annotations
 
 from matplotlib.figure import Figure
-from paper_figures.style import SINGLE, groups, new, styled
+from paper_figures.style import SINGLE, groups, new
 
 from fairopt.report import Results, interval
 
@@ -45,7 +45,6 @@ NEEDS = ("{name}",)  # experiments
 CAPTION = "Utilization by mechanism: means over draws and clusters, with 95% intervals. What to see in it."
 
 
-@styled
 def figure(results: Results, width: float = SINGLE) -> Figure:
     """Means over all draws and clusters, with 95% confidence intervals; nothing is solved here."""
     means = interval(results.of("{name}").cells, ["mechanism"], "utilization")

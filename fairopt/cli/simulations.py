@@ -80,7 +80,7 @@ def simulate(options: argparse.Namespace) -> int:
 
 def _row(found: simulating.Ran) -> dict[str, object]:
     """Numbers for people: the use of every resource by its name."""
-    use = {f"use_{name}": value for name, value in found.utilization().items()}
+    use = {f"use_{name}": value for name, value in found.utilization.items()}
     return {name: value for name, value in simulating.numbers(found).items() if name != "utilization"} | use
 
 

@@ -46,7 +46,7 @@ def margins(start: Start, edited: Edited, found: Allocation) -> tuple[pd.DataFra
         sums[key] = sums.get(key, 0.0) + gain * cluster.capacity[i, r] * _MORE
         counts[key] = counts.get(key, 0) + 1
     # Gains below this part of all tasks, for so much more, are none.
-    least = 1e-7 * float(found.user_tasks.sum())
+    least = 1e-7 * float(found.arrays.user_tasks.sum())
     rows = [
         (kind, counts[kind, what], what, *summed(cluster.users, gain, least))
         for (kind, what), gain in sums.items()

@@ -124,13 +124,13 @@ def _answer(session: Session, state: State) -> tuple[Edited, Allocation]:
 
 def _entitlements(session: Session, edited: Edited, found: Allocation) -> tuple[dict[str, Array], list[str]]:
     """Tasks of users by mechanism; what fails is said."""
-    made, failed = {found.mechanism: found.user_tasks}, []
+    made, failed = {found.mechanism: found.arrays.user_tasks}, []
     for name in _COMPARED:
         mechanism = session.mechanism(State(name))
         if str(mechanism) in made:
             continue
         try:
-            made[str(mechanism)] = mechanism.solve(edited.cluster).user_tasks
+            made[str(mechanism)] = mechanism.solve(edited.cluster).arrays.user_tasks
         except FairoptError as error:
             failed.append(f"{mechanism}: {error}")
     return made, failed
@@ -146,8 +146,8 @@ def _users(
         frame["running"] = now
     frame |= {"wanted": cluster.max_tasks, "weight": cluster.weight} | dict(entitled)
     if running:
-        short = found.user_tasks - now  # nobody is given more than it wants
-        frame["below"] = np.where(short > BELOW * found.user_tasks, short, 0.0)
+        short = found.arrays.user_tasks - now  # nobody is given more than it wants
+        frame["below"] = np.where(short > BELOW * found.arrays.user_tasks, short, 0.0)
     frame["held by"] = held_texts(found, holds(found))
     return pd.DataFrame(frame)
 
@@ -164,8 +164,8 @@ def _groups(start: Start, edited: Edited, found: Allocation, users: pd.DataFrame
             row["share now"] = float((mine["running"].fillna(0).to_numpy() @ cluster.demand[index] / whole).max())
         else:
             row["wanted"] = mine["wanted"].sum()
-        row["entitled"] = float(found.user_tasks[index].sum())
-        row["share entitled"] = float((found.user_tasks[index] @ cluster.demand[index] / whole).max())
+        row["entitled"] = float(found.arrays.user_tasks[index].sum())
+        row["share entitled"] = float((found.arrays.user_tasks[index] @ cluster.demand[index] / whole).max())
         if "below" in mine:
             row["below"] = mine["below"].sum()
         rows.append(row)
@@ -179,17 +179,17 @@ def _resources(session: Session, state: State, found: Allocation) -> pd.DataFram
     there = cluster.capacity > 0
     # A resource of a node is used up if less than this part is left.
     full = there & (use >= cluster.capacity * (1 - 1e-6))
-    used = metrics.used_parts(found)
+    used = found.arrays.utilization
     for r, name in enumerate(cluster.resources):
         capacity = cluster.capacity.copy()
         capacity[:, r] *= 1 + MORE
         row: dict[str, Any] = {"resource": name, "used": float(used[r])}
         row |= {"nodes": int(there[:, r].sum()), "used up on": int(full[:, r].sum()), "tasks more": 0.0, "for": ""}
         if full[:, r].any():
-            more = session.mechanism(state).solve(cluster.replace(capacity=capacity)).user_tasks
-            gain = more - found.user_tasks
+            more = session.mechanism(state).solve(cluster.replace(capacity=capacity)).arrays.user_tasks
+            gain = more - found.arrays.user_tasks
             # Two answers have the same tasks if these differ by at most three times the tolerance.
-            least = 3.0 * found.tol * float(found.user_tasks.sum())
+            least = 3.0 * found.tol * float(found.arrays.user_tasks.sum())
             row["tasks more"], row["for"] = summed(cluster.users, gain, least)
         rows.append(row)
     return pd.DataFrame(rows)
@@ -198,7 +198,7 @@ def _resources(session: Session, state: State, found: Allocation) -> pd.DataFram
 def _changes(start: Start, before: Edited, first: Allocation, after: Edited, then: Allocation) -> pd.DataFrame:
     users = np.union1d(before.user_of, after.user_of)
     tasks = np.zeros((2, len(start.cluster.users)))
-    tasks[0, before.user_of], tasks[1, after.user_of] = first.user_tasks, then.user_tasks
+    tasks[0, before.user_of], tasks[1, after.user_of] = first.arrays.user_tasks, then.arrays.user_tasks
     made = pd.DataFrame({
         "user": [start.cluster.users[n] for n in users],
         "group": [start.groups[n] for n in users],

@@ -59,7 +59,7 @@ def view(start: Start, edited: Edited, found: Allocation, drawn: Bands) -> dict[
         "bars": _bars(start, edited, found, drawn),
         "users": _users(edited, found, holding, drawn),
         "measures": {name: tidy(metrics.MEASURES[name](found)) for name in SHOWN},
-        "use": [tidy(part) for part in metrics.used_parts(found).tolist()],
+        "use": [tidy(part) for part in found.arrays.utilization.tolist()],
         "certificate": words(found.certificate, found.tol),
         "flagged": found.flagged,
         "notes": [note for note in found.notes if note != MAYBE_OTHERS],
@@ -84,7 +84,7 @@ def bands(start: Start, edited: Edited, found: Allocation) -> Bands:
     of = np.array([place[key] for key in keys], dtype=np.intp)
     chosen = np.arange(len(place))
     if len(place) > _COLOURED:
-        shares = np.bincount(of[edited.user_of], weights=found.dominant_shares, minlength=len(place))
+        shares = np.bincount(of[edited.user_of], weights=found.arrays.dominant_shares, minlength=len(place))
         chosen = np.sort(np.argsort(-shares, kind="stable")[: _COLOURED - 1])
     band = np.full(len(place), len(chosen))
     band[chosen] = np.arange(len(chosen))
@@ -121,7 +121,7 @@ def _bars(start: Start, edited: Edited, found: Allocation, drawn: Bands) -> dict
     # Bars (an entry of servers and a resource each); of more, one bar per resource of all servers.
     single = len(cluster.servers) < len(edited.cluster.servers) or len(entries) * len(cluster.resources) > 60
     if single or len(edited.cluster.servers) == 1:
-        whole, tasks, labels = cluster.pooled_capacity[None], found.user_tasks[:, None], ["all servers"]
+        whole, tasks, labels = cluster.pooled_capacity[None], found.arrays.user_tasks[:, None], ["all servers"]
         labels = [start.names[entries[0]]] if len(edited.cluster.servers) == 1 else labels
     else:
         whole, tasks = _by_entry(edited, found, entries)
@@ -134,8 +134,9 @@ def _bars(start: Start, edited: Edited, found: Allocation, drawn: Bands) -> dict
     part = ratio(use, whole[None])
     others = int((band == count).sum())
     heights = [[[_part(x) for x in row] for row in of] for of in (part if others else part[:-1]).tolist()]
+    of_band = np.bincount(band, weights=found.arrays.user_tasks, minlength=count + 1).tolist()
     return {"servers": labels, "bands": list(drawn.names), "what": drawn.what, "others": others, "heights": heights,
-            "there": (whole > 0).astype(int).tolist()}  # fmt: skip
+            "tasks": [tidy(x) for x in of_band], "there": (whole > 0).astype(int).tolist()}  # fmt: skip
 
 
 def _part(value: float) -> float:
@@ -160,7 +161,7 @@ def _by_entry(edited: Edited, found: Allocation, entries: Index) -> tuple[Array,
 
 def _users(edited: Edited, found: Allocation, holding: Holds, drawn: Bands) -> dict[str, Any]:
     """Rows of users; of many, the largest, and groups of the others."""
-    tasks, shares, weight = found.user_tasks, found.dominant_shares, found.cluster.weight
+    tasks, shares, weight = found.arrays.user_tasks, found.arrays.dominant_shares, found.cluster.weight
     text = held_texts(found, holding)
     order = np.arange(len(tasks))
     if len(tasks) > _ROWS:

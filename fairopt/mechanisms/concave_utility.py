@@ -45,12 +45,12 @@ def why(best: Allocation, utility: Utility) -> str:
 
 
 def _steep(best: Allocation) -> str:
-    steepness = best.criterion.elasticity(best.user_tasks)
+    steepness = best.criterion.elasticity(best.arrays.user_tasks)
     worst = np.unravel_index(steepness.argmax(), steepness.shape)
     if steepness[worst] <= _STEEP:
         return ""
     return (
-        f". At the weighted share {best.criterion.levels(best.user_tasks)[worst]:.3g} of user "
+        f". At the weighted share {best.criterion.levels(best.arrays.user_tasks)[worst]:.3g} of user "
         f"{best.cluster.users[worst[0]]!r} the utility is as steep as that of alpha = {steepness[worst]:.0f}, and from "
         f"about {_STEEP:g} on solvers lose sight of users: give a flatter one, such as of a part of the share, "
         "or use AlphaFair or AlphaPFVDS, which know any alpha"
@@ -59,7 +59,7 @@ def _steep(best: Allocation) -> str:
 
 def _kink(best: Allocation, utility: Utility) -> str:
     with np.errstate(all="ignore"):
-        levels = best.criterion.levels(best.user_tasks)
+        levels = best.criterion.levels(best.arrays.user_tasks)
     there = np.argwhere(np.isfinite(levels) & (levels > 0))
     found = UtilitySlope(utility).kinks(levels[tuple(there.T)])
     if np.isnan(found).all():

@@ -106,7 +106,7 @@ def write(path: str | Path, arguments: Mapping[str, Any]) -> None:
 def _rows(file: str | Path, name: str = "") -> list[_Row]:
     """The header and the rows of a file; `name` is what the column of names may be called besides `name`."""
     path = Path(file)
-    text = _files.read(path, "CSV file").removeprefix("\ufeff")  # spreadsheets put a mark in front
+    text = _files.read(path, "CSV file")
     header = text.partition("\n")[0]
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=header.count), strict=True)
     rows: list[_Row] = []

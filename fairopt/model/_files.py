@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import json
 import os
 import re
@@ -30,13 +32,21 @@ def read(path: Path, what: str) -> str:
     try:
         if path.is_char_device() or path.is_block_device():  # some never end
             raise DataError(f"cannot read the {what} {path}: it is a device; name a file")
-        return path.read_text(encoding="utf-8")
+        with opened(path) as file:
+            return file.read()
     except OSError as error:
         raise DataError(f"cannot read the {what} {path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
     except ValueError as error:  # a path that no file can have
         raise DataError(f"cannot read the {what} {str(path)!r}: {error}") from None
+
+
+def opened(path: Path) -> io.TextIOWrapper:
+    """A text file to be read, of UTF-8, or of UTF-16 if it begins with its mark, as what PowerShell writes does."""
+    file = io.BufferedReader(io.FileIO(path))
+    marked = file.peek(2)[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # read once: it may be a pipe
+    return io.TextIOWrapper(file, "utf-16" if marked else "utf-8-sig")
 
 
 def parse_json(text: str, path: Path) -> Any:

@@ -92,6 +92,8 @@ def aligned(given: Mapping[str, Any]) -> dict[str, Any]:
     and are put in that order. Rows that pandas numbered 0, 1, ... have no names, unless something else has.
     """
     given = {name: _frame(value, name) if labelled(value) else value for name, value in given.items()}
+    for name in _AXES:
+        _unindexed(given[name], name)
     result = dict(given)
     for axis in ("resource", "user", "server"):
         places = [(name, k) for name, axes in _AXES.items() if labelled(given[name])
@@ -189,8 +191,21 @@ def _named(table: Any, what: str, rows: str, columns: str) -> pd.DataFrame:
     """The same table with text for labels."""
     if not labelled(table) or not isinstance(table := _frame(table, what), pd.DataFrame):
         raise DataError(f"{what} is of type {type(table).__name__}; it must be a DataFrame, as to_frames makes it")
+    _unindexed(table, what)
     index = pd.Index(labels(table.index, rows), dtype=object)
     return table.set_axis(index).set_axis(pd.Index(labels(table.columns, columns), dtype=object), axis=1)
+
+
+def _unindexed(table: Any, what: str) -> None:
+    """Refuse a table whose rows have names in a column."""
+    if not isinstance(table, pd.DataFrame) or not _numbered(table.index):
+        return
+    for name, column in table.items():
+        if not pd.api.types.is_numeric_dtype(column) and all(isinstance(value, str) for value in column):
+            raise DataError(
+                f"{what} has text in column {name!r}, and its rows are only numbered; if these are names, write "
+                f"{what}.set_index({name!r})"
+            )
 
 
 def _plain(table: pd.DataFrame | pd.Series) -> NDArray[Any]:

@@ -7,7 +7,7 @@ only numbers are numbers.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..errors import DataError
 from ._frozen import frozen
+from ._names import some
 from ._shown import short
 
 Array = NDArray[np.float64]
@@ -102,8 +103,15 @@ def vector(values: Any, what: str, users: Sequence[str], default: float) -> Arra
 
 
 def eligibility(values: Any, users: Sequence[str], servers: Sequence[str]) -> NDArray[np.bool_]:
-    """The placement constraints (users, servers); `None` allows everything."""
+    """The placement constraints (users, servers); `None` allows everything, and a dict has servers by user."""
     shape = len(users), len(servers)
+    if isinstance(values, Mapping):
+        rows = {name: row for row, name in enumerate(users)}
+        for name in values:
+            if name not in rows:
+                raise DataError(f"eligible speaks of user {short(name)}; there are {some(users)}")
+        places = {name: [index] for index, name in enumerate(servers)}
+        values = placed({rows[name]: listed for name, listed in values.items()}, users, len(servers), places)
     everywhere = np.broadcast_to(_EVERYWHERE, shape)  # a view of one number
     if values is None:
         return everywhere
@@ -130,6 +138,25 @@ def eligibility(values: Any, users: Sequence[str], servers: Sequence[str]) -> ND
                 ("users", row, "eligible"),
             )
     return everywhere if array.all() else frozen(np.asarray(array, dtype=bool, order="C"))
+
+
+def placed(
+    wanted: Mapping[int, Any], users: Sequence[str], servers: int, known: Mapping[str, Sequence[int]]
+) -> NDArray[np.bool_]:
+    """The same of names of servers by row of a user; who has none may run everywhere."""
+    eligible = np.ones((len(users), servers), dtype=bool)
+    for row, listed in wanted.items():
+        listed = listed if isinstance(listed, list | tuple | set | frozenset) else [listed]
+        for name in listed:
+            if not isinstance(name, str) or name not in known:
+                raise DataError(
+                    f"user {users[row]!r} is eligible on {short(name)}, but no server is called so; "
+                    'eligible must be a list of names of servers, such as ["server1"]',
+                    ("users", row, "eligible"),
+                )
+        eligible[row] = False
+        eligible[row, [index for name in listed for index in known[name]]] = True
+    return eligible
 
 
 def _array(values: Any) -> NDArray[Any]:

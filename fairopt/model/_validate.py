@@ -46,6 +46,7 @@ def whole(value: object, what: str, least: int = 1) -> int:
 def alpha(value: object) -> float:
     """The parameter of alpha-fairness, from 0 to infinity."""
     wanted = "a number from 0 (efficient) to infinity (max-min)"
+    value = np.inf if isinstance(value, str) and value.lower() in ("inf", "infinity", "∞") else value
     result = number(value, "alpha", wanted)
     if not result >= 0:
         raise DataError(f"alpha is {result:g}; it must be {wanted}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -34,8 +34,9 @@ class Cluster:
         `d[n,r] >= 0`, in resource units per task. Every user needs something.
     weight : (users,) or a number, optional
         `phi[n] > 0`. Default: 1 for everyone.
-    eligible : (users, servers) of bool, optional
-        Placement constraints: may n run on i? Default: everywhere.
+    eligible : (users, servers) of bool, or a dict of lists, optional
+        Placement constraints: may n run on i? A dict has lists of servers' names by user; who is not in it may run
+        everywhere. Default: everybody may.
     max_tasks : (users,) or a number, optional
         `q[n] >= 0`, the most tasks that n has to run. Default: infinite.
     resources, users, servers : names, optional
@@ -67,7 +68,7 @@ class Cluster:
         capacity: ArrayLike,
         demand: ArrayLike,
         weight: ArrayLike | None = None,
-        eligible: ArrayLike | None = None,
+        eligible: ArrayLike | Mapping[str, Iterable[str]] | None = None,
         max_tasks: ArrayLike | None = None,
         resources: Iterable[object] | None = None,
         users: Iterable[object] | None = None,
@@ -315,15 +316,18 @@ class Cluster:
     def __repr__(self) -> str:
         n, i, r = self.shape
         text = f"Cluster({n} users, {i} servers, {r} resources: {_names.some(self.resources)})"
-        frames = self.to_frames() if n * i <= 64 else {}
-        return "\n".join([text, *(frames[name].to_string() for name in ("servers", "users") if frames)])
+        frames = self._shown() if n * i <= 64 else []
+        return "\n".join([text, *(frame.to_string() for frame in frames)])
 
     def _repr_html_(self) -> str:
         n, i, r = self.shape
+        tables = "".join(frame.to_html(max_rows=12, max_cols=12) for frame in self._shown())
+        return f"<p>{n} users, {i} servers, {r} resources</p>{tables}"
+
+    def _shown(self) -> list[pd.DataFrame]:
+        """Servers, users, and who may run where if not everybody may everywhere."""
         frames = self.to_frames()
-        return f"<p>{n} users, {i} servers, {r} resources</p>" + "".join(
-            frames[name].to_html(max_rows=12) for name in ("servers", "users")
-        )
+        return [frames[name] for name in ("servers", "users", *(["eligible"] if self.constrained else []))]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Cluster):

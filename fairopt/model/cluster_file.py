@@ -68,6 +68,8 @@ def read(path: str | Path) -> Document:
     path = Path(path)
     text = _files.read(path, "cluster file")
     said = _files.parse_json(text, path) if path.suffix == ".json" else _files.parse_toml(text, path)
+    if isinstance(said, dict) and isinstance(said.get("items"), list):
+        raise DataError(f"{path} is no cluster file, it looks like what kubectl prints: name it kubernetes:{path}")
     return Document(said, partial(_place, text, path))
 
 
@@ -173,20 +175,8 @@ def _eligible(users: list[dict[str, Any]], names: list[str], servers: list[str],
     if not any("eligible" in user for user in users):
         return None
     _fits(len(users) * len(servers), f"{len(users)} users with `eligible` among {len(servers)} servers")
-    eligible = np.ones((len(users), len(servers)), dtype=bool)
-    for row, user in enumerate(users):
-        if "eligible" in user:
-            wanted = user["eligible"] if isinstance(user["eligible"], list) else [user["eligible"]]
-            for name in wanted:
-                if not isinstance(name, str) or name not in known:
-                    raise DataError(
-                        f"user {names[row]!r} is eligible on {short(name)}, but no server is called so; "
-                        'eligible must be a list of names of servers, such as ["server1"]',
-                        ("users", row, "eligible"),
-                    )
-            eligible[row] = False
-            eligible[row, [index for name in wanted for index in known[name]]] = True
-    return eligible
+    return _intake.placed({row: user["eligible"] for row, user in enumerate(users) if "eligible" in user},
+                          names, len(servers), known)  # fmt: skip
 
 
 def _fits(size: int, what: str) -> None:

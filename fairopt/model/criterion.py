@@ -97,12 +97,12 @@ class Criterion(Frozen):
     def levels(self, user_tasks: Array) -> Array:
         """`sigma_n / phi_n` of user tasks (users,): what max-min compares; in `game`, (users, servers)."""
         if self.share.ndim == 2:
-            return np.asarray(user_tasks[:, None] * self.share / self.weight[:, None])
+            return np.asarray(np.asarray(user_tasks)[:, None] * self.share / self.weight[:, None])
         return np.asarray(user_tasks * self.share / self.weight)
 
     def log_marginal(self, user_tasks: Array) -> Array:
         """`log dF/dx_n = alpha log phi_n + (1 - alpha) log u_n - alpha log x_n`, shaped like `share`."""
-        tasks = user_tasks.reshape((-1,) + (1,) * (self.share.ndim - 1))
+        tasks = np.asarray(user_tasks).reshape((-1,) + (1,) * (self.share.ndim - 1))
         weight = self.weight.reshape(tasks.shape)
         with np.errstate(divide="ignore", invalid="ignore"):
             if self.alpha == 0:

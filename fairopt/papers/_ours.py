@@ -43,7 +43,7 @@ def reading(read: Callable[[Allocation], T], mechanism: str, **parameters: Any) 
 
 def tasks(mechanism: str, **parameters: Any) -> Numbers:
     """Tasks of every user."""
-    return reading(lambda found: found.user_tasks, mechanism, **parameters)
+    return reading(lambda found: found.arrays.user_tasks, mechanism, **parameters)
 
 
 def placement(mechanism: str, **parameters: Any) -> Numbers:
@@ -53,12 +53,12 @@ def placement(mechanism: str, **parameters: Any) -> Numbers:
 
 def bundles(mechanism: str, **parameters: Any) -> Numbers:
     """Amounts of every resource that every user holds."""
-    return reading(lambda found: found.usage.sum(axis=1), mechanism, **parameters)
+    return reading(lambda found: found.arrays.usage.sum(axis=1), mechanism, **parameters)
 
 
 def dominant_shares(mechanism: str, **parameters: Any) -> Numbers:
     """Dominant share of every user."""
-    return reading(lambda found: found.dominant_shares, mechanism, **parameters)
+    return reading(lambda found: found.arrays.dominant_shares, mechanism, **parameters)
 
 
 def resource_shares(resource: str, mechanism: str, **parameters: Any) -> Numbers:
@@ -66,21 +66,24 @@ def resource_shares(resource: str, mechanism: str, **parameters: Any) -> Numbers
 
     def read(found: Allocation) -> Array:
         r = found.cluster.resources.index(resource)
-        return np.asarray(found.usage.sum(axis=1)[:, r] / found.cluster.pooled_capacity[r])
+        return np.asarray(found.arrays.usage.sum(axis=1)[:, r] / found.cluster.pooled_capacity[r])
 
     return reading(read, mechanism, **parameters)
 
 
 def idle(mechanism: str, **parameters: Any) -> Numbers:
     """Idle amounts of every resource, over all servers."""
-    return reading(lambda found: found.cluster.pooled_capacity - found.usage.sum(axis=(0, 1)), mechanism, **parameters)
+    return reading(
+        lambda found: found.cluster.pooled_capacity - found.arrays.usage.sum(axis=(0, 1)), mechanism, **parameters
+    )
 
 
 def use(server: str, resources: list[str], mechanism: str, **parameters: Any) -> Numbers:
     """Used part of the named resources of a server, or `overall`."""
 
     def read(found: Allocation) -> Array:
-        return np.asarray(found.utilization.loc[server, resources], dtype=float)
+        parts = found.utilization if server == "overall" else found.used_parts.loc[server]
+        return np.asarray(parts[resources], dtype=float)
 
     return reading(read, mechanism, **parameters)
 
@@ -95,7 +98,7 @@ def incentive_shortfall(mechanism: str, **parameters: Any) -> Callable[[Cluster]
 
     def read(found: Allocation) -> float:
         weight = found.cluster.weight
-        missing = weight / weight.sum() * monopoly_tasks(found.cluster) - found.user_tasks
+        missing = weight / weight.sum() * monopoly_tasks(found.cluster) - found.arrays.user_tasks
         return max(0.0, float(missing.max()))
 
     return reading(read, mechanism, **parameters)
@@ -116,7 +119,7 @@ def gain_from_lying(user: str, mechanism: str, **parameters: Any) -> Callable[[C
         def true_tasks(factors: tuple[float, ...]) -> float:
             lie = truth * factors
             found = solve(cluster.with_demand(user, lie), mechanism, **parameters)
-            return float((found.user_tasks[n] * lie / truth).min())
+            return float((found.arrays.user_tasks[n] * lie / truth).min())
 
         honest = true_tasks((1.0,) * len(truth))
         lies = product((0.25, 0.5, 1.0, 2.0, 4.0), repeat=len(truth))

@@ -250,13 +250,13 @@ def _weights() -> tuple[Claim, ...]:
 
 
 def _ratio(cluster: Cluster) -> float:
-    share = solve(cluster, "drf").user_tasks * cluster.dominant_share_per_task
+    share = solve(cluster, "drf").arrays.user_tasks * cluster.dominant_share_per_task
     return float(share[1] / share[0])
 
 
 def _by_resource(cluster: Cluster) -> object:
     equal = cluster.derived(weight=np.ones(2))
-    return solve(equal, "drf", resource_weights=((1.0, 2.0), (1.0, 1.0))).user_tasks
+    return solve(equal, "drf", resource_weights=((1.0, 2.0), (1.0, 1.0))).arrays.user_tasks
 
 
 def _definitions() -> tuple[Claim, ...]:
@@ -278,7 +278,7 @@ def _definitions() -> tuple[Claim, ...]:
 
 def _envied(weighted: bool) -> Compute:
     def value(cluster: Cluster) -> float:
-        bundle = solve(cluster, "ps-dsf").user_tasks[1] * cluster.demand[1]
+        bundle = solve(cluster, "ps-dsf").arrays.user_tasks[1] * cluster.demand[1]
         part = cluster.weight[0] / cluster.weight[1] if weighted else 1.0
         return float((part * bundle / cluster.demand[0]).min())
 
@@ -303,7 +303,7 @@ def _naive_shares() -> tuple[Claim, ...]:
 
 
 def _used_part(found: object) -> float:
-    return float(found.usage.sum(axis=(0, 1))[0] / found.cluster.pooled_capacity[0])  # type: ignore[attr-defined]
+    return float(found.arrays.usage.sum(axis=(0, 1))[0] / found.cluster.pooled_capacity[0])  # type: ignore[attr-defined]
 
 
 def _bargaining() -> tuple[Claim, ...]:
@@ -319,7 +319,7 @@ def _bargaining() -> tuple[Claim, ...]:
 
 
 def _kalai_smorodinsky(cluster: Cluster) -> bool:
-    part = solve(cluster, "drf").user_tasks / cluster.gamma.sum(axis=1)
+    part = solve(cluster, "drf").arrays.user_tasks / cluster.gamma.sum(axis=1)
     fits = (cluster.gamma.sum(axis=1) @ cluster.demand / cluster.pooled_capacity).max()
     return bool(np.allclose(part, 1 / fits, rtol=1e-9))
 

@@ -383,7 +383,7 @@ def _whole_shares(cluster: Cluster) -> tuple[float, float]:
 
 
 def _cpu_only(cluster: Cluster) -> NDArray[np.float64]:
-    return solve(cluster.select(resources=["CPU"]), "maxmin").user_tasks
+    return solve(cluster.select(resources=["CPU"]), "maxmin").arrays.user_tasks
 
 
 def fairest_whole_tasks(cluster: Cluster) -> tuple[int, int]:

@@ -92,8 +92,10 @@ def _arrival(present: int, time: str, count: int, shares: tuple[F, F], printed: 
     of = partial(Claim, 31, "MQDRF", "Dynamic allocation", f"mqdrf-dynamic-{present}")
     queue: dict[str, Any] = {"shares": SHARES, "sizes": (1, 1, 1), "levels": tuple(range(present, 0, -1))}
     note = "0.4 = DK_1/N_1 read as a cap per user; DK_2 and DK_3 are not given (0.3 here)"
-    newest = reading(lambda found: found.user_tasks[-1], "mqdrf", **queue)
-    fixed_share = reading(lambda found: found.usage.sum(axis=1)[-1] / found.cluster.pooled_capacity, "mqdrf", **queue)
+    newest = reading(lambda found: found.arrays.user_tasks[-1], "mqdrf", **queue)
+    fixed_share = reading(
+        lambda found: found.arrays.usage.sum(axis=1)[-1] / found.cluster.pooled_capacity, "mqdrf", **queue
+    )
     return (
         of(f"from {time}: tasks of the newest user", newest, count, note=note),
         of(f"from {time}: its share of CPU and RAM", fixed_share, shares, printed, note=note),

@@ -72,7 +72,7 @@ def _gamma(cluster: Cluster) -> NDArray[np.float64]:
 
 
 def _virtual_shares(pairs: Sequence[tuple[int, int]]) -> Compute:
-    return reading(lambda found: [found.virtual_dominant_shares[n - 1, i - 1] for n, i in pairs], "ps-dsf")
+    return reading(lambda found: [found.arrays.virtual_dominant_shares[n - 1, i - 1] for n, i in pairs], "ps-dsf")
 
 
 def _base() -> tuple[Claim, ...]:
@@ -107,7 +107,7 @@ def _base() -> tuple[Claim, ...]:
 
 def _maxmin_ram(cluster: Cluster) -> NDArray[np.float64]:
     placed = cluster.replace(eligible=cluster.usable)  # who lacks bandwidth on server 2 must not get its RAM either
-    return solve(placed.select(resources=["RAM"]), "cmmf").user_tasks
+    return solve(placed.select(resources=["RAM"]), "cmmf").arrays.user_tasks
 
 
 def _is_maxmin_ram(mechanism: str) -> Compute:
@@ -248,6 +248,6 @@ def _ends_at(cluster: Cluster, known: Callable[[float], Sequence[F | float]]) ->
             split = rng.dirichlet(np.ones(len(cluster.users)), len(cluster.servers)).T
             start = cluster.gamma * split * rng.uniform()
             found = best_response(cluster, alpha, start=start, tol=1e-8, max_rounds=3000, throw=False)
-            if not np.allclose(found.user_tasks, right, rtol=SMOOTH):
+            if not np.allclose(found.arrays.user_tasks, right, rtol=SMOOTH):
                 return False
     return True

@@ -172,7 +172,7 @@ def reference(mechanism: Mechanism, cluster: Cluster, case: Case) -> Numbers:
     if not case.exact:
         seen = mechanism.prepare(cluster)[0]
         found = rational.leximin(seen, mechanism.criterion(seen), seen.max_tasks)
-        return mechanism.solve(cluster).user_tasks if found is None else found.tasks.sum(axis=1).astype(float)
+        return mechanism.solve(cluster).arrays.user_tasks if found is None else found.tasks.sum(axis=1).astype(float)
     tasks = exact_tasks(mechanism, cluster)
     if tasks is None:
         raise SolverError("the cluster is too large for rational arithmetic; take a smaller one")

@@ -55,14 +55,16 @@ def alternatives(mechanism: Mechanism, cluster: Cluster) -> Equilibria:
         start = cluster.gamma * rng.random(cluster.gamma.shape) * (rng.random(cluster.gamma.shape) < 0.5)
         with suppress(FairoptError):
             one = best_response(cluster, np.inf, start=start, tol=_ALIKE / 10)
-            if not any(np.allclose(one.user_tasks, other.user_tasks, rtol=_ALIKE, atol=0) for other in found):
+            if not any(
+                np.allclose(one.arrays.user_tasks, other.arrays.user_tasks, rtol=_ALIKE, atol=0) for other in found
+            ):
                 found.append(one)
     return Equilibria(tuple(found), (), (), False, {})
 
 
 def between(allocation: Allocation) -> Numbers | None:
     """Proved lower bounds of users' tasks, (users,), in fractions; `None` where there are none."""
-    box = enclosed(allocation.cluster, allocation.criterion, allocation.tasks, allocation.prices)
+    box = enclosed(allocation.cluster, allocation.criterion, allocation.tasks, allocation.arrays.prices)
     return None if box is None else np.asarray(box.low.sum(axis=1))
 
 
@@ -97,8 +99,8 @@ class UndominatedEquilibrium(Property):
         due = np.array(has, dtype=float)
         optimal = (dominating(case) <= due * (1 + _SAME)).all()  # then no equilibrium has to be looked for
         for other in () if optimal else all_equilibria(case.mechanism, case.cluster):
-            if (other.user_tasks >= due * (1 - _SAME)).all():
-                due = np.maximum(due, other.user_tasks)
+            if (other.arrays.user_tasks >= due * (1 - _SAME)).all():
+                due = np.maximum(due, other.arrays.user_tasks)
         return has, due
 
     def bounds(self, low: Case, high: Case) -> tuple[Numbers, Numbers]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
+from matplotlib import style as styles
 
 from .. import _plugins, _shipped
 from ..errors import DataError
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FOLDER = "paper_figures"
+#: Styles that are none of matplotlib's: that of the papers, and the settings in force.
+PAPER, NONE = "paper", "none"
 
 #: What is written across figures of tiny versions: nobody must take them for results.
 _MARK: dict[str, Any] = {
@@ -102,8 +107,29 @@ def caption(name: str) -> str:
     return " ".join(str(getattr(found, "CAPTION", (found.__doc__ or "").partition("\n\n")[0])).split())
 
 
-def draw(name: str, results: Results, width: float | None = None) -> Figure:
-    """A figure from stored results.
+@contextmanager
+def style(name: str = PAPER) -> Iterator[None]:
+    """Draw so: like the papers, whatever is set; with what is set (`none`); or as a style of matplotlib, or a file.
+
+    Raises
+    ------
+    DataError
+        There is no such style.
+    """
+    with mpl.rc_context():
+        if name == PAPER:
+            mpl.rcdefaults()
+        try:
+            styles.use(_folder() / "paper.mplstyle" if name == PAPER else {} if name == NONE else name)
+        except OSError:
+            raise DataError(
+                f"there is no style {name!r}; known: {PAPER}, {NONE}, a file .mplstyle, {', '.join(styles.available)}"
+            ) from None
+        yield
+
+
+def draw(name: str, results: Results, width: float | None = None, like: str = PAPER) -> Figure:
+    """A figure from stored results, in a `style`.
 
     Raises
     ------
@@ -111,21 +137,21 @@ def draw(name: str, results: Results, width: float | None = None) -> Figure:
         With the sweep that computes them.
     """
     arguments = {} if width is None else {"width": width}
-    figure: Figure = module(name).figure(results, **arguments)
-    if results.smoke:
-        size = min(6.0 * figure.get_figwidth(), 13.0 * figure.get_figheight())
-        figure.text(0.5, 0.5, "TINY VERSION\nnot a result", fontsize=size, **_MARK)
+    with style(like):
+        figure: Figure = module(name).figure(results, **arguments)
+        if results.smoke:
+            size = min(6.0 * figure.get_figwidth(), 13.0 * figure.get_figheight())
+            figure.text(0.5, 0.5, "TINY VERSION\nnot a result", fontsize=size, **_MARK)
     return figure
 
 
-def save(figure: Figure, folder: Path, name: str, said: str | None = None) -> list[Path]:
+def save(figure: Figure, folder: Path, name: str, said: str | None = None, like: str = PAPER) -> list[Path]:
     """Write `name.pdf` (vectors) and `name.png`, and what is `said` of it as `name.txt`. The paths written.
 
     The same figure gives the same PDF.
     """
     paths = [folder / f"{name}.pdf", folder / f"{name}.png"]
-    style = mpl.rc_params_from_file(_folder() / "paper.mplstyle", use_default_template=False)
-    with mpl.rc_context(style):  # some of it counts only now, such as how fonts are embedded
+    with style(like):  # some of it counts only now, such as how fonts are embedded
         write(figure, paths[0])
         write(figure, paths[1])
     if said is not None:

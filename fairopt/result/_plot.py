@@ -5,12 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from io import BytesIO
+from itertools import cycle
+from typing import Any
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from numpy.typing import ArrayLike, NDArray
+
+from ..errors import DataError
 
 #: Names in legends are cut off behind this many characters.
 _LONGEST = 28
@@ -26,6 +31,7 @@ _STACKED = (
 )
 #: Patterns of a stack, two colours each: who meets where those between have nothing differs in grey as well.
 _PATTERNS = ("", "///", "...", "\\\\\\", "xxx")
+_DASHES = ("-", "--", "-.", ":")
 #: Nobody's colour: that of what is joined.
 OTHERS = "#b8b8b8"
 #: Figures from this width on, in inches, have room for more ticks.
@@ -41,9 +47,54 @@ class Picture(Figure):
         return file.getvalue()
 
 
+def panels(ax: Any, size: tuple[float, float], count: int = 1, **more: Any) -> tuple[Figure, list[Axes]]:
+    """So many axes to draw in, and their figure: those handed in, or a row of a new figure of that size in inches."""
+    if ax is None:
+        figure: Figure = Picture(figsize=size, layout="constrained")
+        return figure, list(figure.subplots(1, count, squeeze=False, **more)[0])
+    given = list(np.ravel(np.asarray(ax, dtype=object)))
+    if len(given) != count or not all(isinstance(one, Axes) for one in given):
+        named = "one of matplotlib's axes" if count == 1 else f"{count} of matplotlib's axes, subplots(1, {count})"
+        raise DataError(f"ax is of type {type(ax).__name__}; this picture is drawn in {named}")
+    return given[0].get_figure(root=True), given
+
+
+def legend(ax: Any, axes: Axes, handles: Sequence[Any], labels: Sequence[str], place: str, **more: Any) -> None:
+    """A legend outside of the panels of a new figure; in axes that were handed in (`ax`), inside of the first."""
+    of: Any = axes.figure if ax is None else axes
+    where = more | {"loc": f"outside {place}"} if ax is None else more | {"ncols": 1}
+    of.legend(handles, labels, frameon=False, **where)
+
+
+def from_zero(axes: Axes, top: float | None = None) -> None:
+    """A vertical axis from 0 on, to `top` if that is given, with room for lines that run along its ends."""
+    most = axes.dataLim.y1 if top is None else top
+    most = most if 0 < most < math.inf else 1.0
+    axes.set_ylim(-0.02 * most, (1.05 if top is None else 1.02) * most)
+
+
+def level(axes: Axes) -> None:
+    """Show a line that does not change as level: no rounding error fills the axis."""
+    low, high = axes.get_ylim()
+    room = max(0.0, 0.02 * max(abs(low), abs(high)) - (high - low)) / 2
+    axes.set_ylim(low - room, high + room)
+
+
 def colours(count: int) -> list[str]:
-    """At most 19 colours, none of them grey."""
-    return list(_COLOURS[:count])
+    """Colours that can be told apart, at most 19 and none of them grey; or the caller's own, from rcParams."""
+    if mpl.rcParams["axes.prop_cycle"] == mpl.rcParamsDefault["axes.prop_cycle"]:
+        return list(_COLOURS[:count])
+    own = cycle(mpl.rcParams["axes.prop_cycle"].by_key().get("color", _COLOURS))
+    return [next(own) for _ in range(count)]
+
+
+def looks(count: int) -> list[dict[str, Any]]:
+    """Of lines: colours, dashes, and widths that fall, so that one shows beneath another."""
+    width = mpl.rcParams["lines.linewidth"]
+    return [
+        {"color": colour, "linestyle": dashes, "linewidth": width * max(1.4 - 0.2 * k, 0.8)}
+        for k, (colour, dashes) in enumerate(zip(colours(count), cycle(_DASHES), strict=False))
+    ]
 
 
 def stacked(count: int) -> list[str]:
@@ -64,13 +115,13 @@ def plain(name: str) -> str:
     return f" {text}" if text.startswith("_") else text  # matplotlib leaves out labels that begin so
 
 
-def legend_of_stack(figure: Figure, names: Sequence[str], fills: Sequence[str], hatches: Sequence[str]) -> None:
+def legend_of_stack(ax: Any, axes: Axes, names: Sequence[str], fills: Sequence[str], hatches: Sequence[str]) -> None:
     """A legend beside a stack, in the order of the stack: what stands on top comes first."""
     handles = [
         Patch(facecolor=fill, edgecolor="white", hatch=hatch) for fill, hatch in zip(fills, hatches, strict=True)
     ]
     labels = [plain(name) for name in names]
-    figure.legend(handles[::-1], labels[::-1], loc="outside right upper", fontsize="x-small", frameon=False)
+    legend(ax, axes, handles[::-1], labels[::-1], "right upper", fontsize="x-small")
 
 
 def at_alpha(alpha: ArrayLike) -> NDArray[np.float64]:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from .._libraries import pd
 from ..certificates import Certificate
-from . import metrics
 from .metrics import Answer
 
 Array = NDArray[np.float64]
@@ -71,13 +70,13 @@ class Shown(Answer, Protocol):
         """Does the certificate miss the tolerance?"""
 
     @property
-    def utilization(self) -> pd.DataFrame:
+    def used_parts(self) -> pd.DataFrame:
         """Used part of each capacity."""
 
 
 def text(allocation: Shown, columns: Columns, width: int | None = None) -> str:
     """Users, utilization, certificate, notes; tables that are wider than `width` characters are broken."""
-    used = zip(allocation.cluster.resources, metrics.used_parts(allocation).tolist(), strict=True)
+    used = zip(allocation.cluster.resources, allocation.arrays.utilization.tolist(), strict=True)
     use = ", ".join(f"{name} {value:.1%}" for name, value in used if not math.isnan(value))
     below = [f"utilization: {use}", f"certificate: {_verdict(allocation)}"]
     below += [f"note: {note}" for note in _notes(allocation)]
@@ -104,9 +103,10 @@ def html(allocation: Shown, columns: Columns) -> str:
     notes = "".join(f"<li>{escape(note)}</li>" for note in _notes(allocation))
     index = pd.Index(allocation.cluster.users, name="user")
     table = pd.DataFrame(certain(columns, allocation.certificate), index=index)
+    used = pd.concat([allocation.used_parts, allocation.utilization.to_frame("overall").T])
     return (
         f"<p><b>{escape(_headline(allocation))}</b></p>{table.to_html(max_rows=_ROWS)}"
-        f"{allocation.utilization.tail(6).to_html(float_format='{:.1%}'.format, na_rep='')}"
+        f"{used.tail(6).to_html(float_format='{:.1%}'.format, na_rep='')}"
         f"<p>{escape(_verdict(allocation))}</p><ul>{notes}</ul>"
     )
 

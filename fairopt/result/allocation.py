@@ -16,7 +16,6 @@ from .._libraries import pd
 from ..certificates import ByCriterion, Certificate, blocking, feasible
 from ..errors import DataError
 from ..model import _frames, _validate
-from ..model._arrays import ratio
 from ..model._frozen import Frozen, deferred
 from ..model._names import apart
 from ..model.cluster import Cluster, expected
@@ -24,6 +23,7 @@ from ..model.criterion import Criterion
 from ..model.split import Split
 from . import _show, allocation_file, metrics
 from .allocation_file import StatedAnswer
+from .arrays import Arrays
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -107,12 +107,11 @@ class Trace:
         first = 1 if not len(above) else int(above[-1]) + 1
         return first if first <= len(self.frame) else None
 
-    def plot(self) -> Figure:
-        """Residual and exploitability over rounds, on a logarithmic scale."""
-        from ._plot import Picture
+    def plot(self, *, ax: Any = None) -> Figure:
+        """Residual and exploitability over rounds, on a logarithmic scale; in `ax`, or in a new figure."""
+        from ._plot import panels
 
-        figure = Picture(figsize=(5, 3.2), layout="constrained")
-        axes = figure.subplots()
+        figure, [axes] = panels(ax, (5, 3.2))
         for column, style in (("residual", "-"), ("exploitability", "--")):
             shown = self.frame[column].where(self.frame[column] > 0)
             axes.semilogy(self.frame.index, shown, style, label=column)
@@ -220,70 +219,69 @@ class Allocation(Frozen):
         return made_by if isinstance(made_by, Split) else None
 
     @property
-    def prices(self) -> Array | None:
-        """`lambda[i,r]` per resource unit, shaped like `log_prices`: scaled so that users' budgets sum to the weights.
-
-        In the game each server's own prices are scaled so that the largest price of a capacity is 1.
-        """
-        if self.log_prices is None:
-            return None
-        log_prices, tasks = self.log_prices, self.user_tasks
-        runs = np.flatnonzero(tasks > 0)
-        if np.isinf(self.criterion.alpha) or not (self.criterion.scope == "game" or len(runs)):
-            return np.exp(log_prices)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            if self.criterion.scope == "game":
-                scale = (log_prices + np.log(self.cluster.capacity)).max(axis=1, keepdims=True)
-            else:
-                own = self.criterion.restrict(runs)
-                spent = np.logaddexp.reduce(own.log_marginal(tasks[runs]) + np.log(tasks[runs]))
-                scale = spent - np.log(own.weight.sum())
-        return np.exp(log_prices - np.where(np.isfinite(scale), scale, 0.0))
-
-    @property
     def flagged(self) -> bool:
         """Does the certificate miss the tolerance asked for?"""
         return not self.certificate.passes(self.tol)
 
     @property
-    def user_tasks(self) -> Array:
-        """`x_n = sum_i x[n,i]`, (users,)."""
-        split = self._split
-        return np.asarray(self.tasks.sum(axis=1)) if split is None else split.user_tasks
+    def arrays(self) -> Arrays:
+        """`user_tasks`, `prices` and so on as arrays, for loops: in the order of the cluster's names."""
+        return Arrays(self)
+
+    def _named(self, axis: str) -> pd.Index:
+        return pd.Index(getattr(self.cluster, f"{axis}s"), name=axis)
+
+    def __getitem__(self, user: str) -> pd.Series:
+        """Tasks of a user by server: `allocation["bob"]`."""
+        n = int(self.cluster._indices("users", [user])[0])
+        return pd.Series(self.tasks[n], index=self._named("server"), name=user)
+
+    __iter__ = None  # it is no sequence
 
     @property
-    def usage(self) -> Array:
-        """`x[n,i] d[n,r]`, (users, servers, resources), in resource units."""
-        return np.asarray(self.tasks[:, :, None] * self.cluster.demand[:, None, :])
+    def user_tasks(self) -> pd.Series:
+        """`x_n = sum_i x[n,i]` by user."""
+        return pd.Series(self.arrays.user_tasks, index=self._named("user"), name="tasks")
 
     @property
-    def used_parts(self) -> Array:
-        """Used part of each capacity, (servers, resources); NaN where there is none."""
-        split, there = self._split, self.cluster.capacity
-        used = self.tasks.T @ self.cluster.demand if split is None else split.use
-        return ratio(used, there, np.nan)
+    def dominant_shares(self) -> pd.Series:
+        """`k_n x_n` by user; 0 for users who can run nothing."""
+        return pd.Series(self.arrays.dominant_shares, index=self._named("user"), name="dominant_share")
 
     @property
-    def utilization(self) -> pd.DataFrame:
-        """Used part of each capacity, one row per server and a last row `overall`; NaN where there is none.
+    def virtual_dominant_shares(self) -> pd.DataFrame:
+        """`s[n,i] = x_n / gamma[n,i]`, a row per user and a column per server; NaN where n cannot run on i."""
+        return pd.DataFrame(self.arrays.virtual_dominant_shares, self._named("user"), self._named("server"))
 
-        A server that is called `overall` is in row `overall (server)`.
+    @property
+    def usage(self) -> pd.DataFrame:
+        """`x[n,i] d[n,r]` in resource units, a row per (user, server) and a column per resource."""
+        rows = pd.MultiIndex.from_product([self._named("user"), self._named("server")])
+        return pd.DataFrame(self.arrays.usage.reshape(len(rows), -1), rows, self._named("resource"))
+
+    @property
+    def used_parts(self) -> pd.DataFrame:
+        """Used part of each capacity, a row per server and a column per resource; NaN where there is none."""
+        return pd.DataFrame(self.arrays.used_parts, self._named("server"), self._named("resource"))
+
+    @property
+    def utilization(self) -> pd.Series:
+        """Used part of the whole capacity by resource, as of schedules; NaN where there is none."""
+        return pd.Series(self.arrays.utilization, index=self._named("resource"), name="utilization")
+
+    @property
+    def prices(self) -> pd.DataFrame | None:
+        """`lambda[i,r]` per resource unit, a row per server (max-min: per level and server), a column per resource.
+
+        Scaled so that users' budgets sum to the weights; in the game, per server, so that the largest price of a
+        capacity is 1. None where there are none.
         """
-        rows = np.vstack([self.used_parts, metrics.used_parts(self)])
-        servers = apart(self.cluster.servers, ["overall"], "server")
-        return pd.DataFrame(rows, index=[*servers, "overall"], columns=list(self.cluster.resources))
-
-    @property
-    def dominant_shares(self) -> Array:
-        """`k_n x_n`, (users,); 0 for users who can run nothing."""
-        tasks = self.user_tasks
-        return np.multiply(self.cluster.dominant_share_per_task, tasks, out=np.zeros(len(tasks)), where=tasks != 0)
-
-    @property
-    def virtual_dominant_shares(self) -> Array:
-        """`s[n,i] = x_n / gamma[n,i]`, (users, servers); NaN where n cannot run on i."""
-        gamma = self.cluster.gamma
-        return ratio(self.user_tasks[:, None], gamma, np.nan)
+        prices, servers = self.arrays.prices, self._named("server")
+        if prices is None:
+            return None
+        if prices.ndim == 3:
+            servers = pd.MultiIndex.from_product([pd.RangeIndex(1, len(prices) + 1, name="level"), servers])
+        return pd.DataFrame(prices.reshape(len(servers), -1), servers, self._named("resource"))
 
     def certify(self) -> Certificate:
         """The certificate computed again from cluster, tasks, criterion and prices."""
@@ -367,10 +365,11 @@ class Allocation(Frozen):
 
         A server that is called like one of these columns is in `tasks (server)` and so on.
         """
-        return pd.DataFrame(self._columns(), index=pd.Index(self.cluster.users, name="user"))
+        return pd.DataFrame(self._columns(), index=self._named("user"))
 
     def _columns(self) -> dict[str, Array]:
-        columns = {"tasks": self.user_tasks, "dominant_share": self.dominant_shares, "weight": self.cluster.weight}
+        columns = {"tasks": self.arrays.user_tasks, "dominant_share": self.arrays.dominant_shares}
+        columns["weight"] = self.cluster.weight
         if 1 < len(self.cluster.servers) <= 20:
             for i, server in enumerate(apart(self.cluster.servers, list(columns), "server")):
                 columns[server] = self.tasks[:, i]
@@ -395,19 +394,19 @@ class Allocation(Frozen):
             An engine other than `native` made it, and it is too large to look for prices.
         """
         tasks = self._split or self.tasks
-        found = blocking(self.cluster, tasks, self.criterion, self.prices, self.tol)
+        found = blocking(self.cluster, tasks, self.criterion, self.arrays.prices, self.tol)
         servers = [self.cluster.servers[i] if i >= 0 else None for i in found.server]
         resources = [self.cluster.resources[r] if r >= 0 else None for r in found.resource]
         return pd.DataFrame(
             {
                 "level": found.level,
-                "tasks": self.user_tasks,
+                "tasks": self.arrays.user_tasks,
                 "held_by": found.held_by,
                 "server": servers,
                 "resource": resources,
                 "bound": found.bound,
             },
-            index=pd.Index(self.cluster.users, name="user"),
+            index=self._named("user"),
         )
 
     def summary(self) -> dict[str, Any]:
@@ -416,16 +415,16 @@ class Allocation(Frozen):
         row: dict[str, Any] = {}
         for name, measure in metrics.MEASURES.items():
             if name == "utilization":
-                used = zip(self.cluster.resources, metrics.used_parts(self).tolist(), strict=True)
+                used = zip(self.cluster.resources, self.arrays.utilization.tolist(), strict=True)
                 row |= {f"use_{resource}": part for resource, part in used}
             row[name] = float(measure(self))
         return row | {"certificate": self.certificate.residual, "seconds": self.stats.total}
 
-    def plot(self) -> Figure:
+    def plot(self, *, ax: Any = None) -> Figure:
         """Stacked use of every server and resource, by user, as a matplotlib figure; as `fairopt.plot.allocation`."""
         from . import plot
 
-        return plot.allocation(self)
+        return plot.allocation(self, ax=ax)
 
     def sensitivity(self) -> Sensitivity:
         """Derivatives of tasks and measures by alpha, weights, demands, capacities and limits, as frames.

@@ -47,7 +47,7 @@ def holds(allocation: Allocation) -> Holds:
     if np.isinf(criterion.alpha) and criterion.scope in ("pool", "servers"):
         try:
             tasks = allocation._split or allocation.tasks
-            found = blocking(allocation.cluster, tasks, criterion, allocation.prices, allocation.tol)
+            found = blocking(allocation.cluster, tasks, criterion, allocation.arrays.prices, allocation.tol)
         except (DataError, SolverError):  # as of tasks that a mechanism of its own judge calls fair
             return _read_off(allocation)
         return Holds(found.held_by, found.server, found.resource)
@@ -63,7 +63,7 @@ def _read_off(allocation: Allocation) -> Holds:
         table, first, capacity = split.merged, split.merging.first_server, split.merging.cluster.capacity
     use = table.T @ cluster.demand
     at = table.argmax(axis=1)
-    total = allocation.user_tasks
+    total = allocation.arrays.user_tasks
     part = ratio(use, capacity)
     cost = _cost(allocation, first, capacity, at)
     if cost is None:

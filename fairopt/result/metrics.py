@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._libraries import pd
 from ..errors import DataError
-from ..model._arrays import ratio
 from ..model._same import different_clusters
 from ..model.cluster import Cluster
+from .arrays import Arrays
 
 Array = NDArray[np.float64]
 
@@ -29,16 +29,12 @@ class Answer(Protocol):
         """The cluster that was shared."""
 
     @property
-    def user_tasks(self) -> Array:
-        """(users,)."""
+    def arrays(self) -> Arrays:
+        """Its numbers."""
 
     @property
-    def dominant_shares(self) -> Array:
-        """(users,), in [0, 1]."""
-
-    @property
-    def usage(self) -> Array:
-        """(users, servers, resources), in units of the resources."""
+    def utilization(self) -> pd.Series:
+        """By resource."""
 
 
 Measure = Callable[[Answer], float]
@@ -72,7 +68,7 @@ def measure(function: Measure, name: str = "") -> Measure:
 @measure
 def tasks(allocation: Answer) -> float:
     """All tasks."""
-    return float(allocation.user_tasks.sum())
+    return float(allocation.arrays.user_tasks.sum())
 
 
 @measure
@@ -88,20 +84,13 @@ def max_share(allocation: Answer) -> float:
 
 
 def utilization(allocation: Answer) -> pd.Series:
-    """Used part of the whole capacity per resource, `sum use / sum_i c[i,r]`, in [0, 1]; NaN where there is none."""
-    return pd.Series(used_parts(allocation), index=list(allocation.cluster.resources), name="utilization")
-
-
-def used_parts(allocation: Answer) -> Array:
-    """`utilization` as an array, (resources,)."""
-    used, there = allocation.user_tasks @ allocation.cluster.demand, allocation.cluster.pooled_capacity
-    part: Array = ratio(used, there, np.nan)
-    return part
+    """Used part of the whole capacity per resource, `Allocation.utilization`."""
+    return allocation.utilization
 
 
 def mean_utilization(allocation: Answer) -> float:
     """Mean of `utilization` over the resources that there are, in [0, 1]; NaN if there are none."""
-    part = used_parts(allocation)
+    part = allocation.arrays.utilization
     part = part[~np.isnan(part)]
     return float(part.mean()) if len(part) else float("nan")
 
@@ -130,7 +119,7 @@ def jain(allocation: Answer) -> float:
 
 def social_welfare(allocation: Answer) -> float:
     """Sum of dominant shares, `sum_n k_n x_n`: what the utilitarian mechanism maximises."""
-    return float(allocation.dominant_shares.sum())
+    return float(allocation.arrays.dominant_shares.sum())
 
 
 @measure
@@ -161,4 +150,4 @@ def price_of_fairness(allocation: Answer, efficient: Answer) -> float:
 
 def _levels(allocation: Answer) -> Array:
     runnable = allocation.cluster.runnable
-    return allocation.dominant_shares[runnable] / allocation.cluster.weight[runnable]
+    return allocation.arrays.dominant_shares[runnable] / allocation.cluster.weight[runnable]

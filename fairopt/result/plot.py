@@ -7,56 +7,68 @@ from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from .._libraries import pd
 from ..errors import DataError
 from ..model._arrays import ratio
+from ..model._validate import whole
 from ..model.cluster import Cluster
-from ._plot import OTHERS, Picture, alpha_axis, at_alpha, colours, legend_of_stack, patterns, plain, stacked
+from ._plot import (
+    OTHERS,
+    alpha_axis,
+    at_alpha,
+    colours,
+    from_zero,
+    legend,
+    legend_of_stack,
+    level,
+    looks,
+    panels,
+    patterns,
+    plain,
+    stacked,
+)
 from .metrics import Answer
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["allocation", "compare", "paths", "two_users"]
+__all__ = ["allocation", "compare", "paths", "tasks", "two_users"]
 
 #: From this many users on, the largest are shown and the others joined.
 _MANY, _SHOWN = 20, 11
 #: What pictures show unless told otherwise, and how it is called.
 _MEASURES = ("utilization", "min_share", "jain")
 _CALLED = {"min_share": "smallest share", "max_share": "largest share", "jain": "Jain's index"}
-_LINES = ("-", "--", "-.", ":")
 #: Users with a colour of their own.
 _COLOURED = 10
 Point = NDArray[np.float64]
 
 
-def allocation(answer: Answer) -> Figure:
+def allocation(answer: Answer, *, ax: Any = None) -> Figure:
     """Used part of every capacity, stacked by user: one bar per server and resource.
 
     The legend is in the order of the stack, whose parts differ in grey too: by lightness, and by patterns. Of 20 users
     and more the 11 that use most are shown, and the others joined; more than 24 bars are those of all servers together.
+    With `ax` it is drawn there.
     """
     cluster = answer.cluster
     there, servers = cluster.capacity, list(cluster.servers)
     # More bars than this cannot be told apart: servers are then pooled.
     if len(servers) * len(cluster.resources) > 24:
         there, servers = there.sum(axis=0, keepdims=True), ["all servers"]
-        used = (answer.user_tasks[:, None] * cluster.demand)[:, None, :]
+        used = (answer.arrays.user_tasks[:, None] * cluster.demand)[:, None, :]
     else:
-        used = answer.usage
+        used = answer.arrays.usage
     part = ratio(used, there[None])
     names, heights, fills = _joined(list(cluster.users), part.reshape(len(part), -1))
     several = len(servers) > 1 or servers == ["all servers"]
     bars = [f"{plain(server)}\n{plain(name)}" if several else plain(name)
             for server in servers for name in cluster.resources]  # fmt: skip
-    figure = Picture(
-        figsize=(max(3.4, 0.75 * len(bars) + 1.8), max(2.8, 0.17 * len(names) + 0.4)), layout="constrained"
-    )
-    axes = figure.subplots()
+    size = max(3.4, 0.75 * len(bars) + 1.8), max(2.8, 0.17 * len(names) + 0.4)
+    figure, [axes] = panels(ax, size)
     bottom, hatches = np.zeros(len(bars)), patterns(fills)
     for height, fill, hatch in zip(heights, fills, hatches, strict=True):
         axes.bar(range(len(bars)), height, bottom=bottom, color=fill, edgecolor="white", linewidth=0.5, hatch=hatch)
@@ -66,7 +78,7 @@ def allocation(answer: Answer) -> Figure:
     axes.set_ylabel("used part of capacity")
     axes.set_title(plain(answer.mechanism), fontsize="medium")
     axes.tick_params(axis="x", labelsize="small")
-    legend_of_stack(figure, names, fills, hatches)
+    legend_of_stack(ax, axes, names, fills, hatches)
     return figure
 
 
@@ -80,7 +92,7 @@ def _joined(names: list[str], part: NDArray[np.float64]) -> tuple[list[str], NDA
     return [*(names[n] for n in shown), f"{len(others)} others"], heights, [*stacked(_SHOWN), OTHERS]
 
 
-def compare(frame: pd.DataFrame, measures: Sequence[str] = _MEASURES) -> Figure:
+def compare(frame: pd.DataFrame, measures: Sequence[str] = _MEASURES, *, ax: Any = None) -> Figure:
     """Mechanisms side by side: a row for each, a panel for each measure, from a frame of `fairopt.compare`.
 
     What has no number (a mechanism that does not apply) has a row without a bar.
@@ -89,6 +101,7 @@ def compare(frame: pd.DataFrame, measures: Sequence[str] = _MEASURES) -> Figure:
     ----------
     frame : as of `fairopt.compare`
     measures : columns of it, a panel each
+    ax : where to draw, as many axes as measures; by default in a new figure
 
     Raises
     ------
@@ -99,8 +112,9 @@ def compare(frame: pd.DataFrame, measures: Sequence[str] = _MEASURES) -> Figure:
         raise DataError(f"plot.compare draws what fairopt.compare returns; got a {type(frame).__name__}")
     _known(frame, measures)
     rows = np.arange(len(frame))
-    figure = Picture(figsize=(2.1 * len(measures) + 1.6, 0.24 * len(frame) + 0.9), layout="constrained")
-    for axes, measure in zip(figure.subplots(1, len(measures), squeeze=False, sharey=True)[0], measures, strict=True):
+    size = 2.1 * len(measures) + 1.6, 0.24 * len(frame) + 0.9
+    figure, drawn = panels(ax, size, len(measures), sharey=True)
+    for axes, measure in zip(drawn, measures, strict=True):
         axes.barh(rows, frame[measure].to_numpy(dtype=float), color=colours(1)[0])
         axes.set_title(_CALLED.get(measure, measure), fontsize="medium")
         axes.set_xlim(left=0)
@@ -108,7 +122,7 @@ def compare(frame: pd.DataFrame, measures: Sequence[str] = _MEASURES) -> Figure:
         axes.grid(axis="x", linewidth=0.4, alpha=0.6)
         axes.set_axisbelow(True)
         axes.set_yticks(rows, [plain(str(name)) for name in frame.index], fontsize="small")
-    figure.axes[0].invert_yaxis()
+    drawn[0].invert_yaxis()
     return figure
 
 
@@ -116,6 +130,7 @@ def paths(
     *frames: pd.DataFrame,
     measures: Sequence[str] = _MEASURES,
     marks: Mapping[str, float] | None = None,
+    ax: Any = None,
 ) -> Figure:
     """Measures along alpha, one curve per frame of `fairopt.alpha_path`, on an axis from 0 to infinity.
 
@@ -124,6 +139,7 @@ def paths(
     frames : as of `fairopt.alpha_path`, at least one
     measures : columns of the frames, a panel each
     marks : alphas to mark with a vertical line, by what the legend calls them
+    ax : where to draw, as many axes as measures; by default in a new figure
 
     Raises
     ------
@@ -134,28 +150,69 @@ def paths(
         raise DataError("plot.paths draws frames of fairopt.alpha_path: plot.paths(first, second)")
     for frame in frames:
         _known(frame, measures)
-    figure = Picture(figsize=(2.5 * len(measures) + 0.3, 2.7), layout="constrained")
-    for axes, measure in zip(figure.subplots(1, len(measures), squeeze=False)[0], measures, strict=True):
-        for frame, fill, dashes in zip(frames, cycle(colours(9)), cycle(_LINES), strict=False):
+    figure, drawn = panels(ax, (2.5 * len(measures) + 0.3, 2.7), len(measures))
+    for axes, measure in zip(drawn, measures, strict=True):
+        for frame, look in zip(frames, cycle(looks(9)), strict=False):
             shown = frame[~frame.index.duplicated()].sort_index()
             label = plain(str(getattr(frame, "mechanism", "")))
             shown = _broken(shown[measure], frame.attrs.get("jumps"))
-            axes.plot(at_alpha(shown.index), shown, color=fill, linestyle=dashes, label=label)
+            axes.plot(at_alpha(shown.index), shown, label=label, **look)
         for name, alpha in (marks or {}).items():
             axes.axvline(
                 float(at_alpha(alpha)), color="#444444", linewidth=0.8, linestyle=(0, (1, 2)), label=plain(name)
             )
         alpha_axis(axes)
         axes.set_title(_CALLED.get(measure, measure), fontsize="medium")
-        if measure != "utilization":  # which seldom is near 0
-            axes.set_ylim(bottom=0)
+        if measure == "utilization":  # which seldom is near 0
+            level(axes)
+        else:
+            from_zero(axes)
         axes.grid(linewidth=0.4, alpha=0.6)
-    handles, labels = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=max(1, min(len(labels), 3)), frameon=False)
+    handles, labels = drawn[0].get_legend_handles_labels()
+    legend(ax, drawn[0], handles, labels, "upper center", ncols=max(1, min(len(labels), 3)))
     return figure
 
 
-def two_users(*answers: Answer, path: Sequence[Answer] = ()) -> Figure:
+def tasks(frame: pd.DataFrame, most: int = 8, *, jumps: pd.DataFrame | None = None, ax: Any = None) -> Figure:
+    """Who gets what along alpha: a line for each of the users with most tasks, and the mean of all others.
+
+    Parameters
+    ----------
+    frame : tasks by alpha (rows) and user, as `AlphaPath.tasks`
+    most : users with a line of their own, at most 19
+    jumps : where tasks jump, as `attrs["jumps"]` of a path
+    ax : where to draw; by default in a new figure
+
+    Raises
+    ------
+    DataError
+        `frame` is no frame of tasks, or `most` no such number.
+    """
+    if not isinstance(frame, pd.DataFrame) or not len(frame.columns):
+        raise DataError("plot.tasks draws tasks by alpha and user: plot.tasks(path.tasks)")
+    if not 1 <= whole(most, "most") <= len(colours(19)):
+        raise DataError(f"most is {most}; there are {len(colours(19))} colours")
+    shown = frame[~frame.index.duplicated()].sort_index()
+    order = shown.max().sort_values(ascending=False, kind="stable").index
+    own = order if len(order) <= most else order[:most]
+    figure, [axes] = panels(ax, (5.2, max(2.9, 0.19 * len(own) + 0.6)))
+    lines = [(plain(str(user)), shown[user], look) for user, look in zip(own, looks(len(own)), strict=True)]
+    if len(own) < len(order):
+        others = order[len(own) :]
+        mean = f"{len(others)} others, mean"
+        lines.append((mean, shown[others].mean(axis=1), {"color": OTHERS, "linewidth": 2.0, "zorder": 1}))
+    for label, values, look in lines:
+        values = _broken(values, jumps)
+        axes.plot(at_alpha(values.index), values, label=label, **look)
+    alpha_axis(axes, wide=True)
+    from_zero(axes)
+    axes.set_ylabel("tasks")
+    axes.grid(linewidth=0.4, alpha=0.6)
+    legend(ax, axes, *axes.get_legend_handles_labels(), "right upper", fontsize="small")
+    return figure
+
+
+def two_users(*answers: Answer, path: Sequence[Answer] = (), ax: Any = None) -> Figure:
     """The set of tasks that two users can have, as an area, and what each answer gives them.
 
     The area is of tasks over all servers of the cluster.
@@ -164,6 +221,7 @@ def two_users(*answers: Answer, path: Sequence[Answer] = ()) -> Figure:
     ----------
     answers : of one cluster of two users, a mark each
     path : answers of the same cluster, drawn as a curve
+    ax : where to draw; by default in a new figure
 
     Raises
     ------
@@ -177,24 +235,23 @@ def two_users(*answers: Answer, path: Sequence[Answer] = ()) -> Figure:
     if any(not np.array_equal(one.cluster.demand, cluster.demand) for one in every):
         raise DataError("plot.two_users draws answers of one cluster; these are of several")
     edge = border(cluster)
-    figure = Picture(figsize=(4.2, 3.2), layout="constrained")
-    axes = figure.subplots()
+    figure, [axes] = panels(ax, (4.2, 3.2))
     axes.fill([0, edge[0, 0], *edge[:, 0], 0], [0, 0, *edge[:, 1], edge[-1, 1]], color="#e9edf3", linewidth=0)
     axes.plot([edge[0, 0], *edge[:, 0], 0], [0, *edge[:, 1], edge[-1, 1]], color="#7d8aa0", linewidth=1)
     if path:
-        tasks = np.array([one.user_tasks for one in path])
-        axes.plot(tasks[:, 0], tasks[:, 1], color="#111111", linewidth=2.5, alpha=0.8, label="path of α")
+        x = np.array([one.arrays.user_tasks for one in path])
+        axes.plot(*x.T, color="#111111", linewidth=2.5, alpha=0.8, label="path of α")
     for answer, fill, mark in zip(answers, cycle(colours(9)), cycle("osD^vPX*"), strict=False):
-        axes.plot(*answer.user_tasks, mark, color=fill, markersize=7, markeredgecolor="white",
+        axes.plot(*answer.arrays.user_tasks, mark, color=fill, markersize=7, markeredgecolor="white",
                   label=plain(answer.mechanism), zorder=3, linestyle="none")  # fmt: skip
     axes.set_xlim(0, 1.06 * edge[0, 0])
     axes.set_ylim(0, 1.06 * edge[-1, 1])
     axes.set_xlabel(f"tasks of {plain(cluster.users[0])}")
     axes.set_ylabel(f"tasks of {plain(cluster.users[1])}")
-    labels = axes.get_legend_handles_labels()[1]
+    handles, labels = axes.get_legend_handles_labels()
     # Short names stand beside each other.
     beside = 1 if max(map(len, labels)) > 14 else min(len(labels), 3)
-    figure.legend(loc="outside upper center", ncols=beside, fontsize="small", frameon=False)
+    legend(ax, axes, handles, labels, "upper center", ncols=beside, fontsize="small")
     return figure
 
 
@@ -213,7 +270,7 @@ def _known(frame: pd.DataFrame, measures: Sequence[str]) -> None:
         raise DataError(f"the frame has no column {missing[0]!r}; it has {', '.join(map(str, frame.columns))}")
 
 
-def marginal_values(frame: pd.DataFrame, mechanism: str, most: int) -> Figure:
+def marginal_values(frame: pd.DataFrame, mechanism: str, most: int, ax: Any = None) -> Figure:
     """A bar per row (server, resource) of a frame of gains by user: gains to the right, losses to the left."""
     shown = frame.dropna().head(most)
     largest = shown.abs().sum().sort_values(ascending=False, kind="stable").index
@@ -225,8 +282,7 @@ def marginal_values(frame: pd.DataFrame, mechanism: str, most: int) -> Figure:
     hatches = patterns(fills)
     rows = np.arange(len(shown))
     height = max(2.6, 0.3 * len(shown) + 1.2, 0.2 * len(columns) + 0.9)
-    figure = Picture(figsize=(7.2, height), layout="constrained")
-    axes = figure.subplots()
+    figure, [axes] = panels(ax, (7.2, height))
     right, left = np.zeros(len(shown)), np.zeros(len(shown))
     for (_, values), fill, hatch in zip(columns, fills, hatches, strict=True):
         gain, loss = np.maximum(values, 0).sum(axis=1), np.minimum(values, 0).sum(axis=1)
@@ -241,22 +297,23 @@ def marginal_values(frame: pd.DataFrame, mechanism: str, most: int) -> Figure:
     axes.set_title(plain(mechanism), fontsize="medium")
     axes.grid(axis="x", linewidth=0.4, alpha=0.6)
     axes.set_axisbelow(True)
-    legend_of_stack(figure, [name for name, _ in columns][::-1], fills[::-1], hatches[::-1])
+    legend_of_stack(ax, axes, [name for name, _ in columns][::-1], fills[::-1], hatches[::-1])
     return figure
 
 
-def misfit(curve: pd.Series, residuals: pd.DataFrame, interval: tuple[float, float], title: str) -> Figure:
+def misfit(
+    curve: pd.Series, residuals: pd.DataFrame, interval: tuple[float, float], title: str, ax: Any = None
+) -> Figure:
     """Left the misfit along alpha, with the interval shaded; right fitted tasks against observed ones, by user.
 
     `curve` is by alpha, `residuals` has the columns `observed` and `fitted`, `interval` its ends, 0 and infinity for
     none.
     """
-    figure = Picture(figsize=(7.2, 3.0), layout="constrained")
-    left, right = figure.subplots(1, 2)
+    figure, [left, right] = panels(ax, (7.2, 3.0), 2)
     fill = colours(1)[0]
     left.axvspan(*at_alpha(interval), color=fill, alpha=0.15, linewidth=0)
     left.plot(at_alpha(curve.index), curve.to_numpy(), color=fill, marker=".", markersize=3)
-    left.set_ylim(bottom=0)
+    from_zero(left)
     left.set_ylabel("misfit (rms of log tasks)")
     left.set_title(plain(title), fontsize="medium")
     alpha_axis(left, wide=True)

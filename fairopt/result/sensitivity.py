@@ -70,17 +70,17 @@ def _of_shares(answer: Answer, by_share: Array, by_weight: Array) -> list[Gradie
 
 def _tasks(answer: Answer) -> list[Gradient]:
     none = np.zeros(answer.cluster.demand.shape)
-    x = answer.user_tasks
+    x = answer.arrays.user_tasks
     return [Gradient(x, np.zeros(len(x)), none, none.sum(axis=0))]
 
 
 def _welfare(answer: Answer) -> list[Gradient]:
-    share = answer.dominant_shares
+    share = answer.arrays.dominant_shares
     return _of_shares(answer, share, np.zeros(len(share)))
 
 
 def _levels(answer: Answer) -> Array:
-    return np.where(answer.cluster.runnable, answer.dominant_shares / answer.cluster.weight, np.nan)
+    return np.where(answer.cluster.runnable, answer.arrays.dominant_shares / answer.cluster.weight, np.nan)
 
 
 def _extreme(answer: Answer, largest: bool) -> list[Gradient]:
@@ -108,7 +108,7 @@ def _jain(answer: Answer) -> list[Gradient]:
 def _utilization(answer: Answer) -> list[Gradient]:
     cluster = answer.cluster
     there = cluster.pooled_capacity
-    used = answer.user_tasks[:, None] * cluster.demand
+    used = answer.arrays.user_tasks[:, None] * cluster.demand
     part = ratio(used, there) / max(int((there > 0).sum()), 1)
     return [Gradient(part.sum(axis=1), np.zeros(len(part)), part, -part.sum(axis=0))]
 
@@ -259,7 +259,7 @@ class Sensitivity:
         """
         frame = self.tasks("capacities")
         capacity = self.answer.cluster.capacity.ravel()[self._there("capacities")]
-        found = frame.mul(self.answer.user_tasks, axis=1).div(capacity, axis=0)
+        found = frame.mul(self.answer.arrays.user_tasks, axis=1).div(capacity, axis=0)
         found.loc[:, ~self._runs] = 0.0
         found.insert(0, self._all_name, found.sum(axis=1, skipna=False))
         return found.sort_values(self._all_name, ascending=False, kind="stable", na_position="last")
@@ -283,12 +283,12 @@ class Sensitivity:
             lines.append(start + (", ".join(parts) if parts else "nobody gains"))
         return "\n".join(lines)
 
-    def plot(self, most: int = 12) -> Figure:
+    def plot(self, most: int = 12, *, ax: Any = None) -> Figure:
         """Marginal values: a bar per resource of a server, gains to the right, losses to the left, by user."""
         from . import plot
 
         frame = self.marginal_values().drop(columns=self._all_name)
-        return plot.marginal_values(frame, self.answer.mechanism, most)
+        return plot.marginal_values(frame, self.answer.mechanism, most, ax)
 
     def __repr__(self) -> str:
         lines = [f"Sensitivity of {self.answer.mechanism}: {len(self._runs)} users, {len(self._whole)} data"]
@@ -349,7 +349,7 @@ class Sensitivity:
 
     @property
     def _runs(self) -> NDArray[np.bool_]:
-        return np.asarray(self.answer.user_tasks > 0)
+        return np.asarray(self.answer.arrays.user_tasks > 0)
 
     @cached_property
     def _of_users(self) -> ByData:
@@ -383,7 +383,7 @@ class Sensitivity:
         """One-sided differences of log tasks by certified solves, NaN where two steps do not agree."""
         assert self.solve is not None
         runs, found = self._runs, []
-        base = self.answer.user_tasks
+        base = self.answer.arrays.user_tasks
         for h in (step, step / 2):
             result = np.full(len(base), np.nan)
             after = self.solve(label, h)
@@ -407,7 +407,7 @@ def solve_of(judge: object, seen: Cluster) -> Solve | None:
             rule = replace(mechanism, alpha=mechanism.alpha + step)
         else:
             cluster = changed(seen, by, of, resource, step)
-        return np.asarray(rule.solve(cluster, 1e-9, start=None).user_tasks)
+        return np.asarray(rule.solve(cluster, 1e-9, start=None).arrays.user_tasks)
 
     return solved
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -184,10 +184,10 @@ class FluidRun:
         self._solved(here)  # and not before: the solve may be interrupted
         offered = OtherUsers(found)
         self._start = self._start if offered.earlier is None else offered
-        self._serve(sharing, found.user_tasks)
+        self._serve(sharing, found.arrays.user_tasks)
         stats = found.stats
         return Solved(
-            sharing.cluster, found.user_tasks, build + stats.build, stats.compile + stats.solve, stats.certify,
+            sharing.cluster, found.arrays.user_tasks, build + stats.build, stats.compile + stats.solve, stats.certify,
             stats.rounds, stats.engine, found.certificate.residual, found.flagged,
             start is not None,
         )  # fmt: skip
@@ -419,6 +419,7 @@ class FluidSchedule:
         """When what was solved."""
         return [(step.time, step.solved) for step in self.run.steps if step.solved is not None]
 
+    @property
     def utilization(self) -> pd.Series:
         """The part of every resource that is in use on average, from the first arrival to the end of the run."""
         width = len(self.run.workload.resources)
@@ -453,23 +454,23 @@ class FluidSchedule:
         found: dict[str, object] = {"jobs": len(jobs)}
         found |= {f"jobs {name}": int((jobs["state"] == name).sum()) for name in STATES}
         found |= {"mean response": float(response.mean()), "median response": float(response.median())}
-        found |= {"end": self.end} | {f"mean use of {name}": float(part) for name, part in self.utilization().items()}
+        found |= {"end": self.end} | {f"mean use of {name}": float(part) for name, part in self.utilization.items()}
         found |= {"solves": len(solves), "warm": sum(one.warm for one in solves)}
         found |= {"seconds": sum(one.build + one.solve + one.certify for one in solves)}
         found |= {"certificate": max((one.certificate for one in solves), default=0.0)}
         found |= {"flagged": sum(one.flagged for one in solves)}
         return pd.Series(found, name=str(self.run.mechanism), dtype=object)
 
-    def plot(self) -> Figure:
-        """Use of resources and players over time, and the distribution of completion times."""
+    def plot(self, *, ax: Any = None) -> Figure:
+        """Use of resources and players over time, and the distribution of completion times; `ax` are three axes."""
         from ._plot import fluid
 
         run = self.run
-        return fluid(self.timeline, self.jobs, run.workload.resources, run.by, str(run.mechanism))
+        return fluid(self.timeline, self.jobs, run.workload.resources, run.by, str(run.mechanism), ax)
 
     def __repr__(self) -> str:
         s = self.summary()
-        used = ", ".join(f"{name} {part:.1%}" for name, part in self.utilization().items())
+        used = ", ".join(f"{name} {part:.1%}" for name, part in self.utilization.items())
         states = ", ".join(f"{s[f'jobs {name}']} {name}" for name in STATES if s[f"jobs {name}"])
         stopped = " (interrupted)" if self.interrupted else ""
         text = f"jobs {states}; {self.end:g} s{stopped}, mean use {used}; {s['solves']} solves"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -231,6 +231,7 @@ class Schedule:
                             "or sample: simulate(..., timeline=60)")  # fmt: skip
         return shares_at(self.workload, self.runs, when, names)
 
+    @property
     def utilization(self) -> pd.Series:
         """The mean used part of every resource from the first arrival to the end, in parts of all servers."""
         return utilization(self.workload, self.runs)
@@ -249,19 +250,19 @@ class Schedule:
             "restarts": int((self.runs.how == EVICTED).sum()),
             "end": self.end,
         }
-        found |= {f"mean use of {name}": value for name, value in self.utilization().items()}
+        found |= {f"mean use of {name}": value for name, value in self.utilization.items()}
         return pd.Series(found, name=self.policy, dtype=object)
 
-    def plot(self) -> Figure:
-        """Use of resources and waiting tasks over time, and how many jobs were completed how fast."""
+    def plot(self, *, ax: Any = None) -> Figure:
+        """Use of resources and waiting tasks over time, and how many jobs were completed how fast; `ax`: three axes."""
         from ._plot import schedule
 
-        return schedule(self.timeline, self.jobs, self.workload.resources, self.policy)
+        return schedule(self.timeline, self.jobs, self.workload.resources, self.policy, ax)
 
     def __repr__(self) -> str:
         counts = np.bincount(self.state, minlength=len(STATES))
         states = ", ".join(f"{k} {name}" for name, k in zip(STATES, counts.tolist(), strict=True) if k)
-        used = ", ".join(f"{name} {value:.1%}" for name, value in self.utilization().items())
+        used = ", ".join(f"{name} {value:.1%}" for name, value in self.utilization.items())
         stopped = " (interrupted)" if self.interrupted else ""
         return f"Schedule({self.policy}: tasks {states}; {self.end:g} s{stopped}, mean use {used})"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import heapq
 import math
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -34,13 +35,25 @@ ALPHAS = (*(float(alpha) for alpha in np.geomspace(0.1, 64, 39)), math.inf)
 Followed = type[Mechanism] | str
 
 
+class _Plot(pd.plotting.PlotAccessor):  # type: ignore[misc]
+    """What pandas draws of frames, and until 0.3 what `draw` does, as `plot` did before."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        ours = not (args or kwargs) or (args and isinstance(args[0], pd.DataFrame)) or {"measures", "marks"} & {*kwargs}
+        if not ours:
+            return super().__call__(*args, **kwargs)
+        warnings.warn("path.plot() is path.draw(): plot becomes that of pandas", DeprecationWarning, stacklevel=2)
+        return self._parent.draw(*args, **kwargs)
+
+
 class AlphaPath(pd.DataFrame):  # type: ignore[misc]
     """A frame with a row of numbers per alpha, and what they are of: `allocations` (a series by alpha), `mechanism`.
 
     `attrs["jumps"]` has the jumps of alphaPF-VDS (alpha, user, before, after), where its curve was followed; `back` is
     the path from the other side (`hysteresis=True`), or None. `errors`, of a path that was refined: by alpha, how far
     tasks are from a straight line to the next one, relatively.
-    What is computed from it (a part of it, a copy, ...) is a plain frame.
+    `tasks` has tasks by alpha and user, and `draw` draws either; `plot` is the one of pandas. What is computed from it
+    (a part of it, a copy, ...) is a plain frame.
     """
 
     _metadata = ["allocations", "mechanism", "back", "errors"]
@@ -54,12 +67,29 @@ class AlphaPath(pd.DataFrame):  # type: ignore[misc]
     def _constructor(self) -> Any:
         return pd.DataFrame
 
-    def plot(self, *others: pd.DataFrame, **options: Any) -> Figure:
-        """Utilization, smallest share and Jain's index along alpha, with other paths: as `fairopt.plot.paths`."""
+    @property
+    def tasks(self) -> pd.DataFrame:
+        """Tasks of every user (a column each) at every alpha (a row each); `path["tasks"]` is their sum."""
+        cluster = self.allocations.iloc[0].cluster
+        rows = [one.arrays.user_tasks for one in self.allocations]
+        return pd.DataFrame(rows, self.index, pd.Index(cluster.users, name="user"))
+
+    def draw(self, *others: pd.DataFrame | str, **options: Any) -> Figure:
+        """Utilization, smallest share and Jain's index along alpha, with other paths: as `fairopt.plot.paths`.
+
+        `draw("tasks")` shows who gets what: as `fairopt.plot.tasks`.
+        """
         from ..result import plot
 
+        if [one for one in others if isinstance(one, str)] == ["tasks"]:
+            return plot.tasks(self.tasks, jumps=self.attrs.get("jumps"), **options)
         back = getattr(self, "back", None)
         return plot.paths(self, *([] if back is None else [back]), *others, **options)
+
+    @property
+    def plot(self) -> _Plot:
+        """As of any frame of pandas."""
+        return _Plot(self)
 
 
 def alpha_path(
@@ -100,9 +130,9 @@ def alpha_path(
     AlphaPath
         a frame with one row per alpha, in the order given: what `Allocation.summary` says (tasks, shares,
         utilization per resource and on average, Jain's index, welfare, certificate, seconds) and the Newton steps it
-        took. `allocations` of it are the answers, `plot()` draws it. Every engine that can starts from the allocation
-        before: in the game that saves a quarter to a half of the steps of a solve, if neighbouring alphas differ by
-        20%, and nothing if by a factor of 2.5.
+        took. `allocations` of it are the answers, `tasks` theirs by user, `draw()` draws it. Every
+        engine that can starts from the allocation before: in the game that saves a quarter to a half of the steps of a
+        solve, if neighbouring alphas differ by 20%, and nothing if by a factor of 2.5.
 
     Raises
     ------
@@ -205,7 +235,7 @@ class _Point:
     @classmethod
     def of(cls, alpha: float, found: Allocation) -> _Point:
         with np.errstate(divide="ignore"):
-            tasks = np.log(found.user_tasks)
+            tasks = np.log(found.arrays.user_tasks)
         slope = np.full(len(tasks), np.nan)
         if math.isfinite(alpha) and alpha > 0:
             with suppress(DataError, SolverError):  # it may have none
@@ -296,7 +326,7 @@ def on_curve(
     if not crossings or not isinstance(mechanism, AlphaPFVDS):
         return found
     there = curve.user_tasks(crossings[place].user_tasks)
-    runs = (there > 0) & (found.user_tasks > 0)
-    if np.abs(np.log(there[runs] / found.user_tasks[runs])).max(initial=0.0) <= 1e-6:
+    runs = (there > 0) & (found.arrays.user_tasks > 0)
+    if np.abs(np.log(there[runs] / found.arrays.user_tasks[runs])).max(initial=0.0) <= 1e-6:
         return found
     return replace(mechanism, alpha=alpha).at_crossing(crossings[place]).solve(curve.cluster, tol)

@@ -91,8 +91,7 @@ class WeightsFound:
 
     def to_frame(self) -> pd.DataFrame:
         """One row per user: `weight`, the tasks wanted (`tasks`) and those `reached`."""
-        reached = pd.Series(self.allocation.user_tasks, index=self.weights.index)
-        return pd.DataFrame({"weight": self.weights, "tasks": self.tasks, "reached": reached})
+        return pd.DataFrame({"weight": self.weights, "tasks": self.tasks, "reached": self.allocation.user_tasks})
 
     def __repr__(self) -> str:
         to = max(10.0 ** np.ceil(np.log10(max(self.error, 1e-300))), 1e-9)
@@ -188,7 +187,7 @@ def find_weights(
         raise NotConverged(_unmatched(chosen, found, wanted, who, exact))
     if len(merged.servers) < len(cluster.servers):
         found = replace(found, allocation=answer(found.weights, cluster))
-    reached = wanted if found.error <= tol else found.allocation.user_tasks[who]
+    reached = wanted if found.error <= tol else found.allocation.arrays.user_tasks[who]
     moved = moved or found.error > tol
     return _result(chosen, found, reached, who, (moved, scale), place if exact else None)
 
@@ -217,7 +216,7 @@ def _reason(place: Frontier, tol: float) -> str:
 
 
 def _unmatched(mechanism: Mechanism, found: Matched, wanted: Array, who: Index, exact: bool) -> str:
-    reached = found.allocation.user_tasks[who]
+    reached = found.allocation.arrays.user_tasks[who]
     n = int(np.argmax(np.abs(reached / wanted - 1)))
     name = found.allocation.cluster.users[who[n]]
     text = (
@@ -242,7 +241,7 @@ def _result(
         pd.Series(weights, names, name="weight"),
         pd.Series(tasks, names, name="tasks"),
         found.allocation,
-        float(np.abs(found.allocation.user_tasks[who] / reached - 1).max()),
+        float(np.abs(found.allocation.arrays.user_tasks[who] / reached - 1).max()),
         *moved,
         str(mechanism),
         found.found_at,
@@ -338,7 +337,7 @@ class _Search:
         return [np.log(self.best.weights)], [self._off(self.best.allocation)]
 
     def _off(self, found: Allocation) -> Array:
-        tasks = np.maximum(found.user_tasks[self._users], np.finfo(float).tiny)
+        tasks = np.maximum(found.arrays.user_tasks[self._users], np.finfo(float).tiny)
         return np.asarray(np.log(self._stated) - np.log(tasks))
 
 

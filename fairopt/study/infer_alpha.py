@@ -85,11 +85,11 @@ class AlphaInferred:
         """Of log alpha: `sigma / |d log x / d log alpha|`, to first order; NaN at infinity."""
         return self.sigma / self.sensitivity if self.sensitivity > 0 else math.nan
 
-    def plot(self) -> Figure:
-        """The misfit along alpha with the interval, and fitted against observed tasks."""
+    def plot(self, *, ax: Any = None) -> Figure:
+        """The misfit along alpha with the interval, and fitted against observed tasks; `ax` are two axes."""
         from ..result import plot
 
-        return plot.misfit(self.curve["misfit"], self.residuals, (self.low, self.high), str(self))
+        return plot.misfit(self.curve["misfit"], self.residuals, (self.low, self.high), str(self), ax)
 
     def __str__(self) -> str:
         """In words: `alpha 2.03 (1.99 to 2.07)`, `alpha at least 8`, `alpha at most 0.3`, `any alpha`."""
@@ -247,7 +247,7 @@ def _overuse(cluster: Cluster, observed: Array, who: NDArray[np.intp], most: flo
 
 def _residuals(misfit: Misfit, observed: Array, allocation: Allocation) -> pd.DataFrame:
     alpha = allocation.criterion.alpha
-    fitted = allocation.user_tasks[misfit.users] * math.exp(misfit.log_scale(alpha))
+    fitted = allocation.arrays.user_tasks[misfit.users] * math.exp(misfit.log_scale(alpha))
     index = pd.Index([allocation.cluster.users[n] for n in misfit.users], name="user")
     return pd.DataFrame({"observed": observed, "fitted": fitted, "log_residual": misfit.residuals(alpha)}, index=index)
 
@@ -416,4 +416,4 @@ class Misfit:
         if found is None:
             return np.full(len(self.users), np.nan)
         with np.errstate(divide="ignore"):
-            return np.asarray(self._log - np.log(found.user_tasks[self.users]))
+            return np.asarray(self._log - np.log(found.arrays.user_tasks[self.users]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -87,11 +87,11 @@ class SemiDynamic:
         parts = frame.groupby("over", sort=False)[["sooner", "later"]].mean().reset_index()
         return interval(frame, ["over"], "gain").merge(parts, on="over")
 
-    def plot(self) -> Figure:
-        """PF's figures 4, 6 and 7: use over time, jobs done in so much time, gains over others by mechanism."""
+    def plot(self, *, ax: Any = None) -> Figure:
+        """PF's figures 4, 6 and 7: use over time, jobs done in so much time, gains over others; `ax` are three axes."""
         names = list(self.cells["mechanism"].unique())
         base = "PS-DSF" if "PS-DSF" in names else names[0]
-        return plot(self.use, self.jobs, self.every, base, self.speedups(base))
+        return plot(self.use, self.jobs, self.every, base, self.speedups(base), ax)
 
 
 def pf_section6(
@@ -176,27 +176,28 @@ def _means(frame: pd.DataFrame, by: list[str], measures: Sequence[str]) -> pd.Da
     return table
 
 
-def plot(used: pd.DataFrame, jobs: pd.DataFrame, every: float, base: str, speedups: pd.DataFrame) -> Figure:
+def plot(
+    used: pd.DataFrame, jobs: pd.DataFrame, every: float, base: str, speedups: pd.DataFrame, ax: Any = None
+) -> Figure:
     """Use over time (means over workloads and resources, moving average of an hour); response times; gains."""
-    from ..result._plot import Picture, colours, plain
+    from ..result._plot import colours, from_zero, legend, looks, panels, plain
 
     names = list(dict.fromkeys(used["mechanism"]))
-    figure = Picture(figsize=(10.5, 3.2), layout="constrained")
-    use, response, gain = figure.subplots(1, 3)
+    figure, [use, response, gain] = panels(ax, (10.5, 3.2), 3)
     window = max(round(3600 / every), 1)
-    for name, colour in zip(names, colours(len(names)), strict=False):
+    for name, look in zip(names, looks(len(names)), strict=False):
         rows = used[used["mechanism"] == name]
         first = rows.groupby("source")["time"].transform("min")
         mean = rows.assign(hour=(rows["time"] - first) / 3600).groupby("hour")["used"].mean()
-        use.plot(mean.index, mean.rolling(window, min_periods=1).mean(), color=colour, label=plain(name), linewidth=1)
+        use.plot(mean.index, mean.rolling(window, min_periods=1).mean(), label=plain(name), **look)
         times = jobs.loc[jobs["mechanism"] == name, "response"]
         done = np.sort(times.dropna().to_numpy()) / 60
-        response.step(done, np.arange(1, len(done) + 1) / len(times), where="post", color=colour, linewidth=1)
-    use.set_ylim(0, 1.02)
+        response.step(done, np.arange(1, len(done) + 1) / len(times), where="post", **look)
+    from_zero(use, 1)
     use.set_xlabel("hours")
     use.set_ylabel("utilization (average of an hour)")
     response.set_xscale("log")
-    response.set_ylim(0, 1.02)
+    from_zero(response, 1)
     response.set_xlabel("response time [minutes]")
     response.set_ylabel("part of all jobs")
     table = speedups
@@ -204,5 +205,5 @@ def plot(used: pd.DataFrame, jobs: pd.DataFrame, every: float, base: str, speedu
     gain.set_yticks(np.arange(len(table)), [plain(name) for name in table["over"]], fontsize="small")
     gain.axvline(0, color="#111111", linewidth=0.6)
     gain.set_xlabel(f"jobs sooner with {base} [log2]")
-    figure.legend(fontsize="x-small", frameon=False, loc="outside upper center", ncols=len(names))
+    legend(ax, use, *use.get_legend_handles_labels(), "upper center", fontsize="x-small", ncols=len(names))
     return figure

@@ -56,9 +56,10 @@ class Alone:
         """All of them, as `Schedule.users`; dominant shares are those of their own servers."""
         return pd.concat([one.users for one in self.schedules.values()])
 
+    @property
     def utilization(self) -> pd.Series:
         """The mean used part of every resource of all these servers."""
-        each = [(one.utilization(), one.workload.total * one.end) for one in self.schedules.values()]
+        each = [(one.utilization, one.workload.total * one.end) for one in self.schedules.values()]
         total = sum(weight for _, weight in each)
         return sum(use.fillna(0.0) * weight for use, weight in each) / total
 
@@ -188,7 +189,7 @@ def _of_users(found: Alone) -> Row:
     response = found.jobs["response"]
     return {"status": "ok", "end": max(one["end"] for one in each)} | {
         "mean_response": _number(response.mean()), "median_response": _number(response.median()),
-        "utilization": float(found.utilization().mean()),
+        "utilization": float(found.utilization.mean()),
     } | {name: sum(one[name] for one in each) for name in counts}  # fmt: skip
 
 
@@ -208,7 +209,7 @@ def _of_schedule(found: Schedule) -> Row:
         "status": "ok", "jobs_done": said["jobs done"], "tasks_done": said["tasks done"],
         "tasks_waiting": said["tasks waiting"], "restarts": said["restarts"],
         "mean_response": _number(said["mean response"]), "median_response": _number(said["median response"]),
-        "mean_wait": _number(wait.mean()), "utilization": float(found.utilization().mean()), "end": found.end,
+        "mean_wait": _number(wait.mean()), "utilization": float(found.utilization.mean()), "end": found.end,
     }  # fmt: skip
 
 
@@ -217,7 +218,7 @@ def _of_fluid(found: FluidSchedule) -> Row:
     return {
         "status": "missed" if said["flagged"] else "ok", "jobs_done": said["jobs done"],
         "mean_response": _number(said["mean response"]), "median_response": _number(said["median response"]),
-        "utilization": float(found.utilization().mean()), "end": found.end, "certificate": said["certificate"],
+        "utilization": float(found.utilization.mean()), "end": found.end, "certificate": said["certificate"],
     }  # fmt: skip
 
 
@@ -226,7 +227,7 @@ def _number(value: float) -> float | None:
 
 
 def _long(found: Ran, asked: tuple[str, ...]) -> Row:
-    use = found.utilization()
+    use = found.utilization
     tables = {"use": pd.DataFrame({"resource": use.index, "utilization": use.to_numpy()})}
     if not isinstance(found, Alone):
         makers = {"timeline": _timeline, "shares": _shares, "demands": _demands}

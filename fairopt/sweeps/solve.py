@@ -236,8 +236,8 @@ def use(found: Allocation, classes: bool = True) -> Rows:
     Classes are left out where there are more than 64. `capacity` is that of one server, and for `all` of the cluster.
     """
     capacity, resources = found.cluster.capacity, found.cluster.resources
-    part = found.used_parts
-    whole = zip(resources, capacity.sum(axis=0).tolist(), metrics.used_parts(found).tolist(), strict=True)
+    part = found.arrays.used_parts
+    whole = zip(resources, capacity.sum(axis=0).tolist(), found.arrays.utilization.tolist(), strict=True)
     rows = [_use("all", len(capacity), *each) for each in whole]
     kinds: dict[tuple[float, ...], list[int]] = {}
     for i, amounts in enumerate(capacity.tolist()):
@@ -304,6 +304,6 @@ def _allocated(found: Allocation) -> Rows:
     users, servers = found.cluster.users, found.cluster.servers
     if len(users) * len(servers) > _MOST_TASKS:
         return [{"user": user, "server": "all", "tasks": float(tasks)}
-                for user, tasks in zip(users, found.user_tasks, strict=True)]  # fmt: skip
+                for user, tasks in zip(users, found.arrays.user_tasks, strict=True)]  # fmt: skip
     return [{"user": user, "server": server, "tasks": float(found.tasks[n, i])}
             for n, user in enumerate(users) for i, server in enumerate(servers)]  # fmt: skip

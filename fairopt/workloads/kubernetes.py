@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from .._libraries import of_an_extra
 from ..errors import DataError
+from ..model import _files
 from ._snapshot import Shape, Snapshot, of_shapes
 from ._sources import reader
 
@@ -239,7 +240,7 @@ def items(path: Path) -> Iterator[dict[str, Any]]:
     decode = json.JSONDecoder().raw_decode
     number = 0
     try:
-        with open(path, encoding="utf-8") as file:
+        with _files.opened(path) as file:
             text = file.read(_CHUNK)
             found = _ITEMS.search(text)
             while found is None:
@@ -375,7 +376,8 @@ def _yaml(path: Path) -> Iterable[dict[str, Any]]:
     except DataError as error:
         raise DataError(f"{path} is YAML: {error}; or write JSON: kubectl ... -o json") from None
     try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+        with _files.opened(path) as file:
+            found = yaml.safe_load(file.read())
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise DataError(f"{path} is not valid YAML: {str(error)[:200]}") from None
     except OSError as error:

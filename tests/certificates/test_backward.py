@@ -137,7 +137,7 @@ def test_it_is_linear_in_what_is_wrong(mechanism: Mechanism) -> None:
     for seed in range(5):
         cluster = draw("plain", seed).replace(max_tasks=None)
         best = mechanism.solve(cluster, 1e-9)
-        for n in np.flatnonzero(best.user_tasks > 0):
+        for n in np.flatnonzero(best.arrays.user_tasks > 0):
             for size in (1e-5, 1e-3):
                 less = best.tasks.copy()
                 less[n] *= 1 - size
@@ -190,7 +190,7 @@ def test_what_was_certified_and_wrong(
 ) -> None:
     for tol in (1e-6, 1e-9):
         found = mechanism.solve(cluster, tol)
-        np.testing.assert_allclose(found.user_tasks, right, rtol=10 * tol)
+        np.testing.assert_allclose(found.arrays.user_tasks, right, rtol=10 * tol)
     tasks = found.tasks * (np.array(wrong) / np.array(right))[:, None]
     for prices in (found.log_prices, None):
         assert certify(found.cluster, tasks, found.criterion, prices)[0].optimality > 1e-5
@@ -219,7 +219,7 @@ def test_users_of_small_welfare_are_right() -> None:
     # Everybody needs the second resource, which is used up on both servers: what users pay for it decides.
     level = found.log_prices[:, 1] + np.log(np.array(demand)[:, [1]])
     share = cluster.dominant_share_per_task
-    worth = 7 * np.log(cluster.weight) - 6 * np.log(share) - 7 * np.log(found.user_tasks)
+    worth = 7 * np.log(cluster.weight) - 6 * np.log(share) - 7 * np.log(found.arrays.user_tasks)
     np.testing.assert_allclose(level.min(axis=1), worth, rtol=1e-9)
     np.testing.assert_allclose((found.tasks.T @ cluster.demand)[:, 1], cluster.capacity[:, 1], rtol=1e-9)
 

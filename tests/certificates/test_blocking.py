@@ -30,7 +30,7 @@ def check(found: Allocation, tol: float = 1e-6) -> pd.DataFrame:
     """Every named bottleneck is one by the words of its definition, without prices."""
     frame, cluster = found.bottlenecks(), found.cluster
     assert list(frame.index) == list(cluster.users)
-    np.testing.assert_array_equal(frame["tasks"], found.user_tasks)
+    np.testing.assert_array_equal(frame["tasks"], found.arrays.user_tasks)
     limits = found.criterion.limits(cluster)
     for n, row in enumerate(frame.itertuples()):
         if row.held_by == "nowhere to run":

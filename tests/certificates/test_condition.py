@@ -36,12 +36,12 @@ def test_tasks_of_changed_data_are_within_the_condition_and_near_it(mechanism: M
     for seed in range(12):
         cluster = draw("plain", seed).replace(max_tasks=None)
         best = mechanism.solve(cluster, 1e-11, throw=False)
-        x, known = best.user_tasks, best.certificate.conditions
+        x, known = best.arrays.user_tasks, best.certificate.conditions
         assert known is not None
         runs = np.flatnonzero(x > 0)
         rng, moved = np.random.default_rng(seed), np.zeros(len(x))
         for _ in range(4):
-            other = mechanism.solve(changed(cluster, rng), 1e-11, throw=False).user_tasks
+            other = mechanism.solve(changed(cluster, rng), 1e-11, throw=False).arrays.user_tasks
             moved[runs] = np.maximum(moved[runs], np.abs(np.log(other[runs] / x[runs])))
         # Shares move with the data too: u, and gamma in the game.
         assert (moved[runs] <= 8 * SIZE * known[runs] + 1e-10).all(), seed
@@ -55,11 +55,11 @@ def test_pairs_and_rows_that_come_in_at_a_tie_count(family: str, mechanism: Mech
     for seed in range(3):
         cluster, rng = draw(family, seed), np.random.default_rng(seed)
         best = mechanism.solve(cluster, 1e-11, throw=False)
-        x, known = best.user_tasks, best.certificate.conditions
+        x, known = best.arrays.user_tasks, best.certificate.conditions
         assert known is not None
         runs = np.flatnonzero(x > 0)
         for _ in range(3):
-            other = mechanism.solve(changed(cluster, rng), 1e-11, throw=False).user_tasks
+            other = mechanism.solve(changed(cluster, rng), 1e-11, throw=False).arrays.user_tasks
             # Twice, as shares move with the data too; more by what the changed answer is off itself.
             assert (np.abs(np.log(other[runs] / x[runs])) <= 2.6 * SIZE * known[runs] + 1e-10).all(), seed
 

@@ -115,7 +115,7 @@ def test_levels_swapped() -> None:
     for name in ("drf", "asset-fairness", "task-maxmin"):
         mechanism, pool = get(name), EXAMPLE
         # Along the CPU face x + 3 y = 9 from the optimum: one rises, the other falls.
-        x = mechanism.solve(pool).user_tasks[0]
+        x = mechanism.solve(pool).arrays.user_tasks[0]
         gaps = []
         for step in (0.01, 0.1, 0.5):
             for sign in (1, -1):
@@ -170,7 +170,7 @@ def test_random_feasible_allocations_do_not_pass(mechanism: Mechanism) -> None:
         seen = mechanism.prepare(cluster)[0]
         tasks = random_feasible(seen, np.random.default_rng(seed))
         best = mechanism.solve(cluster)
-        off = np.abs(tasks.sum(axis=1) / best.user_tasks - 1).max()
+        off = np.abs(tasks.sum(axis=1) / best.arrays.user_tasks - 1).max()
         assume(off > 0.01)
         found = mechanism.certify(seen, tasks)[0]
         if isinstance(mechanism, GameMechanism) and found.passes():
@@ -193,7 +193,7 @@ def test_answers_of_other_mechanisms_do_not_pass() -> None:
         answers = [(mechanism, mechanism.solve(cluster)) for mechanism in JUDGED]
         for mechanism, best in answers:
             for other, answer in answers:
-                off = np.abs(answer.user_tasks / best.user_tasks - 1).max()
+                off = np.abs(answer.arrays.user_tasks / best.arrays.user_tasks - 1).max()
                 if mechanism in servers and off > 0.01 and answer.tasks.shape == best.tasks.shape:
                     found = mechanism.certify(best.cluster, answer.tasks, answer.log_prices)[0]
                     assert not found.passes(), (str(mechanism), str(other), found, off)

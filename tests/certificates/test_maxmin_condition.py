@@ -65,10 +65,10 @@ def test_what_others_leave_by_hand(servers: int) -> None:
     whole = np.array([[1.0, 1.001]])
     shared = fo.Cluster(np.repeat(whole, servers, axis=0) * [[1.0], [2.0]][:servers], [[1, 1], [0, 1]], [1, 1e-4])
     solved = fo.DRFH().solve(shared)
-    found = maxmin_condition(shared, solved.tasks, solved.criterion, solved.prices)
+    found = maxmin_condition(shared, solved.tasks, solved.criterion, solved.arrays.prices)
     np.testing.assert_allclose(found, [1, 1001], rtol=1e-5)
     richer = shared.replace(capacity=shared.capacity * [1, 1 + 1e-5])
-    moved = fo.DRFH().solve(richer).user_tasks / solved.user_tasks - 1
+    moved = fo.DRFH().solve(richer).arrays.user_tasks / solved.arrays.user_tasks - 1
     np.testing.assert_allclose(moved, [0, 1001e-5], rtol=1e-3, atol=1e-9)
 
 
@@ -149,13 +149,13 @@ def test_only_max_min_has_one() -> None:
 def test_a_limit_just_above_what_capacity_leaves_holds_nobody(above: float) -> None:
     cluster = fo.Cluster([[9, 18], [4, 4]], [[1, 4], [3, 1], [1, 1]], eligible=[[1, 1], [1, 0], [0, 1]])
     free = fo.DRFH().solve(cluster, tol=1e-9)
-    limits = np.array([free.user_tasks[0] * (1 + above), np.inf, np.inf])
+    limits = np.array([free.arrays.user_tasks[0] * (1 + above), np.inf, np.inf])
     limited = replace(free, cluster=cluster.replace(max_tasks=limits))
     assert free.log_prices is not None
     prices = np.exp(free.log_prices)
     found = [maxmin_condition(a.cluster, a.tasks, a.criterion, prices)[0] for a in (free, limited)]
     assert found[0] > 1.01
     assert found[1] == pytest.approx(found[0], rel=1e-6)
-    held = fo.DRFH().solve(cluster.replace(max_tasks=[0.9 * free.user_tasks[0], np.inf, np.inf]))
+    held = fo.DRFH().solve(cluster.replace(max_tasks=[0.9 * free.arrays.user_tasks[0], np.inf, np.inf]))
     assert held.log_prices is not None
     assert maxmin_condition(held.cluster, held.tasks, held.criterion, np.exp(held.log_prices))[0] == 1

@@ -37,7 +37,7 @@ def test_wrong_prices_cannot_make_a_bad_allocation_pass(mechanism: Mechanism) ->
         best = mechanism.solve(cluster)
         with np.errstate(divide="ignore", invalid="ignore"):  # no number is no price
             lam = np.log(np.array(given_prices)[: seen.capacity.size].reshape(seen.capacity.shape))
-        richest = np.arange(len(best.tasks)) == best.dominant_shares.argmax()
+        richest = np.arange(len(best.tasks)) == best.arrays.dominant_shares.argmax()
         for bad in (0.97 * best.tasks, best.tasks * np.where(richest, 0.9, 1.0)[:, None]):
             for hint in (lam, best.log_prices):
                 found = mechanism.certify(seen, bad, hint)[0]
@@ -46,7 +46,7 @@ def test_wrong_prices_cannot_make_a_bad_allocation_pass(mechanism: Mechanism) ->
     law()
 
 
-@pytest.mark.parametrize("mechanism", [m for m in PRICED if m.solve(EXAMPLE).prices is not None], ids=str)
+@pytest.mark.parametrize("mechanism", [m for m in PRICED if m.solve(EXAMPLE).arrays.prices is not None], ids=str)
 def test_good_prices_sharpen(mechanism: Mechanism) -> None:
     """The prices that come with an answer prove it; random ones prove less."""
 
@@ -54,12 +54,12 @@ def test_good_prices_sharpen(mechanism: Mechanism) -> None:
     @given(plain_clusters(max_users=4, max_servers=2), st.integers(0, 2**32 - 1))
     def law(cluster: Cluster, seed: int) -> None:
         best = mechanism.solve(cluster)
-        assert best.prices is not None
-        assert (best.prices >= 0).all()
+        assert best.arrays.prices is not None
+        assert (best.arrays.prices >= 0).all()
         good = best.certify().optimality
         assert good <= mechanism.default_tol
         assert best.log_prices is not None
-        noise = np.random.default_rng(seed).uniform(0.3, 3, best.prices.shape)
+        noise = np.random.default_rng(seed).uniform(0.3, 3, best.arrays.prices.shape)
         random = mechanism.certify(best.cluster, best.tasks, best.log_prices + np.log(noise))[0].optimality
         assert random >= -1e-15
         # The judge's own prices are a bound as well, perhaps a weaker one.
@@ -72,7 +72,7 @@ def test_good_prices_sharpen(mechanism: Mechanism) -> None:
 def test_random_prices_prove_less_than_the_right_ones() -> None:
     tasks = column([45 / 11, 18 / 11])
     ceei = get("ceei")
-    right = ceei.solve(EXAMPLE).prices
+    right = ceei.solve(EXAMPLE).arrays.prices
     # Both resources are used up; KKT: lambda_1 + 4 lambda_2 = 1/x = 11/45, 3 lambda_1 + lambda_2 = 1/y = 11/18.
     by_hand = np.linalg.solve([[1, 4], [3, 1]], [11 / 45, 11 / 18])
     np.testing.assert_allclose(right[0], by_hand, rtol=1e-5, atol=1e-8)
@@ -99,7 +99,7 @@ def test_the_gap_bounds_the_missing_welfare(alpha: float) -> None:
         rng = np.random.default_rng(seed)
         criterion = mechanism.criterion(cluster)
         best = mechanism.solve(cluster)
-        top = welfare(criterion, best.user_tasks) if (best.user_tasks > 0).all() or alpha < 1 else np.nan
+        top = welfare(criterion, best.arrays.user_tasks) if (best.arrays.user_tasks > 0).all() or alpha < 1 else np.nan
         for tasks in (random_feasible(cluster, rng), 0.95 * best.tasks + 0.05 * random_feasible(cluster, rng, False)):
             x = tasks.sum(axis=1)
             marginal = cluster.weight**alpha * criterion.share ** (1 - alpha) * x**-alpha

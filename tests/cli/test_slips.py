@@ -62,6 +62,7 @@ SLIPS = [
     (["solve", CLUSTER, "-m", "drf", "--save", "nowhere/x.json"], "No such file or directory"),
     (["solve", CLUSTER, "-m", "drf", "--save", "\0.json"], "null"),
     (["solve", "."], "there is no source of clusters"),
+    (["compare", "snap.yaml"], "YAML, which is read as what kubectl prints: name it kubernetes:snap.yaml"),
     (["solve", "nowhere.csv"], "cannot read the CSV file nowhere.csv"),
     (["check", "."], "Is a directory"),
     (["notebooks", "\0"], "cannot make the folder"),

@@ -168,7 +168,7 @@ def test_a_path_of_alphas_is_a_stack() -> None:
     found = finite([problem] * len(alphas), 1e-8, 1e-10, alphas)
     assert (found.certificate <= 1e-8).all()
     for alpha, tasks in zip(alphas[::6], found.tasks[::6], strict=True):
-        known = fo.AlphaFair(float(alpha)).solve(problem.cluster, 1e-9).user_tasks
+        known = fo.AlphaFair(float(alpha)).solve(problem.cluster, 1e-9).arrays.user_tasks
         np.testing.assert_allclose(tasks.sum(axis=1), known, rtol=1e-6)
 
 

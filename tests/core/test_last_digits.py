@@ -56,13 +56,13 @@ def test_answers_are_found_again(seed: int, mechanism: fo.mechanisms.Mechanism, 
     cluster = plain(seed)
     if limited and mechanism.name != "alphapf-vds":
         rng = np.random.default_rng(seed)
-        most = mechanism.solve(cluster).user_tasks * rng.uniform(0.5, 1.5, 8)
+        most = mechanism.solve(cluster).arrays.user_tasks * rng.uniform(0.5, 1.5, 8)
         cluster = cluster.replace(max_tasks=np.where(rng.random(8) < 0.5, most, np.inf))
     problem, offer = off(cluster, mechanism, 1e-6, seed)
     found = with_last_digits(problem, offer)
     assert error(problem, found) < 1e-10
     assert found is not None
-    assert np.allclose(found.tasks.sum(axis=1), mechanism.solve(cluster, tol=1e-9).user_tasks, rtol=1e-6)
+    assert np.allclose(found.tasks.sum(axis=1), mechanism.solve(cluster, tol=1e-9).arrays.user_tasks, rtol=1e-6)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)

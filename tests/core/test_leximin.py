@@ -49,7 +49,7 @@ def test_certified_by_arithmetic_alone(name: str, limited: bool, monkeypatch: py
     monkeypatch.setattr(_linear, "maximise", never)
     cluster, rng = CLUSTERS[name], np.random.default_rng(7)
     if limited:
-        plain = get("drfh").solve(cluster).user_tasks
+        plain = get("drfh").solve(cluster).arrays.user_tasks
         cluster = cluster.replace(max_tasks=np.where(rng.random(len(plain)) < 0.4, plain * rng.uniform(0.2, 2), np.inf))
     for mechanism in ("drfh", "tsf"):
         found = get(mechanism).solve(cluster, engine="native")

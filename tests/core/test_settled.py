@@ -25,7 +25,7 @@ def test_rough_answers_settle_where_good_ones_do(mechanism: fo.mechanisms.Mechan
         rough = rough + 1e-8 * found.cluster.usable * rough.sum(axis=1, keepdims=True)
         ends = [settled(polytope, found.criterion, tasks, rows) for tasks in (found.tasks, rough)]
         np.testing.assert_allclose(ends[1].total, ends[0].total, rtol=1e-9)
-        np.testing.assert_allclose(ends[0].total, found.user_tasks[polytope.users], rtol=1e-7)
+        np.testing.assert_allclose(ends[0].total, found.arrays.user_tasks[polytope.users], rtol=1e-7)
         equations = Equations(ends[1])
         use = equations.uses(equations.pairs) @ ends[1].part[equations.pairs]
         np.testing.assert_allclose(use, 1, atol=1e-6)

@@ -35,4 +35,4 @@ def flagged_or_right(mechanism: Mechanism, cluster: Cluster, right: Array) -> No
     except SolverError as error:
         check_remedy(error)
         return
-    assert found.flagged or found.user_tasks == pytest.approx(right, rel=1e-4)
+    assert found.flagged or found.arrays.user_tasks == pytest.approx(right, rel=1e-4)

@@ -25,7 +25,7 @@ def test_it_agrees_with_the_declared_problem(seed: int) -> None:
     found = chosen.solve(cluster, 1e-9, engine="native")
     assert found.stats.engine == "native"
     declared = chosen.solve(cluster, 1e-9, engine="declarative")
-    value = [_value(found.criterion, each.user_tasks) for each in (found, declared)]
+    value = [_value(found.criterion, each.arrays.user_tasks) for each in (found, declared)]
     assert value[0] == pytest.approx(value[1], abs=1e-7)
     assert found.certify().passes(1e-9)
 
@@ -70,7 +70,7 @@ def test_nearly_no_efficiency_is_alpha_fair() -> None:
     cluster = draw("plain", 5)
     found = fo.FDS(2.0, -0.5 - 1e-9).solve(cluster, 1e-9, engine="native")
     other = fo.FDS(2.0).solve(cluster, 1e-9)
-    np.testing.assert_allclose(found.user_tasks, other.user_tasks, rtol=1e-6)
+    np.testing.assert_allclose(found.arrays.user_tasks, other.arrays.user_tasks, rtol=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -83,7 +83,9 @@ def test_a_start_from_another_welfare_is_used_or_refused(seed: int) -> None:
     ):
         start = first.solve(cluster)
         found = then.solve(cluster, 1e-9, start=start, engine="native")
-        np.testing.assert_allclose(found.user_tasks, then.solve(cluster, 1e-9).user_tasks, rtol=1e-3, atol=1e-9)
+        np.testing.assert_allclose(
+            found.arrays.user_tasks, then.solve(cluster, 1e-9).arrays.user_tasks, rtol=1e-3, atol=1e-9
+        )
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -93,10 +95,10 @@ def test_the_gap_bounds_what_is_missing(seed: int) -> None:
     found = chosen.solve(cluster, 1e-9)
     worse = found.tasks * np.random.default_rng(seed).uniform(0.5, 1, (len(cluster.users), 1))
     gap = chosen.certify(cluster, worse)[0].optimality
-    if not found.user_tasks.any():
+    if not found.arrays.user_tasks.any():
         assert gap == 0
         return
-    missing = _value(found.criterion, found.user_tasks) - _value(found.criterion, worse.sum(axis=1))
+    missing = _value(found.criterion, found.arrays.user_tasks) - _value(found.criterion, worse.sum(axis=1))
     assert isinstance(found.criterion, FairnessEfficiency)
     whole = found.criterion.fair + found.criterion.efficient
     assert gap >= missing / whole - 1e-9
@@ -107,4 +109,4 @@ def test_everybody_served_is_the_answer() -> None:
     cluster = fo.Cluster([[10, 10]], [[1, 2], [2, 1]], max_tasks=[1, 2])
     for chosen in (fo.FDS(0.5, 3.0), fo.AlphaFair(0.05, scope="pool"), fo.CEEI()):
         found = chosen.solve(cluster, 1e-12, engine="native")
-        assert found.user_tasks.tolist() == [1, 2]
+        assert found.arrays.user_tasks.tolist() == [1, 2]

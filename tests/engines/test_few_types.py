@@ -74,6 +74,6 @@ def test_users_with_all_their_tasks_on_free_servers(alpha: float) -> None:
     cluster = alibaba_like(np.random.default_rng(0), 400, 300, max_tasks=True).cluster
     found = fo.AlphaFair(alpha).solve(cluster, 1e-9)
     assert found.stats.solver == "interior point"
-    at_limit = found.user_tasks >= cluster.max_tasks * (1 - 1e-9)
+    at_limit = found.arrays.user_tasks >= cluster.max_tasks * (1 - 1e-9)
     assert 0.2 < at_limit.mean() < 1
     assert found.certificate.residual <= 1e-9

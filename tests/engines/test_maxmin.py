@@ -69,10 +69,10 @@ def test_no_prices_make_a_wrong_answer_pass(cluster: Cluster, seed: int, kind: s
     mechanism = get("task-maxmin")
     found = mechanism.solve(cluster, engine="native")
     rng = np.random.default_rng(seed)
-    running = np.flatnonzero(found.user_tasks > 0)
+    running = np.flatnonzero(found.arrays.user_tasks > 0)
     if not len(running):
         return
-    prices = np.zeros((1, *cluster.capacity.shape)) if found.prices is None else np.array(found.prices)
+    prices = np.zeros((1, *cluster.capacity.shape)) if found.arrays.prices is None else np.array(found.arrays.prices)
     if kind == "noise":
         prices = prices * rng.uniform(0, 3, prices.shape)
     if kind == "swap":
@@ -101,7 +101,7 @@ def test_limits_are_met_on_the_way_up() -> None:
         [[6, 12], [12, 6]], [[1, 1]] * 5, max_tasks=[1, 2, 3, np.inf, np.inf], eligible=[[1, 1]] * 4 + [[1, 0]]
     )
     found = get("task-maxmin").solve(cluster, 1e-9)
-    np.testing.assert_allclose(found.user_tasks, [1, 2, 3, 3, 3], rtol=1e-9)
+    np.testing.assert_allclose(found.arrays.user_tasks, [1, 2, 3, 3, 3], rtol=1e-9)
 
 
 def test_levels_part_where_servers_do() -> None:
@@ -151,8 +151,8 @@ def test_held_users_need_no_other_method() -> None:
         cluster = Cluster(100 * np.exp(0.5 * rng.standard_normal((20, 4))), demand)
         found = get("drfh").solve(cluster, engine="native")
         assert found.stats.solver == "interior point"
-        assert found.prices is not None
-        assert len(found.prices) > 1
+        assert found.arrays.prices is not None
+        assert len(found.arrays.prices) > 1
         assert found.certificate.residual < 1e-8
 
 
@@ -166,7 +166,7 @@ def test_a_user_of_next_to_no_weight_needs_no_other_method(weight: float) -> Non
         found = get(name).solve(cluster, engine="native")
         assert found.stats.solver == "interior point"
         assert found.certificate.residual < 1e-6
-        level_of = found.user_tasks / get(name).criterion(cluster).weight
+        level_of = found.arrays.user_tasks / get(name).criterion(cluster).weight
         assert np.ptp(level_of * get(name).criterion(cluster).share) < 1e-6 * level_of.max()
 
 

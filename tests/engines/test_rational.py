@@ -112,7 +112,7 @@ def test_none_is_given_up(name: str) -> None:
         if name != "per-server-drf":
             merged = merge(found.cluster, users=False).cluster
             best = solved(merged, found.criterion).tasks.sum(axis=1).astype(float)
-            np.testing.assert_allclose(found.user_tasks, best, rtol=1e-6, atol=0)
+            np.testing.assert_allclose(found.arrays.user_tasks, best, rtol=1e-6, atol=0)
 
 
 @pytest.mark.parametrize("name", ["drfh", "tsf"])
@@ -122,10 +122,10 @@ def test_nothing_wrong_is_certified(name: str) -> None:
     for seed in HARD:
         found = mechanism.solve(draw("wide", seed))
         wrong = np.array(found.tasks)
-        running = np.flatnonzero(found.user_tasks > 0)
+        running = np.flatnonzero(found.arrays.user_tasks > 0)
         if len(running):
             wrong[rng.choice(running)] *= 1 + rng.choice([-1e-5, 1e-5])
-            hint = found.prices if rng.random() < 0.5 else None
+            hint = found.arrays.prices if rng.random() < 0.5 else None
             with np.errstate(all="ignore"):
                 assert certify(found.cluster, wrong, found.criterion, hint)[0].residual > 1e-6
 

@@ -60,9 +60,9 @@ def test_answers_are_those_of_all_pairs(alpha: float, seed: int, monkeypatch: py
     other = fo.AlphaFair(alpha).solve(cluster, 1e-9, engine="native")
     if alpha == 0:  # tasks are not unique
         share = found.criterion.share
-        assert share @ found.user_tasks == pytest.approx(share @ other.user_tasks, rel=1e-8)
+        assert share @ found.arrays.user_tasks == pytest.approx(share @ other.arrays.user_tasks, rel=1e-8)
     else:  # strict concavity leaves about the square root of the gap
-        assert found.user_tasks == pytest.approx(other.user_tasks, rel=2e-4)
+        assert found.arrays.user_tasks == pytest.approx(other.arrays.user_tasks, rel=2e-4)
 
 
 @pytest.mark.usefixtures("always")
@@ -72,7 +72,7 @@ def test_drawn_clusters_with_limits_weights_zeros_and_placement(seed: int) -> No
     alpha = (0.0, 0.5, 1.0, 2.0, 8.0, 64.0)[seed % 6]
     found = fo.AlphaFair(alpha).solve(cluster, engine="native")
     assert found.certify().passes(1e-6)
-    assert found.user_tasks.any() == cluster.runnable.any()
+    assert found.arrays.user_tasks.any() == cluster.runnable.any()
 
 
 @pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0])

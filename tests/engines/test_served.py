@@ -30,7 +30,7 @@ def cluster(seed: int, load: float, users: int = 60, servers: int = 12) -> fo.Cl
 def test_all_have_all_their_tasks(mechanism: str) -> None:
     there = cluster(1, 0.6)
     found = one(mechanism).solve(there)
-    np.testing.assert_allclose(found.user_tasks, there.max_tasks, rtol=1e-12)
+    np.testing.assert_allclose(found.arrays.user_tasks, there.max_tasks, rtol=1e-12)
     assert found.stats.status == "everybody has all its tasks"
     assert found.certificate.residual <= 1e-12
 

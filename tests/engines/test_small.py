@@ -40,7 +40,7 @@ def test_a_kernel_answers_and_the_engines_for_any_size_agree(mechanism: Mechanis
     with without_kernels():
         other = mechanism.solve(CLUSTER, 1e-9)
     assert other.stats.solver not in BY.values()
-    np.testing.assert_allclose(found.user_tasks, other.user_tasks, rtol=1e-7)
+    np.testing.assert_allclose(found.arrays.user_tasks, other.arrays.user_tasks, rtol=1e-7)
 
 
 @pytest.mark.parametrize("mechanism", BY, ids=str)
@@ -66,7 +66,7 @@ def test_psdsf_of_few_pairs_with_zero_demands() -> None:
     with without_kernels():
         other = fo.PSDSF().solve(cluster, 1e-9)
     assert other.stats.solver == "equilibria followed to infinity"
-    np.testing.assert_allclose(found.user_tasks, other.user_tasks, rtol=1e-7)
+    np.testing.assert_allclose(found.arrays.user_tasks, other.arrays.user_tasks, rtol=1e-7)
 
 
 @pytest.mark.parametrize("mechanism", BY, ids=str)
@@ -83,8 +83,8 @@ def test_a_kernel_that_lies_is_not_believed(mechanism: Mechanism, monkeypatch: p
     found = mechanism.solve(CLUSTER)
     assert found.certify().passes(1e-6)
     with without_kernels():
-        right = mechanism.solve(CLUSTER, 1e-9).user_tasks
-    np.testing.assert_allclose(found.user_tasks, right, rtol=1e-5)
+        right = mechanism.solve(CLUSTER, 1e-9).arrays.user_tasks
+    np.testing.assert_allclose(found.arrays.user_tasks, right, rtol=1e-5)
 
 
 def test_large_problems_and_other_criteria_have_none() -> None:
@@ -116,7 +116,9 @@ def test_few_usable_pairs_of_a_concave_program_are_few() -> None:
         found = mechanism.solve(some)
         assert (found.stats.solver == "dense interior point") is kernel, mechanism
         with without_kernels():
-            np.testing.assert_allclose(found.user_tasks, mechanism.solve(some, 1e-9).user_tasks, rtol=1e-7)
+            np.testing.assert_allclose(
+                found.arrays.user_tasks, mechanism.solve(some, 1e-9).arrays.user_tasks, rtol=1e-7
+            )
     assert kinds.fastest("global", some, 2.0)
     assert not kinds.fastest("global", fo.Cluster(capacity, demand, eligible=sparse), 2.0)  # 123 prices
     assert kinds.fastest("global", fo.Cluster(capacity[:, :2], demand[:, :2], eligible=sparse), 2.0)
@@ -127,9 +129,9 @@ def test_where_a_task_count_binds_the_equilibrium_is_that_of_any_size(seed: int)
     """There are many, and a kernel's was 6% from it: answers must not depend on the size of a cluster."""
     cluster, mechanism = draw("limits", seed, 8, 8), fo.AlphaPFVDS(20.0, select="fast")
     found = mechanism.solve(cluster, 1e-9)
-    assert (found.user_tasks >= cluster.max_tasks * (1 - 1e-6)).any()
+    assert (found.arrays.user_tasks >= cluster.max_tasks * (1 - 1e-6)).any()
     with without_kernels():
-        np.testing.assert_allclose(found.user_tasks, mechanism.solve(cluster, 1e-9).user_tasks, rtol=1e-7)
+        np.testing.assert_allclose(found.arrays.user_tasks, mechanism.solve(cluster, 1e-9).arrays.user_tasks, rtol=1e-7)
 
 
 def test_what_rounding_decides_is_left_to_the_engine_that_follows_the_limit() -> None:
@@ -153,5 +155,7 @@ def test_ps_dsf_is_the_same_limit() -> None:
         found = fo.PSDSF().solve(cluster)
         used += found.stats.solver == "dense limit"
         with without_kernels():
-            np.testing.assert_allclose(found.user_tasks, fo.PSDSF().solve(cluster).user_tasks, rtol=1e-6, atol=1e-12)
+            np.testing.assert_allclose(
+                found.arrays.user_tasks, fo.PSDSF().solve(cluster).arrays.user_tasks, rtol=1e-6, atol=1e-12
+            )
     assert used > 15

@@ -167,16 +167,16 @@ def test_tasks_are_right_to_four_digits(solver: str) -> None:
     """A gap of 1e-6 in welfare alone would allow tasks wrong by 1e-3: second order at the optimum."""
     for alpha in (0.5, 1.0, 2.0):
         found = get("alpha-fair", alpha=alpha).solve(EXAMPLE, solver=solver)
-        np.testing.assert_allclose(found.user_tasks, nine_eighteen(alpha), rtol=1e-4)
+        np.testing.assert_allclose(found.arrays.user_tasks, nine_eighteen(alpha), rtol=1e-4)
     found = get("drf").solve(EXAMPLE, solver="CLARABEL")
-    np.testing.assert_allclose(found.user_tasks, [3, 2], rtol=1e-6)
+    np.testing.assert_allclose(found.arrays.user_tasks, [3, 2], rtol=1e-6)
 
 
 def test_default_tolerances_would_not_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sloppy solver's answer passes nothing at 1e-6: its last digits are found, or it is not taken."""
     monkeypatch.setitem(solvers.OPTIONS, "CLARABEL", {"tol_gap_abs": 1e-2, "tol_gap_rel": 1e-2, "tol_feas": 1e-2})
     found = get("alpha-fair", alpha=2.0).solve(EXAMPLE, solver="CLARABEL", throw=False)
-    assert found.flagged or found.user_tasks == pytest.approx(nine_eighteen(2.0), rel=1e-6)
+    assert found.flagged or found.arrays.user_tasks == pytest.approx(nine_eighteen(2.0), rel=1e-6)
     monkeypatch.setattr(candidates, "with_last_digits", lambda *_: None)
     flagged_or_right(get("alpha-fair", alpha=2.0), EXAMPLE, nine_eighteen(2.0))
 

@@ -29,7 +29,7 @@ def one_resource(alpha: float, capacity: float, demand: Array, weight: Array, un
 @pytest.mark.parametrize("alpha", [0.5, 0.9999, 1.0, 1.0001, 1.3, 2.0, 5.0, np.inf])
 def test_the_example_at_every_alpha(alpha: float, engine: str) -> None:
     found = get("alpha-fair", alpha=alpha).solve(EXAMPLE, engine=engine if np.isfinite(alpha) else None)
-    np.testing.assert_allclose(found.user_tasks, nine_eighteen(alpha), rtol=2e-5)
+    np.testing.assert_allclose(found.arrays.user_tasks, nine_eighteen(alpha), rtol=2e-5)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -39,7 +39,7 @@ def test_alpha_near_one_is_exact(alpha: float, engine: str) -> None:
     cluster = Cluster([[60.0]], demand[:, None], weight)
     unit = np.array([1.0, 1.0, 4.0, 9.0])  # not in proportion to the demand, or alpha would not matter
     found = get("alpha-fair", alpha=alpha, share=tuple(unit)).solve(cluster, engine=engine)
-    np.testing.assert_allclose(found.user_tasks, one_resource(alpha, 60.0, demand, weight, unit), rtol=1e-4)
+    np.testing.assert_allclose(found.arrays.user_tasks, one_resource(alpha, 60.0, demand, weight, unit), rtol=1e-4)
 
 
 @pytest.mark.parametrize("alpha", [0.9999, 1.0001])
@@ -52,7 +52,7 @@ def test_approximated_powers_near_one_are_refused(alpha: float, monkeypatch: pyt
         return Formulation(cp.Maximize(program.factor(alpha) @ powers / (1 - alpha)), program.constraints)
 
     cluster = Cluster([[60.0, 40.0]], [[1.0, 3.0], [2.0, 0.5], [5.0, 1.0]])
-    right = get("alpha-fair", alpha=alpha).solve(cluster).user_tasks
+    right = get("alpha-fair", alpha=alpha).solve(cluster).arrays.user_tasks
     monkeypatch.setattr("fairopt.mechanisms.alpha_fair.alpha_fair", approximate)
     flagged_or_right(get("alpha-fair", alpha=alpha), cluster, right)
 
@@ -72,17 +72,17 @@ TWO_LEVELS = Cluster(
 @pytest.mark.parametrize("alpha", [20.0, 50.0, 100.0, 500.0])
 def test_users_of_invisible_welfare_are_served_at_large_alpha(alpha: float, engine: str) -> None:
     np.testing.assert_allclose(
-        get("alpha-fair", alpha=alpha).solve(EXAMPLE, engine=engine).user_tasks, nine_eighteen(alpha), rtol=1e-5
+        get("alpha-fair", alpha=alpha).solve(EXAMPLE, engine=engine).arrays.user_tasks, nine_eighteen(alpha), rtol=1e-5
     )
-    found = get("alpha-fair", alpha=alpha).solve(TWO_LEVELS, engine=engine).user_tasks
-    limit = get("drfh").solve(TWO_LEVELS).user_tasks
+    found = get("alpha-fair", alpha=alpha).solve(TWO_LEVELS, engine=engine).arrays.user_tasks
+    limit = get("drfh").solve(TWO_LEVELS).arrays.user_tasks
     np.testing.assert_allclose(found, limit, rtol=3 / alpha)
     # Users alone on a server get all of it, at every alpha, however little their welfare shows beside the others'.
     np.testing.assert_allclose(found[[0, 3]], [1, 7], rtol=1e-6)
     # Those who share server 2 satisfy the KKT conditions of their own two-user program: one resource binds.
     share = TWO_LEVELS.dominant_share_per_task[1:3]
     pair = Cluster([[10, 40]], [[1, 3], [2, 1]], weight=[2, 1])
-    alone = get("alpha-fair", alpha=alpha, share=tuple(share)).solve(pair).user_tasks
+    alone = get("alpha-fair", alpha=alpha, share=tuple(share)).solve(pair).arrays.user_tasks
     np.testing.assert_allclose(found[1:3], alone, rtol=1e-4)
 
 
@@ -92,7 +92,7 @@ def test_no_overflow_next_to_a_user_at_its_limit(alpha: float, engine: str) -> N
     """The satisfied user's marginal welfare is 1e300 times the other's: no overflow, and both are right."""
     cluster = Cluster([[1, 1]], [[1, 2], [2, 1]], max_tasks=[np.inf, 0.01])
     found = get("alpha-fair", alpha=alpha).solve(cluster, engine=engine)
-    np.testing.assert_allclose(found.user_tasks, [0.495, 0.01], rtol=1e-5)
+    np.testing.assert_allclose(found.arrays.user_tasks, [0.495, 0.01], rtol=1e-5)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -102,12 +102,12 @@ def test_large_alpha_on_one_resource_is_exact(alpha: float, engine: str) -> None
     unit = np.array([1.0, 1.0, 4.0, 9.0])
     shared = Cluster([[60.0]], demand[:, None], weight)
     found = get("alpha-fair", alpha=alpha, share=tuple(unit)).solve(shared, engine=engine)
-    np.testing.assert_allclose(found.user_tasks, one_resource(alpha, 60.0, demand, weight, unit), rtol=1e-5)
+    np.testing.assert_allclose(found.arrays.user_tasks, one_resource(alpha, 60.0, demand, weight, unit), rtol=1e-5)
 
 
 def test_unscaled_shares_at_large_alpha_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the scaling by max-min levels, and without the rescaling that repairs it, alpha = 500 is not solved."""
-    right = get("alpha-fair", alpha=500.0).solve(TWO_LEVELS).user_tasks
+    right = get("alpha-fair", alpha=500.0).solve(TWO_LEVELS).arrays.user_tasks
     monkeypatch.setattr(declarative, "maxmin_levels", lambda polytope, criterion: (np.ones(len(polytope.users)), []))
     monkeypatch.setattr(declarative, "OPTIONS", replace(declarative.OPTIONS, rescalings=1))
     flagged_or_right(get("alpha-fair", alpha=500.0), TWO_LEVELS, right)
@@ -119,7 +119,7 @@ def test_rich_users_are_not_left_anywhere(monkeypatch: pytest.MonkeyPatch) -> No
     share = tuple(rich.dominant_share_per_task * np.array([1.0, 1.0, 1.0, 1e3]))
     mechanism = get("alpha-fair", alpha=3.0, share=share)
     for engine in ENGINES:
-        right = mechanism.solve(rich, engine=engine).user_tasks
+        right = mechanism.solve(rich, engine=engine).arrays.user_tasks
         np.testing.assert_allclose(right[[0, 3]], [1, 7e3], rtol=1e-6)
     monkeypatch.setattr(declarative, "maxmin_levels", lambda polytope, criterion: (np.ones(len(polytope.users)), []))
     monkeypatch.setattr(declarative, "OPTIONS", replace(declarative.OPTIONS, rescalings=1))

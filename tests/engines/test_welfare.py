@@ -29,7 +29,7 @@ def plain(seed: int, users: int = 30, servers: int = 8, resources: int = 3, low:
 
 def allowed(found: fo.Allocation, other: fo.Allocation) -> Array:
     """By how much the log of tasks may differ, (users,), for two answers with these gaps: strict concavity."""
-    criterion, tasks = found.criterion, other.user_tasks
+    criterion, tasks = found.criterion, other.arrays.user_tasks
     with np.errstate(divide="ignore", invalid="ignore"):
         log_worth = np.where(tasks > 0, criterion.log_marginal(tasks) + np.log(tasks), -np.inf)
     part = np.exp(log_worth - np.logaddexp.reduce(log_worth))
@@ -59,12 +59,12 @@ def test_agreement_with_the_declarative_engine(block: int) -> None:
             refused.append(f"{seed} at alpha {alpha}")
             continue
         if alpha == 0:
-            levels = found.criterion.share @ found.user_tasks, other.criterion.share @ other.user_tasks
+            levels = found.criterion.share @ found.arrays.user_tasks, other.criterion.share @ other.arrays.user_tasks
             assert levels[0] == pytest.approx(levels[1], rel=2e-6)
             continue
         bound = allowed(found, other)
         with np.errstate(divide="ignore", invalid="ignore"):
-            off = np.abs(np.log(found.user_tasks) - np.log(other.user_tasks))
+            off = np.abs(np.log(found.arrays.user_tasks) - np.log(other.arrays.user_tasks))
         seen = shared.runnable & (bound < 0.3)
         assert (off[seen] <= bound[seen]).all(), (seed, alpha)
         narrow += int((bound[seen] < 1e-3).sum())
@@ -111,7 +111,9 @@ def test_utilitarian_is_a_linear_program() -> None:
     shared = draw("plain", 7)
     found, other = fo.Utilitarian().solve(shared, 1e-9), fo.Utilitarian().solve(shared, engine="declarative")
     assert found.stats.engine == "native"
-    assert found.criterion.share @ found.user_tasks == pytest.approx(other.criterion.share @ other.user_tasks, rel=1e-9)
+    assert found.criterion.share @ found.arrays.user_tasks == pytest.approx(
+        other.criterion.share @ other.arrays.user_tasks, rel=1e-9
+    )
 
 
 def test_what_it_does_not_handle_is_left_to_the_declarative_engine() -> None:
@@ -143,20 +145,20 @@ def test_limits_that_all_bind(alpha: float) -> None:
     shared = plain(5, 6, 3)
     tasks = shared.gamma.sum(axis=1) / 50
     found = fo.AlphaFair(alpha).solve(shared.replace(max_tasks=tasks), engine="native")
-    np.testing.assert_allclose(found.user_tasks, tasks, rtol=1e-5)
+    np.testing.assert_allclose(found.arrays.user_tasks, tasks, rtol=1e-5)
 
 
 @pytest.mark.parametrize("alpha", [0.5, 1.0, 5.0, 64.0])
 def test_limits_that_bind_for_some(alpha: float) -> None:
     shared = plain(6, 12, 4)
-    free = fo.AlphaFair(alpha).solve(shared).user_tasks
+    free = fo.AlphaFair(alpha).solve(shared).arrays.user_tasks
     tasks = np.where(np.arange(12) % 3 == 0, free / 4, np.where(np.arange(12) % 3 == 1, 3 * free, np.inf))
     limited = shared.replace(max_tasks=tasks)
     found = fo.AlphaFair(alpha).solve(limited, 1e-9, engine="native")
-    np.testing.assert_allclose(found.user_tasks[::3], tasks[::3], rtol=1e-5)
-    assert (found.user_tasks <= tasks * (1 + 1e-12)).all()
+    np.testing.assert_allclose(found.arrays.user_tasks[::3], tasks[::3], rtol=1e-5)
+    assert (found.arrays.user_tasks <= tasks * (1 + 1e-12)).all()
     other = fo.AlphaFair(alpha).solve(limited, engine="declarative")
-    np.testing.assert_allclose(found.user_tasks, other.user_tasks, rtol=1e-4)
+    np.testing.assert_allclose(found.arrays.user_tasks, other.arrays.user_tasks, rtol=1e-4)
 
 
 @pytest.mark.parametrize("alpha", [0.2, 1.0, 3.0, 500.0])
@@ -178,9 +180,9 @@ def test_users_whom_the_gap_does_not_see(alpha: float) -> None:
     eligible, weight = np.array([[1, 0], [1, 0], [0, 1], [0, 1]], bool), np.array([1.0, 2, 1e-4, 2e-4])
     shared = fo.Cluster(capacity, demand, weight, eligible)
     found = fo.AlphaFair(alpha, share="task").solve(shared, engine="native")
-    np.testing.assert_allclose(found.user_tasks[2:], 1e4 * found.user_tasks[:2], rtol=1e-5)
+    np.testing.assert_allclose(found.arrays.user_tasks[2:], 1e4 * found.arrays.user_tasks[:2], rtol=1e-5)
     alone = fo.AlphaFair(alpha, share="task").solve(shared.select(users=["user1", "user2"], servers=["server1"]), 1e-9)
-    np.testing.assert_allclose(found.user_tasks[:2], alone.user_tasks, rtol=1e-5)
+    np.testing.assert_allclose(found.arrays.user_tasks[:2], alone.arrays.user_tasks, rtol=1e-5)
 
 
 # -- warm starts ---------------------------------------------------------------------------------
@@ -192,7 +194,7 @@ def test_a_start_that_does_not_fit_is_not_used() -> None:
     first = fo.AlphaFair(2.0).solve(shared)
     other = shared.with_eligible("user3", [False] * 4)
     found = fo.AlphaFair(2.0).solve(other, start=first)
-    np.testing.assert_allclose(found.user_tasks, fo.AlphaFair(2.0).solve(other).user_tasks, rtol=1e-12)
+    np.testing.assert_allclose(found.arrays.user_tasks, fo.AlphaFair(2.0).solve(other).arrays.user_tasks, rtol=1e-12)
 
 
 def test_the_criterion_and_the_polytope_are_all_it_needs() -> None:

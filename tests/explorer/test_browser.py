@@ -81,7 +81,7 @@ def test_sixty_moves(browser: Chromium, live: Session, shots: Path) -> None:
     assert browser.errors() == []
     assert "alphaPF-VDS(alpha=inf)" in browser.run(STATUS)
     found = fo.AlphaPFVDS(np.inf).solve(live.cluster)
-    np.testing.assert_allclose(browser.run(TASKS), found.user_tasks, rtol=1e-3)
+    np.testing.assert_allclose(browser.run(TASKS), found.arrays.user_tasks, rtol=1e-3)
     browser.picture(shots / "live.png")
 
 
@@ -91,7 +91,7 @@ def test_edits_errors_and_undo(browser: Chromium, live: Session, shots: Path) ->
     drawn(browser)
     weighted = browser.run(TASKS)
     cluster = live.start.edited({"users/3/weight": 4}).cluster
-    np.testing.assert_allclose(weighted, fo.AlphaPFVDS(1).solve(cluster).user_tasks, rtol=1e-3)
+    np.testing.assert_allclose(weighted, fo.AlphaPFVDS(1).solve(cluster).arrays.user_tasks, rtol=1e-3)
     browser.run(TYPE, "users/5/demand/1", "-2")
     drawn(browser)
     field = "const f = document.querySelector('[data-key=\"users/5/demand/1\"]');"
@@ -200,7 +200,7 @@ def test_a_file_works_offline(browser: Chromium, tmp_path: Path, shots: Path) ->
     browser.wait(FRESH)
     note = "return document.querySelector('.fo-more .fo-note').textContent"
     assert browser.run(note) == session.reply({"ask": "more", "state": {"mechanism": "tsf"}})["note"]
-    np.testing.assert_allclose(browser.run(TASKS), fo.TSF().solve(session.cluster).user_tasks, rtol=1e-3)
+    np.testing.assert_allclose(browser.run(TASKS), fo.TSF().solve(session.cluster).arrays.user_tasks, rtol=1e-3)
     browser.run(CLICK, "Copy as Python")
     browser.wait("return document.querySelector('.fo-code pre')")
     code = browser.run("return document.querySelector('.fo-code pre').textContent")

@@ -44,7 +44,7 @@ def test_everything_is_inside(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert len(views["alphapf-vds"]) == len(start["alphas"]) == 41
     cluster = fo.papers.instance("drfh-fig1")
     for alpha, view in zip(start["alphas"], views["alphapf-vds"], strict=True):
-        expected = fo.AlphaPFVDS(math.inf if alpha == "inf" else alpha).solve(cluster).user_tasks
+        expected = fo.AlphaPFVDS(math.inf if alpha == "inf" else alpha).solve(cluster).arrays.user_tasks
         assert view["users"]["tasks"] == pytest.approx(list(expected), rel=1e-4)
 
 

@@ -34,8 +34,8 @@ def test_entitlements_and_who_is_below() -> None:
     found = standing(teams(), running=RUNNING)
     users = found.users.set_index("user")
     for mechanism in (fo.AlphaPFVDS(1), fo.DRFH(), fo.TSF(), fo.PSDSF(), fo.AlphaPFVDS(3)):
-        np.testing.assert_allclose(users[str(mechanism)], mechanism.solve(teams()).user_tasks, rtol=1e-6)
-    entitled = fo.AlphaPFVDS(1).solve(teams()).user_tasks
+        np.testing.assert_allclose(users[str(mechanism)], mechanism.solve(teams()).arrays.user_tasks, rtol=1e-6)
+    entitled = fo.AlphaPFVDS(1).solve(teams()).arrays.user_tasks
     assert users["below"].tolist() == pytest.approx([2, 0, entitled[2] - 2])
     assert users["held by"]["web/small"] == "has all its tasks"
     assert users["held by"]["web/large"].endswith(("on node-1", "on node-2", "on big"))
@@ -45,7 +45,7 @@ def test_entitlements_and_who_is_below() -> None:
 def test_groups_are_sums() -> None:
     found = standing(teams(), running=RUNNING)
     groups = found.groups.set_index("group")
-    tasks = fo.AlphaPFVDS(1).solve(teams()).user_tasks
+    tasks = fo.AlphaPFVDS(1).solve(teams()).arrays.user_tasks
     assert groups["entitled"].tolist() == pytest.approx([tasks[0] + tasks[1], tasks[2]])
     assert groups["running"].tolist() == [10, 2]
     assert groups["wanted"].tolist() == [43, 40]
@@ -60,9 +60,9 @@ def test_more_of_a_resource() -> None:
     found = standing(teams())
     resources = found.resources.set_index("resource")
     assert resources["used up on"]["cpu"] == 3
-    before = fo.AlphaPFVDS(1).solve(teams()).user_tasks
+    before = fo.AlphaPFVDS(1).solve(teams()).arrays.user_tasks
     capacity = teams().capacity * [1.1, 1]
-    after = fo.AlphaPFVDS(1).solve(teams().replace(capacity=capacity)).user_tasks
+    after = fo.AlphaPFVDS(1).solve(teams().replace(capacity=capacity)).arrays.user_tasks
     assert resources["tasks more"]["cpu"] == pytest.approx((after - before).sum())
     assert after - before == pytest.approx([0, 2 / 3, 2 / 3])
     assert resources["for"]["cpu"] == "web/large +0.667, batch/any +0.667"
@@ -132,7 +132,7 @@ def test_a_little_more_is_what_solving_again_gives(mechanism: str) -> None:
         capacity = teams().capacity.copy()
         capacity[at, teams().resources.index(str(row.resource))] *= 1 + step
         solved = found.session.mechanism(state).solve(teams().replace(capacity=capacity), tol=1e-10)
-        gain = (solved.user_tasks - answer.user_tasks) * 0.01 / step
+        gain = (solved.arrays.user_tasks - answer.arrays.user_tasks) * 0.01 / step
         assert row[4] == pytest.approx(gain.sum(), rel=1e-2, abs=1e-5)
         first = teams().users.index(row[5].partition(" +")[0])
         assert gain[first] == pytest.approx(gain.max(), rel=1e-2)
@@ -158,7 +158,7 @@ def test_changes() -> None:
     changed = fo.Cluster(
         capacity=[[8, 16]] * 3 + [[4, 64]], demand=teams().demand, weight=[2, 2, 2], max_tasks=[3, 40, 40]
     )
-    expected = fo.AlphaPFVDS(3).solve(changed).user_tasks
+    expected = fo.AlphaPFVDS(3).solve(changed).arrays.user_tasks
     after = found.changes.set_index("user").loc[list(teams().users), "after"]
     np.testing.assert_allclose(after, expected, rtol=1e-6)
     assert found.changes["change"].abs().is_monotonic_decreasing
@@ -277,7 +277,7 @@ def test_two_levels_of_weight() -> None:
 
 def test_another_mechanism_counts() -> None:
     found = standing(teams(), State("drf"))
-    assert found.users["DRF"].tolist() == pytest.approx(list(fo.DRF().solve(teams()).user_tasks))
+    assert found.users["DRF"].tolist() == pytest.approx(list(fo.DRF().solve(teams()).arrays.user_tasks))
 
 
 @pytest.mark.parametrize(

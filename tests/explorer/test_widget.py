@@ -38,7 +38,7 @@ def test_questions_are_answered() -> None:
     assert sent["reply"]["mechanism"] == "alphaPF-VDS(alpha=3)"
     assert widget.cluster.weight.tolist() == [2, 1]
     expected = fo.AlphaPFVDS(3).solve(widget.cluster)
-    np.testing.assert_array_equal(widget.allocation.user_tasks, expected.user_tasks)
+    np.testing.assert_array_equal(widget.allocation.arrays.user_tasks, expected.arrays.user_tasks)
     assert asked(widget, "nonsense") == []
     (sent,) = asked(widget, {"id": 8, "question": 5})
     assert sent["reply"]["error"]

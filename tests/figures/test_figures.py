@@ -8,6 +8,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from PIL import Image
 
@@ -52,6 +53,32 @@ def test_the_style_of_the_caller_is_left_alone(smoke: Results) -> None:
         figure = draw("drfh", smoke)
         assert mpl.rcParams["font.size"] == 31.0
     assert {text.get_fontsize() for axes in figure.axes for text in axes.get_xticklabels()} == {7.0}
+
+
+@pytest.mark.parametrize("style", ["none", "ggplot", "mine.mplstyle"])
+def test_another_style_is_asked_for(
+    smoke: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, style: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.mplstyle").write_text("font.size: 13\nxtick.labelsize: 13\n")
+    with mpl.rc_context({"xtick.labelsize": 13.0}):
+        assert main(["figures", "drfh", "--style", style, "--smoke", "--store", str(smoke.store), "--out", "out"]) == 0
+        assert mpl.rcParams["xtick.labelsize"] == 13.0
+        figure = draw("drfh", smoke, like=style)
+    assert {text.get_fontsize() for axes in figure.axes for text in axes.get_xticklabels()} == {13.0}
+    assert (to_hex(figure.axes[0].get_facecolor()) == "#e5e5e5") == (style == "ggplot")
+    assert main(["figures", "drfh", "--style", "nowhere", "--smoke", "--store", str(smoke.store), "--out", "out"]) == 2
+
+
+def test_lines_that_coincide_can_be_told_apart(smoke: Results) -> None:
+    """By width and dashes, and by markers of which no two stand on one another."""
+    use, _, completion, *_ = draw("drfh_day", smoke).axes
+    for axes in (use, completion):
+        widths = [line.get_linewidth() for line in axes.lines]
+        assert widths == sorted(widths, reverse=True)
+        assert len({(line.get_linewidth(), line.get_linestyle()) for line in axes.lines}) == len(widths) > 1
+        assert not any(line.get_clip_on() for line in axes.lines)
+    assert len({line.get_markevery() for line in use.lines}) == len(use.lines)
 
 
 def test_bars_are_what_the_paper_prints(smoke: Results) -> None:

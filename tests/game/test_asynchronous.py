@@ -24,5 +24,5 @@ def test_1e_4_with_a_fifth_of_the_messages_lost_and_delays_of_ten_rounds(seed: i
     assert curve["residual"].iloc[-1] <= 1e-4 < curve["residual"].iloc[0]
     assert (curve["messages"].diff().dropna() > 0).all()
     assert answer.certify().residual <= 2e-4
-    assert answer.user_tasks == pytest.approx(fo.AlphaPFVDS(2).solve(shared).user_tasks, rel=5e-3)
+    assert answer.arrays.user_tasks == pytest.approx(fo.AlphaPFVDS(2).solve(shared).arrays.user_tasks, rel=5e-3)
     assert isinstance(answer.trace.plot(), Figure)

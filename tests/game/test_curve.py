@@ -54,7 +54,7 @@ def test_all_three_equilibria_lie_on_the_curve() -> None:
 
 
 def test_enumeration_knows_the_same() -> None:
-    known = sorted(tuple(one.user_tasks) for one in fo.game.equilibria(several(), 3.0))
+    known = sorted(tuple(one.arrays.user_tasks) for one in fo.game.equilibria(several(), 3.0))
     curve = sorted(tuple(one.user_tasks) for one in fo.game.equilibrium_curve(several(), [3, 20]).crossings(3.0))
     np.testing.assert_allclose(curve, known, rtol=1e-7)
 
@@ -75,7 +75,7 @@ def test_crossings_are_certified_equilibria(seed: int) -> None:
     assert not found.missing
     one = found.crossings(alpha)[0]
     answer = fo.AlphaPFVDS(alpha, "curve").solve(cluster, 1e-8)
-    np.testing.assert_allclose(found.user_tasks(one.user_tasks), answer.user_tasks, rtol=1e-5)
+    np.testing.assert_allclose(found.user_tasks(one.user_tasks), answer.arrays.user_tasks, rtol=1e-5)
     assert one.index == 1 or np.isfinite(cluster.max_tasks).any()
 
 
@@ -91,14 +91,14 @@ def test_the_first_crossing_depends_on_no_name_and_no_unit(seed: int) -> None:
         weight=7 * SEVERAL["weight"][users],
     )
     # weights do not change with the unit of a task
-    found = fo.AlphaPFVDS(3, "curve").solve(changed).user_tasks * tasks[users]
+    found = fo.AlphaPFVDS(3, "curve").solve(changed).arrays.user_tasks * tasks[users]
     np.testing.assert_allclose(found, FIRST[users], rtol=1e-6)
 
 
 def test_the_first_crossing_is_that_of_merged_users_and_servers() -> None:
     c, d, w = (SEVERAL[name] for name in ("capacity", "demand", "weight"))
     split = fo.Cluster([c[0] * 0.25, c[1], c[0] * 0.75], [d[0], d[1], d[2], 2 * d[2]], weight=[w[0], w[1], 0.5, 1.5])
-    found = fo.AlphaPFVDS(3, "curve").solve(split).user_tasks
+    found = fo.AlphaPFVDS(3, "curve").solve(split).arrays.user_tasks
     np.testing.assert_allclose([found[0], found[1], found[2] + 2 * found[3]], FIRST, rtol=1e-6)
 
 
@@ -107,7 +107,7 @@ def test_selections(select: str) -> None:
     found = fo.AlphaPFVDS(3, select).solve(several())
     assert found.certificate.residual < 1e-9
     wanted = LAST if select == "fast" else FIRST
-    np.testing.assert_allclose(found.user_tasks, wanted, rtol=1e-6)
+    np.testing.assert_allclose(found.arrays.user_tasks, wanted, rtol=1e-6)
 
 
 def test_a_selection_is_part_of_the_text() -> None:
@@ -141,7 +141,7 @@ def test_alphas_that_no_curve_has(alphas: list[float]) -> None:
 def test_a_path_shows_its_jump() -> None:
     path = fo.alpha_path(JUMPS, [10, 17.9, 18.0, 30], jumps=True)
     assert path.attrs["jumps"]["alpha"].unique() == pytest.approx([17.9491], abs=1e-4)
-    [curve] = path.plot(measures=["tasks"]).axes[0].lines
+    [curve] = path.draw(measures=["tasks"]).axes[0].lines
     assert np.isnan(curve.get_ydata()).sum() == 1
 
 
@@ -168,7 +168,7 @@ def test_servers_of_very_different_size() -> None:
     found = fo.game.equilibrium_curve(cluster, [0.2, 30.0])
     assert not found.missing
     np.testing.assert_allclose(
-        found.crossings(30.0)[0].user_tasks, fo.AlphaPFVDS(30.0, "fast").solve(cluster).user_tasks, rtol=1e-6
+        found.crossings(30.0)[0].user_tasks, fo.AlphaPFVDS(30.0, "fast").solve(cluster).arrays.user_tasks, rtol=1e-6
     )
 
 
@@ -212,7 +212,7 @@ def test_where_everybody_has_all_its_tasks_the_curve_stands_still() -> None:
             np.vstack([capacity] + [rng.uniform(5, 9, (6, 2))] * (servers // 6 - 1)), demand, max_tasks=limit
         )
         answer = fo.AlphaPFVDS(3.0).solve(more)
-        np.testing.assert_allclose(answer.user_tasks, limit, rtol=1e-7)
+        np.testing.assert_allclose(answer.arrays.user_tasks, limit, rtol=1e-7)
         assert not any("curve" in note for note in answer.notes)
     tight = fo.game.equilibrium_curve(fo.Cluster(capacity, demand, max_tasks=10 * limit), [3.0])
     assert (tight.crossings(3.0)[0].user_tasks < 9.9 * limit).any()

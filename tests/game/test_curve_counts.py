@@ -39,7 +39,7 @@ def test_a_user_with_all_its_tasks_where_nothing_has_a_price() -> None:
         assert one.certificate < 1e-9
     priced = {alpha: bool((found.crossings(alpha)[0].log_rows[:, 0] > -9).any()) for alpha in (0.2, 1.002, 30.0)}
     assert priced == {0.2: True, 1.002: False, 30.0: False}
-    convex = fo.CEEI("servers").solve(cluster, 1e-9).user_tasks
+    convex = fo.CEEI("servers").solve(cluster, 1e-9).arrays.user_tasks
     np.testing.assert_allclose(found.crossings(1.002)[0].user_tasks, convex, rtol=3e-3)
     assert not fo.AlphaPFVDS(3.0, "curve").solve(cluster).notes
 
@@ -50,7 +50,7 @@ def test_the_curve_begins_with_zeros_and_counts(seed: int) -> None:
     cluster = zeros_and_counts(seed)
     found = fo.game.equilibrium_curve(cluster, [0.3, 0.997, 1.003, 8.0])
     assert not found.missing
-    convex = fo.CEEI("servers").solve(cluster, 1e-9).user_tasks
+    convex = fo.CEEI("servers").solve(cluster, 1e-9).arrays.user_tasks
     for alpha in (0.997, 1.003):
         np.testing.assert_allclose(found.user_tasks(found.crossings(alpha)[0].user_tasks), convex, rtol=0.01)
     assert all(found.crossings(alpha)[0].certificate < 1e-7 for alpha in (0.3, 0.997, 1.003, 8.0))
@@ -93,4 +93,4 @@ def test_task_counts_make_equilibria_many() -> None:
 def test_where_counts_bind_alpha_one_is_nash_welfare(seed: int) -> None:
     cluster = zeros_and_counts(seed)
     ours, program = fo.AlphaPFVDS(1).solve(cluster), fo.CEEI("servers").solve(cluster)
-    np.testing.assert_allclose(ours.user_tasks, program.user_tasks, rtol=1e-5)
+    np.testing.assert_allclose(ours.arrays.user_tasks, program.arrays.user_tasks, rtol=1e-5)

@@ -73,21 +73,21 @@ def test_filling_itself() -> None:
 def test_finite_tasks(alpha: float) -> None:
     """User 3 of the variant needs 4 tasks only: user 4 gets what it leaves of the CPU, 8 - 4/4 = 7 tasks."""
     found = get("alphapf-vds", alpha=alpha).solve(VARIANT.with_max_tasks("user3", 4))
-    np.testing.assert_allclose(found.user_tasks[2:], [4, 7], rtol=1e-3)
-    np.testing.assert_allclose(found.user_tasks[:2], [2, 6], rtol=1e-3)
+    np.testing.assert_allclose(found.arrays.user_tasks[2:], [4, 7], rtol=1e-3)
+    np.testing.assert_allclose(found.arrays.user_tasks[:2], [2, 6], rtol=1e-3)
 
 
 @pytest.mark.parametrize("alpha", [1.0, 3.0, np.inf])
 def test_limits_that_do_not_bind_change_nothing(alpha: float) -> None:
     mechanism = get("alphapf-vds", alpha=alpha)
     free, loose = mechanism.solve(VARIANT), mechanism.solve(VARIANT.replace(max_tasks=1000))
-    np.testing.assert_allclose(loose.user_tasks, free.user_tasks, rtol=1e-3)
+    np.testing.assert_allclose(loose.arrays.user_tasks, free.arrays.user_tasks, rtol=1e-3)
 
 
 @pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0, np.inf])
 def test_everyone_satisfied(alpha: float) -> None:
     found = get("alphapf-vds", alpha=alpha).solve(VARIANT.replace(max_tasks=[1, 0, 0.5, 2]))
-    np.testing.assert_allclose(found.user_tasks, [1, 0, 0.5, 2], rtol=1e-6)
+    np.testing.assert_allclose(found.arrays.user_tasks, [1, 0, 0.5, 2], rtol=1e-6)
     assert found.certify().passes(1e-4)
 
 

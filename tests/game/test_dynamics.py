@@ -34,10 +34,10 @@ def cluster(seed: int, users: int = 5, servers: int = 3, resources: int = 2) -> 
 def test_every_order_reaches_the_equilibrium(order: str, alpha: float) -> None:
     for seed in range(4):
         shared = cluster(seed)
-        expected = fo.AlphaPFVDS(alpha).solve(shared).user_tasks
+        expected = fo.AlphaPFVDS(alpha).solve(shared).arrays.user_tasks
         found = best_response(shared, alpha, order=order, rng=seed, max_rounds=5000)
         assert not found.flagged
-        np.testing.assert_allclose(found.user_tasks, expected, rtol=1e-4)
+        np.testing.assert_allclose(found.arrays.user_tasks, expected, rtol=1e-4)
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -141,7 +141,7 @@ def test_interrupted_and_resumed(monkeypatch: pytest.MonkeyPatch, order: str) ->
     assert list(resumed.trace.frame.index) == list(range(1, resumed.trace.rounds + 1))
     assert resumed.trace.frame["seconds"].is_monotonic_increasing
     assert resumed.trace.frame["messages"].is_monotonic_increasing
-    np.testing.assert_allclose(resumed.user_tasks, whole.user_tasks, rtol=1e-5)
+    np.testing.assert_allclose(resumed.arrays.user_tasks, whole.arrays.user_tasks, rtol=1e-5)
 
 
 def test_too_few_rounds() -> None:
@@ -246,7 +246,7 @@ def test_any_start_will_do(start: str) -> None:
     shared = cluster(5)
     given = np.zeros((5, 3)) if start == "zero" else 10 * shared.gamma
     found = best_response(shared, 2.0, start=given)
-    np.testing.assert_allclose(found.user_tasks, fo.AlphaPFVDS(2.0).solve(shared).user_tasks, rtol=1e-5)
+    np.testing.assert_allclose(found.arrays.user_tasks, fo.AlphaPFVDS(2.0).solve(shared).arrays.user_tasks, rtol=1e-5)
 
 
 @pytest.mark.parametrize("alpha", [0.5, 1.0, 2.0])
@@ -261,7 +261,7 @@ def test_asynchronous_with_losses_delays_and_an_outage(seed: int, alpha: float) 
     assert not found.flagged
     assert found.trace is not None
     assert found.trace.rounds > 30
-    np.testing.assert_allclose(found.user_tasks, fo.AlphaPFVDS(alpha).solve(shared).user_tasks, rtol=1e-2)
+    np.testing.assert_allclose(found.arrays.user_tasks, fo.AlphaPFVDS(alpha).solve(shared).arrays.user_tasks, rtol=1e-2)
 
 
 def test_a_server_that_is_out_keeps_what_it_serves() -> None:

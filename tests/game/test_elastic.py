@@ -77,7 +77,7 @@ def test_it_ends_at_the_equilibrium(alpha: float) -> None:
     found = fo.best_response(shared, alpha, tol=1e-8)
     assert found.trace is not None
     assert found.trace.order == "elastic"
-    np.testing.assert_allclose(found.user_tasks, fo.AlphaPFVDS(alpha).solve(shared).user_tasks, rtol=1e-5)
+    np.testing.assert_allclose(found.arrays.user_tasks, fo.AlphaPFVDS(alpha).solve(shared).arrays.user_tasks, rtol=1e-5)
 
 
 def test_max_min_ends_at_a_psdsf_allocation() -> None:

@@ -87,7 +87,7 @@ def test_at_last_it_is_the_game(alpha: float) -> None:
     for seed in range(6):
         shared = merge(zeros(seed)).cluster
         q = equations(shared, alpha)
-        expected = fo.AlphaPFVDS(alpha).solve(shared, 1e-9).user_tasks
+        expected = fo.AlphaPFVDS(alpha).solve(shared, 1e-9).arrays.user_tasks
         with np.errstate(all="ignore"):
             places = list(entropy_homotopy.follow(q, 1e-5, 1000))
         if places and places[-1].tau <= 1e-5:

@@ -48,8 +48,8 @@ def test_the_instance_with_three() -> None:
     found = fo.game.equilibria(SEVERAL, 3)
     assert found.complete
     assert found.indices == (1, -1, 1)
-    assert found[0].user_tasks == pytest.approx([0.4693006, 0.7415440, 1.2304929], abs=1e-7)
-    assert found[2].user_tasks == pytest.approx([0.4332609, 0.6877588, 127 / 104], abs=1e-7)
+    assert found[0].arrays.user_tasks == pytest.approx([0.4693006, 0.7415440, 1.2304929], abs=1e-7)
+    assert found[2].arrays.user_tasks == pytest.approx([0.4332609, 0.6877588, 127 / 104], abs=1e-7)
     assert all(one.certificate.residual < 1e-12 for one in found)
     assert [radius < 1 for radius in found.radii] == [True, False, True]
     assert found.pareto().loc[1].tolist() == ["same", "better", "better"]
@@ -64,7 +64,7 @@ def test_best_responses_leave_index_minus_one_and_come_back_to_the_others() -> N
     for one, sign in zip(fo.game.equilibria(SEVERAL, 3), (1, -1, 1), strict=True):
         start = one.tasks * np.exp(1e-4 * rng.normal(size=one.tasks.shape))
         end = fo.best_response(SEVERAL, 3, start=start, tol=1e-9)
-        assert (apart(end.user_tasks, one.user_tasks) < 1e-6) == (sign > 0)
+        assert (apart(end.arrays.user_tasks, one.arrays.user_tasks) < 1e-6) == (sign > 0)
         assert end.index == 1
 
 
@@ -79,7 +79,7 @@ def test_an_engine_that_ends_at_index_minus_one_is_left(monkeypatch: pytest.Monk
     assert left.index == 1
     assert any("which best responses leave" in note for note in left.notes)
     assert any("first equilibrium on the curve" in note for note in left.notes)
-    assert apart(left.user_tasks, middle.user_tasks) > 0.01
+    assert apart(left.arrays.user_tasks, middle.arrays.user_tasks) > 0.01
     monkeypatch.setattr("fairopt.game.selection._first", lambda *arguments: iter(()))
     chained = fo.AlphaPFVDS(3).solve(SEVERAL)
     assert chained.index == 1
@@ -103,7 +103,7 @@ def test_no_search_finds_one_that_enumeration_missed(size: tuple[int, int, int])
         found = fo.game.equilibria(cluster, alpha)
         assert found.complete, (size, seed)
         assert sum(found.indices) == 1
-        tasks = [fo.AlphaPFVDS(alpha).solve(cluster).user_tasks]
+        tasks = [fo.AlphaPFVDS(alpha).solve(cluster).arrays.user_tasks]
         frame = fo.game.multi_start(cluster, alpha, 3, rng=seed, tol=1e-9)
         tasks += list(frame.attrs["user_tasks"][frame["converged"].to_numpy()])
         for one in tasks:
@@ -126,9 +126,9 @@ def test_two_users_have_one_and_it_jumps() -> None:
     before, after = (fo.game.equilibria(JUMPS, alpha) for alpha in (17.949, 17.9492))
     assert before.complete
     assert after.complete
-    assert before[0].user_tasks == pytest.approx([2.644, 2.871], abs=1e-3)
-    assert after[0].user_tasks == pytest.approx([1.778, 1.931], abs=1e-3)
-    ratio = [one[0].user_tasks[1] / one[0].user_tasks[0] for one in (before, after)]
+    assert before[0].arrays.user_tasks == pytest.approx([2.644, 2.871], abs=1e-3)
+    assert after[0].arrays.user_tasks == pytest.approx([1.778, 1.931], abs=1e-3)
+    ratio = [one[0].arrays.user_tasks[1] / one[0].arrays.user_tasks[0] for one in (before, after)]
     assert ratio[0] == pytest.approx(ratio[1], rel=1e-4)
     for seed in range(15):
         assert len(fo.game.equilibria(drawn((2, 3, 3), seed), 4)) == 1
@@ -144,9 +144,9 @@ def test_where_one_row_a_server_binds_everybody_tasks_do_not_depend_on_alpha() -
         cluster = fo.Cluster(least[:, None] * largest * (1 if number % 2 else 1.5), demand, rng.integers(1, 4, 5))
         cluster = cluster.replace(capacity=np.where(np.eye(3, dtype=bool), least[:, None], cluster.capacity))
         assert unique(game(cluster, 3))
-        nash = fo.AlphaPFVDS(1).solve(cluster, 1e-8).user_tasks
+        nash = fo.AlphaPFVDS(1).solve(cluster, 1e-8).arrays.user_tasks
         for mechanism in (fo.AlphaPFVDS(0.3), fo.AlphaPFVDS(6), fo.PSDSF()):
-            np.testing.assert_allclose(mechanism.solve(cluster, 1e-8).user_tasks, nash, rtol=1e-7)
+            np.testing.assert_allclose(mechanism.solve(cluster, 1e-8).arrays.user_tasks, nash, rtol=1e-7)
         assert not unique(game(cluster.replace(capacity=np.full((3, 3), 9.0) + np.eye(3)), 3))
         assert not unique(game(cluster.replace(max_tasks=np.full(5, 0.5)), 3))
 
@@ -215,7 +215,7 @@ def test_too_large_to_enumerate() -> None:
     assert "not finished" in found.tried["enumeration"]
     assert {"engine", "best responses"} <= set(found.tried)
     assert found.indices == (1,)
-    assert apart(found[0].user_tasks, fo.AlphaPFVDS(3).solve(cluster).user_tasks) < 1e-7
+    assert apart(found[0].arrays.user_tasks, fo.AlphaPFVDS(3).solve(cluster).arrays.user_tasks) < 1e-7
     assert "there may be more" in repr(found)
 
 
@@ -228,5 +228,5 @@ def test_arguments() -> None:
     limited = fo.game.equilibria(SEVERAL.replace(max_tasks=[0.1, np.inf, np.inf]), 3, rng=0)
     assert not limited.complete
     assert "task counts" in limited.tried["enumeration"]
-    assert limited[0].user_tasks[0] == pytest.approx(0.1)
+    assert limited[0].arrays.user_tasks[0] == pytest.approx(0.1)
     assert fo.game.equilibria(SEVERAL, 1).complete

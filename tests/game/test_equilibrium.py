@@ -53,13 +53,13 @@ def test_three_engines_agree(alpha: float, first: int, count: int) -> None:
         if seed % 3 == 0:
             eligible = np.random.default_rng(seed + 1).random(shared.gamma.shape) < 0.7
             shared = shared.replace(eligible=eligible)
-        expected = solve(shared, alpha, 1e-8).user_tasks
+        expected = solve(shared, alpha, 1e-8).arrays.user_tasks
         for engine, tol in (("best-response", 1e-8), ("declarative", 1e-8)):
             answer = fo.AlphaPFVDS(alpha).solve(shared, tol, engine=engine, throw=False)
             if answer.flagged:
                 gave_up[engine].append(seed)
                 continue
-            np.testing.assert_allclose(answer.user_tasks, expected, rtol=1e-5, err_msg=f"{engine}, seed {seed}")
+            np.testing.assert_allclose(answer.arrays.user_tasks, expected, rtol=1e-5, err_msg=f"{engine}, seed {seed}")
     assert len(gave_up["best-response"]) <= 2, gave_up
     assert len(gave_up["declarative"]) <= 5, gave_up
 
@@ -71,7 +71,7 @@ def test_proportional_fairness_is_one_convex_program() -> None:
         program = fo.CEEI(scope="servers").solve(shared, tol=1e-14, throw=False, engine="declarative")
         if program.certificate.residual > 1e-12:  # a gap of 1e-12 allows for tasks that are 1e-6 off: no reference
             continue
-        np.testing.assert_allclose(solve(shared, 1.0, 1e-9).user_tasks, program.user_tasks, rtol=1e-7)
+        np.testing.assert_allclose(solve(shared, 1.0, 1e-9).arrays.user_tasks, program.arrays.user_tasks, rtol=1e-7)
         compared += 1
     assert compared >= 7
 
@@ -86,7 +86,7 @@ def test_the_game_s_own_equations_have_the_program_s_optimum(seed: int) -> None:
     best = min(interior.run(game, interior.FIRST, 1e-11), key=lambda found: found.error)
     assert best.error <= 1e-8
     tasks = np.add.reduceat(best.point.tasks * game.largest[polytope.pair_user], game.start[:-1])
-    np.testing.assert_allclose(solve(shared, 1.0, 1e-9).user_tasks, tasks, rtol=1e-7)
+    np.testing.assert_allclose(solve(shared, 1.0, 1e-9).arrays.user_tasks, tasks, rtol=1e-7)
 
 
 @pytest.mark.parametrize("alpha", [0.2, 0.5, 1.0, 2.0, 8.0])
@@ -102,18 +102,18 @@ def test_tight_tolerance(alpha: float) -> None:
 def test_psdsf_is_chosen_alike_where_it_is_not_unique() -> None:
     """Catalogue item 41, written in every order of users and servers, and with servers in parts."""
     shared = instance("found-41")
-    expected = fo.PSDSF().solve(shared).user_tasks
+    expected = fo.PSDSF().solve(shared).arrays.user_tasks
     for order in itertools.permutations(range(3)):
         for servers in ([0, 1], [1, 0]):
             n = list(order)
             other = fo.Cluster(shared.capacity[servers], shared.demand[n], eligible=shared.eligible[np.ix_(n, servers)])
-            np.testing.assert_allclose(fo.PSDSF().solve(other).user_tasks, expected[n], rtol=1e-6)
+            np.testing.assert_allclose(fo.PSDSF().solve(other).arrays.user_tasks, expected[n], rtol=1e-6)
     parts = fo.Cluster(
         np.concatenate([0.25 * shared.capacity, 0.75 * shared.capacity]),
         shared.demand,
         eligible=np.concatenate([shared.eligible, shared.eligible], axis=1),
     )
-    np.testing.assert_allclose(fo.PSDSF().solve(parts).user_tasks, expected, rtol=1e-6)
+    np.testing.assert_allclose(fo.PSDSF().solve(parts).arrays.user_tasks, expected, rtol=1e-6)
 
 
 # -- the catalogue -------------------------------------------------------------------------------
@@ -124,24 +124,26 @@ def test_psdsf_is_chosen_alike_where_it_is_not_unique() -> None:
 def test_items_33_and_34(alpha: float, engine: str) -> None:
     """Figure 1 of PF for every alpha, and its variant, in closed form."""
     for choice in ((1, 1, 0.5, 5), *pf.OTHERS):
-        np.testing.assert_allclose(solve(pf.figure1(*choice), alpha, engine=engine).user_tasks, [2, 6, 8, 8], rtol=1e-4)
+        np.testing.assert_allclose(
+            solve(pf.figure1(*choice), alpha, engine=engine).arrays.user_tasks, [2, 6, 8, 8], rtol=1e-4
+        )
     x3 = 96 / 7 if alpha <= math.log(2) / math.log(1.5) else 32 / (1 + 2 ** (1 - 1 / alpha))
     # Next to where server 2 stops using all of its RAM tasks answer strongly to what is left to exploit.
     answer = solve(instance("pf-fig1-variant"), alpha, None if engine == "declarative" else 1e-9, engine)
     np.testing.assert_allclose(
-        answer.user_tasks, [2, 6, x3, 8 - x3 / 4], rtol=1e-4 if engine == "declarative" else 1e-6
+        answer.arrays.user_tasks, [2, 6, x3, 8 - x3 / 4], rtol=1e-4 if engine == "declarative" else 1e-6
     )
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_item_38(engine: str) -> None:
     shared, rtol = instance("found-38"), 1e-3 if engine == "declarative" else 1e-6
-    np.testing.assert_allclose(solve(shared, math.inf, engine=engine).user_tasks, [2 / 3, 1 / 2], rtol=rtol)
-    np.testing.assert_allclose(solve(shared, 1.0, engine=engine).user_tasks, [4 / 5, 3 / 5], rtol=rtol)
+    np.testing.assert_allclose(solve(shared, math.inf, engine=engine).arrays.user_tasks, [2 / 3, 1 / 2], rtol=rtol)
+    np.testing.assert_allclose(solve(shared, 1.0, engine=engine).arrays.user_tasks, [4 / 5, 3 / 5], rtol=rtol)
     for alpha in (4.0, 10.0):
         ratio = (3 * 0.75 ** (alpha - 1)) ** (1 / alpha)
         by_hand = [2.5 / (3 + ratio), 2.5 * ratio / (3 + ratio)]
-        np.testing.assert_allclose(solve(shared, alpha, engine=engine).user_tasks, by_hand, rtol=rtol)
+        np.testing.assert_allclose(solve(shared, alpha, engine=engine).arrays.user_tasks, by_hand, rtol=rtol)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -149,7 +151,7 @@ def test_item_41(engine: str) -> None:
     """Any member of the segment will do: `x = (6, 3, 2) s`, x1 from 4 to 74/17."""
     answer = solve(instance("found-41"), math.inf, engine=engine)
     tol = 1e-3 if engine == "declarative" else 1e-5
-    np.testing.assert_allclose(answer.user_tasks / answer.user_tasks[0], [1, 1 / 2, 1 / 3], rtol=tol)
-    assert 4 * (1 - tol) <= answer.user_tasks[0] <= 74 / 17 * (1 + tol)
+    np.testing.assert_allclose(answer.arrays.user_tasks / answer.arrays.user_tasks[0], [1, 1 / 2, 1 / 3], rtol=tol)
+    assert 4 * (1 - tol) <= answer.arrays.user_tasks[0] <= 74 / 17 * (1 + tol)
     at_an_end = counterexamples.psdsf_family(4 / 3)
     assert fo.PSDSF().certify(instance("found-41"), at_an_end)[0].residual < 1e-9

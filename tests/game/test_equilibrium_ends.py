@@ -31,10 +31,10 @@ def test_warm_starts_change_nothing(alpha: float) -> None:
     for seed in range(5):
         shared = cluster(seed, 6, 4, 3)
         near, far = solve(shared, 0.9 * alpha), solve(shared, 5 * alpha)
-        expected = solve(shared, alpha, 1e-8).user_tasks
+        expected = solve(shared, alpha, 1e-8).arrays.user_tasks
         for start in (near, far):
             answer = fo.AlphaPFVDS(alpha).solve(shared, 1e-8, start=start)
-            np.testing.assert_allclose(answer.user_tasks, expected, rtol=1e-6)
+            np.testing.assert_allclose(answer.arrays.user_tasks, expected, rtol=1e-6)
 
 
 @pytest.mark.slow
@@ -44,13 +44,13 @@ def test_everybody_has_a_limit(alpha: float) -> None:
     bound = 0
     for seed in range(10):
         shared = cluster(seed, 5, 3, 2)
-        free = solve(shared, alpha, tol).user_tasks
+        free = solve(shared, alpha, tol).arrays.user_tasks
         limits = free * rng.choice([0.0, 0.3, 0.9, 1.5], 5)
         answer = solve(shared.replace(max_tasks=limits), alpha)
-        assert (answer.user_tasks <= limits * (1 + 1e-9)).all()
-        bound += int((answer.user_tasks >= limits * (1 - 1e-6)).sum())
+        assert (answer.arrays.user_tasks <= limits * (1 + 1e-9)).all()
+        bound += int((answer.arrays.user_tasks >= limits * (1 - 1e-6)).sum())
         loose = solve(shared.replace(max_tasks=10 * shared.gamma.sum(axis=1)), alpha, tol)
-        np.testing.assert_allclose(loose.user_tasks, free, rtol=1e-6)
+        np.testing.assert_allclose(loose.arrays.user_tasks, free, rtol=1e-6)
     assert bound > 10
 
 

@@ -24,8 +24,8 @@ def test_the_index_is_the_sign_of_a_determinant_written_down_directly() -> None:
     for answer, cluster, alpha in cases:
         x, gamma = answer.tasks, cluster.gamma
         pairs = [(n, i) for n, i in np.ndindex(*x.shape) if x[n, i] > 1e-9 * x[n].sum()]
-        assert answer.prices is not None
-        rows = [(i, r) for i, r in np.ndindex(*cluster.capacity.shape) if answer.prices[i, r] > 0]
+        assert answer.arrays.prices is not None
+        rows = [(i, r) for i, r in np.ndindex(*cluster.capacity.shape) if answer.arrays.prices[i, r] > 0]
         unlike = np.zeros((len(pairs) + len(rows),) * 2)
         for p, (n, i) in enumerate(pairs):
             for q, (m, _) in enumerate(pairs):

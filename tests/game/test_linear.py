@@ -52,7 +52,7 @@ def test_users_without_tasks_are_no_obstacle() -> None:
     cluster = fo.Cluster([[10, 10.0], [3, 30]], [[1, 0.0], [0, 1], [1, 1]])
     for engine in ("equilibrium", "declarative"):
         found = fo.AlphaPFVDS(0).solve(cluster, engine=engine)
-        assert found.user_tasks == pytest.approx([13, 40, 0], abs=1e-6)
+        assert found.arrays.user_tasks == pytest.approx([13, 40, 0], abs=1e-6)
     frame = fo.alpha_path(cluster, [0, 0.5])
     assert list(frame.index) == [0, 0.5]
 
@@ -66,4 +66,4 @@ def test_the_order_of_servers_and_users_does_not_matter() -> None:
     other = cluster.select([cluster.users[n] for n in users], [cluster.servers[i] for i in servers])
     first, second = fo.AlphaPFVDS(0).solve(cluster), fo.AlphaPFVDS(0).solve(other)
     assert second.tasks == pytest.approx(first.tasks[np.ix_(users, servers)], abs=1e-9)
-    assert (first.user_tasks <= limit * (1 + 1e-12)).all()
+    assert (first.arrays.user_tasks <= limit * (1 + 1e-12)).all()

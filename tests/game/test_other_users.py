@@ -30,7 +30,7 @@ def test_psdsf_starts_from_prices_whoever_paid_them(reverse: bool) -> None:
     cold = fo.PSDSF().solve(there)
     warm = fo.PSDSF().solve(there, start=OtherUsers(fo.PSDSF().solve(crowd(BEFORE))))
     assert cold.stats.solver == warm.stats.solver == "equilibria followed to infinity"
-    np.testing.assert_allclose(warm.user_tasks, cold.user_tasks, rtol=1e-6)
+    np.testing.assert_allclose(warm.arrays.user_tasks, cold.arrays.user_tasks, rtol=1e-6)
     if not reverse:  # merged servers then have other names
         assert warm.stats.rounds < 0.6 * cold.stats.rounds
 
@@ -41,7 +41,7 @@ def test_what_knows_users_is_left_out(mechanism: str) -> None:
     start = one(mechanism).solve(crowd(list(range(81)), 100))
     assert mechanism == "ps-dsf" or OtherUsers(start).earlier is None
     warm, cold = one(mechanism).solve(there, start=OtherUsers(start)), one(mechanism).solve(there)
-    np.testing.assert_allclose(warm.user_tasks, cold.user_tasks, rtol=1e-6)
+    np.testing.assert_allclose(warm.arrays.user_tasks, cold.arrays.user_tasks, rtol=1e-6)
 
 
 def test_a_fluid_run_is_the_same_with_and_without() -> None:

@@ -62,31 +62,32 @@ def test_defining_condition(seed: int, users: int, servers: int, resources: int)
 def test_nobody_has_more_in_any_other(seed: int) -> None:
     """Best responses end in PS-DSF allocations, different ones; the greatest has as much for every user as each."""
     shared = cluster(seed, 7, 3, 2)
-    most = fo.PSDSF().solve(shared, 1e-9).user_tasks
+    most = fo.PSDSF().solve(shared, 1e-9).arrays.user_tasks
     rng = np.random.default_rng(seed)
     for _ in range(4):
         parts = np.where(shared.usable, rng.exponential(size=shared.gamma.shape), 0.0)
         start = shared.gamma * parts / np.maximum(parts.sum(axis=0), 1e-300)
         other = fo.best_response(shared, np.inf, order="random", start=start, rng=rng, tol=1e-9, throw=False)
         if other.certify().residual <= 1e-7:
-            assert (other.user_tasks <= most * (1 + 1e-5)).all()
+            assert (other.arrays.user_tasks <= most * (1 + 1e-5)).all()
 
 
 def test_the_best_of_a_segment() -> None:
     """Catalogue item 41: `x = (6, 3, 2) s`, with x1 from 4 to 74/17; and two equal servers."""
-    answer = fo.PSDSF().solve(instance("found-41"), 1e-9).user_tasks
+    answer = fo.PSDSF().solve(instance("found-41"), 1e-9).arrays.user_tasks
     np.testing.assert_allclose(answer, 74 / 17 * np.array([1, 1 / 2, 1 / 3]), rtol=1e-9)
     pair = fo.Cluster([[1, 1], [1, 1]], [[1, 0.5], [0.5, 1]])
-    np.testing.assert_allclose(fo.PSDSF().solve(pair, 1e-9).user_tasks, [4 / 3, 4 / 3], rtol=1e-9)
+    np.testing.assert_allclose(fo.PSDSF().solve(pair, 1e-9).arrays.user_tasks, [4 / 3, 4 / 3], rtol=1e-9)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 4])
 def test_alpha_tends_to_it(seed: int) -> None:
     """Equilibria for growing alpha come near like 1/alpha."""
     shared = cluster(seed, 5, 3, 2)
-    most = fo.PSDSF().solve(shared, 1e-9).user_tasks
+    most = fo.PSDSF().solve(shared, 1e-9).arrays.user_tasks
     apart = [
-        np.abs(fo.AlphaPFVDS(alpha).solve(shared, 1e-8).user_tasks / most - 1).max() for alpha in (64.0, 256.0, 1024.0)
+        np.abs(fo.AlphaPFVDS(alpha).solve(shared, 1e-8).arrays.user_tasks / most - 1).max()
+        for alpha in (64.0, 256.0, 1024.0)
     ]
     assert apart[2] < 0.02
     assert apart[2] < 0.5 * apart[1] < 0.25 * apart[0] or apart[0] < 1e-7
@@ -122,23 +123,23 @@ def test_programs_of_any_size_agree(monkeypatch: pytest.MonkeyPatch) -> None:
             patched.setattr(choices, "_TABLEAU", 0)
             large = fo.PSDSF().solve(shared, 1e-9)
         assert small.stats.solver == large.stats.solver == "linear programs"
-        np.testing.assert_allclose(large.user_tasks, small.user_tasks, rtol=1e-8)
+        np.testing.assert_allclose(large.arrays.user_tasks, small.arrays.user_tasks, rtol=1e-8)
 
 
 def test_a_stack_has_the_answers_of_its_problems() -> None:
     clusters = [cluster(seed, 6, 4, 3) for seed in range(1, 12)]
     found = fo.solve_many("ps-dsf", clusters, tol=1e-9)
     for one, tasks in zip(clusters, found.user_tasks, strict=True):
-        np.testing.assert_allclose(tasks, fo.PSDSF().solve(one, 1e-9).user_tasks, rtol=1e-9)
+        np.testing.assert_allclose(tasks, fo.PSDSF().solve(one, 1e-9).arrays.user_tasks, rtol=1e-9)
 
 
 def test_task_counts_that_do_not_bind() -> None:
     shared = cluster(5)
-    free = fo.PSDSF().solve(shared, 1e-9).user_tasks
-    loose = fo.PSDSF().solve(shared.replace(max_tasks=1.001 * free), 1e-9).user_tasks
+    free = fo.PSDSF().solve(shared, 1e-9).arrays.user_tasks
+    loose = fo.PSDSF().solve(shared.replace(max_tasks=1.001 * free), 1e-9).arrays.user_tasks
     np.testing.assert_allclose(loose, free, rtol=1e-9)
     tight = fo.PSDSF().solve(shared.replace(max_tasks=np.where(np.arange(8) == 2, 0.5, 2.0) * free))
-    assert tight.user_tasks[2] <= 0.5 * free[2] * (1 + 1e-9)
+    assert tight.arrays.user_tasks[2] <= 0.5 * free[2] * (1 + 1e-9)
     assert tight.certify().passes(1e-6)
 
 

@@ -44,10 +44,10 @@ def test_alpha_tends_to_it(seed: int) -> None:
         with np.errstate(all="ignore"):
             *_, place = entropy_homotopy.follow(q, 1e-5 / alpha, 2000)
         totals.append(np.add.reduceat(place.here.tasks, q.start[:-1]) * q.largest)
-    apart = [float(np.abs(found / answer.user_tasks - 1).max()) for found in totals]
+    apart = [float(np.abs(found / answer.arrays.user_tasks - 1).max()) for found in totals]
     assert apart[2] < 0.6 * apart[1] < 0.36 * apart[0]
     extrapolated = (8 * totals[2] - 6 * totals[1] + totals[0]) / 3
-    np.testing.assert_allclose(extrapolated, answer.user_tasks, rtol=1e-6)
+    np.testing.assert_allclose(extrapolated, answer.arrays.user_tasks, rtol=1e-6)
 
 
 def test_where_prices_do_not_decide_it_is_not_called_the_limit() -> None:
@@ -59,11 +59,11 @@ def test_where_prices_do_not_decide_it_is_not_called_the_limit() -> None:
     demand, weight = [[1, 1], [1, 3], [0, 1], [0, 1]], [8, 8, 1, 3]
     shared = fo.Cluster([[4, 20], [4, 20]], demand, weight, eligible=[[1, 1], [1, 1], [1, 0], [0, 1]])
     for alpha in (4.0, 8.0):
-        found = fo.AlphaPFVDS(alpha).solve(shared, 1e-9).user_tasks
+        found = fo.AlphaPFVDS(alpha).solve(shared, 1e-9).arrays.user_tasks
         np.testing.assert_allclose(found, [4, 4, 8, 16], rtol=2e-3)
     answer = fo.PSDSF().solve(shared)
     assert answer.certify().passes(1e-6)
-    assert np.abs(answer.user_tasks - [4, 4, 8, 16]).max() < 1e-5 or any(
+    assert np.abs(answer.arrays.user_tasks - [4, 4, 8, 16]).max() < 1e-5 or any(
         "not shown to be the limit" in n for n in answer.notes
     )
     q = equations(shared, 64.0)
@@ -90,7 +90,7 @@ def test_users_like_googles(seed: int) -> None:
     rng = np.random.default_rng(seed)
     users, servers = rng.permutation(300), rng.permutation(50)
     moved = shared.select([shared.users[n] for n in users], [shared.servers[i] for i in servers])
-    np.testing.assert_allclose(fo.PSDSF().solve(moved).user_tasks, answer.user_tasks[users], rtol=1e-6)
+    np.testing.assert_allclose(fo.PSDSF().solve(moved).arrays.user_tasks, answer.arrays.user_tasks[users], rtol=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -131,7 +131,7 @@ def test_many_zero_demands_are_not_followed_but_answered() -> None:
     rng = np.random.default_rng(0)
     users, servers = rng.permutation(60), rng.permutation(25)
     moved = shared.select([shared.users[n] for n in users], [shared.servers[i] for i in servers])
-    np.testing.assert_allclose(fo.PSDSF().solve(moved).user_tasks, answer.user_tasks[users], rtol=1e-9)
+    np.testing.assert_allclose(fo.PSDSF().solve(moved).arrays.user_tasks, answer.arrays.user_tasks[users], rtol=1e-9)
 
 
 @pytest.mark.parametrize("part", [0.0, 0.03])

@@ -37,7 +37,7 @@ def test_equilibria_are_those_of_all_pairs(alpha: float, seed: int, monkeypatch:
     assert found.stats.engine == "equilibrium"
     monkeypatch.setattr(rule, "applies", lambda *_: False)
     other = fo.AlphaPFVDS(alpha).solve(cluster, 1e-9)
-    assert found.user_tasks == pytest.approx(other.user_tasks, rel=1e-6)
+    assert found.arrays.user_tasks == pytest.approx(other.arrays.user_tasks, rel=1e-6)
 
 
 @pytest.mark.parametrize(("alpha", "seed"), [(0.5, 0), (2.0, 1), (8.0, 2)])

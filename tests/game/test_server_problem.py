@@ -41,7 +41,7 @@ def test_an_equilibrium_stays_where_it_is(cluster: fo.Cluster, alpha: float) -> 
     """Users with far more than others cannot be seen beside these, nor beside those at their limit."""
     native = best_response(cluster, alpha, tol=1e-10, max_rounds=5000)
     declared = best_response(cluster, alpha, start=native.tasks, server_solver="cvxpy", max_rounds=3)
-    np.testing.assert_allclose(declared.user_tasks, native.user_tasks, rtol=1e-6)
+    np.testing.assert_allclose(declared.arrays.user_tasks, native.arrays.user_tasks, rtol=1e-6)
     assert declared.trace is not None
     assert "no response would change" in declared.trace.reason
     assert declared.trace.frame["exploitability"].iloc[-1] <= 1e-6
@@ -54,7 +54,7 @@ def test_announced_prices_prove_an_equilibrium_with_limits(alpha: float) -> None
     assert found.trace is not None
     assert "no response would change" in found.trace.reason
     native = best_response(LIMITED, alpha, tol=1e-4)  # the same start and order: with limits there are many equilibria
-    np.testing.assert_allclose(found.user_tasks, native.user_tasks, rtol=1e-3)
+    np.testing.assert_allclose(found.arrays.user_tasks, native.arrays.user_tasks, rtol=1e-3)
 
 
 @pytest.mark.parametrize("alpha", [0.5, 1.0, 2.0, 20.0, 64.0, math.inf])
@@ -63,7 +63,7 @@ def test_from_no_tasks_at_all(alpha: float) -> None:
         best_response(FREE, alpha, start=np.zeros((5, 3)), server_solver=name, max_rounds=2, tol=1e-12, throw=False)
         for name in ("native", "cvxpy")
     ]
-    np.testing.assert_allclose(runs[1].user_tasks, runs[0].user_tasks, rtol=1e-5)
+    np.testing.assert_allclose(runs[1].arrays.user_tasks, runs[0].arrays.user_tasks, rtol=1e-5)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0, 20.0, math.inf])

@@ -25,7 +25,7 @@ def test_small_alpha(alpha: float) -> None:
     assert not found.flagged
     assert found.trace is not None
     assert found.trace.rounds <= 5
-    np.testing.assert_allclose(found.user_tasks, EFFICIENT, rtol=1e-6)
+    np.testing.assert_allclose(found.arrays.user_tasks, EFFICIENT, rtol=1e-6)
 
 
 @pytest.mark.parametrize(("alpha", "tol"), [(9e-10, 1e-6), (1e-320, 1e-6), (1e-6, 1e-10), (1e-4, 1e-12)])
@@ -43,7 +43,7 @@ def test_users_with_next_to_no_tasks(alpha: float) -> None:
     """What rounding left of totals once kept such users from their tasks."""
     found = best_response(LOSER, alpha)
     least = 0.7 ** (1 / alpha)
-    np.testing.assert_allclose(found.user_tasks, 10 / 7 * np.array([1, 1, least]), rtol=max(1e-9, 2 * least))
+    np.testing.assert_allclose(found.arrays.user_tasks, 10 / 7 * np.array([1, 1, least]), rtol=max(1e-9, 2 * least))
     assert found.certificate.passes(1e-9)
 
 

@@ -49,7 +49,7 @@ def test_it_ends_at_an_equilibrium(alpha: float) -> None:
         assert mechanism.certify(shared, better.tasks, better.log)[0].residual <= 1e-6
         if alpha <= 3:  # with ties and large alpha tasks answer strongly to what is left to exploit
             solved = mechanism.solve(shared, 1e-8)
-            np.testing.assert_allclose(tasks.sum(axis=1), solved.user_tasks, rtol=1e-4)
+            np.testing.assert_allclose(tasks.sum(axis=1), solved.arrays.user_tasks, rtol=1e-4)
 
 
 @pytest.mark.parametrize("alpha", [8.0, 64.0])

@@ -67,7 +67,7 @@ def check_prices(allocation: Allocation) -> None:
         return
     assert not np.isnan(allocation.log_prices).any()
     limits = allocation.criterion.limits(allocation.cluster)
-    if (allocation.cluster.runnable & (allocation.user_tasks < limits * (1 - 1e-3))).any():
+    if (allocation.cluster.runnable & (allocation.arrays.user_tasks < limits * (1 - 1e-3))).any():
         assert (allocation.log_prices > -np.inf).any(), "nobody pays"
 
 
@@ -91,11 +91,11 @@ def check_shape(allocation: Allocation, cluster: Cluster) -> None:
     assert not allocation.tasks[~seen.usable].any()
     assert seen.shape != cluster.shape or not allocation.tasks[~cluster.usable].any()  # not even if it forgot them
     assert (allocation.tasks.T @ seen.demand <= seen.capacity * (1 + 1e-6)).all()
-    assert (allocation.user_tasks <= cluster.max_tasks * (1 + 1e-6)).all()
+    assert (allocation.arrays.user_tasks <= cluster.max_tasks * (1 + 1e-6)).all()
     assert feasibility(seen, allocation.tasks)[0] <= 1e-6
     nowhere = [cluster.users[n] for n in np.flatnonzero(~seen.usable.any(axis=1))]
     noted = " ".join(allocation.notes)
     assert ("can run nowhere" in noted) == bool(nowhere)
     for name in nowhere:
         assert name in noted
-        assert allocation.user_tasks[seen.users.index(name)] == 0
+        assert allocation.arrays.user_tasks[seen.users.index(name)] == 0

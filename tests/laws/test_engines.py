@@ -51,8 +51,8 @@ def test_engines_agree(mechanism: Mechanism) -> None:
                 found = mechanism.solve(cluster, engine=engine)
             assert found.stats.engine == engine
             assert found.certify().residual <= mechanism.tolerance(engine), (name, engine)
-            answers.append(found.user_tasks)
-            assert found.user_tasks.min() > 0 or mechanism not in UNIQUE
+            answers.append(found.arrays.user_tasks)
+            assert found.arrays.user_tasks.min() > 0 or mechanism not in UNIQUE
         if mechanism in UNIQUE:
             for tasks in answers[1:]:
                 np.testing.assert_allclose(tasks, answers[0], rtol=1e-4, err_msg=name)
@@ -78,7 +78,7 @@ def test_the_formulation_is_what_is_solved(mechanism: Mechanism, monkeypatch: py
     Nor in games, where the formulation states one server's problem: other programs may find where to start, no more.
     """
     cluster = next(cluster for cluster in reversed(CLUSTERS.values()) if not refuses(mechanism, cluster))
-    right = mechanism.solve(cluster, engine="declarative").user_tasks
+    right = mechanism.solve(cluster, engine="declarative").arrays.user_tasks
     formulate = type(mechanism).formulate
 
     def scarce(self: Mechanism, program: Program) -> Formulation:
@@ -93,4 +93,4 @@ def test_the_formulation_is_what_is_solved(mechanism: Mechanism, monkeypatch: py
         mechanism.solve(cluster, engine="declarative")
     flagged = mechanism.solve(cluster, engine="declarative", throw=False)
     assert flagged.flagged
-    assert flagged.user_tasks.sum() < 0.5 * right.sum()
+    assert flagged.arrays.user_tasks.sum() < 0.5 * right.sum()

@@ -45,7 +45,7 @@ def test_floors_are_kept(mechanism: Mechanism) -> None:
     def law(cluster: Cluster) -> None:
         found = mechanism.solve(cluster)
         promised = partition(mechanism, cluster)
-        assert (found.user_tasks >= promised * (1 - 1e-6)).all()
+        assert (found.arrays.user_tasks >= promised * (1 - 1e-6)).all()
 
     law()
 
@@ -59,15 +59,15 @@ def test_a_floor_that_binds(mechanism: Mechanism) -> None:
     """The law above would be vacuous if nobody came near a floor. What has no floors does not pass here."""
     promised = partition(mechanism, SHORT)
     without = replace(mechanism, part=0.0).solve(SHORT)  # type: ignore[call-arg]
-    if (without.user_tasks >= promised * (1 - 1e-3)).all():
+    if (without.arrays.user_tasks >= promised * (1 - 1e-3)).all():
         assert mechanism.certify(SHORT, without.tasks, without.log_prices)[0].passes()
         return
     assert not mechanism.certify(SHORT, without.tasks, without.log_prices)[0].passes(1e-3)
     for engine in mechanism.engines(mechanism.criterion(SHORT)):
-        least = (mechanism.solve(SHORT, engine=engine).user_tasks / promised).min()
+        least = (mechanism.solve(SHORT, engine=engine).arrays.user_tasks / promised).min()
         assert least == pytest.approx(1.0, rel=1e-6) if mechanism in UNIQUE_TOO else least >= 1 - 1e-6
 
 
 def test_some_floors_bind() -> None:
-    alphas = [m for m in WITH_FLOORS if m.solve(SHORT).criterion.surplus(m.solve(SHORT).user_tasks).min() < 1e-6]
+    alphas = [m for m in WITH_FLOORS if m.solve(SHORT).criterion.surplus(m.solve(SHORT).arrays.user_tasks).min() < 1e-6]
     assert len(alphas) >= 2

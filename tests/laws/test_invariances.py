@@ -57,7 +57,7 @@ def test_nearly_all_take_part() -> None:
 def test_equal_users_share_by_weight(mechanism: Mechanism, capacity: list[list[float]]) -> None:
     """Of one resource, on one server or two."""
     found = mechanism.solve(Cluster(capacity, [[2], [2]], weight=[1, 3]))
-    np.testing.assert_allclose(found.user_tasks, [1.5, 4.5], rtol=1e-6)
+    np.testing.assert_allclose(found.arrays.user_tasks, [1.5, 4.5], rtol=1e-6)
 
 
 def certified_elsewhere(mechanism: Mechanism, after: Cluster, tasks: Array, prices: Array | None) -> None:
@@ -100,8 +100,8 @@ def test_invariances(mechanism: Mechanism) -> None:
                 prices = prices[..., moved, :] - np.log(unit if other is measured else 1.0)
             certified_elsewhere(mechanism, other, (found.tasks[order] * factor[:, None])[:, moved], prices)
             if mechanism in UNIQUE:
-                after = mechanism.solve(other).user_tasks
-                np.testing.assert_allclose(after, found.user_tasks[order] * factor, rtol=TOL, atol=1e-9)
+                after = mechanism.solve(other).arrays.user_tasks
+                np.testing.assert_allclose(after, found.arrays.user_tasks[order] * factor, rtol=TOL, atol=1e-9)
 
     law()
 
@@ -109,8 +109,8 @@ def test_invariances(mechanism: Mechanism) -> None:
 @pytest.mark.parametrize("mechanism", [m for m in VARIANTS if counts_tasks(m)], ids=identify)
 def test_mechanisms_that_count_tasks_depend_on_the_size_of_a_task(mechanism: Mechanism) -> None:
     """The law above would be vacuous if they were exempted for nothing."""
-    small = mechanism.solve(Cluster([[9, 18]], [[1, 4], [3, 1]])).user_tasks
-    large = mechanism.solve(Cluster([[9, 18]], [[2, 8], [3, 1]])).user_tasks
+    small = mechanism.solve(Cluster([[9, 18]], [[1, 4], [3, 1]])).arrays.user_tasks
+    large = mechanism.solve(Cluster([[9, 18]], [[2, 8], [3, 1]])).arrays.user_tasks
     assert abs(large[0] * 2 / small[0] - 1) > 0.1
 
 
@@ -137,7 +137,7 @@ def test_merging_changes_nothing(mechanism: Mechanism) -> None:
             tasks = tasks.sum(axis=1, keepdims=True) * np.eye(1, merging.cluster.shape[1])
         split = merging.split_tasks(tasks)
         split_users = split.sum(axis=1)
-        np.testing.assert_allclose(split_users, apart.user_tasks, rtol=TOL)
+        np.testing.assert_allclose(split_users, apart.arrays.user_tasks, rtol=TOL)
 
     law()
 

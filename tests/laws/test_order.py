@@ -70,7 +70,7 @@ def test_the_order_decides_nothing(mechanism: Mechanism, weighted: bool) -> None
         return
     if mechanism.judged_by_criterion and not mechanism.prepare(cluster)[1]:
         np.testing.assert_array_equal(first.tasks[np.ix_(*places)], second.tasks)
-    np.testing.assert_allclose(first.user_tasks[places[0]], second.user_tasks, rtol=1e-5)
+    np.testing.assert_allclose(first.arrays.user_tasks[places[0]], second.arrays.user_tasks, rtol=1e-5)
     for one in (first, second):
         again = one.certify()  # with its prices
         assert again.passes(mechanism.default_tol)

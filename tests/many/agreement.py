@@ -56,8 +56,8 @@ def difference(mechanism: Mechanism, cluster: Cluster, seen: Cluster, tasks: np.
     """
     with without_kernels():
         alone = mechanism.solve(cluster, TOL, throw=False)
-    apart = np.abs(tasks.sum(axis=1) - alone.user_tasks)
-    off = float(np.max(np.divide(apart, alone.user_tasks, out=apart, where=alone.user_tasks > 0)))
+    apart = np.abs(tasks.sum(axis=1) - alone.arrays.user_tasks)
+    off = float(np.max(np.divide(apart, alone.arrays.user_tasks, out=apart, where=alone.arrays.user_tasks > 0)))
     if off <= SAME or alone.flagged:
         return ""
     if alone.criterion.scope == "game" or alone.criterion.starves:

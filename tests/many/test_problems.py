@@ -18,7 +18,7 @@ CAPACITY, DEMAND = RNG.uniform(2, 9, (6, 2, 2)), RNG.uniform(0.5, 4, (6, 3, 2))
 
 def alone(mechanism: fo.mechanisms.Mechanism, p: int, **more: object) -> np.ndarray:
     with without_kernels():
-        return mechanism.solve(fo.Cluster(CAPACITY[p], DEMAND[p], **more), 1e-9).user_tasks
+        return mechanism.solve(fo.Cluster(CAPACITY[p], DEMAND[p], **more), 1e-9).arrays.user_tasks
 
 
 def test_every_problem_is_solved_with_all_its_data() -> None:
@@ -38,7 +38,7 @@ def test_what_is_shared_counts_for_all_problems(capacity: np.ndarray) -> None:
     found = fo.solve_many("alpha-fair(alpha=2)", capacity, DEMAND, weight=[1, 2, 3], max_tasks=0.9)
     for p in range(6):
         cluster = fo.Cluster(CAPACITY[0], DEMAND[p], weight=[1, 2, 3], max_tasks=0.9)
-        assert found.user_tasks[p] == pytest.approx(fo.AlphaFair(2).solve(cluster).user_tasks, rel=1e-6)
+        assert found.user_tasks[p] == pytest.approx(fo.AlphaFair(2).solve(cluster).arrays.user_tasks, rel=1e-6)
 
 
 def test_clusters_of_any_shape_are_padded() -> None:
@@ -48,7 +48,7 @@ def test_clusters_of_any_shape_are_padded() -> None:
     assert np.isnan(found.tasks[0, 1:]).all()
     assert np.isnan(found.tasks[0, :, 1:]).all()
     assert found.user_tasks[0, 0] == pytest.approx(2)
-    assert found.user_tasks[1] == pytest.approx(fo.DRFH().solve(clusters[1]).user_tasks)
+    assert found.user_tasks[1] == pytest.approx(fo.DRFH().solve(clusters[1]).arrays.user_tasks)
     frame = found.to_frame()
     assert frame.index.tolist() == [(0, "a"), (1, "user1"), (1, "user2")]
     assert frame.loc[(0, "a"), "tasks"] == pytest.approx(2)

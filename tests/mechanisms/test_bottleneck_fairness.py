@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 
 def complaints(found: fo.Allocation) -> Array:
     """By the definition, (users,): what the best excuse for not giving n more lacks."""
-    shared, x = found.cluster, found.user_tasks
+    shared, x = found.cluster, found.arrays.user_tasks
     own = shared.weight / shared.weight.sum()
     result = np.zeros(len(x))
     for n in np.flatnonzero(shared.runnable):
@@ -54,10 +54,10 @@ def test_without_limits_that_bind_it_is_ceei(style: str) -> None:
     for seed in range(30):
         shared = draw(style, seed)
         found = fo.BottleneckFairness().solve(shared)
-        if found.stats.engine != "native" or (found.user_tasks >= 0.999 * found.cluster.max_tasks).any():
+        if found.stats.engine != "native" or (found.arrays.user_tasks >= 0.999 * found.cluster.max_tasks).any():
             continue
-        wanted = fo.CEEI().solve(shared, engine="declarative").user_tasks
-        np.testing.assert_allclose(found.user_tasks, wanted, rtol=2e-4)
+        wanted = fo.CEEI().solve(shared, engine="declarative").arrays.user_tasks
+        np.testing.assert_allclose(found.arrays.user_tasks, wanted, rtol=2e-4)
         count += 1
     assert count > 14
 
@@ -104,4 +104,4 @@ def test_what_no_native_engine_handles() -> None:
     shared = fo.Cluster([[9, 18]], [[1, 4], [3, 1]])
     found = Other().solve(shared)
     assert found.stats.engine == "declarative"
-    np.testing.assert_allclose(found.user_tasks, fo.CEEI().solve(shared).user_tasks, rtol=1e-5)
+    np.testing.assert_allclose(found.arrays.user_tasks, fo.CEEI().solve(shared).arrays.user_tasks, rtol=1e-5)

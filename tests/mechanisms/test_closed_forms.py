@@ -35,7 +35,7 @@ NUMBERS = [
 
 @pytest.mark.parametrize(("item", "name", "cluster", "tasks"), NUMBERS, ids=[f"{n[0]}-{n[1]}" for n in NUMBERS])
 def test_catalogue(item: int, name: str, cluster: Cluster, tasks: list[float]) -> None:
-    np.testing.assert_allclose(get(name).solve(cluster).user_tasks, tasks, rtol=2e-5)
+    np.testing.assert_allclose(get(name).solve(cluster).arrays.user_tasks, tasks, rtol=2e-5)
 
 
 # -- mechanisms that are special cases of each other ---------------------------------------------
@@ -101,14 +101,14 @@ def test_ceei_on_one_resource_splits_it_by_weight(weight: list[float], capacity:
     """Everybody buys phi_n / sum phi of the only resource, whatever the size of its tasks."""
     demand = np.linspace(0.3, 4, len(weight))
     found = get("ceei").solve(Cluster([[capacity]], demand[:, None], weight=weight))
-    np.testing.assert_allclose(found.user_tasks * demand / capacity, np.array(weight) / sum(weight), rtol=1e-4)
+    np.testing.assert_allclose(found.arrays.user_tasks * demand / capacity, np.array(weight) / sum(weight), rtol=1e-4)
 
 
 @given(st.floats(0.2, 5), st.floats(0.2, 5))
 @settings(max_examples=25)
 def test_ceei_of_two_users_with_opposite_demands(a: float, b: float) -> None:
     """`max log x + log y`, x + b y <= 1, a x + y <= 1: the vertex where both bind, or the middle of one face."""
-    found = get("ceei").solve(pool([1, 1], [1, a], [b, 1])).user_tasks
+    found = get("ceei").solve(pool([1, 1], [1, a], [b, 1])).arrays.user_tasks
     candidates = [(0.5, 0.5 / b), (0.5 / a, 0.5)]
     if abs(1 - a * b) > 1e-9:
         candidates.append(((1 - b) / (1 - a * b), (1 - a) / (1 - a * b)))
@@ -120,18 +120,18 @@ def test_ceei_of_two_users_with_opposite_demands(a: float, b: float) -> None:
 def test_weighted_drf() -> None:
     """Catalogue item 21: shares in the ratio of the weights; per-resource weights enter the share."""
     found = get("drf").solve(EXAMPLE.replace(weight=[2, 1]))
-    assert found.dominant_shares[0] / found.dominant_shares[1] == pytest.approx(2)
+    assert found.arrays.dominant_shares[0] / found.arrays.dominant_shares[1] == pytest.approx(2)
     weights = ((2.0, 2.0), (1.0, 1.0))
     same = get("drf", resource_weights=weights).solve(EXAMPLE)
-    np.testing.assert_allclose(same.user_tasks, found.user_tasks)
+    np.testing.assert_allclose(same.arrays.user_tasks, found.arrays.user_tasks)
     # w = 4 on A's RAM makes CPU its dominant resource: max(1/9, 4/18/4) = 1/9 against 3/9 for B.
-    odd = get("drf", resource_weights=((1, 4), (1, 1))).solve(EXAMPLE).user_tasks
+    odd = get("drf", resource_weights=((1, 4), (1, 1))).solve(EXAMPLE).arrays.user_tasks
     x = min(9 / 2, 18 / (4 + 1 / 3))
     np.testing.assert_allclose(odd, [x, x / 3 if x == 18 / (4 + 1 / 3) else 1.5])
 
 
 def test_utilitarian_gives_all_to_the_cheapest() -> None:
-    found = get("utilitarian", share="task").solve(Cluster([[12]], [[1], [2], [3]])).user_tasks
+    found = get("utilitarian", share="task").solve(Cluster([[12]], [[1], [2], [3]])).arrays.user_tasks
     np.testing.assert_allclose(found, [12, 0, 0], atol=1e-6)
 
 
@@ -148,7 +148,7 @@ def fds_value(shares: Array, beta: float, lam: float) -> Array:
 @pytest.mark.parametrize(("beta", "lam"), [(0.5, 1.0), (0.5, 2.0), (0.8, 0.5), (2.0, -0.5), (2.0, -2.0), (3.0, -1.0)])
 def test_fds_is_the_best_of_a_fine_grid(beta: float, lam: float) -> None:
     x = get("fds", beta=beta, lam=lam).solve(EXAMPLE)
-    found = fds_value(x.dominant_shares, beta, lam)
+    found = fds_value(x.arrays.dominant_shares, beta, lam)
     first = np.linspace(1e-4, 4.5, 40001)
     second = np.minimum((9 - first) / 3, 18 - 4 * first)
     inside = second > 1e-9

@@ -37,7 +37,7 @@ def power(alpha: float) -> Utility:
 def test_powers_are_alphapf_vds(cluster: fo.Cluster, alpha: float) -> None:
     known = fo.AlphaPFVDS(alpha).solve(cluster)
     own = fo.ConcaveGame(power(alpha)).solve(cluster)
-    np.testing.assert_allclose(own.user_tasks, known.user_tasks, rtol=1e-3)
+    np.testing.assert_allclose(own.arrays.user_tasks, known.arrays.user_tasks, rtol=1e-3)
     # Each judges the other's: A is 1 here, so that errors count up to alpha times as much.
     mechanism = fo.ConcaveGame(power(alpha))
     assert mechanism.certify(cluster, known.tasks, known.log_prices)[0].passes(1e-6)
@@ -85,9 +85,9 @@ def test_proportional_servers_are_not_one() -> None:
     """Sizes of shares matter: of half a server shares are twice as large. Under a power they do not."""
     split = TWINS.select(servers=TWINS.servers[:2])
     whole = split.replace(capacity=split.capacity.sum(axis=0, keepdims=True), servers=None, eligible=None)
-    apart, joined = (fo.ConcaveGame(saturating).solve(c).user_tasks for c in (split, whole))
+    apart, joined = (fo.ConcaveGame(saturating).solve(c).arrays.user_tasks for c in (split, whole))
     assert np.abs(apart / joined - 1).max() > 1e-2
-    apart, joined = (fo.ConcaveGame(cp.sqrt).solve(c).user_tasks for c in (split, whole))
+    apart, joined = (fo.ConcaveGame(cp.sqrt).solve(c).arrays.user_tasks for c in (split, whole))
     np.testing.assert_allclose(apart, joined, rtol=1e-3)
 
 
@@ -95,11 +95,11 @@ def test_by_hand() -> None:
     """One server, log1p of tasks over what one could run: `(1/gamma)/(1 + x/gamma)` is the price per resource."""
     found = fo.ConcaveGame(cp.log1p).solve(fo.Cluster([[6]], [[1], [2]]))
     # gamma = (6, 3); 1/(6 + x) = 1/2 1/(3 + y), x + 2 y = 6: both have half.
-    np.testing.assert_allclose(found.user_tasks, [3, 1.5], rtol=1e-5)
+    np.testing.assert_allclose(found.arrays.user_tasks, [3, 1.5], rtol=1e-5)
     light = fo.ConcaveGame(cp.log1p).solve(fo.Cluster([[6]], [[1], [1]], [1, 100]))
     # U'(t) = 1/(1 + x/(6 phi)): a light user soon has little to gain, and a heavy one never.
     x = 6 / 101
-    np.testing.assert_allclose(light.user_tasks, [x, 6 - x], rtol=1e-4)
+    np.testing.assert_allclose(light.arrays.user_tasks, [x, 6 - x], rtol=1e-4)
 
 
 def test_its_criterion() -> None:
@@ -137,4 +137,4 @@ def test_a_server_has_a_problem() -> None:
         problem = fo.ConcaveGame(saturating).server_problem(TWINS, name, answer.tasks)
         problem.solve(solver="CLARABEL")
         assert set(problem.named) == {"capacity"}, i
-        np.testing.assert_allclose(problem.user_tasks.value, answer.user_tasks, rtol=1e-3)
+        np.testing.assert_allclose(problem.user_tasks.value, answer.arrays.user_tasks, rtol=1e-3)

@@ -55,7 +55,7 @@ def test_powers_are_alpha_fair(cluster: fo.Cluster, alpha: float) -> None:
     known = fo.AlphaFair(alpha).solve(cluster)
     own = fo.ConcaveUtility(power(alpha)).solve(cluster)
     assert own.certificate.passes(1e-9)
-    np.testing.assert_allclose(own.user_tasks, known.user_tasks, rtol=1e-7)
+    np.testing.assert_allclose(own.arrays.user_tasks, known.arrays.user_tasks, rtol=1e-7)
     # Each judges the other's: A is 1 here, so that errors count up to alpha times as much.
     there = fo.ConcaveUtility(power(alpha)).certify(cluster, known.tasks * 0.99, known.log_prices)[0]
     here = fo.AlphaFair(alpha).certify(cluster, known.tasks * 0.99, known.log_prices)[0]
@@ -71,16 +71,18 @@ def test_engines_agree(cluster: fo.Cluster, utility: Utility) -> None:
     native = mechanism.solve(cluster)
     assert native.stats.engine == "native"
     declared = mechanism.solve(cluster, engine="declarative")
-    np.testing.assert_allclose(declared.user_tasks, native.user_tasks, rtol=1e-5, atol=1e-5 * native.user_tasks.max())
+    np.testing.assert_allclose(
+        declared.arrays.user_tasks, native.arrays.user_tasks, rtol=1e-5, atol=1e-5 * native.arrays.user_tasks.max()
+    )
 
 
 def test_by_hand() -> None:
     """One resource, log1p: `u/(1 + u x)` is the price for those who have tasks, and at most that for the others."""
     cluster = fo.Cluster([[1]], [[1], [1]])
     both = fo.ConcaveUtility(cp.log1p, share=(1, 3)).solve(cluster)
-    np.testing.assert_allclose(both.user_tasks, [1 / 6, 5 / 6], rtol=1e-9)
+    np.testing.assert_allclose(both.arrays.user_tasks, [1 / 6, 5 / 6], rtol=1e-9)
     one = fo.ConcaveUtility(cp.log1p, share=(0.5, 100)).solve(cluster)
-    np.testing.assert_allclose(one.user_tasks, [0, 1], atol=1e-5)
+    np.testing.assert_allclose(one.arrays.user_tasks, [0, 1], atol=1e-5)
     assert one.certificate.passes()
     # With nothing at all for the first user it is an answer too; with the halves changed it is none.
     mechanism = fo.ConcaveUtility(cp.log1p, share=(0.5, 100))
@@ -88,7 +90,7 @@ def test_by_hand() -> None:
     assert mechanism.certify(cluster, np.array([[1.0], [0.0]]))[0].optimality > 0.1
     assert mechanism.certify(cluster, np.array([[0.1], [0.9]]))[0].optimality > 0.05
     # Exponential: U' = exp(-t), so that t_1 - t_2 = log(u_1/u_2).
-    found = fo.ConcaveUtility(lambda s: -cp.exp(-s), share=(2, 3)).solve(cluster).user_tasks
+    found = fo.ConcaveUtility(lambda s: -cp.exp(-s), share=(2, 3)).solve(cluster).arrays.user_tasks
     assert 2 * found[0] - 3 * found[1] == pytest.approx(np.log(2 / 3))
 
 
@@ -227,11 +229,11 @@ def test_slow_and_large_and_composed_ones_are_solved(mechanism: Any) -> None:
     ]
     for utility in flat:
         found = mechanism(utility).solve(WEIGHTED, tol=1e-6)
-        level = found.criterion.levels(found.user_tasks)
+        level = found.criterion.levels(found.arrays.user_tasks)
         runs = np.isfinite(level) & (level > 0)
         less, more = (utility(cp.Constant(level[runs] * step)).value for step in (1 - 1e-4, 1 + 1e-4))
         slope = np.log((more - less) / (2e-4 * level[runs]) * found.criterion.share[runs])  # not CVXPY's derivative
-        np.testing.assert_allclose(found.criterion.log_marginal(found.user_tasks)[runs], slope, atol=1e-4)
+        np.testing.assert_allclose(found.criterion.log_marginal(found.arrays.user_tasks)[runs], slope, atol=1e-4)
 
 
 @pytest.mark.parametrize("mechanism", [fo.ConcaveUtility, fo.ConcaveGame])
@@ -271,7 +273,9 @@ def test_linear_is_utilitarian() -> None:
     own = fo.ConcaveUtility(lambda s: 2 * s).solve(cluster)
     assert own.certificate.passes()
     share = cluster.dominant_share_per_task
-    assert own.user_tasks @ share == pytest.approx(fo.Utilitarian().solve(cluster).user_tasks @ share, rel=1e-6)
+    assert own.arrays.user_tasks @ share == pytest.approx(
+        fo.Utilitarian().solve(cluster).arrays.user_tasks @ share, rel=1e-6
+    )
 
 
 def test_label_and_files(tmp_path: Path) -> None:

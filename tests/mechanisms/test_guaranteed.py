@@ -37,15 +37,15 @@ PLACED = fo.Cluster([[9, 18], [9, 18]], [[1, 4], [3, 1], [3, 1]], eligible=[[1, 
 def test_by_hand(engine: str | None) -> None:
     """B is lifted to its floor by alpha = 2, and A by max-min: the other has what is left."""
     two = fo.GuaranteedAlphaFair(2, (0, 4 / 3)).solve(EXAMPLE, engine=engine)
-    np.testing.assert_allclose(two.user_tasks, [3, 2], rtol=1e-6)
+    np.testing.assert_allclose(two.arrays.user_tasks, [3, 2], rtol=1e-6)
     maxmin = fo.GuaranteedAlphaFair(np.inf, (1.6, 0)).solve(EXAMPLE, engine=engine)
-    np.testing.assert_allclose(maxmin.user_tasks, [3.6, 1.8], rtol=1e-6)
+    np.testing.assert_allclose(maxmin.arrays.user_tasks, [3.6, 1.8], rtol=1e-6)
     several = fo.GuaranteedAlphaFair(np.inf, (0, 2.6, 0)).solve(PLACED, engine=engine)
     # The benchmarks are (3, 1, 1) tasks: the second user has 2.6, and 1.2 CPU of its server are left to the first one.
     # Without floors all have a dominant share of 0.4.
     share = PLACED.dominant_share_per_task
     level = (1.2 + 9) / (1 / share[0] + 3 / share[2])
-    np.testing.assert_allclose(several.user_tasks, [level / share[0], 2.6, level / share[2]], rtol=1e-6)
+    np.testing.assert_allclose(several.arrays.user_tasks, [level / share[0], 2.6, level / share[2]], rtol=1e-6)
     if engine == "native":
         assert several.stats.solver == "interior point"
 
@@ -59,12 +59,12 @@ def test_the_judge_knows_floors(alpha: float) -> None:
     """The right answer passes; without floors, above a floor that binds, and below it nothing does."""
     right = fo.GuaranteedAlphaFair(alpha, (0, 1.6)).solve(EXAMPLE)
     rule = floored(alpha, [0, 2.4])
-    np.testing.assert_allclose(right.user_tasks, [1.8, 2.4], rtol=1e-9)
+    np.testing.assert_allclose(right.arrays.user_tasks, [1.8, 2.4], rtol=1e-9)
     assert certify(EXAMPLE, right.tasks, rule)[0].passes(1e-9)
     assert not certify(EXAMPLE, right.tasks, floored(alpha, [0, 0]))[0].passes(1e-3)
     without = fo.AlphaFair(alpha).solve(EXAMPLE)
     found = certify(EXAMPLE, without.tasks, rule, without.log_prices)[0]
-    assert found.feasibility == pytest.approx(1 - without.user_tasks[1] / 2.4)
+    assert found.feasibility == pytest.approx(1 - without.arrays.user_tasks[1] / 2.4)
     assert found.worst == "largest for user 'B', below its floor"
     above = np.array([[1.65], [2.45]])
     judged = certify(EXAMPLE, above, rule)[0]
@@ -133,7 +133,7 @@ def test_without_rounding(cluster: fo.Cluster, part: float) -> None:
     if part <= 1:
         assert proofs(found, cluster, rule, rule.limits(cluster)) is not None
         answer = mechanism.solve(cluster)
-        np.testing.assert_allclose(answer.user_tasks, total.astype(float), rtol=2e-6, atol=0)
+        np.testing.assert_allclose(answer.arrays.user_tasks, total.astype(float), rtol=2e-6, atol=0)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -180,7 +180,7 @@ def test_who_asks_for_too_much_is_named() -> None:
         fo.GuaranteedAlphaFair(2, (8 / 3, 0)).solve(EXAMPLE)
     with pytest.raises(DataError, match="leave nothing to user 'B', who has none and must have something"):
         fo.GuaranteedAlphaFair(2, (2, 0)).solve(EXAMPLE)
-    assert fo.GuaranteedAlphaFair(0, (2, 0)).solve(EXAMPLE).user_tasks[0] == pytest.approx(4.5)
+    assert fo.GuaranteedAlphaFair(0, (2, 0)).solve(EXAMPLE).arrays.user_tasks[0] == pytest.approx(4.5)
 
 
 class _Two(fo.AlphaFair):
@@ -198,7 +198,7 @@ def nothing_registered() -> Iterator[None]:
 
 
 def test_floors_of_ones_own() -> None:
-    assert (_Two().solve(EXAMPLE).user_tasks >= 2 - 1e-6).all()
+    assert (_Two().solve(EXAMPLE).arrays.user_tasks >= 2 - 1e-6).all()
     with pytest.raises(DataError, match=r"user 'B' has a floor of 2 tasks and can run nothing: give it a server"):
         _Two().solve(EXAMPLE.replace(eligible=[[1], [0]]))
     with pytest.raises(DataError, match=r"the floor 2 of user 'B' is above the most tasks .* of at most 1"):
@@ -239,7 +239,7 @@ def test_no_part_is_alpha_fair() -> None:
     for alpha in (0.5, 2, np.inf):
         cluster = draw("plain", 3)
         plain, none = fo.AlphaFair(alpha).solve(cluster), fo.GuaranteedAlphaFair(alpha, 0).solve(cluster)
-        np.testing.assert_allclose(none.user_tasks, plain.user_tasks, rtol=1e-12)
+        np.testing.assert_allclose(none.arrays.user_tasks, plain.arrays.user_tasks, rtol=1e-12)
 
 
 def test_steep_utilities_need_no_cvxpy() -> None:

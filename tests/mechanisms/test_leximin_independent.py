@@ -63,7 +63,7 @@ def compare(mechanism: Mechanism, cluster: Cluster, rtol: float) -> None:
         floor = [tasks if q is None else min(tasks, q) for tasks, q in zip(floor, limit, strict=True)]
     share = [u / w for u, w in zip(share_of(mechanism.name, have, need), weight, strict=True)]
     wanted = leximin(have, need, eligible.tolist(), share, limit, floor)
-    found = np.array(share, dtype=float) * mechanism.solve(cluster, 1e-9).user_tasks
+    found = np.array(share, dtype=float) * mechanism.solve(cluster, 1e-9).arrays.user_tasks
     np.testing.assert_allclose(found, np.array(wanted, dtype=float), rtol=rtol, atol=0)
 
 

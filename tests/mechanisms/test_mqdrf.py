@@ -19,20 +19,20 @@ def test_mqdrf_is_not_pareto() -> None:
     mechanism = get("mqdrf", shares=(0.4, 0.3, 0.3), sizes=(1, 1, 1))
     alone = Cluster([[1, 1]], [[0.01, 0.02]])
     found = mechanism.solve(alone)
-    np.testing.assert_allclose(found.user_tasks, [20])
-    np.testing.assert_allclose(found.utilization.loc["overall"], [0.2, 0.4])
+    np.testing.assert_allclose(found.arrays.user_tasks, [20])
+    np.testing.assert_allclose(found.utilization, [0.2, 0.4])
     assert alone.gamma[0, 0] == pytest.approx(50)
-    assert get("drf").solve(alone).user_tasks[0] == pytest.approx(50)
+    assert get("drf").solve(alone).arrays.user_tasks[0] == pytest.approx(50)
 
 
 def test_mqdrf_over_time() -> None:
     """Catalogue item 31: user 2 arrives in level 1 with 20 tasks, then user 3 with 40; the older ones move down."""
     two = Cluster([[1, 1]], [[0.01, 0.02], [0.02, 0.01]])
     then = get("mqdrf", shares=(0.4, 0.4, 0.2), sizes=(1, 1, 1), levels=(2, 1)).solve(two)
-    np.testing.assert_allclose(then.user_tasks, [20, 20])
+    np.testing.assert_allclose(then.arrays.user_tasks, [20, 20])
     three = Cluster([[1, 1]], [[0.01, 0.02], [0.02, 0.01], [0.01, 0.01]])
     last = get("mqdrf", shares=(0.4, 0.2, 0.1), sizes=(1, 1, 1), levels=(3, 2, 1)).solve(three)
-    np.testing.assert_allclose(last.user_tasks, [5, 10, 40])
+    np.testing.assert_allclose(last.arrays.user_tasks, [5, 10, 40])
 
 
 @settings(max_examples=30)
@@ -42,7 +42,7 @@ def test_mqdrf_caps_every_user(cluster: Cluster) -> None:
     levels = tuple(1 + n % 2 for n in range(count))
     found = get("mqdrf", shares=(0.6, 0.4), sizes=(count, count), levels=levels).solve(cluster)
     cap = np.array([0.6, 0.4])[np.array(levels) - 1] / count
-    np.testing.assert_allclose(found.dominant_shares, cap, rtol=1e-6)  # the caps always fit, and are all reached
+    np.testing.assert_allclose(found.arrays.dominant_shares, cap, rtol=1e-6)  # the caps always fit, and are all reached
 
 
 MQDRF_ERRORS = [

@@ -25,6 +25,14 @@ def test_mechanisms_that_do_not_apply() -> None:
     assert get("per-server-drf").solve(EXAMPLE.replace(max_tasks=[100, np.inf])).certificate.passes()
 
 
+@pytest.mark.parametrize("text", ["inf", "Infinity", "∞"])
+def test_infinity_may_be_written_out(text: str) -> None:
+    for name in ("alpha-fair", "alphapf-vds"):
+        assert get(name, alpha=text) == get(name, alpha=np.inf)
+    with pytest.raises(DataError, match="alpha is '3', of type str"):
+        get("alpha-fair", alpha="3")
+
+
 def test_bad_parameters() -> None:
     with pytest.raises(DataError, match=r"resource_weights must be numbers > 0 of shape .*\(2, 2\)"):
         get("drf", resource_weights=((1, 1),)).solve(EXAMPLE)
@@ -91,9 +99,9 @@ def test_a_scope_that_does_not_exist_is_an_error(name: str) -> None:
 
 def test_shares_in_every_form() -> None:
     """Numbers as an array, a list, a tuple or a function of the cluster."""
-    wanted = get("alpha-fair", share=(1.0, 3.0)).solve(EXAMPLE).user_tasks
+    wanted = get("alpha-fair", share=(1.0, 3.0)).solve(EXAMPLE).arrays.user_tasks
     for share in ([1.0, 3.0], np.array([1.0, 3.0]), lambda cluster: np.array([1.0, 3.0])):
-        np.testing.assert_allclose(get("alpha-fair", share=share).solve(EXAMPLE).user_tasks, wanted)
+        np.testing.assert_allclose(get("alpha-fair", share=share).solve(EXAMPLE).arrays.user_tasks, wanted)
 
 
 # -- names and command lines ---------------------------------------------------------------------
@@ -162,9 +170,9 @@ def test_parameters_that_a_mechanism_cannot_use() -> None:
 
 def test_shares_are_numbers_and_count_by_their_labels() -> None:
     """A series of another order was read by position, dates as days, and imaginary parts were dropped."""
-    wanted = get("alpha-fair", share=(1.0, 3.0)).solve(EXAMPLE).user_tasks
+    wanted = get("alpha-fair", share=(1.0, 3.0)).solve(EXAMPLE).arrays.user_tasks
     for share in (pd.Series({"user2": 3.0, "user1": 1.0}), lambda cluster: pd.Series({"user2": 3, "user1": 1})):
-        np.testing.assert_allclose(get("alpha-fair", share=share).solve(EXAMPLE).user_tasks, wanted)
+        np.testing.assert_allclose(get("alpha-fair", share=share).solve(EXAMPLE).arrays.user_tasks, wanted)
     with pytest.raises(
         DataError, match=r"share must have an entry per user, under its name; missing: user2; unknown: C"
     ):

@@ -56,13 +56,13 @@ def test_psdsf_with_finite_tasks_over_eight_decades(seed: int) -> None:
 @pytest.mark.parametrize("alpha", [0.0, 1.0, 2.0, np.inf])
 def test_the_engines_of_the_game_in_their_order(alpha: float, monkeypatch: pytest.MonkeyPatch) -> None:
     game = fo.AlphaPFVDS(alpha, select="fast")
-    wanted = game.solve(EXAMPLE).user_tasks
+    wanted = game.solve(EXAMPLE).arrays.user_tasks
     monkeypatch.setattr(game_engine, "solutions", broken)
     for engine in game.engines(game.criterion(EXAMPLE))[1:]:
         found = game.solve(EXAMPLE)
         assert found.stats.engine == engine
         assert found.certify().passes(1e-6)
-        np.testing.assert_allclose(found.user_tasks, wanted, rtol=1e-4)
+        np.testing.assert_allclose(found.arrays.user_tasks, wanted, rtol=1e-4)
         monkeypatch.setattr(played, "solutions", broken)
 
 

@@ -65,7 +65,7 @@ def test_problems_have_the_answers(mechanism: Mechanism) -> None:
     alpha, tasks = answer.criterion.alpha, problem.tasks.value
     steep = alpha >= 10  # at CVXPY's tolerances
     if one_answer(mechanism) and alpha > 0:
-        np.testing.assert_allclose(problem.user_tasks.value, answer.user_tasks, rtol=5e-2 if steep else 2e-4)
+        np.testing.assert_allclose(problem.user_tasks.value, answer.arrays.user_tasks, rtol=5e-2 if steep else 2e-4)
     with np.errstate(divide="ignore"):
         log_prices = np.log(problem.prices)
     tasks = np.maximum(tasks, 0.0)
@@ -87,7 +87,7 @@ def test_the_first_level_of_max_min(mechanism: Mechanism) -> None:
         usable = answer.cluster.usable
         levels = (answer.tasks / np.where(usable, answer.cluster.gamma, 1.0) / own.weight[:, None])[usable]
     else:
-        levels = own.levels(answer.user_tasks)
+        levels = own.levels(answer.arrays.user_tasks)
     np.testing.assert_allclose(problem.value, levels.min(), rtol=1e-6)
     assert problem.var_dict["level"].value == pytest.approx(problem.value)
     assert (problem.named["level"].dual_value > 1e-6).any()
@@ -106,10 +106,10 @@ def test_servers_have_nothing_better_at_an_equilibrium(mechanism: GameMechanism)
         others = np.delete(np.arange(len(cluster.servers)), i)
         np.testing.assert_array_equal(problem.tasks.value[:, others], answer.tasks[:, others])
         if np.isfinite(answer.criterion.alpha):
-            np.testing.assert_allclose(problem.user_tasks.value, answer.user_tasks, rtol=1e-4)
+            np.testing.assert_allclose(problem.user_tasks.value, answer.arrays.user_tasks, rtol=1e-4)
             assert mechanism.server_problem(cluster, i, changed).named.keys() == problem.named.keys()
         else:
-            levels = (answer.user_tasks * answer.criterion.share[:, i] / cluster.weight).min()
+            levels = (answer.arrays.user_tasks * answer.criterion.share[:, i] / cluster.weight).min()
             assert problem.value == pytest.approx(levels, rel=1e-6)
 
 
@@ -252,7 +252,7 @@ def test_constraints_that_nobody_would_judge(change: str, message: str, engine: 
 def test_a_mechanism_that_judges_its_constraints_may_have_them() -> None:
     floors = _WithFloors("floor").solve(EXAMPLE)
     assert floors.stats.engine == "declarative"
-    assert (floors.user_tasks >= 2.2 * (1 - 1e-6)).all()
+    assert (floors.arrays.user_tasks >= 2.2 * (1 - 1e-6)).all()
     assert not certify(EXAMPLE, floors.tasks, floors.criterion)[0].passes()  # the criterion knows none
     assert _WithFloors("floor").problem(EXAMPLE).named.keys() == {"capacity", "floor"}
 

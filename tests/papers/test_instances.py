@@ -74,7 +74,7 @@ def test_a_choice_that_is_not_admissible_shows() -> None:
     cluster = pf.figure1(a2=2)  # user 2 would run 6 tasks alone, not 12
     assert cluster.gamma[1, 0] == 6
     with pytest.raises(AssertionError):
-        np.testing.assert_allclose(get("ps-dsf").solve(cluster, tol=1e-8).user_tasks, [2, 6, 8, 8], rtol=1e-3)
+        np.testing.assert_allclose(get("ps-dsf").solve(cluster, tol=1e-8).arrays.user_tasks, [2, 6, 8, 8], rtol=1e-3)
 
 
 @pytest.mark.parametrize("x32", [F(11, 51), F(1, 2), F(101, 147), F(5, 6), F(4, 3)])

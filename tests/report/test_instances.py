@@ -75,7 +75,7 @@ def test_matrices_say_what_the_answer_is(tmp_path: Path, capsys: pytest.CaptureF
         assert row["certificate"] <= index["tolerance"]
         answer = fo.Allocation.load(folder / "answer.json")
         assert (part["A"] @ part["y"] <= part["b"] * (1 + 1e-9) + 1e-12).all()
-        np.testing.assert_allclose((part["U"] @ part["y"]).ravel(), answer.user_tasks, rtol=1e-12)
+        np.testing.assert_allclose((part["U"] @ part["y"]).ravel(), answer.arrays.user_tasks, rtol=1e-12)
         assert part["share"].shape[0] == part["weight"].shape[0] == len(answer.cluster.users)
         assert main(["check", str(folder / "answer.json")]) == 0
     # By hand: at alpha = infinity the variant of PF's figure 1 gives 2, 6, 32/3 and 16/3 tasks.

@@ -148,6 +148,6 @@ def test_users_are_called_as_they_like(tmp_path: Path, monkeypatch: pytest.Monke
     (table,) = report.tables_of(str(tmp_path / "experiment.toml"), report.Results(tmp_path / "store"))
     named = ["jain (user)", "mechanism (user)", "use_jain (user)"]
     assert list(table.frame.columns[:6]) == ["mechanism", *named, "use_jain", "use_certificate"]
-    assert table.frame[named].iloc[0].tolist() == pytest.approx(DRF().solve(cluster).user_tasks.tolist())
+    assert table.frame[named].iloc[0].tolist() == pytest.approx(DRF().solve(cluster).arrays.user_tasks.tolist())
     shown = report.for_people(table.frame)
     assert {"jain", "jain (use)", "certificate", "certificate (use)"} < {*shown.columns}

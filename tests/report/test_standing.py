@@ -41,7 +41,7 @@ def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     found = json.loads(capsys.readouterr().out)
     assert {*found} == {"measures", "groups", "users", "resources", "margins", "changes", "notes"}
     cluster = fo.open_source(SOURCE).cluster
-    tasks = fo.AlphaPFVDS(1).solve(cluster).user_tasks
+    tasks = fo.AlphaPFVDS(1).solve(cluster).arrays.user_tasks
     assert [row["alphaPF-VDS(alpha=1)"] for row in found["users"]] == pytest.approx(list(tasks))
 
 

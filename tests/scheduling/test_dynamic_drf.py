@@ -125,7 +125,7 @@ def test_who_envies_came_later() -> None:
 
 def test_all_that_arrive_alike_end_as_with_drf() -> None:
     cluster = fo.Cluster([[9, 18]], [[1, 4]] * 3, weight=[1, 2, 3])
-    np.testing.assert_allclose(dynamic_drf(cluster).tasks.iloc[-1], get("drf").solve(cluster).user_tasks)
+    np.testing.assert_allclose(dynamic_drf(cluster).tasks.iloc[-1], get("drf").solve(cluster).arrays.user_tasks)
 
 
 def test_the_order_is_that_of_arrivals_and_servers_are_pooled() -> None:

@@ -144,7 +144,7 @@ def plain(workload: Workload, mechanism: str) -> np.ndarray[Any, Any]:
                 rows.append(sum(size[g] * w.demand[g] * w.unit for g in mine) / sum(size.values()))
                 eligible.append(np.any([w.eligible[w.placement[g]] for g in mine], axis=0))
                 weight.append(w.weight[w.job_user[job]])
-            tasks = one(mechanism).solve(Cluster(w.capacity * w.unit, rows, weight, eligible)).user_tasks
+            tasks = one(mechanism).solve(Cluster(w.capacity * w.unit, rows, weight, eligible)).arrays.user_tasks
             for job, x in zip(jobs, tasks, strict=True):
                 mine = [g for g in left if w.job[g] == job]
                 whole = sum(int(w.first[g + 1] - w.first[g]) for g in mine)
@@ -260,7 +260,7 @@ def test_frames_say_what_happened() -> None:
     assert found.shares["player"].tolist() == ["job1", "job2", "job2"]
     assert found.shares["share"].tolist() == pytest.approx([2 / 3, 2 / 3, 1])
     assert found.summary()["jobs done"] == 2
-    assert found.utilization().to_dict() == pytest.approx({"cpu": (3000 * 4) / 9 / 1400, "memory": 15000 / 18 / 1400})
+    assert found.utilization.to_dict() == pytest.approx({"cpu": (3000 * 4) / 9 / 1400, "memory": 15000 / 18 / 1400})
     assert "jobs 2 done" in repr(found)
     assert found.users["mean_dominant_share"].tolist() == pytest.approx([3000 * 4 / 18 / 1400, 3000 * 3 / 9 / 1400])
     assert found.users["mean_response"].tolist() == pytest.approx([1000, 1400])

@@ -52,7 +52,7 @@ def test_it_is_what_its_conditions_say(cluster: fo.Cluster) -> None:
     np.testing.assert_allclose(found.progress, cluster.weight * found.guarantee)
     # No larger guarantee is feasible: one link is full after stage 1.
     assert found.first.sum(axis=0).max() == pytest.approx(1)
-    with_one = fo.DRF().solve(cluster).user_tasks * cluster.dominant_share_per_task / cluster.weight
+    with_one = fo.DRF().solve(cluster).arrays.user_tasks * cluster.dominant_share_per_task / cluster.weight
     assert with_one.min() == pytest.approx(found.guarantee)  # the first level of DRF
 
 

@@ -72,7 +72,10 @@ def test_discrete_drf_and_the_policy_decide_alike(seed: int) -> None:
         assert picks == discrete_drf(cluster, skip=not strict)["picked"].tolist()
     started = np.bincount(w.user[w.group_of_task[simulate(w, "discrete-drf", until=0).runs.task]], minlength=n)
     task = cluster.dominant_share_per_task / cluster.weight
-    discrete, level = started * task, (get("drf").solve(cluster).user_tasks * task).min()  # one level: positive demands
+    discrete, level = (
+        started * task,
+        (get("drf").solve(cluster).arrays.user_tasks * task).min(),
+    )  # one level: positive demands
     assert (discrete - task <= discrete.min() + 1e-9).all()
     assert (discrete <= level + task + 1e-6).all()
     # What blocks the lowest user is used up but for a task of everybody, and what DRF takes of it is no more than all.
@@ -85,7 +88,7 @@ def test_ever_smaller_tasks_tend_to_the_fluid_mechanism(parts: int, within: floa
     cluster = Cluster([[9, 18]], [[1 / parts, 4 / parts], [3 / parts, 1 / parts]], weight=[1, 2])
     found = simulate(_one_pool(cluster), "discrete-drf", until=0)
     share = found.shares_at([0]).iloc[0].to_numpy()
-    fluid = get("drf").solve(cluster).user_tasks * cluster.dominant_share_per_task
+    fluid = get("drf").solve(cluster).arrays.user_tasks * cluster.dominant_share_per_task
     np.testing.assert_allclose(share, fluid, atol=within)
 
 
@@ -99,7 +102,9 @@ def test_first_fit_does_not_tend_to_drfh_on_several_servers() -> None:
     for name, each in (("first-fit-drfh", 3.34), ("best-fit-drfh", 8.67)):
         started = np.bincount(w.user[w.group_of_task[simulate(w, name, until=0).runs.task]]) / 1000
         np.testing.assert_allclose(started, each, atol=0.01)
-    assert get("drfh").solve(Cluster([[2, 12], [12, 2]], [[0.2, 1], [1, 0.2]])).user_tasks == pytest.approx([10, 10])
+    assert get("drfh").solve(Cluster([[2, 12], [12, 2]], [[0.2, 1], [1, 0.2]])).arrays.user_tasks == pytest.approx(
+        [10, 10]
+    )
 
 
 def test_the_same_input_gives_the_same_events() -> None:

@@ -35,7 +35,7 @@ def test_frames_of_a_small_schedule() -> None:
     assert timeline["cpu"].tolist() == [0, 1, 1, 0.25, 0.25, 0]
     assert timeline["waiting"].tolist() == [0, 2, 2, 1, 0, 0]
     assert found.shares_at([1, 9])["b"].tolist() == [0.5, 1]
-    assert found.utilization()["cpu"] == pytest.approx((3 * 4 + 2 * 2 * 2 + 2) / 4 / 10)
+    assert found.utilization["cpu"] == pytest.approx((3 * 4 + 2 * 2 * 2 + 2) / 4 / 10)
     share_a = (0.5 * 4 + 0.25 * 4) / 10
     assert found.users["mean_dominant_share"].tolist() == pytest.approx([share_a, (0.5 * 4 + 1 * 2) / 10])
     assert "tasks 6 done; 11 s" in repr(found)
@@ -149,6 +149,6 @@ def test_a_schedule_in_which_nothing_starts_has_all_frames() -> None:
     assert found.jobs["tasks_done"].tolist() == [0]
     assert found.tasks["state"].tolist() == ["impossible"]
     assert (found.timeline["running"] == 0).all()
-    assert found.utilization().tolist() == [0]
+    assert found.utilization.tolist() == [0]
     assert found.summary()["tasks impossible"] == 1
     assert "1 impossible" in repr(found)

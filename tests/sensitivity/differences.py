@@ -38,10 +38,10 @@ def changed(mechanism: fo.mechanisms.Mechanism, cluster: Cluster, by: str, at: t
     """The tasks where one datum is times `exp(step)`, alpha `step` larger."""
     if by == "alpha":
         alpha = mechanism.alpha + step  # type: ignore[attr-defined]
-        return dataclasses.replace(mechanism, alpha=alpha).solve(cluster, 1e-9).user_tasks
+        return dataclasses.replace(mechanism, alpha=alpha).solve(cluster, 1e-9).arrays.user_tasks
     values = np.array(getattr(cluster, FIELDS[by]))
     values[at] *= np.exp(step)
-    return mechanism.solve(cluster.replace(**{FIELDS[by]: values}), 1e-9).user_tasks
+    return mechanism.solve(cluster.replace(**{FIELDS[by]: values}), 1e-9).arrays.user_tasks
 
 
 def data(
@@ -62,7 +62,7 @@ def compared(
 ) -> list[Compared]:
     """Every datum of a cluster, or so many at random, compared."""
     found = mechanism.solve(cluster, 1e-9)
-    runs = found.user_tasks > 0
+    runs = found.arrays.user_tasks > 0
     if not runs.any():
         return []
     seen, sensitivity = found.cluster, found.sensitivity()
@@ -88,7 +88,7 @@ def _sides(
     mechanism: fo.mechanisms.Mechanism, found: fo.Allocation, by: str, at: tuple[int, ...], step: float
 ) -> tuple[Array, Array]:
     """Differences of log tasks of those who run, to the right and to the left."""
-    runs, base = found.user_tasks > 0, found.user_tasks
+    runs, base = found.arrays.user_tasks > 0, found.arrays.user_tasks
     after = [changed(mechanism, found.cluster, by, at, sign * step)[runs] for sign in (1, -1)]
     return np.log(after[0] / base[runs]) / step, -np.log(after[1] / base[runs]) / step
 

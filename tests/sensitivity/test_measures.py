@@ -72,6 +72,6 @@ def test_one_sided_values_of_jumps_are_none() -> None:
     cluster = fo.Cluster([[6.0]], [[1.0]] * 3, max_tasks=[2, np.inf, np.inf])  # user 1 just reaches its limit
     found = fo.DRFH().solve(cluster, 1e-9).sensitivity()
     assert found.one_sided().loc[("weights", "user1", "", "left"), "user1"] == pytest.approx(2 / 3, abs=1e-4)
-    base = found.answer.user_tasks
+    base = found.answer.arrays.user_tasks
     jumps = dataclasses.replace(found, solve=lambda label, step: base * np.exp(np.sqrt(abs(step))))
     assert jumps.one_sided().isna().all(axis=None)

@@ -112,7 +112,7 @@ def test_marginal_values_in_words_and_as_a_picture() -> None:
     values = found.marginal_values()
     more = np.array(cluster.capacity)
     more[0, 0] += 1e-4
-    gained = (mechanism.solve(cluster.replace(capacity=more), 1e-9).user_tasks - found.user_tasks) / 1e-4
+    gained = (mechanism.solve(cluster.replace(capacity=more), 1e-9).arrays.user_tasks - found.arrays.user_tasks) / 1e-4
     assert np.allclose(values.loc[("rack1", "cpu"), list(cluster.users)], gained, atol=1e-3)
     assert values["all"].dropna().is_monotonic_decreasing
     words = found.sensitivity().in_words()

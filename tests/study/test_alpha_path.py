@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 import fairopt as fo
 from fairopt.errors import DataError, NotConverged
@@ -38,7 +39,7 @@ def test_same_answers_as_one_by_one(seed: int) -> None:
         assert found.certify().passes(1e-8)
         assert found.criterion.alpha == alpha
         alone = fo.AlphaPFVDS(alpha).solve(shared, tol=1e-8)
-        np.testing.assert_allclose(found.user_tasks, alone.user_tasks, rtol=1e-6)
+        np.testing.assert_allclose(found.arrays.user_tasks, alone.arrays.user_tasks, rtol=1e-6)
 
 
 def test_frame() -> None:
@@ -124,7 +125,7 @@ def test_another_mechanism() -> None:
     frame = fo.alpha_path(cluster(0, 4, 2), [1.0, 2.0], mechanism=fo.AlphaFair)
     for alpha, found in frame.allocations.items():
         np.testing.assert_allclose(
-            found.user_tasks, fo.AlphaFair(alpha=alpha).solve(cluster(0, 4, 2)).user_tasks, rtol=1e-6
+            found.user_tasks, fo.AlphaFair(alpha=alpha).solve(cluster(0, 4, 2)).arrays.user_tasks, rtol=1e-6
         )
 
 
@@ -143,7 +144,7 @@ def test_a_start_from_another_cluster_changes_no_answer(other: dict[str, np.ndar
     found = fo.AlphaPFVDS(2.5).solve(changed, tol=1e-8, start=first)
     alone = fo.AlphaPFVDS(2.5).solve(changed, tol=1e-8)
     assert found.certify().passes(1e-8)
-    np.testing.assert_allclose(found.user_tasks, alone.user_tasks, rtol=1e-6)
+    np.testing.assert_allclose(found.arrays.user_tasks, alone.arrays.user_tasks, rtol=1e-6)
 
 
 def test_frame_goes_to_csv_and_back() -> None:
@@ -167,13 +168,13 @@ def test_a_name_is_followed_with_its_parameters() -> None:
     assert path.mechanism == "alpha-fair(share=asset)"
     for alpha, found in path.allocations.items():
         alone = fo.AlphaFair(alpha=alpha, share="asset").solve(shared)
-        np.testing.assert_allclose(found.user_tasks, alone.user_tasks, rtol=1e-6)
+        np.testing.assert_allclose(found.user_tasks, alone.arrays.user_tasks, rtol=1e-6)
 
 
 def test_plot() -> None:
     path = fo.alpha_path(cluster(), [0.5, 2.0, math.inf])
     other = fo.alpha_path(cluster(), [0.5, 2.0, math.inf], mechanism=fo.AlphaFair)
-    figure = path.plot(other, measures=["utilization", "jain"], marks={"here": 1.5})
+    figure = path.draw(other, measures=["utilization", "jain"], marks={"here": 1.5})
     assert [axes.get_title() for axes in figure.axes] == ["utilization", "Jain's index"]
     first, second, mark = figure.axes[0].lines
     np.testing.assert_allclose(first.get_ydata(), path["utilization"])
@@ -182,7 +183,35 @@ def test_plot() -> None:
     assert mark.get_xdata()[0] == pytest.approx(0.6)
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["alphaPF-VDS", "alpha-fair", "here"]
     with pytest.raises(DataError, match="no column 'jane'"):
-        path.plot(measures=["jane"])
+        path.draw(measures=["jane"])
+
+
+def test_tasks_along_alpha() -> None:
+    path = fo.alpha_path(cluster(0, 12, 2), [0.5, 2.0, math.inf])
+    assert path.tasks.sum(axis=1).to_numpy() == pytest.approx(path["tasks"].to_numpy())
+    assert path.tasks.loc[2.0].equals(path.allocations[2.0].user_tasks.rename(2.0))
+    figure = path.draw("tasks", most=5)
+    *own, others = figure.axes[0].lines
+    assert [one.get_text() for one in figure.legends[0].get_texts()][-1] == "7 others, mean"
+    order = path.tasks.max().sort_values(ascending=False, kind="stable").index
+    for line, user in zip(own, order[:5], strict=True):
+        np.testing.assert_array_equal(line.get_ydata(), path.tasks[user])
+    np.testing.assert_allclose(others.get_ydata(), path.tasks[order[5:]].mean(axis=1))
+    for most in (0, 20, 2.5):
+        with pytest.raises(DataError, match="most is"):
+            path.draw("tasks", most=most)
+
+
+def test_plot_is_that_of_pandas() -> None:
+    """And as `draw` was called before it warns."""
+    path = fo.alpha_path(cluster(), [0.5, 2.0])
+    axes = Figure().subplots()
+    assert path.plot(y="jain", ax=axes) is axes
+    assert path.plot.line(y="jain", ax=axes) is axes
+    with pytest.warns(DeprecationWarning, match=r"path\.draw\(\)"):
+        assert len(path.plot().axes) == 3
+    with pytest.warns(DeprecationWarning, match=r"path\.draw\(\)"):
+        assert len(path.plot(path, measures=["jain"]).axes[0].lines) == 2
 
 
 def test_refined_paths_are_as_straight_as_they_say() -> None:
@@ -197,7 +226,7 @@ def test_refined_paths_are_as_straight_as_they_say() -> None:
     tasks = np.log([found.user_tasks for found in path.allocations])
     for k in range(len(at) - 1):
         middle = (at[k] + at[k + 1]) / 2
-        fresh = np.log(fo.AlphaFair(middle / (1 - middle)).solve(shared).user_tasks)
+        fresh = np.log(fo.AlphaFair(middle / (1 - middle)).solve(shared).arrays.user_tasks)
         assert np.abs(fresh - (tasks[k] + tasks[k + 1]) / 2).max() <= 1e-2
     assert fo.alpha_path(shared, ends, mechanism=fo.AlphaFair).errors is None
     with pytest.raises(DataError, match="refine"):

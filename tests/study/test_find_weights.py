@@ -44,7 +44,7 @@ def cluster(seed: int, limits: bool = False) -> fo.Cluster:
 def given(mechanism: Mechanism, shared: fo.Cluster, seed: int) -> np.ndarray:
     """The tasks with random weights."""
     weights = np.random.default_rng([seed, 1]).lognormal(0, 0.7, len(shared.users))
-    return mechanism.solve(shared.replace(weight=weights), 1e-8).user_tasks
+    return mechanism.solve(shared.replace(weight=weights), 1e-8).arrays.user_tasks
 
 
 def weights_or_none(shared: fo.Cluster, mechanism: Mechanism, tasks: np.ndarray) -> np.ndarray | None:
@@ -65,7 +65,7 @@ def test_weights_of_global_mechanisms_come_back_as_tasks(mechanism: Mechanism, l
         tasks = given(mechanism, shared, seed)
         found = fo.find_weights(shared, mechanism, tasks=tasks)
         # Not by what it says of itself: an answer of its own.
-        again = mechanism.solve(shared.replace(weight=found.weights.to_numpy()), 1e-8).user_tasks
+        again = mechanism.solve(shared.replace(weight=found.weights.to_numpy()), 1e-8).arrays.user_tasks
         np.testing.assert_allclose(again, tasks, rtol=3e-6)
         assert found.weights[shared.runnable].mean() == pytest.approx(1)
         assert found.solves <= 5  # the closed form, not a search
@@ -80,7 +80,7 @@ def test_weights_of_the_game_come_back_as_tasks(mechanism: Mechanism) -> None:
         tasks = given(mechanism, shared, seed)
         weights = weights_or_none(shared, mechanism, tasks)
         if weights is not None:
-            again = mechanism.solve(shared.replace(weight=weights), 1e-8).user_tasks
+            again = mechanism.solve(shared.replace(weight=weights), 1e-8).arrays.user_tasks
             np.testing.assert_allclose(again, tasks, rtol=3e-6)
             found += 1
     assert found >= 7
@@ -107,7 +107,7 @@ def test_the_ends_of_ranges_give_the_same_tasks_and_what_is_beyond_does_not(mech
                     continue
                 beyond = found.weights.copy()
                 beyond[user] = ranges.loc[user, end] * factor
-                other = mechanism.solve(shared.replace(weight=beyond.to_numpy()), 1e-8).user_tasks
+                other = mechanism.solve(shared.replace(weight=beyond.to_numpy()), 1e-8).arrays.user_tasks
                 assert np.abs(other - tasks)[shared.runnable].max() > 1e-5 * tasks.max(), (seed, user, end)
     assert open_ranges > 0
 
@@ -121,7 +121,7 @@ def test_the_clusters_own_weights_are_taken_where_they_do() -> None:
 
 def test_shares_and_names() -> None:
     shared = fo.Cluster([[9, 18]], [[1, 4], [3, 1]], users=["a", "b"])
-    tasks = fo.DRF().solve(shared.replace(weight=[3, 1])).user_tasks
+    tasks = fo.DRF().solve(shared.replace(weight=[3, 1])).arrays.user_tasks
     shares = tasks * shared.dominant_share_per_task
     for numbers in (
         {"tasks": pd.Series(tasks[::-1], index=["b", "a"])},
@@ -184,7 +184,7 @@ def test_the_nearest_that_can_be_given(mechanism: Mechanism, factor: float) -> N
     with pytest.raises((DataError, NotConverged), match="nearest=True"):
         fo.find_weights(shared, mechanism, tasks=factor * tasks)
     found = fo.find_weights(shared, mechanism, tasks=factor * tasks, nearest=True)
-    np.testing.assert_allclose(found.allocation.user_tasks, found.tasks, rtol=1e-6)
+    np.testing.assert_allclose(found.allocation.arrays.user_tasks, found.tasks, rtol=1e-6)
     assert found.allocation.certificate.passes(1e-6)
     if factor < 1:
         assert found.scale == 1  # nobody has less than was stated
@@ -235,7 +235,7 @@ def test_the_nearest_of_all_answers_is_kept_not_the_last() -> None:
     seen: list[Any] = []
 
     def answer(weights: np.ndarray) -> Any:
-        seen.append(SimpleNamespace(user_tasks=np.array([1.0, 1.1]) if not seen else np.array([1.0, 3.0])))
+        seen.append(SimpleNamespace(arrays=SimpleNamespace(user_tasks=np.array([1.0, 3.0 if seen else 1.1]))))
         return seen[-1]
 
     found = matched(answer, [np.ones(2), np.full(2, 2.0)], np.ones(2), np.arange(2), 1e-6)

@@ -29,7 +29,7 @@ def cluster(seed: int, users: int = 10, servers: int = 4) -> fo.Cluster:
 
 
 def answer(kind: str, alpha: float, shared: fo.Cluster) -> np.ndarray:
-    return fo.mechanisms.get(kind, alpha=alpha).solve(shared, 1e-8).user_tasks
+    return fo.mechanisms.get(kind, alpha=alpha).solve(shared, 1e-8).arrays.user_tasks
 
 
 @pytest.mark.parametrize("kind", KINDS)

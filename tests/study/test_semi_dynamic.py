@@ -71,7 +71,7 @@ def test_use_over_time_is_that_of_the_timeline(found: SemiDynamic) -> None:
     rows = found.use[(found.use["source"] == "seed 1") & (found.use["mechanism"] == "DRFH")]
     assert len(rows) == 2 * 4
     mean = rows.groupby("resource", sort=False)["used"].mean()
-    np.testing.assert_allclose(mean * schedule.end / 1200, schedule.utilization() * schedule.end / 1200)
+    np.testing.assert_allclose(mean * schedule.end / 1200, schedule.utilization * schedule.end / 1200)
 
 
 def test_what_is_there_is_not_computed_again(found: SemiDynamic, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,7 +37,7 @@ def test_a_row_says_what_the_library_says(serial: sweeps.Store, file: Path) -> N
     assert row["commit"] is None or len(row["commit"]) >= 12
     assert "numpy" in row["versions"]
     use = contents.long("use", [cell.key]).set_index(["class", "resource"])["utilization"]
-    overall = allocation.utilization
+    overall = allocation.used_parts
     for server, name in (("server 1", "12 x 4 x 75"), ("server 2", "8 x 16 x 0")):
         for resource in cluster.resources:
             np.testing.assert_equal(use[name, resource], overall.loc[server, resource])

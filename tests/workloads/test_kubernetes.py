@@ -201,8 +201,9 @@ def test_items_are_read_one_after_another(tmp_path: Path, monkeypatch: pytest.Mo
     for chunk in (7, 64, 1 << 20):
         monkeypatch.setattr(kubernetes, "_CHUNK", chunk)
         assert list(items(path)) == objects
-    path.write_text(json.dumps({"items": objects}, indent=4))
-    assert list(items(path)) == objects
+    for encoding in ("utf-8", "utf-8-sig", "utf-16"):  # PowerShell writes the last two
+        path.write_text(json.dumps({"items": objects}, indent=4), encoding=encoding)
+        assert list(items(path)) == objects
 
 
 @pytest.mark.parametrize(

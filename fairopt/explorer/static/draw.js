@@ -1,4 +1,4 @@
-// Pictures: stacked use per server and resource, and measures against alpha. Each has a description in words.
+// Pictures: stacked use per server and resource, and measures and tasks against alpha. Each has a description in words.
 
 // Used parts of capacities, stacked by user. `start` names users and resources.
 function drawBars(view, start, width) {
@@ -56,44 +56,68 @@ function drawBars(view, start, width) {
 
 const sum = (values) => values.reduce((a, b) => a + b, 0);
 
-// Measures along the path, with a cursor at alpha. `points`: [alpha, measures], in order of alpha.
+// Measures along the path. `points`: [alpha, view], in order of alpha; `here`: the view at alpha.
 function drawCurves(points, alpha, here, width) {
+  const most = largest([...points.map((p) => p[1]), here], (view) => view.measures.min_share);
+  const series = ["utilization", "min_share", "jain"].map((key, k) => ({
+    label: MEASURES.find((one) => one[0] === key)[1], line: { class: `fo-line fo-line-${k}` }, dot: { class: `fo-dot-${k}` },
+    text: { class: `fo-label fo-label-${k}` },
+    of: ({ measures }) => (key === "min_share" && measures.min_share !== null ? measures.min_share / most : measures[key]),
+    said: ({ measures }) => MEASURES.find((one) => one[0] === key)[2](measures[key]),
+  }));
+  return el("div", {}, drawLines(points, alpha, here, width, series, percent, "Measures against alpha"),
+    el("p", { class: "fo-note" }, "The smallest share is drawn as a part of its largest value."));
+}
+
+// Who gets what along the path: tasks of users or groups with a colour, and the mean of the others.
+function drawTasks(points, alpha, here, width) {
+  const { bands, others, what } = here.bars, names = [...bands, ...(others ? [`${others.toLocaleString("en-US")} others, mean`] : [])];
+  const share = (k) => (view) => view.bars.tasks[k] / (k < bands.length ? 1 : others);
+  const most = Math.max(...names.map((_, k) => largest([...points.map((p) => p[1]), here], share(k))));
+  const series = names.map((label, k) => ({
+    label: short(label, 15), line: { class: "fo-line", style: `stroke: ${colour(k, bands.length)}; stroke-dasharray: ${["none", "7 3", "2 3"][k % 3]}; stroke-width: ${k < 3 ? 3 : 2}` },
+    dot: { style: `fill: ${colour(k, bands.length)}` }, text: { class: "fo-label" }, title: label,
+    of: (view) => share(k)(view) / most, said: (view) => digits(share(k)(view)),
+  }));
+  return el("div", {}, drawLines(points, alpha, here, width, series, (part) => digits(part * most, 3), "Tasks against alpha"),
+    what ? el("p", { class: "fo-note" }, `Lines: ${what}.`) : null);
+}
+
+const largest = (views, of) => Math.max(1e-300, ...views.map((view) => of(view) || 0));
+
+// Lines against alpha, with a cursor: `series` say what is drawn of a view, from 0 to 1, and how.
+function drawLines(points, alpha, here, width, series, tick, what) {
   const left = 38, right = 104, top = 10, tall = 190, foot = 38, wide = width - left - right;
-  const most = Math.max(1e-300, ...points.map((p) => p[1].min_share || 0), here.min_share || 0);
-  const series = [
-    ["utilization", "utilization", (m) => m.utilization],
-    ["min_share", "smallest share", (m) => (m.min_share === null ? null : m.min_share / most)],
-    ["jain", "Jain's index", (m) => m.jain],
-  ];
   const x = (a) => left + wide * place(a), y = (v) => top + tall * (1 - v);
-  const now = series.map(([, label, of]) => `${label} ${label === "smallest share" ? digits(here.min_share, 3) : percent(of(here))}`);
+  const now = series.map((one) => `${one.title || one.label} ${one.said(here)}`);
   const picture = svg("svg", { viewBox: `0 0 ${width} ${top + tall + foot}`, width, height: top + tall + foot, role: "img",
-    "aria-label": `Measures against alpha. At alpha ${alphaText(alpha)}: ${now.join(", ")}.` });
+    "aria-label": `${what}. At alpha ${alphaText(alpha)}: ${short(now.join(", "), 900)}.` });
   for (const part of [0, 0.5, 1]) {
     picture.append(svg("line", { x1: left, x2: left + wide, y1: y(part), y2: y(part), class: "fo-grid" }));
-    picture.append(svg("text", { x: left - 5, y: y(part) + 3.5, class: "fo-tick", "text-anchor": "end" }, `${100 * part}%`));
+    picture.append(svg("text", { x: left - 5, y: y(part) + 3.5, class: "fo-tick", "text-anchor": "end" }, tick(part)));
   }
   for (const mark of wide > 260 ? [0, 0.5, 1, 2, 4, 9, "inf"] : [0, 1, 3, "inf"]) {
     picture.append(svg("text", { x: x(mark), y: top + tall + 15, class: "fo-tick", "text-anchor": "middle" }, alphaText(mark)));
   }
   picture.append(svg("text", { x: left + wide / 2, y: top + tall + 31, class: "fo-name", "text-anchor": "middle" }, "alpha"));
   const ends = [];
-  series.forEach(([name, label, of], k) => {
-    const known = points.map(([a, m]) => [x(a), of(m)]).filter((p) => p[1] !== null);
+  for (const one of series) {
+    const known = points.map(([a, view]) => [x(a), one.of(view)]).filter((p) => p[1] !== null);
     if (known.length) {
-      picture.append(svg("polyline", { points: known.map(([px, v]) => `${px.toFixed(1)},${y(v).toFixed(1)}`).join(" "), class: `fo-line fo-line-${k}` }));
+      picture.append(svg("polyline", { points: known.map(([px, v]) => `${px.toFixed(1)},${y(v).toFixed(1)}`).join(" "), ...one.line },
+        svg("title", {}, one.title || one.label)));
     }
-    const value = of(here);
-    if (value !== null) picture.append(svg("circle", { cx: x(alpha), cy: y(value), r: 3.5, class: `fo-dot fo-dot-${k}` }));
+    const value = one.of(here);
+    if (value !== null) picture.append(svg("circle", { cx: x(alpha), cy: y(value), r: 3.5, ...one.dot }));
     const last = known.length ? known[known.length - 1][1] : value;
-    if (last !== null) ends.push({ label, k, want: y(last) });
-  });
+    if (last !== null) ends.push({ one, want: y(last) });
+  }
   apart(ends, 13, top + 4, top + tall);
-  for (const one of ends) {
-    picture.append(svg("text", { x: left + wide + 8, y: one.y + 4, class: `fo-label fo-label-${one.k}` }, one.label));
+  for (const { one, ...at } of ends) {
+    picture.append(svg("text", { x: left + wide + 8, y: at.y + 4, ...one.text }, one.label));
   }
   picture.append(svg("line", { x1: x(alpha), x2: x(alpha), y1: top, y2: top + tall, class: "fo-cursor" }));
-  return el("div", {}, picture, el("p", { class: "fo-note" }, "The smallest share is drawn as a part of its largest value."));
+  return picture;
 }
 
 // Labels that do not overlap: in order of where they want to be, at least `gap` apart.

@@ -29,7 +29,7 @@ function render({ model, el: host }) {
   const pinA = button("Pin as A", () => pin("A")), pinB = button("Pin as B", () => pin("B"));
   const levels = el("select", { "data-key": "weights", disabled: still, onchange: () => edit("weights", levels.value) },
     el("option", { value: "each" }, "for each user"), el("option", { value: "shared" }, "shared in its group"));
-  const bars = el("div", { class: "fo-figure" }), curves = el("div", { class: "fo-figure" });
+  const bars = el("div", { class: "fo-figure" }), curves = el("div", { class: "fo-figure" }), gets = el("div", { class: "fo-figure" });
   const users = userTable(start, edit, still), side = sideTable(titles), more = moreTable();
   const compared = el("div", { class: "fo-compared" });
   const code = el("div", { class: "fo-code", hidden: true });
@@ -42,7 +42,7 @@ function render({ model, el: host }) {
     status, proof, several, notes, code,
     still ? el("p", { class: "fo-note" }, "This page is a file: alpha and mechanism move, tables do not. To edit: fairopt explore FILE.") : el("span"),
     el("div", { class: "fo-grid2" },
-      el("div", {}, el("h3", {}, "What is used, by whom"), bars), el("div", {}, el("h3", {}, "Efficiency and fairness against alpha"), curves)),
+      el("div", {}, el("h3", {}, "What is used, by whom"), bars), el("div", {}, el("h3", {}, "Efficiency and fairness against alpha"), curves, el("h3", {}, "Who gets what against alpha"), gets)),
     compared, users.node, el("div", { class: "fo-grid2" }, el("div", {}, serverTable(start, edit, still), more.node), side.node),
     placement(start, edit, still, () => { synced = null; sync(wanted); }) || el("span"),
     el("p", { class: "fo-note" }, "Share: a user's tasks as a part of what the whole cluster could run of them alone (dominant share). Jain's index: 1 where all weighted shares are equal."));
@@ -228,10 +228,11 @@ function render({ model, el: host }) {
   }
 
   function drawPath(wide = room(curves, 640)) {
-    if (!shown || !hasAlpha(shown.state.mechanism)) { curves.replaceChildren(el("p", { class: "fo-note" }, "This mechanism has no alpha.")); return; }
+    if (!shown || !hasAlpha(shown.state.mechanism)) { for (const node of [curves, gets]) node.replaceChildren(el("p", { class: "fo-note" }, "This mechanism has no alpha.")); return; }
     const path = paths.get(line(shown.state)) || new Map();
-    const points = [...path].map(([a, view]) => [a, view.measures]).sort((p, q) => asNumber(p[0]) - asNumber(q[0]));
-    curves.replaceChildren(drawCurves(points, shown.state.alpha, shown.view.measures, wide));
+    const points = [...path].sort((p, q) => asNumber(p[0]) - asNumber(q[0]));
+    curves.replaceChildren(drawCurves(points, shown.state.alpha, shown.view, wide));
+    gets.replaceChildren(drawTasks(points, shown.state.alpha, shown.view, wide));
   }
 
   function paint(view, state, instead = "") {

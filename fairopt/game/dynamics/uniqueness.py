@@ -56,7 +56,7 @@ def multi_start(
             throw=False,
         )  # fmt: skip
         assert allocation.trace is not None
-        found.append(allocation.user_tasks)
+        found.append(allocation.arrays.user_tasks)
         scale = np.maximum(found[0], np.finfo(float).tiny)
         apart = float((np.abs(found[-1] - found[0]) / scale).max())
         rows.append({"rounds": allocation.trace.rounds, "converged": not allocation.flagged, "apart": apart})

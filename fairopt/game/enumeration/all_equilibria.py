@@ -179,6 +179,6 @@ def _index_note(one: Verified) -> str:
 
 
 def _welfare(found: Allocation) -> float:
-    tasks = found.user_tasks
+    tasks = found.arrays.user_tasks
     runs = tasks > 0
     return float(found.cluster.weight[runs] @ np.log(tasks[runs]))

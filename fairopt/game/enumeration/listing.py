@@ -68,7 +68,7 @@ class Equilibria(Sequence[Allocation]):
     @property
     def user_tasks(self) -> Array:
         """(equilibria, users)."""
-        return np.array([one.user_tasks for one in self.allocations])
+        return np.array([one.arrays.user_tasks for one in self.allocations])
 
     def to_frame(self) -> pd.DataFrame:
         """One row per equilibrium, from 1: `index`, `radius`, `stable`, `certificate`, and every user's tasks."""
