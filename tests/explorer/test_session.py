@@ -166,6 +166,13 @@ def test_more_of_a_resource_is_what_reports_say() -> None:
     margins = standing(cluster, State("alphapf-vds", 2.0)).margins  # which tests/explorer/test_standing.py solves again
     assert [row[:2] for row in reply["rows"]] == margins[["nodes", "resource"]].to_numpy().tolist()
     np.testing.assert_allclose([row[2] for row in reply["rows"]], margins["tasks more"], rtol=1e-3)
+    before = fo.AlphaPFVDS(2).solve(cluster, tol=1e-10).arrays.user_tasks
+    where, what, tasks, gainers = reply["rows"][0]
+    capacity = cluster.capacity.copy()
+    capacity[[where == name.partition("-")[0] for name in cluster.servers], cluster.resources.index(what)] *= 1 + 1e-5
+    gain = 1e3 * (fo.AlphaPFVDS(2).solve(cluster.replace(capacity=capacity), tol=1e-10).arrays.user_tasks - before)
+    assert tasks == pytest.approx(gain.sum(), rel=1e-2, abs=1e-5)
+    assert gainers.startswith(f"{cluster.users[int(gain.argmax())]} +")
     assert [row[2] for row in reply["rows"]] == sorted((row[2] for row in reply["rows"]), reverse=True)
     edited = ask(found, "more", alpha=2, edits={"users/0/on": False})
     assert edited["rows"] != reply["rows"]
