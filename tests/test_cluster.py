@@ -207,18 +207,6 @@ def test_pool() -> None:
     assert pool.pool() is pool
 
 
-@settings(max_examples=60)
-@given(clusters())
-def test_frames_round_trip(cluster: Cluster) -> None:
-    frames = cluster.to_frames()
-    assert Cluster.from_frames(**frames) == cluster
-    columns = list(cluster.resources)[::-1]
-    assert (
-        Cluster.from_frames(frames["servers"], frames["users"][[*columns, "weight", "max_tasks"]], frames["eligible"])
-        == cluster
-    )
-
-
 def test_frames_by_hand() -> None:
     servers = pd.DataFrame({"cpu": [9], "ram": [18]}, index=["S"])
     users = pd.DataFrame({"ram": [4, 1], "cpu": [1, 3], "max_tasks": [np.nan, 2]}, index=["A", "B"])

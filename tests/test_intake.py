@@ -174,6 +174,7 @@ MOSTLY = st.sampled_from([0, 1, 2.5, 3, np.float32(4), np.inf]) | ATOM
 SOME = MOSTLY | st.lists(MOSTLY, min_size=2, max_size=2)
 
 
+@pytest.mark.long
 def test_a_data_error_or_a_cluster_that_says_what_was_given() -> None:
     """Both happen, many times."""
     accepted, refused = 0, 0

@@ -110,6 +110,7 @@ def test_small_calls_run_as_they_are_written_until_that_costs_more(folder: Path)
     assert ask(folder, WRITTEN.format(asked="[np.ones(3), np.ones(_loops.SMALL + 1)]"))[1] == both
 
 
+@pytest.mark.long
 def test_types_have_files_of_their_own(folder: Path) -> None:
     single = ASK.replace("np.ones(3)", "np.ones(3, np.float32)")
     for code in (ASK, single):
@@ -143,6 +144,7 @@ def test_a_damaged_file_is_compiled_again(folder: Path) -> None:
         assert ask(folder, code)[:2] == (9.0, ["caller.total"])
 
 
+@pytest.mark.long
 def test_no_folder_to_write_to(folder: Path) -> None:
     """Then every process compiles for itself."""
     (folder / "kept").write_text("a file")
@@ -151,6 +153,7 @@ def test_no_folder_to_write_to(folder: Path) -> None:
         assert ask(folder, **nowhere)[:2] == (9.0, ["callee.twice", "caller.total"])
 
 
+@pytest.mark.long
 def test_processes_that_begin_together(folder: Path) -> None:
     """Each writes what the others write, or files of its own."""
     env = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{folder}", "NUMBA_CACHE_DIR": str(folder / "kept")}
@@ -201,6 +204,7 @@ print(json.dumps([value, _numba.COMPILED]))
 """
 
 
+@pytest.mark.long
 def test_a_large_loop_has_code_of_its_own(folder: Path) -> None:
     (folder / "called.py").write_text(LARGE)
     (folder / "asks.py").write_text(ASK_LARGE)
@@ -265,6 +269,7 @@ def test_options_and_constants_are_content() -> None:
         assert other != plain
 
 
+@pytest.mark.long
 def test_a_loop_of_a_module_and_one_that_calls_itself(folder: Path) -> None:
     """`callee.twice` is noticed like `twice`."""
     source = CALLER.replace("from callee import twice", "import callee").replace("twice(", "callee.twice(")

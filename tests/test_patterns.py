@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from numpy.typing import NDArray
 from strategies import clusters
 
-from fairopt.model import _arrays
 from fairopt.model.cluster import Cluster
 from fairopt.model.merging import merge
 
@@ -18,16 +17,7 @@ def same(numbers: NDArray[np.intp]) -> NDArray[np.bool_]:
     return np.asarray(numbers[:, None] == numbers[None, :])
 
 
-@settings(max_examples=150)
-@given(clusters())
-def test_who_can_run_what(cluster: Cluster) -> None:
-    usable = cluster.gamma > 0
-    np.testing.assert_array_equal(cluster.runnable, usable.any(axis=1) & (cluster.max_tasks > 0))
-    columns = _arrays.usable_columns(cluster.capacity, cluster.demand, cluster.eligible)
-    np.testing.assert_array_equal(same(columns), (usable[:, :, None] == usable[:, None, :]).all(axis=0))
-
-
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(clusters())
 def test_groups_of_servers_by_definition(cluster: Cluster) -> None:
     """Merged are servers with proportional capacities and the same usable users, and no others."""

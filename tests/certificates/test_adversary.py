@@ -55,7 +55,15 @@ def test_it_finds_what_products_hide() -> None:
         pytest.param("ceei", None, marks=pytest.mark.long),
     ],
 )
-@pytest.mark.parametrize("family", ["identical", "near-ties", "nested", "weights", "limits", "traces"])
+@pytest.mark.parametrize(
+    "family",
+    [
+        "near-ties",
+        "nested",
+        "limits",
+        *(pytest.param(one, marks=pytest.mark.long) for one in ("identical", "weights", "traces")),
+    ],
+)
 def test_nobody_is_farther_off_than_ten_times_the_condition_says(name: str, alpha: float | None, family: str) -> None:
     """The worst of a search for allocations that fairopt's judge passes at 1e-6."""
     mechanism = get(name, scope="servers") if alpha is None else get(name, alpha=alpha)

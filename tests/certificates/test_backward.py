@@ -111,7 +111,7 @@ def judged(
 def test_the_tasks_are_exact_for_data_that_differ_by_it(mechanism: Mechanism) -> None:
     """Right answers, and some that are wrong in one user's tasks, in prices or in where tasks are."""
     checked = 0
-    for seed in range(40):
+    for seed in range(20):
         cluster = draw(("plain", "nice")[seed % 2], seed)
         answer = mechanism.solve(cluster, throw=False)
         if not len(Polytope(cluster, cluster.max_tasks).users) or answer.log_prices is None:
@@ -129,12 +129,12 @@ def test_the_tasks_are_exact_for_data_that_differ_by_it(mechanism: Mechanism) ->
             bound = (5 if criterion.alpha < 1 else 3) * max(found.error, lacking)
             assert largest_change(answer.cluster, criterion, tasks, found) <= bound * 1.05 + 1e-11, (seed, found)
             checked += 1
-    assert checked > 60
+    assert checked > 30
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
 def test_it_is_linear_in_what_is_wrong(mechanism: Mechanism) -> None:
-    for seed in range(12):
+    for seed in range(5):
         cluster = draw("plain", seed).replace(max_tasks=None)
         best = mechanism.solve(cluster, 1e-9)
         for n in np.flatnonzero(best.arrays.user_tasks > 0):
@@ -146,7 +146,7 @@ def test_it_is_linear_in_what_is_wrong(mechanism: Mechanism) -> None:
                 assert 1e-2 * size <= found.optimality <= 10 * size, (seed, n, size)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10**6), which=st.integers(0, len(MECHANISMS) - 1), wrong=st.floats(-5, 5))
 def test_no_prices_make_a_wrong_answer_pass(seed: int, which: int, wrong: float) -> None:
     """Random feasible tasks that leave a tenth idle everywhere, at random prices or at those of the optimum."""
@@ -230,7 +230,7 @@ def test_users_of_small_welfare_are_right() -> None:
     ids=str,
 )
 def test_a_tighter_tolerance_is_never_worse(mechanism: Mechanism) -> None:
-    for seed in range(40):
+    for seed in range(16):
         cluster = draw("wide", seed)
         tols = (1e-4, 1e-6, 1e-9, 1e-11)
         errors = [mechanism.solve(cluster, tol, throw=False).certificate.residual for tol in tols]

@@ -125,12 +125,12 @@ def test_every_named_bottleneck_is_one(mechanism: Mechanism, style: str) -> None
 def test_numbers_of_eight_decades(name: str) -> None:
     """Of what the mechanism can solve at all."""
     checked = 0
-    for seed in range(40):
+    for seed in range(20):
         found = get(name).solve(draw("wide", seed), throw=False)
         if not found.flagged:
             check(found)
             checked += 1
-    assert checked > 35
+    assert checked > 16
 
 
 def test_prices_are_found_where_none_came() -> None:

@@ -80,7 +80,7 @@ def test_zero_at_optima_by_hand(mechanism: Mechanism, cluster: Cluster, tasks: A
 
 
 @pytest.mark.parametrize(TABLE, OPTIMA)
-@pytest.mark.parametrize("size", [1e-3, 1e-2, 0.1])
+@pytest.mark.parametrize("size", [1e-3, 0.1])
 def test_idle_capacity_costs(mechanism: Mechanism, cluster: Cluster, tasks: Array, size: float) -> None:
     """Everybody gets less: the certificate grows with what is left idle (to first order)."""
     worse = certificate(mechanism, cluster, tasks * (1 - size))
@@ -187,7 +187,7 @@ def test_answers_of_other_mechanisms_do_not_pass() -> None:
     told_apart: set[tuple[str, str]] = set()
     servers = [m for m in JUDGED if not isinstance(m, GameMechanism)]
 
-    @settings(max_examples=6)
+    @settings(max_examples=4)
     @given(plain_clusters(max_users=4, max_servers=2))
     def law(cluster: Cluster) -> None:
         answers = [(mechanism, mechanism.solve(cluster)) for mechanism in JUDGED]
@@ -238,7 +238,7 @@ def test_a_level_that_is_none_is_that_of_its_lowest_user(monkeypatch: pytest.Mon
 
 
 def test_units_do_not_matter_to_a_judge() -> None:
-    @settings(max_examples=20)
+    @settings(max_examples=8)
     @given(plain_clusters(), st.integers(0, 2**32 - 1), st.sampled_from([1e-4, 0.3, 1e4]))
     def law(cluster: Cluster, seed: int, scale: float) -> None:
         rng = np.random.default_rng(seed)

@@ -30,7 +30,7 @@ PRICED = [
 def test_wrong_prices_cannot_make_a_bad_allocation_pass(mechanism: Mechanism) -> None:
     prices = st.sampled_from([0.0, 1e-12, 1e-3, 1.0, 7.0, 1e6, -1.0])
 
-    @settings(max_examples=20)
+    @settings(max_examples=10)
     @given(plain_clusters(max_users=3, max_servers=2, max_resources=2), st.lists(prices, min_size=4, max_size=4))
     def law(cluster: Cluster, given_prices: list[float]) -> None:
         seen = mechanism.prepare(cluster)[0]
@@ -50,7 +50,7 @@ def test_wrong_prices_cannot_make_a_bad_allocation_pass(mechanism: Mechanism) ->
 def test_good_prices_sharpen(mechanism: Mechanism) -> None:
     """The prices that come with an answer prove it; random ones prove less."""
 
-    @settings(max_examples=12)
+    @settings(max_examples=6)
     @given(plain_clusters(max_users=4, max_servers=2), st.integers(0, 2**32 - 1))
     def law(cluster: Cluster, seed: int) -> None:
         best = mechanism.solve(cluster)
@@ -89,11 +89,11 @@ def welfare(criterion: Criterion, user_tasks: Array) -> float:
     return float(criterion.weight @ t ** (1 - criterion.alpha) / (1 - criterion.alpha))
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0, 2.0, 5.0])
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0, 5.0])
 def test_the_gap_bounds_the_missing_welfare(alpha: float) -> None:
     mechanism = get("alpha-fair", alpha=alpha)
 
-    @settings(max_examples=20)
+    @settings(max_examples=8)
     @given(plain_clusters(), st.integers(0, 2**32 - 1))
     def law(cluster: Cluster, seed: int) -> None:
         rng = np.random.default_rng(seed)

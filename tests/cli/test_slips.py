@@ -218,7 +218,7 @@ def test_a_full_device_is_one_line() -> None:
 def test_an_output_that_is_closed() -> None:
     """As `fairopt mechanisms >&-` has it; a file of the command would be the output otherwise."""
     if os.name == "posix":
-        for closed in ((0,), (1,), (0, 1, 2)):
+        for closed in ((1,), (0, 1, 2)):
             words = ["mechanisms", "--json"]
             done = outside(words, stdout=subprocess.DEVNULL, preexec_fn=lambda closed=closed: [*map(os.close, closed)])
             assert (done.returncode, done.stderr) == (0, "")

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from families import draw
 
 import fairopt as fo
-from fairopt.engines.welfare import interior_point
-from fairopt.engines.welfare.efficiency import WelfareAndEfficiency
 from fairopt.mechanisms.fds import FDS
 from fairopt.model.fairness_efficiency import FairnessEfficiency
-from fairopt.model.polytope import Polytope
 
 
 def mechanism(seed: int, betas: tuple[float, ...]) -> FDS:
@@ -24,7 +19,7 @@ def mechanism(seed: int, betas: tuple[float, ...]) -> FDS:
     return (fo.FDS, fo.GFJ)[seed % 2](beta, line + np.sign(line) * abs(line) * 10 ** rng.uniform(-2, 2))
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(16))
 def test_it_agrees_with_the_declared_problem(seed: int) -> None:
     cluster, chosen = draw(("nice", "plain")[seed % 2], seed), mechanism(seed, (0.3, 0.5, 0.9, 1.5, 2.0, 5.0))
     found = chosen.solve(cluster, 1e-9, engine="native")
@@ -63,7 +58,7 @@ def test_hardly_any_run_goes_to_and_fro() -> None:
     assert refused <= 1
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(3))
 def test_efficiency_alone_counts_for_users_of_little_weight_until_they_have_little(seed: int) -> None:
     """What a task is worth to them hardly falls, and then as a power: runs went to and fro between the two."""
     found = fo.FDS(3.0, -2.0).solve(draw("weights", seed, 40, 10, 4), engine="native")
@@ -78,47 +73,7 @@ def test_nearly_no_efficiency_is_alpha_fair() -> None:
     np.testing.assert_allclose(found.arrays.user_tasks, other.arrays.user_tasks, rtol=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_the_change_of_the_conditions_is_their_derivative(seed: int) -> None:
-    """Along a step of tasks, pay and units, f following as it must, to first order."""
-    chosen, rng = mechanism(seed, (0.3, 0.9, 2.0, 16.0)), np.random.default_rng(seed)
-    cluster = draw("plain", seed + 50).pool()
-    criterion = chosen.criterion(cluster)
-    q = interior_point.conditions(Polytope(cluster, criterion.limits(cluster)), criterion)
-    assert isinstance(q, WelfareAndEfficiency)
-    at, size = q.begin(), 1e-6
-    at = replace(at, fair=at.fair + rng.normal(0, 0.1, len(at.fair)))
-    total, pay, units = (rng.normal(0, 0.1, each.shape) for each in (at.total, at.user_price, at.units))
-    worth, step = q.marginal(at), replace(at, total=total, user_price=pay, units=units)
-    fairer, unfair, fair = q._fairer(at, step), q._unfair(at), q._parts(at)[1]
-
-    def after(part: float) -> tuple[np.ndarray, float, float]:
-        point = replace(
-            at,
-            total=at.total + part * total,
-            user_price=at.user_price + part * pay,
-            units=at.units + part * units,
-            fair=at.fair + part * fairer,
-        )
-        log_worth = np.logaddexp(point.fair, point.units[1] + q.log_share)
-        return (
-            q.of_price * (np.log(point.user_price) - log_worth),
-            float(q.residual_units(point)[0]),
-            q._parts(point)[2],
-        )
-
-    rho, unit, ratio = ((x - y) / (2 * size) for x, y in zip(after(size), after(-size), strict=True))
-    linear = worth.of_share * total / at.total + q.of_price * pay / at.user_price
-    linear -= sum(each * change for each, change in zip(worth.of_units, units, strict=True))
-    # What f is wrong by, which the step puts right, counts as wrong before it and not as a change.
-    assert rho == pytest.approx(linear + worth.of_units[0] * unfair, abs=1e-5)
-    change = q.change_units(at, total, pay, units)
-    assert unit == pytest.approx(change[0], abs=1e-5)
-    assert ratio == pytest.approx(change[1] + fair @ unfair / q.of_price, abs=1e-5)
-    assert q.residual_units(at)[1] == pytest.approx(q._parts(at)[2] - q.ratio + fair @ unfair / q.of_price)
-
-
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_a_start_from_another_welfare_is_used_or_refused(seed: int) -> None:
     cluster = draw("plain", seed)
     for first, then in (
@@ -133,7 +88,7 @@ def test_a_start_from_another_welfare_is_used_or_refused(seed: int) -> None:
         )
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(10))
 def test_the_gap_bounds_what_is_missing(seed: int) -> None:
     """The certificate of a worse allocation is at least what the best has more."""
     cluster, chosen = draw("plain", seed).pool(), mechanism(seed, (0.3, 0.9, 2.0, 16.0))

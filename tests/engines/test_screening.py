@@ -52,8 +52,7 @@ def points(alpha: float, seed: int = 0) -> Iterator[tuple[Welfare, Point, float,
 
 
 @pytest.mark.usefixtures("always")
-@pytest.mark.parametrize("alpha", [0.0, 0.3, 1.0, 3.0, 64.0])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("alpha", "seed"), [(0.0, 0), (0.3, 1), (1.0, 2), (3.0, 3), (64.0, 0)])
 def test_answers_are_those_of_all_pairs(alpha: float, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = spread(seed)
     found = fo.AlphaFair(alpha).solve(cluster, 1e-9, engine="native")
@@ -67,7 +66,7 @@ def test_answers_are_those_of_all_pairs(alpha: float, seed: int, monkeypatch: py
 
 
 @pytest.mark.usefixtures("always")
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(18))
 def test_drawn_clusters_with_limits_weights_zeros_and_placement(seed: int) -> None:
     cluster = draw(("nice", "plain")[seed % 2], seed)
     alpha = (0.0, 0.5, 1.0, 2.0, 8.0, 64.0)[seed % 6]
@@ -88,7 +87,7 @@ def test_most_pairs_leave(alpha: float) -> None:
     assert (cost > at.user_price[welfare.polytope.pair_user])[welfare.remainder.aside].all()
 
 
-@pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0])
+@pytest.mark.parametrize("alpha", [0.5, 3.0])
 def test_leaving_changes_nothing(alpha: float) -> None:
     """What those who leave had still counts: equations of users and capacities are as wrong as they were."""
     left = 0
@@ -107,25 +106,6 @@ def test_leaving_changes_nothing(alpha: float) -> None:
 
 def inside(welfare: Welfare) -> np.ndarray:
     return np.arange(len(welfare.server)) if welfare.remainder is None else welfare.remainder.inside
-
-
-def test_a_full_step_leaves_nothing_to_those_aside() -> None:
-    """Users' and capacities' equations, which are linear, hold after a full step, the rest being nothing then."""
-    for welfare, at, mu, gap in points(2.0):
-        other, there = screening.screened(welfare, at, mu, gap)
-        if other.remainder is None or not other.remainder.sums.any():
-            continue
-        newton = newton_system.Newton(other, there, mu, True, single=False)
-        now = mehrotra.products(other, there)
-        step = newton.direction(newton_system.Products(-now.pair, -now.capacity))
-        step = newton.refined(step, newton.residual.rho)
-        assert there.remainder + step.remainder == 0
-        tasks = there.tasks + step.tasks
-        assert other.summed(tasks) == pytest.approx(there.total + step.total, rel=1e-6)
-        used = other.used(tasks) + there.idle + step.idle
-        assert used[other.row] == pytest.approx(1.0, rel=1e-6)
-        return
-    pytest.fail("nobody ever stood aside")
 
 
 def test_steps_end_before_a_pair_aside_is_worth_it_and_it_returns() -> None:

@@ -40,8 +40,8 @@ def liar(status: str, factor: float) -> Lie:
     return lie
 
 
-@pytest.mark.parametrize("name", ["drf", "drfh", "ceei", "alpha-fair", "fds", "utilitarian", "tsf", "per-server-drf"])
 @pytest.mark.parametrize("factor", [0.9, 0.99])
+@pytest.mark.parametrize("name", ["drf", "ceei", "fds", "per-server-drf"])
 def test_optimal_and_wrong_is_refused(name: str, factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(solvers, "solve", liar("optimal", factor))
     # A lie by a tenth is a bug; one by a hundredth may be a solver short of accuracy.

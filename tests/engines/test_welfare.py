@@ -38,7 +38,7 @@ def allowed(found: fo.Allocation, other: fo.Allocation) -> Array:
         return np.asarray(2 * np.sqrt(2 * gaps / (criterion.alpha * part)) + 1e-9)
 
 
-@pytest.mark.parametrize("block", [*range(3), *(pytest.param(k, marks=pytest.mark.long) for k in range(3, 10))])
+@pytest.mark.parametrize("block", [0, *(pytest.param(k, marks=pytest.mark.long) for k in range(1, 10))])
 def test_agreement_with_the_declarative_engine(block: int) -> None:
     """500 clusters, a fifth of them over eight decades: certified, and the tasks that strict concavity leaves."""
     fallbacks, narrow = 0, 0
@@ -84,7 +84,13 @@ def test_both_tolerances_from_prices_alone(alpha: float, tol: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("alpha", "count"), [(16.0, 30), (64.0, 30), (500.0, 10), pytest.param(500.0, 30, marks=pytest.mark.long)]
+    ("alpha", "count"),
+    [
+        (16.0, 10),
+        (64.0, 10),
+        (500.0, 10),
+        *(pytest.param(alpha, 30, marks=pytest.mark.long) for alpha in (16.0, 64.0, 500.0)),
+    ],
 )
 def test_1e_9_is_reached_at_large_alpha_too(alpha: float, count: int) -> None:
     """Users of little welfare are as right as others; at alpha = 500 at most two of 30 are refused, by name."""

@@ -48,8 +48,21 @@ def test_everything_is_inside(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         assert view["users"]["tasks"] == pytest.approx(list(expected), rel=1e-4)
 
 
-def test_a_file_may_load_nothing() -> None:
-    text = pages.page(Session(fo.papers.instance("drf-4.1")))
+#: What must stay text wherever it is shown.
+NAME = '</script><script>alert(1)</script><img src=x onerror="alert(2)">&'
+
+
+@pytest.fixture(scope="module")
+def session() -> Session:
+    return Session(fo.Cluster([[9, 18], [4, 30]], [[1, 4], [3, 1]], users=[NAME, "b"]), source=NAME)
+
+
+@pytest.fixture(scope="module")
+def text(session: Session) -> str:
+    return pages.page(session)
+
+
+def test_a_file_may_load_nothing(text: str) -> None:
     (policy,) = re.findall(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', text)
     assert policy.startswith("default-src 'none'; script-src 'unsafe-inline'; ")
     assert "connect-src" not in policy
@@ -63,9 +76,8 @@ def test_other_equilibria_are_said_in_a_file() -> None:
     assert "1.0" not in inside
 
 
-def test_what_more_adds_is_in_a_file() -> None:
-    session = Session(fo.Cluster([[9, 18], [4, 30]], [[1, 4], [3, 1]]))
-    inside = data(pages.page(session))
+def test_what_more_adds_is_in_a_file(session: Session, text: str) -> None:
+    inside = data(text)
     start, more = inside["start"], inside["more"]
     assert isinstance(start, dict)
     assert isinstance(more, dict)
@@ -77,18 +89,14 @@ def test_what_more_adds_is_in_a_file() -> None:
     assert len(more["drfh"]) == 1
 
 
-def test_bars_are_as_precise_as_they_are_drawn() -> None:
-    session = Session(fo.papers.instance("drfh-fig1"))
-    views = data(pages.page(session))["views"]
+def test_bars_are_as_precise_as_they_are_drawn(session: Session, text: str) -> None:
+    views = data(text)["views"]
     assert isinstance(views, dict)
     whole = session.reply({"ask": "answer", "state": {"mechanism": "tsf"}})["bars"]["heights"]
     np.testing.assert_allclose(views["tsf"][0]["bars"]["heights"], whole, atol=6e-4)
 
 
-def test_names_are_text_everywhere() -> None:
-    name = '</script><script>alert(1)</script><img src=x onerror="alert(2)">&'
-    cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]], users=[name, "b"])
-    text = pages.page(Session(cluster, source=name))
+def test_names_are_text_everywhere(text: str) -> None:
     assert "<script>alert" not in text
     assert "<img" not in text
     assert text.count("<script") == 2
@@ -103,9 +111,9 @@ def test_a_page_of_another_mechanism() -> None:
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="no node here")
-@pytest.mark.parametrize("text", [module(), program()], ids=["module", "program"])
-def test_the_module_is_javascript(text: str, tmp_path: Path) -> None:
-    (tmp_path / "explorer.mjs").write_text(text)
+@pytest.mark.parametrize("script", [module(), program()], ids=["module", "program"])
+def test_the_module_is_javascript(script: str, tmp_path: Path) -> None:
+    (tmp_path / "explorer.mjs").write_text(script)
     subprocess.run(["node", "--check", str(tmp_path / "explorer.mjs")], check=True, capture_output=True)
 
 

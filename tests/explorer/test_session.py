@@ -15,6 +15,7 @@ import fairopt as fo
 from fairopt.explorer import Session, State
 from fairopt.explorer import session as module
 from fairopt.explorer import view as views
+from fairopt.explorer.standing import standing
 from fairopt.explorer.texts import call, python
 from fairopt.result import metrics
 from fairopt.workloads import open_source
@@ -156,20 +157,22 @@ def test_another_equilibrium_is_said() -> None:
     assert reply["text"].startswith("There are 3 equilibria on the curve from alpha = 1: ")
 
 
-def test_more_of_a_resource_is_what_solving_again_gives() -> None:
+def test_more_of_a_resource_is_what_reports_say() -> None:
     """Servers n1 and n2 are alike, and get more together."""
     cluster = fo.Cluster([[8, 16], [8, 16], [4, 64]], [[1, 1], [1, 4], [2, 2]], servers=["n-1", "n-2", "big"])
     found = Session(cluster)
     reply = ask(found, "more", alpha=2)
     assert reply["note"].startswith("1% more there")
+    margins = standing(cluster, State("alphapf-vds", 2.0)).margins  # which tests/explorer/test_standing.py solves again
+    assert [row[:2] for row in reply["rows"]] == margins[["nodes", "resource"]].to_numpy().tolist()
+    np.testing.assert_allclose([row[2] for row in reply["rows"]], margins["tasks more"], rtol=1e-3)
     before = fo.AlphaPFVDS(2).solve(cluster, tol=1e-10).arrays.user_tasks
-    for where, what, tasks, gainers in reply["rows"]:
-        at = [where == name.partition("-")[0] for name in cluster.servers]
-        capacity = cluster.capacity.copy()
-        capacity[at, cluster.resources.index(what)] *= 1 + 1e-5
-        gain = 1e3 * (fo.AlphaPFVDS(2).solve(cluster.replace(capacity=capacity), tol=1e-10).arrays.user_tasks - before)
-        assert tasks == pytest.approx(gain.sum(), rel=1e-2, abs=1e-5)
-        assert gainers.startswith(f"{cluster.users[int(gain.argmax())]} +")
+    where, what, tasks, gainers = reply["rows"][0]
+    capacity = cluster.capacity.copy()
+    capacity[[where == name.partition("-")[0] for name in cluster.servers], cluster.resources.index(what)] *= 1 + 1e-5
+    gain = 1e3 * (fo.AlphaPFVDS(2).solve(cluster.replace(capacity=capacity), tol=1e-10).arrays.user_tasks - before)
+    assert tasks == pytest.approx(gain.sum(), rel=1e-2, abs=1e-5)
+    assert gainers.startswith(f"{cluster.users[int(gain.argmax())]} +")
     assert [row[2] for row in reply["rows"]] == sorted((row[2] for row in reply["rows"]), reverse=True)
     edited = ask(found, "more", alpha=2, edits={"users/0/on": False})
     assert edited["rows"] != reply["rows"]

@@ -66,7 +66,7 @@ def test_the_jump_of_two_users() -> None:
     np.testing.assert_allclose(jumps["after"], [1.778155, 1.931069], rtol=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(0, 40, 4))
 def test_crossings_are_certified_equilibria(seed: int) -> None:
     """Tasks of the curve, judged by the certificate that knows no curve; indices add up along it."""
     cluster = drawn(seed)

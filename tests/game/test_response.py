@@ -10,13 +10,11 @@ from numpy.typing import NDArray
 
 from fairopt.game.dynamics.distributed import best_response
 from fairopt.game.model.equilibrium_system import EquilibriumSystem
-from fairopt.game.reference.server_problem import ServerProblem
 from fairopt.game.responses._filling import fill
 from fairopt.game.responses._response import respond
 from fairopt.game.responses.rounds import Sweeps
-from fairopt.mechanisms import get
 from fairopt.model.cluster import Cluster
-from fairopt.model.criterion import Criterion, criterion
+from fairopt.model.criterion import criterion
 from fairopt.model.polytope import Polytope
 from fairopt.workloads import open_source
 
@@ -202,40 +200,3 @@ def test_equal_users_by_hand() -> None:
         server = Server(gamma, gamma, np.ones((2, 1)), np.zeros(2), np.full(2, np.inf))
         # Marginal utility per unit of the resource: gamma^(alpha-1) x^-alpha gamma is equal: x in the ratio of gamma.
         np.testing.assert_allclose(server.respond(alpha)[0], [0.5, 1.0], rtol=1e-12)
-
-
-def seen_by_server_0(cluster: Cluster, criterion: Criterion, elsewhere: Array) -> tuple[Polytope, Server]:
-    """The first server as the kernels see it; elsewhere in tasks, all users."""
-    polytope = Polytope(cluster, criterion.limits(cluster))
-    method = EquilibriumSystem(polytope, criterion.weight[polytope.users], min(criterion.alpha, 1e6))
-    mine = np.flatnonzero(polytope.pair_server == 0)
-    users = polytope.pair_user[mine]
-    there = elsewhere[polytope.users[users]] / method.largest[users]
-    room = np.maximum(method.limit[users] - there, 0.0)
-    return polytope, Server(np.exp(method.log_gain[mine]), method.gamma[mine], method.use[mine], there, room)
-
-
-@pytest.mark.parametrize("alpha", ALPHAS)
-def test_response_against_cvxpy(alpha: float) -> None:
-    """The same problem, as it is declared."""
-    mechanism = get("alphapf-vds", alpha=alpha)
-    rng = np.random.default_rng(3)
-    for turn in range(12):
-        users, resources = int(rng.integers(1, 6)), int(rng.integers(1, 4))
-        demand = rng.uniform(0.25, 5, (users, resources))
-        if turn % 3 == 1:
-            demand *= rng.random(demand.shape) < 0.6
-            demand[~demand.any(axis=1), 0] = 1.0
-        cluster = Cluster(rng.uniform(0.25, 5, (2, resources)), demand, rng.uniform(0.5, 2, users))
-        elsewhere = rng.uniform(0.05, 1.5, users) * cluster.gamma[:, 0]
-        if turn % 3 == 2:
-            room = rng.choice([0.0, 0.1, 0.3, np.inf], users)
-            cluster = cluster.replace(max_tasks=elsewhere + room * cluster.gamma[:, 0])
-        criterion = mechanism.criterion(cluster)
-        polytope, server = seen_by_server_0(cluster, criterion, elsewhere)
-        tasks, q = server.respond(alpha)
-        check(server, alpha, tasks, q)
-        problem = ServerProblem(polytope, criterion, 0, mechanism.formulate)
-        there = elsewhere[polytope.users]
-        fractions, _ = problem.respond(there, (there + 0.1) / cluster.gamma[polytope.users, 0])
-        np.testing.assert_allclose(tasks / server.gamma, fractions, atol=2e-5)

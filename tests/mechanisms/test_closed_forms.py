@@ -16,94 +16,26 @@ from fairopt.model.cluster import Cluster
 Array = NDArray[np.float64]
 
 EXAMPLE = Cluster([[9, 18]], [[1, 4], [3, 1]])
-THEOREM_5 = Cluster([[100, 100]], [[4, 1], [1, 16], [16, 1]])
-DRFH_FIGURE = Cluster([[2, 12], [12, 2]], [[0.2, 1], [1, 0.2]])
-FIGURE_1 = Cluster([[12, 4, 75], [8, 16, 0]], [[1, 1, 5], [1, 1 / 3, 5], [0.25, 1, 0], [0.5, 1, 0]])
-VARIANT = FIGURE_1.with_demand("user4", [1, 0.5, 0])
-ITEM_37 = Cluster([[6, 1], [1, 2]], [[1, 2], [1, 1]])
-ITEM_38 = Cluster([[2, 2], [1, 2]], [[3, 2], [1, 4]])
-ITEM_39 = Cluster([[1, 2], [3, 1]], [[1, 3], [2, 2]])
-ITEM_40 = Cluster([[10, 10], [100, 1]], [[1, 1], [1, 0.01]], eligible=[[1, 1], [1, 0]])
 
 
 def pool(capacity: list[float], *demand: list[float]) -> Cluster:
     return Cluster([capacity], demand)
 
 
+#: What claims (`fairopt.papers`, all of them checked on every commit) do not say of these mechanisms.
 NUMBERS = [
-    (1, "maxmin", Cluster([[15]], [[1]] * 4, max_tasks=[2, 3, 6, 7]), [2, 3, 5, 5]),
     (1, "cmmf", Cluster([[15]], [[1]] * 4, max_tasks=[2, 3, 6, 7]), [2, 3, 5, 5]),
-    (2, "drf", EXAMPLE, [3, 2]),
-    (3, "asset-fairness", EXAMPLE, [2.52, 2.16]),
-    (4, "ceei", EXAMPLE, [45 / 11, 18 / 11]),
     (4, "bottleneck-fairness", EXAMPLE, [45 / 11, 18 / 11]),
-    (8, "task-maxmin", EXAMPLE, [9 / 4, 9 / 4]),
-    (11, "asset-fairness", pool([30, 30], [1, 3], [1, 1]), [6, 12]),
-    (11, "drf", pool([30, 30], [1, 3], [1, 1]), [5, 15]),
     (11, "ceei", pool([30, 30], [1, 3], [1, 1]), [5, 15]),
-    (12, "asset-fairness", pool([21, 21], [3, 2], [4, 1]), [3, 3]),
-    (12, "drf", pool([21, 21], [3, 2], [4, 1]), [3.5, 2.625]),
     (13, "asset-fairness", pool([77, 77], [4, 2], [1, 1]), [11, 33]),
     (13, "asset-fairness", pool([77, 154], [4, 2], [1, 1]), [10.5, 35]),
-    (13, "drf", pool([77, 154], [4, 2], [1, 1]), [9.625, 38.5]),
-    (14, "ceei", pool([100, 100], [16, 1], [1, 2]), [100 / 31, 1500 / 31]),
-    (14, "ceei", pool([100, 100], [16, 8], [1, 2]), [25 / 6, 100 / 3]),
     (14, "drf", pool([100, 100], [16, 1], [1, 2]), [25 / 6, 100 / 3]),
-    (15, "ceei", THEOREM_5, [11.2833, 5.3514, 3.0947]),
-    (15, "ceei", THEOREM_5.drop_user("user3"), [500 / 21, 100 / 21]),
-    (15, "drf", THEOREM_5, [400 / 33, 100 / 33, 100 / 33]),
-    (16, "drf", pool([12, 48], [2, 1], [1, 2]), [3, 6]),
-    (16, "asset-fairness", pool([12, 48], [2, 1], [1, 2]), [24 / 7, 36 / 7]),
-    (18, "drf", Cluster([[4, 14]] * 48, [[1, 10], [1, 1]]), [49.7778, 142.2222]),
-    (18, "drf", Cluster([[4, 14]] * 48, [[2, 4], [1, 3]]), [48, 96]),
-    (24, "per-server-drf", DRFH_FIGURE, [6, 6]),
-    (25, "drfh", DRFH_FIGURE, [10, 10]),
-    (25, "tsf", DRFH_FIGURE, [10, 10]),
-    (25, "ps-dsf", DRFH_FIGURE, [10, 10]),
-    (30, "drf", pool([2, 5], [0.2, 1], [1, 0.2]), [10 / 3, 4 / 3]),
-    (33, "ps-dsf", FIGURE_1, [2, 6, 8, 8]),
-    (33, "drfh", FIGURE_1, [3, 3, 8, 8]),
-    (33, "tsf", FIGURE_1, [5 / 3, 5, 25 / 3, 25 / 3]),
-    (33, "ps-dsf", VARIANT, [2, 6, 32 / 3, 16 / 3]),
-    (33, "drfh", VARIANT, [3, 3, 6.4, 6.4]),
-    (33, "tsf", VARIANT, [64 / 37, 192 / 37, 320 / 37, 256 / 37]),
-    (37, "drfh", ITEM_37, [2 / 3, 4 / 3]),
-    (37, "ps-dsf", ITEM_37, [1, 1]),
-    (37, "tsf", ITEM_37, [6 / 7, 8 / 7]),
-    (38, "ps-dsf", ITEM_38, [2 / 3, 1 / 2]),
-    (38, "drfh", ITEM_38, [2 / 3, 2 / 3]),
-    (38, "alphapf-vds(alpha=1)", ITEM_38, [4 / 5, 3 / 5]),
-    (38, "alphapf-vds(alpha=4)", ITEM_38, [0.6157, 0.6530]),
-    (39, "tsf", ITEM_39, [0.6, 0.6]),
-    (39, "drfh", ITEM_39, [0.5, 0.75]),
-    (40, "tsf", ITEM_40, [1, 10]),
-    (40, "drfh", ITEM_40, [1, 10]),
-    (40, "ps-dsf", ITEM_40, [5.5, 5.5]),
 ]
 
 
 @pytest.mark.parametrize(("item", "name", "cluster", "tasks"), NUMBERS, ids=[f"{n[0]}-{n[1]}" for n in NUMBERS])
 def test_catalogue(item: int, name: str, cluster: Cluster, tasks: list[float]) -> None:
-    from fairopt.mechanisms import parse
-
-    found = parse(name)[0].solve(cluster)
-    game = name.startswith(("ps-dsf", "alphapf"))
-    np.testing.assert_allclose(found.arrays.user_tasks, tasks, rtol=1e-3 if game else 2e-5)
-
-
-def game_34(alpha: float) -> list[float]:
-    """Catalogue item 34, the variant."""
-    if alpha <= np.log(2) / np.log(1.5):
-        return [2, 6, 96 / 7, 32 / 7]
-    x3 = 32 / (1 + 2 ** (1 - (0 if np.isinf(alpha) else 1 / alpha)))
-    return [2, 6, x3, 8 - x3 / 4]
-
-
-@pytest.mark.parametrize("alpha", [0.5, 1.0, 1.7, 2.0, 3.0, 30.0, 200.0, np.inf])
-def test_alphapf_vds_on_figure_1(alpha: float) -> None:
-    mechanism = get("alphapf-vds", alpha=alpha)
-    np.testing.assert_allclose(mechanism.solve(FIGURE_1).arrays.user_tasks, [2, 6, 8, 8], rtol=1e-3)
-    np.testing.assert_allclose(mechanism.solve(VARIANT).arrays.user_tasks, game_34(alpha), rtol=1e-3)
+    np.testing.assert_allclose(get(name).solve(cluster).arrays.user_tasks, tasks, rtol=2e-5)
 
 
 # -- mechanisms that are special cases of each other ---------------------------------------------
@@ -247,28 +179,6 @@ def test_fds_bad_parameters() -> None:
 
 
 # -- bottleneck fairness -------------------------------------------------------------------------
-
-
-@settings(max_examples=60)
-@given(clusters(styles=("nice", "plain")))
-def test_bottleneck_fairness_by_its_definition(cluster: Cluster) -> None:
-    """Every user has all its tasks, or its entitlement of some resource that is used up: no justified complaint."""
-    found = get("bottleneck-fairness").solve(cluster)
-    total = cluster.capacity.sum(axis=0)
-    used = found.arrays.user_tasks @ cluster.demand
-    for n, tasks in enumerate(found.arrays.user_tasks):
-        able = all(total[r] > 0 for r in range(len(total)) if cluster.demand[n, r] > 0) and cluster.eligible[n].any()
-        if not able or tasks >= cluster.max_tasks[n] * (1 - 1e-5):
-            continue
-        entitled = cluster.weight[n] / cluster.weight.sum()
-        content = [
-            r
-            for r in range(len(total))
-            if cluster.demand[n, r] > 0
-            and used[r] >= total[r] * (1 - 1e-5)
-            and tasks * cluster.demand[n, r] >= entitled * total[r] * (1 - 1e-5)
-        ]
-        assert content, f"user {n} has a justified complaint"
 
 
 def test_a_justified_complaint_is_measured() -> None:

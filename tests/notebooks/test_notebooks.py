@@ -33,6 +33,8 @@ assert not empty, "an empty panel"
 """
 ROOT = Path(__file__).parents[2]
 EVERY = sorted((ROOT / "notebooks").glob("*.ipynb"))
+#: Those of seconds run on every commit; of the others one compiles the simulator. The site, too, runs all of them.
+QUICK = {"quickstart", "alpha_tradeoff", "traces"}
 
 
 @pytest.mark.parametrize("path", EVERY, ids=lambda path: path.stem)
@@ -66,8 +68,11 @@ def test_the_day_of_the_notebook_has_users_whatever_its_seed(seed: int) -> None:
 # The kernel talks over sockets that the garbage collector closes.
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::RuntimeWarning:zmq")
-@pytest.mark.slow
-@pytest.mark.parametrize("path", EVERY, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [path if path.stem in QUICK else pytest.param(path, marks=pytest.mark.long) for path in EVERY],
+    ids=lambda path: path.stem,
+)
 def test_it_runs_from_top_to_bottom(path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("FAIROPT_TRACES", raising=False)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]))

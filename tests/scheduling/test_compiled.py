@@ -40,11 +40,10 @@ class _LastRule(Slots):
         return -server
 
 
-#: Every rule, index and option, with as few loops to compile as may be.
+#: Every rule, index and option. What is compiled takes most of a minute of each: in `make test-long`.
 QUICK = ["best-fit-drfh", "best-fit-drfh(strict=True)", "fifo"]
 OTHERS = ["slots(n=3, whole=False)", "ps-dsf", "tetris", "per-server-drf", "sequential-min-max",
           "mqdrf(shares=[0.5, 0.4], sizes=[2, 3])", "mqdrf(shares=[0.6, 0.5, 0.3], strict=True)"]  # fmt: skip
-COMPILED = [*QUICK, _LastRule(n=3, whole=False), *(pytest.param(text, marks=pytest.mark.long) for text in OTHERS)]
 TEXTS = [*policies.names(), QUICK[1], OTHERS[0], *OTHERS[5:], "tetris(fairness=0)", "tetris(fairness=1)"]
 SEEDS = st.integers(0, 2**32)
 
@@ -60,7 +59,8 @@ def drawn(seed: int, resources: int) -> tuple[Workload, int, Thrashing | None]:
     return w, int(rng.choice([NEVER, 7 * SECOND])), slower
 
 
-@pytest.mark.parametrize("policy", COMPILED, ids=str)
+@pytest.mark.long
+@pytest.mark.parametrize("policy", [*QUICK, _LastRule(n=3, whole=False), *OTHERS], ids=str)
 @given(seed=SEEDS, resources=st.integers(1, 4))
 @settings(max_examples=30, deadline=None)
 def test_compiled_is_plain(policy: str | Policy, seed: int, resources: int) -> None:
@@ -97,18 +97,22 @@ def test_methods_decide_as_rules(text: str, seed: int, resources: int) -> None:
     assert engine.run(Setup.of(w, methods), until, thrashing=thrashing, compiled=False).same(expected)
 
 
-@pytest.mark.parametrize("text", ["best-fit-drfh", "first-fit-drfh", "ps-dsf"])
+@pytest.mark.parametrize(
+    ("text", "compiled"),
+    [
+        *((text, False) for text in ("best-fit-drfh", "first-fit-drfh", "ps-dsf")),
+        pytest.param("best-fit-drfh", True, marks=pytest.mark.long),
+    ],
+)
 @pytest.mark.parametrize("resources", [2, 3])
 def test_many_servers_that_crowd_the_blocks_of_the_index(
-    text: str, resources: int, monkeypatch: pytest.MonkeyPatch
+    text: str, compiled: bool, resources: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(setup, "BLOCK", 8)  # so that blocks are split
     w = workload(3, rows=250, servers=100, users=20, resources=resources)
     made = Setup.of(w, policies.one(text))
-    scanned = engine.run(made, compiled=False, near=100)
+    scanned = engine.run(made, compiled=compiled, near=100)
     assert engine.run(made, compiled=False, near=0).same(scanned)
-    if text in QUICK:
-        assert engine.run(made, near=0).same(scanned)
 
 
 @pytest.mark.parametrize("text", ["ps-dsf", "first-fit-drfh", "best-fit-drfh", "sequential-min-max", "tetris"])
@@ -132,11 +136,16 @@ class _Next(Policy):
         return np.asarray((after / (state.total * state.weight[:, None])).max(axis=1))
 
 
-def test_rules_of_others_are_compiled_and_methods_run_plain() -> None:
+@pytest.mark.long
+def test_rules_of_others_are_compiled() -> None:
+    w = workload(1, constrained=False, changes=False)
+    assert simulate(w, _LastRule(), engine="compiled").runs.same(simulate(w, _Last()).runs)
+
+
+def test_rules_and_methods_of_others_run_plain() -> None:
     w = workload(1, constrained=False, changes=False)
     for policy in (_Last(), _LastRule()):
         assert simulate(w, policy).runs.server[0] == 2
-    assert simulate(w, _LastRule(), engine="compiled").runs.same(simulate(w, _Last()).runs)
     with pytest.raises(DataError, match="has methods that the compiled engine does not know"):
         simulate(w, _Last(), engine="compiled")
 
@@ -156,6 +165,7 @@ def test_the_state_says_what_waits_without_an_index_that_wraps() -> None:
         assert simulate(w, Old()).runs.same(simulate(w, "sequential-min-max").runs)
 
 
+@pytest.mark.long
 def test_few_tasks_are_simulated_plainly_and_many_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Counted by rules, and by what has started; what a run begins plainly the compiled loop ends alike."""
     monkeypatch.setattr("fairopt.scheduling.loop._HANDED", {})  # of tests before
@@ -181,6 +191,7 @@ def test_what_begins_plainly_ends_compiled_alike() -> None:
     assert both.same(plain)
 
 
+@pytest.mark.long
 def test_evictions_need_more_room_than_there_are_tasks() -> None:
     """Tasks that are put back again and again: more runs than tasks, and stale ends in the heap."""
     tasks = pd.DataFrame({"user": ["a", "b"], "duration": [50.0, 1.0], "cpu": 1.0, "tasks": [8, 40]})

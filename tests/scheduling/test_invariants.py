@@ -9,43 +9,14 @@ from hypothesis import strategies as st
 
 from fairopt.mechanisms import get
 from fairopt.model.cluster import Cluster
-from fairopt.scheduling import Schedule, Workload, discrete_drf, policies, simulate
+from fairopt.scheduling import Workload, discrete_drf, policies, simulate
 from fairopt.scheduling.loop.tables import DONE, EVICTED, GONE, RUNNING
 from fairopt.scheduling.schedule import STATES
-from fairopt.scheduling.workload import NEVER, SECOND
+from fairopt.scheduling.workload import SECOND
 
 from .draw import workload
 
 SEEDS = st.integers(0, 2**32)
-KEEP_WITHIN = [name for name in policies.names() if name not in ("cpu-fair", "slots")]
-SKIP = [f"{name}(strict=False)" if not policies.get(name).pairs else name
-        for name in KEEP_WITHIN if name != "mqdrf"]  # fmt: skip
-SHARES = ["first-fit-drfh", "best-fit-drfh", "discrete-drf(strict=False)"]
-
-
-def used(found: Schedule, server: int, time: int) -> np.ndarray:
-    runs, w = found.runs, found.workload
-    here = (runs.server == server) & (runs.start <= time) & (runs.end > time)
-    return w.demand[w.group_of_task[runs.task[here]]].sum(axis=0)
-
-
-def there(w: Workload, server: int, time: int) -> bool:
-    mine = w.change_server == server
-    before = np.flatnonzero(mine & (w.change_time <= time))
-    if len(before):
-        return bool(w.change_up[before[-1]])
-    return not (mine.any() and w.change_up[np.flatnonzero(mine)[0]])
-
-
-@pytest.mark.parametrize("name", KEEP_WITHIN)
-@given(seed=SEEDS)
-@settings(max_examples=12, deadline=None)
-def test_no_server_is_over_capacity_or_used_while_it_is_away(name: str, seed: int) -> None:
-    found = simulate(workload(seed), name)
-    for time in np.unique(np.concatenate([found.runs.start, found.runs.end])).tolist():
-        for server in range(len(found.workload.servers)):
-            most = found.workload.capacity[server] * there(found.workload, server, time)
-            assert (used(found, server, time) <= most).all()
 
 
 @pytest.mark.parametrize("name", policies.names())
@@ -74,48 +45,6 @@ def test_every_task_is_in_one_state_and_runs_to_its_end(name: str, seed: int, un
     waits = [(w.arrival[w.group_of_task] <= t * SECOND).sum() for t in times]
     assert (timeline["waiting"] >= 0).all()
     assert (timeline["waiting"] + timeline["running"] <= waits).all()
-
-
-@pytest.mark.parametrize("name", SKIP)
-@given(seed=SEEDS)
-@settings(max_examples=12, deadline=None)
-def test_skipping_leaves_no_waiting_task_that_fits(name: str, seed: int) -> None:
-    found = simulate(workload(seed), name)
-    w, runs = found.workload, found.runs
-    for time in np.unique(np.concatenate([runs.start, runs.end[runs.end < NEVER], w.arrival])).tolist():
-        free = np.array([w.capacity[s] * there(w, s, time) - used(found, s, time) for s in range(len(w.servers))])
-        started = set(runs.task[(runs.start <= time) & (runs.end > time)].tolist())
-        over = set(runs.task[(runs.end <= time) & (runs.how != EVICTED)].tolist())
-        for task in range(w.tasks):
-            group = w.group_of_task[task]
-            if w.arrival[group] <= time < w.leaves[w.user[group]] and task not in started | over:
-                up = np.array([there(w, s, time) for s in range(len(w.servers))])
-                fits = (w.demand[group] <= free).all(axis=1) & w.eligible[w.placement[group]] & up
-                assert not fits.any()
-
-
-@pytest.mark.parametrize("name", SHARES)
-@given(seed=SEEDS)
-@settings(max_examples=12, deadline=None)
-def test_a_fair_policy_serves_a_lowest_user_that_it_can_serve(name: str, seed: int) -> None:
-    """Whoever starts a task has the lowest share among those with a waiting task that fits somewhere."""
-    found = simulate(workload(seed, changes=False), name)
-    w, runs = found.workload, found.runs
-    group = w.group_of_task[runs.task]
-    for r in range(len(runs.task)):
-        time = runs.start[r]
-        before = np.arange(len(runs.task)) < r
-        runs_now = before & (runs.end > time)
-        held = np.zeros((len(w.users), len(w.resources)), dtype=np.int64)
-        np.add.at(held, w.user[group[runs_now]], w.demand[group[runs_now]])
-        free = w.capacity.copy()
-        np.subtract.at(free, runs.server[runs_now], w.demand[group[runs_now]])
-        waiting = (w.arrival[w.group_of_task] <= time) & ~np.isin(np.arange(w.tasks), runs.task[before])
-        share = (held / (w.total * w.weight[:, None])).max(axis=1)
-        for g in np.unique(w.group_of_task[waiting]).tolist():
-            if ((w.demand[g] <= free).all(axis=1) & w.eligible[w.placement[g]]).any():
-                mine = (share[w.user[group[r]]], w.user[group[r]])
-                assert mine <= (share[w.user[g]], w.user[g])
 
 
 def _one_pool(cluster: Cluster) -> Workload:

@@ -75,7 +75,7 @@ def test_weights_of_global_mechanisms_come_back_as_tasks(mechanism: Mechanism, l
 def test_weights_of_the_game_come_back_as_tasks(mechanism: Mechanism) -> None:
     """In more than nine of ten: where answers have kinks the search may end short, and says so."""
     found = 0
-    for seed in range(16):
+    for seed in range(8):
         shared = cluster(seed)
         tasks = given(mechanism, shared, seed)
         weights = weights_or_none(shared, mechanism, tasks)
@@ -83,13 +83,13 @@ def test_weights_of_the_game_come_back_as_tasks(mechanism: Mechanism) -> None:
             again = mechanism.solve(shared.replace(weight=weights), 1e-8).arrays.user_tasks
             np.testing.assert_allclose(again, tasks, rtol=3e-6)
             found += 1
-    assert found >= 15
+    assert found >= 7
 
 
 @pytest.mark.parametrize("mechanism", [fo.DRFH(), fo.AlphaFair(3)], ids=str)
 def test_the_ends_of_ranges_give_the_same_tasks_and_what_is_beyond_does_not(mechanism: Mechanism) -> None:
     open_ranges = 0
-    for seed in range(12):
+    for seed in range(6):
         shared = cluster(seed, limits=True)
         if len(shared.servers) == 1:
             continue

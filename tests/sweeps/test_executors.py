@@ -272,10 +272,8 @@ def test_a_process_that_read_other_code_computes_nothing(file: Path) -> None:
 @pytest.mark.parametrize(
     "kinds",
     [
-        ("here", "here"),
-        ("jobs", "dask"),
-        pytest.param(("jobs", "jobs"), marks=pytest.mark.long),
-        pytest.param(("dask", "dask"), marks=pytest.mark.long),
+        ("here", "jobs"),
+        *(pytest.param(two, marks=pytest.mark.long) for two in (("jobs", "dask"), ("jobs", "jobs"), ("dask", "dask"))),
     ],
 )
 def test_two_executors_at_once_into_one_store(
