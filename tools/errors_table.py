@@ -77,7 +77,7 @@ def exact_tasks(name: str, cluster: fo.Cluster, found: fo.Allocation | None, hin
     else:
         prices = None
     proved = reference(cluster, criterion.alpha, kind, near=near, log_prices=prices, seconds=PATIENCE)
-    return None if proved is None else proved.arrays.user_tasks
+    return None if proved is None else proved.user_tasks
 
 
 def patiently(find: Callable[[], T]) -> T | None:

@@ -42,7 +42,7 @@ _COUPLING = 900.0
 #: Factors of at most so many rows are in double precision, with all pairs.
 _DOUBLE = 150
 #: Pairs with so little of a user's weight couple with none in factors, a hundred times that in single precision.
-_LITTLE = 1e-12
+_LITTLE = 1e-9
 #: With fewer couplings a row factors are in double precision: what fills in would fall below normal numbers of single
 #: ones, which takes ten times as long.
 _FILLED = 20

@@ -236,7 +236,7 @@ class Mechanism(Stated):
         more = equilibria.solutions(problem, tol)
         if found is not None and rule.floor.any():  # which the game does not know
             sharp = min(tol, 1e-11)  # nobody else finds last digits
-            more = floors.fixed_at_floors(problem, found, lambda limited: equilibria.solutions(limited, sharp))
+            more = floors.fixed_at_floors(problem, found, lambda limited: native.welfare(limited, sharp))
         for found in more:
             yield dataclasses.replace(found, engine="native", warm=None)
 

@@ -22,7 +22,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.algebra import Pairs
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
 from ..linalg import _pairs
@@ -68,17 +67,8 @@ class Welfare:
         self.unit = np.maximum(scale * wanted, np.finfo(float).tiny)
         self.first: Array = scale * split / self.unit[polytope.pair_user]
         self.per_task *= self.unit[polytope.pair_user][:, None]
-        self.pairs = self.algebra(np.arange(len(polytope.gamma)))
         log_share = np.log(own.share) + np.log(self.unit)
         self.gain = own.alpha * np.log(own.weight) + (1 - own.alpha) * log_share
-
-    def algebra(self, inside: Index) -> Pairs:
-        """Some pairs as algebra knows them."""
-        polytope = self.polytope
-        demand = polytope.cluster.demand[polytope.users] * self.unit[:, None]
-        inverse = 1 / np.where(self.row, polytope.cluster.capacity, np.inf)
-        ends = np.array([0, len(demand)]), np.array([0, len(inverse)])
-        return Pairs(polytope.pair_user[inside], polytope.pair_server[inside], demand, inverse, *ends)
 
     # -- parts of the equations ------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Newton steps on the conditions of `welfare`: users are eliminated one by one, prices remain (`core.algebra`).
+"""Newton steps on the conditions of `welfare`: users are eliminated one by one, prices remain (`structured`).
 
 With D = x/z, and H the slope of a user's tasks in what it pays, the prices' matrix is
 
@@ -16,8 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.algebra import Equations
-from ..linalg import _pairs
+from ..linalg import _pairs, structured
 from ..linalg.conjugate_residuals import reduced
 from .conditions import Welfare
 from .options import OPTIONS, NewtonOptions
@@ -75,11 +74,20 @@ class Newton:
         return float(np.abs(self.marginal.scale * self.residual.rho)[counts].max(initial=0.0))
 
     @cached_property
-    def factors(self) -> Equations:
+    def factors(self) -> structured.Factors | structured.ServersFirst:
         """The prices' matrix, factorised."""
         q, at = self.welfare, self.point
-        idle = np.where(q.row, at.idle / np.where(q.row, at.price, 1.0), np.inf)
-        return Equations(q.pairs, self.weight, idle, self.slope, np.zeros(len(self.slope)), self.single)
+        return structured.factor(
+            q.start,
+            q.server,
+            self.weight,
+            q.per_task,
+            self.slope,
+            np.where(q.row, at.idle / np.where(q.row, at.price, 1.0), 1.0),
+            least=(self.options.least_weight if self.mu < self.options.sparse else 0.0) * self.slope,
+            single=self.single,
+            options=self.options.factors,
+        )
 
     @cached_property
     def _by_units(self) -> list[tuple[Array, Array, Array]]:
@@ -99,7 +107,8 @@ class Newton:
         return prices, user_price, total
 
     def _prices(self, rhs: Array) -> Array:
-        return self.factors.inverse(rhs)
+        rows = self.welfare.row
+        return np.where(rows, self.factors.solve(np.where(rows, rhs, 0.0).ravel()).reshape(rows.shape), 0.0)
 
     def _cost(self, prices: Array) -> Array:
         q, result = self.welfare, np.empty(len(self.slope))

@@ -95,7 +95,7 @@ def _with(
     aside[inside] = False
     other.remainder = Rest(inside, aside, np.zeros(len(aside), dtype=bool), sums, use)
     other.start = row_pointers(polytope.pair_user[inside], len(welfare.unit))
-    other.server, other.pairs = polytope.pair_server[inside], welfare.algebra(inside)
+    other.server = polytope.pair_server[inside]
     per_task = welfare.unit[polytope.pair_user[inside]] / polytope.gamma[inside]
     other.per_task = polytope.pair_use[inside] * per_task[:, None]
     tasks, slack = np.insert(at.tasks[kept], where, tasks), np.insert(at.slack[kept], where, slack)

@@ -57,13 +57,14 @@ function drawBars(view, start, width) {
 const sum = (values) => values.reduce((a, b) => a + b, 0);
 
 // Measures along the path. `points`: [alpha, view], in order of alpha; `here`: the view at alpha.
-function drawCurves(points, alpha, here, width) {
+function drawCurves(points, alpha, here, width, measures) {
   const most = largest([...points.map((p) => p[1]), here], (view) => view.measures.min_share);
-  const series = ["utilization", "min_share", "jain"].map((key, k) => ({
-    label: MEASURES.find((one) => one[0] === key)[1], line: { class: `fo-line fo-line-${k}` }, dot: { class: `fo-dot-${k}` },
+  const drawn = measures.filter(([key]) => ["utilization", "min_share", "jain"].includes(key));
+  const series = drawn.map(([key, label, form], k) => ({
+    label, line: { class: `fo-line fo-line-${k}` }, dot: { class: `fo-dot-${k}` },
     text: { class: `fo-label fo-label-${k}` },
-    of: ({ measures }) => (key === "min_share" && measures.min_share !== null ? measures.min_share / most : measures[key]),
-    said: ({ measures }) => MEASURES.find((one) => one[0] === key)[2](measures[key]),
+    of: (view) => (key === "min_share" && view.measures[key] !== null ? view.measures[key] / most : view.measures[key]),
+    said: (view) => form(view.measures[key]),
   }));
   return el("div", {}, drawLines(points, alpha, here, width, series, percent, "Measures against alpha"),
     el("p", { class: "fo-note" }, "The smallest share is drawn as a part of its largest value."));

@@ -232,7 +232,7 @@ function render({ model, el: host }) {
     if (!shown || !hasAlpha(shown.state.mechanism)) { for (const node of [curves, gets]) node.replaceChildren(el("p", { class: "fo-note" }, "This mechanism has no alpha.")); return; }
     const path = paths.get(line(shown.state)) || new Map();
     const points = [...path].sort((p, q) => asNumber(p[0]) - asNumber(q[0]));
-    curves.replaceChildren(drawCurves(points, shown.state.alpha, shown.view, wide));
+    curves.replaceChildren(drawCurves(points, shown.state.alpha, shown.view, wide, shownMeasures));
     gets.replaceChildren(drawTasks(points, shown.state.alpha, shown.view, wide));
   }
 
