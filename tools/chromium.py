@@ -142,9 +142,9 @@ class Chromium:
         nodes = []
         for node in self.cdp("Accessibility.getFullAXTree")["nodes"]:
             if not node.get("ignored"):
-                states = {one["name"]: one["value"].get("value") for one in node.get("properties", ())}
+                focus = [one["value"].get("value") for one in node.get("properties", ()) if one["name"] == "focusable"]
                 named = {key: node.get(key, {}).get("value", "") for key in ("role", "name")}
-                nodes.append(named | {"focusable": bool(states.get("focusable")), "states": states})
+                nodes.append(named | {"focusable": any(focus)})
         return nodes
 
     def _clip(self, whole: bool) -> dict[str, Any]:

@@ -175,8 +175,10 @@ def test_accessibility(browser: Chromium, live: Session) -> None:
     assert {one["role"] for one in nodes} >= {"button", "checkbox", "combobox", "slider", "status", "table", "textbox"}
     assert [one for one in nodes if one["role"] in NAMED and not one["name"].strip()] == []
     assert [one for one in nodes if one["focusable"] and not one["name"].strip() and one["role"] != "RootWebArea"] == []
-    (slider,) = [one for one in nodes if one["role"] == "slider"]
-    assert slider["states"]["valuetext"] == "alpha 1"
+    assert len([one for one in nodes if one["role"] == "slider"]) == 1
+    # By the attribute: some versions of Chromium have the bare number in its place in their tree.
+    text = "return document.querySelector('[data-role=\"slider\"]').getAttribute('aria-valuetext')"
+    assert browser.run(text) == "alpha 1"
     assert browser.run("return document.documentElement.lang") == "en"
     assert browser.run("return [...document.querySelectorAll('th')].every((h) => h.scope)") is True
     ids = browser.run("return [...document.querySelectorAll('[id]')].map((e) => e.id)")
