@@ -55,7 +55,7 @@ def typeset(text: object) -> str:
     if label is not None and (title := _titles().get(label["name"])):
         more = re.sub(r"=True\b|\.0\b", "", label["with"] or "").replace("=", " = ")
         said = f"{title}{f' ({more})' if more else ''}{label['mark']}{label['said'] or ''}"
-    said = re.sub(r"(?<=\w)\((?=\w+=)", " (", said)  # a label in the middle of a text
+    said = re.sub(r"(?<=\w)\((?=\w+ ?=)", " (", said)  # a label in the middle of a text
     return re.sub(
         "alphapf-vds",
         r"$\\alpha$PF-VDS",
