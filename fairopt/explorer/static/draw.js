@@ -66,7 +66,7 @@ function drawCurves(points, alpha, here, width, measures) {
     of: (view) => (key === "min_share" && view.measures[key] !== null ? view.measures[key] / most : view.measures[key]),
     said: (view) => form(view.measures[key]),
   }));
-  return el("div", {}, drawLines(points, alpha, here, width, series, percent, "Measures against alpha"),
+  return el("div", {}, drawLines(points, alpha, here, width, series, (part) => `${100 * part}%`, "Measures against alpha"),
     el("p", { class: "fo-note" }, "The smallest share is drawn as a part of its largest value."));
 }
 
@@ -88,7 +88,7 @@ const largest = (views, of) => Math.max(1e-300, ...views.map((view) => of(view) 
 
 // Lines against alpha, with a cursor: `series` say what is drawn of a view, from 0 to 1, and how.
 function drawLines(points, alpha, here, width, series, tick, what) {
-  const left = 38, right = 104, top = 10, tall = 190, foot = 38, wide = width - left - right;
+  const left = 38, right = 112, top = 10, tall = 190, foot = 38, wide = width - left - right;
   const x = (a) => left + wide * place(a), y = (v) => top + tall * (1 - v);
   const now = series.map((one) => `${one.title || one.label} ${one.said(here)}`);
   const picture = svg("svg", { viewBox: `0 0 ${width} ${top + tall + foot}`, width, height: top + tall + foot, role: "img",
