@@ -48,10 +48,12 @@ def rounds_of(one: Elastic, most: int, change: float = 1e-7) -> int:
 
 @pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0])
 def test_leverage_is_the_derivative_of_a_response_in_its_line(alpha: float) -> None:
+    """Several resources are full: with one the matrix of the formula is a number, and hardly anything of it shows."""
     rng = np.random.default_rng(3)
-    users, resources = 6, 3
-    use = rng.uniform(0.1, 1, (users, resources))
-    per_task, gain, room = use.copy(), np.log(rng.uniform(0.5, 2, users)), np.full(users, np.inf)
+    users, resources = 12, 3
+    use = rng.uniform(0.01, 1, (users, resources)) ** 3
+    per_task, gain = use * rng.uniform(0.5, 2, users)[:, None], np.log(rng.uniform(0.5, 2, users))
+    room = np.full(users, np.inf)
     line = rng.uniform(0.01, 0.1, users)
 
     def tasks(given: Array, q: Array) -> Array:
@@ -64,6 +66,7 @@ def test_leverage_is_the_derivative_of_a_response_in_its_line(alpha: float) -> N
     kept = leverage(alpha, per_task, use, line, room, q, answer)
     served = np.flatnonzero(answer > 1e-3)
     assert len(served) > 2
+    assert np.isfinite(q).sum() > 1
     for n in served:
         more = line.copy()
         more[n] += 1e-6

@@ -74,10 +74,12 @@ def test_the_first_engine_answers_in_as_many_rounds_as_ever(mechanism: Mechanism
 
 
 def test_what_is_known_saves_rounds() -> None:
-    """Along alpha, from each answer to the next."""
+    """Along alpha, from each answer to the next, in fewer rounds than from none, and hardly more than ever (74, 90)."""
     rng, alphas = np.random.default_rng(3), [float(alpha) for alpha in np.geomspace(1.2, 8, 12)]
     shared = fo.Cluster(rng.uniform(0.5, 5, (12, 3)), rng.uniform(0.5, 5, (40, 3)))
-    for family in (fo.AlphaFair, fo.AlphaPFVDS):
+    for family, ever in ((fo.AlphaFair, 74), (fo.AlphaPFVDS, 90)):
         with without_kernels():  # which start cold
             cold = sum(family(alpha).solve(shared).stats.rounds for alpha in alphas)
-            assert 0 < fo.alpha_path(shared, alphas, mechanism=family)["steps"].sum() < 0.9 * cold
+            warm = fo.alpha_path(shared, alphas, mechanism=family)["steps"].sum()
+        assert 0 < warm < 0.9 * cold
+        assert warm <= 1.15 * ever

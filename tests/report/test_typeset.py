@@ -108,6 +108,8 @@ def test_headers_are_words_and_mechanisms_have_their_names(tables: list[report.T
     assert (
         typeset("TSF, alphaPF-VDS(alpha=2): d4 = (1, 0.5)") == r"TSF, $\alpha$PF-VDS ($\alpha = 2$): $d_{4} = (1, 0.5)$"
     )
+    two = r"$\alpha$PF-VDS ($\alpha = 2$), $\alpha$PF-VDS ($\alpha = 3$): others"
+    assert typeset("alphaPF-VDS(alpha=2), alphaPF-VDS(alpha=3): others") == two
     assert typeset("phi_n / sum_m phi_m and d4") == r"$\phi_{n}$ / $\sum_{m}$ $\phi_{m}$ and $d_{4}$"
     assert [words(name) for name in ("min_share", "n", "cpu", "r1", "price_of_fairness")] == [
         "smallest share", "$n$", "CPU", "$r_{1}$", "price of fairness"]  # fmt: skip

@@ -31,9 +31,9 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks):  # type:
         exact = rounded(server, asked)
         if residual < exact:
             break
+        if priced(server, exact, q, asked):
+            residual = ask(server, q, asked)
         step = newton(q, asked)
-        if free(server, exact, step, q, asked):
-            residual, step = ask(server, q, asked), newton(q, asked)
         now = shortened(server, step, residual, q, asked)
         if now >= 0.7 * residual:
             failures += 1
@@ -111,23 +111,14 @@ def begin(server, q, asked):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def free(server, exact, step, q, asked):  # type: ignore[no-untyped-def]
-    """Give a price to what is overused without one, and take it away where it falls fast and what is left idles, too.
-
-    Returns whether any of them was looked at, after which `asked` is not that of `q`.
-    """
-    before, looked = asked.excess.copy(), False
+def priced(server, exact, q, asked):  # type: ignore[no-untyped-def]
+    """Give a price to what is overused without one; whether anything was, after which `asked` is not that of `q`."""
+    before, any_was = asked.excess.copy(), False
     for r in range(len(q)):
         if q[r] == -np.inf and before[r] > exact:
             one_price(server, r, q, asked)
-            looked = True
-        elif q[r] > -np.inf and before[r] < -exact and server.alpha * step[r] < -1:
-            old, q[r] = q[r], -np.inf
-            ask(server, q, asked)
-            if asked.excess[r] > 0 or not q.max() > -np.inf:
-                q[r] = old
-            looked = True
-    return looked
+            any_was = True
+    return any_was
 
 
 @compiled
