@@ -37,8 +37,8 @@ def link(text: str, to: str) -> str:
     """A link of docs/properties-table.md to a proof, by its source, or to a counterexample."""
     if to.endswith(".json"):
         return f"[{text}](witnesses/{to.removeprefix('../') if to.startswith('../') else f'found/{to}'})"
-    proof = re.search(r"docs/properties\.md, ([A-Z])", to)
-    return f"[{text}](properties.md#proof-{proof[1].lower()})" if proof else f"{text} ({to})"
+    proof = re.search(r"docs/proofs\.md, ([A-Z])", to)
+    return f"[{text}](proofs.md#proof-{proof[1].lower()})" if proof else f"{text} ({to})"
 
 
 def interval(ends: tuple[float, float] | None) -> str:

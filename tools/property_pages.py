@@ -78,12 +78,12 @@ def _claimed(name: str) -> list[str]:
 
 def proof(one: Claim) -> str:
     """Where a claim stands, as a link where it is a proof of ours."""
-    linked = re.sub(r"docs/properties\.md, ([A-Z])\b", _link, one.source)
+    linked = re.sub(r"docs/proofs\.md, ([A-Z])\b", _link, one.source)
     return linked if one.holds or one.source else "a counterexample"
 
 
 def _link(found: re.Match[str]) -> str:
-    return f"[proof {found[1]}](../properties.md#proof-{found[1].lower()})"
+    return f"[proof {found[1]}](../proofs.md#proof-{found[1].lower()})"
 
 
 def _searched(name: str, survey: pd.DataFrame) -> list[str]:
