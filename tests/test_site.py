@@ -53,7 +53,7 @@ def test_every_mechanism_command_paper_and_figure_has_a_page(
     for name in fo.properties.names():
         page = (source / "properties" / f"{name}.md").read_text(encoding="utf-8")
         assert type(fo.properties.get(name)).__qualname__ in page
-    assert "[proof B](../properties.md#proof-b)" in (source / "properties" / "strategy-proofness.md").read_text()
+    assert "[proof B](../proofs.md#proof-b)" in (source / "properties" / "strategy-proofness.md").read_text()
     assert "properties/envy-freeness.md" in (source / "theory.md").read_text(encoding="utf-8")
     for name in figures.known():
         assert figures.caption(name) in (source / "figures" / f"{name}.md").read_text(encoding="utf-8")

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from textwrap import wrap
 
-import numpy as np
 import pandas as pd
 
 from fairopt import properties
@@ -38,8 +37,8 @@ def link(text: str, to: str) -> str:
     """A link of docs/properties-table.md to a proof, by its source, or to a counterexample."""
     if to.endswith(".json"):
         return f"[{text}](witnesses/{to.removeprefix('../') if to.startswith('../') else f'found/{to}'})"
-    proof = re.search(r"docs/properties\.md, ([A-Z])", to)
-    return f"[{text}](properties.md#proof-{proof[1].lower()})" if proof else f"{text} ({to})"
+    proof = re.search(r"docs/proofs\.md, ([A-Z])", to)
+    return f"[{text}](proofs.md#proof-{proof[1].lower()})" if proof else f"{text} ({to})"
 
 
 def interval(ends: tuple[float, float] | None) -> str:
@@ -52,8 +51,15 @@ def survey() -> str:
     frame = (
         properties.matrix(rows(), link).replace(r",? (in )?[\d,]+( trials)?(?=;|$| \()", "", regex=True).reset_index()
     )
-    parts = [np.arange(k, min(k + _BESIDE, frame.shape[1])) for k in range(1, frame.shape[1], _BESIDE)]
-    return "\n\n".join(str(frame.iloc[:, [0, *part]].to_markdown(index=False)) for part in parts)
+    frame = frame[["property", *sorted(frame.columns.drop("property"), key=_by_number)]]
+    parts = [frame.iloc[:, [0, *range(k, min(k + _BESIDE, frame.shape[1]))]] for k in range(1, frame.shape[1], _BESIDE)]
+    filled = [part[part.iloc[:, 1:].ne("").any(axis=1)] for part in parts]
+    return "\n\n".join(str(part.to_markdown(index=False)) for part in filled)
+
+
+def _by_number(name: str) -> str:
+    """A name by which alpha = 16 comes after alpha = 2."""
+    return re.sub(r"[\d.]+", lambda found: f"{float(found[0]):08.2f}", name.lower())
 
 
 def papers() -> str:

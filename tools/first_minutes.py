@@ -174,7 +174,7 @@ def walk(place: Path) -> Iterator[list[str]]:
 
 def table(rows: list[list[str]]) -> str:
     """In Markdown."""
-    heads = ["door", "CPU s", "at most", "loops compiled", "amiss"]
+    heads = ["first use", "CPU s", "at most", "loops compiled", "remark"]
     return "\n".join(f"| {' | '.join(row)} |" for row in [heads, ["---"] * len(heads), *rows])
 
 

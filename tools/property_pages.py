@@ -26,8 +26,8 @@ _BLUE, _ORANGE, _RED = "#0072b2", "#e69f00", "#c00000"
 _BEFORE, _AFTER, _LIE, _DUE = "tasks", "after the change", "after a lie, as reported", "due to the user who misses it"
 #: Of which clusters a claim speaks, in words; `fairopt.mechanisms._claim` has the conditions.
 SCOPE = (
-    "Where no condition stands, *yes* is for every cluster that the mechanism takes: any weights, zeros among demands, "
-    "placement constraints, finite task counts. *No* is: a counterexample is known."
+    "Without a condition *yes* holds on every cluster that the mechanism accepts: any weights, zero demands, placement "
+    "constraints, finite task counts. *No* means that a counterexample is known."
 )
 
 
@@ -37,11 +37,11 @@ def write(folder: Path) -> list[str]:
     made, survey, witnesses = [], fairness_tables.rows(), _witnesses()
     for name in properties.names():
         prop = properties.get(name)
-        lines = [f"# {name}", "", *documented(type(prop)), "", "## Who has it", "", *_claimed(name), ""]
+        lines = [f"# {name}", "", *documented(type(prop)), "", "## Mechanisms", "", *_claimed(name), ""]
         lines += [*_searched(name, survey), ""]
         lines += _counterexamples(name, witnesses.get(name, []), folder)
-        lines += [f"In Python `fairopt.properties.get({name!r})`. Here are [all of them](../properties.md), how",
-                  "counterexamples are found and verified, and the proofs.", ""]  # fmt: skip
+        lines += [f"In Python `fairopt.properties.get({name!r})`. [All properties](../properties.md), the search for",
+                  "counterexamples and its verification; [proofs](../proofs.md).", ""]  # fmt: skip
         (folder / f"{name}.md").write_text("\n".join(lines), encoding="utf-8")
         made.append(f"- [{name}](properties/{name}.md): {prop.definition}")
     return made
@@ -65,7 +65,7 @@ def _witnesses() -> dict[str, list[tuple[Path, Witness]]]:
 
 def _claimed(name: str) -> list[str]:
     """What mechanisms say of themselves, with links to proofs."""
-    rows = ["| mechanism | has it | if | where it stands |", "|---|---|---|---|"]
+    rows = ["| mechanism | holds | condition | source |", "|---|---|---|---|"]
     for kind in sorted(mechanisms.REGISTRY.values(), key=lambda kind: kind.title.lower()):
         for one in kind.claims:
             if one.property == name:
@@ -73,17 +73,17 @@ def _claimed(name: str) -> list[str]:
                 holds = "yes" if one.holds else "no"
                 rows.append(f"| [{kind.title}](../mechanisms/{kind.name}.md) | {holds} "
                             f"| {', '.join([*one.conditions, *ends])} | {proof(one)} |")  # fmt: skip
-    return [*rows, "", SCOPE] if len(rows) > 2 else ["No mechanism claims it, or its contrary."]
+    return [*rows, "", SCOPE] if len(rows) > 2 else ["No mechanism claims it or its negation."]
 
 
 def proof(one: Claim) -> str:
     """Where a claim stands, as a link where it is a proof of ours."""
-    linked = re.sub(r"docs/properties\.md, ([A-Z])\b", _link, one.source)
+    linked = re.sub(r"docs/proofs\.md, ([A-Z])\b", _link, one.source)
     return linked if one.holds or one.source else "a counterexample"
 
 
 def _link(found: re.Match[str]) -> str:
-    return f"[proof {found[1]}](../properties.md#proof-{found[1].lower()})"
+    return f"[proof {found[1]}](../proofs.md#proof-{found[1].lower()})"
 
 
 def _searched(name: str, survey: pd.DataFrame) -> list[str]:

@@ -138,26 +138,21 @@ def _four() -> str:
 
 
 def _gives_up() -> str:
-    """Of the mechanisms of the page the properties that they violate, each with its smallest counterexample."""
+    """Of the mechanisms of the page the properties that they violate, each linked to its smallest counterexample."""
     found: dict[str, list[str]] = {}
     for path in sorted((ROOT / "docs" / "witnesses").glob("*.json")):
         one = fo.properties.Witness.load(path)
-        if not one.mechanism.startswith(_CHOSEN):
-            continue
-        found.setdefault(fo.mechanisms.one(one.mechanism).title, []).append(
-            f"- [{one.property}](witnesses/{path.name}){_with(one.mechanism)}: {one.sentence}"
-        )
-    lines = [line for title, every in found.items() for line in (f"**{title}**", "", *every, "")]
-    folded = [
-        part for line in lines for part in wrap(line, 120, subsequent_indent="  ", break_on_hyphens=False) or [""]
-    ]
-    return "\n".join(folded).strip()
+        if one.mechanism.startswith(_CHOSEN):
+            title = fo.mechanisms.one(one.mechanism).title
+            found.setdefault(title, []).append(f"[{one.property}](witnesses/{path.name}){_with(one.mechanism)}")
+    lines = [f"- **{title}**: {', '.join(every)}" for title, every in found.items()]
+    return "\n".join(part for line in lines for part in wrap(line, 120, subsequent_indent="  ", break_on_hyphens=False))
 
 
 def _with(mechanism: str) -> str:
     """Its parameters, in words."""
     _, _, inside = mechanism.partition("(")
-    return f" with {inside.removesuffix(')').replace('=', ' = ')}" if inside else ""
+    return f" ({inside.removesuffix(')').replace('=', ' = ')})" if inside else ""
 
 
 def _errors() -> str:

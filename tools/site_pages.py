@@ -83,7 +83,7 @@ def _explorer(target: Path, source: str) -> str:
     if status := main(["explore", source, "--out", str(target / place)]):
         raise RuntimeError(f"fairopt explore {source} --out ended with {status}")
     frame = f'<iframe class="explorer" src="{place.as_posix()}" title="the explorer: {source}"></iframe>'
-    return f'{frame}\n\n<p><a href="{place.as_posix()}">The same, on a page of its own</a></p>'
+    return f'{frame}\n\n<p><a href="{place.as_posix()}">Open it on a page of its own</a></p>'
 
 
 def _mechanisms(folder: Path) -> list[str]:
@@ -111,14 +111,14 @@ def _mechanisms(folder: Path) -> list[str]:
 def _claimed(kind: type[mechanisms.Mechanism]) -> list[str]:
     import property_pages
 
-    rows = ["| property | holds | if | where it stands |", "|---|---|---|---|"]
+    rows = ["| property | holds | condition | source |", "|---|---|---|---|"]
     for one in kind.claims:
         ends = [f"{name} = {interval(ends)}" for name, ends in one.parameters.items()]
         holds = "yes" if one.holds else "no"
         link = f"[{one.property}](../properties/{one.property}.md)"
         rows.append(f"| {link} | {holds} | {', '.join([*one.conditions, *ends])} "
                     f"| {property_pages.proof(one)} |")  # fmt: skip
-    return [*rows, "", property_pages.SCOPE] if kind.claims else ["Nothing is claimed of it."]
+    return [*rows, "", property_pages.SCOPE] if kind.claims else ["No property is claimed."]
 
 
 def _commands(folder: Path) -> list[str]:
@@ -161,9 +161,7 @@ def _directive(thing: str) -> list[str]:
         return [f".. autoclass:: {home}.{found.__qualname__}", "   :members:", "   :no-index:"]
     if callable(found):
         return [f".. autofunction:: {home}.{found.__qualname__}", "   :no-index:"]
-    return (
-        [f"A constant: ``{str(found)[:200]!r}``"] if isinstance(found, str | float) else ["A table of what is known."]
-    )
+    return [f"A constant: ``{str(found)[:200]!r}``"] if isinstance(found, str | float) else ["A registry."]
 
 
 def _papers(folder: Path) -> list[str]:
@@ -180,7 +178,7 @@ def _papers(folder: Path) -> list[str]:
         body += str(shown.to_markdown(index=False, disable_numparse=True))
         (folder / f"{name}.md").write_text(body + "\n", encoding="utf-8")
         wrong = int(group["verdict"].str.startswith(papers.PAPER_IN_ERROR).sum())
-        errs = f", {wrong} where it errs" if wrong else ""
+        errs = f", {wrong} of them in error" if wrong else ""
         made.append(f"- [{key}](papers/{name}.md): {len(group)} claims{errs}. {about}")
     return made
 
@@ -188,7 +186,7 @@ def _papers(folder: Path) -> list[str]:
 def _about(paper: str) -> str:
     """What a paper is, by the first paragraph of the file of its claims."""
     if paper not in _PAPERS:
-        return "What is not in any paper: counterexamples, and what was found while checking them."
+        return "Counterexamples and results that are in no paper."
     text = inspect.getdoc(importlib.import_module(f"fairopt.papers.{_PAPERS[paper]}")) or ""
     about = " ".join(text.partition("\n\n")[0].removeprefix(f"{paper}: ").split())
     return about[:1].upper() + about[1:]

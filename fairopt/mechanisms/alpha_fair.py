@@ -69,8 +69,8 @@ class AlphaFair(Mechanism):
     source = "Mo, Walrand 2000"
     properties = "from utilitarian to max-min"
     claims = (
-        *claim("pareto-optimality", source="docs/properties.md, H"),
-        *claim("strategy-proofness-counts", source="docs/properties.md, L", alpha=(0.01, 64)),
+        *claim("pareto-optimality", source="docs/proofs.md, H"),
+        *claim("strategy-proofness-counts", source="docs/proofs.md, L", alpha=(0.01, 64)),
         *claim("sharing-incentive", "per-server-bottleneck-fairness", holds=False, alpha=(1.5, 64)),
         *claim("strategy-proofness", "population-monotonicity", "resource-monotonicity", holds=False, alpha=(0.5, 4)),
     )

@@ -54,19 +54,19 @@ class AlphaPFVDS(GameMechanism):
     source = "Khamse-Ashari et al., TPDS 2018 (PF)"
     unique = False
     claims = (
-        *claim("sharing-incentive", "envy-freeness", source="docs/properties.md, D", alpha=(1, math.inf)),
-        *claim("undominated-equilibrium", conditions=("no task counts",), source="docs/properties.md, A", alpha=(1, 1)),
+        *claim("sharing-incentive", "envy-freeness", source="docs/proofs.md, D", alpha=(1, math.inf)),
+        *claim("undominated-equilibrium", conditions=("no task counts",), source="docs/proofs.md, A", alpha=(1, 1)),
         *claim(
             "per-server-bottleneck-fairness",
             "single-resource-fairness",
             conditions=("no task counts",),
-            source="PF, section 5; docs/properties.md, J",
+            source="PF, section 5; docs/proofs.md, J",
             alpha=(0.01, math.inf),
         ),
         *claim(
             "pareto-optimality",
             conditions=("no task counts",),
-            source="PF, section 5; docs/properties.md, H",
+            source="PF, section 5; docs/proofs.md, H",
             alpha=(1, 1),
         ),
         *claim("sharing-incentive", "envy-freeness", holds=False, alpha=(0.1, 0.5)),

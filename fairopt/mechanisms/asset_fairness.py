@@ -34,16 +34,16 @@ class AssetFairness(Mechanism):
     title = "asset fairness"
     source = "Ghodsi et al., NSDI 2011, 5.1"
     claims = (
-        *claim("envy-freeness", "pareto-optimality", source="NSDI 2011; docs/properties.md, G"),
+        *claim("envy-freeness", "pareto-optimality", source="NSDI 2011; docs/proofs.md, G"),
         *claim(
             "strategy-proofness",
             "strategy-proofness-placement",
             "strategy-proofness-counts",
             "group-strategy-proofness",
-            source="docs/properties.md, B",
+            source="docs/proofs.md, B",
         ),
-        *claim("single-resource-fairness", source="docs/properties.md, J"),
-        *claim("population-monotonicity", conditions=("positive demands",), source="docs/properties.md, I"),
+        *claim("single-resource-fairness", source="docs/proofs.md, J"),
+        *claim("population-monotonicity", conditions=("positive demands",), source="docs/proofs.md, I"),
         *claim("sharing-incentive", "bottleneck-fairness", holds=False),
         *claim("population-monotonicity", "resource-monotonicity", holds=False),
     )

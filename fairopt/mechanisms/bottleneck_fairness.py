@@ -40,10 +40,10 @@ class BottleneckFairness(Mechanism):
     unique = False
     properties = "no justified complaint"
     claims = (
-        *claim("sharing-incentive", "pareto-optimality", source="AAMAS 2012; docs/properties.md, H"),
-        *claim("envy-freeness", source="docs/properties.md, H"),
-        *claim("bottleneck-fairness", "single-resource-fairness", source="docs/properties.md, J"),
-        *claim("strategy-proofness-counts", source="docs/properties.md, L"),
+        *claim("sharing-incentive", "pareto-optimality", source="AAMAS 2012; docs/proofs.md, H"),
+        *claim("envy-freeness", source="docs/proofs.md, H"),
+        *claim("bottleneck-fairness", "single-resource-fairness", source="docs/proofs.md, J"),
+        *claim("strategy-proofness-counts", source="docs/proofs.md, L"),
         *claim("strategy-proofness", holds=False),
     )
 

@@ -34,10 +34,10 @@ class CEEI(Mechanism):
     title = "CEEI"
     source = "Varian 1974; NSDI 2011, 5.2"
     claims = (
-        *claim("sharing-incentive", "envy-freeness", "pareto-optimality", source="Varian 1974; docs/properties.md, H"),
-        *claim("bottleneck-fairness", conditions=("one server",), source="NSDI 2011, table 2; docs/properties.md, J"),
-        *claim("single-resource-fairness", source="docs/properties.md, J"),
-        *claim("strategy-proofness-counts", source="docs/properties.md, L"),
+        *claim("sharing-incentive", "envy-freeness", "pareto-optimality", source="Varian 1974; docs/proofs.md, H"),
+        *claim("bottleneck-fairness", conditions=("one server",), source="NSDI 2011, table 2; docs/proofs.md, J"),
+        *claim("single-resource-fairness", source="docs/proofs.md, J"),
+        *claim("strategy-proofness-counts", source="docs/proofs.md, L"),
         *claim("strategy-proofness", "population-monotonicity", "resource-monotonicity", holds=False),
         *claim("single-server-drf", holds=False),
     )

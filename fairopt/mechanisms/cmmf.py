@@ -30,16 +30,16 @@ class CMMF(Mechanism):
     source = "Ghodsi et al., EuroSys 2013 (Choosy)"
     properties = "one resource"
     claims = (
-        *claim("sharing-incentive", "envy-freeness", "pareto-optimality", source="EuroSys 2013; docs/properties.md, G"),
-        *claim("population-monotonicity", "resource-monotonicity", source="docs/properties.md, K"),
-        *claim("bottleneck-fairness", "per-server-bottleneck-fairness", source="its definition; docs/properties.md, J"),
-        *claim("single-resource-fairness", "single-server-drf", source="its definition; docs/properties.md, J"),
+        *claim("sharing-incentive", "envy-freeness", "pareto-optimality", source="EuroSys 2013; docs/proofs.md, G"),
+        *claim("population-monotonicity", "resource-monotonicity", source="docs/proofs.md, K"),
+        *claim("bottleneck-fairness", "per-server-bottleneck-fairness", source="its definition; docs/proofs.md, J"),
+        *claim("single-resource-fairness", "single-server-drf", source="its definition; docs/proofs.md, J"),
         *claim(
             "strategy-proofness",
             "strategy-proofness-placement",
             "strategy-proofness-counts",
             "group-strategy-proofness",
-            source="docs/properties.md, B",
+            source="docs/proofs.md, B",
         ),
     )
 

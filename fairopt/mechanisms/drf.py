@@ -47,17 +47,17 @@ class DRF(Mechanism):
             "pareto-optimality",
             "bottleneck-fairness",
             "single-resource-fairness",
-            source="NSDI 2011; docs/properties.md, G",
+            source="NSDI 2011; docs/proofs.md, G",
         ),
-        *claim("single-server-drf", "per-server-bottleneck-fairness", source="its definition; docs/properties.md, J"),
+        *claim("single-server-drf", "per-server-bottleneck-fairness", source="its definition; docs/proofs.md, J"),
         *claim(
             "strategy-proofness",
             "strategy-proofness-placement",
             "strategy-proofness-counts",
             "group-strategy-proofness",
-            source="docs/properties.md, B",
+            source="docs/proofs.md, B",
         ),
-        *claim("population-monotonicity", conditions=("positive demands",), source="NSDI 2011; docs/properties.md, I"),
+        *claim("population-monotonicity", conditions=("positive demands",), source="NSDI 2011; docs/proofs.md, I"),
         *claim("population-monotonicity", "resource-monotonicity", "strong-group-strategy-proofness", holds=False),
     )
 

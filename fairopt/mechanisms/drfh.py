@@ -33,20 +33,20 @@ class DRFH(Mechanism):
     title = "DRFH"
     source = "Wang, Li, Liang, INFOCOM 2014"
     claims = (
-        *claim("envy-freeness", "pareto-optimality", source="INFOCOM 2014; docs/properties.md, G"),
-        *claim("bottleneck-fairness", source="INFOCOM 2014; docs/properties.md, J"),
-        *claim("single-server-drf", "single-resource-fairness", source="INFOCOM 2014; docs/properties.md, J"),
+        *claim("envy-freeness", "pareto-optimality", source="INFOCOM 2014; docs/proofs.md, G"),
+        *claim("bottleneck-fairness", source="INFOCOM 2014; docs/proofs.md, J"),
+        *claim("single-server-drf", "single-resource-fairness", source="INFOCOM 2014; docs/proofs.md, J"),
         *claim(
             "strategy-proofness",
             "strategy-proofness-placement",
             "strategy-proofness-counts",
             "group-strategy-proofness",
-            source="docs/properties.md, B",
+            source="docs/proofs.md, B",
         ),
         *claim(
             "population-monotonicity",
             conditions=("positive demands", "no placement constraints"),
-            source="INFOCOM 2014; docs/properties.md, I",
+            source="INFOCOM 2014; docs/proofs.md, I",
         ),
         *claim("sharing-incentive", "strong-sharing-incentive", "per-server-bottleneck-fairness", holds=False),
         *claim("population-monotonicity", "resource-monotonicity", "strong-group-strategy-proofness", holds=False),

@@ -48,16 +48,16 @@ class FDS(Mechanism):
     source = "Joe-Wong et al., ToN 2013"
     properties = "where it is convex; those with a beta at lam = (1-beta)/beta"
     claims = (
-        *claim("pareto-optimality", source="Joe-Wong et al., ToN 2013; docs/properties.md, H"),
+        *claim("pareto-optimality", source="Joe-Wong et al., ToN 2013; docs/proofs.md, H"),
         *claim(
             "sharing-incentive",
             "envy-freeness",
             "bottleneck-fairness",
-            source="docs/properties.md, D",
+            source="docs/proofs.md, D",
             beta=(1, math.inf),
             lam=None,
         ),
-        *claim("strategy-proofness-counts", source="docs/properties.md, L", beta=(0.01, math.inf), lam=None),
+        *claim("strategy-proofness-counts", source="docs/proofs.md, L", beta=(0.01, math.inf), lam=None),
         *claim(
             "strategy-proofness", "population-monotonicity", "resource-monotonicity", holds=False, beta=(2, 2), lam=None
         ),
@@ -136,7 +136,7 @@ class GFJ(FDS):
     title = "GFJ"
     properties = "where it is convex; depends on the size of a task"
     counts_tasks = True
-    claims = claim("pareto-optimality", source="Joe-Wong et al., ToN 2013; docs/properties.md, H")
+    claims = claim("pareto-optimality", source="Joe-Wong et al., ToN 2013; docs/proofs.md, H")
 
     @classmethod
     def trials(cls) -> tuple[Mechanism, ...]:

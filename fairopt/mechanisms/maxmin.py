@@ -38,17 +38,17 @@ class MaxMin(Mechanism):
             "strong-sharing-incentive",
             "envy-freeness",
             "pareto-optimality",
-            source="Bertsekas, Gallager 1992; docs/properties.md, G",
+            source="Bertsekas, Gallager 1992; docs/proofs.md, G",
         ),
-        *claim("bottleneck-fairness", "per-server-bottleneck-fairness", source="its definition; docs/properties.md, J"),
-        *claim("single-resource-fairness", "single-server-drf", source="its definition; docs/properties.md, J"),
-        *claim("population-monotonicity", "resource-monotonicity", source="water filling; docs/properties.md, I"),
+        *claim("bottleneck-fairness", "per-server-bottleneck-fairness", source="its definition; docs/proofs.md, J"),
+        *claim("single-resource-fairness", "single-server-drf", source="its definition; docs/proofs.md, J"),
+        *claim("population-monotonicity", "resource-monotonicity", source="water filling; docs/proofs.md, I"),
         *claim(
             "strategy-proofness",
             "strategy-proofness-placement",
             "strategy-proofness-counts",
             "group-strategy-proofness",
-            source="docs/properties.md, B",
+            source="docs/proofs.md, B",
         ),
     )
 

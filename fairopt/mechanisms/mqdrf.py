@@ -44,16 +44,16 @@ class MQDRF(Mechanism):
     uses_weights = False
     properties = "its paper says PO"
     claims = (
-        *claim("dynamic-envy-freeness", source="docs/properties.md, G"),
+        *claim("dynamic-envy-freeness", source="docs/proofs.md, G"),
         *claim(
             *("strategy-proofness", "strategy-proofness-placement", "strategy-proofness-counts"),
             "group-strategy-proofness",
-            source="docs/properties.md, B",
+            source="docs/proofs.md, B",
         ),
         *claim(
             *("dynamic-sharing-incentive", "strong-group-strategy-proofness"),
             *("population-monotonicity", "resource-monotonicity"),
-            source="docs/properties.md, F",
+            source="docs/proofs.md, F",
             reserved=(0.0, 1.0),
         ),
         *claim("sharing-incentive", "envy-freeness", "pareto-optimality", holds=False),

@@ -34,13 +34,13 @@ class PerServerDRF(Mechanism):
     title = "per-server DRF"
     source = "INFOCOM 2014, III"
     claims = (
-        *claim("sharing-incentive", "envy-freeness", source="NSDI 2011, on every server; docs/properties.md, G"),
+        *claim("sharing-incentive", "envy-freeness", source="NSDI 2011, on every server; docs/proofs.md, G"),
         *claim(
             *("strategy-proofness", "strategy-proofness-placement", "strategy-proofness-counts"),
-            source="on every server; docs/properties.md, B",
+            source="on every server; docs/proofs.md, B",
         ),
-        *claim("population-monotonicity", conditions=("positive demands",), source="docs/properties.md, I"),
-        *claim("single-server-drf", source="its definition; docs/properties.md, J"),
+        *claim("population-monotonicity", conditions=("positive demands",), source="docs/proofs.md, I"),
+        *claim("single-server-drf", source="its definition; docs/proofs.md, J"),
         *claim("pareto-optimality", "per-server-bottleneck-fairness", "single-resource-fairness", holds=False),
         *claim("population-monotonicity", "resource-monotonicity", holds=False),
     )

@@ -38,13 +38,13 @@ class PSDSF(GameMechanism):
     source = "Khamse-Ashari et al., ICC 2017"
     unique = False
     claims = (
-        *claim("sharing-incentive", "envy-freeness", source="docs/properties.md, D"),
-        *claim("single-server-drf", source="ICC 2017; docs/properties.md, J"),
+        *claim("sharing-incentive", "envy-freeness", source="docs/proofs.md, D"),
+        *claim("single-server-drf", source="ICC 2017; docs/proofs.md, J"),
         *claim(
             "per-server-bottleneck-fairness",
             "single-resource-fairness",
             conditions=("no task counts",),
-            source="PF, section 5; docs/properties.md, J",
+            source="PF, section 5; docs/proofs.md, J",
         ),
         *claim("strategy-proofness", "pareto-optimality", "strong-sharing-incentive", holds=False),
         *claim("population-monotonicity", "resource-monotonicity", holds=False),

@@ -30,11 +30,11 @@ class TaskMaxMin(Mechanism):
     counts_tasks = True
     properties = "depends on the size of a task"
     claims = (
-        *claim("pareto-optimality", source="docs/properties.md, H"),
+        *claim("pareto-optimality", source="docs/proofs.md, H"),
         *claim(
             *("population-monotonicity", "resource-monotonicity"),
             conditions=("positive demands", "no placement constraints"),
-            source="docs/properties.md, I",
+            source="docs/proofs.md, I",
         ),
         *claim("sharing-incentive", "envy-freeness", "strategy-proofness", holds=False),
         *claim("bottleneck-fairness", "per-server-bottleneck-fairness", "single-resource-fairness", holds=False),

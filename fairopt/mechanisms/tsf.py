@@ -31,19 +31,19 @@ class TSF(Mechanism):
     source = "Wang et al., SC 2016"
     properties = "SI is as in PF"
     claims = (
-        *claim("envy-freeness", "pareto-optimality", source="SC 2016; docs/properties.md, G"),
-        *claim("single-server-drf", "single-resource-fairness", source="its definition; docs/properties.md, J"),
+        *claim("envy-freeness", "pareto-optimality", source="SC 2016; docs/proofs.md, G"),
+        *claim("single-server-drf", "single-resource-fairness", source="its definition; docs/proofs.md, J"),
         *claim(
             "strategy-proofness",
             "strategy-proofness-placement",
             "strategy-proofness-counts",
             "group-strategy-proofness",
-            source="docs/properties.md, B",
+            source="docs/proofs.md, B",
         ),
         *claim(
             "population-monotonicity",
             conditions=("positive demands", "no placement constraints"),
-            source="docs/properties.md, I",
+            source="docs/proofs.md, I",
         ),
         *claim("sharing-incentive", "bottleneck-fairness", "per-server-bottleneck-fairness", holds=False),
         *claim("population-monotonicity", "resource-monotonicity", holds=False),

@@ -36,7 +36,7 @@ class Utilitarian(Mechanism):
     uses_weights = False
     properties = "no fairness"
     claims = (
-        *claim("pareto-optimality", source="docs/properties.md, H"),
+        *claim("pareto-optimality", source="docs/proofs.md, H"),
         *claim("sharing-incentive", "envy-freeness", holds=False),
     )
 

@@ -27,7 +27,7 @@ def row(conditions: str, answer: str, trials: int = 100, doubted: float = 0.0) -
 @pytest.mark.parametrize(
     ("rows", "text"),
     [
-        ([row("", "none")], "none in 100; positive demands: proved NSDI 2011; docs/properties.md, I"),
+        ([row("", "none")], "none in 100; positive demands: proved NSDI 2011; docs/proofs.md, I"),
         ([row("", "none", 50, 0.3)], "none in 50 (0.3 not verified); positive demands: proved NSDI"),
         ([row("", "counterexample"), row("positive demands", "none")], "no: .250 w.json; positive demands: proved"),
         ([row("", "counterexample"), row("positive demands", "counterexample")], "no: .250 w.json"),

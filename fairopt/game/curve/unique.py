@@ -1,4 +1,4 @@
-"""Games whose `x_n` are unique for a proved reason, so that nothing need be chosen (docs/equilibria.md)."""
+"""Games whose `x_n` are unique for a proved reason, so that nothing need be chosen (docs/uniqueness.md)."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ r"""The index of an equilibrium: the sign of the determinant of its equations' d
 
     J = \begin{bmatrix} F_x & F_v & F_\xi \\ -use & 0 & 0 \\ -1/q & 0 & 0 \end{bmatrix}
 
-+1 at alpha = 1, and the sum over all equilibria is +1 (docs/equilibria.md). Where splits or prices are not unique
++1 at alpha = 1, and the sum over all equilibria is +1 (docs/uniqueness.md). Where splits or prices are not unique
 though X is (servers that are alike, two rows that are used up together), the matrix is singular; a small multiple of
 the identity, which is what a small convex cost of departing from this split or these prices adds, makes it regular
 without a change of the index of X. Where X itself moves along the kernel the index is 0: equilibria are a continuum
