@@ -9,7 +9,6 @@ from families import draw
 
 import fairopt as fo
 from fairopt.certificates import _linear
-from fairopt.engines.linalg import column_screening
 from fairopt.model.cluster import Cluster
 from fairopt.workloads import alibaba_like, google_like
 
@@ -46,12 +45,6 @@ def test_numbers_beyond_doubles_are_left_to_others() -> None:
     """At alpha = 50 over eight decades products of prices and tasks overflow, and no factors are left."""
     found = fo.AlphaFair(50.0).solve(draw("wide", 3, 60, 25, 4), throw=False)
     assert found.certificate.residual < 1
-
-
-def test_columns_are_not_screened_where_users_have_few() -> None:
-    """29,000 pairs, ten a user: their couplings are 400 numbers, and not worth a decision."""
-    assert not column_screening.applies(29_340, 2, 2934, 1e-3)
-    assert column_screening.applies(29_340, 4, 150, 1e-3)
 
 
 def test_max_min_is_the_native_engines() -> None:
