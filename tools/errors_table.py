@@ -63,7 +63,8 @@ FLOOR = 1e-15
 def exact_tasks(name: str, cluster: fo.Cluster, found: fo.Allocation | None, hint: bool = True) -> Array | None:
     """Users' tasks (users,) of the exact answer, near `found` if there is one; None if there is no proof.
 
-    `hint`: prices of `found` say where to look, which leads to the same equilibrium where many are near; else the judge's.
+    `hint`: prices of `found` say where to look, which leads to the same equilibrium where many are near; the judge's
+    may lead to another.
     """
     mechanism = MECHANISMS[name]
     criterion = mechanism.criterion(cluster)
