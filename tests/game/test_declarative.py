@@ -15,7 +15,6 @@ from strategies import plain_clusters
 from fairopt.certificates import backward_error
 from fairopt.errors import NotConverged
 from fairopt.game.reference import declarative, reweighted
-from fairopt.game.reference.declarative import Acceleration
 from fairopt.game.reference.server_problem import ServerProblem
 from fairopt.mechanisms import get
 from fairopt.model.cluster import Cluster
@@ -77,20 +76,6 @@ def test_finite_tasks(alpha: float) -> None:
     np.testing.assert_allclose(found.arrays.user_tasks[:2], [2, 6], rtol=1e-3)
 
 
-@pytest.mark.parametrize("alpha", [1.0, 3.0, np.inf])
-def test_limits_that_do_not_bind_change_nothing(alpha: float) -> None:
-    mechanism = get("alphapf-vds", alpha=alpha)
-    free, loose = mechanism.solve(VARIANT), mechanism.solve(VARIANT.replace(max_tasks=1000))
-    np.testing.assert_allclose(loose.arrays.user_tasks, free.arrays.user_tasks, rtol=1e-3)
-
-
-@pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0, np.inf])
-def test_everyone_satisfied(alpha: float) -> None:
-    found = get("alphapf-vds", alpha=alpha).solve(VARIANT.replace(max_tasks=[1, 0, 0.5, 2]))
-    np.testing.assert_allclose(found.arrays.user_tasks, [1, 0, 0.5, 2], rtol=1e-6)
-    assert found.certify().passes(1e-4)
-
-
 # -- the dynamics --------------------------------------------------------------------------------
 
 
@@ -123,50 +108,6 @@ def test_not_converged_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
         NotConverged, match=r"after \d+ steps .* misses tol=1e-12 .*Relax tol .* take the answer flagged"
     ):
         get("ps-dsf").solve(cluster, tol=1e-12, engine="declarative")
-
-
-def test_every_candidate_is_feasible() -> None:
-    mechanism = get("alphapf-vds", alpha=3.0)
-    candidates = list(
-        declarative.solutions(Problem(VARIANT, mechanism.criterion(VARIANT)), mechanism.formulate, 1e-4, max_rounds=4)
-    )
-    assert len(candidates) >= 4
-    for candidate in candidates:
-        assert mechanism.certify(VARIANT, candidate.tasks)[0].feasibility <= 1e-9
-
-
-# -- acceleration --------------------------------------------------------------------------------
-
-
-def test_mixing_foresees_a_linear_map() -> None:
-    """x -> A x + b: after a few steps the proposal is the fixed point, which plain iteration only approaches."""
-    rng = np.random.default_rng(1)
-    matrix = 0.9 * np.linalg.qr(rng.normal(size=(3, 3)))[0]
-    fixed = np.array([1.0, -2.0, 0.5])
-    acceleration, point = Acceleration(), np.zeros(3)
-    proposal = point
-    for _ in range(6):
-        image = fixed + matrix @ (point - fixed)
-        proposal = next(acceleration.proposals(point, image), (proposal, 1.0))[0]
-        point = image
-    assert np.linalg.norm(proposal - fixed) < 1e-6
-    assert np.linalg.norm(point - fixed) > 0.1
-
-
-def test_a_steady_drift_is_jumped_to_where_somebody_has_left() -> None:
-    acceleration, point, step = Acceleration(), np.array([1.0, 0.2, 0.0]), np.array([-0.01, 0.0, 0.01])
-    jumps: list[Array] = []
-    for _ in range(4):
-        jumps = [proposal for proposal, wanted in acceleration.proposals(point, point + step) if wanted > 1]
-        point = point + step
-    assert jumps
-    np.testing.assert_allclose(jumps[0], [0, 0.2, 1.0], atol=1e-9)
-
-
-def test_nothing_is_proposed_from_two_points() -> None:
-    acceleration = Acceleration()
-    assert list(acceleration.proposals(np.zeros(2), np.ones(2))) == []
-    assert list(acceleration.proposals(np.ones(2), np.ones(2) * 1.5)) == []
 
 
 @pytest.mark.parametrize("worst", [np.inf, np.nan])
