@@ -72,3 +72,15 @@ def test_the_error_of_the_engine_is_the_certificate_s() -> None:
     assert certify(shared, tasks, criterion, prices)[0].optimality <= found.error * (1 + 1e-3) + 1e-13
     rows = polytope.log_row_prices(prices)
     assert error_at(polytope, criterion, tasks, rows, 1e-8) == pytest.approx(found.error, rel=1e-3, abs=1e-13)
+
+
+def test_a_point_without_tasks_for_somebody_has_no_error() -> None:
+    """Scaled back until it fits, a point may leave a user with nothing: no marginal welfare."""
+    shared = plain(12)
+    criterion = fo.AlphaFair(2.0).criterion(shared)
+    q = conditions.Welfare(Polytope(shared, criterion.limits(shared)), criterion)
+    at, judged = q.begin(), interior_point.judge_of(q.polytope, criterion, 1.0)  # rows that idle keep their prices
+    fractions = q.polytope.inside(q.fractions(at))
+    assert 0 < judged(fractions, at) < np.inf
+    assert judged(np.where(q.polytope.pair_user == 0, 0.0, fractions), at) == np.inf
+    assert judged(np.full_like(fractions, np.nan), at) == np.inf

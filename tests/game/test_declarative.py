@@ -15,6 +15,7 @@ from strategies import plain_clusters
 from fairopt.certificates import backward_error
 from fairopt.errors import NotConverged
 from fairopt.game.reference import declarative, reweighted
+from fairopt.game.reference.declarative import Acceleration
 from fairopt.game.reference.server_problem import ServerProblem
 from fairopt.mechanisms import get
 from fairopt.model.cluster import Cluster
@@ -118,3 +119,34 @@ def test_reweighted_programs_end_when_nothing_is_known_of_them(monkeypatch: pyte
     criterion = mechanism.criterion(VARIANT)
     found = declarative.solutions(Problem(VARIANT, criterion), mechanism.formulate, 1e-4, max_rounds=2)
     assert len(list(islice(found, 10))) < 10
+
+
+def test_mixing_foresees_a_linear_map() -> None:
+    """x -> A x + b: after a few steps the proposal is the fixed point, which plain iteration only approaches."""
+    rng = np.random.default_rng(1)
+    matrix = 0.9 * np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    fixed = np.array([1.0, -2.0, 0.5])
+    acceleration, point = Acceleration(), np.zeros(3)
+    proposal = point
+    for _ in range(6):
+        image = fixed + matrix @ (point - fixed)
+        proposal = next(acceleration.proposals(point, image), (proposal, 1.0))[0]
+        point = image
+    assert np.linalg.norm(proposal - fixed) < 1e-6
+    assert np.linalg.norm(point - fixed) > 0.1
+
+
+def test_a_steady_drift_is_jumped_to_where_somebody_has_left() -> None:
+    acceleration, point, step = Acceleration(), np.array([1.0, 0.2, 0.0]), np.array([-0.01, 0.0, 0.01])
+    jumps: list[Array] = []
+    for _ in range(4):
+        jumps = [proposal for proposal, wanted in acceleration.proposals(point, point + step) if wanted > 1]
+        point = point + step
+    assert jumps
+    np.testing.assert_allclose(jumps[0], [0, 0.2, 1.0], atol=1e-9)
+
+
+def test_nothing_is_proposed_from_two_points() -> None:
+    acceleration = Acceleration()
+    assert list(acceleration.proposals(np.zeros(2), np.ones(2))) == []
+    assert list(acceleration.proposals(np.ones(2), np.ones(2) * 1.5)) == []
