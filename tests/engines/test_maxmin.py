@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from strategies import clusters
 
 from fairopt.certificates import _linear, certify
@@ -17,8 +16,6 @@ from fairopt.exact import rational
 from fairopt.mechanisms import get
 from fairopt.model.cluster import Cluster
 from fairopt.model.polytope import Polytope
-
-Array = NDArray[np.float64]
 
 #: Users 1..4 may run on the first servers only, each on one more: prices fall from server to server.
 NESTED = Cluster([[4, 4], [6, 3], [3, 9], [8, 8]], [[1, 1], [1, 2], [2, 1], [1, 1]], eligible=np.tri(4, dtype=bool))
