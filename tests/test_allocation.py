@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -11,16 +10,11 @@ from hypothesis import given, settings
 from matplotlib.figure import Figure
 from strategies import clusters
 
-from fairopt.engines.small import kinds
-from fairopt.engines.welfare import concave, interior_point
-from fairopt.engines.welfare.options import OPTIONS
-from fairopt.errors import CertificateError, DataError, SolverError
-from fairopt.game.equilibrium import equilibria
+from fairopt.errors import CertificateError, DataError
 from fairopt.mechanisms import get, one
 from fairopt.model.cluster import Cluster
 from fairopt.report import comparison, for_people
 from fairopt.result.allocation import Allocation
-from fairopt.solving import candidates
 from fairopt.study.compare import compare
 
 EXAMPLE = Cluster([[9, 18]], [[1, 4], [3, 1]], resources=["cpu", "ram"], users=["A", "B"])
@@ -127,16 +121,6 @@ def test_names_are_escaped_in_html() -> None:
     assert "<script>" not in html
 
 
-def test_frame(drf: Allocation) -> None:
-    frame = drf.to_frame()
-    assert frame.index.name == "user"
-    assert list(frame.index) == ["A", "B"]
-    np.testing.assert_allclose(frame["tasks"], [3, 2])
-    np.testing.assert_allclose(frame["dominant_share"], [2 / 3, 2 / 3])
-    several = get("drfh").solve(FIGURE_1).to_frame()
-    np.testing.assert_allclose(several["server1"] + several["server2"], several["tasks"])
-
-
 def test_users_servers_and_resources_are_called_as_they_like() -> None:
     """Nobody is called so that a column, or a row, is lost."""
     names = ["tasks", "weight", "jain", "dominant_share", "overall", "tasks (server)", "level"]
@@ -201,17 +185,6 @@ def test_bars_add_up_to_the_use(drf: Allocation) -> None:
     assert [label.get_text() for label in axes.get_xticklabels()] == ["cpu", "ram"]
 
 
-def test_plots_of_many_users_and_servers() -> None:
-    rng = np.random.default_rng(0)
-    large = Cluster(rng.uniform(1, 2, (30, 2)), rng.uniform(0.1, 1, (20, 2)))
-    figure = get("drfh").solve(large).plot()
-    assert "9 others" in [text.get_text() for text in figure.legends[0].get_texts()]
-    assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == [
-        "all servers\nresource1",
-        "all servers\nresource2",
-    ] or len(figure.axes[0].get_xticklabels()) == 2
-
-
 @settings(max_examples=25)
 @given(clusters())
 def test_anything_can_be_shown(cluster: Cluster) -> None:
@@ -222,21 +195,3 @@ def test_anything_can_be_shown(cluster: Cluster) -> None:
     assert len(found.to_frame()) == cluster.shape[0]
     assert np.isfinite(found.dominant_shares).all()
     assert set(found.summary()) >= {"tasks", "min_share", "jain", "certificate"}
-
-
-def test_large_clusters_are_not_given_to_an_engine_that_would_take_hours(monkeypatch: pytest.MonkeyPatch) -> None:
-    cluster = Cluster([[4, 2], [1, 6]], [[1, 1], [1, 2], [3, 1]])
-    fair = get("alpha-fair", alpha=2, scope="servers")
-    monkeypatch.setattr("fairopt.model.polytope.LARGE", 5)
-    assert fair.solve(cluster, 1e-6).notes == ()
-    monkeypatch.setitem(kinds.LARGEST, "global", 0)
-    solutions = interior_point.solutions
-    monkeypatch.setattr(interior_point, "solutions", partial(solutions, options=replace(OPTIONS, steps=1)))
-    for engine in (equilibria, concave):
-        monkeypatch.setattr(engine, "solutions", lambda *_: iter(()))
-    monkeypatch.setattr(candidates, "with_last_digits", lambda *_: None)
-    found = fair.solve(cluster, throw=False)
-    assert found.stats.engine == "native"
-    assert any("engine='declarative'" in note for note in found.notes)
-    with pytest.raises(SolverError):
-        fair.solve(cluster)

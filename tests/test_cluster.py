@@ -30,12 +30,6 @@ def test_monopoly_tasks_of_pf_figure_1() -> None:
     assert FIGURE_1.shape == (4, 2, 3)
 
 
-def test_gamma_keeps_placement_and_gamma0_does_not() -> None:
-    barred = FIGURE_1.with_eligible("user3", [False, True])
-    assert barred.gamma[2, 0] == 0
-    assert barred.gamma0[2, 0] == pytest.approx(4)
-
-
 @settings(max_examples=60)
 @given(clusters())
 def test_derived_quantities_by_loops(cluster: Cluster) -> None:
@@ -178,16 +172,6 @@ def test_copies_with_changes() -> None:
         FIGURE_1.replace(colour="red")
     with pytest.raises(DataError):
         FIGURE_1.with_demand("user1", [-1, 1, 1])
-
-
-def test_capacity_of_the_wrong_length_is_a_data_error() -> None:
-    for wrong in ([1, 2], [1], [1, 2, 3, 4]):
-        with pytest.raises(DataError):
-            FIGURE_1.with_capacity("server1", wrong)
-        with pytest.raises(DataError):
-            FIGURE_1.with_demand("user1", wrong)
-    with pytest.raises(DataError):
-        FIGURE_1.with_eligible("user1", [True])
 
 
 def test_select() -> None:

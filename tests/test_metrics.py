@@ -50,16 +50,6 @@ def test_shares_and_price_of_fairness_by_hand() -> None:
     assert metrics.max_share(efficient) == pytest.approx(10 / 11)
 
 
-def test_weights_divide_shares() -> None:
-    found = get("drf").solve(EXAMPLE.replace(weight=[2, 1]))
-    assert metrics.min_share(found) == pytest.approx(metrics.max_share(found))
-
-
-def test_utilization_by_hand() -> None:
-    found = get("drf").solve(Cluster([[9, 18, 0]], [[1, 4, 0], [3, 1, 0]]))
-    np.testing.assert_allclose(metrics.utilization(found), [1, 14 / 18, np.nan])
-
-
 def test_nobody_can_run_anything() -> None:
     idle = get("drf").solve(Cluster([[0]], [[1]]))
     assert metrics.social_welfare(idle) == 0

@@ -52,6 +52,7 @@ def test_all_mechanisms_forget_placement(mechanism: Mechanism) -> None:
     assert mechanism.solve(placed).arrays.user_tasks == pytest.approx(right, rel=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["solve always gives up", "the certificate always passes"])
 def test_it_is_noticed(name: str) -> None:
     """By the tests that should notice it, before the wider ones."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import pickle
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -128,19 +127,6 @@ def test_numbers_are_those_of_the_table() -> None:
     for key, value in whole.summary().items():
         assert found.summary()[key] == pytest.approx(value, rel=1e-12)
     np.testing.assert_array_equal(found.criterion.share, virtual_share_per_task(TYPED))
-
-
-@pytest.mark.parametrize("read_first", [False, True])
-def test_pickled(read_first: bool) -> None:
-    found = solved("alphapf-vds(alpha=3)")
-    if read_first:
-        _ = found.tasks
-    back = pickle.loads(pickle.dumps(found))
-    np.testing.assert_array_equal(back.tasks, found.tasks)
-    np.testing.assert_array_equal(back.user_tasks, found.arrays.user_tasks)
-    np.testing.assert_array_equal(back.criterion.share, found.criterion.share)
-    assert back.cluster == found.cluster
-    assert back.certify().passes(1e-6)
 
 
 def test_a_mechanism_with_its_own_certificate_is_given_the_table() -> None:

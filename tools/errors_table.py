@@ -63,7 +63,8 @@ FLOOR = 1e-15
 def exact_tasks(name: str, cluster: fo.Cluster, found: fo.Allocation | None, hint: bool = True) -> Array | None:
     """Users' tasks (users,) of the exact answer, near `found` if there is one; None if there is no proof.
 
-    In the game prices of `found` may be a hint, which leads to the same equilibrium where many are near, or to another.
+    `hint`: prices of `found` say where to look, which leads to the same equilibrium where many are near; the judge's
+    may lead to another.
     """
     mechanism = MECHANISMS[name]
     criterion = mechanism.criterion(cluster)
@@ -72,10 +73,10 @@ def exact_tasks(name: str, cluster: fo.Cluster, found: fo.Allocation | None, hin
         return None if exact is None else exact.tasks.sum(axis=1).astype(float)
     kind = "game" if criterion.scope == "game" else "global"
     near, prices = (None, None) if found is None else (found.tasks, found.log_prices)
-    if hint and kind == "game" and prices is not None:  # a hint which rows are full; whatever comes of it is proved
+    if near is not None and (prices is None or not hint):
+        prices = mechanism.certify(cluster, near)[1]  # the judge's own
+    if prices is not None:  # which rows are full; whatever comes of it is proved
         prices = prices + np.log(np.where(cluster.capacity > 0, cluster.capacity, 1.0))
-    else:
-        prices = None
     proved = reference(cluster, criterion.alpha, kind, near=near, log_prices=prices, seconds=PATIENCE)
     return None if proved is None else proved.user_tasks
 

@@ -70,7 +70,7 @@ def attack(
     assert best.e <= bound, f"the exact answer has e = {best.e}"
     for _ in range(starts):
         other = cluster.replace(weight=cluster.weight * np.exp(bound * rng.choice([-0.9, 0.9], len(cluster.weight))))
-        moved = reference(other, criterion.alpha, kind, share, near=exact.tasks)
+        moved = reference(other, criterion.alpha, kind, share, exact.tasks, exact.log_prices)
         if moved is not None:
             best = _passed(cluster, criterion, certify, exact, moved.tasks, moved.log_prices, bound, best)
     sizes = dict.fromkeys(STEPS, 10 * bound)

@@ -66,13 +66,6 @@ def test_efficiency_alone_counts_for_users_of_little_weight_until_they_have_litt
     assert found.stats.rounds <= 40
 
 
-def test_nearly_no_efficiency_is_alpha_fair() -> None:
-    cluster = draw("plain", 5)
-    found = fo.FDS(2.0, -0.5 - 1e-9).solve(cluster, 1e-9, engine="native")
-    other = fo.FDS(2.0).solve(cluster, 1e-9)
-    np.testing.assert_allclose(found.arrays.user_tasks, other.arrays.user_tasks, rtol=1e-6)
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_a_start_from_another_welfare_is_used_or_refused(seed: int) -> None:
     cluster = draw("plain", seed)

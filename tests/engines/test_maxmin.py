@@ -6,44 +6,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from strategies import clusters
 
 from fairopt.certificates import _linear, certify
 from fairopt.core import level
 from fairopt.core import leximin as core
-from fairopt.core.leximin import Leximin
-from fairopt.engines import native
 from fairopt.engines.maxmin import filling
 from fairopt.exact import rational
-from fairopt.mechanisms import Mechanism, get
+from fairopt.mechanisms import get
 from fairopt.model.cluster import Cluster
 from fairopt.model.polytope import Polytope
 
-Array = NDArray[np.float64]
-
-SERVERS = [get("drfh"), get("tsf"), get("task-maxmin"), get("asset-fairness", scope="servers")]
 #: Users 1..4 may run on the first servers only, each on one more: prices fall from server to server.
 NESTED = Cluster([[4, 4], [6, 3], [3, 9], [8, 8]], [[1, 1], [1, 2], [2, 1], [1, 1]], eligible=np.tri(4, dtype=bool))
-ZEROS = Cluster([[6, 0, 4], [3, 5, 0], [8, 2, 2]], [[1, 0, 1], [1, 1, 0], [0, 1, 0], [0, 0, 1], [2, 1, 1], [1, 0, 0]])
-
-
-def levels_of(mechanism: Mechanism, cluster: Cluster, tasks: Array) -> Array:
-    total = tasks.sum(axis=1)
-    with np.errstate(invalid="ignore"):
-        return np.where(total > 0, mechanism.criterion(cluster).levels(total), 0.0)
-
-
-@settings(max_examples=60)
-@given(
-    clusters(styles=("nice", "plain"), max_users=7), st.sampled_from([get("drf"), get("mqdrf"), get("per-server-drf")])
-)
-def test_filling_agrees_with_the_declarative_problem(cluster: Cluster, mechanism: Mechanism) -> None:
-    if mechanism.name == "per-server-drf":
-        cluster = cluster.replace(max_tasks=None)
-    native, reference = (mechanism.solve(cluster, engine=engine) for engine in ("native", "declarative"))
-    assert native.stats.solver in ("water filling", "none")
-    np.testing.assert_allclose(native.tasks, reference.tasks, rtol=1e-5, atol=1e-9 * max(reference.tasks.max(), 1e-300))
 
 
 @settings(max_examples=80)
@@ -95,25 +70,6 @@ def test_the_reference_is_the_last_resort(monkeypatch: pytest.MonkeyPatch) -> No
     assert "the native engine did not reach the tolerance" in found.notes[-1]
 
 
-def test_limits_are_met_on_the_way_up() -> None:
-    """Users stop at 1, 2 and 3 tasks, the others share what is left: one block, no freezing but the last."""
-    cluster = Cluster(
-        [[6, 12], [12, 6]], [[1, 1]] * 5, max_tasks=[1, 2, 3, np.inf, np.inf], eligible=[[1, 1]] * 4 + [[1, 0]]
-    )
-    found = get("task-maxmin").solve(cluster, 1e-9)
-    np.testing.assert_allclose(found.arrays.user_tasks, [1, 2, 3, 3, 3], rtol=1e-9)
-
-
-def test_levels_part_where_servers_do() -> None:
-    """A poor server and a rich one, a user of both: two blocks at levels 1 and 3."""
-    cluster = Cluster([[2, 4], [6, 3]], [[1, 1], [1, 2], [1, 1]], eligible=[[1, 0], [1, 0], [1, 1]])
-    polytope = Polytope(cluster, cluster.max_tasks)
-    levels = Leximin(polytope, get("task-maxmin").criterion(cluster))
-    np.testing.assert_allclose(levels.level, [1, 1, 3], rtol=1e-9)
-    assert len(levels.stages) == 2
-    assert levels.prices().shape == (2, 2, 2)
-
-
 def test_water_filling_of_a_large_pool() -> None:
     rng = np.random.default_rng(0)
     demand = np.exp(rng.standard_normal((20_000, 5))) * (rng.random((20_000, 5)) < 0.7)
@@ -126,13 +82,6 @@ def test_water_filling_of_a_large_pool() -> None:
     assert certify(cluster, tasks, criterion)[0].residual < 1e-6
 
 
-def test_who_is_handled() -> None:
-    cluster = Cluster([[9, 18]], [[1, 4], [3, 1]])
-    assert not native.handles(get("ps-dsf").criterion(cluster))
-    for name in ("drf", "drfh", "tsf", "asset-fairness", "task-maxmin", "per-server-drf", "mqdrf", "ceei"):
-        assert get(name).engines(get(name).criterion(cluster)) == ("native", "declarative")
-
-
 def test_an_answer_with_weak_proofs_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """Levels known to 1e-5 only: an answer for the judge, not nothing."""
     bounds = level.State.bounds
@@ -140,20 +89,6 @@ def test_an_answer_with_weak_proofs_says_so(monkeypatch: pytest.MonkeyPatch) -> 
     found = get("drfh").solve(NESTED, engine="native", throw=False)
     assert found.stats.status == "levels with weak proofs"
     assert found.certificate.residual < 1e-6
-
-
-def test_held_users_need_no_other_method() -> None:
-    """Zero demands leave the frozen among those who rise, with next to no interior: steps must be sharp there."""
-    for seed in range(3):
-        rng = np.random.default_rng(seed)
-        demand = np.exp(0.5 * rng.standard_normal((60, 4))) * (rng.random((60, 4)) < 0.6)
-        demand[~demand.any(axis=1), 0] = 1.0
-        cluster = Cluster(100 * np.exp(0.5 * rng.standard_normal((20, 4))), demand)
-        found = get("drfh").solve(cluster, engine="native")
-        assert found.stats.solver == "interior point"
-        assert found.arrays.prices is not None
-        assert len(found.arrays.prices) > 1
-        assert found.certificate.residual < 1e-8
 
 
 @pytest.mark.parametrize("weight", [1e-4, 1e-6])

@@ -130,13 +130,6 @@ def test_nothing_wrong_is_certified(name: str) -> None:
                 assert certify(found.cluster, wrong, found.criterion, hint)[0].residual > 1e-6
 
 
-def test_per_server_drf_of_eight_decades() -> None:
-    """Water filling is exact to rounding, of which one server's certificate may prove little."""
-    for seed in range(50):
-        cluster = draw("wide", seed).replace(max_tasks=None)
-        assert get("per-server-drf").solve(cluster).stats.engine == "native"
-
-
 def test_what_is_too_large_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rational, "WORK", 0)
     for name, seed in (("drfh", 13), ("tsf", 67)):

@@ -75,18 +75,6 @@ def test_drawn_clusters_with_limits_weights_zeros_and_placement(seed: int) -> No
     assert found.arrays.user_tasks.any() == cluster.runnable.any()
 
 
-@pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0])
-def test_most_pairs_leave(alpha: float) -> None:
-    *_, (welfare, at, _, gap) = points(alpha, seed=1)
-    assert gap < 1e-6
-    assert welfare.remainder is not None
-    assert len(welfare.server) < 0.4 * len(welfare.polytope.gamma)
-    assert at.remainder * welfare.remainder.sums.max() < 1e-4
-    # Whoever stands aside is dearer than what its user pays.
-    cost = welfare.polytope.price_per_task(at.price[welfare.row]) * welfare.unit[welfare.polytope.pair_user]
-    assert (cost > at.user_price[welfare.polytope.pair_user])[welfare.remainder.aside].all()
-
-
 @pytest.mark.parametrize("alpha", [0.5, 3.0])
 def test_leaving_changes_nothing(alpha: float) -> None:
     """What those who leave had still counts: equations of users and capacities are as wrong as they were."""
@@ -127,16 +115,6 @@ def test_steps_end_before_a_pair_aside_is_worth_it_and_it_returns() -> None:
     new = np.searchsorted(inside(other), k)
     assert 0 < there.tasks[new] <= 2e-4 * there.total[user[k]] * (1 + 1e-12)
     assert there.slack[new] == pytest.approx(slack)
-
-
-def test_a_whole_point_has_all_pairs_at_mu() -> None:
-    *_, (welfare, at, mu, _) = points(3.0)
-    assert welfare.remainder is not None
-    point = screening.whole(welfare, at, mu)
-    assert len(point.tasks) == len(welfare.polytope.gamma)
-    assert point.tasks[welfare.remainder.inside] == pytest.approx(at.tasks)
-    assert (point.tasks * point.slack)[welfare.remainder.aside] == pytest.approx(mu)
-    assert point.remainder == 0
 
 
 @pytest.mark.usefixtures("always")

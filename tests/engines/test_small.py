@@ -43,20 +43,26 @@ def test_a_kernel_answers_and_the_engines_for_any_size_agree(mechanism: Mechanis
     np.testing.assert_allclose(found.arrays.user_tasks, other.arrays.user_tasks, rtol=1e-7)
 
 
+@pytest.mark.parametrize("certificate", [1e-3, 0.0], ids=["says so", "lies"])
 @pytest.mark.parametrize("mechanism", BY, ids=str)
-def test_where_a_kernel_fails_the_next_engine_answers(mechanism: Mechanism, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_a_kernel_is_off_the_next_engine_answers(
+    mechanism: Mechanism, certificate: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def missed(method: Callable[..., Any]) -> Callable[..., Any]:
         def call(*given: object) -> Any:
             found = method(*given)
-            return found._replace(tasks=found.tasks * 0.99, certificate=found.certificate + 1e-3)
+            return found._replace(tasks=found.tasks * 0.99, certificate=found.certificate * 0 + certificate)
 
         return call
 
     for room, name in ((maxmin, "leximin"), (small, "finite")):
         monkeypatch.setattr(room, name, missed(getattr(room, name)))
     found = mechanism.solve(CLUSTER)
-    assert found.stats.solver not in BY.values()
+    assert found.stats.solver not in BY.values() or not certificate
     assert found.certify().passes(1e-6)
+    with without_kernels():
+        right = mechanism.solve(CLUSTER, 1e-9).arrays.user_tasks
+    np.testing.assert_allclose(found.arrays.user_tasks, right, rtol=1e-5)
 
 
 def test_psdsf_of_few_pairs_with_zero_demands() -> None:
@@ -67,24 +73,6 @@ def test_psdsf_of_few_pairs_with_zero_demands() -> None:
         other = fo.PSDSF().solve(cluster, 1e-9)
     assert other.stats.solver == "equilibria followed to infinity"
     np.testing.assert_allclose(found.arrays.user_tasks, other.arrays.user_tasks, rtol=1e-7)
-
-
-@pytest.mark.parametrize("mechanism", BY, ids=str)
-def test_a_kernel_that_lies_is_not_believed(mechanism: Mechanism, monkeypatch: pytest.MonkeyPatch) -> None:
-    def lying(method: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*given: object) -> Any:
-            found = method(*given)
-            return found._replace(tasks=found.tasks * 0.99, certificate=found.certificate * 0)
-
-        return call
-
-    for room, name in ((maxmin, "leximin"), (small, "finite")):
-        monkeypatch.setattr(room, name, lying(getattr(room, name)))
-    found = mechanism.solve(CLUSTER)
-    assert found.certify().passes(1e-6)
-    with without_kernels():
-        right = mechanism.solve(CLUSTER, 1e-9).arrays.user_tasks
-    np.testing.assert_allclose(found.arrays.user_tasks, right, rtol=1e-5)
 
 
 def test_large_problems_and_other_criteria_have_none() -> None:
@@ -142,20 +130,3 @@ def test_what_rounding_decides_is_left_to_the_engine_that_follows_the_limit() ->
     alike = fo.Cluster([[4, 4], [4, 4]], [[1, 1], [1, 1]], eligible=[[1, 1], [1, 0]])
     for cluster in (trap, limited, alike):
         assert fo.PSDSF().solve(cluster).stats.solver != "dense limit"
-
-
-def test_ps_dsf_is_the_same_limit() -> None:
-    used = 0
-    for seed in range(40):
-        rng = np.random.default_rng(seed)
-        users, servers, resources = rng.integers(2, 6), rng.integers(2, 5), rng.integers(1, 4)
-        capacity, demand = rng.lognormal(1, 1, (servers, resources)), rng.lognormal(0, 1, (users, resources))
-        demand[:, 1:] *= rng.random((users, resources - 1)) < 0.6
-        cluster = fo.Cluster(capacity, demand, eligible=rng.random((users, servers)) < 0.7)
-        found = fo.PSDSF().solve(cluster)
-        used += found.stats.solver == "dense limit"
-        with without_kernels():
-            np.testing.assert_allclose(
-                found.arrays.user_tasks, fo.PSDSF().solve(cluster).arrays.user_tasks, rtol=1e-6, atol=1e-12
-            )
-    assert used > 15

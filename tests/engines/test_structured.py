@@ -101,22 +101,6 @@ def test_pairs_that_hardly_matter_may_be_left_out() -> None:
     assert np.abs(none - exact).max() > 1e-3
 
 
-def test_users_without_a_slope() -> None:
-    """h = 0, as for users who are held: only differences between a user's servers have a price."""
-    rng = np.random.default_rng(3)
-    start, server, weight, vectors, extra, diagonal = drawn(rng, 20, 6, 2, 1.0)
-    rhs, given = rng.normal(size=12), (start, server, weight, vectors, 0 * extra, diagonal)
-    found, expected = structured.factor(*given).solve(rhs), np.linalg.solve(naive(*given), rhs)
-    np.testing.assert_allclose(found, expected, rtol=1e-9)
-
-
-def test_a_row_that_nobody_uses() -> None:
-    given = drawn(np.random.default_rng(4), 5, 3, 2)
-    given[3][:, 1] = 0.0
-    found = structured.factor(*given).solve(np.ones(6))
-    np.testing.assert_allclose(found[1::2], 1 / given[5][:, 1], rtol=1e-9)
-
-
 def test_single_precision() -> None:
     rng = np.random.default_rng(6)
     given, rhs = drawn(rng, 12, 5, 3), rng.normal(size=15)

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-import cvxpy as cp
 import numpy as np
 import pytest
 
-from fairopt.engines.reference import declarative, program
-from fairopt.engines.reference.program import Formulation
 from fairopt.mechanisms import get
 from fairopt.model.cluster import Cluster
 
-from .symptoms import ENGINES, EXAMPLE, Array, flagged_or_right, nine_eighteen
+from .symptoms import ENGINES, EXAMPLE, Array, nine_eighteen
 
 
 def one_resource(alpha: float, capacity: float, demand: Array, weight: Array, unit: Array) -> Array:
@@ -33,28 +28,15 @@ def test_the_example_at_every_alpha(alpha: float, engine: str) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("alpha", [0.5, 0.9, 0.999, 0.9999, 1.0001, 1.001, 1.7, 3.0])
-def test_alpha_near_one_is_exact(alpha: float, engine: str) -> None:
+@pytest.mark.parametrize("alpha", [0.5, 0.999, 0.9999, 1.0001, 1.7, 50.0, 500.0])
+def test_one_resource_is_exact(alpha: float, engine: str) -> None:
     demand, weight = np.array([1.0, 2.0, 5.0, 0.3]), np.array([1.0, 3.0, 2.0, 0.5])
     cluster = Cluster([[60.0]], demand[:, None], weight)
     unit = np.array([1.0, 1.0, 4.0, 9.0])  # not in proportion to the demand, or alpha would not matter
     found = get("alpha-fair", alpha=alpha, share=tuple(unit)).solve(cluster, engine=engine)
-    np.testing.assert_allclose(found.arrays.user_tasks, one_resource(alpha, 60.0, demand, weight, unit), rtol=1e-4)
-
-
-@pytest.mark.parametrize("alpha", [0.9999, 1.0001])
-def test_approximated_powers_near_one_are_refused(alpha: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With approximated powers answers are wrong, and the certificate says so."""
-
-    def approximate(program: program.Program, alpha: float) -> Formulation:
-        with np.errstate(all="ignore"):
-            powers = cp.power(program.scaled_share, 1 - alpha, approx=True)
-        return Formulation(cp.Maximize(program.factor(alpha) @ powers / (1 - alpha)), program.constraints)
-
-    cluster = Cluster([[60.0, 40.0]], [[1.0, 3.0], [2.0, 0.5], [5.0, 1.0]])
-    right = get("alpha-fair", alpha=alpha).solve(cluster).arrays.user_tasks
-    monkeypatch.setattr("fairopt.mechanisms.alpha_fair.alpha_fair", approximate)
-    flagged_or_right(get("alpha-fair", alpha=alpha), cluster, right)
+    np.testing.assert_allclose(
+        found.arrays.user_tasks, one_resource(alpha, 60.0, demand, weight, unit), rtol=1e-4 if alpha < 50 else 1e-5
+    )
 
 
 # -- large alpha: users whose welfare cannot be seen beside that of others -----------------------
@@ -95,25 +77,7 @@ def test_no_overflow_next_to_a_user_at_its_limit(alpha: float, engine: str) -> N
     np.testing.assert_allclose(found.arrays.user_tasks, [0.495, 0.01], rtol=1e-5)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("alpha", [50.0, 500.0])
-def test_large_alpha_on_one_resource_is_exact(alpha: float, engine: str) -> None:
-    demand, weight = np.array([1.0, 2.0, 5.0, 0.3]), np.array([1.0, 3.0, 2.0, 0.5])
-    unit = np.array([1.0, 1.0, 4.0, 9.0])
-    shared = Cluster([[60.0]], demand[:, None], weight)
-    found = get("alpha-fair", alpha=alpha, share=tuple(unit)).solve(shared, engine=engine)
-    np.testing.assert_allclose(found.arrays.user_tasks, one_resource(alpha, 60.0, demand, weight, unit), rtol=1e-5)
-
-
-def test_unscaled_shares_at_large_alpha_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the scaling by max-min levels, and without the rescaling that repairs it, alpha = 500 is not solved."""
-    right = get("alpha-fair", alpha=500.0).solve(TWO_LEVELS).arrays.user_tasks
-    monkeypatch.setattr(declarative, "maxmin_levels", lambda polytope, criterion: (np.ones(len(polytope.users)), []))
-    monkeypatch.setattr(declarative, "OPTIONS", replace(declarative.OPTIONS, rescalings=1))
-    flagged_or_right(get("alpha-fair", alpha=500.0), TWO_LEVELS, right)
-
-
-def test_rich_users_are_not_left_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rich_users_are_not_left_anywhere() -> None:
     """Solving once leaves rich users anywhere: why they are settled one scale at a time. Their welfare is invisible."""
     rich = TWO_LEVELS.with_capacity("server3", [3e5, 7e3])
     share = tuple(rich.dominant_share_per_task * np.array([1.0, 1.0, 1.0, 1e3]))
@@ -121,7 +85,3 @@ def test_rich_users_are_not_left_anywhere(monkeypatch: pytest.MonkeyPatch) -> No
     for engine in ENGINES:
         right = mechanism.solve(rich, engine=engine).arrays.user_tasks
         np.testing.assert_allclose(right[[0, 3]], [1, 7e3], rtol=1e-6)
-    monkeypatch.setattr(declarative, "maxmin_levels", lambda polytope, criterion: (np.ones(len(polytope.users)), []))
-    monkeypatch.setattr(declarative, "OPTIONS", replace(declarative.OPTIONS, rescalings=1))
-    monkeypatch.setattr(declarative, "OPTIONS", replace(declarative.OPTIONS, visible=1e-300))
-    flagged_or_right(mechanism, rich, right)

@@ -9,12 +9,8 @@ from numpy.typing import NDArray
 
 import fairopt as fo
 from fairopt.certificates import Certificate, certify
-from fairopt.engines import native
-from fairopt.engines.reference import declarative
 from fairopt.engines.welfare import interior_point
 from fairopt.errors import CertificateError, DataError, SolverError
-from fairopt.model.criterion import Criterion
-from fairopt.model.polytope import Polytope
 from fairopt.model.problem import Problem
 
 Array = NDArray[np.float64]
@@ -73,16 +69,6 @@ def test_agreement_with_the_declarative_engine(block: int) -> None:
     assert narrow > 50
 
 
-@pytest.mark.parametrize("alpha", [0.001, 0.2, 1.0, 3.0, 64.0, 500.0])
-@pytest.mark.parametrize("tol", [1e-6, 1e-9])
-def test_both_tolerances_from_prices_alone(alpha: float, tol: float) -> None:
-    shared = plain(1)
-    found = fo.AlphaFair(alpha).solve(shared, tol, engine="native")
-    certificate, _ = certify(shared, found.tasks, found.criterion, found.log_prices)
-    assert certificate.passes(tol)
-    assert found.stats.engine == "native"
-
-
 @pytest.mark.parametrize(
     ("alpha", "count"),
     [
@@ -107,15 +93,6 @@ def test_1e_9_is_reached_at_large_alpha_too(alpha: float, count: int) -> None:
     assert len(refused) <= (2 if alpha == 500 and count == 30 else 0)
 
 
-def test_utilitarian_is_a_linear_program() -> None:
-    shared = draw("plain", 7)
-    found, other = fo.Utilitarian().solve(shared, 1e-9), fo.Utilitarian().solve(shared, engine="declarative")
-    assert found.stats.engine == "native"
-    assert found.criterion.share @ found.arrays.user_tasks == pytest.approx(
-        other.criterion.share @ other.arrays.user_tasks, rel=1e-9
-    )
-
-
 def test_what_it_does_not_handle_is_left_to_the_declarative_engine() -> None:
     class Cautious(fo.CEEI):
         """One whose own judge may want more than the criterion says: no registered mechanism does."""
@@ -132,20 +109,7 @@ def test_what_it_does_not_handle_is_left_to_the_declarative_engine() -> None:
         mechanism.solve(shared, engine="native")
 
 
-def test_a_solver_by_name_means_the_declarative_engine() -> None:
-    assert fo.CEEI().solve(plain(4, 4, 2), solver="CLARABEL").stats.engine == "declarative"
-
-
 # -- limits and zeros ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0, 5.0, 500.0])
-def test_limits_that_all_bind(alpha: float) -> None:
-    """Nobody need pay anything."""
-    shared = plain(5, 6, 3)
-    tasks = shared.gamma.sum(axis=1) / 50
-    found = fo.AlphaFair(alpha).solve(shared.replace(max_tasks=tasks), engine="native")
-    np.testing.assert_allclose(found.arrays.user_tasks, tasks, rtol=1e-5)
 
 
 @pytest.mark.parametrize("alpha", [0.5, 1.0, 5.0, 64.0])
@@ -170,41 +134,7 @@ def test_limits_far_below_and_above_what_users_want(alpha: float) -> None:
     assert fo.AlphaFair(alpha).solve(limited, engine="native").certify().passes(1e-6)
 
 
-# -- users of small welfare ----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("alpha", [1.0, 4.0, 100.0])
-def test_users_whom_the_gap_does_not_see(alpha: float) -> None:
-    """Two pairs of users on two servers, the second ten thousand times better off: both are shared out right."""
-    capacity, demand = np.array([[1.0, 4.0], [1e4, 4e4]]), np.array([[1.0, 3], [2, 1], [1, 3], [2, 1]])
-    eligible, weight = np.array([[1, 0], [1, 0], [0, 1], [0, 1]], bool), np.array([1.0, 2, 1e-4, 2e-4])
-    shared = fo.Cluster(capacity, demand, weight, eligible)
-    found = fo.AlphaFair(alpha, share="task").solve(shared, engine="native")
-    np.testing.assert_allclose(found.arrays.user_tasks[2:], 1e4 * found.arrays.user_tasks[:2], rtol=1e-5)
-    alone = fo.AlphaFair(alpha, share="task").solve(shared.select(users=["user1", "user2"], servers=["server1"]), 1e-9)
-    np.testing.assert_allclose(found.arrays.user_tasks[:2], alone.arrays.user_tasks, rtol=1e-5)
-
-
 # -- warm starts ---------------------------------------------------------------------------------
-
-
-def test_a_start_that_does_not_fit_is_not_used() -> None:
-    """A user who could run tasks no longer can: there are fewer pairs."""
-    shared = plain(14, 10, 4)
-    first = fo.AlphaFair(2.0).solve(shared)
-    other = shared.with_eligible("user3", [False] * 4)
-    found = fo.AlphaFair(2.0).solve(other, start=first)
-    np.testing.assert_allclose(found.arrays.user_tasks, fo.AlphaFair(2.0).solve(other).arrays.user_tasks, rtol=1e-12)
-
-
-def test_the_criterion_and_the_polytope_are_all_it_needs() -> None:
-    """No formulation: the same criterion by another name."""
-    shared = plain(16, 8, 3)
-    mine = Criterion(np.ones(8), 2.0, "servers", shared.weight, np.full(8, np.inf), np.zeros(8))
-    found = next(iter(native.solutions(Problem(shared, mine), 1e-6)))
-    assert isinstance(found, declarative.Solution)
-    assert certify(shared, found.tasks, mine, found.log_prices)[0].passes(1e-6)
-    assert Polytope(shared, mine.limits(shared)).allocation(np.zeros(24)).shape == found.tasks.shape
 
 
 def test_thousands_of_tied_pairs_keep_their_last_digits() -> None:

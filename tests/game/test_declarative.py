@@ -77,20 +77,6 @@ def test_finite_tasks(alpha: float) -> None:
     np.testing.assert_allclose(found.arrays.user_tasks[:2], [2, 6], rtol=1e-3)
 
 
-@pytest.mark.parametrize("alpha", [1.0, 3.0, np.inf])
-def test_limits_that_do_not_bind_change_nothing(alpha: float) -> None:
-    mechanism = get("alphapf-vds", alpha=alpha)
-    free, loose = mechanism.solve(VARIANT), mechanism.solve(VARIANT.replace(max_tasks=1000))
-    np.testing.assert_allclose(loose.arrays.user_tasks, free.arrays.user_tasks, rtol=1e-3)
-
-
-@pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0, np.inf])
-def test_everyone_satisfied(alpha: float) -> None:
-    found = get("alphapf-vds", alpha=alpha).solve(VARIANT.replace(max_tasks=[1, 0, 0.5, 2]))
-    np.testing.assert_allclose(found.arrays.user_tasks, [1, 0, 0.5, 2], rtol=1e-6)
-    assert found.certify().passes(1e-4)
-
-
 # -- the dynamics --------------------------------------------------------------------------------
 
 
@@ -125,17 +111,14 @@ def test_not_converged_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
         get("ps-dsf").solve(cluster, tol=1e-12, engine="declarative")
 
 
-def test_every_candidate_is_feasible() -> None:
+@pytest.mark.parametrize("worst", [np.inf, np.nan])
+def test_reweighted_programs_end_when_nothing_is_known_of_them(monkeypatch: pytest.MonkeyPatch, worst: float) -> None:
+    # A user without tasks makes the exploitability infinite: comparing infinities once went on for ever.
+    monkeypatch.setattr(declarative, "_worst", lambda *_: worst)
     mechanism = get("alphapf-vds", alpha=3.0)
-    candidates = list(
-        declarative.solutions(Problem(VARIANT, mechanism.criterion(VARIANT)), mechanism.formulate, 1e-4, max_rounds=4)
-    )
-    assert len(candidates) >= 4
-    for candidate in candidates:
-        assert mechanism.certify(VARIANT, candidate.tasks)[0].feasibility <= 1e-9
-
-
-# -- acceleration --------------------------------------------------------------------------------
+    criterion = mechanism.criterion(VARIANT)
+    found = declarative.solutions(Problem(VARIANT, criterion), mechanism.formulate, 1e-4, max_rounds=2)
+    assert len(list(islice(found, 10))) < 10
 
 
 def test_mixing_foresees_a_linear_map() -> None:
@@ -167,13 +150,3 @@ def test_nothing_is_proposed_from_two_points() -> None:
     acceleration = Acceleration()
     assert list(acceleration.proposals(np.zeros(2), np.ones(2))) == []
     assert list(acceleration.proposals(np.ones(2), np.ones(2) * 1.5)) == []
-
-
-@pytest.mark.parametrize("worst", [np.inf, np.nan])
-def test_reweighted_programs_end_when_nothing_is_known_of_them(monkeypatch: pytest.MonkeyPatch, worst: float) -> None:
-    # A user without tasks makes the exploitability infinite: comparing infinities once went on for ever.
-    monkeypatch.setattr(declarative, "_worst", lambda *_: worst)
-    mechanism = get("alphapf-vds", alpha=3.0)
-    criterion = mechanism.criterion(VARIANT)
-    found = declarative.solutions(Problem(VARIANT, criterion), mechanism.formulate, 1e-4, max_rounds=2)
-    assert len(list(islice(found, 10))) < 10

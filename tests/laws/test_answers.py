@@ -38,7 +38,7 @@ def test_random_clusters(mechanism: Mechanism) -> None:
 
 @pytest.mark.parametrize("mechanism", OTHERS, ids=identify)
 def test_random_clusters_with_other_parameters(mechanism: Mechanism) -> None:
-    run_law(mechanism, MANY // 4)
+    run_law(mechanism, MANY // 8)
 
 
 def run_families(mechanism: Mechanism, count: int) -> None:
@@ -57,7 +57,7 @@ def run_families(mechanism: Mechanism, count: int) -> None:
 
 @pytest.mark.parametrize("mechanism", VARIANTS, ids=identify)
 def test_families(mechanism: Mechanism) -> None:
-    run_families(mechanism, max(share_of(mechanism, max(MANY // 15, 3)), 2))
+    run_families(mechanism, max(share_of(mechanism, max(MANY // 20, 2)), 2))
 
 
 @pytest.mark.long

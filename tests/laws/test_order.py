@@ -79,27 +79,6 @@ def test_the_order_decides_nothing(mechanism: Mechanism, weighted: bool) -> None
             np.testing.assert_allclose(one.certificate.conditions, again.conditions, rtol=1e-6)
 
 
-def test_refused_in_another_order() -> None:
-    """Pairs of orders of which one was answered and one refused: each pair has one answer, or one refusal."""
-    answered = 0
-    for seed in (10, 12, 15, 17):
-        rng = np.random.default_rng(seed)
-        capacity, demand = rng.uniform(1, 10, (4, 2)) * [[1e-9], [1e9], [1], [1]], rng.uniform(0.1, 3, (6, 2))
-        users, servers = rng.permutation(6), rng.permutation(4)
-        cluster = fo.Cluster(capacity, demand)
-        first = answer(get("alpha-fair", alpha=20), cluster)
-        second = answer(get("alpha-fair", alpha=20), fo.Cluster(capacity[servers], demand[users]))
-        if isinstance(first, type) or isinstance(second, type):
-            assert first == second
-            continue
-        answered += 1
-        np.testing.assert_array_equal(first.tasks[np.ix_(users, servers)], second.tasks)
-        assert first.log_prices is not None
-        assert second.log_prices is not None
-        np.testing.assert_array_equal(first.log_prices[servers], second.log_prices)
-    assert answered >= 2  # or this says little
-
-
 @pytest.mark.parametrize(
     "mechanism",
     [

@@ -63,6 +63,12 @@ SAME = [
     ("FDS(2) is alpha-fair(2)", get("fds", beta=2.0), get("alpha-fair", alpha=2.0, scope="pool"), {}),
     ("FDS(1/2) is alpha-fair(1/2)", get("fds", beta=0.5), get("alpha-fair", alpha=0.5, scope="pool"), {}),
     ("FDS(1, 0) is CEEI", get("fds", beta=1.0), get("ceei"), {}),
+    (
+        "guaranteed-alpha-fair without floors",
+        get("guaranteed-alpha-fair", alpha=2.0, part=0.0),
+        get("alpha-fair", alpha=2.0),
+        {},
+    ),
     ("GFJ(2) is alpha-fair(2) of tasks", get("gfj"), get("alpha-fair", alpha=2.0, share="task", scope="pool"), {}),
 ]
 

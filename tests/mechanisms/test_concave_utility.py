@@ -49,19 +49,29 @@ def drawn(seed: int, decades: float) -> fo.Cluster:
     return fo.Cluster(numbers(4, 3), numbers(6, 3), numbers(6), rng.random((6, 4)) < 0.8)
 
 
-@pytest.mark.parametrize("alpha", [0.5, 1.0, 5.0])
-@pytest.mark.parametrize("cluster", [*SMALL.values(), drawn(0, 0.5), drawn(1, 2)])
-def test_powers_are_alpha_fair(cluster: fo.Cluster, alpha: float) -> None:
-    known = fo.AlphaFair(alpha).solve(cluster)
-    own = fo.ConcaveUtility(power(alpha)).solve(cluster)
-    assert own.certificate.passes(1e-9)
-    np.testing.assert_allclose(own.arrays.user_tasks, known.arrays.user_tasks, rtol=1e-7)
+#: Two of its servers are proportional.
+TWINS = fo.Cluster([[6, 10], [3, 5], [5, 2]], [[1, 4], [3, 1], [1, 1]], [1, 2, 0.5])
+KNOWN = [
+    *((fo.ConcaveUtility, fo.AlphaFair, cluster) for cluster in (*SMALL.values(), drawn(0, 0.5), drawn(1, 2))),
+    *((fo.ConcaveGame, fo.AlphaPFVDS, cluster) for cluster in (*SMALL.values(), TWINS)),
+]
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0])
+@pytest.mark.parametrize(("own", "known", "cluster"), KNOWN)
+def test_powers_are_the_mechanisms_of_alpha(own: Any, known: Any, cluster: fo.Cluster, alpha: float) -> None:
+    right, mechanism, game = known(alpha).solve(cluster), own(power(alpha)), own is fo.ConcaveGame
+    found = mechanism.solve(cluster)
+    assert found.certificate.passes(1e-6 if game else 1e-9)
+    np.testing.assert_allclose(found.arrays.user_tasks, right.arrays.user_tasks, rtol=1e-3 if game else 1e-7)
     # Each judges the other's: A is 1 here, so that errors count up to alpha times as much.
-    there = fo.ConcaveUtility(power(alpha)).certify(cluster, known.tasks * 0.99, known.log_prices)[0]
-    here = fo.AlphaFair(alpha).certify(cluster, known.tasks * 0.99, known.log_prices)[0]
-    assert 0.5 * here.optimality <= there.optimality <= 2 * max(alpha, 1) * here.optimality
-    if alpha <= 1 and known.certificate.condition < 1e6:
-        np.testing.assert_allclose(own.certificate.conditions, known.certificate.conditions, rtol=0.1)
+    judged = mechanism.certify(cluster, right.tasks, right.log_prices)[0]
+    assert judged.passes(1e-6)
+    less = 0.99 * right.tasks
+    here, there = (one.certify(cluster, less, right.log_prices)[0].optimality for one in (known(alpha), mechanism))
+    assert 0.5 * here <= there <= 2 * max(alpha, 1) * here
+    if alpha <= 1 and right.certificate.condition < 1e6:
+        np.testing.assert_allclose(judged.conditions, right.certificate.conditions, rtol=0.1)
 
 
 @pytest.mark.parametrize("utility", [cp.log1p, saturating, mixed])
@@ -159,9 +169,10 @@ def test_elasticities_and_measures() -> None:
         (lambda s: cp.log1p(s * s.size), "one function for all users"),
     ],
 )
-def test_what_is_no_utility(utility: Any, message: str) -> None:
+@pytest.mark.parametrize("mechanism", [fo.ConcaveUtility, fo.ConcaveGame])
+def test_what_is_no_utility(mechanism: Any, utility: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
-        fo.ConcaveUtility(utility).solve(SMALL["one pool"])
+        mechanism(utility).solve(SMALL["one pool"])
 
 
 def favouring(place: int, factor: float) -> Utility:

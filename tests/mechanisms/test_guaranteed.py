@@ -235,13 +235,6 @@ def test_what_is_no_part(part: object) -> None:
         fo.GuaranteedAlphaFair(1, part).solve(EXAMPLE)  # type: ignore[arg-type]
 
 
-def test_no_part_is_alpha_fair() -> None:
-    for alpha in (0.5, 2, np.inf):
-        cluster = draw("plain", 3)
-        plain, none = fo.AlphaFair(alpha).solve(cluster), fo.GuaranteedAlphaFair(alpha, 0).solve(cluster)
-        np.testing.assert_allclose(none.arrays.user_tasks, plain.arrays.user_tasks, rtol=1e-12)
-
-
 def test_steep_utilities_need_no_cvxpy() -> None:
     """Where one unit of welfare does not fit all users the game's equations stand in, floors as limits."""
     for family, seed in (("near-ties", 0), ("traces", 0), ("many-users", 0)):

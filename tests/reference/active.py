@@ -31,7 +31,7 @@ class Root:
 
 
 def refined(system: System, at: State) -> Root | None:
-    """The root near a state of the interior point, in whatever numbers; `None` where no guess leads to one."""
+    """The root near a state of the interior point; `None` where no guess leads to one."""
     try:
         return _refined(system, at)
     except (ArithmeticError, np.linalg.LinAlgError):  # a guess so wrong that numbers have no logarithm

@@ -20,8 +20,7 @@ from fairopt.model.cluster import Cluster
 
 from .active import Root, refined
 from .conditions import Conditions, Decimals, conditions, decimals, many_digits, refuted, without_small
-from .descent import MANNERS, descend
-from .interior import State, System
+from .descent import descend
 from .starts import starts
 
 Array = NDArray[np.float64]
@@ -29,8 +28,6 @@ Kind = Literal["global", "game"]
 
 #: To how much relative all conditions hold, and how much the next Newton step may still change anybody's tasks.
 WITHIN = Decimal("1e-16")
-#: How many rough answers are followed to the end: each that leads nowhere takes seconds.
-ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
@@ -65,8 +62,7 @@ def reference(
 
     `global`: tasks are those of the program with shares per task u_n (default: dominant shares), which are unique by
     user. `game`: an equilibrium, reached from `near` (users, servers) as closely as it gets; others may exist.
-    `log_prices` (servers, resources), of whole capacities: a hint. It gives up after about so many
-    `seconds`.
+    `log_prices` (servers, resources), of whole capacities, come with `near`. It gives up after about so many `seconds`.
     """
     end = time.perf_counter() + seconds
     with many_digits():
@@ -75,20 +71,14 @@ def reference(
         if not len(of.user):
             nothing = np.zeros(cluster.shape[:2])
             return Reference(nothing, nothing.sum(axis=1), np.full(cluster.capacity.shape, -np.inf), 0.0)
-        best, least, tried = None, np.inf, 0
+        best, least = None, np.inf
         # With limits equilibria of the game are no points: a server need not know what another leaves of a limit.
         alone = not any(limit < Decimal("Infinity") for limit in of.limit)
         for system, start, manner in starts(of, near, log_prices):
             with np.errstate(all="ignore"):
-                rough = start if manner is None else descend(system, start, "1e-9", "1e-9", manner, True, end=end)
-            if rough is None:
-                continue
-            found = _answer(of, refined(system, rough))
-            if found is None and manner is not None:
-                found, tried = _inside(of, system.unit, rough, end), tried + 1
+                rough = start if manner is None else descend(system, start, manner, end)
+            found = None if rough is None else _answer(of, refined(system, rough))
             if found is None:
-                if tried == ATTEMPTS:
-                    break
                 continue
             if near is None or kind == "global":
                 return found
@@ -99,25 +89,6 @@ def reference(
             if least < (1e-3 if alone else 1e-8) or time.perf_counter() > end:
                 break
         return best
-
-
-def _inside(of: Conditions, unit: Decimals, rough: State, end: float) -> Reference | None:
-    """By the interior point in decimals; the equations are tried on the way, when more is known of which hold."""
-    system = System(of, unit, exact=True)
-    for central in (False, True):
-        at: State | None = rough.decimal()
-        for until in ("1e-14", "1e-20", "1e-28", "1e-38"):
-            at = descend(system, at, until, "1e-18", MANNERS[0], central, 100, end)
-            if at is None:
-                break
-            found = _answer(of, refined(system, at))
-            if found is not None:
-                return found
-        if at is not None:
-            last = system.direction(at, Decimal(0), central=False)
-            step = max(abs(system.total(last.x) / system.total(at.x))) if last is not None else Decimal("Infinity")
-            return _answer(of, Root(at.x * unit[of.user], system.log_prices(at), step))
-    return None
 
 
 def _answer(of: Conditions, root: Root | None) -> Reference | None:

@@ -46,8 +46,8 @@ class EquilibriumSystem:
 
     def __init__(self, system: System, at: State) -> None:
         of, unit, self.count = system.of, system.unit, len(system.server)
-        v = log(at.v if system.exact else decimals(at.v)) * max(of.alpha, Decimal(1))
-        self.of, self.x = of, (at.x if system.exact else decimals(at.x)) * unit[of.user]
+        v = log(decimals(at.v)) * max(of.alpha, Decimal(1))
+        self.of, self.x = of, decimals(at.x) * unit[of.user]
         self.use = np.full((len(self.x), self.count), Decimal(0), dtype=object)
         self.taken = np.full(system.priced.shape, Decimal(0), dtype=object)
         for k, (i, r) in enumerate(zip(system.server, system.resource, strict=True)):

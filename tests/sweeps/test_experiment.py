@@ -146,17 +146,6 @@ def test_a_bad_file_is_named_with_line_and_key(path: Path, old: str, new: str, l
     assert message in str(caught.value)
 
 
-def test_an_unknown_name_lists_the_known() -> None:
-    with pytest.raises(DataError, match=r"no experiment 'nonsense'; known: .*pf_time"):
-        sweeps.load("nonsense")
-
-
-def test_options_are_checked_when_a_file_is_loaded(path: Path) -> None:
-    """Before anything runs, of all experiments that a command names."""
-    with pytest.raises(DataError, match=r":6: clusters.two.usres: lognormal has no option"):
-        load(path, GOOD.replace("users = [3, 4]", "usres = [3, 4]"))
-
-
 def test_an_option_that_only_the_trace_has(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FAIROPT_TRACES", raising=False)
     text = 'title = "T"\n[clusters.b]\nsource = "bitbrains"\nstatistic = "provisioned"\n[[grid]]\nmechanisms = "drfh"\n'

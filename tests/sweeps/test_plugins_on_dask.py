@@ -24,7 +24,7 @@ measures = ["utilization", "spread"]
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_dask_workers_load_what_the_sweep_names(tmp_path: Path) -> None:
     pytest.importorskip("distributed")
     shutil.copy(Path(__file__).parents[1] / "plugin.py", tmp_path / "own.py")

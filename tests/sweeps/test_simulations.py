@@ -114,6 +114,7 @@ def test_long_tables(experiment: Path, tmp_path: Path) -> None:
     assert (jobs["tasks_done"] <= jobs["tasks"]).all()
 
 
+@pytest.mark.long
 def test_processes_give_the_same_rows(experiment: Path, tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     sweeps.sweep(experiment, store=one, smoke=True, progress=False)
@@ -232,39 +233,3 @@ def test_the_command(experiment: Path, tmp_path: Path, capsys: pytest.CaptureFix
     shown = capsys.readouterr().out
     assert "best-fit-drfh" in shown
     assert "google-day" in shown
-
-
-PLUGIN = '''
-from fairopt.scheduling.policies import Policy
-
-class LastComeFirst(Policy):
-    """The user who comes last in the order is served first."""
-
-    name = "last-come-first"
-    title = "last come, first served"
-    source = "a test"
-
-    def share(self, state):
-        return -super().share(state) - list(range(len(state.weight)))
-'''
-
-
-def test_a_policy_of_a_plugin_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from fairopt import _plugins
-    from fairopt.cli import main
-    from fairopt.scheduling.policies import REGISTRY
-
-    file = tmp_path / "mine.py"
-    file.write_text(PLUGIN)
-    before = dict(_plugins._LOADED)
-    try:
-        words = ["simulate", "drf-dynamic", "-p", "last-come-first", "--until", "5", "--plugin", str(file)]
-        assert main([*words, "--out", str(tmp_path / "users.csv"), "--table", "users"]) == 0
-        assert "last-come-first" in capsys.readouterr().out
-        users = pd.read_csv(tmp_path / "users.csv").set_index("user")
-        assert users.loc["job 2", "mean_dominant_share"] == 1.0  # all CPUs are its own
-        assert users.loc["job 1", "mean_dominant_share"] == 0.0
-    finally:
-        REGISTRY.pop("last-come-first", None)
-        _plugins._LOADED.clear()
-        _plugins._LOADED.update(before)

@@ -18,7 +18,7 @@ from fairopt.game.dynamics import distributed
 from fairopt.sweeps import executors
 from fairopt.sweeps import solve as solve_module
 from fairopt.sweeps.origin import cluster
-from fairopt.sweeps.run import failed, run
+from fairopt.sweeps.run import run
 
 from .small import CELLS, command, keys_stored, until
 
@@ -180,14 +180,6 @@ def test_half_a_game_is_not_a_result(serial: sweeps.Store, file: Path, monkeypat
     monkeypatch.setattr("fairopt.game.dynamics.distributed._measured", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run(cell)
-
-
-def test_a_cell_that_never_came_back_is_a_row(file: Path, tmp_path: Path) -> None:
-    cell = sweeps.cells_of(sweeps.load(file))[0]
-    store = sweeps.Store(tmp_path)
-    store.write([failed(cell, MemoryError("the worker died"))])
-    row = store.read().frame([cell.key]).iloc[0]
-    assert (row["status"], row["error"], row["name"]) == ("failed", "MemoryError: the worker died", "drfh")
 
 
 def test_the_estimate_is_the_mean_of_the_past(serial: sweeps.Store, file: Path, tmp_path: Path) -> None:

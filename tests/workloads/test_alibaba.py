@@ -8,7 +8,7 @@ import pytest
 from fairopt.errors import DataError
 from fairopt.workloads import alibaba as reader
 
-from .conftest import NODES, PODS
+from .conftest import PODS
 
 
 def test_groups_units_and_placement(alibaba):
@@ -57,55 +57,9 @@ def test_other_groups(alibaba):
         reader.cluster(folder, by=["qos", "user"])
 
 
-def test_groups_are_drawn_with_the_generator(alibaba):
-    folder = alibaba()
-    drawn = [reader.cluster(folder, users=1, rng=np.random.default_rng(k)).cluster for k in (0, *range(30))]
-    assert drawn[0] == drawn[1]
-    assert len({cluster.users for cluster in drawn}) == 3
-    with pytest.raises(DataError, match="rng="):
-        reader.cluster(folder, users=1)
-
-
 def test_variants(alibaba, write):
     folder = alibaba()
     with pytest.raises(DataError, match=r"no openb_pod_list_default\.csv; it has .*openb_pod_list_gpuspec33\.csv"):
         reader.cluster(folder, variant="default")
     write(folder / "openb_pod_list_default.csv.gz", [PODS[0], PODS[3].replace("p2", "q2")])
     assert reader.pods(folder, variant="default")["name"].tolist() == ["q2"]
-
-
-@pytest.mark.parametrize(
-    ("pod", "what"),
-    [
-        ("p9,4000,2048,1,500,T4,LS,Running,0", "9 fields instead of 11"),
-        ("p9,4000,2O48,1,500,T4,LS,Running,0,100,0", "memory_mib '2O48', which is not a whole number"),
-        ("p9,4000,2048,1,1500,T4,LS,Running,0,100,0", "gpu_milli 1500; it must be from 0 to 1000"),
-        ("p9,4000,2048,1,500,T4,,Running,0,100,0", "no qos"),
-    ],
-)
-def test_malformed_pods(alibaba, pod, what):
-    folder = alibaba(pods=[*PODS, pod])
-    with pytest.raises(DataError) as caught:
-        reader.cluster(folder)
-    assert f"{folder / 'openb_pod_list_gpuspec33.csv'}, line 7: " in str(caught.value)
-    assert what in str(caught.value)
-    snapshot = reader.cluster(folder, skip_malformed=True)
-    assert snapshot.report["openb_pod_list_gpuspec33 rows skipped as malformed"] == 1
-    assert snapshot.cluster == reader.cluster(alibaba()).cluster
-
-
-def test_malformed_nodes(alibaba):
-    folder = alibaba(nodes=[*NODES[:2], "n9,1,1,two,G2", *NODES[2:]])
-    with pytest.raises(DataError, match=r"openb_node_list_all_node\.csv, line 3: .*gpu 'two'"):
-        reader.nodes(folder)
-    assert reader.nodes(folder, skip_malformed=True)["model"].to_dict() == {"n0": "", "n1": "G2", "n2": "T4"}
-
-
-def test_folders(alibaba, tmp_path):
-    folder = alibaba()
-    assert reader.cluster(tmp_path).cluster == reader.cluster(str(folder)).cluster
-    with pytest.raises(DataError, match=r"not a folder; expected .*openb_node_list_all_node\.csv"):
-        reader.cluster(tmp_path / "missing")
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match=r"holds no trace.*openb_pod_list_<variant>\.csv"):
-        reader.cluster(tmp_path / "empty")

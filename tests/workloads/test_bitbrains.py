@@ -124,21 +124,6 @@ def test_a_vm_that_uses_nothing_is_left_out_and_listed(bitbrains):
         reader.cluster(bitbrains({1: idle, 2: idle}), at=START, vms=None)
 
 
-def test_vms_are_drawn_with_the_generator(bitbrains):
-    folder = bitbrains({vm: every(300, 2, mhz=100.0 * vm) for vm in (2, 10, 100, 1000)})
-    assert reader.cluster(folder, at=START, vms=None).cluster.users == ("vm2", "vm10", "vm100", "vm1000")
-    drawn = {reader.cluster(folder, at=START, vms=2, rng=np.random.default_rng(k)).cluster.users for k in range(60)}
-    assert len(drawn) == 6  # every pair turns up
-    again = [reader.cluster(folder, at=START, vms=2, rng=np.random.default_rng(5)).cluster for _ in range(2)]
-    assert again[0] == again[1]
-    cluster = again[0]
-    assert cluster.demand[:, 0].tolist() == [float(name[2:]) / 10 for name in cluster.users]
-    with pytest.raises(DataError, match="5 virtual machines are wanted, but there are only 4"):
-        reader.cluster(folder, at=START, vms=5, rng=np.random.default_rng(5))
-    with pytest.raises(DataError, match="rng="):
-        reader.cluster(folder, at=START, vms=2)
-
-
 def test_a_drawn_instant_is_one_with_enough_vms(bitbrains):
     # hours 0 to 3, of which only hours 1 and 2 have two VMs in use
     first = every(300, 48)
@@ -164,36 +149,6 @@ def test_an_instant_outside_the_trace(bitbrains):
     for window in (0, -1, float("nan"), float("inf")):
         with pytest.raises(DataError, match="window must be"):
             reader.cluster(folder, at=START, window=window, vms=None)
-
-
-@pytest.mark.parametrize(
-    ("field", "text", "what"),
-    [
-        (3, "7x7.1", "CPU usage [MHZ] '7x7.1', which is not a number"),
-        (0, "now", "Timestamp [ms] 'now', which is not a whole number"),
-        (6, "-1.0", "Memory usage [KB] -1.0; it must be >= 0"),
-        (9, "", "no Network received throughput [KB/s]"),
-    ],
-)
-def test_malformed_rows(bitbrains, field, text, what):
-    rows = every(300, 3)
-    rows[1] = [text if k == field else value for k, value in enumerate(rows[1])]
-    folder = bitbrains({1: every(300, 3), 2: rows})
-    with pytest.raises(DataError) as caught:
-        reader.cluster(folder, at=START, vms=None)
-    assert f"{folder / '2.csv'}, line 3: " in str(caught.value)
-    assert what in str(caught.value)
-    snapshot = reader.cluster(folder, at=START, vms=None, skip_malformed=True)
-    assert snapshot.report["rows skipped as malformed"] == 1
-    assert snapshot.report["rows read"] == 6
-    assert snapshot.cluster.users == ("vm1", "vm2")
-
-
-def test_a_truncated_line(bitbrains):
-    folder = bitbrains({3: [*every(300, 2), row(START + 600)[:7]]})
-    with pytest.raises(DataError, match=r"3\.csv, line 4: .*7 fields instead of 11"):
-        reader.cluster(folder, at=START, vms=None)
-    assert reader.cluster(folder, at=START, vms=None, skip_malformed=True).report["rows skipped as malformed"] == 1
 
 
 def test_folders(bitbrains, tmp_path):

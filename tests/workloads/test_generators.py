@@ -46,18 +46,6 @@ def test_a_large_sample_has_the_measured_marginals_and_correlations(name, rng):
     np.testing.assert_allclose(rank_correlations(rows), table["rank_correlation"], atol=0.035)
 
 
-@pytest.mark.parametrize("generator", GENERATORS)
-def test_the_seed_decides_and_nothing_else(generator):
-    first, again, other = (generator(np.random.default_rng(seed)).cluster for seed in (3, 3, 4))
-    assert first == again
-    assert not np.array_equal(first.demand, other.demand)
-
-
-@pytest.mark.parametrize("generator", GENERATORS)
-def test_two_draws_from_one_generator_differ(generator, rng):
-    assert not np.array_equal(generator(rng).cluster.demand, generator(rng).cluster.demand)
-
-
 @pytest.mark.parametrize("generator", [google_like, alibaba_like])
 def test_sizes_and_limits(generator, rng):
     snapshot = generator(rng, users=7, servers=3)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import json
 from pathlib import Path
@@ -10,14 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import fairopt as fo
 from fairopt.errors import DataError
-from fairopt.workloads.slurm import snapshot
-
-from .damage import LEAVES, assert_right_elsewhere
 
 Object = dict[str, Any]
 
@@ -115,34 +109,6 @@ def test_files_that_are_not_there_or_empty(tmp_path: Path) -> None:
     (tmp_path / "jobs.json").write_text("[")
     with pytest.raises(DataError, match=r"jobs\.json:1: not valid JSON"):
         fo.open_source(f"slurm:{tmp_path}")
-
-
-def damaged(data: st.DataObject) -> None:
-    """One value is another one, or gone: a clear error, or a cluster that is right about all other nodes and jobs."""
-    nodes, jobs = copy.deepcopy((NODES[:2], JOBS[:3]))
-    row = data.draw(st.sampled_from([*nodes, *jobs]))
-    key = data.draw(st.sampled_from(sorted(row)))
-    hit = dict(row)
-    if data.draw(st.booleans()):
-        del row[key]
-    else:
-        row[key] = data.draw(LEAVES)
-    with contextlib.suppress(DataError):  # anything else is a defect
-        cluster = snapshot(nodes, jobs, {}, "here").cluster
-        whole = snapshot(NODES[:2], JOBS[:3], {}, "here").cluster
-        assert_right_elsewhere(cluster, whole, hit.get("name"), hit.get("account"))
-
-
-@given(st.data())
-def test_damage_gets_a_clear_error_or_a_cluster(data: st.DataObject) -> None:
-    damaged(data)
-
-
-@pytest.mark.long
-@settings(max_examples=2000)
-@given(st.data())
-def test_damage_two_thousand_times(data: st.DataObject) -> None:
-    damaged(data)
 
 
 def test_a_made_up_cluster_is_solved() -> None:
