@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from .._libraries import pa, pd, pq
+from .._libraries import pa, pd
 from ..errors import DataError
 from .schema import CELLS, CHANCE_INSIDE, Schema
 
@@ -119,16 +119,12 @@ class Store:
             The folder is a file; its file is none of this version's, or is damaged as a whole.
         """
         found: list[tuple[str, bytes]] = []
-        if self._parts():
-            with self:  # makes one file of them
-                pass
+        self._check_folder()
         if self.file.exists():
             with self._errors(DataError), closing(self._connected()) as base:
                 if base.execute(_ANY).fetchone():
                     self._check(base)
                     found = base.execute("SELECT key, row FROM cells ORDER BY finished, key").fetchall()
-        elif self.folder.exists() and not self.folder.is_dir():
-            raise DataError(f"{self.folder} is a file; the store is a folder")
         unpacked = {key: _unpacked(row) for key, row in found}
         rows = [row for row in unpacked.values() if row is not None]
         damaged = tuple(key for key, row in unpacked.items() if row is None)
@@ -145,16 +141,13 @@ class Store:
         if self._open is None:
             with self:
                 return self.write(rows)
-        with self._errors(Unwritable):
-            self._write(self._open, rows)
+        packed = rows if isinstance(rows, Packed) else pack(rows, self.schema)
+        with self._errors(Unwritable), self._open:
+            self._open.executemany(_WRITE, packed.entries)
         return None
 
-    def _write(self, base: sqlite3.Connection, rows: Sequence[Row] | Packed) -> None:
-        packed = rows if isinstance(rows, Packed) else pack(rows, self.schema)
-        with base:
-            base.executemany(_WRITE, packed.entries)
-
     def __enter__(self) -> Self:
+        self._check_folder()
         with self._errors(Unwritable), ExitStack() as stack:
             self.folder.mkdir(parents=True, exist_ok=True)
             base = stack.enter_context(closing(sqlite3.connect(self.file, timeout=PATIENCE, check_same_thread=False)))
@@ -164,7 +157,6 @@ class Store:
             base.execute("PRAGMA synchronous = NORMAL")
             base.executescript(_MADE.format(self.schema.format))
             self._check(base)
-            self._take_over(base)
             self._open, _ = base, stack.pop_all()
         return self
 
@@ -186,6 +178,14 @@ class Store:
             base = sqlite3.connect(f"{name}?immutable=1", uri=True)
         return base
 
+    def _check_folder(self) -> None:
+        if self.folder.is_file():
+            raise DataError(f"{self.folder} is a file; the store is a folder")
+        if any(self.folder.glob("part-*.parquet")):
+            raise DataError(
+                f"{self.folder} is a store of a version before 0.2; keep it, and give this one another folder"
+            )
+
     def _check(self, base: sqlite3.Connection) -> None:
         (made,) = base.execute("SELECT name FROM format").fetchone()
         if made != self.schema.format:
@@ -204,25 +204,6 @@ class Store:
             raise kind(getattr(error, "strerror", None) or str(error)) from None
         except sqlite3.DatabaseError as error:
             raise DataError(f"{damaged} ({error})") from None
-
-    def _parts(self) -> list[Path]:
-        """Parquet files of earlier versions."""
-        return sorted(self.folder.glob("part-*.parquet")) if self.folder.is_dir() else []
-
-    def _take_over(self, base: sqlite3.Connection) -> None:
-        """Write the rows of earlier versions' files, then drop these."""
-        for path in self._parts():
-            try:
-                rows = pq.read_table(path).to_pylist()
-                if ((pq.read_schema(path).metadata or {}).get(b"format") or b"").decode() != self.schema.format:
-                    continue
-            except (pa.ArrowInvalid, OSError) as error:
-                raise DataError(
-                    f"{path} is damaged ({error}); move it away, and its cells are computed again"
-                ) from None
-            took = "seconds" if "seconds" in self.schema.columns else "simulate"
-            self._write(base, [{"wall": row[took]} | row for row in rows])  # seconds were the wall's
-            path.unlink()
 
 
 class Packed(NamedTuple):
