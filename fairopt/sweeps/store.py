@@ -54,7 +54,10 @@ class Contents:
     def frame(self, keys: Iterable[str] | None = None) -> pd.DataFrame:
         """One row per cell, of the given keys in their order, or of all: inputs, numbers, then times and versions."""
         frame = self.table.select(list(self.schema.columns)).to_pandas()
-        return frame if keys is None else frame.set_index("key").reindex(_there(keys, frame)).reset_index()
+        if keys is None:
+            return frame
+        known = set(frame["key"])
+        return frame.set_index("key").loc[[key for key in keys if key in known]].reset_index()
 
     def long(self, name: str, keys: Iterable[str] | None = None) -> pd.DataFrame:
         """A long table (`use`, `curve`, `reached`, `allocated`) of these cells, with a first column `key`."""
@@ -70,16 +73,15 @@ class Contents:
 
     def same_as(self, other: Contents) -> list[str]:
         """The columns in which two stores differ, of those that may not: no seconds, no machines. Empty if equal."""
-        mine, yours = (one.table.sort_by("key") for one in (self, other))
-        if mine.column("key") != yours.column("key"):
+        mine, yours = (one.frame().sort_values("key", ignore_index=True) for one in (self, other))
+        if not mine["key"].equals(yours["key"]):
             return ["key"]
         plain = [name for name in self.schema.inputs | self.schema.found if name != "experiment"]
-        found = [name for name in plain if not _same(mine.column(name), yours.column(name))]
+        found = [name for name in plain if not mine[name].equals(yours[name])]
         for name, parts in self.schema.long.items():
-            a, b = (one.long(name) for one in (self, other))
-            a, b = (frame.sort_values("key", kind="stable").reset_index(drop=True) for frame in (a, b))
+            mine, yours = (one.long(name).sort_values("key", kind="stable", ignore_index=True) for one in (self, other))
             found += [f"{name}.{part}" for part in parts
-                      if part != CHANCE_INSIDE and not a[["key", part]].equals(b[["key", part]])]  # fmt: skip
+                      if part != CHANCE_INSIDE and not mine[["key", part]].equals(yours[["key", part]])]  # fmt: skip
         return found
 
 
@@ -225,13 +227,3 @@ def _unpacked(row: bytes) -> Row | None:
         return dict(json.loads(zlib.decompress(row)))
     except (zlib.error, ValueError, TypeError):
         return None
-
-
-def _there(keys: Iterable[str], frame: pd.DataFrame) -> list[str]:
-    known = set(frame["key"])
-    return [key for key in keys if key in known]
-
-
-def _same(a: pa.ChunkedArray, b: pa.ChunkedArray) -> bool:
-    """Bit by bit, but that NaN is NaN."""
-    return bool(a.to_pandas().equals(b.to_pandas()))
