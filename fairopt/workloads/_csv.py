@@ -66,7 +66,8 @@ def read(path: Path, layout: Format, skip_malformed: bool = False) -> CsvTable:
         Naming the file, the line (from 1, the header included) and what is wrong with it, unless
         `skip_malformed`; always for a file that cannot be unpacked, a wrong header, or no rows at all.
     """
-    lines = _lines(path)
+    raw = content(path)
+    lines = raw.removesuffix(b"\n").split(b"\n") if raw else []
     names = layout.fields or _header(path, lines, layout)
     first, separator = int(layout.fields is None), layout.separator.encode()
     if len(lines) <= first:
@@ -86,13 +87,13 @@ def read(path: Path, layout: Format, skip_malformed: bool = False) -> CsvTable:
     return CsvTable(frame, rows, rows - len(good))
 
 
-def _lines(path: Path) -> list[bytes]:
+def content(path: Path) -> bytes:
+    """What is in a file, unpacked if it is gzipped."""
     try:
-        content = path.read_bytes()
-        content = gzip.decompress(content) if path.suffix == ".gz" else content
+        found = path.read_bytes()
+        return gzip.decompress(found) if path.suffix == ".gz" else found
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(f"{path} cannot be unpacked ({error}); fetch it again") from None
-    return content.removesuffix(b"\n").split(b"\n") if content else []
 
 
 def _header(path: Path, lines: list[bytes], layout: Format) -> tuple[str, ...]:
