@@ -147,11 +147,9 @@ def feasibility(
     if worst == over.max():
         i, r = np.unravel_index(over.argmax(), over.shape)
         return worst, f"largest for {cluster.resources[r]!r} of {cluster.servers[i]!r}, overused"
-    if worst == over_limit.max():
-        return worst, f"largest for user {cluster.users[int(over_limit.argmax())]!r}, above its task limit"
-    if worst == short.max():
-        return worst, f"largest for user {cluster.users[int(short.argmax())]!r}, below its floor"
-    return worst, f"largest for user {cluster.users[int(below.argmax())]!r}, with negative tasks"
+    ways = ((over_limit, "above its task limit"), (short, "below its floor"), (below, "with negative tasks"))
+    values, what = next(one for one in ways if worst == one[0].max())
+    return worst, f"largest for user {cluster.users[int(values.argmax())]!r}, {what}"
 
 
 __all__ = [

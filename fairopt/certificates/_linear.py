@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._libraries import optimize, sp
+from ..model.polytope import Polytope
 
 Array = NDArray[np.float64]
 #: Seconds that the linear programs of one judgement may take: a simplex method can cycle.
@@ -38,3 +39,40 @@ def minimise(cost: Array, rows: Any, least: Array) -> Array | None:
     """`min cost @ y` over `y >= 0, rows @ y >= least`; `None` when the linear program was not solved."""
     result = optimize.linprog(cost, A_ub=-rows, b_ub=-least, method="highs", options={**highs(), "time_limit": SECONDS})
     return result.x if result.status == 0 else None
+
+
+class Rises(NamedTuple):
+    """A solution of `rises`: fractions (pairs,) and rises (hungry,); duals of rows, of users' tasks and of limits."""
+
+    fractions: Array
+    rises: Array
+    prices: Array
+    tasks: Array  # (users,)
+    limits: Array  # (limited users,)
+
+
+def rises(
+    polytope: Polytope, unit: Array, least: Array, hungry: NDArray[np.intp], seconds: float = SECONDS
+) -> Rises | None:
+    """`max sum r` over feasible fractions z and rises r >= 0 of `hungry`: `tasks_n z - unit_n r_n >= least_n`.
+
+    `unit` and `least` are (users,), in tasks. `None` where it was not solved.
+    """
+    keep = np.union1d(np.flatnonzero(least > 0), hungry)
+    free, rows, limited = len(hungry), polytope.use.shape[0], len(polytope.limited)
+    relative = sp.diags(1 / unit[keep]) @ polytope.tasks[keep]
+    of_hungry = (np.ones(free), (np.searchsorted(keep, hungry), np.arange(free)))
+    # Slack for rounding in tasks, or the program would be infeasible.
+    blocks = [
+        sp.hstack([polytope.use, sp.csr_matrix((rows, free))]),
+        sp.hstack([-relative, sp.csr_matrix(of_hungry, (len(keep), free))]),
+        sp.hstack([polytope.use_of_limit, sp.csr_matrix((limited, free))]),
+    ]
+    bounds, pairs = [np.ones(rows), 1e-10 - least[keep] / unit[keep], np.ones(limited)], len(polytope.gamma)
+    solved = maximise(np.concatenate([np.zeros(pairs), np.ones(free)]), blocks, bounds, seconds)
+    if solved is None:
+        return None
+    prices, marginal, limits = solved[1]
+    tasks = np.zeros(len(unit))
+    tasks[keep] = marginal
+    return Rises(np.maximum(solved[0][:pairs], 0.0), np.maximum(solved[0][pairs:], 0.0), prices, tasks, limits)

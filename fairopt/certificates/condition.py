@@ -41,7 +41,6 @@ def derivative(
     scale: float,
     cost: Array,
     log_rows: Array,
-    moving: NDArray[np.bool_] | None = None,
 ) -> sp.csr_matrix:
     """The derivative for these pairs, rows and limits; a row without a price has one in another unit.
 
@@ -52,7 +51,6 @@ def derivative(
     elasticity : (users,) or (users, servers), by how much the log of what a task is worth falls with log tasks
     scale : what equations of pairs are divided by
     cost, log_rows : (pairs,), (rows,), log prices of a task and of whole capacities, -inf for none
-    moving : (pairs,), which have unknowns that count: the columns of others are left incomplete; all by default
     """
     user, server = polytope.pair_user[pairs], polytope.pair_server[pairs]
     row_of = np.full(polytope.cluster.capacity.shape, -1)
@@ -75,9 +73,8 @@ def derivative(
     served = np.flatnonzero(own >= 0)
     p, r, k = len(pairs), len(rows), len(full)
     same = sp.csr_matrix((np.ones(p), (np.arange(p), user)), shape=(p, len(total)))
-    others = same if moving is None else sp.diags(moving.astype(float)) @ same
     entries = [
-        (sp.diags(elasticity[user, server] if elasticity.ndim == 2 else elasticity[user]) @ same @ others.T).tocoo(),
+        (sp.diags(elasticity[user, server] if elasticity.ndim == 2 else elasticity[user]) @ same @ same.T).tocoo(),
         sp.coo_matrix((share / scale, (at, p + to)), shape=(p, p + r + k)),
         sp.coo_matrix((use, (p + to, at)), shape=(p + r, p)),
         sp.coo_matrix((np.ones(len(served)), (served, p + r + own[served])), shape=(p, p + r + k)),

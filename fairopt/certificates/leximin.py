@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _clock
-from .._libraries import sp
 from ..errors import DataError
 from ..exact import rational
 from ..exact.rational import Exact, numbers, on_one
@@ -177,35 +176,17 @@ def rise_and_prices(
 
     And the prices of whole capacities (rows,) in its proof, unless the program failed, or took more `seconds`.
 
-    Variables: fractions z (pairs) and rises r (hungry): `max sum r`, `tasks_n z / x_n - r_n >= least_n / x_n`.
+    The program is `_linear.rises`; the bound below is on the exact one, without its slack.
     """
-    keep = np.flatnonzero(least > 0)
-    pairs, free = len(polytope.gamma), len(hungry)
-    relative = sp.diags(1 / x[keep]) @ polytope.tasks[keep]
-    position = np.searchsorted(keep, hungry)
-    rises = sp.csr_matrix((np.ones(free), (position, np.arange(free))), shape=(len(keep), free))
-    rows = [
-        sp.hstack([polytope.use, sp.csr_matrix((polytope.use.shape[0], free))]),
-        sp.hstack([-relative, rises]),
-    ]
-    # Slack for rounding in x, or the program would be infeasible; the bound below is on the exact one.
-    part = least[keep] / x[keep]
-    bounds = [np.ones(polytope.use.shape[0]), 1e-10 - part]
-    if len(polytope.limited):
-        rows.append(sp.hstack([polytope.use_of_limit, sp.csr_matrix((len(polytope.limited), free))]))
-        bounds.append(np.ones(len(polytope.limited)))
-    solved = _linear.maximise(np.concatenate([np.zeros(pairs), np.ones(free)]), rows, bounds, seconds)
-    if solved is None:
+    found = _linear.rises(polytope, x, least, hungry, seconds)
+    if found is None:
         return np.inf, None
-    prices, marginal = solved[1][:2]
-    limits = solved[1][2] if len(polytope.limited) else np.zeros(0)
+    worth = polytope.tasks.T @ (found.tasks / x)
     # Every z <= 1, so a pair worth more than it costs leaks at most the difference.
-    idle_priced = np.maximum(
-        relative.T @ marginal - polytope.use.T @ prices - polytope.use_of_limit.T @ limits, 0.0
-    ).sum()
-    gap = prices.sum() + limits.sum() + idle_priced - marginal @ part
-    smallest = marginal[position].min()
-    return float(max(gap, 0.0) / smallest) if smallest > 0 else np.inf, prices
+    cost = polytope.use.T @ found.prices + polytope.use_of_limit.T @ found.limits
+    gap = found.prices.sum() + found.limits.sum() + np.maximum(worth - cost, 0.0).sum() - found.tasks @ (least / x)
+    smallest = found.tasks[hungry].min()
+    return float(max(gap, 0.0) / smallest) if smallest > 0 else np.inf, found.prices
 
 
 def programs(

@@ -10,6 +10,8 @@ import re
 import shutil
 import tomllib
 import uuid
+from bisect import bisect_left
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +73,39 @@ def parse_toml(text: str, path: Path) -> dict[str, Any]:
         raise DataError(f"{path}:{line}: not valid TOML: {error}") from None
     except (ValueError, RecursionError) as error:
         raise _unreadable(path, "TOML", error) from None
+
+
+def has(document: Any, where: Sequence[str | int]) -> bool:
+    """Is there something at this place of a document of tables and lists?"""
+    for key in where:
+        if isinstance(key, int) != isinstance(document, list) or not isinstance(document, dict | list):
+            return False
+        if not (key < len(document) if isinstance(key, int) else key in document):
+            return False
+        document = document[key]  # type: ignore[index]
+    return True
+
+
+def toml_line(text: str, where: Sequence[str | int]) -> int:
+    """The line (from 1) on which the key or table at a place of valid TOML begins; of the nearest enclosing one.
+
+    No reader tells. But the lines before a statement are a document, which lacks the place, and with it they have it.
+    """
+    lines, document = text.split("\n"), tomllib.loads(text)
+    while not has(document, where):
+        where = where[:-1]
+
+    def whole(count: int) -> tuple[int, Any]:
+        """So many lines, or those before a statement that is begun there, as a document."""
+        for some in range(count, max(count - 1000, 0), -1):
+            try:
+                return some, tomllib.loads("\n".join(lines[:some]))
+            except tomllib.TOMLDecodeError:
+                continue
+        return 0, {}
+
+    end = bisect_left(range(len(lines) + 1), True, key=lambda count: has(whole(count)[1], where))
+    return whole(end - 1)[0] + 1
 
 
 def folder(path: Path) -> None:

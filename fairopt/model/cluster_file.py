@@ -239,26 +239,20 @@ def _toml_value(value: Any) -> str:
 
 def _place(text: str, path: Path, where: Where) -> str:
     """File and line of a place; of the nearest enclosing one that can be found, as neither reader tells."""
+    if path.suffix != ".json":
+        return f"{path}:{_files.toml_line(text, where)}"
     start, end = 0, len(text)
     if len(where) >= 2 and isinstance(where[1], int):
-        start, end = _entry(text, path, str(where[0]), where[1])
+        start, end = _entry(text, str(where[0]), where[1])
     for key in where[2:] if len(where) >= 2 else where[:1]:
-        name = re.escape(str(key))
-        found = re.compile(rf"(?<![\w-])\"?{name}\"?\s*[=:]|\[\[?\s*{name}\s*\]").search(text, start, end)
+        found = re.compile(rf'"{re.escape(str(key))}"\s*:').search(text, start, end)
         start = found.start() if found else start
     return f"{path}:{text.count(chr(10), 0, start) + 1}"
 
 
-def _entry(text: str, path: Path, kind: str, row: int) -> tuple[int, int]:
-    """Where entry `row` of `kind` begins and ends in the text; the whole text if it cannot be told."""
-    kind = re.escape(kind)
-    if path.suffix != ".json":
-        heads = list(re.finditer(rf"^[ \t]*(\[\[[ \t]*{kind}[ \t]*\]\])", text, re.MULTILINE))
-        if row >= len(heads):
-            return 0, len(text)
-        following = re.compile(r"^[ \t]*\[", re.MULTILINE).search(text, heads[row].end())
-        return heads[row].start(1), following.start() if following else len(text)
-    opening = re.search(rf'"{kind}"\s*:\s*\[', text)
+def _entry(text: str, kind: str, row: int) -> tuple[int, int]:
+    """Where entry `row` of `kind` begins and ends in JSON; the whole text if it cannot be told."""
+    opening = re.search(rf'"{re.escape(kind)}"\s*:\s*\[', text)
     if opening is None:
         return 0, len(text)
     position, between = opening.end(), re.compile(r"[\s,]*")

@@ -95,6 +95,11 @@ class Polytope:
         rows = self.limited
         return sp.csr_matrix(sp.diags(1 / self.limit[rows]) @ self.tasks[rows])
 
+    def named(self, rows: Index) -> list[str]:
+        """Rows in words: `'cpu' of 'rack-1'`."""
+        cluster = self.cluster
+        return [f"{cluster.resources[self.row_resource[k]]!r} of {cluster.servers[self.row_server[k]]!r}" for k in rows]
+
     def fractions(self, tasks: Array) -> Array:
         """Fractions z of an allocation (all users, servers)."""
         return np.asarray(tasks[self.users[self.pair_user], self.pair_server] / self.gamma)

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from .._libraries import optimize, sp
+from ..certificates import _linear
 from ..core import maxmin
 from ..engines.small.kinds import small_enough
 from ..errors import SolverError
@@ -16,6 +16,7 @@ from ..exact.rational import numbers
 from ..exact.simplex import Dictionary, TooMuch
 from ..model.cluster import Cluster
 from ..model.criterion import criterion
+from ..model.polytope import Polytope
 from ..model.problem import Problem
 from ._base import NONE, Case, Numbers, Property
 
@@ -97,30 +98,16 @@ def _alone(case: Case) -> Numbers:
 
 def _by_program(case: Case) -> Numbers:
     """`max sum_n y_n` over `y_n = x'_n / x_n >= 1`; of users without tasks `x'_n` in parts of what they run alone."""
-    cluster, tasks = case.cluster, case.user_tasks
-    user, server = np.nonzero(cluster.usable & (cluster.max_tasks > 0)[:, None])
-    if not len(user):
-        return tasks
-    negligible = NONE * _alone(case)
-    unit = np.where(tasks > negligible, tasks, _alone(case))
-    pair = np.arange(len(user))
-    rows = [
-        sp.csr_matrix((cluster.demand[user, r] * unit[user], (server, pair)), (len(cluster.servers), len(pair)))
-        for r in range(len(cluster.resources))
-    ]
-    total = sp.csr_matrix((np.ones(len(pair)), (user, pair)), (len(tasks), len(pair)))
-    runs = np.flatnonzero(np.bincount(user, minlength=len(tasks)))
-    limited = runs[np.isfinite(cluster.max_tasks[runs])]
-    most = [
-        *cluster.capacity.T,
-        cluster.max_tasks[limited] / unit[limited],
-        -np.where(tasks > negligible, 1.0, 0)[runs],
-    ]
-    left = sp.vstack([*rows, total[limited], -total[runs]]).tocsr()
-    found = optimize.linprog(-np.ones(len(pair)), left, np.concatenate(most), method="highs")
-    if found.x is None:
-        raise SolverError(f"the linear program of Pareto optimality was not solved: {found.message}")
-    return np.asarray(np.maximum(tasks, np.bincount(user, found.x, len(tasks)) * unit))
+    polytope, alone = Polytope(case.cluster, case.cluster.max_tasks), _alone(case)
+    better, users = case.user_tasks.copy(), polytope.users
+    some = better[users] > NONE * alone[users]
+    least = np.where(some, better[users], 0.0)
+    unit = np.where(some, least, alone[users])
+    found = _linear.rises(polytope, unit, least, np.arange(len(users)))
+    if found is None:
+        raise SolverError("the linear program of Pareto optimality was not solved")
+    better[users] = np.maximum(better[users], least + found.rises * unit)
+    return better
 
 
 def _exact(case: Case) -> Numbers:

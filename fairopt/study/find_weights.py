@@ -197,13 +197,9 @@ def _reason(place: Frontier, tol: float) -> str:
     polytope = place.polytope
     cluster, remedy = polytope.cluster, "or ask for the nearest with nearest=True"
     if place.scale < 1 - tol:
-        rows = [
-            f"{cluster.resources[polytope.row_resource[k]]!r} of {cluster.servers[polytope.row_server[k]]!r}"
-            for k in place.short
-        ]
         return (
-            f"these tasks are infeasible: {_names.some(rows)} would not do for more than {place.scale:.6g} times "
-            f"all of them; scale them down, {remedy}"
+            f"these tasks are infeasible: {_names.some(polytope.named(place.short))} would not do for more than "
+            f"{place.scale:.6g} times all of them; scale them down, {remedy}"
         )
     more = np.flatnonzero(place.rises > tol)
     more = more[np.argsort(-place.rises[more], kind="stable")]

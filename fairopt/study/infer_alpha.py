@@ -232,15 +232,11 @@ def _overuse(cluster: Cluster, observed: Array, who: NDArray[np.intp], most: flo
     polytope = Polytope(some, np.full(len(who), np.inf))
     scale, rows = scaled(polytope, observed[who])
     if 1 / scale - 1 > most:
-        short = [
-            f"{cluster.resources[polytope.row_resource[k]]!r} of {polytope.cluster.servers[polytope.row_server[k]]!r}"
-            for k in rows
-        ]
         least = math.ceil(10 / scale) / 10 - 1
         raise DataError(
             f"the observed tasks are infeasible: they need {1 / scale:.4g} times what there is of "
-            f"{_names.some(short)}; mend demands or capacities, allow for it with overuse={least:.1f} or "
-            "more, or compare up to a common factor with free_scale=True"
+            f"{_names.some(polytope.named(rows))}; mend demands or capacities, allow for it with "
+            f"overuse={least:.1f} or more, or compare up to a common factor with free_scale=True"
         )
     return 1 / scale - 1
 

@@ -129,24 +129,12 @@ def frontier(polytope: Polytope, stated: Array) -> Frontier:
     SolverError
         A linear program was not solved.
     """
-    pairs, users, rows = len(polytope.gamma), len(polytope.users), polytope.use.shape[0]
     scale, short = scaled(polytope, stated)
     base = np.minimum(stated * min(scale, 1.0), polytope.limit)
-    relative = sp.diags(1 / base) @ polytope.tasks
-    blocks = [
-        sp.hstack([polytope.use, sp.csr_matrix((rows, users))]),
-        sp.hstack([-relative, sp.identity(users)]),
-    ]
-    bounds = [np.ones(rows), np.full(users, 1e-10 - 1.0)]  # slack for rounding
-    if len(polytope.limited):
-        blocks.append(sp.hstack([polytope.use_of_limit, sp.csr_matrix((len(polytope.limited), users))]))
-        bounds.append(np.ones(len(polytope.limited)))
-    solved = _linear.maximise(np.concatenate([np.zeros(pairs), np.ones(users)]), blocks, bounds)
-    if solved is None:
+    found = _linear.rises(polytope, base, base, np.arange(len(base)))
+    if found is None:
         raise SolverError("the linear program that looks for more tasks was not solved; give them in fewer digits")
-    fractions = np.maximum(solved[0][:pairs], 0.0)
-    rises = np.maximum(solved[0][pairs:], 0.0)
-    return Frontier(polytope, scale, short, base * (1 + rises), rises, fractions)
+    return Frontier(polytope, scale, short, base * (1 + found.rises), found.rises, found.fractions)
 
 
 def scaled(polytope: Polytope, stated: Array) -> tuple[float, Index]:

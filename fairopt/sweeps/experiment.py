@@ -6,7 +6,6 @@ Mechanisms on clusters and policies on workloads over time are two kinds of one 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
@@ -29,25 +28,19 @@ Where = tuple[str | int, ...]
 #: A check of one value, and what it must be.
 Check = tuple[Callable[[Any], bool], str]
 
-_HEAD = re.compile(r"^\s*(\[\[?)\s*([^\]]+?)\s*\]")
-_KEY = re.compile(r"""^\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
-
 
 @dataclass(frozen=True)
 class Document:
-    """A TOML file: what it says, and on which line each key stands."""
+    """A TOML file: its text, and what it says."""
 
     path: Path
+    text: str
     data: dict[str, Any]
-    lines: dict[Where, int]
 
     def error(self, where: Where, message: str) -> DataError:
-        """`message` with file, line and key in front; the nearest enclosing key that has a line."""
-        known = where
-        while known and known not in self.lines:
-            known = known[:-1]
+        """`message` with file, line and key in front."""
         key = ".".join(str(part + 1) if isinstance(part, int) else part for part in where)
-        return DataError(f"{self.path}:{self.lines.get(known, 1)}: {key}: {message}", where)
+        return DataError(f"{self.path}:{_files.toml_line(self.text, where)}: {key}: {message}", where)
 
     def checked(self, where: Where, value: Any, check: Check) -> Any:
         """A value, if it is there and passes the check."""
@@ -82,61 +75,7 @@ def read(path: Path) -> Document:
         It cannot be read, or is not TOML: with the line.
     """
     text = _files.read(path, "experiment")
-    data = _files.parse_toml(text, path)
-    return Document(path, data, lines(text))
-
-
-def lines(text: str) -> dict[Where, int]:
-    """The line (from 1) of every key and table of valid TOML. Keys of inline tables stand on their table's line."""
-    found: dict[Where, int] = {}
-    count: dict[Where, int] = {}
-    table: Where = ()
-    quotes, depth = "", 0
-    for number, line in enumerate(text.splitlines(), 1):
-        if not quotes and not depth:
-            if head := _HEAD.match(line):
-                table = _placed(_names(head[2]), count, array=head[1] == "[[")
-                for k in range(1, len(table) + 1):
-                    found.setdefault(table[:k], number)
-                continue
-            if key := _KEY.match(line):
-                found.setdefault((*table, *_names(key[1])), number)
-        quotes, depth = _open(line, quotes, depth)
-    return found
-
-
-def _placed(names: list[str], count: dict[Where, int], array: bool) -> Where:
-    """The place of a table, arrays of tables included: [grid.x] after the second [[grid]] is ("grid", 1, "x")."""
-    place: Where = ()
-    for k, name in enumerate(names):
-        place = (*place, name)
-        if array and k == len(names) - 1:
-            count[place] = count.get(place, -1) + 1
-        if place in count:
-            place = (*place, count[place])
-    return place
-
-
-def _names(dotted: str) -> list[str]:
-    return [name.strip("\"'") for name in re.findall(r"""[\w-]+|"[^"]*"|'[^']*'""", dotted)]
-
-
-def _open(line: str, quotes: str, depth: int) -> tuple[str, int]:
-    """What is open at the end of the line: a string of several lines, or brackets of a value."""
-    token = re.compile(r'"""|\'\'\'|\\.|"(?:[^"\\]|\\.)*"|\'[^\']*\'|[\[\]{}#]')
-    for match in token.finditer(line):
-        part = match[0]
-        if quotes:
-            quotes = "" if part == quotes else quotes
-        elif part in ('"""', "'''"):
-            quotes = part
-        elif part == "#":
-            break
-        elif part in "[{":
-            depth += 1
-        elif part in "]}":
-            depth -= 1
-    return quotes, max(depth, 0)
+    return Document(path, text, _files.parse_toml(text, path))
 
 
 #: What `fairopt tables` makes of an experiment: means over repetitions, or a table for each cluster.
@@ -323,7 +262,7 @@ class Experiment:
 
     def error(self, inside: Where, where: Where, message: str) -> DataError:
         """With the line of a key: that of the tiny version, `inside`, if it is one and has the key."""
-        return self.document.error(inside if self.smoke and inside in self.document.lines else where, message)
+        return self.document.error(inside if self.smoke and _files.has(self.document.data, inside) else where, message)
 
 
 def known() -> dict[str, Path]:

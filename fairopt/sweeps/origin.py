@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import os
-import time
-import uuid
-from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -165,47 +159,24 @@ def _unchanged(origin: Origin) -> None:
 
 
 def contents(path: Path) -> str:
-    """The digest of a file's bytes, or of names and contents of the files below a folder, wherever that is.
-
-    Each is computed once: it is kept beside path, size and time of the last change, in the user's folder for what can
-    be computed again.
-    """
+    """The digest of a file's bytes, or of names and contents of the files below a folder, wherever that is."""
     if not path.is_dir():
-        return _digests([path])[path][:16]
+        return _digest(path)[:16]
     files = sorted(one for one in path.rglob("*") if one.is_file())
-    found = [(one.relative_to(path).as_posix(), digest) for one, digest in _digests(files).items()]
+    found = [(one.relative_to(path).as_posix(), _digest(one)) for one in files]
     return hashlib.sha256(repr(found).encode()).hexdigest()[:16]
 
 
-def _digests(paths: Iterable[Path]) -> dict[Path, str]:
-    kept_in = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fairopt" / "digests.json"
-    try:
-        kept = dict(json.loads(kept_in.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError, RecursionError):
-        kept = {}
-    found, new, now = {}, {}, time.time_ns()
-    for path in paths:
-        state, name = path.stat(), str(path.resolve())
-        stamp = [state.st_size, state.st_mtime_ns]
-        match kept.get(name):
-            case [*same, str(digest)] if same == stamp:
-                found[path] = digest
-                continue
-        with open(path, "rb") as file:
-            found[path] = hashlib.file_digest(file, "sha256").hexdigest()
-        # What changed within two seconds may change again without a new time.
-        if now - state.st_mtime_ns > 2.0 * 1e9:
-            new[name] = [*stamp, found[path]]
-    if new:
-        aside = kept_in.with_name(f".{uuid.uuid4().hex}.tmp")
-        with suppress(OSError):
-            kept_in.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                aside.write_text(json.dumps(kept | new), encoding="utf-8")
-                os.replace(aside, kept_in)
-            finally:
-                aside.unlink(missing_ok=True)
-    return found
+def _digest(path: Path) -> str:
+    state = path.stat()
+    return _digest_of(path.resolve(), state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
+
+
+@cache
+def _digest_of(path: Path, *_: int) -> str:
+    """Read once in a process, for thousands of cells ask: what identifies the contents comes after the path."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @lru_cache(maxsize=256)

@@ -36,9 +36,8 @@ class Schema:
     @cached_property
     def arrow(self) -> pa.Schema:
         """The same for Parquet."""
-        kinds = {_TIME: pa.timestamp("us", tz="UTC")} | {
-            k: pa.type_for_alias(k) for k in (_TEXT, _REAL, _WHOLE, _TRUTH)
-        }
+        kinds = {name: pa.type_for_alias(name) for name in ("string", "double", "int64", "bool")}
+        kinds["time"] = pa.timestamp("us", tz="UTC")
         long = {
             name: pa.list_(pa.struct([(field, kinds[kind]) for field, kind in fields.items()]))
             for name, fields in self.long.items()
@@ -47,43 +46,52 @@ class Schema:
         return pa.schema([*columns.items(), *long.items()], metadata={"format": self.format})
 
 
-_TEXT, _REAL, _WHOLE, _TRUTH, _TIME = "string", "double", "int64", "bool", "time"
+def _columns(*typed: str) -> Columns:
+    """Columns in order: lines of a type and the names that have it."""
+    found = [line.split() for line in typed]
+    return {name: kind for kind, *names in found for name in names}
+
 
 #: What was asked.
-INPUTS = {
-    "key": _TEXT, "experiment": _TEXT, "cluster": _TEXT, "source": _TEXT, "data": _TEXT, "digest": _TEXT,
-    "seed": _WHOLE, "repetition": _WHOLE, "mechanism": _TEXT, "name": _TEXT, "alpha": _REAL, "engine": _TEXT,
-    "order": _TEXT, "damping": _REAL, "tol": _REAL, "options": _TEXT, "question": _TEXT, "code": _TEXT,
-}  # fmt: skip
+INPUTS = _columns(
+    "string key experiment cluster source data digest",
+    "int64 seed repetition",
+    "string mechanism name",
+    "double alpha",
+    "string engine order",
+    "double damping tol",
+    "string options question code",
+)
 #: What was found. `status`: `ok`; `missed`, the certificate misses `tol`; `failed`, there is only an `error`.
 #: `answered` is the engine that did; `pooled` says that it did for the pool of all servers, without placement.
-FOUND = {
-    "status": _TEXT, "answered": _TEXT, "pooled": _TRUTH, "error": _TEXT, "about": _TEXT, "notes": _TEXT,
-    "users": _WHOLE, "servers": _WHOLE,
-    "resources": _WHOLE, "density": _REAL, "tasks": _REAL, "min_share": _REAL, "max_share": _REAL, "jain": _REAL,
-    "welfare": _REAL, "price_of_fairness": _REAL, "utilization": _REAL, "feasibility": _REAL, "optimality": _REAL,
-    "certificate": _REAL, "judged_by": _TEXT, "steps": _WHOLE, "rounds": _WHOLE, "messages": _REAL, "residual": _REAL,
-    "exploitability": _REAL, "stopped": _TEXT, "solver": _TEXT, "solver_status": _TEXT,
-}  # fmt: skip
+FOUND = _columns(
+    "string status answered",
+    "bool pooled",
+    "string error about notes",
+    "int64 users servers resources",
+    "double density tasks min_share max_share jain welfare price_of_fairness utilization feasibility optimality",
+    "double certificate",
+    "string judged_by",
+    "int64 steps rounds",
+    "double messages residual exploitability",
+    "string stopped solver solver_status",
+)
 #: What it took and where: the columns that differ from run to run. `seconds` are the processor's, and `wall` those that
 #: passed meanwhile, as all others did.
-CHANCE = {
-    "drawing": _REAL, "build": _REAL, "compile": _REAL, "solve": _REAL, "certify": _REAL, "seconds": _REAL,
-    "wall": _REAL, "measuring": _REAL, "loops": _REAL, "elapsed": _REAL, "finished": _TIME,
-    "fairopt": _TEXT, "commit": _TEXT,
-    "versions": _TEXT, "python": _TEXT, "machine": _TEXT, "process": _WHOLE, "cores": _WHOLE, "threads": _WHOLE,
-}  # fmt: skip
+CHANCE = _columns(
+    "double drawing build compile solve certify seconds wall measuring loops elapsed",
+    "time finished",
+    "string fairopt commit versions python machine",
+    "int64 process cores threads",
+)
 #: Long tables, as lists in the row: the name of each, and its columns.
 LONG = {
-    "use": {"class": _TEXT, "servers": _WHOLE, "resource": _TEXT, "capacity": _REAL, "utilization": _REAL},
-    "curve": {
-        "round": _WHOLE, "residual": _REAL, "exploitability": _REAL, "utilization": _REAL, "messages": _REAL,
-        "seconds": _REAL,
-    },
-    "reached": {"level": _REAL, "rounds": _WHOLE, "messages": _REAL, "seconds": _REAL},
-    "measured": {"measure": _TEXT, "value": _REAL},
-    "allocated": {"user": _TEXT, "server": _TEXT, "tasks": _REAL},
-}  # fmt: skip
+    "use": _columns("string class", "int64 servers", "string resource", "double capacity utilization"),
+    "curve": _columns("int64 round", "double residual exploitability utilization messages seconds"),
+    "reached": _columns("double level", "int64 rounds", "double messages seconds"),
+    "measured": _columns("string measure", "double value"),
+    "allocated": _columns("string user server", "double tasks"),
+}
 
 COLUMNS = INPUTS | FOUND | CHANCE
 #: Columns of long tables that differ from run to run.
@@ -98,34 +106,34 @@ SIMULATIONS = Schema(
     "fairopt-simulations-1",
     "simulations",
     "workload",
+    _columns(
+        "string key experiment workload source data digest",
+        "int64 seed repetition",
+        "string policy name",
+        "double until every thrashing",
+        "string options question code",
+    ),
+    _columns(
+        "string status error about report",
+        "int64 users servers resources jobs tasks jobs_done tasks_done tasks_waiting restarts",
+        "double mean_response median_response mean_wait utilization end load certificate",
+    ),
+    _columns(
+        "double drawing simulate wall elapsed loops",
+        "time finished",
+        "string fairopt commit versions python machine",
+        "int64 process cores threads",
+    ),
     {
-        "key": _TEXT, "experiment": _TEXT, "workload": _TEXT, "source": _TEXT, "data": _TEXT, "digest": _TEXT,
-        "seed": _WHOLE, "repetition": _WHOLE, "policy": _TEXT, "name": _TEXT, "until": _REAL, "every": _REAL,
-        "thrashing": _REAL, "options": _TEXT, "question": _TEXT, "code": _TEXT,
+        "use": _columns("string resource", "double utilization"),
+        "timeline": _columns("double time", "string what", "double value"),
+        "shares": _columns("double time", "string user", "double share"),
+        "each_job": _columns("string job user", "double arrival start response", "int64 tasks tasks_done"),
+        "demands": _columns("double first second", "int64 tasks"),
+        "each_user": _columns(
+            "string user",
+            "int64 jobs jobs_done tasks tasks_done",
+            "double mean_response mean_dominant_share",
+        ),
     },
-    {
-        "status": _TEXT, "error": _TEXT, "about": _TEXT, "report": _TEXT, "users": _WHOLE, "servers": _WHOLE,
-        "resources": _WHOLE, "jobs": _WHOLE, "tasks": _WHOLE, "jobs_done": _WHOLE, "tasks_done": _WHOLE,
-        "tasks_waiting": _WHOLE, "restarts": _WHOLE, "mean_response": _REAL, "median_response": _REAL,
-        "mean_wait": _REAL, "utilization": _REAL, "end": _REAL, "load": _REAL, "certificate": _REAL,
-    },
-    {
-        "drawing": _REAL, "simulate": _REAL, "wall": _REAL, "elapsed": _REAL, "loops": _REAL,
-        "finished": _TIME, "fairopt": _TEXT, "commit": _TEXT, "versions": _TEXT,
-        "python": _TEXT, "machine": _TEXT, "process": _WHOLE, "cores": _WHOLE, "threads": _WHOLE,
-    },
-    {
-        "use": {"resource": _TEXT, "utilization": _REAL},
-        "timeline": {"time": _REAL, "what": _TEXT, "value": _REAL},
-        "shares": {"time": _REAL, "user": _TEXT, "share": _REAL},
-        "each_job": {
-            "job": _TEXT, "user": _TEXT, "arrival": _REAL, "start": _REAL, "response": _REAL,
-            "tasks": _WHOLE, "tasks_done": _WHOLE,
-        },
-        "demands": {"first": _REAL, "second": _REAL, "tasks": _WHOLE},
-        "each_user": {
-            "user": _TEXT, "jobs": _WHOLE, "jobs_done": _WHOLE, "tasks": _WHOLE, "tasks_done": _WHOLE,
-            "mean_response": _REAL, "mean_dominant_share": _REAL,
-        },
-    },
-)  # fmt: skip
+)

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
-from .._libraries import pa, pd, pq
+from .._libraries import pa, pd
 from ..errors import DataError
 from .schema import CELLS, CHANCE_INSIDE, Schema
 
@@ -31,6 +31,9 @@ INSERT INTO format SELECT '{}' WHERE NOT EXISTS (SELECT * FROM format);
 COMMIT
 """
 _ANY = "SELECT * FROM sqlite_master"
+_READ = """
+SELECT key, row FROM cells WHERE ? IS NULL OR key IN (SELECT value FROM json_each(?)) ORDER BY finished, key
+"""
 #: A cell counts once: results before errors; of results the first that was finished, of errors the last.
 _WRITE = """
 INSERT INTO cells VALUES (?, ?, ?, ?) ON CONFLICT (key) DO UPDATE
@@ -48,17 +51,13 @@ class Contents:
     damaged: tuple[str, ...]
     schema: Schema = field(default=CELLS, repr=False)
 
-    def followed_by(self, tables: Iterable[pa.Table]) -> Contents:
-        """With cells that were computed since, without long tables; they take the place of errors."""
-        new = pa.concat_tables([self.table.select(list(self.schema.columns)).slice(0, 0), *tables])
-        old = self.table.select(list(self.schema.columns))
-        kept = pa.compute.invert(pa.compute.is_in(old.column("key"), value_set=new.column("key").combine_chunks()))
-        return Contents(pa.concat_tables([old.filter(kept), new]), self.damaged, self.schema)
-
     def frame(self, keys: Iterable[str] | None = None) -> pd.DataFrame:
         """One row per cell, of the given keys in their order, or of all: inputs, numbers, then times and versions."""
         frame = self.table.select(list(self.schema.columns)).to_pandas()
-        return frame if keys is None else frame.set_index("key").reindex(_there(keys, frame)).reset_index()
+        if keys is None:
+            return frame
+        known = set(frame["key"])
+        return frame.set_index("key").loc[[key for key in keys if key in known]].reset_index()
 
     def long(self, name: str, keys: Iterable[str] | None = None) -> pd.DataFrame:
         """A long table (`use`, `curve`, `reached`, `allocated`) of these cells, with a first column `key`."""
@@ -74,16 +73,15 @@ class Contents:
 
     def same_as(self, other: Contents) -> list[str]:
         """The columns in which two stores differ, of those that may not: no seconds, no machines. Empty if equal."""
-        mine, yours = (one.table.sort_by("key") for one in (self, other))
-        if mine.column("key") != yours.column("key"):
+        mine, yours = (one.frame().sort_values("key", ignore_index=True) for one in (self, other))
+        if not mine["key"].equals(yours["key"]):
             return ["key"]
         plain = [name for name in self.schema.inputs | self.schema.found if name != "experiment"]
-        found = [name for name in plain if not _same(mine.column(name), yours.column(name))]
+        found = [name for name in plain if not mine[name].equals(yours[name])]
         for name, parts in self.schema.long.items():
-            a, b = (one.long(name) for one in (self, other))
-            a, b = (frame.sort_values("key", kind="stable").reset_index(drop=True) for frame in (a, b))
+            mine, yours = (one.long(name).sort_values("key", kind="stable", ignore_index=True) for one in (self, other))
             found += [f"{name}.{part}" for part in parts
-                      if part != CHANCE_INSIDE and not a[["key", part]].equals(b[["key", part]])]  # fmt: skip
+                      if part != CHANCE_INSIDE and not mine[["key", part]].equals(yours[["key", part]])]  # fmt: skip
         return found
 
 
@@ -110,8 +108,8 @@ class Store:
         """Of all rows."""
         return self.folder / "cells.sqlite"
 
-    def read(self) -> Contents:
-        """All cells, each once: a result counts before an error, and the first result before later ones.
+    def read(self, keys: Iterable[str] | None = None) -> Contents:
+        """All cells or those of some keys, each once: a result counts before an error, and the first before later ones.
 
         Raises
         ------
@@ -119,16 +117,12 @@ class Store:
             The folder is a file; its file is none of this version's, or is damaged as a whole.
         """
         found: list[tuple[str, bytes]] = []
-        if self._parts():
-            with self:  # makes one file of them
-                pass
+        self._check_folder()
         if self.file.exists():
             with self._errors(DataError), closing(self._connected()) as base:
                 if base.execute(_ANY).fetchone():
                     self._check(base)
-                    found = base.execute("SELECT key, row FROM cells ORDER BY finished, key").fetchall()
-        elif self.folder.exists() and not self.folder.is_dir():
-            raise DataError(f"{self.folder} is a file; the store is a folder")
+                    found = base.execute(_READ, (None if keys is None else json.dumps([*keys]),) * 2).fetchall()
         unpacked = {key: _unpacked(row) for key, row in found}
         rows = [row for row in unpacked.values() if row is not None]
         damaged = tuple(key for key, row in unpacked.items() if row is None)
@@ -145,16 +139,12 @@ class Store:
         if self._open is None:
             with self:
                 return self.write(rows)
-        with self._errors(Unwritable):
-            self._write(self._open, rows)
+        with self._errors(Unwritable), self._open:
+            self._open.executemany(_WRITE, pack(rows))
         return None
 
-    def _write(self, base: sqlite3.Connection, rows: Sequence[Row] | Packed) -> None:
-        packed = rows if isinstance(rows, Packed) else pack(rows, self.schema)
-        with base:
-            base.executemany(_WRITE, packed.entries)
-
     def __enter__(self) -> Self:
+        self._check_folder()
         with self._errors(Unwritable), ExitStack() as stack:
             self.folder.mkdir(parents=True, exist_ok=True)
             base = stack.enter_context(closing(sqlite3.connect(self.file, timeout=PATIENCE, check_same_thread=False)))
@@ -164,7 +154,6 @@ class Store:
             base.execute("PRAGMA synchronous = NORMAL")
             base.executescript(_MADE.format(self.schema.format))
             self._check(base)
-            self._take_over(base)
             self._open, _ = base, stack.pop_all()
         return self
 
@@ -186,6 +175,14 @@ class Store:
             base = sqlite3.connect(f"{name}?immutable=1", uri=True)
         return base
 
+    def _check_folder(self) -> None:
+        if self.folder.is_file():
+            raise DataError(f"{self.folder} is a file; the store is a folder")
+        if any(self.folder.glob("part-*.parquet")):
+            raise DataError(
+                f"{self.folder} is a store of a version before 0.2; keep it, and give this one another folder"
+            )
+
     def _check(self, base: sqlite3.Connection) -> None:
         (made,) = base.execute("SELECT name FROM format").fetchone()
         if made != self.schema.format:
@@ -205,50 +202,20 @@ class Store:
         except sqlite3.DatabaseError as error:
             raise DataError(f"{damaged} ({error})") from None
 
-    def _parts(self) -> list[Path]:
-        """Parquet files of earlier versions."""
-        return sorted(self.folder.glob("part-*.parquet")) if self.folder.is_dir() else []
 
-    def _take_over(self, base: sqlite3.Connection) -> None:
-        """Write the rows of earlier versions' files, then drop these."""
-        for path in self._parts():
-            try:
-                rows = pq.read_table(path).to_pylist()
-                if ((pq.read_schema(path).metadata or {}).get(b"format") or b"").decode() != self.schema.format:
-                    continue
-            except (pa.ArrowInvalid, OSError) as error:
-                raise DataError(
-                    f"{path} is damaged ({error}); move it away, and its cells are computed again"
-                ) from None
-            took = "seconds" if "seconds" in self.schema.columns else "simulate"
-            self._write(base, [{"wall": row[took]} | row for row in rows])  # seconds were the wall's
-            path.unlink()
+#: Rows as the file takes them.
+Packed = list[tuple[str, bool, int, bytes]]
 
 
-class Packed(NamedTuple):
-    """Rows as the file takes them, and without their long tables as a table."""
-
-    entries: list[tuple[str, bool, int, bytes]]
-    table: pa.Table
-
-    def __len__(self) -> int:
-        return len(self.entries)
-
-    @property
-    def keys(self) -> list[str]:
-        """Of the cells."""
-        return [entry[0] for entry in self.entries]
+def pack(rows: Sequence[Row] | Packed) -> Packed:
+    """Rows for the store, whose numbers may be NumPy's; what is packed stays so."""
+    return [row if isinstance(row, tuple) else _packed(row) for row in rows]
 
 
-def pack(rows: Iterable[Row], schema: Schema) -> Packed:
-    """Rows for the store, whose numbers may be NumPy's."""
-    entries, plain = [], []
-    for row in rows:
-        whole = row | {"finished": round(row["finished"].timestamp() * 1e6)}
-        text = _ENCODE(whole).encode()
-        entries.append((row["key"], row["status"] == "failed", whole["finished"], zlib.compress(text, 1)))
-        plain.append(whole)
-    return Packed(entries, pa.Table.from_pylist(plain, schema=schema.arrow).select(list(schema.columns)))
+def _packed(row: Row) -> tuple[str, bool, int, bytes]:
+    finished = round(row["finished"].timestamp() * 1e6)
+    text = _ENCODE(row | {"finished": finished})
+    return row["key"], row["status"] == "failed", finished, zlib.compress(text.encode(), 1)
 
 
 #: One encoder for all: to make one takes as long as to encode a row. NumPy's numbers are made Python's.
@@ -260,13 +227,3 @@ def _unpacked(row: bytes) -> Row | None:
         return dict(json.loads(zlib.decompress(row)))
     except (zlib.error, ValueError, TypeError):
         return None
-
-
-def _there(keys: Iterable[str], frame: pd.DataFrame) -> list[str]:
-    known = set(frame["key"])
-    return [key for key in keys if key in known]
-
-
-def _same(a: pa.ChunkedArray, b: pa.ChunkedArray) -> bool:
-    """Bit by bit, but that NaN is NaN."""
-    return bool(a.to_pandas().equals(b.to_pandas()))

@@ -1,8 +1,8 @@
 """Read delimited trace files fast, and name the line when one is wrong.
 
-The fast path counts the separators of every line at once, lets pandas' C parser read the columns that are
-used, and checks them as whole arrays. Only when one of these fails are single lines looked at. None of the
-formats quotes fields, so a separator always separates.
+The separators of every line are counted, pandas' C parser reads the columns that are used, and they are checked as
+whole arrays. Only when that fails are fields looked at one by one. None of the formats quotes fields, so a separator
+always separates.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._libraries import pd
 from ..errors import DataError
@@ -67,46 +66,38 @@ def read(path: Path, layout: Format, skip_malformed: bool = False) -> CsvTable:
         Naming the file, the line (from 1, the header included) and what is wrong with it, unless
         `skip_malformed`; always for a file that cannot be unpacked, a wrong header, or no rows at all.
     """
-    raw = _content(path)
-    ends = _line_ends(raw)
-    names = _names(path, raw, ends, layout)
-    first = int(layout.fields is None)
-    rows = len(ends) - first
-    if rows < 1:
+    raw = content(path)
+    lines = raw.removesuffix(b"\n").split(b"\n") if raw else []
+    names = layout.fields or _header(path, lines, layout)
+    first, separator = int(layout.fields is None), layout.separator.encode()
+    if len(lines) <= first:
         raise DataError(f"{path} holds no rows")
-    separators = np.flatnonzero(np.frombuffer(raw, np.uint8) == ord(layout.separator))
-    fields = np.diff(np.searchsorted(separators, ends), prepend=0) + 1
-    good = np.arange(first, len(ends))
-    malformed = good[fields[good] != len(names)]
-    if malformed.size and not skip_malformed:
-        raise _malformed(path, malformed[0], f"has {fields[malformed[0]]} fields instead of {len(names)}")
-    good = good[fields[good] == len(names)]
-    frame = _parse(_lines(raw, ends, good), names, layout, len(good))
+    fields = [line.count(separator) + 1 for line in lines]
+    good = [number for number in range(first, len(lines)) if fields[number] == len(names)]
+    if len(good) < len(lines) - first and not skip_malformed:
+        number = next(number for number in range(first, len(lines)) if fields[number] != len(names))
+        raise _malformed(path, number, f"has {fields[number]} fields instead of {len(names)}")
+    frame = _parse([lines[number] for number in good], names, layout)
     if frame is None:
-        good = _without_faults(path, raw, ends, good, names, layout, skip_malformed)
-        frame = _parse(_lines(raw, ends, good), names, layout, len(good))
+        good = _without_faults(path, lines, good, names, layout, skip_malformed)
+        frame = _parse([lines[number] for number in good], names, layout)
         if frame is None:
             raise DataError(f"{path} cannot be read as a table of {', '.join(names)}")
+    rows = len(lines) - first
     return CsvTable(frame, rows, rows - len(good))
 
 
-def _content(path: Path) -> bytes:
+def content(path: Path) -> bytes:
+    """What is in a file, unpacked if it is gzipped."""
     try:
-        content = path.read_bytes()
-        return gzip.decompress(content) if path.suffix == ".gz" else content
+        found = path.read_bytes()
+        return gzip.decompress(found) if path.suffix == ".gz" else found
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(f"{path} cannot be unpacked ({error}); fetch it again") from None
 
 
-def _line_ends(raw: bytes) -> NDArray[np.intp]:
-    ends = np.flatnonzero(np.frombuffer(raw, np.uint8) == ord("\n"))
-    return ends if raw.endswith(b"\n") or not raw else np.append(ends, len(raw))
-
-
-def _names(path: Path, raw: bytes, ends: NDArray[np.intp], layout: Format) -> tuple[str, ...]:
-    if layout.fields is not None:
-        return layout.fields
-    header = raw[: ends[0]].decode(errors="replace") if len(ends) else ""
+def _header(path: Path, lines: list[bytes], layout: Format) -> tuple[str, ...]:
+    header = lines[0].decode(errors="replace") if lines else ""
     names = tuple(name.strip() for name in header.split(layout.separator))
     for column in layout.columns:
         if column.name not in names:
@@ -116,20 +107,10 @@ def _names(path: Path, raw: bytes, ends: NDArray[np.intp], layout: Format) -> tu
     return names
 
 
-def _lines(raw: bytes, ends: NDArray[np.intp], wanted: NDArray[np.intp]) -> bytes:
-    """The wanted lines; consecutive ones, the common case, are one slice."""
-    if not wanted.size:
-        return b""
-    starts = np.concatenate([[0], ends[:-1] + 1])
-    if wanted[-1] - wanted[0] + 1 == len(wanted):
-        return raw[starts[wanted[0]] : ends[wanted[-1]]]
-    return b"\n".join(raw[starts[line] : ends[line]] for line in wanted)
-
-
-def _frame(body: bytes, names: tuple[str, ...], layout: Format) -> pd.DataFrame:
+def _frame(lines: list[bytes], names: tuple[str, ...], layout: Format) -> pd.DataFrame:
     where = {names.index(column.name): column for column in layout.columns}
     frame = pd.read_csv(
-        io.BytesIO(body),
+        io.BytesIO(b"\n".join(lines)),
         sep=layout.separator,
         header=None,
         usecols=list(where),
@@ -143,14 +124,14 @@ def _frame(body: bytes, names: tuple[str, ...], layout: Format) -> pd.DataFrame:
     return frame.rename(columns={index: column.name for index, column in where.items()})
 
 
-def _parse(body: bytes, names: tuple[str, ...], layout: Format, rows: int) -> pd.DataFrame | None:
+def _parse(lines: list[bytes], names: tuple[str, ...], layout: Format) -> pd.DataFrame | None:
     """The typed table, or None if something in it is wrong."""
     try:
         with np.errstate(invalid="ignore"):  # where a column of whole numbers holds others
-            frame = _frame(body, names, layout)
+            frame = _frame(lines, names, layout)
     except (ValueError, OverflowError):
         return None
-    if len(frame) != rows:  # a stray carriage return ends a line for pandas
+    if len(frame) != len(lines):  # a stray carriage return ends a line for pandas
         return None
     for column in layout.columns:
         values = frame[column.name]
@@ -167,34 +148,21 @@ def _parse(body: bytes, names: tuple[str, ...], layout: Format, rows: int) -> pd
 
 
 def _without_faults(
-    path: Path,
-    raw: bytes,
-    ends: NDArray[np.intp],
-    lines: NDArray[np.intp],
-    names: tuple[str, ...],
-    layout: Format,
-    skip_malformed: bool,
-) -> NDArray[np.intp]:
-    """Look at every line: the good ones, or an error at the first bad one."""
-    good = []
-    for line, fields in zip(lines, _texts(_lines(raw, ends, lines), names, layout), strict=True):
-        faults = (_fault(column, text) for column, text in zip(layout.columns, fields, strict=True))
+    path: Path, lines: list[bytes], numbers: list[int], names: tuple[str, ...], layout: Format, skip_malformed: bool
+) -> list[int]:
+    """Look at every line: the numbers of the good ones, or an error at the first bad one."""
+    good, where = [], [(column, names.index(column.name)) for column in layout.columns]
+    for number in numbers:
+        fields = lines[number].decode(errors="replace").split(layout.separator)
+        faults = (_fault(column, fields[index].strip()) for column, index in where)
         fault = next((fault for fault in faults if fault), None)
         if fault is None:
-            good.append(line)
+            good.append(number)
         elif not skip_malformed:
-            raise _malformed(path, line, f"has {fault}")
+            raise _malformed(path, number, f"has {fault}")
     if not good:
         raise DataError(f"{path} holds no rows that are not malformed")
-    return np.array(good)
-
-
-def _texts(body: bytes, names: tuple[str, ...], layout: Format) -> list[tuple[str, ...]]:
-    if not body:
-        return []
-    where = [names.index(column.name) for column in layout.columns]
-    rows = (line.split(layout.separator) for line in body.decode(errors="replace").split("\n"))
-    return [tuple(row[index].strip() for index in where) for row in rows]
+    return good
 
 
 def _fault(column: Column, text: str) -> str | None:
@@ -217,7 +185,7 @@ def _fault(column: Column, text: str) -> str | None:
 
 
 def _malformed(path: Path, index: int, what: str) -> DataError:
-    line = int(index) + 1
+    line = index + 1
     message = f"{path}, line {line}: the line {what}. Mend or remove it, or pass skip_malformed=True"
     return DataError(message, ("line", line))
 

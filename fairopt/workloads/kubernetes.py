@@ -16,6 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from itertools import count
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -39,10 +40,6 @@ _BINARY = {unit: 1024 ** (k + 1) for k, unit in enumerate(("Ki", "Mi", "Gi", "Ti
 _MOST = Decimal(10) ** 21
 _GIB = Decimal(1024**3)
 _BYTES = ("memory", "ephemeral-storage")
-#: Characters that are read at a time.
-_CHUNK = 1 << 20
-#: No item of a snapshot is longer: the most that Kubernetes stores of an object is 1.5 MiB.
-_LONGEST = 1 << 25
 _SPACE = re.compile(r"[\s,]*")
 _ITEMS = re.compile(r'"items"\s*:\s*\[')
 #: Namespaces whose pods are part of the cluster itself.
@@ -231,49 +228,29 @@ def units(what: str, amount: Decimal) -> float:
 
 
 def items(path: Path) -> Iterator[dict[str, Any]]:
-    """The objects in the list `items` of the object in a file, as `kubectl get -o json` writes it.
+    """The objects in the list `items` of the object in a file, as `kubectl get -o json` writes it, one after another.
 
     Raises
     ------
     DataError
         The file cannot be read, has no such list, or is cut off or damaged in it: with the number of the item.
     """
-    decode = json.JSONDecoder().raw_decode
-    number = 0
-    try:
-        with _files.opened(path) as file:
-            text = file.read(_CHUNK)
-            found = _ITEMS.search(text)
-            while found is None:
-                more = file.read(_CHUNK)
-                if not more or len(text) > _LONGEST:
-                    raise DataError(
-                        f"{path} has no list 'items'; write it with: kubectl get nodes,pods,namespaces -A -o json"
-                    )
-                text += more
-                found = _ITEMS.search(text)
-            at = found.end()
-            while True:
-                at = _SPACE.match(text, at).end()  # type: ignore[union-attr]
-                if text[at : at + 1] == "]":
-                    return
-                try:
-                    item, end = decode(text, at)
-                except (ValueError, RecursionError) as error:
-                    more = file.read(max(_CHUNK, len(text) - at))
-                    if not more or len(text) - at > _LONGEST:
-                        raise DataError(f"{path}: item {number + 1} of items is cut off or damaged: {error}") from None
-                    text, at = text[at:] + more, 0
-                    continue
-                if not isinstance(item, dict):
-                    raise DataError(f"{path}: item {number + 1} of items is {str(item)[:40]!r}; it must be an object")
-                number += 1
-                yield item
-                at = end
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not UTF-8 text (near item {number + 1}): {error.reason}") from None
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from None
+    text = _files.read(path, "snapshot")
+    found = _ITEMS.search(text)
+    if found is None:
+        raise DataError(f"{path} has no list 'items'; write it with: kubectl get nodes,pods,namespaces -A -o json")
+    decode, at = json.JSONDecoder().raw_decode, found.end()
+    for number in count(1):
+        at = _SPACE.match(text, at).end()  # type: ignore[union-attr]
+        if text.startswith("]", at):
+            return
+        try:
+            item, at = decode(text, at)
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{path}: item {number} of items is cut off or damaged: {error}") from None
+        if not isinstance(item, dict):
+            raise DataError(f"{path}: item {number} of items is {str(item)[:40]!r}; it must be an object")
+        yield item
 
 
 @dataclass
@@ -380,12 +357,9 @@ def _yaml(path: Path) -> Iterable[dict[str, Any]]:
     except DataError as error:
         raise DataError(f"{path} is YAML: {error}; or write JSON: kubectl ... -o json") from None
     try:
-        with _files.opened(path) as file:
-            found = yaml.safe_load(file.read())
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        found = yaml.safe_load(_files.read(path, "snapshot"))
+    except (yaml.YAMLError, RecursionError) as error:
         raise DataError(f"{path} is not valid YAML: {str(error)[:200]}") from None
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from None
     listed = found.get("items") if isinstance(found, Mapping) else None
     if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
         raise DataError(f"{path} has no list 'items'; write it with: kubectl get nodes,pods,namespaces -A -o yaml")
@@ -465,9 +439,9 @@ def _shapes(seen: _Seen, weights: str) -> list[Shape]:
         if host:
             shape.on[host] += 1
     if weights == "shared":
-        count = Counter(shape.owner for shape in found.values())
+        several = Counter(shape.owner for shape in found.values())
         for shape in found.values():
-            shape.weight /= count[shape.owner]
+            shape.weight /= several[shape.owner]
     return sorted(found.values(), key=lambda shape: shape.owner)
 
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 import fairopt as fo
-from fairopt.papers.fairness import compared, said
 from fairopt.properties import Witness
 from fairopt.properties._survey import cells, surveyed
 from fairopt.properties._table import answers, matrix
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
+_SPEC = importlib.util.spec_from_file_location("fairness_tables", ROOT / "tools" / "fairness_tables.py")
+assert _SPEC is not None
+assert _SPEC.loader is not None
+TOOL = sys.modules["fairness_tables"] = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(TOOL)
 ROWS = pd.read_csv(DOCS / "survey.csv").fillna({"conditions": "", "file": ""})
 
 
@@ -69,7 +75,7 @@ def test_every_counterexample_is_kept() -> None:
 def test_a_disagreement_without_a_reason_shows() -> None:
     some = ROWS[(ROWS["mechanism"] == "drf") & (ROWS["property"] == "envy-freeness")].copy()
     some["answer"], some["file"], some["violation"] = "counterexample", "w.json", 0.5
-    table = compared(some)
+    table = TOOL.compared(some)
     (found,) = table[(table["mechanism"] == "DRF") & (table["property"] == "envy-freeness")]["why"]
     assert found == "UNEXPLAINED"
     (known, *_) = answers(fo.DRF(), "envy-freeness", some, lambda text, to: text)
@@ -86,8 +92,8 @@ def test_the_survey_has_every_mechanism_and_property() -> None:
 
 
 def test_every_disagreement_with_a_paper_is_explained() -> None:
-    table = compared(ROWS)
-    assert len(table) == len(said())
+    table = TOOL.compared(ROWS)
+    assert len(table) == len(TOOL.said())
     assert not (table["why"] == "UNEXPLAINED").any()
     assert not (table["ours"] == "not searched").any()
     differs = table[table["why"] != ""]

@@ -10,7 +10,7 @@ import pytest
 
 import fairopt as fo
 from fairopt import sweeps
-from fairopt.sweeps import Elsewhere, origin
+from fairopt.sweeps import Elsewhere
 from fairopt.sweeps.run import run
 
 from .small import CELLS, load
@@ -60,15 +60,6 @@ def test_a_trace_that_is_edited_is_another_trace(path: Path, tmp_path: Path, mon
     shutil.copytree(tmp_path / "traces", tmp_path / "elsewhere")
     (cell,) = sweeps.cells_of(experiment, str(tmp_path / "elsewhere"))
     assert cell.key == keys[0]
-
-
-def test_digests_need_no_folder_to_be_kept_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "cache").write_text("a file")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    file = tmp_path / "a.csv"
-    file.write_text("x")
-    os.utime(file, (0, 0))
-    assert origin.contents(file) == origin.contents(file)
 
 
 def test_a_paper_whose_example_is_corrected_is_another_cluster(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,15 +15,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import fairopt as fo
 from fairopt import sweeps
 from fairopt.errors import DataError
-from fairopt.sweeps.schema import CELLS as CELLS_OF
-from fairopt.sweeps.schema import COLUMNS, LONG, SIMULATIONS, Schema
+from fairopt.sweeps.schema import COLUMNS, LONG
 
 from .small import CELLS, keys_stored
 
@@ -198,29 +195,12 @@ def test_a_full_disk_is_one_line_and_the_same_command_goes_on(file: Path, serial
     assert sweeps.Store(store).read().same_as(serial.read()) == []
 
 
-def part(folder: Path, table: pa.Table, version: str) -> Path:
-    """A file of a store as it was before there was one file."""
-    pq.write_table(table.replace_schema_metadata({"format": version}), folder / "part-0.parquet")
-    return folder / "part-0.parquet"
-
-
-@pytest.mark.parametrize("schema", [CELLS_OF, SIMULATIONS], ids=lambda schema: schema.folder or "cells")
-def test_stores_of_parts_become_one_file(schema: Schema, tmp_path: Path) -> None:
-    """Also those from before there was the wall's time: their seconds were."""
-    took = "seconds" if "seconds" in schema.columns else "simulate"
-    old = pa.Table.from_pylist([row("old") | {took: 3.0}], schema=schema.arrow).drop_columns(["wall"])
-    path = part(tmp_path, old, schema.format)
-    store = sweeps.Store(tmp_path, schema)
-    assert store.read().frame()["key"].tolist() == ["old"]
-    assert not path.exists()
-    store.write([row("new", after=1) | {took: 1.0, "wall": 2.0}])
-    assert store.read().frame()[["key", took, "wall"]].to_numpy().tolist() == [["old", 3, 3], ["new", 1, 2]]
-    path = part(tmp_path, old, "fairopt-cells-1")  # whole: who has that version reads it
-    assert len(store.read().frame()) == 2
-    assert path.exists()
-    path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(DataError, match=r"part-0.parquet is damaged .* move it away"):
-        store.read()
+def test_a_store_of_parquet_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "part-0.parquet").touch()
+    for touch in (sweeps.Store(tmp_path).read, lambda: sweeps.Store(tmp_path).write([row("new")])):
+        with pytest.raises(DataError, match=r"is a store of a version before 0\.2; keep it"):
+            touch()
+    assert [path.name for path in tmp_path.iterdir()] == ["part-0.parquet"]
 
 
 def test_the_earlier_home_has_the_names_and_warns() -> None:

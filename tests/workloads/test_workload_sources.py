@@ -14,10 +14,11 @@ from fairopt.scheduling import simulate
 from fairopt.scheduling.workload import SECOND, Workload
 from fairopt.workloads import known_workloads, load_workload, open_workload, save_workload
 from fairopt.workloads._sources import WORKLOADS
-from fairopt.workloads.calibrate import machines_2019
 from fairopt.workloads.jobs.durations import PF_JOBS, Lognormal, fitted
 from fairopt.workloads.jobs.files import read_swf
 from fairopt.workloads.jobs.google_sample import lifetimes
+
+from .conftest import calibration
 
 SMALL = {
     "google-day": "tasks=500&servers=20",
@@ -156,6 +157,7 @@ def test_machines_of_2019(tmp_path: Path) -> None:
         for time, m, kind, c in events
     ]
     pq.write_table(pa.Table.from_pylist(rows), folder / "machine_events-000000000000.parquet")
+    machines_2019 = calibration().machines_2019
     assert machines_2019(tmp_path).to_dict("index") == {
         1: {"cpu": 0.7, "memory": 0.5},
         2: {"cpu": 1.0, "memory": 0.25},

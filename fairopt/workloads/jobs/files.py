@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import gzip
 import re
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ from ..._libraries import pd
 from ...errors import DataError
 from ...model import _files
 from ...scheduling.workload import FIRST_LINE, Workload
+from .. import _csv
 
 _FIELDS = 18
 _HEADER = re.compile(r";\s*(MaxNodes|MaxProcs)\s*:\s*(\d+)")
@@ -33,7 +32,10 @@ def read_swf(path: str | Path, servers: int | None = None, cores: int | None = N
     DataError
         With the file and the line: not 18 numbers, a time that runs backwards below 0, no job at all.
     """
-    lines = _lines(Path(path))
+    try:
+        lines = _csv.content(Path(path)).decode(errors="replace").splitlines()
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from None
     said = {name: int(value) for line in lines for name, value in _HEADER.findall(line)}
     rows, numbers = [], []
     for number, line in enumerate(lines, 1):
@@ -69,17 +71,6 @@ def read_swf(path: str | Path, servers: int | None = None, cores: int | None = N
     report: dict[str, int | float | str] = {"jobs": len(kept), "jobs that did not run, left out": int((~ran).sum())}
     source = f"{Path(path).name}: {len(kept)} jobs, {int(processors.sum())} tasks of one processor"
     return Workload.from_frames(tasks, pd.DataFrame(where), source=source, report=report)
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        content = path.read_bytes()
-        content = gzip.decompress(content) if path.suffix == ".gz" else content
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(f"{path} cannot be unpacked ({error}); fetch it again") from None
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from None
-    return content.decode(errors="replace").splitlines()
 
 
 def _row(text: list[str], where: str) -> list[float]:

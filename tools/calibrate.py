@@ -1,4 +1,4 @@
-"""Measure the generators' tables on the real traces: `python -m fairopt.workloads.calibrate --traces DIR`.
+"""Measure the generators' tables on the real traces: `python tools/calibrate.py --traces DIR`.
 
 Writes `google.json`, `bitbrains.json` and `alibaba.json`: quantiles, fractions of zeros and rank correlations of
 what the readers make users of, and how many servers of each kind there are. No row of a trace is kept.
@@ -7,20 +7,27 @@ what the readers make users of, and how many servers of each kind there are. No 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
+from scipy import optimize, special, stats
 
-from .._libraries import optimize, pd, pq
-from ..errors import DataError
-from . import _csv, _marginals, alibaba, bitbrains, google2011
-from ._marginals import PROBABILITY, measure
-from .jobs import google_sample
+from fairopt.errors import DataError
+from fairopt.workloads import _csv, alibaba, bitbrains, google2011
+from fairopt.workloads._marginals import PROBABILITY, Array, Marginals
+from fairopt.workloads.jobs import google_sample
 
 _SEED = 2011  # of the sample to which the copulas are fitted
 _HOUR = 3600
+_DIGITS = 6
+#: Where the package has the tables.
+DATA = Path(__file__).resolve().parents[1] / "fairopt" / "workloads" / "data"
 
 
 def google(traces: Path) -> str:
@@ -34,7 +41,7 @@ def google(traces: Path) -> str:
         f"{len(cell.users)} users of the Google 2011 trace: mean request (parts of the largest machine) and number of "
         "tasks; servers: cpu, memory, number of machines"
     )
-    return _marginals.dumps(marginals, about, {"servers": _counts(machines)})
+    return dumps(marginals, about, {"servers": _counts(machines)})
 
 
 def google_jobs(traces: Path) -> str:
@@ -63,7 +70,7 @@ def google_jobs(traces: Path) -> str:
         f"{len(jobs)} jobs of the Google 2011 trace: mean request (parts of the largest machine) and number of tasks; "
         "alike: part of the variance of log requests between users; servers: cpu, memory, number"
     )
-    return _marginals.dumps(marginals, about, others)
+    return dumps(marginals, about, others)
 
 
 def machines_2019(directory: str | Path) -> pd.DataFrame:
@@ -130,7 +137,7 @@ def bitbrains_vms(traces: Path) -> str:
     demand = demand[(demand > 0).any(axis=1)]
     marginals = measure(tuple(demand.columns), demand.to_numpy(), np.random.default_rng(_SEED))
     about = f"{len(demand)} hourly means of Bitbrains virtual machines: cpu GHz, memory GB, disk MB/s, network Mb/s"
-    return _marginals.dumps(marginals, about, {})
+    return dumps(marginals, about, {})
 
 
 def alibaba_groups(traces: Path) -> str:
@@ -146,7 +153,7 @@ def alibaba_groups(traces: Path) -> str:
     )
     common = sorted((-int(number), str(spec)) for spec, number in specs.items())
     others = {"servers": _counts(alibaba.nodes(traces)), "specs": [[spec, -number] for number, spec in common]}
-    return _marginals.dumps(marginals, about, others)
+    return dumps(marginals, about, others)
 
 
 TABLES: dict[str, Callable[[Path], str]] = {
@@ -165,11 +172,68 @@ def _counts(servers: pd.DataFrame) -> list[list[object]]:
     return [list(row) for row in ranked.astype(object).itertuples(index=False)]
 
 
+def measure(columns: tuple[str, ...], values: Array, rng: np.random.Generator) -> Marginals:
+    """The marginals of `values` (rows, columns), each >= 0; `rng` serves the fit of the copula."""
+    zero = (values == 0).mean(axis=0)
+    quantiles = np.array([np.quantile(column[column > 0], PROBABILITY) for column in values.T])
+    measured = Marginals(columns, zero, quantiles, rank_correlations(values), np.eye(len(columns)))
+    # Of so many draws the error of a rank correlation is about 0.005.
+    first, second = rng.standard_normal((2, 40_000))
+    normal = np.eye(len(columns))
+    for a in range(len(columns)):
+        ranks = stats.rankdata(measured.value(a, special.ndtr(first)))
+        for b in range(a):
+            normal[a, b] = normal[b, a] = _fit(measured, b, measured.rank_correlation[a, b], ranks, first, second)
+    return Marginals(columns, zero, quantiles, measured.rank_correlation, normal)
+
+
+def rank_correlations(values: Array) -> Array:
+    """Spearman's, (columns, columns); values that differ by rounding alone count as equal."""
+    return np.asarray(np.corrcoef(stats.rankdata(values.astype(np.float32), axis=0), rowvar=False))
+
+
+def _fit(table: Marginals, column: int, wanted: float, ranks: Array, first: Array, second: Array) -> float:
+    """The normal correlation that yields the wanted rank correlation, by bisection: one grows with the other."""
+    low, high = -1.0, 1.0
+    for _ in range(12):
+        middle = (low + high) / 2
+        other = table.value(column, special.ndtr(middle * first + np.sqrt(1 - middle**2) * second))
+        if np.corrcoef(ranks, stats.rankdata(other))[0, 1] < wanted:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def dumps(marginals: Marginals, about: str, others: Mapping[str, Any]) -> str:
+    """The text of a table, six digits per number and one entry per line."""
+    entries = {
+        "about": about,
+        "columns": marginals.columns,
+        "probability": PROBABILITY,
+        "zero": marginals.zero,
+        "quantiles": marginals.quantiles,
+        "rank_correlation": marginals.rank_correlation,
+        "normal_correlation": marginals.normal_correlation,
+        **others,
+    }
+    return "{\n" + ",\n".join(f" {json.dumps(key)}: {_text(value)}" for key, value in entries.items()) + "\n}\n"
+
+
+def _text(value: Any) -> str:
+    nested = isinstance(value, list | np.ndarray) and len(value) and isinstance(value[0], list | np.ndarray)
+    if nested:
+        return "[\n" + ",\n".join(f"  {_text(row)}" for row in value) + "\n ]"
+    if isinstance(value, list | np.ndarray):
+        value = [float(f"{x:.{_DIGITS}g}") if isinstance(x, float) else x for x in value]
+    return json.dumps(value)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Write the tables into the package, or elsewhere with `--out`."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--traces", type=Path, required=True, help="folder that holds the traces")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "data", help="where to write the tables")
+    parser.add_argument("--out", type=Path, default=DATA, help="where to write the tables")
     parser.add_argument("--only", choices=sorted(TABLES), help="write this table alone")
     options = parser.parse_args(arguments)
     options.out.mkdir(parents=True, exist_ok=True)
