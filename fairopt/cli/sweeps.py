@@ -69,6 +69,7 @@ def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
         "--export", metavar="FILE", help="write .csv, .parquet, .json, .md or .tex instead of printing"
     )
     results.add_argument("--simulations", action="store_true", help="cells of policies on workloads, not of mechanisms")
+    results.add_argument("--compact", action="store_true", help=argparse.SUPPRESS)  # of stores in many parts
 
 
 def _stored_by(made: argparse.ArgumentParser) -> argparse.ArgumentParser:
@@ -154,6 +155,8 @@ def results(options: argparse.Namespace) -> int:
     if options.experiment is None:
         existing(store.folder)
     _give(frame, shown, NOTE if "pooled" in cells and cells["pooled"].any() else None, options.export)
+    if options.compact:
+        _warn("--compact has nothing to do any more: the store is one file")
     return 0
 
 

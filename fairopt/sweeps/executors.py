@@ -340,7 +340,7 @@ def several(
 ) -> tuple[Packed, list[Work]]:
     """Rows of what is begun within these seconds, of one cell at least; and what is left to do."""
     end, left = time.monotonic() + seconds, deque(todo)
-    rows = list[Row]()
+    schema, rows = todo[0].cells[0].job.schema, list[Row]()
     while left and (not rows or time.monotonic() < end):
         work = left.popleft()
         if len(work.cells) == 1:
@@ -350,7 +350,7 @@ def several(
         asked = {cell.key for cell in work.asked}
         rows += [row for row in found if row["key"] in asked]
         left.extendleft(Work((cell,)) for cell in reversed(alone) if cell.key in asked)
-    return pack(rows), list(left)
+    return pack(rows, schema), list(left)
 
 
 def batches(todo: Sequence[Work], workers: int) -> list[list[Work]]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from .._libraries import pa, pd
 from ..errors import DataError
@@ -31,9 +31,6 @@ INSERT INTO format SELECT '{}' WHERE NOT EXISTS (SELECT * FROM format);
 COMMIT
 """
 _ANY = "SELECT * FROM sqlite_master"
-_READ = """
-SELECT key, row FROM cells WHERE ? IS NULL OR key IN (SELECT value FROM json_each(?)) ORDER BY finished, key
-"""
 #: A cell counts once: results before errors; of results the first that was finished, of errors the last.
 _WRITE = """
 INSERT INTO cells VALUES (?, ?, ?, ?) ON CONFLICT (key) DO UPDATE
@@ -50,6 +47,13 @@ class Contents:
     table: pa.Table
     damaged: tuple[str, ...]
     schema: Schema = field(default=CELLS, repr=False)
+
+    def followed_by(self, tables: Iterable[pa.Table]) -> Contents:
+        """With cells that were computed since, without long tables; they take the place of errors."""
+        new = pa.concat_tables([self.table.select(list(self.schema.columns)).slice(0, 0), *tables])
+        old = self.table.select(list(self.schema.columns))
+        kept = pa.compute.invert(pa.compute.is_in(old.column("key"), value_set=new.column("key").combine_chunks()))
+        return Contents(pa.concat_tables([old.filter(kept), new]), self.damaged, self.schema)
 
     def frame(self, keys: Iterable[str] | None = None) -> pd.DataFrame:
         """One row per cell, of the given keys in their order, or of all: inputs, numbers, then times and versions."""
@@ -108,8 +112,8 @@ class Store:
         """Of all rows."""
         return self.folder / "cells.sqlite"
 
-    def read(self, keys: Iterable[str] | None = None) -> Contents:
-        """All cells or those of some keys, each once: a result counts before an error, and the first before later ones.
+    def read(self) -> Contents:
+        """All cells, each once: a result counts before an error, and the first result before later ones.
 
         Raises
         ------
@@ -122,7 +126,7 @@ class Store:
             with self._errors(DataError), closing(self._connected()) as base:
                 if base.execute(_ANY).fetchone():
                     self._check(base)
-                    found = base.execute(_READ, (None if keys is None else json.dumps([*keys]),) * 2).fetchall()
+                    found = base.execute("SELECT key, row FROM cells ORDER BY finished, key").fetchall()
         unpacked = {key: _unpacked(row) for key, row in found}
         rows = [row for row in unpacked.values() if row is not None]
         damaged = tuple(key for key, row in unpacked.items() if row is None)
@@ -139,8 +143,9 @@ class Store:
         if self._open is None:
             with self:
                 return self.write(rows)
+        packed = rows if isinstance(rows, Packed) else pack(rows, self.schema)
         with self._errors(Unwritable), self._open:
-            self._open.executemany(_WRITE, pack(rows))
+            self._open.executemany(_WRITE, packed.entries)
         return None
 
     def __enter__(self) -> Self:
@@ -203,19 +208,30 @@ class Store:
             raise DataError(f"{damaged} ({error})") from None
 
 
-#: Rows as the file takes them.
-Packed = list[tuple[str, bool, int, bytes]]
+class Packed(NamedTuple):
+    """Rows as the file takes them, and without their long tables as a table."""
+
+    entries: list[tuple[str, bool, int, bytes]]
+    table: pa.Table
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    @property
+    def keys(self) -> list[str]:
+        """Of the cells."""
+        return [entry[0] for entry in self.entries]
 
 
-def pack(rows: Sequence[Row] | Packed) -> Packed:
-    """Rows for the store, whose numbers may be NumPy's; what is packed stays so."""
-    return [row if isinstance(row, tuple) else _packed(row) for row in rows]
-
-
-def _packed(row: Row) -> tuple[str, bool, int, bytes]:
-    finished = round(row["finished"].timestamp() * 1e6)
-    text = _ENCODE(row | {"finished": finished})
-    return row["key"], row["status"] == "failed", finished, zlib.compress(text.encode(), 1)
+def pack(rows: Iterable[Row], schema: Schema) -> Packed:
+    """Rows for the store, whose numbers may be NumPy's."""
+    entries, plain = [], []
+    for row in rows:
+        whole = row | {"finished": round(row["finished"].timestamp() * 1e6)}
+        text = _ENCODE(whole).encode()
+        entries.append((row["key"], row["status"] == "failed", whole["finished"], zlib.compress(text, 1)))
+        plain.append(whole)
+    return Packed(entries, pa.Table.from_pylist(plain, schema=schema.arrow).select(list(schema.columns)))
 
 
 #: One encoder for all: to make one takes as long as to encode a row. NumPy's numbers are made Python's.

@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from .._libraries import pd
+from .._libraries import pa, pd
 from ..errors import DataError
 from . import code, executors, simulate
 from .cell import Cell
@@ -201,24 +201,26 @@ def sweep(
         if say is not None:
             say(line)
     execute = executors.dask(dask) if dask else executors.serial if jobs == 1 else executors.processes(jobs)
-    found = planned.contents
     if planned.missing:
         todo = executors.works(planned.cells, [cell.key for cell in planned.missing])
-        _compute(planned, execute(todo, traces, threads), progress)
-        found = planned.store.read({cell.key for cell in planned.cells} | {*filter(None, planned.matched.rows)})
+        tables = _compute(planned, execute(todo, traces, threads), progress)
+        found = planned.contents.followed_by(tables)
+    else:
+        found = planned.contents
     return found.frame(match(planned.cells, found, accept_older).answered)
 
 
-def _compute(planned: Plan, batches: Iterator[Packed], progress: bool) -> None:
-    """Store what is computed; whatever ends it early says what is there."""
+def _compute(planned: Plan, batches: Iterator[Packed], progress: bool) -> list[pa.Table]:
+    """Store what is computed, and return it; whatever ends it early says what is there."""
     from .._progress import tqdm
 
-    every, name, store = len(planned.cells), planned.experiment.name, planned.store
+    every, name, tables, store = len(planned.cells), planned.experiment.name, [], planned.store
     bar = tqdm(total=every, initial=every - len(planned.missing), desc=name, unit="cell", disable=not progress)
     try:
         with store, bar, closing(batches):  # type: ignore[type-var]
             for rows in batches:
                 store.write(rows)
+                tables.append(rows.table)
                 bar.update(len(rows))
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted: {_kept(planned)}") from None
@@ -226,6 +228,7 @@ def _compute(planned: Plan, batches: Iterator[Packed], progress: bool) -> None:
         raise Stopped(f"cannot write to {store.folder}: {error}; {_kept(planned)}") from None
     except (Stopped, Elsewhere) as error:
         raise type(error)(f"{error}; {_kept(planned)}") from None
+    return tables
 
 
 def _kept(planned: Plan) -> str:

@@ -76,7 +76,8 @@ def test_from_nothing_to_an_exported_table(
     assert tasks.equals(pd.read_parquet(tmp_path / "out" / "x.parquet").astype(tasks.dtypes.to_dict()))
     drfh = tasks[tasks["mechanism"] == "drfh"].groupby("user")["tasks"].sum()
     assert drfh.tolist() == pytest.approx([3, 3, 6.4, 6.4])  # PF 2.3
-    assert main(["results", "--store", store, "--columns", "key", "elapsed"]) == 0
+    assert main(["results", "--store", store, "--columns", "key", "elapsed", "--compact"]) == 0
+    assert "--compact has nothing to do any more" in capsys.readouterr().err
 
 
 def test_failures_are_shown_at_the_end_and_tried_again(

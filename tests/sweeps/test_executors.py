@@ -45,7 +45,7 @@ def test_cells_sent_together_come_back_in_time(file: Path, monkeypatch: pytest.M
     monkeypatch.setattr(executors.time, "monotonic", lambda: next(clock))
     monkeypatch.setattr(executors, "run", lambda cell, *_: {"key": cell.key} | ENDED)
     rows, rest = executors.several(todo, None, 1)
-    assert [key for key, *_ in rows] == [work.cells[0].key for work in todo[:3]]
+    assert rows.keys == [work.cells[0].key for work in todo[:3]]
     assert rest == todo[3:]
     assert [work for batch in executors.batches(todo, 2) for work in batch] == todo
     assert {len(batch) for batch in executors.batches(todo * 20, 2)} == {16, len(todo) * 20 % 16}
