@@ -69,7 +69,8 @@ def compare(
     ------
     DataError
         `cluster` is not a cluster, or `chosen` names a mechanism that there is not, holds an allocation of another
-        cluster, or is empty; or `entitled` is none of these. What a mechanism or a function raises as a `FairoptError` is in its row.
+        cluster, or is empty; or `entitled` is none of these. What a mechanism or a function raises as a `FairoptError`
+        is in its row.
     """
     expected(cluster)
     if entitled is not None:

@@ -23,7 +23,7 @@ from fairopt.explorer.page import module, program
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
-from chromium import binary  # noqa: E402
+from chromium import binary
 
 
 def data(text: str) -> dict[str, object]:
