@@ -34,7 +34,8 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     wide = times.pivot_table(index=["policy", "hour", "time"], columns="what", values="value").dropna(subset="use_cpu")
     sums = wide.assign(used=wide["use_cpu"] * wide["span"]).groupby(level=["policy", "hour"])[["used", "span"]].sum()
     hourly = (sums["used"] / sums["span"]).rename("value").reset_index().rename(columns={"hour": "time"})
-    lines(left, hourly, "policy", {text: names[text] for text in _LINES if text in names})
+    shown = {text: names[text] for text in _LINES if text in names}
+    lines(left, hourly, "policy", shown)
     left.set(title="CPU in use", xlabel="hours", ylabel="part of the pool", ylim=(None, 1.01))
     use = found.long("use").merge(heavy[["key"]], on="key")
     use = use.rename(columns={"utilization_y": "utilization"}) if "utilization_y" in use else use
@@ -43,13 +44,13 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     series = [(names[text], 100 * means.loc[text].reindex(resources)["mean"],
                100 * means.loc[text].reindex(resources)["half"]) for text in names]  # fmt: skip
     groups(middle, [{"cpu": "CPU"}.get(name, name) for name in resources], series)
-    per_cent(middle)
+    per_cent(middle, 105)
     middle.set_title("Mean use")
     jobs = found.long("each_job").merge(heavy[["key"]], on="key")
-    within = np.geomspace(1, heavy["until"].iloc[0], 120)
+    within = np.geomspace(1, heavy["until"].iloc[0], 60)
     done = {text: [100 * (of["response"] <= time).mean() for time in within] for text, of in jobs.groupby("policy")}
-    more = pd.DataFrame({text: np.subtract(done[text], done["fluid:drfh"]) for text in _LINES if text in done})
-    lines(right, more.assign(time=within).melt("time", var_name="policy"), "policy", names)
-    right.set(title="Jobs completed, more than under DRFH", xlabel="within seconds", ylabel="points", xscale="log")
+    more = pd.DataFrame({text: np.subtract(done[text], done["fluid:drfh"]) for text in shown})
+    lines(right, more.assign(time=within).melt("time", var_name="policy"), "policy", shown)
+    right.set(title="Jobs done, against DRFH", xlabel="within seconds", ylabel="points of all jobs", xscale="log")
     legend(drawn, left, middle)
     return drawn

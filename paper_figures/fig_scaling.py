@@ -8,7 +8,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
-from matplotlib.transforms import ScaledTranslation
 
 from fairopt.report import Results, interval
 
@@ -60,21 +59,17 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
 
 def _lines(axes: Axes, cells: pd.DataFrame, measure: str) -> None:
     """A line for every alpha, with its intervals; markers of one size stand beside each other."""
-    figure = axes.get_figure(root=True)
-    assert figure is not None
     alphas = sorted(cells["alpha"].unique())
     for k, alpha in enumerate(alphas):
         of = cells[cells["alpha"] == alpha]
         found = interval(of, ["x"], measure).sort_values("x")
-        x = found["x"]
-        half = found["half"].fillna(0)
+        aside, half = k - (len(alphas) - 1) / 2, found["half"].fillna(0)
+        x = found["x"] * 1.04**aside if axes.get_xscale() == "log" else found["x"] + 0.008 * aside
         name = "PS-DSF" if math.isinf(alpha) else f"α = {alpha:g}"
         low = half.clip(upper=0.9 * found["mean"])
-        aside = ScaledTranslation((k - (len(alphas) - 1) / 2) / 40, 0, figure.dpi_scale_trans)
-        look = line(k) | {"transform": axes.transData + aside}
-        axes.errorbar(x, found["mean"], yerr=[low, half], label=name, elinewidth=0.6, capsize=1.5, capthick=0.6, **look)
+        axes.errorbar(x, found["mean"], [low, half], label=name, elinewidth=0.6, capsize=1.5, capthick=0.6, **line(k))
         going = found["x"].isin(of[of["status"] == "missed"]["x"])
-        full = look | {"linestyle": "none", "markerfacecolor": line(k)["color"]}
+        full = line(k) | {"linestyle": "none", "markerfacecolor": line(k)["color"]}
         axes.plot(x[going], found["mean"][going], zorder=4, **full)
 
 
