@@ -16,8 +16,8 @@ from .style import DOUBLE, NARROW, line, name, new
 NEEDS = ("convergence",)
 CAPTION = (
     "Residual of best responses by rounds, by order, alpha, damping and relaxation: the largest change that a "
-    "response would still make, as a part of the user's tasks; medians over draws, and a game that has ended "
-    "stays at its last residual. Servers in turn converge at every alpha; all at once they need damping."
+    "response would still make, as a part of the user's tasks, the smallest so far; medians over draws, and a game "
+    "that has ended stays at its last residual. Servers in turn converge at every alpha; all at once they need damping."
 )
 _ORDERS = ("elastic", "cyclic", "random", "over-relaxed", "jacobi", "asynchronous")
 #: The alpha of the panels that vary something else.
@@ -36,9 +36,9 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
         _lines(axes, of, "order", _ORDERS)
         axes.set_title(f"{cluster.capitalize()}, α = {ALPHA:g}, by order")
     dense = curves[curves["cluster"] == "dense"]
-    of = dense[dense["default"] & (dense["order"] == "cyclic")]
+    of = dense[dense["default"] & (dense["order"] == "elastic")]
     _lines(panels[3], of, "alpha", sorted(of["alpha"].unique()), "α = {:g}")
-    panels[3].set_title("Dense, cyclic, by α")
+    panels[3].set_title("Dense, elastic, by α")
     for axes, order, title in zip(panels[4:], ("jacobi", "cyclic"), ("damping", "relaxation"), strict=True):
         of = dense[~dense["default"] & (dense["order"] == order) & (dense["alpha"] == ALPHA)]
         _lines(axes, of, "damping", sorted(of["damping"].unique()))
@@ -65,7 +65,7 @@ def _lines(axes: Axes, curves: pd.DataFrame, by: str, values: Iterable[Hashable]
         of = curves[curves[by] == value]
         if of.empty:
             continue
-        each = of.pivot_table(index="round", columns="key", values="residual").ffill()
+        each = of.pivot_table(index="round", columns="key", values="residual").ffill().cummin()
         middle = each.median(axis=1)
         middle = middle[middle > 0]  # a residual of exactly zero has no place on a logarithmic axis
         apart = 10 ** (0.3 * k / len(values))  # markers of lines that coincide stand beside each other

@@ -53,4 +53,4 @@ def _bubbles(axes: Axes, here: pd.DataFrame) -> None:
     axes.scatter(some["first"], some["second"], s=area, facecolor="none", edgecolor="#2a4d8f", linewidth=0.5)
     ends = [min(some["first"].min(), some["second"].min()), max(some["first"].max(), some["second"].max())]
     axes.plot(ends, ends, color="#9a9a9a", linewidth=0.8, zorder=0)
-    axes.set(xscale="log", yscale="log", xlabel="CPU", ylabel="memory")
+    axes.set(xscale="log", yscale="log", xlabel="CPU, of a mean server", ylabel="memory")

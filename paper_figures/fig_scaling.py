@@ -8,7 +8,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
-from matplotlib.transforms import ScaledTranslation
 
 from fairopt.report import Results, interval
 
@@ -18,7 +17,7 @@ NEEDS = ("scaling",)
 CAPTION = (
     "Rounds and seconds of best responses until the game's residual is small, and seconds of the engine that "
     "solves for the equilibrium, against users, servers and density of placement: means over draws with 95% "
-    "intervals as bands; a full marker says that some games were still going on. The engine takes less at every "
+    "intervals; a full marker says that some games were still going on. The engine takes less at every "
     "size."
 )
 _ROWS = (("best-response", "rounds", "rounds of best responses", "rounds"),
@@ -59,23 +58,18 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
 
 
 def _lines(axes: Axes, cells: pd.DataFrame, measure: str) -> None:
-    """A line for every alpha, with its interval as a band; markers of one size stand beside each other."""
-    figure = axes.get_figure(root=True)
-    assert figure is not None
+    """A line for every alpha, with its intervals; markers of one size stand beside each other."""
     alphas = sorted(cells["alpha"].unique())
     for k, alpha in enumerate(alphas):
         of = cells[cells["alpha"] == alpha]
         found = interval(of, ["x"], measure).sort_values("x")
-        x = found["x"]
-        half = found["half"].fillna(0)
+        aside, half = k - (len(alphas) - 1) / 2, found["half"].fillna(0)
+        x = found["x"] * 1.04**aside if axes.get_xscale() == "log" else found["x"] + 0.008 * aside
         name = "PS-DSF" if math.isinf(alpha) else f"α = {alpha:g}"
         low = half.clip(upper=0.9 * found["mean"])
-        aside = ScaledTranslation((k - (len(alphas) - 1) / 2) / 40, 0, figure.dpi_scale_trans)
-        look = line(k) | {"transform": axes.transData + aside}
-        axes.plot(x, found["mean"], label=name, **look)
-        axes.fill_between(x, found["mean"] - low, found["mean"] + half, color=line(k)["color"], alpha=0.12, lw=0)
+        axes.errorbar(x, found["mean"], [low, half], label=name, elinewidth=0.6, capsize=1.5, capthick=0.6, **line(k))
         going = found["x"].isin(of[of["status"] == "missed"]["x"])
-        full = look | {"linestyle": "none", "markerfacecolor": line(k)["color"]}
+        full = line(k) | {"linestyle": "none", "markerfacecolor": line(k)["color"]}
         axes.plot(x[going], found["mean"][going], zorder=4, **full)
 
 

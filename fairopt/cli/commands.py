@@ -39,6 +39,7 @@ def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
         "--save", metavar="FILE", help="write the allocation there, to be checked (docs/allocation-file.md)"
     )
     compared.add_argument("--mechanisms", "-m", nargs="+", metavar="NAME", help="default: all of them")
+    compared.add_argument("--entitled", metavar="NAME", help="whose answer users are entitled to; default: drfh")
     for made in (solved, compared):
         made.add_argument("--tol", type=float, help="what certificates must reach; default: 1e-6, games 1e-4")
         made.add_argument("--solver", help="CLARABEL, HIGHS or SCS; default: what fits")
@@ -135,7 +136,9 @@ def compare(options: argparse.Namespace) -> int:
     cluster, source = named.cluster, named.source
     runs = [] if named.snapshot is None or named.snapshot.running is None else [named.snapshot.running]
     chosen: list[Entry] = [*runs, *mechanisms.chosen(listed(options.mechanisms))]
-    frame = compare_all(cluster, chosen, tol=options.tol, solver=options.solver, progress=not options.json)
+    frame = compare_all(
+        cluster, chosen, tol=options.tol, solver=options.solver, entitled=options.entitled, progress=not options.json
+    )
     if options.out:
         report.export(frame.reset_index(), Path(options.out))
     if options.json:

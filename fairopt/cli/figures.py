@@ -34,6 +34,7 @@ def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
         default=PAGE,
         help="of LaTeX: 3.3 for a column of two, 6.5 for both; default: 6.5",
     )
+    made.add_argument("--single", action=Single, nargs=0, help=argparse.SUPPRESS)
     made.add_argument(
         "--columns", nargs="+", metavar="COLUMN", help="these columns, in this order; default in LaTeX: those that fit"
     )
@@ -53,6 +54,14 @@ def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
         help="paper (the default), none for your matplotlibrc, a style of matplotlib, or a file .mplstyle",
     )  # fmt: skip
     _reading(made, f"{drawing.out()}, and {drawing.out()}/smoke with --smoke")
+
+
+class Single(argparse.Action):
+    """Until 0.3: `--single`, as `--width 3.3` was called."""
+
+    def __call__(self, parser: object, options: argparse.Namespace, *_: object) -> None:
+        print("fairopt: --single is --width 3.3 now, and goes with 0.3", file=sys.stderr)
+        options.width = 3.3
 
 
 def check_width(width: float | None) -> None:

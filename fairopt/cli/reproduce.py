@@ -16,7 +16,7 @@ from ..report import figures as drawing
 from ..report.stored import manifest
 from ..report.typeset import PAGE
 from ..sweeps.experiment import known
-from .figures import check_width
+from .figures import Single, check_width
 from .sweeps import outlook
 
 #: Papers by what they are called here: the key of their claims. Their experiments begin with the name,
@@ -38,6 +38,7 @@ def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
     made.add_argument(
         "--width", type=float, metavar="INCHES", help="of figures and tables: 3.3 for a column, 6.5 for two"
     )
+    made.add_argument("--single", action=Single, nargs=0, help=argparse.SUPPRESS)
     made.add_argument("--traces", metavar="DIR", help="folder of the real traces; default: FAIROPT_TRACES")
 
 

@@ -22,6 +22,8 @@ _SHOWN = ["cluster", "mechanism", "answered", "order", "status", "utilization", 
 _SHOWN += ["rounds", "seconds"]
 _SHOWN_OF_SIMULATIONS = ["workload", "policy", "repetition", "status", "utilization", "jobs", "jobs_done"]
 _SHOWN_OF_SIMULATIONS += ["mean_response", "tasks_waiting", "simulate"]
+#: Formats that are read, and not computed with.
+_FOR_PEOPLE = (".md", ".tex")
 
 #: The exit status after Ctrl-C.
 _STOPPED = 130
@@ -66,7 +68,9 @@ def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
         help="default: cells, one row each",
     )
     results.add_argument(
-        "--export", metavar="FILE", help="write .csv, .parquet, .json, .md or .tex instead of printing"
+        "--export",
+        metavar="FILE",
+        help="write .csv, .parquet or .json, of all columns, or .md or .tex, of those that are printed",
     )
     results.add_argument("--simulations", action="store_true", help="cells of policies on workloads, not of mechanisms")
     results.add_argument("--compact", action="store_true", help=argparse.SUPPRESS)  # of stores in many parts
@@ -179,14 +183,15 @@ def _columns(
 ) -> tuple[pd.DataFrame, list[str]]:
     """The table that the options choose, of these cells, and its columns to show."""
     schema = contents.schema
-    frame, shown = cells, _shown(cells) if options.export is None else list(cells.columns)
+    whole = options.export is not None and Path(options.export).suffix not in _FOR_PEOPLE
+    frame, shown = cells, list(cells.columns) if whole else _shown(cells)
     if options.table != "cells":
         long = contents.long(options.table, cells["key"])
         simulated = schema is SIMULATIONS
         labels = ["workload", "policy", "repetition"] if simulated else ["cluster", "mechanism", "order", "repetition"]
         left = cells[["key", *labels]].drop(columns=[name for name in labels if name in schema.long[options.table]])
-        frame, shown = left.merge(long, on="key"), list(dict.fromkeys([*labels, *schema.long[options.table]]))
-    elif options.failed and options.export is None:
+        frame, shown = left.merge(long, on="key"), [*labels, *schema.long[options.table]]
+    elif options.failed and not whole:
         shown = [
             "key",
             *(["workload", "policy"] if schema is SIMULATIONS else ["cluster", "mechanism", "engine"]),
@@ -196,13 +201,13 @@ def _columns(
         shown = list(frame.columns) if columns == ["all"] else columns
         if strange := [name for name in shown if name not in frame]:
             raise DataError(f"there is no column {strange[0]!r}; there are {', '.join(frame.columns)}")
-    return frame, shown
+    return frame, list(dict.fromkeys(["key"] * whole + shown))
 
 
 def _give(frame: pd.DataFrame, shown: list[str], note: str | None, export: str | None) -> None:
     """Write these columns into a file if one is named, else print them."""
     if export:
-        report.export(frame[["key", *[name for name in shown if name != "key"]]], Path(export), note)
+        report.export(frame[shown], Path(export), note)
         print(f"{len(frame)} rows -> {export}")
         return
     print(report.for_people(frame[shown]).to_string(index=False, max_colwidth=72) if len(frame) else "no cells")

@@ -7,7 +7,7 @@ Everything but the verdict is a frame: users are rows of `users`, namespaces or 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -35,12 +35,6 @@ Array = NDArray[np.float64]
 
 #: Mechanisms whose entitlements are compared; the one of the state comes first.
 COMPARED = ("drfh", "tsf", "ps-dsf", "alphapf-vds(alpha=1)", "alphapf-vds(alpha=3)")
-#: Measures by what users are entitled to.
-DUE: dict[str, Callable[[metrics.Answer, metrics.Entitled], float]] = {
-    "satisfaction": metrics.satisfaction,
-    "distance": metrics.distance,
-    "complaints": metrics.complaints,
-}
 #: What more of a resource would buy is found for this part more of it.
 MORE = 0.1
 _FORMS = "weight.NAME=NUMBER, alpha=NUMBER, nodes.NAME=+NUMBER (or -NUMBER, or =NUMBER for so many)"
@@ -254,9 +248,11 @@ def _measures(runs: Allocation | None, found: Allocation, after: Allocation | No
     rows = []
     for state, one in (("running", runs), ("entitled", found), ("after", after)):
         if one is not None:
-            numbers = {title: float(metrics.MEASURES[name](one)) for name, title in SHOWN.items() if name not in DUE}
+            numbers = {
+                title: float(metrics.MEASURES[name](one)) for name, title in SHOWN.items() if name not in metrics.DUE
+            }
             if runs is not None and one.cluster == runs.cluster:
-                numbers |= {SHOWN[name]: measure(one, found) for name, measure in DUE.items()}
+                numbers |= {SHOWN[name]: measure(one, found) for name, measure in metrics.DUE.items()}
             rows.append({"state": state, "mechanism": "" if one is runs else one.mechanism} | numbers)
     return pd.DataFrame(rows)
 

@@ -24,8 +24,10 @@ _SPECIAL = str.maketrans(
        "α": r"$\alpha$", "×": r"$\times$", "∞": r"$\infty$", "<": r"\textless{}",
        ">": r"\textgreater{}", "|": r"\textbar{}"}
 )  # fmt: skip
-#: A name of ours, its parameters, its mark, and what is said of it.
-_LABEL = re.compile(r"(?P<name>[a-zA-Z-]+)(?:\((?P<with>\w+=.*?)\))?(?P<mark>\*?)(?P<said>: .*)?")
+#: How it is simulated, a name of ours, its parameters, its mark, and what is said of it.
+_LABEL = re.compile(
+    r"(?:(?P<how>fluid|dedicated):)?(?P<name>[a-zA-Z-]+)(?:\((?P<with>\w+=.*?)\))?(?P<mark>\*?)(?P<said>: .*)?"
+)
 #: Letters with what they are equal to, letters with an index, and users, resources and demands by number.
 _MATH = re.compile(
     r"(?<![\w\\-])(?P<letter>alpha|beta|gamma|phi|mu|DK|sum|max|min|[xydacuwrmsnNKMU])"
@@ -54,7 +56,8 @@ def typeset(text: object) -> str:
     label = _LABEL.fullmatch(said)
     if label is not None and (title := _titles().get(label["name"])):
         more = re.sub(r"=True\b|\.0\b", "", label["with"] or "").replace("=", " = ")
-        said = f"{title}{f' ({more})' if more else ''}{label['mark']}{label['said'] or ''}"
+        how = f"{label['how']} " if label["how"] else ""
+        said = f"{how}{title}{f' ({more})' if more else ''}{label['mark']}{label['said'] or ''}"
     said = re.sub(r"(?<=\w)\((?=\w+ ?=)", " (", said)  # a label in the middle of a text
     return re.sub(
         "alphapf-vds",

@@ -27,7 +27,7 @@ from ..workloads._sources import CLUSTERS, WORKLOADS, Sources
 
 #: What tells rows apart; columns that do not are left out.
 _CELL = ("cluster", "source", "mechanism", "engine", "order", "damping", "tol")
-_MEASURES = ("utilization", "min_share", "jain", "welfare", "price_of_fairness", "rounds", "seconds")
+_MEASURES = ("rounds", "utilization", "min_share", "jain", "welfare", "price_of_fairness", "seconds")
 #: What tells games apart.
 _GAME = ("cluster", "mechanism", "alpha", "order", "damping", "tol")
 FORMAT = "fairopt-manifest-1"

@@ -272,3 +272,11 @@ def complaints(allocation: Answer, by: Entitled = None) -> float:
     """Pairs of users i and j: i is below its entitlement and j above, on a server that i may use; see `owed`."""
     unknown = np.isnan(entitlement(allocation.cluster, by)).any()
     return float("nan") if unknown else float(complaining(allocation, by).sum())
+
+
+#: Measures relative to what users are entitled to.
+DUE: dict[str, Callable[[Answer, Entitled], float]] = {
+    "satisfaction": satisfaction,
+    "distance": distance,
+    "complaints": complaints,
+}

@@ -37,6 +37,7 @@ def compare(
     *,
     tol: float | None = None,
     solver: str | None = None,
+    entitled: metrics.Entitled = None,
     progress: bool = False,
 ) -> pd.DataFrame:
     """Several answers for one cluster: of mechanisms, and of anybody else.
@@ -48,6 +49,8 @@ def compare(
         Names such as `"drfh"` or `"alphapf-vds(alpha=3)"`, mechanisms, allocations of this cluster, changed problems
         (`Mechanism.problem`), and functions that return tasks of a cluster as `Allocation.of` takes them.
     tol, solver : as in `Mechanism.solve`
+    entitled : whose answer `satisfaction`, `distance` and `complaints` are relative to
+        A mechanism or its name, an allocation, or the tasks of users; by default DRFH.
     progress : show a progress bar
 
     Returns
@@ -56,7 +59,8 @@ def compare(
     whose numbers are missing) and `notes`; `certified`, whether a criterion judged it, or its tasks are only known to
     be feasible; tasks in all,
     smallest and largest weighted dominant share, utilization per resource (`use_...`) and its mean over resources,
-    Jain's index of weighted dominant shares, welfare (sum of dominant shares), certificate, seconds. What is missing,
+    Jain's index of weighted dominant shares, welfare (sum of dominant shares), measures of who is below what it is
+    `entitled` to (docs/measures.md), certificate, seconds. What is missing,
     as the use of a resource that no server has, is printed as a blank. `fairopt.plot.compare` draws the frame.
     Single-pool mechanisms are solved on the pool: where there are several servers these rows are `pooled`, marked
     (`DRF*`), and stand last, as their tasks need not fit on the servers.
@@ -65,9 +69,13 @@ def compare(
     ------
     DataError
         `cluster` is not a cluster, or `chosen` names a mechanism that there is not, holds an allocation of another
-        cluster, or is empty. What a mechanism or a function raises as a `FairoptError` is in its row.
+        cluster, or is empty; or `entitled` is none of these. What a mechanism or a function raises as a `FairoptError`
+        is in its row.
     """
     expected(cluster)
+    if entitled is not None:
+        by = mechanisms.chosen([entitled])[0] if isinstance(entitled, str) else entitled
+        entitled = metrics.entitlement(cluster, by)
     rows = []
     answers = _answers(cluster, chosen, tol, solver)
     for label, answer in tqdm(answers, disable=None if progress else True, unit="mechanism", leave=False):
@@ -76,6 +84,8 @@ def compare(
             allocation = answer()
             notes = (note for note in allocation.notes if note != MAYBE_OTHERS)  # what is said of most games
             row |= allocation.summary() | {"status": "ok", "notes": "; ".join(notes)}
+            if entitled is not None:
+                row |= {name: one(allocation, entitled) for name, one in metrics.DUE.items()}
             row |= {"pooled": pooled(cluster, allocation), "certified": allocation.certificate.judged}
         except DataError as error:
             row |= {"status": f"not applicable: {error}"}

@@ -52,7 +52,7 @@ def test_a_paper_from_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_tables_of_a_column_and_of_the_page(tmp_path: Path) -> None:
-    for options, kind in ([], "table*"), (["--width", "3.3"], "table"):
+    for options, kind in ([], "table*"), (["--single"], "table"):  # --width 3.3, until 0.3
         out = tmp_path / f"{kind}{len(options)}"
         assert main(["reproduce", "mqdrf", "--smoke", "--out", str(out), *options]) == 0
         for path in (out / "tables" / "mqdrf_dynamic.tex", out / "claims.tex"):

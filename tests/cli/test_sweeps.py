@@ -76,6 +76,7 @@ def test_from_nothing_to_an_exported_table(
     assert tasks.equals(pd.read_parquet(tmp_path / "out" / "x.parquet").astype(tasks.dtypes.to_dict()))
     drfh = tasks[tasks["mechanism"] == "drfh"].groupby("user")["tasks"].sum()
     assert drfh.tolist() == pytest.approx([3, 3, 6.4, 6.4])  # PF 2.3
+    assert "\nmechanism & user & server & tasks \\\\\n" in (tmp_path / "out" / "x.tex").read_text()
     assert main(["results", "--store", store, "--columns", "key", "elapsed", "--compact"]) == 0
     assert "--compact has nothing to do any more" in capsys.readouterr().err
 

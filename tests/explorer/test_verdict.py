@@ -194,8 +194,13 @@ def test_measures_are_columns_everywhere(tmp_path: Path, capsys: pytest.CaptureF
     assert [measured[name] for name in names] == pytest.approx([5 / 6, 1, 1, 0, 0], abs=1e-6)
     shown = fo.report.comparison(fo.compare(cluster.replace(max_tasks=[1, 2]), ["drfh"]))[0]
     assert fo.report.for_people(shown)["jain_wanting"].tolist() == ["all met"]
+    assert fo.compare(cluster, [half], entitled="tsf").equals(fo.compare(cluster, [half]))
+    for by in (half, [1, 3]):
+        table = fo.compare(cluster, ["drfh", half], entitled=by)
+        assert table.loc["half", names[2:]].tolist() == [1, 0, 0]
+        assert table.loc["DRFH", names[2:]].tolist() == pytest.approx([1, 1 / 6, 0])
     with pytest.raises(DataError, match=r"entitlements are of shape \(3,\)"):
-        metrics.satisfaction(half, [1, 2, 3])
+        fo.compare(cluster, [half], entitled=[1, 2, 3])
 
 
 def test_what_a_policy_would_change(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -94,6 +94,8 @@ def test_nothing_is_wider_than_asked_for(tables: list[report.Table], layout: str
     inches = LAYOUTS[layout][0]
     for text in every(tables, inches)[1:]:  # TeX judges the nasty one
         for tabular in re.findall(r"\\begin\{tabular\}.*?\\end\{tabular\}", text, re.DOTALL):
+            if layout in ("column", "narrow") and r"\begin{table*}" in text:
+                continue  # both columns, as nothing measured fits into one: TeX judges these
             assert measured(tabular) <= inches * 72.27 + 1, tabular
 
 
@@ -104,6 +106,7 @@ def test_headers_are_words_and_mechanisms_have_their_names(tables: list[report.T
         assert not re.search(r"alphapf-vds|alphaPF-VDS|(?<!\\)\balpha\b", text), text
     assert typeset("alphapf-vds(alpha=1.0)*") == r"$\alpha$PF-VDS ($\alpha = 1$)*"
     assert typeset("first-fit-drfh(strict=True)") == "First-Fit DRFH (strict)"
+    assert typeset("fluid:alphapf-vds(alpha=1.0)") == r"fluid $\alpha$PF-VDS ($\alpha = 1$)"
     assert typeset("drfh: tasks at alpha=inf") == r"DRFH: tasks at $\alpha = \infty$"
     assert (
         typeset("TSF, alphaPF-VDS(alpha=2): d4 = (1, 0.5)") == r"TSF, $\alpha$PF-VDS ($\alpha = 2$): $d_{4} = (1, 0.5)$"
@@ -165,6 +168,15 @@ def test_what_matters_least_is_left_out_first() -> None:
                           "tasks": [1234.5, 2345.6], "jain": [0.5, 0.7]})  # fmt: skip
     left = [re.findall(r"for: (.*)\.", latex(frame, inches=inches)) for inches in (3.0, 2.0, 1.5)]
     assert left == [[], ["seconds"], ["seconds, certificate"]]
+
+
+def test_no_table_is_without_what_was_measured() -> None:
+    labels = {"cluster": ["dense", "sparse"], "order": ["over-relaxed", "asynchronous"], "damping": [0.25, 0.125]}
+    frame = pd.DataFrame(labels | {"mechanism": ["alphapf-vds(alpha=0.5)", "alphapf-vds(alpha=8)"], "alpha": [0.5, 8]})
+    text = latex(frame.assign(rounds=[123456.5, 2]), inches=2.76)
+    assert r"\begin{table*}" in text
+    assert rows(text)[0] == ["cluster", "order", "damping", "mechanism", "rounds"]
+    assert r"\begin{table}" in latex(frame, inches=2.76)
 
 
 def test_a_table_ends_with_the_page() -> None:
