@@ -37,7 +37,7 @@ Kind = TypeVar("Kind", bound=type)
 #: How all loops are compiled: a division by zero is infinite, as in NumPy.
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
 #: Classes of named tuples that numba does not know yet.
-BUNDLES: list[type] = []
+_BUNDLES: list[type] = []
 #: Dispatchers are made one at a time.
 _MAKING = threading.RLock()
 #: Most numbers in an array of a loop that runs as it is written, and in those of all its calls together, which take at
@@ -101,6 +101,8 @@ class Loop:
                 with _clock.standing():
                     from . import _numba
 
+                    while _BUNDLES:
+                        _numba.bundle(_BUNDLES.pop())
                     vars(self)["dispatcher"] = _numba.dispatcher(self)
             return vars(self)["dispatcher"]
 
@@ -196,7 +198,7 @@ def compiled(
 
 def bundle(kind: Kind) -> Kind:
     """Decorate a named tuple of arrays that loops take and hand on, and do not make."""
-    BUNDLES.append(kind)
+    _BUNDLES.append(kind)
     return kind
 
 

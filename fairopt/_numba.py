@@ -29,9 +29,17 @@ import numba
 from llvmlite import binding as llvm
 from numba.core import caching, cgutils, codegen, compiler, event, imputils, serialize, types
 from numba.core.typing.templates import AttributeTemplate
-from numba.extending import NativeValue, infer_getattr, lower_getattr_generic, models, register_model, typeof_impl, unbox
+from numba.extending import (
+    NativeValue,
+    infer_getattr,
+    lower_getattr_generic,
+    models,
+    register_model,
+    typeof_impl,
+    unbox,
+)
 
-from . import _clock, _loops, _progress
+from . import _clock, _progress
 
 #: Seconds after which a claim does not count; between looks at one.
 PATIENCE, _LOOK = 60.0, 0.05
@@ -221,7 +229,7 @@ register_model(Bundle)(models.PointerModel)
 
 
 @infer_getattr
-class _Fields(AttributeTemplate):  # type: ignore[misc]
+class _Field(AttributeTemplate):  # type: ignore[misc]
     key = Bundle
 
     def generic_resolve(self, bundle: Bundle, name: str) -> Any:
@@ -229,7 +237,7 @@ class _Fields(AttributeTemplate):  # type: ignore[misc]
 
 
 @lower_getattr_generic(Bundle)  # type: ignore[untyped-decorator]
-def _field(context: Any, builder: Any, bundle: Bundle, address: Any, name: str) -> Any:
+def _read(context: Any, builder: Any, bundle: Bundle, address: Any, name: str) -> Any:
     k = bundle.fields.index(name)
     kind = bundle.dtype[k]
     place = cgutils.gep_inbounds(builder, address, 0, k)
@@ -245,14 +253,17 @@ def _unboxed(bundle: Bundle, value: Any, c: Any) -> Any:
     return NativeValue(address, is_error=native.is_error, cleanup=native.cleanup)
 
 
-def _bundle(value: Any, context: Any) -> Bundle:
+def bundle(kind: type) -> None:
+    """Tell numba of a class of named tuples that are bundles."""
+    typeof_impl.register(kind)(_of_its_fields)
+
+
+def _of_its_fields(value: Any, _: object) -> Bundle:
     return Bundle(types.NamedTuple([numba.typeof(one) for one in value], type(value)))
 
 
 def dispatcher(loop: Any) -> Any:
     """Numba's dispatcher of a `Loop`, with a cache by its content."""
-    while _loops.BUNDLES:
-        typeof_impl.register(_loops.BUNDLES.pop())(_bundle)
     made = numba.njit(pipeline_class=steps(loop.content), **loop.options)(loop.py_func)
     if made is loop.py_func:  # NUMBA_DISABLE_JIT
         return made
