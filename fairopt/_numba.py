@@ -213,7 +213,7 @@ def rebuilt(target: Any, data: tuple[Any, ...], apart: list[Library]) -> Any:
     )  # fmt: skip
 
 
-class Bundle(types.Type):  # type: ignore[misc]
+class Bundle(types.Type):
     """A named tuple that loops hand to each other by its address.
 
     Numba hands over a tuple field by field, and copies all of it wherever one is read: of 50 arrays that is half of the
@@ -259,7 +259,7 @@ def bundle(kind: type) -> None:
 
 
 def _of_its_fields(value: Any, _: object) -> Bundle:
-    return Bundle(types.NamedTuple([numba.typeof(one) for one in value], type(value)))
+    return Bundle(types.NamedTuple([numba.typeof(one) for one in value], type(value)))  # type: ignore[attr-defined]
 
 
 def dispatcher(loop: Any) -> Any:

@@ -310,7 +310,7 @@ def _lowest(t, count, found, lowest):  # type: ignore[no-untyped-def]
     for k in range(count):
         value, q = t.values[k, 0], t.chosen[k, WHO]
         if found < 0 or value < lowest or (value == lowest and q < found):
-            best, found, lowest = k, q, value
+            best, found, lowest = np.int64(k), q, value
     return best
 
 
