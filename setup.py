@@ -45,8 +45,10 @@ def description() -> str:
     text = re.sub(r"<!--.*?-->\n", "", text)
     if address := project.get("urls", {}).get("Repository"):
         text = text.replace("ADDRESS", address)
-        return re.sub(r"\]\((?!https?:)", f"]({address}/raw/HEAD/", text)
-    return re.sub(r"!\[([^\]]*)\]\([^)]*\)\n*|\[([^\]]*)\]\((?!https?:)[^)]*\)", lambda found: found[2] or "", text)
+        text = re.sub(r"(!\[[^\]]*\])\((?!https?:)", rf"\1({address}/raw/HEAD/", text)
+        return re.sub(r"\]\((?!https?:)", f"]({address}/blob/HEAD/", text)
+    # A picture goes with the line below that says what is on it.
+    return re.sub(r"!\[[^\]]*\]\([^)]*\)\n+.*\n+|\[([^\]]*)\]\((?!https?:)[^)]*\)", lambda found: found[1] or "", text)
 
 
 setup(

@@ -26,14 +26,18 @@ from functools import cached_property
 from itertools import product
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
 from . import _clock
 
+Kind = TypeVar("Kind", bound=type)
+
 #: How all loops are compiled: a division by zero is infinite, as in NumPy.
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
+#: Classes of named tuples that numba does not know yet.
+_BUNDLES: list[type] = []
 #: Dispatchers are made one at a time.
 _MAKING = threading.RLock()
 #: Most numbers in an array of a loop that runs as it is written, and in those of all its calls together, which take at
@@ -97,6 +101,8 @@ class Loop:
                 with _clock.standing():
                     from . import _numba
 
+                    while _BUNDLES:
+                        _numba.bundle(_BUNDLES.pop())
                     vars(self)["dispatcher"] = _numba.dispatcher(self)
             return vars(self)["dispatcher"]
 
@@ -188,6 +194,12 @@ def compiled(
     options |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True} if inner else {}
     options |= {"inline": "always"} if inline else {}
     return (lambda of: Loop(of, options)) if function is None else Loop(function, options)  # type: ignore[arg-type]
+
+
+def bundle(kind: Kind) -> Kind:
+    """Decorate a named tuple of arrays that loops take and hand on, and do not make."""
+    _BUNDLES.append(kind)
+    return kind
 
 
 def _names(code: CodeType) -> Iterator[str]:

@@ -9,13 +9,13 @@ import pkgutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt._loops import Loop, compiled
+from fairopt._loops import Loop, bundle, compiled
 
 ROOT = Path(fo.__file__).resolve().parents[1]
 
@@ -296,3 +296,33 @@ def test_a_warm_up_leaves_nothing_to_compile() -> None:
     warm.everything()
     done = {name for loop in loops.values() if loop.signatures for name in loop.calls}
     assert {*loops} <= done
+
+
+@bundle
+class _Numbers(NamedTuple):
+    values: Any
+    doubles: bool
+    more: float
+
+
+@compiled(inner=True)
+def _put(numbers, k):  # type: ignore[no-untyped-def]
+    numbers.values[k] = (2.0 if numbers.doubles else 1.0) * k + numbers.more
+
+
+@compiled
+def _filled(numbers, more):  # type: ignore[no-untyped-def]
+    for k in range(len(numbers.values)):
+        _put(numbers, k)
+    return numbers.values[-1] + more.values[0]
+
+
+@pytest.mark.parametrize("doubles", [True, False])
+def test_a_bundle_is_read_and_written_through_its_address(doubles: bool) -> None:
+    """By loops that others call, and where two bundles are handed over, as by the loop as it is written."""
+    more = _Numbers(np.array([3.0]), False, 0.0)
+    mine, written = (_Numbers(np.zeros(5), doubles, 0.5) for _ in range(2))
+    assert _filled.dispatcher(mine, more) == _filled(written, more)
+    np.testing.assert_array_equal(mine.values, written.values)
+    assert _put.signatures
+    assert written.values[4] == (8.5 if doubles else 4.5)

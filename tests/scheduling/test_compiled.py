@@ -201,3 +201,20 @@ def test_evictions_need_more_room_than_there_are_tasks() -> None:
     found = engine.run(made)
     assert len(found.task) > 3 * 48
     assert found.same(engine.run(made, compiled=False))
+
+
+def test_policies_share_the_loops_that_do_not_depend_on_what_they_differ_in() -> None:
+    """Where tasks go is compiled for each rule; how they wait, start and end once for the same share."""
+    frame = pd.DataFrame({"user": "a", "duration": 1.0, "cpu": [1.0], "ram": [1.0]})
+    w = Workload.from_frames(frame, pd.DataFrame({"cpu": [1.0], "ram": [1.0]}))
+    first, best = (
+        {
+            name.rpartition(".")[0]: loop
+            for name, loop in engine.compiled_by(Setup.of(w, policies.one(name))).calls.items()
+        }
+        for name in ("first-fit-drfh", "best-fit-drfh")
+    )
+    module = "fairopt.scheduling.loop"
+    for shared in ("events.start", "events.end", "events.wait"):
+        assert first[f"{module}.{shared}"] is best[f"{module}.{shared}"]
+    assert first[f"{module}.places.find"] is not best[f"{module}.places.find"]

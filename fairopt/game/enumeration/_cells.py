@@ -15,10 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._loops import compiled
+from ..._loops import bundle, compiled
 from ._faces import highest
 
 
+@bundle
 class Game(NamedTuple):
     """Servers in the order in which they are gone through."""
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._loops import compiled
+from ..._loops import bundle, compiled
 from ._dual import price_parts, solve
 from ._filling import fill
 from ._response import respond
@@ -16,6 +16,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 
+@bundle
 class Game(NamedTuple):
     """What rounds need of the pairs: those of server i are `pairs[first[i]:first[i + 1]]`, other arrays in that order.
 

@@ -147,7 +147,7 @@ def _by_ratio(t, g):  # type: ignore[no-untyped-def]
             i, j = b, k
             if step < 0:  # the first server of this ratio with room
                 b, k = _locate(t, here, np.int64(-1))
-                i, j = _next(t, g, b, k, 1, here, 0.0)
+                i, j = _next(t, g, b, k, np.int64(1), here, 0.0)
             s = t.ids[t.directory[i], j]
             value = score(t, g, q, s)
             if value < lowest or (value == lowest and s < found) or found < 0:

@@ -306,11 +306,11 @@ def _search(t, few):  # type: ignore[no-untyped-def]
 @compiled(inline=True)
 def _lowest(t, count, found, lowest):  # type: ignore[no-untyped-def]
     """The candidate that is lower than what was found, or -1."""
-    best = -1
+    best = np.int64(-1)
     for k in range(count):
         value, q = t.values[k, 0], t.chosen[k, WHO]
         if found < 0 or value < lowest or (value == lowest and q < found):
-            best, found, lowest = k, q, value
+            best, found, lowest = np.int64(k), q, value
     return best
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._loops import compiled
+from ..._loops import bundle, compiled
 
 Whole = NDArray[np.int64]
 Numbers = NDArray[np.float64]
@@ -45,6 +45,7 @@ TO_DO, FOLLOWING = range(2)
 SHORT, ALL = 1, 2
 
 
+@bundle
 class Tables(NamedTuple):
     """The state of a simulation; what a policy's rules read.
 
