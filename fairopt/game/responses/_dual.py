@@ -80,7 +80,7 @@ def ask(server, q, asked):  # type: ignore[no-untyped-def]
         top = max(top, q[r])
     for r in range(size):
         scaled[r] = np.exp(alpha * (q[r] - top)) if q[r] > -np.inf else 0.0
-    usual, factor = alpha * top, np.exp(alpha * (top - unit))
+    usual, factor = alpha * top, np.exp(alpha * (top - unit)) if alpha * (top - unit) < 600 else 0.0
     excess[:] = -1.0
     jacobian[:, :] = 0.0
     for n in range(count):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..._loops import compiled
-from ._dual import Asked, Server, ask, one_price, price_parts, solve
+from ._dual import Asked, Server, ask, one_price, solve
 
 #: Residuals of responses, relative to capacities, beside what rounding leaves of the users' sums.
 _EXACT, _ROUNDED = 1e-13, 2e-15
@@ -43,7 +43,8 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks):  # type:
     q[:] = np.where(used & (not known), 0.0, q)
     dear, unit = np.empty(count), q.max()
     for n in range(count):
-        dear[n] = np.exp(alpha * (log_gain[n] - np.log(elsewhere[n]) - unit))
+        least = np.exp(alpha * (log_gain[n] - np.log(elsewhere[n]) - unit))
+        dear[n] = least if least > 1e-290 else np.inf  # smaller ones have few digits
     server = Server(alpha, log_gain, per_task, use, elsewhere, room, unit, dear)
     residual, reach = ask(server, q, asked), np.full(size, _REACH)
     if not asked.excess.sum() < 1e100:  # who has no price to pay asks for all there is
@@ -51,9 +52,9 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks):  # type:
         residual = ask(server, q, asked)
     for k in range(1, 300):
         better = improve(server, q, asked, residual, reach)
-        if better < 0 and residual < 1e-10:
+        if better < -1 or better < 0 and residual < 1e-10:
             break
-        if better < 0 or k % 25 == 0:  # each price in turn
+        if better < 0 or k % 20 == 0:  # each price in turn
             for r in range(size):
                 if used[r]:
                     one_price(server, r, q, asked)
@@ -75,38 +76,29 @@ def improve(server, q, asked, residual, reach):  # type: ignore[no-untyped-def]
     # A user's tasks here are a difference, as exact as its tasks in all.
     exact = _EXACT + _ROUNDED * whole.max()
     if residual < exact:
-        return -1.0
+        return -2.0
     over, slope = (weight * excess).sum(), (weight * whole).sum()
     if not slope > 0:
-        return enter(server, q, asked)
+        return -1.0
     common, t = max(min(over / slope, _UP), -_DOWN), 1.0
     step, bound, free = np.zeros(size), np.zeros(size, np.bool_), (q == -np.inf) & (excess <= exact)
-    for trial in range(1 if residual < 1e-10 else 40):
+    for trial in range(1 if residual < 1e-10 else 10):
         if -0.5 < over / weight.sum() < 1:
             bounded(server, old, weight, excess - whole * common, jacobian, free, reach, step, bound)
-        shift, before, after = -np.log1p(-t * common), 0.0, 0.0
+        shift = -np.log1p(-t * common)
         for r in range(size):
             known, part, least = (top, 0.0, 0.0) if old[r] == -np.inf else (old[r], 1.0, 1e-12)
             ratio = part + t * alpha * step[r]
             q[r] = known + np.log(ratio) / alpha + shift if ratio > least else -np.inf
-        now = ask(server, q, asked)
-        # Rounding of what is settled may be more than all that small prices bring.
-        first, then = np.where(np.abs(excess) > exact, excess, 0.0), np.where(np.abs(asked.excess) > exact, asked.excess, 0.0)
-        open_ = (first != 0) | (then != 0)
-        highest = np.where(open_, np.maximum(old, q), -np.inf).max()
-        for r in range(size):
-            moved = np.exp(alpha * (q[r] - highest)) - np.exp(alpha * (old[r] - highest)) if open_[r] else 0.0
-            before, after = before - first[r] * moved, after - then[r] * moved
+        now, highest = ask(server, q, asked), max(top, q.max())
+        moved = np.exp(alpha * (q - highest)) - np.exp(alpha * (old - highest))
+        before, after = -(moved * excess).sum(), -(moved * asked.excess).sum()
         if (before < 0 and after <= -_TURN * before) or now < 0.5 * residual:
             reach *= np.where(bound, 2.0, 1.0)
             return now
-        fell = step < 0
-        came = fell & (excess < 0) & ~(asked.excess <= 0)  # users came in
-        for r in range(size):
-            if trial < _TRIALS and (came[r] or fell[r] and not came.any()):
-                reach[r] = 0.3 * min(reach[r], -np.log1p(t * alpha * step[r]) / alpha)
-        if trial >= _TRIALS or not fell.any():
-            t *= 0.3
+        came = (step < 0) & (excess < 0) & ~(asked.excess <= 0)  # users came in
+        reach *= np.where(came, 0.3, 1.0)
+        t *= 0.3 if trial >= _TRIALS or not came.any() else 1.0
     q[:] = old
     ask(server, q, asked)
     return -1.0
@@ -168,19 +160,3 @@ def small(server, weight, r):  # type: ignore[no-untyped-def]
         if server.use[n, r] > 0 and part >= _SMALL * (server.use[n] * weight).sum():
             return False
     return True
-
-
-@compiled
-def enter(server, q, asked):  # type: ignore[no-untyped-def]
-    """Move prices to where somebody's tasks depend on them; returns the residual."""
-    shift = 1.0 if asked.excess.max() > 0 else -np.inf
-    if shift < 0:
-        top = q.max()
-        scaled = np.exp(server.alpha * (q - top))
-        for n in range(len(server.use)):
-            if asked.tasks[n] == 0 and server.room[n] > 0:
-                total, unit = price_parts(server.alpha, server.use, n, scaled, q, server.alpha * top, asked.parts)
-                level = server.log_gain[n] - (np.log(total) + unit) / server.alpha
-                shift = max(shift, level - np.log(server.elsewhere[n]) - 0.1)
-    q += shift
-    return ask(server, q, asked)
