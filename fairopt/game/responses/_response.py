@@ -18,7 +18,7 @@ _EXACT, _ROUNDED = 1e-13, 2e-15
 #: How far log level prices move in a step at first, and a common one down; most parts of a level in its fall.
 _REACH, _DOWN, _UP = 1.1, 4.0, 0.8
 #: A step is good if the dual does not rise along its end by more than this part of how it fell at its beginning.
-_TURN = 0.8
+_TURN, _MORE = 0.8, 100.0
 #: Prices of less than this part in everybody's are dropped at once.
 _SMALL = 0.1
 _TRIALS = 4
@@ -93,7 +93,7 @@ def improve(server, q, asked, residual, reach):  # type: ignore[no-untyped-def]
         now, highest = ask(server, q, asked), max(top, q.max())
         moved = np.exp(alpha * (q - highest)) - np.exp(alpha * (old - highest))
         before, after = -(moved * excess).sum(), -(moved * asked.excess).sum()
-        if (before < 0 and after <= -_TURN * before) or now < 0.5 * residual:
+        if (before < 0 and after <= -_TURN * before and now < _MORE * (1 + residual)) or now < 0.5 * residual:
             reach *= np.where(bound, 2.0, 1.0)
             return now
         came = (step < 0) & (excess < 0) & ~(asked.excess <= 0)  # users came in
