@@ -48,10 +48,10 @@ class Asked(NamedTuple):
 
 @compiled(inline=True)
 def price_parts(alpha, use, n, scaled, q, usual, parts):  # type: ignore[no-untyped-def]
-    """Fill what resources contribute to the price of user n, `sum_r use_r e^(alpha q_r)`; its sum, and the log of its unit.
+    """Fill what resources contribute to the price of user n, `sum_r use_r e^(alpha q_r)`; the sum, the log of its unit.
 
-    `scaled` is `e^(alpha q - usual)`, and `usual` the log of the unit but for those who pay next to nothing; the sum is
-    0 for who pays nothing at all.
+    `scaled` is `e^(alpha q - usual)`; the log is `usual` but for those who pay next to nothing, the sum 0 for who pays
+    nothing at all.
     """
     size, total, unit = use.shape[1], 0.0, usual
     for r in range(size):
@@ -105,14 +105,6 @@ def ask(server, q, asked):  # type: ignore[no-untyped-def]
     return worst
 
 
-@compiled
-def between(low, high, width):  # type: ignore[no-untyped-def]
-    """Where to look next for a root in an interval, which may be open: by `width` beyond the end that is known."""
-    if low == -np.inf:
-        return high - width
-    return low + width if high == np.inf else (low + high) / 2
-
-
 @compiled(borrows=True)
 def one_price(server, r, q, asked):  # type: ignore[no-untyped-def]
     """Set q_r so that resource r is used up, or free (-infinity) if it is not even then."""
@@ -134,7 +126,13 @@ def one_price(server, r, q, asked):  # type: ignore[no-untyped-def]
         slope = asked.jacobian[r, r]
         newton = middle - asked.excess[r] / slope if slope < 0 else np.inf
         inside = low > -np.inf and low < newton < high < np.inf
-        middle, width = newton if inside else between(low, high, width), 2 * width
+        if inside:
+            middle = newton
+        elif low > -np.inf and high < np.inf:
+            middle = (low + high) / 2
+        else:
+            middle = high - width if low == -np.inf else low + width
+        width *= 2
 
 
 @compiled

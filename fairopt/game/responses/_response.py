@@ -3,7 +3,8 @@
 Unknown are level prices `q_r = log v_r`. A user asks for `X_n = phi gamma / (sum_r D v^alpha)^(1/alpha)` tasks in all,
 less what it has elsewhere; prices make use equal capacity, or are zero. Newton's steps for the dual, which is convex in
 v^alpha: a common one of all prices, along which tasks in all are linear in 1/v, and on top of it one of each, linear in
-v^alpha and within bounds, as users come in and leave where prices fall and rise; bounds shrink where a step went too far.
+v^alpha and within bounds, as users come in where prices fall; bounds shrink where a step went too far. Where that does
+not help, and now and then, each price in turn, by bisection.
 """
 
 from __future__ import annotations
@@ -31,28 +32,22 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks):  # type:
     Returns how far from exact, relative to capacity.
     """
     count, size = use.shape
-    used, known = np.zeros(size, np.bool_), False
+    used = np.zeros(size, np.bool_)
     for n in range(count):
         for r in range(size):
             used[r] |= use[n, r] > 0
     for r in range(size):
         q[r] = q[r] if used[r] and q[r] < np.inf else -np.inf
-        known |= q[r] > -np.inf
     asked = Asked(tasks, np.empty(size), np.empty((size, size)), np.empty(size), np.empty(size))
-    # A resource that was free last time is likely to be free now; without any price there is nothing to go by.
-    q[:] = np.where(used & (not known), 0.0, q)
     dear, unit = np.empty(count), q.max()
     for n in range(count):
         least = np.exp(alpha * (log_gain[n] - np.log(elsewhere[n]) - unit))
         dear[n] = least if least > 1e-290 else np.inf  # smaller ones have few digits
     server = Server(alpha, log_gain, per_task, use, elsewhere, room, unit, dear)
     residual, reach = ask(server, q, asked), np.full(size, _REACH)
-    if not asked.excess.sum() < 1e100:  # who has no price to pay asks for all there is
-        q[:] = np.where(used & (q == -np.inf), 0.0, q)
-        residual = ask(server, q, asked)
     for k in range(1, 300):
         better = improve(server, q, asked, residual, reach)
-        if better < -1 or better < 0 and residual < 1e-10:
+        if better < -1 or (better < 0 and residual < 1e-10):
             break
         if better < 0 or k % 20 == 0:  # each price in turn
             for r in range(size):
@@ -108,7 +103,7 @@ def improve(server, q, asked, residual, reach):  # type: ignore[no-untyped-def]
 def bounded(server, q, weight, excess, jacobian, free, reach, step, bound):  # type: ignore[no-untyped-def]
     """Fill `step`, Newton's of each price, linear in `e^(alpha q)`, and whether it is bound by the reach of its log.
 
-    It is the best one within bounds, by an active set. `excess` is that after the common step.
+    What meets a bound on the way stays there. `excess` is that after the common step.
     """
     alpha, size = server.alpha, len(q)
     low, high = np.expm1(-alpha * reach) / alpha, np.expm1(2 * alpha * reach) / alpha
@@ -119,25 +114,16 @@ def bounded(server, q, weight, excess, jacobian, free, reach, step, bound):  # t
             low[r] = 0.0
         elif found[r] < low[r] and reach[r] >= _REACH and small(server, weight, r):
             low[r] = -1 / alpha
-    for _ in range(8 * size):
+    for _ in range(size + 1):
         part, worst = 1.0, -1
         for r in range(size):
             end = min(max(found[r], low[r]), high[r])
             if end != found[r] and (end - step[r]) / (found[r] - step[r]) < part:
                 part, worst = (end - step[r]) / (found[r] - step[r]), r
         step += part * (found - step)
-        if worst >= 0:
-            bound[worst], step[worst] = True, high[worst] if found[worst] > high[worst] else low[worst]
-        else:  # what would go back from its bound is let go
-            most = 0.0
-            for r in range(size):
-                left = excess[r] + (jacobian[r] * step).sum()
-                wrong = left if step[r] < high[r] else -left
-                if bound[r] and wrong > most:
-                    worst, most = r, wrong
-            if worst < 0:
-                break
-            bound[worst] = False
+        if worst < 0:
+            break
+        bound[worst], step[worst] = True, high[worst] if found[worst] > high[worst] else low[worst]
         found = newton(excess, jacobian, free | bound, step)
 
 
