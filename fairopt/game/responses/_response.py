@@ -16,12 +16,13 @@ from ._dual import Asked, Server, ask, one_price, solve
 
 #: Residuals of responses, relative to capacities, beside what rounding leaves of the users' sums.
 _EXACT, _ROUNDED = 1e-13, 2e-15
-#: How far log level prices move in a step at first, and a common one down; most parts of a level in its fall.
-_REACH, _DOWN, _UP = 1.1, 4.0, 0.8
-#: A step is good if the dual does not rise along its end by more than this part of how it fell at its beginning.
+#: By how much a log level price falls in a step at first; bounds of the common step, in parts of 1/v.
+_REACH, _DOWN, _UP = 1.1, -4.0, 0.8
+#: A step is good if at its end the dual rises by at most this part of how it fell at first, and use is no flood.
 _TURN, _MORE = 0.8, 100.0
-#: Prices of less than this part in everybody's are dropped at once.
+#: Prices of less than this part in everybody's may become free at once.
 _SMALL = 0.1
+#: Trials that bring bounds closer where users came in; those that follow shorten the step, too.
 _TRIALS = 4
 
 
@@ -75,7 +76,7 @@ def improve(server, q, asked, residual, reach):  # type: ignore[no-untyped-def]
     over, slope = (weight * excess).sum(), (weight * whole).sum()
     if not slope > 0:
         return -1.0
-    common, t = max(min(over / slope, _UP), -_DOWN), 1.0
+    common, t = max(min(over / slope, _UP), _DOWN), 1.0
     step, bound, free = np.zeros(size), np.zeros(size, np.bool_), (q == -np.inf) & (excess <= exact)
     for trial in range(1 if residual < 1e-10 else 10):
         if -0.5 < over / weight.sum() < 1:
