@@ -16,8 +16,8 @@ from ._dual import Asked, Server, ask, one_price, solve
 
 #: Residuals of responses, relative to capacities, beside what rounding leaves of the users' sums.
 _EXACT, _ROUNDED = 1e-13, 2e-15
-#: By how much a log level price falls in a step at first; bounds of the common step, in parts of 1/v.
-_REACH, _DOWN, _UP = 1.1, -4.0, 0.8
+#: By how much a log level price, or else that of its power alpha, falls in a step at first; bounds of the common step, in parts of 1/v.
+_REACH, _PART, _DOWN, _UP = 1.1, 0.02, -4.0, 0.8
 #: A step is good if at its end the dual rises by at most this part of how it fell at first, and use is no flood.
 _TURN, _MORE = 0.8, 100.0
 #: Prices of less than this part in everybody's may become free at once.
@@ -45,7 +45,7 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks):  # type:
         least = np.exp(alpha * (log_gain[n] - np.log(elsewhere[n]) - unit))
         dear[n] = least if least > 1e-290 else np.inf  # smaller ones have few digits
     server = Server(alpha, log_gain, per_task, use, elsewhere, room, unit, dear)
-    residual, reach = ask(server, q, asked), np.full(size, _REACH)
+    residual, reach = ask(server, q, asked), np.full(size, max(_REACH, _PART / alpha))
     for k in range(1, 300):
         better = improve(server, q, asked, residual, reach)
         if better < -1 or (better < 0 and residual < 1e-10):
@@ -54,7 +54,7 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks):  # type:
             for r in range(size):
                 if used[r]:
                     one_price(server, r, q, asked)
-            better, reach[:] = ask(server, q, asked), _REACH
+            better, reach[:] = ask(server, q, asked), max(_REACH, _PART / alpha)
         residual = better
     tasks /= 1 + max(asked.excess.max(), 0.0)
     return residual
