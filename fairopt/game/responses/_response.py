@@ -16,7 +16,7 @@ from ._dual import Asked, Server, ask, one_price, solve
 
 #: Residuals of responses, relative to capacities, beside what rounding leaves of the users' sums.
 _EXACT, _ROUNDED = 1e-13, 2e-15
-#: By how much a log level price, or that of its power alpha, falls at first; bounds of the common step, in parts of 1/v.
+#: By how much a log level price, or its power alpha, falls at first; bounds of the common step, in parts of 1/v.
 _REACH, _PART, _DOWN, _UP = 1.1, 0.02, -4.0, 0.8
 #: A step is good if at its end the dual rises by at most this part of how it fell at first, and use is no flood.
 _TURN, _MORE = 0.8, 100.0
