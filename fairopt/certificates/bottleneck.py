@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from .._loops import compiled
 from ..model._pointers import by_group, in_tables
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
@@ -62,28 +63,36 @@ def rises(
     free = np.append(free[..., 1:, :], np.zeros_like(free[..., :1, :]), axis=-2) + idle[..., None, :]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         need = requested * total[..., None]
-
-        def rise(up_to: NDArray[np.intp]) -> tuple[Array, Array]:
-            """The distance of others above, and the room that is left if those up to `up_to` keep theirs."""
-            there = np.take_along_axis(free, up_to[..., None], axis=-2)
-            room = np.fmin.reduce(there / need, axis=-1)  # of what is not needed 0/0 or infinite
-            last = np.take_along_axis(level, up_to, axis=-1)
-            return np.where(last > level, last / level - 1, 0.0), room
-
-        # The first grows along the order and the second falls: the best is next to where they meet.
-        low = np.broadcast_to(np.arange(level.shape[-1]), level.shape)
-        high, own = np.full(level.shape, level.shape[-1] - 1), low
-        while (low < high).any():
-            middle = (low + high) // 2
-            above, room = rise(middle)
-            enough = above >= room
-            low, high = np.where(enough, low, middle + 1), np.where(enough, middle, high)
-            low = np.minimum(low, high)
-        best = np.minimum(np.maximum(*rise(low)), np.maximum(*rise(np.maximum(low - 1, own))))
+        best = np.empty(level.shape)
+        users, resources = free.shape[-2:]
+        _meeting(
+            level.reshape(-1, users),
+            *(each.reshape(-1, users, resources) for each in (free, need)),
+            best.reshape(-1, users),
+        )
         most = np.maximum(in_order(limits) / total - 1, 0.0)
     result = np.empty(level.shape)
     np.put_along_axis(result, order, np.where(total > 0, np.minimum(best, most), np.inf), axis=-1)
     return result
+
+
+@compiled
+def _meeting(level, free, need, best):  # type: ignore[no-untyped-def]
+    """Fill `best`, (servers, users), users by levels: the least over m of what n loses to those up to m, and may take.
+
+    The distance of levels grows with m, and the room that is left falls: the best is next to where they meet.
+    """
+    servers, users, size = free.shape
+    for i in range(servers):
+        for n in range(users):
+            low, high, best[i, n] = n, users - 1, np.inf
+            while low <= high:
+                m = (low + high) // 2
+                above, room = max(level[i, m] / level[i, n] - 1, 0.0) if level[i, m] > level[i, n] else 0.0, np.inf
+                for r in range(size):
+                    room = min(room, free[i, m, r] / need[i, n, r]) if need[i, n, r] > 0 else room
+                best[i, n] = min(best[i, n], max(above, room))
+                low, high = (low, m - 1) if above >= room else (m + 1, high)
 
 
 def exploitability(polytope: Polytope, tasks: Array, criterion: Criterion) -> tuple[Array, list[str]]:

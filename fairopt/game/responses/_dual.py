@@ -16,7 +16,10 @@ Array = NDArray[np.float64]
 
 
 class Server(NamedTuple):
-    """One server's problem for finite alpha: arrays of its users, `per_task` and `use` of (users, resources)."""
+    """One server's problem for finite alpha: arrays of its users, `per_task` and `use` of (users, resources).
+
+    Who has to pay more than `dear`, in units of `e^(alpha unit)`, asks for nothing.
+    """
 
     alpha: float
     log_gain: Array
@@ -24,13 +27,16 @@ class Server(NamedTuple):
     use: Array
     elsewhere: Array
     room: Array
+    unit: float
+    dear: Array
 
 
 class Asked(NamedTuple):
-    """What is asked for at prices: tasks, the excess of resources, and its derivatives in log level prices.
+    """What is asked for at prices: tasks, the excess of resources, and its derivatives.
 
-    `parts` and `scaled`, (resources,), are room for `ask`, which makes no array: what is written into it would have
-    the references of its arrays counted for every user, which takes as long as all the rest.
+    These are in log level prices, of free resources in their price over alpha, the largest one being 1. `parts` and
+    `scaled`, (resources,), are room for `ask`, which makes no array: what is written into it would have the references
+    of its arrays counted for every user, which takes as long as all the rest.
     """
 
     tasks: Array
@@ -41,33 +47,32 @@ class Asked(NamedTuple):
 
 
 @compiled(inline=True)
-def price_parts(alpha, use, n, scaled, q, top, parts):  # type: ignore[no-untyped-def]
-    """Fill what resources contribute to the price of user n, `(sum_r use_r e^(alpha q_r))^(1/alpha)`; returns its log.
+def price_parts(alpha, use, n, scaled, q, usual, parts):  # type: ignore[no-untyped-def]
+    """Fill what resources contribute to the price of user n, `sum_r use_r e^(alpha q_r)`; the sum, the log of its unit.
 
-    Contributions are in any unit, as most users do not need them; `scaled` is `e^(alpha (q - top))`. Nothing to be
-    paid: they are 0, and the log is -infinity.
+    `scaled` is `e^(alpha q - usual)`; the log is `usual` but for those who pay next to nothing, the sum 0 for who pays
+    nothing at all.
     """
-    size, total = use.shape[1], 0.0
+    size, total, unit = use.shape[1], 0.0, usual
     for r in range(size):
         parts[r] = use[n, r] * scaled[r]
         total += parts[r]
-    most = alpha * top
     if not total > 1e-200:  # only resources that are next to free, or free
-        most, total = -np.inf, 0.0
+        unit, total = -np.inf, 0.0
         for r in range(size):
             if use[n, r] > 0 and q[r] > -np.inf:
-                most = max(most, np.log(use[n, r]) + alpha * q[r])
+                unit = max(unit, np.log(use[n, r]) + alpha * q[r])
         for r in range(size):
             paid = use[n, r] > 0 and q[r] > -np.inf
-            parts[r] = np.exp(np.log(use[n, r]) + alpha * q[r] - most) if paid else 0.0
+            parts[r] = np.exp(np.log(use[n, r]) + alpha * q[r] - unit) if paid else 0.0
             total += parts[r]
-    return (most + np.log(total)) / alpha if total > 0 else -np.inf
+    return total, unit
 
 
 @compiled(borrows=True)
 def ask(server, q, asked):  # type: ignore[no-untyped-def]
     """Fill `asked` at log level prices q; returns the residual, relative to capacities."""
-    alpha, log_gain, per_task, use, elsewhere, room = server
+    alpha, log_gain, per_task, use, elsewhere, room, unit, dear = server
     tasks, excess, jacobian, parts, scaled = asked
     count, size = use.shape
     top = -np.inf
@@ -75,34 +80,29 @@ def ask(server, q, asked):  # type: ignore[no-untyped-def]
         top = max(top, q[r])
     for r in range(size):
         scaled[r] = np.exp(alpha * (q[r] - top)) if q[r] > -np.inf else 0.0
+    usual, factor = alpha * top, np.exp(alpha * (top - unit)) if alpha * (top - unit) < 600 else 0.0
     excess[:] = -1.0
     jacobian[:, :] = 0.0
     for n in range(count):
-        norm = price_parts(alpha, use, n, scaled, q, top, parts)
+        total, log_unit = price_parts(alpha, use, n, scaled, q, usual, parts)
+        tasks[n] = 0.0
+        if log_unit == usual and total * factor > dear[n]:
+            continue
         # Finite where nothing is to be paid: it is multiplied by 0 elsewhere.
-        wanted = np.exp(min(log_gain[n] - norm, 600.0))
+        wanted = np.exp(min(log_gain[n] - (np.log(total) + log_unit) / alpha, 600.0)) if total > 0 else np.exp(600.0)
         tasks[n] = min(max(wanted - elsewhere[n], 0.0), room[n])
-        for r in range(size):
-            excess[r] += per_task[n, r] * tasks[n]
-        if 0 < tasks[n] < room[n] and norm > -np.inf:
-            whole = 0.0
+        if tasks[n] > 0:
             for r in range(size):
-                whole += parts[r]
-            for r in range(size):
-                for s in range(size):
-                    jacobian[r, s] -= per_task[n, r] * wanted * parts[s] / whole
+                excess[r] += per_task[n, r] * tasks[n]
+        if 0 < tasks[n] < room[n] and total > 0:
+            for s in range(size):
+                rate = wanted * (parts[s] if q[s] > -np.inf else use[n, s]) / total
+                for r in range(size):
+                    jacobian[r, s] -= per_task[n, r] * rate
     worst = 0.0
     for r in range(size):
         worst = max(worst, excess[r] if q[r] == -np.inf else abs(excess[r]))
     return worst
-
-
-@compiled
-def between(low, high, width):  # type: ignore[no-untyped-def]
-    """Where to look next for a root in an interval, which may be open: by `width` beyond the end that is known."""
-    if low == -np.inf:
-        return high - width
-    return low + width if high == np.inf else (low + high) / 2
 
 
 @compiled(borrows=True)
@@ -126,50 +126,13 @@ def one_price(server, r, q, asked):  # type: ignore[no-untyped-def]
         slope = asked.jacobian[r, r]
         newton = middle - asked.excess[r] / slope if slope < 0 else np.inf
         inside = low > -np.inf and low < newton < high < np.inf
-        middle, width = newton if inside else between(low, high, width), 2 * width
-
-
-@compiled
-def along(server, step, q, asked):  # type: ignore[no-untyped-def]
-    """Go along Newton's step in prices `e^(alpha q)` to where the dual, which is convex in them, is least.
-
-    Users that come in and leave on the way are corners of its slope, `-excess` times the direction: Newton's step may
-    jump over them to and fro, its line cannot. It ends at the latest where the first price is 0, and the resource free.
-    """
-    size, old, top, longest = len(q), q.copy(), q.max(), np.inf
-    weight, rate = np.zeros(size), np.zeros(size)
-    for r in range(size):
-        if step[r] != 0.0:
-            weight[r] = np.exp(server.alpha * (q[r] - top)) * step[r]
-            if step[r] < 0:
-                longest = min(longest, -1 / (server.alpha * step[r]))
-    ask(server, q, asked)
-    before = -(weight * asked.excess).sum()
-    if not before < 0:
-        return
-    low, high, t = 0.0, np.inf, min(1.0, longest)
-    for _ in range(40):
-        for r in range(size):
-            left = t * server.alpha * step[r]
-            q[r] = old[r] + np.log1p(left) / server.alpha if left > -1 + 1e-12 else -np.inf
-            rate[r] = step[r] / (1 + left) if left > -1 + 1e-12 else 0.0
-        ask(server, q, asked)
-        slope = -(weight * asked.excess).sum()
-        if abs(slope) < 0.1 * abs(before) or (slope < 0 and t >= longest):
-            return
-        if slope < 0:
-            low = t
-        else:  # or not a number: somebody would have no price to pay at all
-            high = t
-        bend = 0.0
-        for r in range(size):
-            for s in range(size):
-                bend -= weight[r] * asked.jacobian[r, s] * rate[s]
-        newton = t - slope / bend if bend > 0 and t < longest else np.nan
-        if high == np.inf:
-            t = min(newton if t < newton < 10 * t else 4 * t, longest)
+        if inside:
+            middle = newton
+        elif low > -np.inf and high < np.inf:
+            middle = (low + high) / 2
         else:
-            t = newton if low + 0.02 * (high - low) < newton < high - 0.02 * (high - low) else (low + high) / 2
+            middle = high - width if low == -np.inf else low + width
+        width *= 2
 
 
 @compiled

@@ -1,9 +1,10 @@
 """Compiled: the exact best response of one server for finite alpha. Users in units of their largest gamma.
 
 Unknown are level prices `q_r = log v_r`. A user asks for `X_n = phi gamma / (sum_r D v^alpha)^(1/alpha)` tasks in all,
-less what it has elsewhere; prices make use equal capacity, or are zero. Newton on q, whose Jacobian does not depend on
-the scale of alpha; where its step does not help, as it jumps over users that come in, a search along it (the dual is
-convex in v^alpha), and now and then each price in turn, by bisection.
+less what it has elsewhere; prices make use equal capacity, or are zero. Newton's steps for the dual, which is convex in
+v^alpha: a common one of all prices, along which tasks in all are linear in 1/v, and on top of it one of each, linear in
+v^alpha and within bounds, as users come in where prices fall; bounds shrink where a step went too far. Where that does
+not help, and now and then, each price in turn, by bisection.
 """
 
 from __future__ import annotations
@@ -11,10 +12,18 @@ from __future__ import annotations
 import numpy as np
 
 from ..._loops import compiled
-from ._dual import Asked, Server, along, ask, between, one_price, solve
+from ._dual import Asked, Server, ask, one_price, solve
 
 #: Residuals of responses, relative to capacities, beside what rounding leaves of the users' sums.
 _EXACT, _ROUNDED = 1e-13, 2e-15
+#: By how much a log level price, or its power alpha, falls at first; bounds of the common step, in parts of 1/v.
+_REACH, _PART, _DOWN, _UP = 1.1, 0.02, -4.0, 0.8
+#: A step is good if at its end the dual rises by at most this part of how it fell at first, and use is no flood.
+_TURN, _MORE = 0.8, 100.0
+#: Prices of less than this part in everybody's may become free at once.
+_SMALL = 0.1
+#: Trials that bring bounds closer where users came in; those that follow shorten the step, too.
+_TRIALS = 4
 
 
 @compiled
@@ -23,129 +32,118 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks):  # type:
 
     Returns how far from exact, relative to capacity.
     """
-    size = use.shape[1]
-    server = Server(alpha, log_gain, per_task, use, elsewhere, room)
+    count, size = use.shape
+    used = np.zeros(size, np.bool_)
+    for n in range(count):
+        for r in range(size):
+            used[r] |= use[n, r] > 0
+    for r in range(size):
+        q[r] = q[r] if used[r] and q[r] < np.inf else -np.inf
     asked = Asked(tasks, np.empty(size), np.empty((size, size)), np.empty(size), np.empty(size))
-    residual, failures = begin(server, q, asked), 0
-    for _ in range(60):
-        exact = rounded(server, asked)
-        if residual < exact:
+    dear, unit = np.empty(count), q.max()
+    for n in range(count):
+        least = np.exp(alpha * (log_gain[n] - np.log(elsewhere[n]) - unit))
+        dear[n] = least if least > 1e-290 else np.inf  # smaller ones have few digits
+    server = Server(alpha, log_gain, per_task, use, elsewhere, room, unit, dear)
+    residual, reach = ask(server, q, asked), np.full(size, max(_REACH, _PART / alpha))
+    for k in range(1, 300):
+        better = improve(server, q, asked, residual, reach)
+        if better < -1 or (better < 0 and residual < 1e-10):
             break
-        if priced(server, exact, q, asked):
-            residual = ask(server, q, asked)
-        step = newton(q, asked)
-        now = shortened(server, step, residual, q, asked)
-        if now >= 0.7 * residual:
-            failures += 1
-            along(server, step, q, asked)
-            now = ask(server, q, asked)
-            if failures % 4 == 0:
-                last = now
-                for r in range(size):
-                    if q[r] > -np.inf or asked.excess[r] > 0:
-                        one_price(server, r, q, asked)
-                now = ask(server, q, asked)
-                if 0.9 * last < now < 1e-10:
-                    residual = now
-                    break
-        residual = now
+        if better < 0 or k % 20 == 0:  # each price in turn
+            for r in range(size):
+                if used[r]:
+                    one_price(server, r, q, asked)
+            better, reach[:] = ask(server, q, asked), max(_REACH, _PART / alpha)
+        residual = better
     tasks /= 1 + max(asked.excess.max(), 0.0)
     return residual
 
 
 @compiled
-def rounded(server, asked):  # type: ignore[no-untyped-def]
-    """The residual that is as good as none: a user's tasks here are a difference, as exact as its tasks in all."""
-    count, size = server.use.shape
-    most = 0.0
+def improve(server, q, asked, residual, reach):  # type: ignore[no-untyped-def]
+    """A step from prices q, of which `asked` is; returns the residual, or -1 where there is nothing to gain."""
+    alpha, size, top = server.alpha, len(q), q.max()
+    old, excess, jacobian, weight = q.copy(), asked.excess.copy(), asked.jacobian.copy(), np.exp(alpha * (q - top))
+    whole = np.zeros(size)  # by how much use falls as all prices rise: what users here have in all
     for r in range(size):
-        whole = 0.0
-        for n in range(count):
-            if asked.tasks[n] > 0:
-                whole += server.per_task[n, r] * (server.elsewhere[n] + asked.tasks[n])
-        most = max(most, whole)
-    return _EXACT + _ROUNDED * most
-
-
-@compiled
-def begin(server, q, asked):  # type: ignore[no-untyped-def]
-    """Make a guess one that has a finite price of some resource and nearly fills the fullest one; its residual."""
-    # A resource that was free last time is likely to be free now; without any price there is nothing to go by.
-    (count, size), known = server.use.shape, False
-    used = np.zeros(size, np.bool_)
-    for n in range(count):
+        if q[r] > -np.inf:
+            whole -= jacobian[:, r]
+    # A user's tasks here are a difference, as exact as its tasks in all.
+    exact = _EXACT + _ROUNDED * whole.max()
+    if residual < exact:
+        return -2.0
+    over, slope = (weight * excess).sum(), (weight * whole).sum()
+    if not slope > 0:
+        return -1.0
+    common, t = max(min(over / slope, _UP), _DOWN), 1.0
+    step, bound, free = np.zeros(size), np.zeros(size, np.bool_), (q == -np.inf) & (excess <= exact)
+    for trial in range(1 if residual < 1e-10 else 10):
+        if -0.5 < over / weight.sum() < 1:
+            bounded(server, old, weight, excess - whole * common, jacobian, free, reach, step, bound)
+        shift = -np.log1p(-t * common)
         for r in range(size):
-            used[r] |= server.use[n, r] > 0
-    for r in range(size):
-        if not used[r]:
-            q[r] = -np.inf
-        known |= np.isfinite(q[r])
-    if known:
-        ask(server, q, asked)
-        known = asked.excess.sum() < 1e100  # who has no price to pay asks for all there is
-    for r in range(size):
-        if used[r] and (not known or np.isnan(q[r]) or q[r] == np.inf):
-            q[r] = 0.0
-    first, low, high, shift, width, residual = q.copy(), -np.inf, np.inf, 0.0, 1.0, np.inf
-    for _ in range(60):
-        for r in range(size):
-            q[r] = first[r] + shift
-        residual = ask(server, q, asked)
-        most = asked.excess.max()
-        if abs(most) < 0.3:
-            break
-        if most > 0:
-            low = shift
-        else:
-            high = shift
-        r = asked.excess.argmax()
-        bend = -asked.jacobian[r].sum()
-        newton = shift + np.log1p(most) * (1 + most) / bend if bend > 0 else np.inf
-        if max(low, shift - 5) < newton < min(high, shift + 5):
-            shift = newton
-        else:
-            shift, width = between(low, high, width), 2 * width
-        if width > 1e4 and (low == -np.inf or high == np.inf):  # everybody has all the tasks there are
-            break
-    return residual
-
-
-@compiled
-def priced(server, exact, q, asked):  # type: ignore[no-untyped-def]
-    """Give a price to what is overused without one; whether anything was, after which `asked` is not that of `q`."""
-    before, any_was = asked.excess.copy(), False
-    for r in range(len(q)):
-        if q[r] == -np.inf and before[r] > exact:
-            one_price(server, r, q, asked)
-            any_was = True
-    return any_was
-
-
-@compiled
-def newton(q, asked):  # type: ignore[no-untyped-def]
-    """The step of log prices, 0 of those that are free."""
-    matrix, step = asked.jacobian.copy(), -asked.excess
-    for r in range(len(q)):
-        matrix[r, r] -= 1e-13
-        if q[r] == -np.inf:
-            matrix[r, :], matrix[:, r], matrix[r, r], step[r] = 0.0, 0.0, 1.0, 0.0
-    if not np.isfinite(matrix.sum() + step.sum()):
-        return np.zeros(len(q))
-    step = solve(matrix, step)
-    return step if np.isfinite(step.sum()) else np.zeros(len(q))
-
-
-@compiled
-def shortened(server, step, residual, q, asked):  # type: ignore[no-untyped-def]
-    """Take a step, of at most 1 and shorter until the residual falls; the residual."""
-    longest, old = np.abs(step).max(), q.copy()
-    t = min(1.0, 1 / longest) if longest > 0 else 0.0
-    for _ in range(5):
-        for r in range(len(q)):
-            q[r] = old[r] + t * step[r]
-        now = ask(server, q, asked)
-        if now < (1 - 0.1 * t) * residual:
+            known, part, least = (top, 0.0, 0.0) if old[r] == -np.inf else (old[r], 1.0, 1e-12)
+            ratio = part + t * alpha * step[r]
+            q[r] = known + np.log(ratio) / alpha + shift if ratio > least else -np.inf
+        now, highest = ask(server, q, asked), max(top, q.max())
+        moved = np.exp(alpha * (q - highest)) - np.exp(alpha * (old - highest))
+        before, after = -(moved * excess).sum(), -(moved * asked.excess).sum()
+        if (before < 0 and after <= -_TURN * before and now < _MORE * (1 + residual)) or now < 0.5 * residual:
+            reach *= np.where(bound, 2.0, 1.0)
             return now
-        t *= 0.4
+        came = (step < 0) & (excess < 0) & ~(asked.excess <= 0)  # users came in
+        reach *= np.where(came, 0.3, 1.0)
+        t *= 0.3 if trial >= _TRIALS or not came.any() else 1.0
     q[:] = old
-    return residual
+    ask(server, q, asked)
+    return -1.0
+
+
+@compiled
+def bounded(server, q, weight, excess, jacobian, free, reach, step, bound):  # type: ignore[no-untyped-def]
+    """Fill `step`, Newton's of each price, linear in `e^(alpha q)`, and whether it is bound by the reach of its log.
+
+    What meets a bound on the way stays there. `excess` is that after the common step.
+    """
+    alpha, size = server.alpha, len(q)
+    low, high = np.expm1(-alpha * reach) / alpha, np.expm1(2 * alpha * reach) / alpha
+    step[:], bound[:] = 0.0, False
+    found = newton(excess, jacobian, free, step)
+    for r in range(size):
+        if q[r] == -np.inf:
+            low[r] = 0.0
+        elif found[r] < low[r] and reach[r] >= _REACH and small(server, weight, r):
+            low[r] = -1 / alpha
+    for _ in range(size + 1):
+        part, worst = 1.0, -1
+        for r in range(size):
+            end = min(max(found[r], low[r]), high[r])
+            if end != found[r] and (end - step[r]) / (found[r] - step[r]) < part:
+                part, worst = (end - step[r]) / (found[r] - step[r]), r
+        step += part * (found - step)
+        if worst < 0:
+            break
+        bound[worst], step[worst] = True, high[worst] if found[worst] > high[worst] else low[worst]
+        found = newton(excess, jacobian, free | bound, step)
+
+
+@compiled
+def newton(excess, jacobian, held, step):  # type: ignore[no-untyped-def]
+    """The step at which nothing is left of the excess; some prices are held at a step that is known."""
+    matrix, found = jacobian.copy(), -excess
+    for r in range(len(step)):
+        matrix[r, r] += 1e-10 * matrix[r, r] - 1e-13
+        if held[r]:
+            matrix[r, :], matrix[r, r], found[r] = 0.0, 1.0, step[r]
+    return np.where(held, step, solve(matrix, found))
+
+
+@compiled
+def small(server, weight, r):  # type: ignore[no-untyped-def]
+    """Whether a resource has a small part in the price of everybody, so that it may become free at once."""
+    for n in range(len(server.use)):
+        part = server.use[n, r] * weight[r]
+        if server.use[n, r] > 0 and part >= _SMALL * (server.use[n] * weight).sum():
+            return False
+    return True

@@ -118,8 +118,7 @@ def leverage(alpha, per_task, use, line, room, q, answer):  # type: ignore[no-un
         return kept
     for n in range(count):
         if served[n]:
-            price_parts(power, use, n, scaled, q, top, shares[n])
-            whole = max(shares[n].sum(), 1e-300)
+            whole = max(price_parts(power, use, n, scaled, q, power * top, shares[n])[0], 1e-300)
             for r in range(size):
                 shares[n, r] *= (line[n] + answer[n]) / whole
             for r in range(size):
