@@ -1,4 +1,4 @@
-"""Small games in which best responses in turn take any number of rounds, and in which they cycle (docs, Convergence)."""
+"""Small games in which best responses in turn take any number of rounds, or cycle (docs, Convergence)."""
 
 from __future__ import annotations
 
@@ -34,9 +34,8 @@ def test_the_number_of_rounds_until_a_surplus_pair_is_empty(k: int, alpha: float
 
 def test_max_min_cycles_in_exact_numbers() -> None:
     """Servers in turn go from one table to the other and back, by the conditions of each response in fractions."""
-    third, seventh = Fraction(1, 3), Fraction(1, 7)
-    even = ((third, 0), (0, 1), (Fraction(5, 9), 0))
-    odd = ((2 * seventh, seventh / 3), (seventh, 6 * seventh), (4 * seventh, 2 * seventh))
+    even = [[Fraction(n, 9) for n in row] for row in ((3, 0), (0, 9), (5, 0))]
+    odd = [[Fraction(n, 21) for n in row] for row in ((6, 1), (3, 18), (12, 6))]
     users = range(3)
     for before, after in pairwise((even, odd, even)):
         for i in range(2):
