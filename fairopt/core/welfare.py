@@ -37,7 +37,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 TINY = 1e-300
 #: Where alpha begins, and by what it grows, also in the game, as long as the equations are met about.
-_GENTLE, _STEEPER, _STEEPER_GAME = 4.0, 2.0, 1.5
+_GENTLE, _STEEPER, _STEEPER_GAME = 4.0, 2.0, 3.0
 #: So far above a unit of welfare, in logarithms, worth no longer grows: numbers of who has a limit would overflow.
 _MOST = 500.0
 #: Steps of mirror descent to a first point, and over how many of them it is an average: they go to and fro.
@@ -247,7 +247,10 @@ class Market:
         pairs = self.pairs
         low = (alpha / own.alpha - 1) * np.log(pairs.least(cost) / (own.share * self.unit))
         part = at.y / (pairs.of_user(at.x) * cost)
-        of_row = pairs.use(part * pairs.of_user(low)) / np.maximum(pairs.use(part), TINY)
+        of_pair = pairs.of_user(low)
+        if self.log_gamma is not None:  # in the game a server's prices are what its users pay times what it is worth
+            of_pair = of_pair + (alpha - own.alpha) * self.log_gamma
+        of_row = pairs.use(part * of_pair) / np.maximum(pairs.use(part), TINY)
         top = float(of_row[self.row].max())
         of_row = np.exp(of_row - top)
         self.level = self.level * alpha / own.alpha + top
@@ -483,7 +486,7 @@ def run(problem: Problem, tol: float, start: object = None, most: int = 60) -> C
     best = Candidate(np.zeros(len(polytope.gamma)), np.full(len(polytope.row_server), -np.inf), np.inf, 0)
     weights = q.turnover(at), q.of_rows(q.pairs.cost(at.lam))
     q.even(at, weights)
-    step, since, least = Step(q, at, weights, True), 0, np.inf
+    step, since, short, least = Step(q, at, weights, True), 0, 0, np.inf
     for number in range(most + 1):
         if not np.isfinite(step.mu + step.missed):
             break
@@ -510,6 +513,9 @@ def run(problem: Problem, tol: float, start: object = None, most: int = 60) -> C
             t /= 2
         if t < 0.5 and step.mu < 1e-9:  # rounding is about all that is left: others find last digits from here
             since += 2
+        short = short + 1 if t < 0.01 else 0
+        if short > 10:
+            break
         step, weights = new, then
         if not q.steep and step.missed < 0.3:
             steeper = _STEEPER if q.log_gamma is None else _STEEPER_GAME

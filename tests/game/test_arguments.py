@@ -37,6 +37,7 @@ def cluster(seed: int) -> fo.Cluster:
         ({"max_rounds": True}, "max_rounds is True; it must be a whole number"),
         ({"rng": "x"}, "rng is 'x'; it must be a seed"),
         ({"network": 3}, r"network is 3; it must be a fairopt.game.Network"),
+        ({"order": "elastic", "network": Network(loss=0.1)}, r"no part in order 'elastic': leave it out"),
         ({"network": Network()}, r"order 'elastic': leave it out, or choose order='asynchronous'"),
         ({"order": "elastic", "damping": 0.5}, r"'elastic' has no damping.*or choose order='cyclic'"),
         ({"order": "elastic", "server_solver": "cvxpy"}, r"server_solver='native' only: leave them out"),

@@ -86,6 +86,17 @@ def test_the_game_s_own_equations_have_the_program_s_optimum(seed: int) -> None:
     np.testing.assert_allclose(solve(shared, 1.0, 1e-9).arrays.user_tasks, tasks, rtol=1e-7)
 
 
+def test_a_large_alpha_takes_a_few_steps() -> None:
+    """As prices of servers follow those of their users where alpha grows: otherwise none of these was answered in 60."""
+    steps = []
+    for seed in range(6):
+        shared = fo.open_source(f"lognormal?users=20&servers=10&seed={seed}").cluster
+        steps.append(welfare.run(Problem(shared, fo.AlphaPFVDS(64).criterion(shared)), 1e-6))
+    answered = [one.steps for one in steps if one.error <= 1e-6]
+    assert len(answered) >= 4
+    assert np.median(answered) <= 20
+
+
 @pytest.mark.parametrize("alpha", [0.2, 0.5, 1.0, 2.0, 8.0])
 def test_tight_tolerance(alpha: float) -> None:
     for seed in range(6):

@@ -105,8 +105,9 @@ def best_response(
 
     Proved: where elastic rounds stand still is an equilibrium; in a game in which cyclic order comes to one from every
     start elastic order does, too, after a number of rounds that nothing bounds; and at alpha = 1 cyclic order does, as
-    there is a potential. Observed only: at other finite alphas cyclic and random orders were never seen to fail, but
-    can take thousands of rounds; elastic order takes fewer (docs/alpha.md has numbers).
+    there is a potential. At other alphas nothing bounds the rounds, and servers in turn may cycle: seen with zero
+    demands and alpha >= 4 (docs/algorithms/best-responses.md), where `damping=0.5` helps. Observed only: elsewhere they
+    were not seen to fail, but can take thousands of rounds; elastic order takes fewer (docs/alpha.md has numbers).
     Source: PF section 5.2.
     """
     expected(cluster)

@@ -6,7 +6,7 @@ diagonal, L below, U above. A server's response solves its own block, so that a 
     T' = -(D + L)^-1 U,        I - T' = (D + L)^-1 J.
 
 Own blocks have positive determinants. So index -1 means det(I - T') < 0: T' has a real eigenvalue above 1, and the
-equilibrium is unstable. Index +1 does not imply a radius below 1, though no other was seen (docs/uniqueness.md).
+equilibrium is unstable. Index +1 does not imply a radius below 1 (an example: docs/algorithms/best-responses.md).
 Departures that move splits only, and nobody's tasks, do not count. Valid as long as the active set stays what it is.
 """
 
