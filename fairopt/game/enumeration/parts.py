@@ -157,7 +157,7 @@ class Stack(NamedTuple):
                 left, these = left[going], these.some(going)
                 w, size, rhs, matrix = w[going], size[going], rhs[going], matrix[going]
             scale = 1 / np.abs(matrix).max(axis=2, keepdims=True)
-            step = np.linalg.solve(matrix * scale + eye, rhs[..., None] * scale)[..., 0]
+            step = _solved(matrix * scale + eye, rhs[..., None] * scale)[..., 0]
             least = 0.1 / np.maximum(np.abs(step).max(axis=1), 1.0)
             step *= 10 * least[:, None]
             before, w = size, w + step
@@ -245,7 +245,7 @@ class Parts:
         fine = np.isfinite(square).all(axis=(1, 2))
         square[~fine] = np.eye(matrix.shape[2])
         for _ in range(3):  # to the last digits of least squares
-            share = share + np.linalg.solve(square, matrix.transpose(0, 2, 1) @ off[..., None])[..., 0]
+            share = share + _solved(square, matrix.transpose(0, 2, 1) @ off[..., None])[..., 0]
             off = 1 - (matrix @ share[..., None])[..., 0]
         fine &= (np.abs(off).max(axis=1) <= 1e-7) & (share.min(axis=1) >= -1e-9)
         return fine, np.maximum(share, 0.0) * total
@@ -318,6 +318,14 @@ class Parts:
         total = self.totals(which, w)
         use = (self.per_task[which, : total.shape[1]] * total[..., None]).sum(axis=(1, 2))
         return which, w + np.log(np.maximum(use / rows, 1e-300))[:, None]
+
+
+def _solved(matrix: Array, rhs: Array) -> Array:
+    """Solutions of a stack of systems, the least ones if one of them is singular."""
+    try:
+        return np.asarray(np.linalg.solve(matrix, rhs))
+    except np.linalg.LinAlgError:
+        return np.asarray(np.linalg.pinv(matrix) @ rhs)
 
 
 def _null(matrix: Array) -> tuple[Array, Mask]:
