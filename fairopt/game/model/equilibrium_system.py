@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ...core.algebra import Pairs
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
+from . import _kernels
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -53,12 +54,6 @@ class EquilibriumSystem:
         servers, resources = polytope.cluster.capacity.shape
         self.row = np.zeros((servers, resources), dtype=bool)
         self.row[polytope.row_server, polytope.row_resource] = True
-
-    @cached_property
-    def log_use(self) -> Array:
-        """(pairs, resources), -inf for none."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.use))
 
     @cached_property
     def pairs(self) -> Pairs:
@@ -105,13 +100,13 @@ class EquilibriumSystem:
 
     def priced(self, point: EquilibriumPoint, a: float) -> tuple[Array, Array, Array]:
         """True slacks, price shares and log prices of the pairs."""
-        each = self.log_use + np.where(self.row, a * point.log_price, 0.0)[self.server]
-        top = each.max(axis=1, keepdims=True)
-        share = np.exp(each - top)
-        whole = share.sum(axis=1)
-        cost = top[:, 0] + np.log(whole)
-        ratio = self.power * (cost / a - self.log_gain + point.log_level[self.user])
-        slack, share = np.expm1(np.clip(ratio, -50.0, 60.0)), share / whole[:, None]
+        pairs = len(self.gamma)
+        slack, share, cost = np.empty(pairs), np.empty((pairs, self.row.shape[1])), np.empty(pairs)
+        log_price = np.where(self.row, a * point.log_price, -1e300)
+        powers = np.array([self.power / a, self.power])
+        _kernels.price(
+            self.start, self.server, self.use, log_price, powers, self.log_gain, point.log_level, slack, share, cost
+        )
         return slack, share, cost
 
     def totals(self, log_level: Array, mu: float) -> tuple[Array, Array]:
@@ -162,18 +157,9 @@ class EquilibriumSystem:
         return EquilibriumPoint(tasks, slack, np.full(self.row.shape, -log_scale), log_level, idle, mu, k)
 
     def error(self, point: EquilibriumPoint, slack: Array, parts: Array, total: Array, used: Array) -> float:
-        """What the certificate will find: tasks misplaced, capacity that idles at a price, overuse.
-
-        See `certificates.game`. A user's level exceeds that of its tasks where a limit holds them down.
-        """
-        level = np.log1p(np.maximum(slack, -1 + 1e-20)) / self.power - (point.log_level - np.log(total))[self.user]
-        room, whole = (self.limit / total - 1)[self.user], self.sums(point.tasks)
-        of_pairs = np.where(level < 0, np.minimum(-level, room), point.tasks / total[self.user] * level)
-        of_rows = np.where(self.row, np.maximum((1 - used) * parts, used - 1), 0.0)
-        worst = [
-            np.fmax.reduce(each, axis=None, initial=0.0) for each in (of_pairs, np.abs(whole / total - 1), of_rows)
-        ]
-        return float(max(worst)) if np.isfinite(whole).all() else np.inf
+        """What the certificate will find: tasks misplaced, capacity that idles at a price, overuse."""
+        of_users = self.start, point.tasks, total, slack, self.power, point.log_level, self.limit
+        return float(_kernels.error(*of_users, self.row, used, parts))
 
     def wanted(self, point: EquilibriumPoint, share: Array, slack: Array) -> Array:
         """Price shares relative to what the user would pay: one at its limit would pay more than it has to."""
@@ -187,5 +173,5 @@ class EquilibriumSystem:
     def largest_parts(self, share: Array) -> Array:
         """The largest part that each resource has in the price that somebody would pay, (servers, resources)."""
         result = np.zeros(self.row.shape)
-        np.maximum.at(result, self.server, share)
+        _kernels.largest_parts(self.start, self.server, share, result)
         return result
