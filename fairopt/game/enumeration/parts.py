@@ -67,15 +67,19 @@ def solutions(g: Game, faces: Index, start: Array) -> Solved:
     on, paid = on[cell_of] & member, paid[cell_of] & member
     middle, start = _middles(g, on), start[cell_of]
     sizes = np.stack([on.sum(axis=(1, 2)), paid.sum(axis=(1, 2)), on.any(axis=1).sum(axis=1)], axis=1)
+    parts = Parts.of(g, on, paid, middle, start)
     found, searched = [], 0
     for size in np.unique(sizes, axis=0):
         mine = np.flatnonzero((sizes == size).all(axis=1))
-        parts = Parts.of(g, on[mine], paid[mine], middle[mine], start[mine])
-        which, w = parts.roots()
-        fits, tasks = parts.tasks(which, w)
-        found.append((mine[which[fits]], *parts.spread(which[fits], tasks[fits], w[fits], g.use.shape)))
-        searched += len(mine) * (size[0] > size[2] and size[1] - size[0] + size[2] > 2)
-    part, tasks, level = (np.concatenate(each) for each in zip(*found, strict=True))
+        shape = Shape.of(parts, mine, *size.tolist())
+        which, w = shape.roots()
+        found.append((mine[which], np.pad(w, ((0, 0), (0, parts.host.shape[1] - w.shape[1])), constant_values=-np.inf)))
+        searched += len(mine) * shape.hard
+    part, w = (np.concatenate(each) for each in zip(*found, strict=True))
+    once = np.unique(np.column_stack([part, np.round(w, 8)]), axis=0, return_index=True)[1]
+    fits, tasks = parts.tasks(part[once], w[once])
+    part, w = part[once][fits], w[once][fits]
+    tasks, level = parts.spread(part, tasks[fits], w, g.use.shape)
     order = np.argsort(part, kind="stable")
     ends = np.searchsorted(part[order], np.arange(len(one) + 1))
     chosen = [
@@ -173,80 +177,62 @@ class Stack(NamedTuple):
         return ends, residual <= _STUCK
 
 
-@dataclass
-class Parts:
-    """The same parts in the game."""
+class Parts(NamedTuple):
+    """Connected parts in the game. Users' first pairs are before their others, and what is no pair or row is last."""
 
     alpha: float
     user: Index  # (parts, pairs)
     server: Index  # (parts, pairs)
-    number: Index  # (parts, pairs), the user's in the part
+    number: Index  # (parts, pairs), the user's in the part, -1 for no pair
     host: Index  # (parts, rows)
     resource: Index  # (parts, rows)
     per_task: Array  # (parts, pairs, rows), D over gamma in units
+    log_use: Array  # (parts, pairs, rows), log D, -inf where not needed or on another server
+    gain: Array  # (parts, pairs)
     middle: Array  # (parts, rows), of the row's server
     start: Array  # (parts, rows), prices from the middles
-    unique: Mask  # (parts,), are splits?
-    null: Array  # (parts, R - T, rows), prices from the middles at which users tie
-    stack: Stack
 
     @classmethod
     def of(cls, g: Game, on: Mask, paid: Mask, middle: Array, start: Array) -> Parts:
         """Those of pairs (parts, servers, users) and rows (parts, servers, resources)."""
-        count, users = len(on), int(on[0].any(axis=0).sum())
-        (user, server), (host, resource) = (
-            [each.reshape(count, -1) for each in np.nonzero(one)[1:]] for one in (on.transpose(0, 2, 1), paid)
-        )
-        number: Index = np.cumsum(np.diff(user, axis=1, prepend=user[:, :1]) > 0, axis=1)
-        tie = np.diff(number, axis=1, prepend=-1) == 0
-        order = np.arange(count)[:, None], np.argsort(tie, axis=1, kind="stable")
-        user, server, number = user[order], server[order], number[order]
+        count, servers, _ = on.shape
+        k, first = np.arange(count)[:, None], on & (on.cumsum(axis=1) == 1)
+        order = (2 - on - 1 * first).transpose(0, 2, 1).reshape(count, -1).argsort(axis=1, kind="stable")
+        user, server = np.divmod(order[:, : on.sum(axis=(1, 2)).max()], servers)
+        order = (~paid).reshape(count, -1).argsort(axis=1, kind="stable")
+        host, resource = np.divmod(order[:, : paid.sum(axis=(1, 2)).max()], paid.shape[2])
+        pair, row = on[k, server, user], paid[k, host, resource]
+        number = np.where(pair, on.any(axis=1).cumsum(axis=1)[k, user] - 1, -1)
         at = server[..., None], user[..., None]
-        use = np.where(at[0] == host[:, None], g.use[(*at, resource[:, None])], 0.0)
-        of_rows, own = np.take_along_axis(middle, host, 1), start[np.arange(count)[:, None], host, resource]
-        own = own * np.exp(g.alpha * (g.middle[host] - of_rows))
-        log_use, per_task, gain = np.log(use), use / g.size[at], g.gain[server, user]
-        away = number[:, users:]
-        home = np.arange(count)[:, None], away
-        each = log_use - g.alpha * (gain[..., None] - of_rows[:, None])
-        one, other = each[:, users:], each[home]
-        top = np.maximum(one, other).max(axis=2, keepdims=True)
-        null, _ = _null(np.exp(one - top) - np.exp(other - top))
-        y, unique = _null(per_task[:, users:] - per_task[home])
-        stack = Stack(log_use, gain, away, y @ per_task[:, :users].transpose(0, 2, 1), y.sum(axis=2))
-        own /= own.max(axis=1, keepdims=True)
-        return cls(g.alpha, user, server, number, host, resource, per_task, of_rows, own, unique, null, stack)
+        mine = (at[0] == host[:, None]) & pair[..., None] & row[:, None]
+        use = np.where(mine, g.use[(*at, resource[:, None])], 0.0)
+        of_rows = np.where(row, middle[k, host], 0.0)
+        start = start[k, host, resource] * np.exp(g.alpha * (g.middle[host] - of_rows))
+        start /= np.where(row, start, 0.0).max(axis=1, keepdims=True)
+        gain, log_use = np.where(pair, g.gain[server, user], 0.0), np.where(pair[..., None], np.log(use), 0.0)
+        per_task = use / g.size[at]
+        return cls(g.alpha, user, server, number, host, resource, per_task, log_use, gain, of_rows, start)
 
     def totals(self, which: Index, w: Array) -> Array:
-        """X at prices w (some, rows), (some, users)."""
-        users = self.stack.buys.shape[2]
-        each = self.stack.log_use[which, :users] + (self.alpha * w)[:, None]
+        """X by first pairs at prices w (some, rows), (some, pairs)."""
+        each = self.log_use[which] + (self.alpha * w)[:, None]
         top = each.max(axis=2)
         log_norm = (top + np.log(np.exp(each - top[..., None]).sum(axis=2))) / self.alpha
-        return np.asarray(np.exp(np.minimum(self.stack.gain[which, :users] - log_norm, 300.0)))
-
-    def weights(self, which: Index, w: Array) -> Array:
-        """`sum_n y_n X_n` of every y in the basis, (some, R - T)."""
-        return np.asarray((self.stack.buys[which] @ self.totals(which, w)[..., None])[..., 0])
-
-    def log_prices(self, which: Index, scaled: Array, floor: float | Array = 1e-15) -> Array:
-        """w of prices (some, rows) measured from the middles, at least a part `floor` of the largest."""
-        least = floor * scaled.max(axis=1, keepdims=True)
-        return np.asarray(np.log(np.maximum(scaled, least)) / self.alpha + self.middle[which])
+        return np.asarray(np.exp(np.minimum(self.gain[which] - log_norm, 300.0)))
 
     def tasks(self, which: Index, w: Array) -> tuple[Mask, Array]:
         """Is there a split that fills rows (a part of -1e-9 is none), and tasks (solutions, pairs), of parts at w."""
         number = self.number[which]
         total = np.take_along_axis(self.totals(which, w), number, 1)
-        of_users = number[:, None] == np.arange(self.stack.buys.shape[2])[:, None]
+        of_users = number[:, None] == np.arange(number.max(initial=0) + 1)[:, None]
         matrix = np.concatenate([of_users, (self.per_task[which] * total[..., None]).transpose(0, 2, 1)], axis=1)
         square = matrix.transpose(0, 2, 1) @ matrix + 1e-15 * np.eye(matrix.shape[2])
-        share, off = np.zeros(total.shape), np.ones(matrix.shape[:2])
-        fine = np.isfinite(square).all(axis=(1, 2))
+        share, off = np.zeros(total.shape), 1.0 * (matrix != 0).any(axis=2)
+        fine, ones = np.isfinite(square).all(axis=(1, 2)), off
         square[~fine] = np.eye(matrix.shape[2])
         for _ in range(3):  # to the last digits of least squares
             share = share + _solved(square, matrix.transpose(0, 2, 1) @ off[..., None])[..., 0]
-            off = 1 - (matrix @ share[..., None])[..., 0]
+            off = ones - np.matvec(matrix, share)
         fine &= (np.abs(off).max(axis=1) <= 1e-7) & (share.min(axis=1) >= -1e-9)
         return fine, np.maximum(share, 0.0) * total
 
@@ -258,46 +244,133 @@ class Parts:
         level[k, self.host[which], self.resource[which]] = w
         return whole, level
 
+
+@dataclass
+class Shape:
+    """Parts of as many pairs, rows and users as each other."""
+
+    alpha: float
+    number: Index  # (parts, pairs), the user's in the part
+    per_task: Array  # (parts, pairs, rows)
+    cost: Array  # (parts, pairs, rows), X^-alpha is cost @ prices from the middles, times exp(top)
+    top: Array  # (parts, pairs)
+    middle: Array  # (parts, rows)
+    start: Array  # (parts, rows)
+    unique: Mask  # (parts,), are splits?
+    null: Array  # (parts, R - T, rows), prices from the middles at which users tie
+    stack: Stack
+
+    @classmethod
+    def of(cls, parts: Parts, mine: Index, pairs: int, rows: int, users: int) -> Shape:
+        """Some of the parts."""
+        number, gain = parts.number[mine, :pairs], parts.gain[mine, :pairs]
+        per_task, log_use = parts.per_task[mine, :pairs, :rows], parts.log_use[mine, :pairs, :rows]
+        middle, start = parts.middle[mine, :rows], parts.start[mine, :rows]
+        away = number[:, users:]
+        home = np.arange(len(mine))[:, None], away
+        each = log_use - parts.alpha * (gain[..., None] - middle[:, None])
+        top = each.max(axis=2)
+        cost = np.exp(each - top[..., None])
+        apart = (top[:, users:] - top[home])[..., None]
+        null, _ = _null(cost[:, users:] * np.exp(np.minimum(apart, 0)) - cost[home] * np.exp(np.minimum(-apart, 0)))
+        y, unique = _null(per_task[:, users:] - per_task[home])
+        stack = Stack(log_use, gain, away, y @ per_task[:, :users].transpose(0, 2, 1), y.sum(axis=2))
+        return cls(parts.alpha, number, per_task, cost, top, middle, start, unique, null, stack)
+
+    @property
+    def hard(self) -> bool:
+        """Are neither prices nor tasks on a segment?"""
+        return self.null.shape[1] > 2 and self.number.shape[1] > self.middle.shape[1] + 1
+
+    def totals(self, which: Index, w: Array) -> Array:
+        """X at prices w (some, rows), (some, users)."""
+        users = self.stack.buys.shape[2]
+        each = self.cost[which, :users] @ np.exp(self.alpha * (w - self.middle[which]))[..., None]
+        return np.asarray(np.exp(np.minimum(-(np.log(each[..., 0]) + self.top[which, :users]) / self.alpha, 300.0)))
+
+    def log_prices(self, which: Index, scaled: Array, floor: float | Array = 1e-15) -> Array:
+        """w of prices (some, rows) measured from the middles, at least a part `floor` of the largest."""
+        least = floor * scaled.max(axis=1, keepdims=True)
+        return np.asarray(np.log(np.maximum(scaled, least)) / self.alpha + self.middle[which])
+
     def roots(self) -> tuple[Index, Array]:
         """Numbers of parts that have solutions, and log prices of these (solutions, rows).
 
         Where splits are not unique those with fewer pairs are in other cells.
         """
-        free, ties = self.null.shape[1], self.stack.away.shape[1]
-        which, w = self._ray() if free == 1 else self._segment() if free == 2 and ties else self._search()
+        free, more = self.null.shape[1], self.number.shape[1] - self.middle.shape[1]
+        if free == 1:
+            which, w = self._scaled(np.arange(len(self.null)), self.null[:, 0])
+        elif more == 0:
+            which, w = self._scaled(
+                *self._paid(
+                    np.arange(len(self.null)),
+                    _solved(self.per_task.transpose(0, 2, 1), np.ones((*self.middle.shape, 1)))[..., 0],
+                )
+            )
+        elif free == 2:
+            which, w = self._scaled(*self._segment())
+        elif more == 1:
+            which, w = self._scaled(*self._tasks())
+        else:
+            which, w = self._search()
         which, w = which[self.unique[which]], w[self.unique[which]]
         w, reached = self.stack.some(which).newton(self.alpha, w)
-        once = np.unique(np.column_stack([which, np.round(w, 8)])[reached], axis=0, return_index=True)[1]
-        return which[reached][once], w[reached][once]
+        return which[reached], w[reached]
 
-    def _ray(self) -> tuple[Index, Array]:
-        """R - T = 1: the null vectors, to scale."""
-        vector = self.null[:, 0] * np.where(self.null[:, 0].sum(axis=1) > 0, 1.0, -1.0)[:, None]
+    def _scaled(self, which: Index, vector: Array) -> tuple[Index, Array]:
+        """w of prices (some, rows) from the middles, to scale, where none is negative."""
+        vector = vector * np.where(vector.sum(axis=1) > 0, 1.0, -1.0)[:, None]
         least, most = vector.min(axis=1), vector.max(axis=1)
-        which = np.flatnonzero(least >= -1e-12 * most)
-        hidden = which[least[which] < 1e-13 * most[which]]
-        floor = np.repeat(1e-15 * 1e-6 ** np.arange(6), [len(which), *[len(hidden)] * 5])
-        which = np.concatenate([which, *[hidden] * 5])
-        w = self.log_prices(which, vector[which], floor[:, None])
-        ratio = self.weights(which, w) / self.stack.whole[which]
-        good = (ratio > 0)[:, 0] & (ratio < np.inf)[:, 0]
-        return which[good], (w + np.log(ratio))[good]
+        good = np.flatnonzero(least >= -1e-12 * most)
+        hidden = good[least[good] < 1e-13 * most[good]]
+        floor = np.repeat(1e-15 * 1e-6 ** np.arange(6), [len(good), *[len(hidden)] * 5])
+        good = np.concatenate([good, *[hidden] * 5])
+        which = which[good]
+        w = self.log_prices(which, vector[good], floor[:, None])
+        size, whole = np.matvec(self.stack.buys[which], self.totals(which, w)), self.stack.whole[which]
+        ratio = (size * whole).sum(axis=1) / (whole**2).sum(axis=1)
+        good = (ratio > 0) & (ratio < np.inf)
+        return which[good], (w + np.log(ratio)[:, None])[good]
 
     def _segment(self) -> tuple[Index, Array]:
-        """R - T = 2: the roots of one function on a segment of prices, all cells of a grid."""
-        which, ends = np.arange(len(self.null)), self._ends()
-        low, high = np.full(len(which), -36.0), np.full(len(which), 36.0)  # log t/(1 - t)
-        for points in (_GRID, 101, 101):
-            u = np.linspace(low, high, points, axis=1)
-            t, every = (1 / (1 + np.exp(-u)))[..., None], np.repeat(which, points)
-            w = self.log_prices(every, ((1 - t) * ends[:, :1] + t * ends[:, 1:]).reshape(-1, ends.shape[2]))
-            size, whole = self.weights(every, w), self.stack.whole[every]
-            off = (size[:, 0] * whole[:, 1] - size[:, 1] * whole[:, 0]).reshape(u.shape)
-            k, at = np.nonzero((off[:, :-1] * off[:, 1:] <= 0) & (off[:, :-1] != 0))
-            low, high, which, ends = u[k, at], u[k, at + 1], which[k], ends[k]
-        k = k * points + at + 1
-        scale = (size * whole).sum(axis=1)[k] / (whole**2).sum(axis=1)[k]
-        return which[scale > 0], (w[k] + np.log(scale)[:, None])[scale > 0]
+        """R - T = 2: prices on a segment."""
+        users, ends, whole = self.stack.buys.shape[2], self._ends(), self.stack.whole
+        beta = self.stack.buys[:, 0] * whole[:, 1:] - self.stack.buys[:, 1] * whole[:, :1]
+        of_ends = ends @ self.cost[:, :users].transpose(0, 2, 1)
+        which, t = _zeros(beta, -self.top[:, :users] / self.alpha, of_ends, -1 / self.alpha)
+        return which, (1 - t) * ends[which, 0] + t * ends[which, 1]
+
+    def _tasks(self) -> tuple[Index, Array]:
+        """One more pair than rows: tasks on a segment."""
+        rows = self.middle.shape[1]
+        left, sizes, right = np.linalg.svd(self.per_task)
+        change, some = left[..., -1], np.matvec(left[:, :, :rows], (right.sum(axis=2) / sizes))
+        reach = -some / change
+        low = np.where(change > 0, reach, -np.inf).max(axis=1, keepdims=True)
+        high = np.where(change < 0, reach, np.inf).min(axis=1, keepdims=True)
+        ends = np.maximum(some[:, None] + np.stack([low, high], axis=1) * change[:, None], 0.0)
+        of_users = self.number[:, None] == np.arange(self.stack.buys.shape[2])[:, None]
+        beta = np.linalg.svd(self.cost)[0][..., -1]
+        which, t = _zeros(beta, -self.top, ends @ (of_users.transpose(0, 2, 1) @ of_users), -self.alpha)
+        return self._paid(which, (1 - t) * ends[which, 0] + t * ends[which, 1])
+
+    def _paid(self, which: Index, tasks: Array) -> tuple[Index, Array]:
+        """Prices from the middles at which users take tasks (some, pairs)."""
+        rows = self.middle.shape[1]
+        of_users = self.number[which][:, None] == np.arange(self.stack.buys.shape[2])[:, None]
+        total = np.take_along_axis(np.matvec(of_users, tasks), self.number[which], 1)
+        level = -self.alpha * np.log(np.maximum(total, 1e-300)) - self.top[which]
+        scale = np.exp(np.maximum(level - level.max(axis=1, keepdims=True), -650))
+        matrix = self.cost[which] / scale[..., None]
+        if tasks.shape[1] > rows:
+            left = np.linalg.svd(self.cost)[0][which, :, -1]
+            chosen = np.arange(len(which))[:, None], np.argsort(np.abs(left), axis=1)[:, :rows]
+            matrix = matrix[chosen]
+        ones = np.ones((*matrix.shape[:2], 1))
+        prices = _solved(matrix, ones)
+        prices = prices + _solved(matrix, ones - matrix @ prices)
+        return which, prices[..., 0]
 
     def _ends(self) -> Array:
         """The two ends of what is left of the null space where no price is negative, (parts, 2, rows)."""
@@ -336,3 +409,17 @@ def _null(matrix: Array) -> tuple[Array, Mask]:
     matrix = matrix / np.maximum(np.abs(matrix).max(axis=2, keepdims=True), 1e-300)
     _, sizes, right = np.linalg.svd(matrix)
     return right[:, rows:], np.asarray((rows <= columns) & (sizes[:, -1] > 1e-10 * sizes[:, 0]))
+
+
+def _zeros(beta: Array, shift: Array, ends: Array, power: float) -> tuple[Index, Array]:
+    """Where `sum_n beta_n exp(shift_n) ((1 - t) ends_0n + t ends_1n)^power` is zero, (parts, terms), (parts, 2, terms)."""
+    which = np.arange(len(beta))
+    low, high = np.full(len(which), -36.0), np.full(len(which), 36.0)  # log t/(1 - t)
+    for points in (_GRID, 101, 101):
+        u = np.linspace(low, high, points, axis=1)
+        t = (1 / (1 + np.exp(-u)))[..., None]
+        level = power * np.log((1 - t) * ends[:, :1] + t * ends[:, 1:]) + shift[:, None]
+        off = np.matvec(np.exp(level - level.max(axis=2, keepdims=True)), beta)
+        k, at = np.nonzero((off[:, :-1] * off[:, 1:] <= 0) & (off[:, :-1] != 0))
+        low, high, which, ends, beta, shift = u[k, at], u[k, at + 1], which[k], ends[k], beta[k], shift[k]
+    return which, (1 / (1 + np.exp(-high)))[:, None]
