@@ -37,8 +37,12 @@ Mask = NDArray[np.bool_]
 
 #: Starts of Newton's method, points of a grid, and most solutions of a cell.
 _STARTS, _GRID, _MOST = 12, 289, 16
+#: Lengths of its steps that are tried.
+_LENGTHS = 0.3 ** np.arange(4)
+#: Rounds of bounds, and by what part they are wider than they are.
+_ROUNDS, _MANY, _SLACK = (4, 12), 30, 1e-6
 #: Most steps of Newton's method; it has reached a solution; it has where no step helps any more.
-_STEPS, _REACHED, _STUCK = 16, 1e-12, 1e-10
+_STEPS, _REACHED, _STUCK = 14, 1e-12, 1e-10
 
 
 class Solved(NamedTuple):
@@ -56,6 +60,11 @@ def solutions(g: Game, faces: Index, start: Array) -> Solved:
     servers, users, resources = g.use.shape
     on = (g.support[faces][..., None] >> np.arange(users) & 1).astype(bool)
     paid = (g.rows[faces][..., None] >> np.arange(resources) & 1).astype(bool)
+    for rounds in _ROUNDS if len(faces) > _MANY else _ROUNDS[:1]:
+        kept = _bounded(g, on, paid, rounds)
+        faces, start, on, paid = faces[kept], start[kept], on[kept], paid[kept]
+    if not len(faces):
+        return Solved(np.zeros((0, servers, users)), np.zeros((0, servers, resources)), 0, 0)
     joined = on @ on.transpose(0, 2, 1)
     for _ in range(servers.bit_length()):
         joined = joined @ joined
@@ -64,33 +73,58 @@ def solutions(g: Game, faces: Index, start: Array) -> Solved:
     member = member[cell, first]
     _, one, number = np.unique(np.where(member, faces[cell], -1), axis=0, return_index=True, return_inverse=True)
     cell_of, member = cell[one], member[one][..., None]
-    on, paid = on[cell_of] & member, paid[cell_of] & member
-    middle, start = _middles(g, on), start[cell_of]
-    sizes = np.stack([on.sum(axis=(1, 2)), paid.sum(axis=(1, 2)), on.any(axis=1).sum(axis=1)], axis=1)
-    parts = Parts.of(g, on, paid, middle, start)
+    own, paid = on[cell_of] & member, paid[cell_of] & member
+    middle, start = _middles(g, own), start[cell_of]
+    sizes = np.stack([own.sum(axis=(1, 2)), paid.sum(axis=(1, 2)), own.any(axis=1).sum(axis=1)], axis=1)
     found, searched = [], 0
     for size in np.unique(sizes, axis=0):
         mine = np.flatnonzero((sizes == size).all(axis=1))
-        shape = Shape.of(parts, mine, *size.tolist())
-        which, w = shape.roots()
-        found.append((mine[which], np.pad(w, ((0, 0), (0, parts.host.shape[1] - w.shape[1])), constant_values=-np.inf)))
-        searched += len(mine) * shape.hard
-    part, w = (np.concatenate(each) for each in zip(*found, strict=True))
-    once = np.unique(np.column_stack([part, np.round(w, 8)]), axis=0, return_index=True)[1]
-    fits, tasks = parts.tasks(part[once], w[once])
-    part, w = part[once][fits], w[once][fits]
-    tasks, level = parts.spread(part, tasks[fits], w, g.use.shape)
+        parts = Parts.of(g, own[mine], paid[mine], middle[mine], start[mine])
+        which, w = parts.roots()
+        level = np.full((len(which), servers, resources), -np.inf)
+        level[np.arange(len(which))[:, None], parts.host[which], parts.resource[which]] = w
+        found.append((mine[which], level))
+        searched += len(mine) * (size[0] > size[2] and size[1] - size[0] + size[2] > 2)
+    part, level = (np.concatenate(each) for each in zip(*found, strict=True))
     order = np.argsort(part, kind="stable")
     ends = np.searchsorted(part[order], np.arange(len(one) + 1))
     chosen = [
-        order[list(each)]
-        for own in np.split(number.ravel(), np.flatnonzero(np.diff(cell)) + 1)
-        for each in islice(product(*(range(ends[k], ends[k + 1]) for k in own)), _MOST)
+        (k, level[order[list(each)]].max(axis=0))
+        for k, parted in enumerate(np.split(number.ravel(), np.flatnonzero(np.diff(cell)) + 1))
+        for each in islice(product(*(range(ends[q], ends[q + 1]) for q in parted)), _MOST)
     ]
-    tasks = np.array([tasks[each].sum(axis=0) for each in chosen]).reshape(-1, servers, users)
-    level = np.array([level[each].max(axis=0) for each in chosen]).reshape(-1, servers, resources)
-    good = _holds(g, tasks, level)
-    return Solved(tasks[good], level[good], len(one), searched)
+    level = np.array([each[1] for each in chosen]).reshape(-1, servers, resources)
+    return Solved(*_split(g, on[[each[0] for each in chosen]], level), len(one), searched)
+
+
+def _bounded(g: Game, on: Mask, paid: Mask, rounds: int) -> Mask:
+    """Cells whose conditions, each in turn, leave bounds of tasks and prices that are not empty.
+
+    Bounds are pairs (2, ..): the least, and minus the most.
+    """
+    usable, sign = g.gain > -np.inf, np.array([1.0, -1.0])[:, None, None, None]
+    use = np.where(on[..., None] & paid[:, :, None], g.use / g.size[..., None], 0.0).swapaxes(2, 3)
+    scale = np.exp(-g.alpha * np.where(usable, g.gain - g.middle[:, None], np.inf))
+    cost = paid[:, :, None] * g.use * scale[..., None]
+    asked = on | ((sign > 0) & usable)  # elsewhere a price may be as high as it likes
+    tasks, total, prices = (np.where(sign > 0, 0.0, -1e200 * one) for one in (on, on[:, :1] | True, paid))
+    for _ in range(rounds):
+        tasks = _narrowed(use, sign - _SLACK, tasks)
+        total = np.fmax(total, tasks.sum(axis=2, keepdims=True))
+        level = np.where(asked, sign * np.abs(total[::-1]) ** -g.alpha, -np.inf)
+        prices = _narrowed(cost, level - _SLACK * np.abs(level), prices)
+        level = sign * np.abs(np.matvec(cost, prices)[::-1]) ** (-1 / g.alpha)
+        total = np.fmax(total, np.where(asked, level - _SLACK * np.abs(level), -np.inf).max(axis=2, keepdims=True))
+        tasks = _narrowed(on.swapaxes(1, 2)[:, :, None], total.swapaxes(2, 3), tasks.swapaxes(2, 3)).swapaxes(2, 3)
+    good = [(one.sum(axis=0) <= -_SLACK * one[1]).all(axis=(1, 2)) for one in (tasks, total, prices)]
+    return np.asarray(np.logical_and.reduce(good))
+
+
+def _narrowed(factor: Array | Mask, level: Array, bounds: Array) -> Array:
+    """Bounds of what `factor @ .` (.., conditions, unknowns), nowhere negative, has the bounds `level` of."""
+    each = factor * bounds[::-1, ..., None, :]
+    room = level[..., None] + each.sum(axis=-1, keepdims=True) - each
+    return np.asarray(np.fmax(bounds, np.where(factor > 0, room / factor, -np.inf).max(axis=-2)))
 
 
 def _middles(g: Game, on: Mask) -> Array:
@@ -105,14 +139,30 @@ def _middles(g: Game, on: Mask) -> Array:
     return middle
 
 
-def _holds(g: Game, tasks: Array, level: Array) -> Mask:
-    """Does everything fit, and does no server owe a user more tasks? (solutions,)."""
-    used = np.einsum("ksn,snr->ksr", tasks, g.use / g.size[..., None]).max(axis=(1, 2), initial=0.0)
+def _split(g: Game, on: Mask, level: Array) -> tuple[Array, Array]:
+    """Tasks (solutions, servers, users) at prices that fill rows, and prices; those at which no server owes more."""
+    servers, users, resources = g.use.shape
     each = np.log(g.use) + g.alpha * level[:, :, None]
     top = each.max(axis=3)
-    cost = (top + np.log(np.exp(each - top[..., None]).sum(axis=3))) / g.alpha
-    owed = np.where(g.gain > -np.inf, g.gain - cost - np.log(tasks.sum(axis=1))[:, None], -np.inf)
-    return np.asarray((used <= 1 + 1e-8) & (owed <= 1e-8).all(axis=(1, 2)))
+    allowed = g.gain - (top + np.log(np.exp(each - top[..., None]).sum(axis=3))) / g.alpha
+    log_total = np.take_along_axis(allowed, on.argmax(axis=1)[:, None], 1)
+    good = (np.where(g.gain > -np.inf, allowed - log_total, -np.inf) <= 1e-8).all(axis=(1, 2))
+    on, level, total = on[good], level[good], np.exp(np.minimum(log_total[good], 300.0))
+    use = g.use / g.size[..., None]
+    of_rows = (np.eye(servers)[:, None, :, None] * use.swapaxes(1, 2)[:, :, None]).reshape(servers * resources, -1)
+    paid, pairs = (level > -np.inf).reshape(len(on), servers * resources, 1), on.reshape(len(on), 1, servers * users)
+    matrix = np.concatenate(
+        [np.tile(np.eye(users), servers) * pairs, of_rows * paid * (on * total).reshape(pairs.shape)], axis=1
+    )
+    square = matrix.swapaxes(1, 2) @ matrix + 1e-15 * np.eye(matrix.shape[2])
+    share, ones = np.zeros((len(on), servers * users, 1)), matrix.any(axis=2, keepdims=True)
+    for _ in range(3):  # to the last digits of least squares
+        share = share + _solved(square, matrix.swapaxes(1, 2) @ (ones - matrix @ share))
+    # A part of -1e-9 is none.
+    good = (np.abs(ones - matrix @ share).max(axis=(1, 2)) <= 1e-7) & (share.min(axis=(1, 2)) >= -1e-9)
+    tasks = np.maximum(share, 0.0).reshape(on.shape) * total
+    good &= np.einsum("ksn,snr->ksr", tasks, use).max(axis=(1, 2), initial=0.0) <= 1 + 1e-8
+    return tasks[good], level[good]
 
 
 class Stack(NamedTuple):
@@ -147,146 +197,80 @@ class Stack(NamedTuple):
 
     def newton(self, alpha: float, w: Array) -> tuple[Array, Mask]:
         """Where damped Newton steps from w end, and whether that is a solution."""
-        ends, residual, left, these = w.copy(), np.full(len(w), np.inf), np.arange(len(w)), self
+        w, lengths = w.copy(), _LENGTHS
         size, rhs, matrix = self.equations(alpha, w)
-        shorter, eye = 0.4 ** np.arange(1, 8), 1e-14 * np.eye(w.shape[1])  # some step where a pivot is next to none
+        eye = 1e-14 * np.eye(w.shape[1])  # some step where a pivot is next to none
         for _ in range(_STEPS):
-            moved = size < np.inf
-            ends[left[moved]], residual[left[moved]] = w[moved], size[moved]
             # Where a price has fallen to nothing there is no solution in the cell.
-            going = moved & (size > _REACHED) & (np.abs(matrix).max(axis=1).min(axis=1) > 1e-15)
+            going = (size > _REACHED) & (size < np.inf) & (np.abs(matrix).max(axis=1).min(axis=1) > 1e-15)
             if not going.any():
                 break
-            if not going.all():
-                left, these = left[going], these.some(going)
-                w, size, rhs, matrix = w[going], size[going], rhs[going], matrix[going]
-            scale = 1 / np.abs(matrix).max(axis=2, keepdims=True)
-            step = _solved(matrix * scale + eye, rhs[..., None] * scale)[..., 0]
-            least = 0.1 / np.maximum(np.abs(step).max(axis=1), 1.0)
-            step *= 10 * least[:, None]
-            before, w = size, w + step
-            size, rhs, matrix = these.equations(alpha, w)
-            bad = np.flatnonzero(~(size <= (1 - least) * before))
-            if len(bad):  # the longest that helps
-                trial = (w[bad, None] + (shorter - 1)[:, None] * step[bad, None]).reshape(-1, w.shape[1])
-                now = these.some(np.repeat(bad, len(shorter))).equations(alpha, trial)
-                good = now[0].reshape(-1, len(shorter)) <= (1 - least[bad, None] * shorter) * before[bad, None]
-                at = np.arange(len(bad)) * len(shorter) + good.argmax(axis=1)
-                w[bad], rhs[bad], matrix[bad] = trial[at], now[1][at], now[2][at]
-                size[bad] = np.where(good.any(axis=1), now[0][at], np.inf)
-        return ends, residual <= _STUCK
+            k, before = np.flatnonzero(going), size[going, None]
+            scale = 1 / np.abs(matrix[k]).max(axis=2, keepdims=True)
+            step = _solved(matrix[k] * scale + eye, rhs[k, :, None] * scale)
+            longest = np.maximum(np.abs(step).max(axis=1), 1.0)
+            trial = (w[k, None] + lengths[:, None] * (step / longest[..., None]).swapaxes(1, 2)).reshape(-1, w.shape[1])
+            now = self.some(np.repeat(k, len(lengths))).equations(alpha, trial)
+            good = now[0].reshape(-1, len(lengths)) <= (1 - 0.1 * lengths / longest) * before
+            at = np.arange(len(k)) * len(lengths) + good.argmax(axis=1)  # the longest that helps
+            helps = good.any(axis=1)
+            matrix[k] = 0.0
+            k, at = k[helps], at[helps]
+            w[k], size[k], rhs[k], matrix[k] = trial[at], now[0][at], now[1][at], now[2][at]
+        return w, size <= _STUCK
 
 
-class Parts(NamedTuple):
-    """Connected parts in the game. Users' first pairs are before their others, and what is no pair or row is last."""
+@dataclass
+class Parts:
+    """The same parts in the game."""
 
     alpha: float
     user: Index  # (parts, pairs)
     server: Index  # (parts, pairs)
-    number: Index  # (parts, pairs), the user's in the part, -1 for no pair
+    number: Index  # (parts, pairs), the user's in the part
     host: Index  # (parts, rows)
     resource: Index  # (parts, rows)
     per_task: Array  # (parts, pairs, rows), D over gamma in units
-    log_use: Array  # (parts, pairs, rows), log D, -inf where not needed or on another server
-    gain: Array  # (parts, pairs)
     middle: Array  # (parts, rows), of the row's server
     start: Array  # (parts, rows), prices from the middles
-
-    @classmethod
-    def of(cls, g: Game, on: Mask, paid: Mask, middle: Array, start: Array) -> Parts:
-        """Those of pairs (parts, servers, users) and rows (parts, servers, resources)."""
-        count, servers, _ = on.shape
-        k, first = np.arange(count)[:, None], on & (on.cumsum(axis=1) == 1)
-        order = (2 - on - 1 * first).transpose(0, 2, 1).reshape(count, -1).argsort(axis=1, kind="stable")
-        user, server = np.divmod(order[:, : on.sum(axis=(1, 2)).max()], servers)
-        order = (~paid).reshape(count, -1).argsort(axis=1, kind="stable")
-        host, resource = np.divmod(order[:, : paid.sum(axis=(1, 2)).max()], paid.shape[2])
-        pair, row = on[k, server, user], paid[k, host, resource]
-        number = np.where(pair, on.any(axis=1).cumsum(axis=1)[k, user] - 1, -1)
-        at = server[..., None], user[..., None]
-        mine = (at[0] == host[:, None]) & pair[..., None] & row[:, None]
-        use = np.where(mine, g.use[(*at, resource[:, None])], 0.0)
-        of_rows = np.where(row, middle[k, host], 0.0)
-        start = start[k, host, resource] * np.exp(g.alpha * (g.middle[host] - of_rows))
-        start /= np.where(row, start, 0.0).max(axis=1, keepdims=True)
-        gain, log_use = np.where(pair, g.gain[server, user], 0.0), np.where(pair[..., None], np.log(use), 0.0)
-        per_task = use / g.size[at]
-        return cls(g.alpha, user, server, number, host, resource, per_task, log_use, gain, of_rows, start)
-
-    def totals(self, which: Index, w: Array) -> Array:
-        """X by first pairs at prices w (some, rows), (some, pairs)."""
-        each = self.log_use[which] + (self.alpha * w)[:, None]
-        top = each.max(axis=2)
-        log_norm = (top + np.log(np.exp(each - top[..., None]).sum(axis=2))) / self.alpha
-        return np.asarray(np.exp(np.minimum(self.gain[which] - log_norm, 300.0)))
-
-    def tasks(self, which: Index, w: Array) -> tuple[Mask, Array]:
-        """Is there a split that fills rows (a part of -1e-9 is none), and tasks (solutions, pairs), of parts at w."""
-        number = self.number[which]
-        total = np.take_along_axis(self.totals(which, w), number, 1)
-        of_users = number[:, None] == np.arange(number.max(initial=0) + 1)[:, None]
-        matrix = np.concatenate([of_users, (self.per_task[which] * total[..., None]).transpose(0, 2, 1)], axis=1)
-        square = matrix.transpose(0, 2, 1) @ matrix + 1e-15 * np.eye(matrix.shape[2])
-        share, off = np.zeros(total.shape), 1.0 * (matrix != 0).any(axis=2)
-        fine, ones = np.isfinite(square).all(axis=(1, 2)), off
-        square[~fine] = np.eye(matrix.shape[2])
-        for _ in range(3):  # to the last digits of least squares
-            share = share + _solved(square, matrix.transpose(0, 2, 1) @ off[..., None])[..., 0]
-            off = ones - np.matvec(matrix, share)
-        fine &= (np.abs(off).max(axis=1) <= 1e-7) & (share.min(axis=1) >= -1e-9)
-        return fine, np.maximum(share, 0.0) * total
-
-    def spread(self, which: Index, tasks: Array, w: Array, shape: tuple[int, int, int]) -> tuple[Array, Array]:
-        """Tasks (solutions, servers, users) and prices (solutions, servers, resources), -inf for none."""
-        whole, level = np.zeros((len(which), *shape[:2])), np.full((len(which), shape[0], shape[2]), -np.inf)
-        k = np.arange(len(which))[:, None]
-        whole[k, self.server[which], self.user[which]] = tasks
-        level[k, self.host[which], self.resource[which]] = w
-        return whole, level
-
-
-@dataclass
-class Shape:
-    """Parts of as many pairs, rows and users as each other."""
-
-    alpha: float
-    number: Index  # (parts, pairs), the user's in the part
-    per_task: Array  # (parts, pairs, rows)
-    cost: Array  # (parts, pairs, rows), X^-alpha is cost @ prices from the middles, times exp(top)
-    top: Array  # (parts, pairs)
-    middle: Array  # (parts, rows)
-    start: Array  # (parts, rows)
     unique: Mask  # (parts,), are splits?
     null: Array  # (parts, R - T, rows), prices from the middles at which users tie
     stack: Stack
 
     @classmethod
-    def of(cls, parts: Parts, mine: Index, pairs: int, rows: int, users: int) -> Shape:
-        """Some of the parts."""
-        number, gain = parts.number[mine, :pairs], parts.gain[mine, :pairs]
-        per_task, log_use = parts.per_task[mine, :pairs, :rows], parts.log_use[mine, :pairs, :rows]
-        middle, start = parts.middle[mine, :rows], parts.start[mine, :rows]
+    def of(cls, g: Game, on: Mask, paid: Mask, middle: Array, start: Array) -> Parts:
+        """Those of pairs (parts, servers, users) and rows (parts, servers, resources)."""
+        count, users = len(on), int(on[0].any(axis=0).sum())
+        (user, server), (host, resource) = (
+            [each.reshape(count, -1) for each in np.nonzero(one)[1:]] for one in (on.transpose(0, 2, 1), paid)
+        )
+        number: Index = np.cumsum(np.diff(user, axis=1, prepend=user[:, :1]) > 0, axis=1)
+        tie = np.diff(number, axis=1, prepend=-1) == 0
+        order = np.arange(count)[:, None], np.argsort(tie, axis=1, kind="stable")
+        user, server, number = user[order], server[order], number[order]
+        at = server[..., None], user[..., None]
+        use = np.where(at[0] == host[:, None], g.use[(*at, resource[:, None])], 0.0)
+        of_rows, own = np.take_along_axis(middle, host, 1), start[np.arange(count)[:, None], host, resource]
+        own = own * np.exp(g.alpha * (g.middle[host] - of_rows))
+        log_use, per_task, gain = np.log(use), use / g.size[at], g.gain[server, user]
         away = number[:, users:]
-        home = np.arange(len(mine))[:, None], away
-        each = log_use - parts.alpha * (gain[..., None] - middle[:, None])
-        top = each.max(axis=2)
-        cost = np.exp(each - top[..., None])
-        apart = (top[:, users:] - top[home])[..., None]
-        null, _ = _null(cost[:, users:] * np.exp(np.minimum(apart, 0)) - cost[home] * np.exp(np.minimum(-apart, 0)))
+        home = np.arange(count)[:, None], away
+        each = log_use - g.alpha * (gain[..., None] - of_rows[:, None])
+        one, other = each[:, users:], each[home]
+        top = np.maximum(one, other).max(axis=2, keepdims=True)
+        null, _ = _null(np.exp(one - top) - np.exp(other - top))
         y, unique = _null(per_task[:, users:] - per_task[home])
         stack = Stack(log_use, gain, away, y @ per_task[:, :users].transpose(0, 2, 1), y.sum(axis=2))
-        return cls(parts.alpha, number, per_task, cost, top, middle, start, unique, null, stack)
-
-    @property
-    def hard(self) -> bool:
-        """Are neither prices nor tasks on a segment?"""
-        return self.null.shape[1] > 2 and self.number.shape[1] > self.middle.shape[1] + 1
+        own /= own.max(axis=1, keepdims=True)
+        return cls(g.alpha, user, server, number, host, resource, per_task, of_rows, own, unique, null, stack)
 
     def totals(self, which: Index, w: Array) -> Array:
         """X at prices w (some, rows), (some, users)."""
         users = self.stack.buys.shape[2]
-        each = self.cost[which, :users] @ np.exp(self.alpha * (w - self.middle[which]))[..., None]
-        return np.asarray(np.exp(np.minimum(-(np.log(each[..., 0]) + self.top[which, :users]) / self.alpha, 300.0)))
+        each = self.stack.log_use[which, :users] + (self.alpha * w)[:, None]
+        top = each.max(axis=2)
+        log_norm = (top + np.log(np.exp(each - top[..., None]).sum(axis=2))) / self.alpha
+        return np.asarray(np.exp(np.minimum(self.stack.gain[which, :users] - log_norm, 300.0)))
 
     def log_prices(self, which: Index, scaled: Array, floor: float | Array = 1e-15) -> Array:
         """w of prices (some, rows) measured from the middles, at least a part `floor` of the largest."""
@@ -298,29 +282,19 @@ class Shape:
 
         Where splits are not unique those with fewer pairs are in other cells.
         """
-        free, more = self.null.shape[1], self.number.shape[1] - self.middle.shape[1]
-        if free == 1:
-            which, w = self._scaled(np.arange(len(self.null)), self.null[:, 0])
-        elif more == 0:
-            which, w = self._scaled(
-                *self._paid(
-                    np.arange(len(self.null)),
-                    _solved(self.per_task.transpose(0, 2, 1), np.ones((*self.middle.shape, 1)))[..., 0],
-                )
-            )
-        elif free == 2:
-            which, w = self._scaled(*self._segment())
-        elif more == 1:
-            which, w = self._scaled(*self._tasks())
-        else:
+        free = self.null.shape[1]
+        if free > 2:
             which, w = self._search()
+        else:
+            which, w = self._scaled(*(self._segment() if free == 2 else (np.arange(len(self.null)), self.null[:, 0])))
         which, w = which[self.unique[which]], w[self.unique[which]]
         w, reached = self.stack.some(which).newton(self.alpha, w)
-        return which[reached], w[reached]
+        once = np.unique(np.column_stack([which, np.round(w, 8)])[reached], axis=0, return_index=True)[1]
+        return which[reached][once], w[reached][once]
 
     def _scaled(self, which: Index, vector: Array) -> tuple[Index, Array]:
         """w of prices (some, rows) from the middles, to scale, where none is negative."""
-        vector = vector * np.where(vector.sum(axis=1) > 0, 1.0, -1.0)[:, None]
+        vector = vector * np.sign(vector.sum(axis=1))[:, None]
         least, most = vector.min(axis=1), vector.max(axis=1)
         good = np.flatnonzero(least >= -1e-12 * most)
         hidden = good[least[good] < 1e-13 * most[good]]
@@ -334,43 +308,20 @@ class Shape:
         return which[good], (w + np.log(ratio)[:, None])[good]
 
     def _segment(self) -> tuple[Index, Array]:
-        """R - T = 2: prices on a segment."""
-        users, ends, whole = self.stack.buys.shape[2], self._ends(), self.stack.whole
-        beta = self.stack.buys[:, 0] * whole[:, 1:] - self.stack.buys[:, 1] * whole[:, :1]
-        of_ends = ends @ self.cost[:, :users].transpose(0, 2, 1)
-        which, t = _zeros(beta, -self.top[:, :users] / self.alpha, of_ends, -1 / self.alpha)
+        """R - T = 2: the roots of one function on a segment of prices, all cells of a grid."""
+        which, ends = np.arange(len(self.null)), self._ends()
+        one, other = (self.totals(which, self.log_prices(which, ends[:, k])) for k in (0, 1))
+        ratio, whole = (one / other) ** self.alpha, self.stack.whole  # of costs
+        beta = (self.stack.buys[:, 0] * whole[:, 1:] - self.stack.buys[:, 1] * whole[:, :1]) * one
+        low, high = np.full(len(which), -36.0), np.full(len(which), 36.0)  # log t/(1 - t)
+        for points in (_GRID, 101, 101):
+            u = np.linspace(low, high, points, axis=1)
+            t = (1 / (1 + np.exp(-u)))[..., None]
+            off = ((1 - t + t * ratio[which, None]) ** (-1 / self.alpha) @ beta[which, :, None])[..., 0]
+            k, at = np.nonzero((off[:, :-1] * off[:, 1:] <= 0) & (off[:, :-1] != 0))
+            low, high, which = u[k, at], u[k, at + 1], which[k]
+        t = 1 / (1 + np.exp(-high[:, None]))
         return which, (1 - t) * ends[which, 0] + t * ends[which, 1]
-
-    def _tasks(self) -> tuple[Index, Array]:
-        """One more pair than rows: tasks on a segment."""
-        rows = self.middle.shape[1]
-        left, sizes, right = np.linalg.svd(self.per_task)
-        change, some = left[..., -1], np.matvec(left[:, :, :rows], (right.sum(axis=2) / sizes))
-        reach = -some / change
-        low = np.where(change > 0, reach, -np.inf).max(axis=1, keepdims=True)
-        high = np.where(change < 0, reach, np.inf).min(axis=1, keepdims=True)
-        ends = np.maximum(some[:, None] + np.stack([low, high], axis=1) * change[:, None], 0.0)
-        of_users = self.number[:, None] == np.arange(self.stack.buys.shape[2])[:, None]
-        beta = np.linalg.svd(self.cost)[0][..., -1]
-        which, t = _zeros(beta, -self.top, ends @ (of_users.transpose(0, 2, 1) @ of_users), -self.alpha)
-        return self._paid(which, (1 - t) * ends[which, 0] + t * ends[which, 1])
-
-    def _paid(self, which: Index, tasks: Array) -> tuple[Index, Array]:
-        """Prices from the middles at which users take tasks (some, pairs)."""
-        rows = self.middle.shape[1]
-        of_users = self.number[which][:, None] == np.arange(self.stack.buys.shape[2])[:, None]
-        total = np.take_along_axis(np.matvec(of_users, tasks), self.number[which], 1)
-        level = -self.alpha * np.log(np.maximum(total, 1e-300)) - self.top[which]
-        scale = np.exp(np.maximum(level - level.max(axis=1, keepdims=True), -650))
-        matrix = self.cost[which] / scale[..., None]
-        if tasks.shape[1] > rows:
-            left = np.linalg.svd(self.cost)[0][which, :, -1]
-            chosen = np.arange(len(which))[:, None], np.argsort(np.abs(left), axis=1)[:, :rows]
-            matrix = matrix[chosen]
-        ones = np.ones((*matrix.shape[:2], 1))
-        prices = _solved(matrix, ones)
-        prices = prices + _solved(matrix, ones - matrix @ prices)
-        return which, prices[..., 0]
 
     def _ends(self) -> Array:
         """The two ends of what is left of the null space where no price is negative, (parts, 2, rows)."""
@@ -409,17 +360,3 @@ def _null(matrix: Array) -> tuple[Array, Mask]:
     matrix = matrix / np.maximum(np.abs(matrix).max(axis=2, keepdims=True), 1e-300)
     _, sizes, right = np.linalg.svd(matrix)
     return right[:, rows:], np.asarray((rows <= columns) & (sizes[:, -1] > 1e-10 * sizes[:, 0]))
-
-
-def _zeros(beta: Array, shift: Array, ends: Array, power: float) -> tuple[Index, Array]:
-    """Where `sum_n beta_n exp(shift_n) ((1 - t) ends_0n + t ends_1n)^power` is zero, (parts, terms), (parts, 2, terms)."""
-    which = np.arange(len(beta))
-    low, high = np.full(len(which), -36.0), np.full(len(which), 36.0)  # log t/(1 - t)
-    for points in (_GRID, 101, 101):
-        u = np.linspace(low, high, points, axis=1)
-        t = (1 / (1 + np.exp(-u)))[..., None]
-        level = power * np.log((1 - t) * ends[:, :1] + t * ends[:, 1:]) + shift[:, None]
-        off = np.matvec(np.exp(level - level.max(axis=2, keepdims=True)), beta)
-        k, at = np.nonzero((off[:, :-1] * off[:, 1:] <= 0) & (off[:, :-1] != 0))
-        low, high, which, ends, beta, shift = u[k, at], u[k, at + 1], which[k], ends[k], beta[k], shift[k]
-    return which, (1 / (1 + np.exp(-high)))[:, None]
