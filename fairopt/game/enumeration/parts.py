@@ -17,6 +17,9 @@ positive: Karlin, "Total Positivity" (1968), chapter 3); it is looked at on a gr
 changes sign. Prices below 1e-13 of the largest are hidden by rounding: they are looked for from several values.
 
 Otherwise solutions are looked for by damped Newton steps from several starts.
+
+Most cells have none, and most of these are known by bounds: what rows hold bounds tasks, prices of users with so many
+tasks are bounded, and so are, by these, tasks.
 """
 
 from __future__ import annotations
@@ -37,10 +40,8 @@ Mask = NDArray[np.bool_]
 
 #: Starts of Newton's method, points of a grid, and most solutions of a cell.
 _STARTS, _GRID, _MOST = 12, 289, 16
-#: Lengths of its steps that are tried.
-_LENGTHS = 0.3 ** np.arange(4)
-#: Rounds of bounds, and by what part they are wider than they are.
-_ROUNDS, _MANY, _SLACK = (4, 12), 30, 1e-6
+#: Rounds of bounds, and for which R - T of a cell; how many cells are not worth it; by what part bounds are widened.
+_ROUNDS, _FEW, _SLACK = ((4, 1), (12, 3)), 6, 1e-6
 #: Most steps of Newton's method; it has reached a solution; it has where no step helps any more.
 _STEPS, _REACHED, _STUCK = 14, 1e-12, 1e-10
 
@@ -60,9 +61,11 @@ def solutions(g: Game, faces: Index, start: Array) -> Solved:
     servers, users, resources = g.use.shape
     on = (g.support[faces][..., None] >> np.arange(users) & 1).astype(bool)
     paid = (g.rows[faces][..., None] >> np.arange(resources) & 1).astype(bool)
-    for rounds in _ROUNDS if len(faces) > _MANY else _ROUNDS[:1]:
-        kept = _bounded(g, on, paid, rounds)
-        faces, start, on, paid = faces[kept], start[kept], on[kept], paid[kept]
+    for rounds, least in _ROUNDS:
+        free = paid.sum(axis=(1, 2)) - on.sum(axis=(1, 2)) + users >= least
+        if free.sum() > _FEW:
+            free[free] = ~_bounded(g, on[free], paid[free], rounds)
+            faces, start, on, paid = faces[~free], start[~free], on[~free], paid[~free]
     if not len(faces):
         return Solved(np.zeros((0, servers, users)), np.zeros((0, servers, resources)), 0, 0)
     joined = on @ on.transpose(0, 2, 1)
@@ -197,7 +200,7 @@ class Stack(NamedTuple):
 
     def newton(self, alpha: float, w: Array) -> tuple[Array, Mask]:
         """Where damped Newton steps from w end, and whether that is a solution."""
-        w, lengths = w.copy(), _LENGTHS
+        w, lengths = w.copy(), 0.3 ** np.arange(4)
         size, rhs, matrix = self.equations(alpha, w)
         eye = 1e-14 * np.eye(w.shape[1])  # some step where a pivot is next to none
         for _ in range(_STEPS):
