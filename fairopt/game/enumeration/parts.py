@@ -40,8 +40,8 @@ Mask = NDArray[np.bool_]
 
 #: Starts of Newton's method, points of a grid, and most solutions of a cell.
 _STARTS, _GRID, _MOST = 12, 289, 16
-#: Rounds of bounds, and for which R - T of a cell; how many cells are not worth it; by what part bounds are widened.
-_ROUNDS, _FEW, _SLACK = ((4, 1), (12, 3)), 6, 1e-6
+#: Rounds of bounds, and for which R - T of a cell; by what part bounds are widened.
+_ROUNDS, _SLACK = ((4, 1), (12, 3)), 1e-6
 #: Most steps of Newton's method; it has reached a solution; it has where no step helps any more.
 _STEPS, _REACHED, _STUCK = 14, 1e-12, 1e-10
 
@@ -63,7 +63,7 @@ def solutions(g: Game, faces: Index, start: Array) -> Solved:
     paid = (g.rows[faces][..., None] >> np.arange(resources) & 1).astype(bool)
     for rounds, least in _ROUNDS:
         free = paid.sum(axis=(1, 2)) - on.sum(axis=(1, 2)) + users >= least
-        if free.sum() > _FEW:
+        if free.any():
             free[free] = ~_bounded(g, on[free], paid[free], rounds)
             faces, start, on, paid = faces[~free], start[~free], on[~free], paid[~free]
     if not len(faces):
@@ -89,7 +89,8 @@ def solutions(g: Game, faces: Index, start: Array) -> Solved:
         found.append((mine[which], level))
         searched += len(mine) * (size[0] > size[2] and size[1] - size[0] + size[2] > 2)
     part, level = (np.concatenate(each) for each in zip(*found, strict=True))
-    order = np.argsort(part, kind="stable")
+    each = np.column_stack([part, np.round(level, 8).reshape(len(part), servers * resources)])
+    order = np.unique(each, axis=0, return_index=True)[1]  # by parts, and every solution once
     ends = np.searchsorted(part[order], np.arange(len(one) + 1))
     chosen = [
         (k, level[order[list(each)]].max(axis=0))
@@ -292,8 +293,7 @@ class Parts:
             which, w = self._scaled(*(self._segment() if free == 2 else (np.arange(len(self.null)), self.null[:, 0])))
         which, w = which[self.unique[which]], w[self.unique[which]]
         w, reached = self.stack.some(which).newton(self.alpha, w)
-        once = np.unique(np.column_stack([which, np.round(w, 8)])[reached], axis=0, return_index=True)[1]
-        return which[reached][once], w[reached][once]
+        return which[reached], w[reached]
 
     def _scaled(self, which: Index, vector: Array) -> tuple[Index, Array]:
         """w of prices (some, rows) from the middles, to scale, where none is negative."""
