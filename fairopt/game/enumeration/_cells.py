@@ -169,14 +169,15 @@ def _fits(g, chosen, depth, label, prices):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def cells(g, at, everybody, most, found, work):  # type: ignore[no-untyped-def]
+def cells(g, at, everybody, most, found, start, work):  # type: ignore[no-untyped-def]
     """Fill faces of servers (cells, servers) that go together, going on from where `at` (servers,) stands; how many.
 
-    `work` is the number of nodes looked at, which ends a call at `most`, and the server to go on with, -1 at the end.
+    `start` (cells, servers, resources) are prices in the cell, 0 for none. `work` is the number of nodes looked at,
+    which ends a call at `most`, and the server to go on with, -1 at the end.
     """
     servers, count = len(g.first) - 1, 0
     label, prices = np.empty(servers, np.int64), np.empty(servers * g.use.shape[2])
-    covered = np.zeros(servers + 1, np.int64)
+    covered, every = np.zeros(servers + 1, np.int64), np.arange(servers)
     depth = work[1]
     for i in range(depth):
         covered[i + 1] = covered[i] | g.support[at[i]]
@@ -200,8 +201,16 @@ def cells(g, at, everybody, most, found, work):  # type: ignore[no-untyped-def]
             depth += 1
             at[depth] = g.first[depth]
         else:
-            found[count] = at
-            count += 1
+            if priced(g, every, at, True, prices) or (not g.strict and priced(g, every, at, False, prices)):
+                k = 0
+                for i in range(servers):
+                    for r in range(g.use.shape[2]):
+                        start[count, i, r] = 0.0
+                        if g.rows[at[i]] >> r & 1:
+                            start[count, i, r] = prices[k]
+                            k += 1
+                found[count] = at
+                count += 1
             at[depth] += 1
         if count == len(found) or work[0] >= most:
             work[1] = depth

@@ -39,7 +39,7 @@ class Enumeration:
 
 def enumerated(system: EquilibriumSystem, options: EnumerationOptions = OPTIONS) -> Enumeration:
     """Solutions of all cells; the same allocation may stand in several."""
-    from . import _cell, _cells
+    from . import _cells, parts
     from .arranged import arranged
 
     servers, resources = system.row.shape
@@ -50,29 +50,26 @@ def enumerated(system: EquilibriumSystem, options: EnumerationOptions = OPTIONS)
         return Enumeration(np.zeros((0, len(system.user))), np.zeros((0, servers, resources)), False, made)
     game, order = made
     there = len(order)
-    at, work, seen = game.first[:-1].copy(), np.zeros(2, np.int64), np.zeros(2, np.int64)
-    found = np.empty((256, there), np.int64)
-    tasks, prices = np.empty((16, there, users)), np.empty((16, there, resources))  # most solutions of a cell
+    at, work, seen = game.first[:-1].copy(), np.zeros(2, np.int64), np.zeros(3, np.int64)
+    found, start = np.empty((256, there), np.int64), np.empty((256, there, resources))
     kept: list[tuple[Array, Array]] = []
-    cells = 0
     while work[1] >= 0:
-        count = _cells.cells(game, at, int(game.reach[0]), work[0] + 20_000, found, work)
-        for k in range(count):
-            for s in range(_cell.solutions(game, found[k], tasks, prices, seen)):
-                whole, levels = np.zeros((servers, users)), np.full((servers, resources), -np.inf)
-                whole[order], levels[order] = tasks[s], prices[s]
-                kept.append((whole[system.server, system.user], levels))
-        cells += count
+        count = _cells.cells(game, at, int(game.reach[0]), work[0] + 20_000, found, start, work)
+        if count:
+            solved = parts.solutions(game, found[:count], start[:count])
+            whole = np.zeros((len(solved.tasks), servers, users))
+            levels = np.full((len(whole), servers, resources), -np.inf)
+            whole[:, order], levels[:, order] = solved.tasks, solved.prices
+            kept.append((whole[:, system.server, system.user], levels))
+            seen += count, solved.parts, solved.searched
         if work[1] >= 0 and _clock.cpu() - begun > options.seconds:
             break
     finished = bool(work[1] < 0)
     return Enumeration(
-        np.array([each[0] for each in kept]).reshape(-1, len(system.user)),
-        np.array([each[1] for each in kept]).reshape(-1, servers, resources),
+        np.concatenate([each[0] for each in kept] or [np.zeros((0, len(system.user)))]),
+        np.concatenate([each[1] for each in kept] or [np.zeros((0, servers, resources))]),
         finished,
         "" if finished else f"it would have taken more than {options.seconds:g} seconds",
         int(work[0]),
-        cells,
-        int(seen[0]),
-        int(seen[1]),
+        *seen.tolist(),
     )

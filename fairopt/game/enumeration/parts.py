@@ -1,0 +1,365 @@
+"""Equilibria of cells, a face for every server: connected parts, those of one shape at once, then all conditions.
+
+Unknown are log level prices w_r of a part's R rows. Users take the tasks that the prices of their first server allow,
+`log X_n = gain_n - log norm_n(w)`; with T ties (servers of users but the first) the equations are
+
+    gain - log norm equal on both servers of a tie                                                    (T of them)
+    sum_r y_r (1 - sum_n d_nr X_n) = 0   for every y with sum_r y_r d_nr the same on both servers of every tie  (R - T)
+
+d_nr what a task uses of a row at the user's first server. For then tasks of pairs exist that add up to X and fill the
+rows. Ties are linear in prices, and the rest only asks for a scale if R - T = 1: prices are a null vector, and that is
+all. If R - T = 2, prices are `(1 - t) lambda' + t lambda''`, and what remains is one function of t,
+
+    sum_n beta_n cost_n(t)^(-1/alpha) = 0,   cost_n linear in t,
+
+which has at most as many roots as beta has changes of sign in the order of the zeros of cost_n ((t + s)^(-p) is totally
+positive: Karlin, "Total Positivity" (1968), chapter 3); it is looked at on a grid, and on ever finer ones where it
+changes sign. Prices below 1e-13 of the largest are hidden by rounding: they are looked for from several values.
+
+Otherwise solutions are looked for by damped Newton steps from several starts.
+
+Most cells have none, and most of these are known by bounds: what rows hold bounds tasks, prices of users with so many
+tasks are bounded, and so are, by these, tasks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice, product
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from ._cells import Game
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+#: Starts of Newton's method, points of a grid, and most solutions of a cell.
+_STARTS, _GRID, _MOST = 12, 289, 16
+#: Rounds of bounds, and for which R - T of a cell; by what part bounds are widened.
+_ROUNDS, _SLACK = ((4, 1), (12, 3)), 1e-6
+#: Most steps of Newton's method; it has reached a solution; it has where no step helps any more.
+_STEPS, _REACHED, _STUCK = 14, 1e-12, 1e-10
+
+
+class Solved(NamedTuple):
+    """Tasks (solutions, servers, users), log level prices (.., servers, resources); parts, those that were searched."""
+
+    tasks: Array
+    prices: Array
+    parts: int
+    searched: int
+
+
+@np.errstate(all="ignore")
+def solutions(g: Game, faces: Index, start: Array) -> Solved:
+    """Those of cells (cells, servers) with prices in them (cells, servers, resources)."""
+    servers, users, resources = g.use.shape
+    on = (g.support[faces][..., None] >> np.arange(users) & 1).astype(bool)
+    paid = (g.rows[faces][..., None] >> np.arange(resources) & 1).astype(bool)
+    for rounds, least in _ROUNDS:
+        free = paid.sum(axis=(1, 2)) - on.sum(axis=(1, 2)) + users >= least
+        if free.any():
+            free[free] = ~_bounded(g, on[free], paid[free], rounds)
+            faces, start, on, paid = faces[~free], start[~free], on[~free], paid[~free]
+    if not len(faces):
+        return Solved(np.zeros((0, servers, users)), np.zeros((0, servers, resources)), 0, 0)
+    joined = on @ on.transpose(0, 2, 1)
+    for _ in range(servers.bit_length()):
+        joined = joined @ joined
+    member = joined.argmax(axis=2)[:, None] == np.arange(servers)[:, None]  # (cells, first server of a part, servers)
+    cell, first = np.nonzero(member.any(axis=2))
+    member = member[cell, first]
+    _, one, number = np.unique(np.where(member, faces[cell], -1), axis=0, return_index=True, return_inverse=True)
+    cell_of, member = cell[one], member[one][..., None]
+    own, paid = on[cell_of] & member, paid[cell_of] & member
+    middle, start = _middles(g, own), start[cell_of]
+    sizes = np.stack([own.sum(axis=(1, 2)), paid.sum(axis=(1, 2)), own.any(axis=1).sum(axis=1)], axis=1)
+    found, searched = [], 0
+    for size in np.unique(sizes, axis=0):
+        mine = np.flatnonzero((sizes == size).all(axis=1))
+        parts = Parts.of(g, own[mine], paid[mine], middle[mine], start[mine])
+        which, w = parts.roots()
+        level = np.full((len(which), servers, resources), -np.inf)
+        level[np.arange(len(which))[:, None], parts.host[which], parts.resource[which]] = w
+        found.append((mine[which], level))
+        searched += len(mine) * (size[0] > size[2] and size[1] - size[0] + size[2] > 2)
+    part, level = (np.concatenate(each) for each in zip(*found, strict=True))
+    each = np.column_stack([part, np.round(level, 8).reshape(len(part), servers * resources)])
+    order = np.unique(each, axis=0, return_index=True)[1]  # by parts, and every solution once
+    ends = np.searchsorted(part[order], np.arange(len(one) + 1))
+    chosen = [
+        (k, level[order[list(each)]].max(axis=0))
+        for k, parted in enumerate(np.split(number.ravel(), np.flatnonzero(np.diff(cell)) + 1))
+        for each in islice(product(*(range(ends[q], ends[q + 1]) for q in parted)), _MOST)
+    ]
+    level = np.array([each[1] for each in chosen]).reshape(-1, servers, resources)
+    return Solved(*_split(g, on[[each[0] for each in chosen]], level), len(one), searched)
+
+
+def _bounded(g: Game, on: Mask, paid: Mask, rounds: int) -> Mask:
+    """Cells whose conditions, each in turn, leave bounds of tasks and prices that are not empty.
+
+    Bounds are pairs (2, ..): the least, and minus the most.
+    """
+    usable, sign = g.gain > -np.inf, np.array([1.0, -1.0])[:, None, None, None]
+    use = np.where(on[..., None] & paid[:, :, None], g.use / g.size[..., None], 0.0).swapaxes(2, 3)
+    scale = np.exp(-g.alpha * np.where(usable, g.gain - g.middle[:, None], np.inf))
+    cost = paid[:, :, None] * g.use * scale[..., None]
+    asked = on | ((sign > 0) & usable)  # elsewhere a price may be as high as it likes
+    tasks, total, prices = (np.where(sign > 0, 0.0, -1e200 * one) for one in (on, on[:, :1] | True, paid))
+    for _ in range(rounds):
+        tasks = _narrowed(use, sign - _SLACK, tasks)
+        total = np.fmax(total, tasks.sum(axis=2, keepdims=True))
+        level = np.where(asked, sign * np.abs(total[::-1]) ** -g.alpha, -np.inf)
+        prices = _narrowed(cost, level - _SLACK * np.abs(level), prices)
+        level = sign * np.abs(np.matvec(cost, prices)[::-1]) ** (-1 / g.alpha)
+        total = np.fmax(total, np.where(asked, level - _SLACK * np.abs(level), -np.inf).max(axis=2, keepdims=True))
+        tasks = _narrowed(on.swapaxes(1, 2)[:, :, None], total.swapaxes(2, 3), tasks.swapaxes(2, 3)).swapaxes(2, 3)
+    good = [(one.sum(axis=0) <= -_SLACK * one[1]).all(axis=(1, 2)) for one in (tasks, total, prices)]
+    return np.asarray(np.logical_and.reduce(good))
+
+
+def _narrowed(factor: Array | Mask, level: Array, bounds: Array) -> Array:
+    """Bounds of what `factor @ .` (.., conditions, unknowns), nowhere negative, has the bounds `level` of."""
+    each = factor * bounds[::-1, ..., None, :]
+    room = level[..., None] + each.sum(axis=-1, keepdims=True) - each
+    return np.asarray(np.fmax(bounds, np.where(factor > 0, room / factor, -np.inf).max(axis=-2)))
+
+
+def _middles(g: Game, on: Mask) -> Array:
+    """What log prices are measured from, (parts, servers): who ties two servers gains the same on both."""
+    known = on.any(axis=2) & (np.cumsum(on.any(axis=2), axis=1) == 1)
+    middle = np.where(known, g.middle, -np.inf)
+    for _ in range(len(g.middle) - 1):
+        own = np.where(on & known[..., None], middle[..., None] - g.gain, -np.inf).max(axis=1)
+        level = np.where(on, own[:, None] + g.gain, -np.inf).max(axis=2)
+        middle = np.where(known, middle, level)
+        known = middle > -np.inf
+    return middle
+
+
+def _split(g: Game, on: Mask, level: Array) -> tuple[Array, Array]:
+    """Tasks (solutions, servers, users) at prices that fill rows, and prices; those at which no server owes more."""
+    servers, users, resources = g.use.shape
+    each = np.log(g.use) + g.alpha * level[:, :, None]
+    top = each.max(axis=3)
+    allowed = g.gain - (top + np.log(np.exp(each - top[..., None]).sum(axis=3))) / g.alpha
+    log_total = np.take_along_axis(allowed, on.argmax(axis=1)[:, None], 1)
+    good = (np.where(g.gain > -np.inf, allowed - log_total, -np.inf) <= 1e-8).all(axis=(1, 2))
+    on, level, total = on[good], level[good], np.exp(np.minimum(log_total[good], 300.0))
+    use = g.use / g.size[..., None]
+    of_rows = (np.eye(servers)[:, None, :, None] * use.swapaxes(1, 2)[:, :, None]).reshape(servers * resources, -1)
+    paid, pairs = (level > -np.inf).reshape(len(on), servers * resources, 1), on.reshape(len(on), 1, servers * users)
+    matrix = np.concatenate(
+        [np.tile(np.eye(users), servers) * pairs, of_rows * paid * (on * total).reshape(pairs.shape)], axis=1
+    )
+    square = matrix.swapaxes(1, 2) @ matrix + 1e-15 * np.eye(matrix.shape[2])
+    share, ones = np.zeros((len(on), servers * users, 1)), matrix.any(axis=2, keepdims=True)
+    for _ in range(3):  # to the last digits of least squares
+        share = share + _solved(square, matrix.swapaxes(1, 2) @ (ones - matrix @ share))
+    # A part of -1e-9 is none.
+    good = (np.abs(ones - matrix @ share).max(axis=(1, 2)) <= 1e-7) & (share.min(axis=(1, 2)) >= -1e-9)
+    tasks = np.maximum(share, 0.0).reshape(on.shape) * total
+    good &= np.einsum("ksn,snr->ksr", tasks, use).max(axis=(1, 2), initial=0.0) <= 1 + 1e-8
+    return tasks[good], level[good]
+
+
+class Stack(NamedTuple):
+    """Equations of parts of as many pairs, rows and users as each other. Users' first pairs are before their others."""
+
+    log_use: Array  # (parts, pairs, rows), log D, -inf where not needed or on another server
+    gain: Array  # (parts, pairs)
+    away: Any  # (parts, ties), the user's first pair
+    buys: Array  # (parts, R - T, users), y by what a task uses
+    whole: Array  # (parts, R - T), sum of y
+
+    def some(self, chosen: Any) -> Stack:
+        """Some of them, perhaps several times."""
+        return Stack(*(each[chosen] for each in self))
+
+    def equations(self, alpha: float, w: Array) -> tuple[Array, Array, Array]:
+        """The largest residual (parts,), minus residuals (parts, rows) and derivatives by w (parts, rows)."""
+        share = self.log_use + (alpha * w)[:, None]
+        top = share.max(axis=2, keepdims=True)
+        share = np.exp(share - top)
+        total = share.sum(axis=2, keepdims=True)
+        share /= total
+        level = self.gain - ((top + np.log(total)) / alpha)[..., 0]
+        users, ties = self.buys.shape[2], self.away.shape[1]
+        each = self.buys * np.exp(np.minimum(level[:, None, :users], 300.0))
+        rhs, matrix = each.sum(axis=2) - self.whole, each @ share[:, :users]
+        if ties:
+            away = np.arange(len(w))[:, None], self.away
+            rhs = np.concatenate([level[:, users:] - level[away], rhs], axis=1)
+            matrix = np.concatenate([share[:, users:] - share[away], matrix], axis=1)
+        return np.abs(rhs).max(axis=1), rhs, matrix
+
+    def newton(self, alpha: float, w: Array) -> tuple[Array, Mask]:
+        """Where damped Newton steps from w end, and whether that is a solution."""
+        w, lengths = w.copy(), 0.3 ** np.arange(4)
+        size, rhs, matrix = self.equations(alpha, w)
+        eye = 1e-14 * np.eye(w.shape[1])  # some step where a pivot is next to none
+        for _ in range(_STEPS):
+            # Where a price has fallen to nothing there is no solution in the cell.
+            going = (size > _REACHED) & (size < np.inf) & (np.abs(matrix).max(axis=1).min(axis=1) > 1e-15)
+            if not going.any():
+                break
+            k, before = np.flatnonzero(going), size[going, None]
+            scale = 1 / np.abs(matrix[k]).max(axis=2, keepdims=True)
+            step = _solved(matrix[k] * scale + eye, rhs[k, :, None] * scale)
+            longest = np.maximum(np.abs(step).max(axis=1), 1.0)
+            trial = (w[k, None] + lengths[:, None] * (step / longest[..., None]).swapaxes(1, 2)).reshape(-1, w.shape[1])
+            now = self.some(np.repeat(k, len(lengths))).equations(alpha, trial)
+            good = now[0].reshape(-1, len(lengths)) <= (1 - 0.1 * lengths / longest) * before
+            at = np.arange(len(k)) * len(lengths) + good.argmax(axis=1)  # the longest that helps
+            helps = good.any(axis=1)
+            matrix[k] = 0.0
+            k, at = k[helps], at[helps]
+            w[k], size[k], rhs[k], matrix[k] = trial[at], now[0][at], now[1][at], now[2][at]
+        return w, size <= _STUCK
+
+
+@dataclass
+class Parts:
+    """The same parts in the game."""
+
+    alpha: float
+    user: Index  # (parts, pairs)
+    server: Index  # (parts, pairs)
+    number: Index  # (parts, pairs), the user's in the part
+    host: Index  # (parts, rows)
+    resource: Index  # (parts, rows)
+    per_task: Array  # (parts, pairs, rows), D over gamma in units
+    middle: Array  # (parts, rows), of the row's server
+    start: Array  # (parts, rows), prices from the middles
+    unique: Mask  # (parts,), are splits?
+    null: Array  # (parts, R - T, rows), prices from the middles at which users tie
+    stack: Stack
+
+    @classmethod
+    def of(cls, g: Game, on: Mask, paid: Mask, middle: Array, start: Array) -> Parts:
+        """Those of pairs (parts, servers, users) and rows (parts, servers, resources)."""
+        count, users = len(on), int(on[0].any(axis=0).sum())
+        (user, server), (host, resource) = (
+            [each.reshape(count, -1) for each in np.nonzero(one)[1:]] for one in (on.transpose(0, 2, 1), paid)
+        )
+        number: Index = np.cumsum(np.diff(user, axis=1, prepend=user[:, :1]) > 0, axis=1)
+        tie = np.diff(number, axis=1, prepend=-1) == 0
+        order = np.arange(count)[:, None], np.argsort(tie, axis=1, kind="stable")
+        user, server, number = user[order], server[order], number[order]
+        at = server[..., None], user[..., None]
+        use = np.where(at[0] == host[:, None], g.use[(*at, resource[:, None])], 0.0)
+        of_rows, own = np.take_along_axis(middle, host, 1), start[np.arange(count)[:, None], host, resource]
+        own = own * np.exp(g.alpha * (g.middle[host] - of_rows))
+        log_use, per_task, gain = np.log(use), use / g.size[at], g.gain[server, user]
+        away = number[:, users:]
+        home = np.arange(count)[:, None], away
+        each = log_use - g.alpha * (gain[..., None] - of_rows[:, None])
+        one, other = each[:, users:], each[home]
+        top = np.maximum(one, other).max(axis=2, keepdims=True)
+        null, _ = _null(np.exp(one - top) - np.exp(other - top))
+        y, unique = _null(per_task[:, users:] - per_task[home])
+        stack = Stack(log_use, gain, away, y @ per_task[:, :users].transpose(0, 2, 1), y.sum(axis=2))
+        own /= own.max(axis=1, keepdims=True)
+        return cls(g.alpha, user, server, number, host, resource, per_task, of_rows, own, unique, null, stack)
+
+    def totals(self, which: Index, w: Array) -> Array:
+        """X at prices w (some, rows), (some, users)."""
+        users = self.stack.buys.shape[2]
+        each = self.stack.log_use[which, :users] + (self.alpha * w)[:, None]
+        top = each.max(axis=2)
+        log_norm = (top + np.log(np.exp(each - top[..., None]).sum(axis=2))) / self.alpha
+        return np.asarray(np.exp(np.minimum(self.stack.gain[which, :users] - log_norm, 300.0)))
+
+    def log_prices(self, which: Index, scaled: Array, floor: float | Array = 1e-15) -> Array:
+        """w of prices (some, rows) measured from the middles, at least a part `floor` of the largest."""
+        least = floor * scaled.max(axis=1, keepdims=True)
+        return np.asarray(np.log(np.maximum(scaled, least)) / self.alpha + self.middle[which])
+
+    def roots(self) -> tuple[Index, Array]:
+        """Numbers of parts that have solutions, and log prices of these (solutions, rows).
+
+        Where splits are not unique those with fewer pairs are in other cells.
+        """
+        free = self.null.shape[1]
+        if free > 2:
+            which, w = self._search()
+        else:
+            which, w = self._scaled(*(self._segment() if free == 2 else (np.arange(len(self.null)), self.null[:, 0])))
+        which, w = which[self.unique[which]], w[self.unique[which]]
+        w, reached = self.stack.some(which).newton(self.alpha, w)
+        return which[reached], w[reached]
+
+    def _scaled(self, which: Index, vector: Array) -> tuple[Index, Array]:
+        """w of prices (some, rows) from the middles, to scale, where none is negative."""
+        vector = vector * np.sign(vector.sum(axis=1))[:, None]
+        least, most = vector.min(axis=1), vector.max(axis=1)
+        good = np.flatnonzero(least >= -1e-12 * most)
+        hidden = good[least[good] < 1e-13 * most[good]]
+        floor = np.repeat(1e-15 * 1e-6 ** np.arange(6), [len(good), *[len(hidden)] * 5])
+        good = np.concatenate([good, *[hidden] * 5])
+        which = which[good]
+        w = self.log_prices(which, vector[good], floor[:, None])
+        size, whole = np.matvec(self.stack.buys[which], self.totals(which, w)), self.stack.whole[which]
+        ratio = (size * whole).sum(axis=1) / (whole**2).sum(axis=1)
+        good = (ratio > 0) & (ratio < np.inf)
+        return which[good], (w + np.log(ratio)[:, None])[good]
+
+    def _segment(self) -> tuple[Index, Array]:
+        """R - T = 2: the roots of one function on a segment of prices, all cells of a grid."""
+        which, ends = np.arange(len(self.null)), self._ends()
+        one, other = (self.totals(which, self.log_prices(which, ends[:, k])) for k in (0, 1))
+        ratio, whole = (one / other) ** self.alpha, self.stack.whole  # of costs
+        beta = (self.stack.buys[:, 0] * whole[:, 1:] - self.stack.buys[:, 1] * whole[:, :1]) * one
+        low, high = np.full(len(which), -36.0), np.full(len(which), 36.0)  # log t/(1 - t)
+        for points in (_GRID, 101, 101):
+            u = np.linspace(low, high, points, axis=1)
+            t = (1 / (1 + np.exp(-u)))[..., None]
+            off = ((1 - t + t * ratio[which, None]) ** (-1 / self.alpha) @ beta[which, :, None])[..., 0]
+            k, at = np.nonzero((off[:, :-1] * off[:, 1:] <= 0) & (off[:, :-1] != 0))
+            low, high, which = u[k, at], u[k, at + 1], which[k]
+        t = 1 / (1 + np.exp(-high[:, None]))
+        return which, (1 - t) * ends[which, 0] + t * ends[which, 1]
+
+    def _ends(self) -> Array:
+        """The two ends of what is left of the null space where no price is negative, (parts, 2, rows)."""
+        inside = (self.null @ self.start[..., None])[..., 0]  # as complex numbers, whose angles say where
+        turn = np.angle((self.null[:, 0] + 1j * self.null[:, 1]) / (inside[:, :1] + 1j * inside[:, 1:]))
+        angle = np.stack([turn.max(axis=1) - np.pi / 2, turn.min(axis=1) + np.pi / 2])
+        ray = np.exp(1j * angle) * (inside[:, 0] + 1j * inside[:, 1])
+        return np.maximum(np.stack([ray.real, ray.imag], axis=2).transpose(1, 0, 2) @ self.null, 0.0)
+
+    def _search(self) -> tuple[Index, Array]:
+        """Starts of Newton's method; one where there are no ties: a concave program has one solution at most."""
+        count, rows = self.start.shape
+        starts = _STARTS if self.stack.away.shape[1] else 1
+        which = np.repeat(np.arange(count), starts)
+        k, r = np.arange(starts)[:, None], np.arange(rows)
+        moved = np.where(k > 0, 2 * ((k * 0.6180339887 * (r + 1) + 0.7548776662 * r) % 1.0) - 1, 0.0)
+        w = self.log_prices(which, self.start[which]) + np.tile(moved, (count, 1))
+        total = self.totals(which, w)
+        use = (self.per_task[which, : total.shape[1]] * total[..., None]).sum(axis=(1, 2))
+        return which, w + np.log(np.maximum(use / rows, 1e-300))[:, None]
+
+
+def _solved(matrix: Array, rhs: Array) -> Array:
+    """Solutions of a stack of systems, the least ones if one of them is singular."""
+    try:
+        return np.asarray(np.linalg.solve(matrix, rhs))
+    except np.linalg.LinAlgError:
+        return np.asarray(np.linalg.pinv(matrix) @ rhs)
+
+
+def _null(matrix: Array) -> tuple[Array, Mask]:
+    """Orthonormal vectors (parts, columns - rows, columns) that matrices map to 0, and whether these are all."""
+    count, rows, columns = matrix.shape
+    if not rows:
+        return np.broadcast_to(np.eye(columns), (count, columns, columns)), np.ones(count, bool)
+    matrix = matrix / np.maximum(np.abs(matrix).max(axis=2, keepdims=True), 1e-300)
+    _, sizes, right = np.linalg.svd(matrix)
+    return right[:, rows:], np.asarray((rows <= columns) & (sizes[:, -1] > 1e-10 * sizes[:, 0]))
