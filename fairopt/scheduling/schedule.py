@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -376,18 +375,10 @@ def mean_dominant_share(w: Workload, runs: Runs) -> Numbers:
     return np.asarray(np.bincount(user[order][same], (share * lasts)[same], minlength=len(w.users)) / span)
 
 
-class Parts(pd.Series):  # type: ignore[misc]
-    """Used parts, and until 0.3 what `utilization()` returns, as the property was a method before."""
-
-    def __call__(self) -> Parts:
-        warnings.warn("schedule.utilization is no method any more: write no ()", DeprecationWarning, stacklevel=2)
-        return self
-
-
-def utilization(w: Workload, runs: Runs) -> Parts:
+def utilization(w: Workload, runs: Runs) -> pd.Series:
     """What `Schedule.utilization` returns; in doubles, as microseconds times amounts overflow whole numbers."""
     _, span = _span(w, runs)
     group = w.group_of_task[runs.task]
     lasted = (np.minimum(runs.end, runs.time) - runs.start).astype(float)
     used = np.array([(lasted * column).sum() for column in (w.demand[group] / w.total).T])
-    return Parts(used / max(span, 1), index=pd.Index(w.resources, name="resource"), name="utilization")
+    return pd.Series(used / max(span, 1), index=pd.Index(w.resources, name="resource"), name="utilization")
