@@ -96,9 +96,10 @@ def mechanism(name: str) -> Callable[[F], F]:
         raise DataError("a mechanism needs a name: write @mechanism('my-name') above the function")
 
     def register(function: F) -> F:
-        cluster, *parameters = [*inspect.signature(function).parameters.values()] or [None]
-        if cluster is None:
+        every = list(inspect.signature(function).parameters.values())
+        if not every:
             raise DataError(f"{function.__name__} takes nothing; a mechanism's first argument is the cluster")
+        parameters = every[1:]
         for parameter in parameters:
             if parameter.default is parameter.empty:
                 raise DataError(

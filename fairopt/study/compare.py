@@ -74,7 +74,7 @@ def compare(
     """
     expected(cluster)
     if entitled is not None:
-        by = mechanisms.one(entitled) if isinstance(entitled, str | type) else entitled
+        by = mechanisms.one(entitled) if isinstance(entitled, str) else entitled
         entitled = metrics.entitlement(cluster, by)
     rows = []
     answers = _answers(cluster, chosen, tol, solver)
