@@ -119,7 +119,7 @@ def words(certificate: Certificate, tol: float) -> str:
 def tidy(value: float) -> float | None:
     """A number as it is sent: with so many digits, and none for what is no number."""
     # Digits that are sent.
-    return float(f"{value:.{6}g}") if math.isfinite(value) else None
+    return float(f"{value:.6g}") if math.isfinite(value) else None
 
 
 def _size(value: float, tol: float) -> str:
