@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from fairopt.report import Results
 
-from .over_time import distribution, lines, policy
+from .over_time import distribution, heaviest, lines, policy
 from .style import DOUBLE, NARROW, groups, legend, new, per_cent
 
 NEEDS = ("drfh_day",)
@@ -30,8 +30,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     user's circle is the logarithm of its number of tasks."""
     found = results.of("drfh_day")
     cells = found.cells[found.cells["workload"] == "day"]
-    heavy = cells[cells["source"] == sorted(cells["source"].unique())[-1]]
-    first = heavy[heavy["repetition"] == heavy["repetition"].min()]
+    heavy, first = heaviest(cells)
     names = {text: policy(text) for text in heavy["policy"] if text.partition("(")[0] in _POLICIES}
     use = found.long("timeline").merge(first[["key"]], on="key").assign(time=lambda t: t["time"] / 3600)
     jobs = found.long("each_job").merge(heavy[["key"]], on="key")

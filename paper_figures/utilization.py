@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,7 @@ _SHORT = {"cpu": "CPU", "memory": "RAM", "disk": "disk", "received": "net in", "
 
 
 def series_of(
-    use: pd.DataFrame, by: str, labels: Mapping[Hashable, str], within: str, chosen: Sequence[str]
+    use: pd.DataFrame, by: str, labels: Mapping[Any, str], within: str, chosen: Sequence[str]
 ) -> list[tuple[str, pd.Series, pd.Series]]:
     """Of each value of the column `by` its label, means and half intervals in per cent, by the `chosen` of `within`."""
     found = interval(use, [by, within], "utilization")

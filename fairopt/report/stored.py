@@ -266,13 +266,12 @@ def _experiment(name: str, results: Results) -> dict[str, Any]:
         "cells": {str(status): int(count) for status, count in cells["status"].value_counts().items()},
         "failed": len(found.failed),
         "code": sorted(set(cells["code"].dropna())),
-        "data": [{key: _plain(value) for key, value in row.items()} for row in data.to_dict("records")],
+        "data": [
+            {key: value if isinstance(value, str) else None for key, value in row.items()}
+            for row in data.to_dict("records")
+        ],
         "notes": list(found.notes),
     }
-
-
-def _plain(value: object) -> str | None:
-    return value if isinstance(value, str) else None
 
 
 def _digest(path: Path) -> str:
