@@ -86,7 +86,7 @@ def shares(
     """Parts of the pool by user under mechanisms, with what the paper states of these."""
     found = results.of("drf_figures")
     cases = [
-        pooled(instance, name(one), tasks(found, cluster, one), text and printed(instance, text))
+        pooled(instance, name(one), tasks(found, cluster, one), printed(instance, text) if text else None)
         for one, text in statements.items()
         if has(found, one)
     ]

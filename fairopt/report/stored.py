@@ -266,10 +266,7 @@ def _experiment(name: str, results: Results) -> dict[str, Any]:
         "cells": {str(status): int(count) for status, count in cells["status"].value_counts().items()},
         "failed": len(found.failed),
         "code": sorted(set(cells["code"].dropna())),
-        "data": [
-            {key: value if isinstance(value, str) else None for key, value in row.items()}
-            for row in data.to_dict("records")
-        ],
+        "data": data.astype(object).where(data.notna(), None).to_dict("records"),
         "notes": list(found.notes),
     }
 
