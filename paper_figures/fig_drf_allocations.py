@@ -6,8 +6,8 @@ from matplotlib.figure import Figure
 
 from fairopt.report import Results
 
-from .stacks import draw, has, pooled, printed, tasks
-from .style import SINGLE, legend, name, new
+from .stacks import shares
+from .style import SINGLE
 
 NEEDS = ("drf_figures",)
 CAPTION = (
@@ -19,14 +19,4 @@ _PRINTED = {"drf": "DRF: tasks", "asset-fairness": "asset fairness: tasks", "cee
 
 def figure(results: Results, width: float = SINGLE) -> Figure:
     """Parts of the pool by user."""
-    found = results.of("drf_figures")
-    cases = [
-        pooled("drf-4.1", name(mechanism), tasks(found, "example", mechanism), printed("drf-4.1", statement))
-        for mechanism, statement in _PRINTED.items()
-        if has(found, mechanism)
-    ]
-    drawn, table = new(width, 2.2)
-    draw(table[0, 0], cases, ("user A", "user B"))
-    table[0, 0].set_ylabel("part of the pool")
-    legend(drawn, table[0, 0])
-    return drawn
+    return shares(results, width, "example", "drf-4.1", ("user A", "user B"), _PRINTED)

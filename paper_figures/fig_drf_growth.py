@@ -6,8 +6,8 @@ from matplotlib.figure import Figure
 
 from fairopt.report import Results
 
-from .stacks import has, printed, tasks
-from .style import IN_PAPER, SINGLE, groups, legend, name, new
+from .stacks import beside, has, printed, tasks
+from .style import SINGLE, groups, legend, name, new
 
 NEEDS = ("drf_figures",)
 CAPTION = (
@@ -27,9 +27,7 @@ def figure(results: Results, width: float = SINGLE) -> Figure:
         pair = [tasks(found, cluster, mechanism).sum(axis=1) for cluster in (before, after)]
         groups(axes, ["user A", "user B"], [("before it grows", pair[0], None), ("after", pair[1], None)])
         if mechanism == "asset-fairness":
-            for k, theirs in enumerate(_bundles(before, after)):
-                axes.plot([n + (k - 0.5) * 0.4 for n in range(2)], theirs, linestyle="none", marker="D", color="white",
-                          markeredgecolor="#b5152c", markeredgewidth=0.9, label=None if k else IN_PAPER)  # fmt: skip
+            beside(axes, _bundles(before, after))
         axes.set_title(f"{name(mechanism)}, resource 2 {factor}")
     table[0, 0].set_ylabel("tasks")
     legend(drawn, table[0, 0])

@@ -6,8 +6,8 @@ from matplotlib.figure import Figure
 
 from fairopt.report import Results
 
-from .stacks import printed, tasks
-from .style import IN_PAPER, SINGLE, bar, groups, legend, new
+from .stacks import beside, printed, tasks
+from .style import SINGLE, groups, legend, new
 
 NEEDS = ("drf_figures",)
 CAPTION = (
@@ -28,13 +28,9 @@ def figure(results: Results, width: float = SINGLE) -> Figure:
         rows = [tasks(found, cluster, mechanism).sum(axis=1) for cluster, _, _ in _CASES]
         users = [f"user {n}" for n in (1, 2, 3)]
         heights = [[*row, *[0.0] * (3 - len(row))] for row in rows]
-        groups(axes, users, [(label, row, None) for (_, label, _), row in zip(_CASES, heights, strict=True)], bar)
+        groups(axes, users, [(label, row, None) for (_, label, _), row in zip(_CASES, heights, strict=True)])
         if mechanism == "ceei":
-            for k, (cluster, _, statement) in enumerate(_CASES):
-                theirs = printed(f"drf-{cluster}", statement)
-                axes.plot([n + (k - 0.5) * 0.4 for n in range(len(theirs))], theirs, linestyle="none", marker="D",
-                          color="white", markeredgecolor="#b5152c", markeredgewidth=0.9,
-                          label=IN_PAPER if k == 0 else None)  # fmt: skip
+            beside(axes, [printed(f"drf-{cluster}", statement).tolist() for cluster, _, statement in _CASES])
         axes.set_title(mechanism.upper())
     table[0, 0].set_ylabel("tasks")
     legend(drawn, table[0, 0])

@@ -6,8 +6,8 @@ from matplotlib.figure import Figure
 
 from fairopt.report import Results
 
-from .stacks import draw, has, pooled, printed, tasks
-from .style import SINGLE, legend, name, new
+from .stacks import shares
+from .style import SINGLE
 
 NEEDS = ("drf_figures",)
 CAPTION = (
@@ -19,15 +19,5 @@ CAPTION = (
 
 def figure(results: Results, width: float = SINGLE) -> Figure:
     """Parts of the pool by user; the paper prints those of asset fairness. The line is at one half."""
-    found = results.of("drf_figures")
-    theirs = {"asset-fairness": printed("drf-thm1", "asset fairness: tasks")}
-    cases = [
-        pooled("drf-thm1", name(mechanism), tasks(found, "thm1", mechanism), theirs.get(mechanism))
-        for mechanism in ("asset-fairness", "drf", "ceei")
-        if has(found, mechanism)
-    ]
-    drawn, table = new(width, 2.2)
-    draw(table[0, 0], cases, ("user 1", "user 2"), half=True)
-    table[0, 0].set_ylabel("part of the pool")
-    legend(drawn, table[0, 0])
-    return drawn
+    printed = {"asset-fairness": "asset fairness: tasks", "drf": None, "ceei": None}
+    return shares(results, width, "thm1", "drf-thm1", ("user 1", "user 2"), printed, half=True)

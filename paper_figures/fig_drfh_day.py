@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from fairopt.report import Results
 
-from .over_time import distribution, lines, policy
+from .over_time import distribution, heaviest, lines, policy
 from .style import DOUBLE, NARROW, groups, legend, new, per_cent
 
 NEEDS = ("drfh_day",)
@@ -30,8 +30,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     user's circle is the logarithm of its number of tasks."""
     found = results.of("drfh_day")
     cells = found.cells[found.cells["workload"] == "day"]
-    heavy = cells[cells["source"] == sorted(cells["source"].unique())[-1]]
-    first = heavy[heavy["repetition"] == heavy["repetition"].min()]
+    heavy, first = heaviest(cells)
     names = {text: policy(text) for text in heavy["policy"] if text.partition("(")[0] in _POLICIES}
     use = found.long("timeline").merge(first[["key"]], on="key").assign(time=lambda t: t["time"] / 3600)
     jobs = found.long("each_job").merge(heavy[["key"]], on="key")
@@ -46,9 +45,10 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
                int((jobs["policy"] == one).sum())) for one in names]  # fmt: skip
     distribution(panels[2], chosen)
     panels[2].set(title="Completion time of jobs", xlabel="seconds", ylabel="part of all jobs")
-    _gain(panels[3], jobs, names)
+    slots = next((text for text in names if text.startswith("slots")), "")
+    _gain(panels[3], jobs, slots)
     done = found.long("each_user").merge(first[["key"]], on="key").drop_duplicates(["policy", "user"])
-    _done(panels[4], done, next((text for text in names if text.startswith("slots")), ""), "slots")
+    _done(panels[4], done, slots, "slots")
     _done(panels[5], done, "dedicated:best-fit-drfh", "servers of its own")
     panels[4].set_ylabel("under Best-Fit")
     legend(drawn, panels[0])
@@ -67,9 +67,8 @@ def _done(axes: Axes, users: pd.DataFrame, other: str, title: str) -> None:
     axes.set(title="Done, of every user's tasks", xlabel=f"under {title}" if "slots" in title else f"on {title}")
 
 
-def _gain(axes: Axes, jobs: pd.DataFrame, names: dict[str, str]) -> None:
+def _gain(axes: Axes, jobs: pd.DataFrame, slots: str) -> None:
     """By how much completion is sooner under Best-Fit than under slots, of jobs that both complete, by size."""
-    slots = next((text for text in names if text.startswith("slots")), None)
     by = ["source", "repetition", "job"]
     wide = jobs[jobs["policy"].isin(["best-fit-drfh", slots])]
     size = pd.cut(wide["tasks"], _BINS, right=False, labels=_BIN_NAMES)

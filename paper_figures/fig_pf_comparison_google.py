@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from fairopt.report import Results, interval
+from fairopt.report import Results
 
 from .style import DOUBLE, groups, legend, new, per_cent
-from .utilization import MECHANISMS, by_resource, classes
+from .utilization import MECHANISMS, by_resource, classes, series_of
 
 NEEDS = ("pf_comparison_google",)
 CAPTION = (
@@ -26,11 +26,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     by_resource(table[0, 0], use[use["class"] == "all"], "name", MECHANISMS)
     table[0, 0].set_title("All machines")
     for axes, (resource, title) in zip(table[0, 1:], _TITLES.items(), strict=True):
-        of = interval(use[use["resource"] == resource], ["name", "class"], "utilization")
-        series = []
-        for mechanism, text in MECHANISMS.items():
-            one = of[of["name"] == mechanism].set_index("class").reindex(shown)
-            series.append((text, 100 * one["mean"], 100 * one["half"]))
+        series = series_of(use[use["resource"] == resource], "name", MECHANISMS, "class", shown)
         groups(axes, [text.replace(" x ", "×\n") for text in shown], series)
         per_cent(axes, 105)
         axes.set_title(f"{title} by class of machines")

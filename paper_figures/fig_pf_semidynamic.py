@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from fairopt.report import Results, interval
+from fairopt.report import Results
 
-from .over_time import lines, policy
+from .over_time import heaviest, lines, policy
 from .style import DOUBLE, groups, legend, new, per_cent
+from .utilization import series_of
 
 NEEDS = ("pf_semidynamic",)
 CAPTION = (
@@ -24,8 +25,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     """CPU over the first day (means over an hour), mean use of all days with 95% intervals, completion times."""
     found = results.of("pf_semidynamic")
     cells = found.cells
-    heavy = cells[cells["source"] == sorted(cells["source"].unique())[-1]]
-    first = heavy[heavy["repetition"] == heavy["repetition"].min()]
+    heavy, first = heaviest(cells)
     names = {text: policy(text) for text in dict.fromkeys(heavy["policy"])}
     drawn, table = new(width, 2.2, 1, 3, stack=True)
     left, middle, right = table.ravel()
@@ -39,10 +39,8 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     left.set(title="CPU in use", xlabel="hours", ylabel="part of the pool", ylim=(None, 1.01))
     use = found.long("use").merge(heavy[["key"]], on="key")
     use = use.rename(columns={"utilization_y": "utilization"}) if "utilization_y" in use else use
-    means = interval(use, ["policy", "resource"], "utilization").set_index(["policy", "resource"])
     resources = list(dict.fromkeys(use["resource"]))
-    series = [(names[text], 100 * means.loc[text].reindex(resources)["mean"],
-               100 * means.loc[text].reindex(resources)["half"]) for text in names]  # fmt: skip
+    series = series_of(use, "policy", names, "resource", resources)
     groups(middle, [{"cpu": "CPU"}.get(name, name) for name in resources], series)
     per_cent(middle, 105)
     middle.set_title("Mean use")

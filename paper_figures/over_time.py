@@ -29,6 +29,12 @@ def policy(text: str) -> str:
     return POLICIES.get(plain, plain) + (", strict" if "strict=True" in inside else "")
 
 
+def heaviest(cells: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The cells of the last source, which is the heaviest load, and of these the first draw."""
+    heavy = cells[cells["source"] == cells["source"].max()]
+    return heavy, heavy[heavy["repetition"] == heavy["repetition"].min()]
+
+
 def lines(axes: Axes, table: pd.DataFrame, by: str, labels: dict[str, str], first: int = 0, marks: int = 6) -> None:
     """A line of `value` over time for each of `labels`, with looks from the `first` on and markers apart."""
     for k, (one, text) in enumerate(labels.items()):

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
-from numpy.typing import NDArray
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike, NDArray
 
 from fairopt import papers
-from fairopt.report import StoredCells
+from fairopt.report import Results, StoredCells
 
-from .style import IN_PAPER, bar, per_cent
+from .style import IN_PAPER, bar, legend, name, new, per_cent
 
 Numbers = NDArray[np.float64]
 #: Smaller parts have no diamond of their own.
@@ -66,6 +67,36 @@ def pooled(instance: str, label: str, ours: Numbers, theirs: Numbers | None = No
     return Case(label, bars, parts(ours), None if theirs is None else parts(theirs))
 
 
+def diamonds(axes: Axes, x: ArrayLike, y: ArrayLike, label: str | None = IN_PAPER) -> None:
+    """What the paper prints."""
+    axes.plot(x, y, linestyle="none", marker="D", color="white", markeredgecolor="#b5152c", markeredgewidth=0.9,
+              label=label, zorder=3, clip_on=False)  # fmt: skip
+
+
+def beside(axes: Axes, theirs: Sequence[Sequence[float]]) -> None:
+    """Diamonds on bars of two kinds in groups by user; `theirs`: by kind, what every user has."""
+    for k, row in enumerate(theirs):
+        diamonds(axes, np.arange(len(row)) + (k - 0.5) * 0.4, row, None if k else IN_PAPER)
+
+
+def shares(
+    results: Results, width: float, cluster: str, instance: str, users: Sequence[str],
+    statements: Mapping[str, str | None], half: bool = False,
+) -> Figure:  # fmt: skip
+    """Parts of the pool by user under mechanisms, with what the paper states of these."""
+    found = results.of("drf_figures")
+    cases = [
+        pooled(instance, name(one), tasks(found, cluster, one), printed(instance, text) if text else None)
+        for one, text in statements.items()
+        if has(found, one)
+    ]
+    drawn, table = new(width, 2.2)
+    draw(table[0, 0], cases, users, half)
+    table[0, 0].set_ylabel("part of the pool")
+    legend(drawn, table[0, 0])
+    return drawn
+
+
 def draw(axes: Axes, cases: Sequence[Case], users: Sequence[str], half: bool = False) -> None:
     """The bars; what the paper prints is a diamond at the top of each user's part. `half`: a line at one half."""
     left = 0.0
@@ -81,9 +112,7 @@ def draw(axes: Axes, cases: Sequence[Case], users: Sequence[str], half: bool = F
         if case.printed is not None:
             tops = 100 * case.printed.cumsum(axis=1)
             tops[case.printed < _SMALLEST] = np.nan  # it would stand on the one below
-            axes.plot(np.repeat(x, tops.shape[1]), tops.ravel(), linestyle="none", marker="D", color="white",
-                      markeredgecolor="#b5152c", markeredgewidth=0.9, label=IN_PAPER, zorder=3,
-                      clip_on=False)  # fmt: skip
+            diamonds(axes, np.repeat(x, tops.shape[1]), tops.ravel())
         middles.append(float(x.mean()))
         places += x.tolist()
         names += case.bars

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,14 +17,19 @@ MECHANISMS: dict[Hashable, str] = {"ps-dsf": "PS-DSF", "drfh": "DRFH", "tsf": "T
 _SHORT = {"cpu": "CPU", "memory": "RAM", "disk": "disk", "received": "net in", "transmitted": "net out"}
 
 
+def series_of(
+    use: pd.DataFrame, by: str, labels: Mapping[Any, str], within: str, chosen: Sequence[str]
+) -> list[tuple[str, pd.Series, pd.Series]]:
+    """Of each value of the column `by` its label, means and half intervals in per cent, by the `chosen` of `within`."""
+    found = interval(use, [by, within], "utilization")
+    every = [found[found[by] == value].set_index(within).reindex(chosen) for value in labels]
+    return [(text, 100 * one["mean"], 100 * one["half"]) for text, one in zip(labels.values(), every, strict=True)]
+
+
 def by_resource(axes: Axes, use: pd.DataFrame, by: str, labels: Mapping[Hashable, str]) -> None:
     """Bars in groups by resource, one of each group per value of the column `by`."""
-    found = interval(use, [by, "resource"], "utilization")
     resources = list(dict.fromkeys(use["resource"]))
-    series = []
-    for value, text in labels.items():
-        one = found[found[by] == value].set_index("resource").reindex(resources)
-        series.append((text, 100 * one["mean"], 100 * one["half"]))
+    series = series_of(use, by, labels, "resource", resources)
     groups(axes, [_SHORT.get(name, name) for name in resources], series)
     highest = max(float(np.nanmax(mean + half.fillna(0))) for _, mean, half in series)
     per_cent(axes, max(105.0, 1.03 * highest))  # an interval around a mean near 100% ends above it

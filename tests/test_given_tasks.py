@@ -42,9 +42,11 @@ FRAME = pd.DataFrame(TASKS, index=["a", "b"], columns=["s", "t"])
         FRAME,
         FRAME.loc[["b", "a"], ["t", "s"]],
         FRAME.T.to_dict(),
+        FRAME.stack(),
+        {("b", "t"): 1, ("b", "s"): 0.5, ("a", "s"): 1},
         {"b": {"t": 1, "s": 0.5}, "a": {"s": 1}},
     ],
-    ids=["array", "lists", "frame", "shuffled", "dict", "partial dict"],
+    ids=["array", "lists", "frame", "shuffled", "dict", "series of pairs", "dict of pairs", "partial dict"],
 )
 def test_tasks_count_by_their_labels(cluster: fo.Cluster, given: Any) -> None:
     assert np.array_equal(fo.Allocation.of(cluster, given).tasks, TASKS)
@@ -124,6 +126,7 @@ def test_what_judges_nothing_is_refused(cluster: fo.Cluster, rule: Any, text: st
 def test_properties_and_plots_take_them(cluster: fo.Cluster) -> None:
     mine = fo.Allocation.of(cluster, TASKS)
     assert fo.properties.check("envy-freeness", mine)
+    assert fo.properties.check(mine, "envy-freeness")
     unfair = fo.properties.check("pareto-optimality", mine)
     assert not unfair
     assert "while nobody loses any" in unfair.witness
@@ -188,6 +191,9 @@ def test_a_changed_problem_has_an_allocation(cluster: fo.Cluster) -> None:
     most = problem.maximising(cp.sum(problem.user_tasks))
     most.solve(solver="HIGHS")
     assert most.allocation().arrays.user_tasks.sum() == pytest.approx(most.value)
+    assert problem.allocation(cluster.pool()).mechanism == problem.allocation(cluster).mechanism == "problem"
+    with pytest.raises(DataError, match="of another cluster"):
+        problem.allocation(cluster.drop_user("a"))
     with pytest.raises(SolverError, match="has no answer, infeasible"):
         problem.adding(much=problem.user_tasks >= 100).allocation()
 
@@ -238,5 +244,8 @@ def test_what_is_no_mechanism_says_what_it_lacks() -> None:
         fo.mechanism("x")(lambda cluster, part: part)
     with pytest.raises(DataError, match="two mechanisms are called 'drfh'"):
         fo.mechanism("drfh")(half)
-    with pytest.raises(DataError, match="needs a name"):
-        fo.mechanism(half)  # type: ignore[arg-type]
+    for name in (half, "", "a (b)"):
+        with pytest.raises(DataError, match="needs a name"):
+            fo.mechanism(name)  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="first argument is the cluster"):
+        fo.mechanism("x")(lambda: 1)

@@ -145,6 +145,8 @@ def compare(options: argparse.Namespace) -> int:
         print_json(frame.reset_index().to_dict(orient="records"))
     else:
         table, others = report.comparison(frame)
+        if options.entitled:
+            others.insert(0, f"satisfaction, distance and complaints are relative to {options.entitled}")
         _screen.say((source or repr(cluster).splitlines()[0]).splitlines())
         print(_screen.table(table))
         _screen.say(f"- {line}" for line in others)

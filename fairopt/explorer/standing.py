@@ -270,7 +270,7 @@ def what_if(start: Start, state: State, requested: Sequence[str]) -> State:
     """
     edits, at = dict(state.edits), state.alpha
     for text in requested:
-        key, equals, value = text.rpartition("=") if re.search(r"==|=[+-]", text) is None else _split(text)
+        key, equals, value = text.partition("=") if re.search(r"==|=[+-]", text) else text.rpartition("=")
         kind, _, name = key.partition(".")
         if kind == "alpha" and equals and not name:
             at = alpha(value)
@@ -283,11 +283,6 @@ def what_if(start: Start, state: State, requested: Sequence[str]) -> State:
         else:
             raise DataError(f"--what-if {text}: write {_FORMS}")
     return State(state.mechanism, at, edits)
-
-
-def _split(text: str) -> tuple[str, str, str]:
-    key, equals, value = text.partition("=")
-    return key, equals, value
 
 
 def _named_users(start: Start, name: str) -> list[int]:

@@ -119,7 +119,7 @@ def words(certificate: Certificate, tol: float) -> str:
 def tidy(value: float) -> float | None:
     """A number as it is sent: with so many digits, and none for what is no number."""
     # Digits that are sent.
-    return float(f"{value:.{6}g}") if math.isfinite(value) else None
+    return float(f"{value:.6g}") if math.isfinite(value) else None
 
 
 def _size(value: float, tol: float) -> str:
@@ -148,14 +148,10 @@ def _bars(start: Start, edited: Edited, found: Allocation, drawn: Bands) -> dict
         use[k] = tasks[mine].T @ cluster.demand[mine]
     part = ratio(use, whole[None])
     others = int((band == count).sum())
-    heights = [[[_part(x) for x in row] for row in of] for of in (part if others else part[:-1]).tolist()]
+    heights = (part if others else part[:-1]).round(4).tolist()
     of_band = np.bincount(band, weights=found.arrays.user_tasks, minlength=count + 1).tolist()
     return {"servers": labels, "bands": list(drawn.names), "what": drawn.what, "others": others, "heights": heights,
             "tasks": [tidy(x) for x in of_band], "there": (whole > 0).astype(int).tolist()}  # fmt: skip
-
-
-def _part(value: float) -> float:
-    return round(value, 4)
 
 
 def _by_entry(edited: Edited, found: Allocation, entries: Index) -> tuple[Array, Array]:

@@ -90,13 +90,16 @@ def mechanism(name: str) -> Callable[[F], F]:
     Raises
     ------
     DataError
-        The name is another mechanism's, or an argument beyond the first has no default.
+        The name is another mechanism's, or no word; or an argument beyond the first has no default.
     """
-    if not isinstance(name, str):
+    if not isinstance(name, str) or not name or set(name) & set("(),= "):
         raise DataError("a mechanism needs a name: write @mechanism('my-name') above the function")
 
     def register(function: F) -> F:
-        parameters = list(inspect.signature(function).parameters.values())[1:]
+        every = list(inspect.signature(function).parameters.values())
+        if not every:
+            raise DataError(f"{function.__name__} takes nothing; a mechanism's first argument is the cluster")
+        parameters = every[1:]
         for parameter in parameters:
             if parameter.default is parameter.empty:
                 raise DataError(

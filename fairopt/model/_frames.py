@@ -110,7 +110,9 @@ def aligned(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def tasks(values: Any, users: Sequence[str], servers: Sequence[str]) -> Array:
-    """Tasks `x[n,i]`, (users, servers), of an array, or of a table or a dict by name; of one server also (users,).
+    """Tasks `x[n,i]`, (users, servers), of an array, or of a table or a dict by name or by pairs of names.
+
+    Of one server also (users,).
 
     A dict of a user may leave servers out: no tasks are there.
     """
@@ -123,6 +125,8 @@ def tasks(values: Any, users: Sequence[str], servers: Sequence[str]) -> Array:
             values = pd.DataFrame.from_dict({user: nothing | dict(row) for user, row in values.items()}, orient="index")
         else:
             values = pd.Series(dict(values))
+    if isinstance(values, pd.Series) and values.index.nlevels == 2 and values.index.is_unique:
+        return tasks({user: row.droplevel(0).to_dict() for user, row in values.groupby(level=0)}, users, servers)
     if labelled(values):
         values = _frame(values, "tasks")
         for k, (axis, names) in enumerate((("user", users), ("server", servers))[: values.ndim]):

@@ -54,8 +54,8 @@ class Check:
         return f"{self.property} is violated by {self.violation:.3g}: {self.witness}"
 
 
-def check(property: str | Property, allocation: Allocation, tol: float = 1e-5) -> Check:
-    """Has an allocation a property, on the cluster that its mechanism saw?
+def check(property: str | Property | Allocation, allocation: Allocation | str | Property, tol: float = 1e-5) -> Check:
+    """Has an allocation a property, on the cluster that its mechanism saw? The two may stand in either order.
 
     Parameters
     ----------
@@ -74,9 +74,11 @@ def check(property: str | Property, allocation: Allocation, tol: float = 1e-5) -
         There is no such property, or it says nothing about this cluster, or needs more than the allocation: see
         `report`. Or `allocation` is not one.
     """
-    prop = get(property)
-    if not isinstance(allocation, Allocation):
+    if isinstance(property, Allocation):
+        property, allocation = allocation, property
+    if isinstance(property, Allocation) or not isinstance(allocation, Allocation):
         raise DataError("check needs an allocation; solve first, or use report(mechanism, cluster)")
+    prop = get(property)
     if prop.compares:
         raise DataError(f"{prop.name} compares with changed clusters; use report(mechanism, cluster, [{prop.name!r}])")
     if reason := prop.domain(allocation.cluster):

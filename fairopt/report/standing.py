@@ -17,18 +17,8 @@ from ..explorer.standing import MORE, Standing
 from ..explorer.verdict import in_shares
 from .export import escape, for_people, markdown
 
-
-@dataclass(frozen=True)
-class WordsOptions:
-    """Sizes of the report."""
-
-    #: Users, or groups, in a table; of more, those that are most below what they are entitled to.
-    rows: int = 40
-
-
-#: What is used unless a caller says otherwise.
-WORDS = WordsOptions()
-
+#: Users, or groups, in a table; of more, those that are most below what they are entitled to.
+_ROWS = 40
 #: Users are said to keep what they had if it changes by no more than this part.
 _KEPT = 0.01
 
@@ -92,9 +82,9 @@ def _parts(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _cut(title: str, table: pd.DataFrame, one: str, several: str, note: str = "") -> Section:
-    left = len(table) - WORDS.rows
+    left = len(table) - _ROWS
     more = f"{left} more {one if left == 1 else several}, not shown." if left > 0 else ""
-    return Section(title, table.head(WORDS.rows), " ".join(filter(None, (more, note))))
+    return Section(title, table.head(_ROWS), " ".join(filter(None, (more, note))))
 
 
 def _head(found: Standing) -> list[str]:

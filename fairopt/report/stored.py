@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._libraries import pd, stats
 from ..errors import DataError
@@ -235,14 +234,8 @@ def median_interval(frame: pd.DataFrame, by: Iterable[str], values: str, level: 
         x = np.sort(of.to_numpy(dtype=float))
         k = int(stats.binom.ppf((1 - level) / 2, len(x), 0.5))  # the least with P(B <= k) >= (1 - level) / 2
         low, high = (x[k - 1], x[len(x) - k]) if k else (np.nan, np.nan)
-        rows.append((*group, _middle(x), low, high, len(x)))
+        rows.append((*group, float(np.median(x)), low, high, len(x)))
     return pd.DataFrame(rows, columns=[*keys, "median", "low", "high", "n"])
-
-
-def _middle(x: NDArray[np.float64]) -> float:
-    """The median of sorted values, of which some are infinite."""
-    a, b = x[(len(x) - 1) // 2], x[len(x) // 2]
-    return float(a if a == b else (a + b) / 2)
 
 
 def manifest(
@@ -268,18 +261,14 @@ def _experiment(name: str, results: Results) -> dict[str, Any]:
     cells = found.cells
     data = cells[["source", "data", "digest"]].drop_duplicates().sort_values(["source", "digest"])
     return {
-        "file": hashlib.sha256(chosen.document.path.read_bytes()).hexdigest(),
+        "file": _digest(chosen.document.path),
         "seed": chosen.seed,
         "cells": {str(status): int(count) for status, count in cells["status"].value_counts().items()},
         "failed": len(found.failed),
         "code": sorted(set(cells["code"].dropna())),
-        "data": [{key: _plain(value) for key, value in row.items()} for row in data.to_dict("records")],
+        "data": data.astype(object).where(data.notna(), None).to_dict("records"),
         "notes": list(found.notes),
     }
-
-
-def _plain(value: object) -> str | None:
-    return value if isinstance(value, str) else None
 
 
 def _digest(path: Path) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from .._libraries import pd
 from ..errors import DataError, FairoptError
 from ..model._arrays import ratio
+from ..model._frames import row
+from ..model._intake import labelled, plain
 from ..model._same import different_clusters
 from ..model.cluster import Cluster
 from .arrays import Arrays
@@ -199,7 +201,7 @@ def entitlement(cluster: Cluster, by: Entitled = None) -> Array:
     Parameters
     ----------
     cluster : what is shared
-    by : a mechanism, an allocation, or the tasks themselves
+    by : a mechanism, an allocation, or the tasks themselves, by the names of users or in their order
         By default DRFH, solved once for a cluster; NaN where it has no answer.
 
     Raises
@@ -217,7 +219,11 @@ def entitlement(cluster: Cluster, by: Entitled = None) -> Array:
         by = vars(cluster)["entitled"]
     elif hasattr(by, "solve"):
         by = by.solve(cluster)
-    due = np.asarray(by.arrays.user_tasks if hasattr(by, "arrays") else by, dtype=float)
+    if hasattr(by, "arrays"):
+        by = by.arrays.user_tasks
+    elif isinstance(by, Mapping):
+        by = pd.Series(by)
+    due = plain(row(by, "entitlements", cluster.users, "user") if labelled(by) else by, "entitlements")
     if due.shape != cluster.weight.shape:
         raise DataError(f"entitlements are of shape {due.shape}; give a number for each of {len(cluster.users)} users")
     return due

@@ -23,7 +23,7 @@ class Problem(Protocol):
 
     cluster: Cluster
 
-    def allocation(self, label: str = ..., *, criterion: Any = ..., tol: float = ...) -> Allocation:
+    def allocation(self, label: str | Cluster = ..., *, criterion: Any = ..., tol: float = ...) -> Allocation:
         """Its answer."""
 
 
@@ -74,7 +74,7 @@ def compare(
     """
     expected(cluster)
     if entitled is not None:
-        by = mechanisms.chosen([entitled])[0] if isinstance(entitled, str) else entitled
+        by = mechanisms.one(entitled) if isinstance(entitled, str) else entitled
         entitled = metrics.entitlement(cluster, by)
     rows = []
     answers = _answers(cluster, chosen, tol, solver)

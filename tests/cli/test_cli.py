@@ -68,6 +68,19 @@ def test_compare_chosen_mechanisms_as_text(capsys: pytest.CaptureFixture[str]) -
     assert "- max-min: not applicable" in out
 
 
+def test_compare_is_relative_to_whom_one_says(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["compare", "paper:pf-fig1-variant", "-m", "tsf,ps-dsf"]
+    for by in ("tsf", "ps-dsf"):
+        assert main([*words, "--entitled", by, "--json"]) == 0
+        rows = json.loads(capsys.readouterr().out)
+        assert [row["distance"] == 0 for row in rows] == [by == "tsf", by == "ps-dsf"]
+    assert main([*words, "--entitled", "tsf"]) == 0
+    assert "- satisfaction, distance and complaints are relative to tsf" in capsys.readouterr().out
+    for by, said in (("tsff", "there is no mechanism 'tsff'"), ("alphapf-vds", "'alphapf-vds' stands for several")):
+        assert main([*words, "--entitled", by]) == 2
+        assert said in capsys.readouterr().err
+
+
 def test_compare_says_when_a_mechanism_fails(
     file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from strategies import clusters
@@ -195,12 +196,16 @@ def test_measures_are_columns_everywhere(tmp_path: Path, capsys: pytest.CaptureF
     shown = fo.report.comparison(fo.compare(cluster.replace(max_tasks=[1, 2]), ["drfh"]))[0]
     assert fo.report.for_people(shown)["jain_wanting"].tolist() == ["all met"]
     assert fo.compare(cluster, [half], entitled="tsf").equals(fo.compare(cluster, [half]))
-    for by in (half, [1, 3]):
+    for by in (half, [1, 3], {"large": 3, "small": 1}, pd.Series({"large": 3, "small": 1})):
         table = fo.compare(cluster, ["drfh", half], entitled=by)
         assert table.loc["half", names[2:]].tolist() == [1, 0, 0]
         assert table.loc["DRFH", names[2:]].tolist() == pytest.approx([1, 1 / 6, 0])
     with pytest.raises(DataError, match=r"entitlements are of shape \(3,\)"):
         fo.compare(cluster, [half], entitled=[1, 2, 3])
+    with pytest.raises(DataError, match=r"'alphapf-vds' stands for several mechanisms"):
+        fo.compare(cluster, [half], entitled="alphapf-vds")
+    with pytest.raises(DataError, match=r"unknown: wide"):
+        fo.compare(cluster, [half], entitled={"wide": 3, "small": 1})
 
 
 def test_what_a_policy_would_change(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,7 @@ import pytest
 import fairopt as fo
 from fairopt.cli import main
 from fairopt.explorer.standing import standing
-from fairopt.report.standing import GLOSSARY, WordsOptions, as_html, as_markdown, sections
+from fairopt.report.standing import GLOSSARY, as_html, as_markdown, sections
 from fairopt.workloads import Snapshot
 from fairopt.workloads.kubernetes_like import drawn
 
@@ -81,7 +81,7 @@ def test_weights_are_not_shared_twice(capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_what_is_left_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of three users one row is shown: the one that is most below."""
-    monkeypatch.setattr("fairopt.report.standing.WORDS", WordsOptions(rows=1))
+    monkeypatch.setattr("fairopt.report.standing._ROWS", 1)
     cluster = fo.Cluster([[30]], [[1], [1], [1]], users=["a", "b", "c"])
     found = standing(
         cluster, snapshot=Snapshot(cluster, "", placement=np.array([[8], [2], [5]])), requested=["weight.a=2"]

@@ -37,7 +37,7 @@ WIDE = pd.DataFrame(
 )
 NASTY = pd.DataFrame({"a_b & c%$#{}~^\\": ["x_y", "100% & $ # {} ~ ^ \\ <a> |"], "α × ∞": ["long words " * 12, "±"],
                       "number": [1.674e-16, 5.0]})  # fmt: skip
-CM = FontProperties(family="cmr10", size=8)
+CM = FontProperties(family="cmr10", size=8, math_fontfamily="cm")
 
 
 @pytest.fixture(scope="module")
@@ -68,12 +68,16 @@ def rows(text: str) -> list[list[str]]:
 
 @cache
 def points(cell: str) -> float:
-    """The width of a cell in \\footnotesize, by other metrics than ours: Computer Modern of 10 points is narrower."""
+    """The width of a cell in \\footnotesize, by other metrics than ours: Computer Modern of 10 points is narrower.
+
+    Mathtext sets relations and exponents up to 3% narrower than TeX.
+    """
     plain = re.sub(r"\\([%&#_{}])", r"\1", cell.replace(r"\allowbreak{}", "").replace(r"\textgreater{}", ">"))
     math = plain.count("$") - plain.count(r"\$")
     with rc_context({"mathtext.fontset": "cm", "font.family": "cmr10", "axes.formatter.use_mathtext": True}):
         text = plain if math and r"\$" not in plain else plain.replace(r"\$", "S").replace("$", "")
-        return 1.0625 * float(TextToPath().get_text_width_height_descent(text, CM, ismath="$" in text)[0])
+        ismath = "$" in text
+        return (1.0625 + 0.0325 * ismath) * float(TextToPath().get_text_width_height_descent(text, CM, ismath)[0])
 
 
 def measured(tabular: str) -> float:
@@ -93,10 +97,9 @@ def measured(tabular: str) -> float:
 def test_nothing_is_wider_than_asked_for(tables: list[report.Table], layout: str) -> None:
     inches = LAYOUTS[layout][0]
     for text in every(tables, inches)[1:]:  # TeX judges the nasty one
+        both = layout in ("column", "narrow") and r"\begin{table*}" in text
         for tabular in re.findall(r"\\begin\{tabular\}.*?\\end\{tabular\}", text, re.DOTALL):
-            if layout in ("column", "narrow") and r"\begin{table*}" in text:
-                continue  # both columns, as nothing measured fits into one: TeX judges these
-            assert measured(tabular) <= inches * 72.27 + 1, tabular
+            assert measured(tabular) <= (1 + both) * inches * 72.27 + 1, tabular
 
 
 def test_headers_are_words_and_mechanisms_have_their_names(tables: list[report.Table]) -> None:

@@ -103,8 +103,10 @@ class NamedProblem(cp.Problem):  # type: ignore[misc]
         rows[at.rows] = np.maximum(found, 0.0)
         return at.polytope.unit_prices(rows)
 
-    def allocation(self, label: str = "problem", *, criterion: Any = None, tol: float = 1e-6) -> Allocation:
+    def allocation(self, label: str | Cluster = "problem", *, criterion: Any = None, tol: float = 1e-6) -> Allocation:
         """The tasks that `solve` left, as an allocation; a problem that was not solved is solved first.
+
+        In place of a label the problem's cluster may stand, `problem.allocation(cluster)`, also where this is pooled.
 
         A changed problem has no criterion: its tasks are certified to be feasible, unless `criterion` is to judge them
         (`Allocation.of`).
@@ -114,10 +116,14 @@ class NamedProblem(cp.Problem):  # type: ignore[misc]
         SolverError
             CVXPY's solver found no answer.
         DataError
-            The answer is not feasible within `tol`: solve it again with a finer one.
+            The answer is not feasible within `tol`: solve it again with a finer one. Or a cluster is another one.
         """
         from ...result.allocation import Allocation
 
+        if isinstance(label, Cluster) and self.cluster in (label, label.pool()):
+            label = "problem"
+        if not isinstance(label, str):
+            raise DataError("the problem is of another cluster: formulate it on this one")
         if self.status is None:
             self.solve()
         if self.tasks.value is None:
