@@ -17,6 +17,7 @@ from ..mechanisms import Mechanism
 from ..model._arrays import ratio
 from ..model.cluster import Cluster
 from ..solving.earlier import OtherUsers
+from .schedule import used_parts
 from .workload import NEVER, SECOND, Whole, Workload
 
 if TYPE_CHECKING:
@@ -426,7 +427,7 @@ class FluidSchedule:
         used = _rows([step.used for step in self.run.steps], width).sum(axis=0)
         there = _rows([step.span * step.capacity for step in self.run.steps], width).sum(axis=0)
         part = ratio(used, there, np.nan)
-        return pd.Series(part, index=pd.Index(self.run.workload.resources, name="resource"), name="utilization")
+        return used_parts()(part, index=pd.Index(self.run.workload.resources, name="resource"), name="utilization")
 
     def use_in(self, edges: ArrayLike) -> pd.DataFrame:
         """The used part of every resource of the servers that are there, on average from each edge [s] to the next.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -375,10 +376,22 @@ def mean_dominant_share(w: Workload, runs: Runs) -> Numbers:
     return np.asarray(np.bincount(user[order][same], (share * lasts)[same], minlength=len(w.users)) / span)
 
 
+@cache
+def used_parts() -> type[pd.Series]:
+    """The class of used parts by resource, which until 0.3 may be called, as `utilization` was a method before."""
+
+    class Parts(pd.Series):  # type: ignore[misc]
+        def __call__(self) -> pd.Series:
+            warnings.warn("schedule.utilization is no method any more: write no ()", DeprecationWarning, stacklevel=2)
+            return self
+
+    return Parts
+
+
 def utilization(w: Workload, runs: Runs) -> pd.Series:
     """What `Schedule.utilization` returns; in doubles, as microseconds times amounts overflow whole numbers."""
     _, span = _span(w, runs)
     group = w.group_of_task[runs.task]
     lasted = (np.minimum(runs.end, runs.time) - runs.start).astype(float)
     used = np.array([(lasted * column).sum() for column in (w.demand[group] / w.total).T])
-    return pd.Series(used / max(span, 1), index=pd.Index(w.resources, name="resource"), name="utilization")
+    return used_parts()(used / max(span, 1), index=pd.Index(w.resources, name="resource"), name="utilization")

@@ -87,7 +87,7 @@ def test_the_game_s_own_equations_have_the_program_s_optimum(seed: int) -> None:
 
 
 def test_a_large_alpha_takes_a_few_steps() -> None:
-    """As prices of servers follow those of their users where alpha grows: otherwise none of these was answered in 60."""
+    """As prices of servers follow those of their users where alpha grows: otherwise most are not answered in 60."""
     steps = []
     for seed in range(6):
         shared = fo.open_source(f"lognormal?users=20&servers=10&seed={seed}").cluster

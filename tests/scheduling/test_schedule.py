@@ -36,6 +36,8 @@ def test_frames_of_a_small_schedule() -> None:
     assert timeline["waiting"].tolist() == [0, 2, 2, 1, 0, 0]
     assert found.shares_at([1, 9])["b"].tolist() == [0.5, 1]
     assert found.utilization["cpu"] == pytest.approx((3 * 4 + 2 * 2 * 2 + 2) / 4 / 10)
+    with pytest.warns(DeprecationWarning, match="no method any more"):
+        assert found.utilization().equals(found.utilization)
     share_a = (0.5 * 4 + 0.25 * 4) / 10
     assert found.users["mean_dominant_share"].tolist() == pytest.approx([share_a, (0.5 * 4 + 1 * 2) / 10])
     assert "tasks 6 done; 11 s" in repr(found)
