@@ -61,7 +61,10 @@ def main() -> int:
     """Keep what a store holds; 1 if a counterexample is none."""
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    wrong = keep(properties.read(sys.argv[1]))
+    outcomes = properties.read(sys.argv[1])
+    if not outcomes:
+        sys.exit(f"{sys.argv[1]}: no store of a survey; what is there is kept")
+    wrong = keep(outcomes)
     for text in wrong:
         sys.stdout.write(f"{text}\n")
     return int(bool(wrong))
