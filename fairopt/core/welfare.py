@@ -102,6 +102,9 @@ class Market:
         self.bound = np.concatenate([polytope.limit[limited], own.floor[floored]]) / self.unit[self.user]
         self.of_row = self.of_limit = 1.0
         self.most = np.inf
+        #: What is left of weights after a step, at least, at first and later. Where limits bind prices swing; in the
+        #: game without limits some are so far below others that weights have to fall with them.
+        self.follow = (0.1, 0.001) if self.log_gamma is not None and not len(self.user) else (0.7, 0.3)
         self.ratio = 0.0
         if isinstance(rule, FairnessEfficiency):
             self.ratio = float(np.log(rule.efficient) - np.log(rule.fair))
@@ -502,7 +505,7 @@ def run(problem: Problem, tol: float, start: object = None, most: int = 60) -> C
         t = min(1.0, t * max(0.9 if t < 0.9 else 0.95, 1 - np.sqrt(10 * step.mu)))
         for _ in range(8):
             there = step.at.along(change, t)
-            follow = 0.7 if step.mu > 1e-4 else 0.3
+            follow = q.follow[0] if step.mu > 1e-4 else q.follow[1]
             then = (
                 np.maximum(q.turnover(there), follow * weights[0]),
                 np.maximum(q.of_rows(q.pairs.cost(there.lam)), follow * weights[1]),
@@ -514,7 +517,7 @@ def run(problem: Problem, tol: float, start: object = None, most: int = 60) -> C
         if t < 0.5 and step.mu < 1e-9:  # rounding is about all that is left: others find last digits from here
             since += 2
         short = short + 1 if t < 0.01 else 0
-        if short > 10:
+        if short > 10 and q.power > _GENTLE:
             break
         step, weights = new, then
         if not q.steep and step.missed < 0.3:
