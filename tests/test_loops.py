@@ -324,5 +324,5 @@ def test_a_bundle_is_read_and_written_through_its_address(doubles: bool) -> None
     mine, written = (_Numbers(np.zeros(5), doubles, 0.5) for _ in range(2))
     assert _filled.dispatcher(mine, more) == _filled(written, more)
     np.testing.assert_array_equal(mine.values, written.values)
-    assert _put.signatures
+    assert _filled.signatures
     assert written.values[4] == (8.5 if doubles else 4.5)
