@@ -17,6 +17,8 @@ _NOTHING = 60.0
 _LARGEST = 700.0
 #: Costs below this, relative to the server's dearest resource, are computed in logarithms.
 _TINY = 1e-280
+#: Shares of prices below this are none: products with subnormal numbers take ten times as long.
+_LEAST = 1e-200
 
 
 @compiled
@@ -60,7 +62,7 @@ def below_highest(start, whole, share, short, highest):  # type: ignore[no-untyp
             best = max(best, short[k])
             part = 1 / whole[k]
             for r in range(size):
-                share[k, r] *= part
+                share[k, r] = share[k, r] * part if share[k, r] > _LEAST * whole[k] else 0.0
         for k in range(start[n], start[n + 1]):
             short[k] -= best
         highest[n] = best
