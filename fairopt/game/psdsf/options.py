@@ -76,7 +76,7 @@ class LimitOptions:
     #: alpha of the system where it is not followed.
     large: float = 64.0
     #: Rounds of elastic responses between two looks.
-    rounds: tuple[int, ...] = (50, 50, 100, 200, 400, 800, 1600, 3200, 6400)
+    rounds: tuple[int, ...] = (2, 48, 50, 100, 200, 400, 800, 1600, 3200, 6400)
     continuation: ContinuationOptions = ContinuationOptions()
 
 
