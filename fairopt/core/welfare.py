@@ -44,6 +44,11 @@ _MOST = 500.0
 _DESCENTS, _LAST = 25, 13
 
 
+#: So many steps in which products do not halve, nor alpha grows, end a run of the game without limits at a large alpha:
+#: prices are decades from where they belong, and other ways are faster.
+_SLOW = 5
+
+
 class Worth(NamedTuple):
     """What a unit is worth, and how that falls."""
 
@@ -104,7 +109,8 @@ class Market:
         self.most = np.inf
         #: What is left of weights after a step, at least, at first and later. Where limits bind prices swing; in the
         #: game without limits some are so far below others that weights have to fall with them.
-        self.follow = (0.1, 0.001) if self.log_gamma is not None and not len(self.user) else (0.7, 0.3)
+        self.unlimited = self.log_gamma is not None and not len(self.user)
+        self.follow = (0.1, 0.001) if self.unlimited else (0.7, 0.3)
         self.ratio = 0.0
         if isinstance(rule, FairnessEfficiency):
             self.ratio = float(np.log(rule.efficient) - np.log(rule.fair))
@@ -489,7 +495,7 @@ def run(problem: Problem, tol: float, start: object = None, most: int = 60) -> C
     best = Candidate(np.zeros(len(polytope.gamma)), np.full(len(polytope.row_server), -np.inf), np.inf, 0)
     weights = q.turnover(at), q.of_rows(q.pairs.cost(at.lam))
     q.even(at, weights)
-    step, since, short, least = Step(q, at, weights, True), 0, 0, np.inf
+    step, since, short, slow, least, lowest = Step(q, at, weights, True), 0, 0, 0, np.inf, np.inf
     for number in range(most + 1):
         if not np.isfinite(step.mu + step.missed):
             break
@@ -514,6 +520,10 @@ def run(problem: Problem, tol: float, start: object = None, most: int = 60) -> C
             if new.missed + new.mu <= 2 * (step.missed + step.mu) + 1e-9:
                 break
             t /= 2
+        gains = q.steep and step.mu < 0.5 * lowest
+        slow, lowest = (0, step.mu) if gains else (slow + 1, lowest)
+        if slow > _SLOW and q.unlimited and problem.criterion.alpha > 2 * _GENTLE:
+            break
         if t < 0.5 and step.mu < 1e-9:  # rounding is about all that is left: others find last digits from here
             since += 2
         short = short + 1 if t < 0.01 else 0
@@ -522,6 +532,7 @@ def run(problem: Problem, tol: float, start: object = None, most: int = 60) -> C
         step, weights = new, then
         if not q.steep and step.missed < 0.3:
             steeper = _STEEPER if q.log_gamma is None else _STEEPER_GAME
+            slow = 0
             at = q.steepened(step.at, min(q.own.alpha * steeper, problem.criterion.alpha))
             weights = q.turnover(at), q.of_rows(q.pairs.cost(at.lam))
             step = Step(q, at, weights, step.rough)

@@ -64,6 +64,19 @@ def solutions(problem: Problem, tol: float, engine: str) -> Iterator[Solution]:
         yield Solution(found.tasks, None, engine, (run,), 0.0, found.steps, "converged", log=log, fine=fine)
 
 
+def in_levels(problem: Problem, tol: float, engine: str) -> Iterator[Solution]:
+    """The best that the kernel of finite alpha finds, if anything, whatever the size: prices in money may be too far
+    apart for the engines of large problems."""
+    begun = _clock.now()
+    found = finite([problem], tol, _AIM * tol)
+    error, log = float(found.certificate[0]), _per_unit(problem, found.log_rows[0])
+    if np.isfinite(error):
+        status = "converged" if error <= tol else "not converged"
+        run = Run("dense interior point", status, 0.0, _clock.now() - begun, error)
+        rough = error > tol
+        yield Solution(found.tasks[0], None, engine, (run,), 0.0, int(found.steps[0]), status, log=log, rough=rough)
+
+
 def _trivial(problem: Problem, kind: kinds.Kind) -> bool:
     """Is it answered exactly without a kernel: by water filling, or because one server has room for all tasks?"""
     cluster, limits = problem.cluster, problem.limits
