@@ -17,7 +17,7 @@ def tied(seed: int, limits: bool = False) -> fo.Cluster:
     return fo.Cluster(rng.integers(1, 4, (5, 3)).astype(float), demand, rng.integers(1, 3, 10), max_tasks=counts)
 
 
-@pytest.mark.parametrize("alpha", [0.5, 3.0, 8.0, 16.0, 64.0, 500.0])
+@pytest.mark.parametrize("alpha", [8.0, 64.0, 500.0])
 def test_ties_are_solved(alpha: float) -> None:
     """Whole clusters of ties, through the mechanism: interior points or the homotopy, whichever ends."""
     for seed in range(10):
