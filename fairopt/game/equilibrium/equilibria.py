@@ -1,4 +1,4 @@
-"""Equilibria for alpha in (0, infinity): interior points, else along a homotopy, else best responses.
+"""Equilibria for alpha in (0, infinity): the interior point, else along a curve, else best responses.
 
 Each is a candidate, whose certificate is computed from its tasks and prices alone. Deterministic: no random start, and
 the order of users and servers does not matter beyond rounding.
@@ -20,19 +20,20 @@ from ...engines.welfare import concave
 from ...model.problem import Problem
 from ..model._warnings import suppress_fp_warnings
 from ..model.candidate import Candidate, solution
-from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
+from ..model.equilibrium_system import EquilibriumSystem
 from ..responses.rounds import Sweeps
 from . import entropy_homotopy
+from .smoothing import METHOD_NAME, error_of, follow
 
 Array = NDArray[np.float64]
 
 
+#: Up to so many prices the homotopy is faster than what follows.
+_FEW = 64
 #: Above this alpha prices in money are further apart than doubles resolve, and levels come first.
 _STEEP = 64.0
 #: Most pairs of users and servers of the interior point in levels, whose algebra is dense.
 _LEVELS = 3_000
-#: Up to so many prices the homotopy is faster than that.
-_FEW = 64
 
 
 def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Solution]:
@@ -42,37 +43,36 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
     homotopy, whose unknowns are the few prices, is first.
     """
     criterion, polytope = problem.criterion, problem.polytope
+    game = criterion.scope == "game"
     if not len(polytope.users):
         yield from concave.solutions(problem, tol)
         return
-    if criterion.scope == "game" and criterion.alpha == 1:
+    if game and criterion.alpha == 1:
         yield from _program(problem, tol)
     begun = _clock.now()
     method = EquilibriumSystem.of(polytope, criterion)
     prices = int(method.row.sum())
-    many, steep = len(method.weight) >= max(500, 5 * prices), criterion.alpha > _STEEP
+    many = len(method.weight) >= max(500, 5 * prices)
+    few, steep = game and not many and prices <= _FEW, game and criterion.alpha > _STEEP
+    small = problem.cluster.shape[0] * problem.cluster.shape[1] <= _LEVELS and (few or steep)
 
-    def in_money() -> Iterator[Solution]:
-        """The core's interior point; in welfare it has been tried."""
-        if criterion.scope == "game":
-            for found in concave.solutions(problem, tol, warm):
-                yield replace(found, engine="equilibrium")
-
-    def levels() -> Iterator[Solution]:
-        """The core's interior point for stacks, which is dense."""
-        if problem.cluster.shape[0] * problem.cluster.shape[1] <= _LEVELS:
-            yield from in_levels(problem, tol, "equilibrium")
-
-    def homotopy() -> Iterator[Solution]:
-        for answer in _homotopy(method):
+    def offered(answers: Iterator[Candidate]) -> Iterator[Solution]:
+        for answer in answers:
             yield solution(polytope, method, answer, 0.0, _clock.now() - begun, criterion.alpha, tol)
 
-    ways = [homotopy, levels] if prices <= _FEW else [levels, homotopy]
-    ways = [homotopy, in_money, levels] if many else [*ways, in_money] if steep else [in_money, *ways]
-    for way in ways:
-        yield from way()
-    for answer in _responses(method, max(3e-4 * tol, 1e-11)):
-        yield solution(polytope, method, answer, 0.0, _clock.now() - begun, criterion.alpha, tol)
+    def in_money() -> Iterator[Solution]:
+        for found in concave.solutions(problem, tol, warm) if game else ():
+            yield replace(found, engine="equilibrium")
+
+    if not steep and not many:
+        yield from in_money()
+    if many or few:
+        yield from offered(_homotopy(method))
+    if small:
+        yield from in_levels(problem, tol, "equilibrium")
+    if steep or many:
+        yield from in_money()
+    yield from offered(equilibria(method, tol, many or few))
 
 
 def _program(problem: Problem, tol: float) -> Iterator[Solution]:
@@ -81,6 +81,33 @@ def _program(problem: Problem, tol: float) -> Iterator[Solution]:
     welfare = replace(criterion, share=np.ones(len(criterion.weight)), scope="servers")
     for found in native.welfare(Problem(problem.cluster, welfare), tol):
         yield replace(found, engine="equilibrium", warm=None)
+
+
+@suppress_fp_warnings
+def equilibria(method: EquilibriumSystem, tol: float, followed: bool = False) -> Iterator[Candidate]:
+    """Where the interior point jams: points each better than those before, from where last digits may be found.
+
+    On the path, whose products are of two alike factors, that takes smaller ones. Has the homotopy been `followed`?
+    """
+    path, best, near = max(3e-4 * tol, 1e-11), None, 3e-8
+    for answer in _candidates(method, path, followed):
+        if best is None or answer.error < best.error:
+            best = answer
+            if best.by != METHOD_NAME and best.error <= 1e-2:
+                yield best
+            elif best.by == METHOD_NAME and best.error <= max(path, near):
+                near = 0.1 * best.error
+                yield best
+    yield from _responses(method, best, path)
+
+
+def _candidates(method: EquilibriumSystem, path: float, followed: bool) -> Iterator[Candidate]:
+    """The smoothed path, then the homotopy."""
+    prices = int(method.row.sum())
+    for mu, near in ((3.0, 0.3), (1.0, 0.1)):  # the second is more careful: alpha next to 0 asks for it
+        yield from follow(method, path, mu, near, max(1000, 5 * prices))
+    if not followed:  # of users held at limits
+        yield from _homotopy(method)
 
 
 @suppress_fp_warnings
@@ -96,23 +123,18 @@ def _homotopy(method: EquilibriumSystem) -> Iterator[Candidate]:
                 return
 
 
-@suppress_fp_warnings
-def _responses(method: EquilibriumSystem, aim: float) -> Iterator[Candidate]:
-    """Points each better than those before, by best responses in turn: where alpha is next to 0 they do."""
-    sweeps, least = Sweeps.of(method), 1e-2
-    state = sweeps.start(method.begin(0.3).tasks)
+def _responses(method: EquilibriumSystem, best: Candidate | None, aim: float) -> Iterator[Candidate]:
+    """The best point, and better ones by best responses in turn: where alpha is next to 0 they do."""
+    sweeps = Sweeps.of(method)
+    state = sweeps.start(method.begin(0.3).tasks if best is None else best.point.tasks)
     for _ in range(8):
         for _ in range(40):
             if sweeps.gauss_seidel(state) < aim:
                 break
-        answer = sweeps.found(state, 0)
-        if answer.error < least:
-            least = answer.error
-            yield answer
-
-
-def error_of(q: EquilibriumSystem, point: EquilibriumPoint) -> float:
-    """How far a point is from an equilibrium, by its tasks and prices."""
-    true, share, _ = q.priced(point, q.alpha)
-    total = q.totals(point.log_level, 0.0)[0]
-    return q.error(point, true, q.largest_parts(q.wanted(point, share, true)), total, q.used(point.tasks))
+        answer = sweeps.found(state, 0 if best is None else best.steps)
+        if best is None or answer.error < best.error:
+            best = answer
+            if best.error <= 1e-2:
+                yield best
+    if best is not None:
+        yield best

@@ -1,4 +1,4 @@
-"""The equations of an equilibrium in level form, on the arrays of a polytope (docs/algorithms/core.md).
+"""The equations of an equilibrium in level form, on the arrays of a polytope; see `smoothing` for what they are.
 
 Users are in units of their largest gamma and capacities in units of themselves, so that units do not matter.
 """

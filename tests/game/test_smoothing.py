@@ -1,0 +1,59 @@
+"""The smoothing continuation: its tangent, and that it ends at equilibria where ties abound."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+from fairopt.engines.base import Solution
+from fairopt.game.equilibrium import smoothing
+from fairopt.game.model.candidate import log_unit_prices
+from fairopt.game.model.equilibrium_system import EquilibriumSystem
+from fairopt.model.merging import merge
+from fairopt.model.polytope import Polytope
+from fairopt.model.problem import Problem
+from fairopt.solving import candidates
+
+
+def tied(seed: int, limits: bool = False) -> fo.Cluster:
+    """Small integers, many zero demands: users and servers that tie exactly."""
+    rng = np.random.default_rng(seed)
+    demand = rng.integers(0, 3, (10, 3)).astype(float)
+    demand[~demand.any(axis=1), 0] = 1.0
+    counts = rng.choice([0.5, 5.0, np.inf], 10) if limits else None
+    return fo.Cluster(rng.integers(1, 4, (5, 3)).astype(float), demand, rng.integers(1, 3, 10), max_tasks=counts)
+
+
+def equations(cluster: fo.Cluster, alpha: float) -> EquilibriumSystem:
+    merged = merge(cluster).cluster
+    polytope = Polytope(merged, merged.max_tasks)
+    return EquilibriumSystem(polytope, merged.weight[polytope.users], alpha)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 3.0, 8.0, 16.0, 64.0])
+def test_it_ends_at_an_equilibrium(alpha: float) -> None:
+    mechanism, tol = fo.AlphaPFVDS(alpha), 3e-9
+    for seed in range(8):
+        shared = merge(tied(seed)).cluster
+        problem = equations(shared, alpha)
+        with np.errstate(all="ignore"):
+            points = list(smoothing.follow(problem, tol))
+        best = min(points, key=lambda point: point.error)
+        assert best.error <= tol, f"seed {seed}"
+        polytope = problem.polytope
+        tasks = polytope.allocation(polytope.inside(best.point.tasks / problem.gamma))
+        found = Solution(tasks, None, "equilibrium", log=log_unit_prices(problem, best.point.log_price))
+        better = candidates.with_last_digits(Problem(shared, mechanism.criterion(shared)), found)
+        assert better is not None
+        assert mechanism.certify(shared, better.tasks, better.log)[0].residual <= 1e-6
+        if alpha <= 3:  # with ties and large alpha tasks answer strongly to what is left to exploit
+            solved = mechanism.solve(shared, 1e-8)
+            np.testing.assert_allclose(tasks.sum(axis=1), solved.arrays.user_tasks, rtol=1e-4)
+
+
+@pytest.mark.parametrize("alpha", [8.0, 64.0])
+def test_ties_are_solved(alpha: float) -> None:
+    """Whole clusters of ties, through the mechanism: interior point or path, whichever ends."""
+    for seed in range(10):
+        assert fo.AlphaPFVDS(alpha).solve(tied(seed, limits=True)).certify().residual <= 1e-6
