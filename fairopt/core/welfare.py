@@ -21,6 +21,7 @@ Where alpha is large prices of servers are decades apart, and a start would have
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -42,11 +43,6 @@ _GENTLE, _STEEPER, _STEEPER_GAME = 4.0, 2.0, 3.0
 _MOST = 500.0
 #: Steps of mirror descent to a first point, and over how many of them it is an average: they go to and fro.
 _DESCENTS, _LAST = 25, 13
-
-
-#: So many steps in which products do not halve, nor alpha grows, end a run of the game without limits at a large alpha:
-#: prices are decades from where they belong, and other ways are faster.
-_SLOW = 5
 
 
 class Worth(NamedTuple):
@@ -109,8 +105,7 @@ class Market:
         self.most = np.inf
         #: What is left of weights after a step, at least, at first and later. Where limits bind prices swing; in the
         #: game without limits some are so far below others that weights have to fall with them.
-        self.unlimited = self.log_gamma is not None and not len(self.user)
-        self.follow = (0.1, 0.001) if self.unlimited else (0.7, 0.3)
+        self.follow = (0.1, 0.001) if self.log_gamma is not None and not len(self.user) else (0.7, 0.3)
         self.ratio = 0.0
         if isinstance(rule, FairnessEfficiency):
             self.ratio = float(np.log(rule.efficient) - np.log(rule.fair))
@@ -486,8 +481,11 @@ class Candidate:
     warm: Start | None = None
 
 
-def run(problem: Problem, tol: float, start: object = None, most: int = 60) -> Candidate:
-    """The best point of a run; from a start for another alpha if it fits and that leads somewhere."""
+def run(problem: Problem, tol: float, start: object = None, most: int = 60, patience: float = math.inf) -> Candidate:
+    """The best point of a run; from a start for another alpha if it fits and that leads somewhere.
+
+    `patience`: it ends after so many steps in which products do not halve, nor alpha grows.
+    """
     polytope = problem.polytope
     q, warm = Market(problem), None
     following = isinstance(start, Start) and q.fits(start)
@@ -522,7 +520,7 @@ def run(problem: Problem, tol: float, start: object = None, most: int = 60) -> C
             t /= 2
         gains = q.steep and step.mu < 0.5 * lowest
         slow, lowest = (0, step.mu) if gains else (slow + 1, lowest)
-        if slow > _SLOW and q.unlimited and problem.criterion.alpha > 2 * _GENTLE:
+        if slow > patience:
             break
         if t < 0.5 and step.mu < 1e-9:  # rounding is about all that is left: others find last digits from here
             since += 2
@@ -539,7 +537,7 @@ def run(problem: Problem, tol: float, start: object = None, most: int = 60) -> C
     if np.isinf(best.error) and np.isfinite(step.mu + step.missed):
         best = _judged(q, step.at, tol, most)
     if following and best.error > tol:
-        return run(problem, tol)
+        return run(problem, tol, patience=patience)
     return replace(best, warm=warm)
 
 

@@ -31,8 +31,8 @@ def slower(problem: Problem) -> bool:
     return len(polytope.users) >= len(polytope.row_server) and len(polytope.gamma) > MANY
 
 
-def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Solution]:
-    """One answer, or none where numbers are beyond doubles."""
+def solutions(problem: Problem, tol: float, warm: object = None, patience: float = np.inf) -> Iterator[Solution]:
+    """One answer, or none where numbers are beyond doubles; `patience` as in the core's run."""
     polytope, begun = problem.polytope, _clock.now()
     if not len(polytope.users):
         nothing = np.full(problem.cluster.capacity.shape, -np.inf)
@@ -43,7 +43,7 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
     alone = problem.criterion.floor.any() or isinstance(problem.criterion, ConcaveWelfare)
     aim = min(tol, 1e-11) if alone else tol
     with np.errstate(all="ignore"):
-        found = welfare.run(problem, aim, warm)
+        found = welfare.run(problem, aim, warm, patience=patience)
     if not np.isfinite(found.log_rows).any():
         return
     status = "converged" if found.error <= tol else "not converged"

@@ -61,7 +61,9 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
             yield solution(polytope, method, answer, 0.0, _clock.now() - begun, criterion.alpha, tol)
 
     def in_money() -> Iterator[Solution]:
-        for found in concave.solutions(problem, tol, warm) if game else ():
+        # Prices that are decades from where they belong take long, and where they are few the homotopy does not.
+        patience = 5 if few and criterion.alpha > 8 and not len(polytope.limited) else np.inf
+        for found in concave.solutions(problem, tol, warm, patience) if game else ():
             yield replace(found, engine="equilibrium")
 
     if not steep and not many:
