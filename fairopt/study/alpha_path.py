@@ -151,7 +151,7 @@ def alpha_path(
         from .._progress import tqdm
 
         values = tqdm(values, desc="alpha path", unit="alpha")
-    found = [follower(alpha) for alpha in values]
+    found = [(alpha, follower(alpha)) for alpha in values]
     errors: list[float] | None = None
     if refine is not None:
         goal = _validate.number(refine, "refine", "a number > 0, such as 1e-2")
@@ -174,19 +174,20 @@ def alpha_path(
 
 
 class Follower:
-    """Solves one cluster for one alpha after the other, each from the answer before."""
+    """Answers of one cluster by alpha, each solved for once, from the one before: `found`."""
 
     def __init__(self, cluster: Cluster, mechanism: Followed, tol: float | None, throw: bool = True) -> None:
         self.make, self.title = _family(mechanism)
-        self._cluster, self._tol, self._throw = cluster, tol, throw
+        self.cluster, self._tol, self._throw = cluster, tol, throw
+        self.found: dict[float, Allocation] = {}
         self._last: Allocation | None = None
 
-    def __call__(self, alpha: float) -> tuple[float, Allocation]:
-        last = self._last
-        start = last if last is not None and not last.flagged else None
-        found = self.make(alpha).solve(self._cluster, self._tol, throw=self._throw, start=start)
-        self._last = found
-        return alpha, found
+    def __call__(self, alpha: float) -> Allocation:
+        if alpha not in self.found:
+            start = None if self._last is None or self._last.flagged else self._last
+            self._last = self.make(alpha).solve(self.cluster, self._tol, throw=self._throw, start=start)
+            self.found[alpha] = self._last
+        return self.found[alpha]
 
 
 def as_path(found: list[tuple[float, Allocation]], title: str) -> AlphaPath:
@@ -244,7 +245,7 @@ class _Point:
 
 
 def refined(
-    solve: Callable[[float], Found],
+    solve: Callable[[float], Allocation],
     found: list[Found],
     goal: float,
 ) -> tuple[list[Found], list[float]]:
@@ -273,7 +274,7 @@ def refined(
             continue
         solves += 1
         alpha = middle / (1 - middle)
-        points[alpha] = _Point.of(*solve(alpha))
+        points[alpha] = _Point.of(alpha, solve(alpha))
         error = _missed(points[low], points[alpha], points[high])
         for a, b in ((low, alpha), (alpha, high)):
             heapq.heappush(heap, _interval(points[a], points[b], error / 2))
