@@ -17,7 +17,7 @@ from ..mechanisms import Mechanism
 from ..model._arrays import ratio
 from ..model.cluster import Cluster
 from ..solving.earlier import OtherUsers
-from .schedule import used_parts
+from .schedule import Outcome, used_parts
 from .workload import NEVER, SECOND, Whole, Workload
 
 if TYPE_CHECKING:
@@ -322,7 +322,7 @@ _OF_SOLVES = {"build": float, "solve": float, "certify": float, "rounds": float,
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FluidSchedule:
+class FluidSchedule(Outcome):
     """Frames of a fluid simulation; times in seconds, work in tasks times seconds, NaN for what did not happen.
 
     Attributes
@@ -332,6 +332,11 @@ class FluidSchedule:
     """
 
     run: FluidRun
+
+    @property
+    def workload(self) -> Workload:
+        """What was served."""
+        return self.run.workload
 
     @property
     def interrupted(self) -> bool:
@@ -347,31 +352,37 @@ class FluidSchedule:
     def jobs(self) -> pd.DataFrame:
         """A row per job: user, arrival, start, end and response time (once all is done), tasks, work, what is left of
         it, state (`STATES`)."""
-        run, w = self.run, self.run.workload
-        frame = _summed(run, w.job, len(w.jobs))
-        frame.insert(0, "user", pd.Categorical.from_codes(w.job_user, categories=list(w.users)))
-        return frame.set_index(pd.Index(w.jobs, name="job"))
+        run, w, of, count = self.run, self.workload, self.workload.job, len(self.workload.jobs)
+        arrival, start, end = np.full(count, np.inf), np.full(count, np.inf), np.full(count, -np.inf)
+        np.minimum.at(arrival, of, run.arrival)
+        np.fmin.at(start, of, run.begun)
+        np.fmax.at(end, of, run.ended)
+        unfinished = np.bincount(of, np.isnan(run.ended), count) > 0
+        start = np.where(np.isinf(start), np.nan, start)
+        departed = np.bincount(of, run.departed, count) > 0
+        to_come = np.bincount(of, ~run.came, count) == np.bincount(of, minlength=count)
+        state = np.select(
+            [departed, ~unfinished, ~np.isnan(start), to_come], ["gone", "done", "running", "to come"], "waiting"
+        )
+        return self._per_job(
+            {"arrival": arrival, "start": start, "end": np.where(unfinished, np.nan, end),
+             "tasks": np.bincount(of, np.diff(w.first), count).astype(np.int64),
+             "work": np.bincount(of, run.work, count), "left": np.bincount(of, run.left, count),
+             "state": pd.Categorical(state, categories=list(STATES))}
+        )  # fmt: skip
 
     @property
     def users(self) -> pd.DataFrame:
         """A row per user: weight; jobs, and those done; tasks, work and what is left of it; the mean response time of
         jobs that are done; the mean dominant share from the first arrival of anybody to the end."""
-        run, w = self.run, self.run.workload
-        jobs, many = self.jobs, len(w.users)
-        frame = _summed(run, w.user, many)[["tasks", "work", "left"]]
-        whole = jobs["end"].notna().to_numpy()
-        done = np.bincount(w.job_user[whole], minlength=many)
-        response = np.bincount(w.job_user[whole], jobs["response"].to_numpy()[whole], many)
-        frame.insert(0, "weight", w.weight)
-        frame.insert(1, "jobs", np.bincount(w.job_user, minlength=many))
-        frame.insert(2, "jobs_done", done)
-        frame["mean_response"] = ratio(response, done, np.nan)
-        frame["mean_dominant_share"] = self._dominant_shares()
-        return frame.set_index(pd.Index(w.users, name="user"))
+        jobs, user, many = self.jobs, self.workload.job_user, len(self.workload.users)
+        counts = {name: np.bincount(user, jobs[name], many) for name in ("tasks", "work", "left")}
+        counts["tasks"] = counts["tasks"].astype(np.int64)
+        return self._per_user(counts, {"mean_dominant_share": self._dominant_shares()})
 
     def _dominant_shares(self) -> Array:
         """(users,): `max_r` of what a user had of every resource over the whole run, in parts of all servers."""
-        run, w = self.run, self.run.workload
+        run, w = self.run, self.workload
         had = (run.work - run.left)[:, None] * w.demand
         span = max(run.now - float(run.arrival.min(initial=np.inf)), 0.0)
         if not span > 0:
@@ -388,7 +399,7 @@ class FluidSchedule:
         `solve` and to `certify`, `rounds`, `engine`, `certificate`, `flagged`, and `warm`: started from the solve
         before.
         """
-        steps, resources = self.run.steps, self.run.workload.resources
+        steps, resources = self.run.steps, self.workload.resources
         capacity = _rows([step.capacity * step.span for step in steps], len(resources))
         used = _rows([step.used for step in steps], len(resources))
         use = ratio(used, capacity, np.nan)
@@ -423,11 +434,11 @@ class FluidSchedule:
     @property
     def utilization(self) -> pd.Series:
         """The part of every resource that is in use on average, from the first arrival to the end of the run."""
-        width = len(self.run.workload.resources)
+        width = len(self.workload.resources)
         used = _rows([step.used for step in self.run.steps], width).sum(axis=0)
         there = _rows([step.span * step.capacity for step in self.run.steps], width).sum(axis=0)
         part = ratio(used, there, np.nan)
-        return used_parts()(part, index=pd.Index(self.run.workload.resources, name="resource"), name="utilization")
+        return used_parts()(part, index=pd.Index(self.workload.resources, name="resource"), name="utilization")
 
     def use_in(self, edges: ArrayLike) -> pd.DataFrame:
         """The used part of every resource of the servers that are there, on average from each edge [s] to the next.
@@ -435,7 +446,7 @@ class FluidSchedule:
         Indexed by where intervals begin; NaN before the first arrival and after the end.
         """
         steps, times = self.run.steps, np.asarray(edges, dtype=float)
-        width = len(self.run.workload.resources)
+        width = len(self.workload.resources)
         ends = np.array([steps[0].time, *(step.time + step.span for step in steps)]) if steps else np.zeros(1)
         used, there = (
             np.cumsum(np.vstack([np.zeros(width), rows]), axis=0)
@@ -445,70 +456,40 @@ class FluidSchedule:
         sums = [np.stack([np.interp(times, ends, column) for column in of.T], axis=1) for of in (used, there)]
         over, under = (np.diff(of, axis=0) for of in sums)
         part = ratio(over, under, np.nan)
-        columns = pd.Index(self.run.workload.resources, name="resource")
+        columns = pd.Index(self.workload.resources, name="resource")
         return pd.DataFrame(part, index=pd.Index(times[:-1], name="time"), columns=columns)
 
     def summary(self) -> pd.Series:
         """Numbers about it: what is done, response times, use, solves and their seconds, the worst certificate."""
-        jobs, solves = self.jobs, [one for _, one in self.solves]
-        response = jobs["response"].dropna()
-        found: dict[str, object] = {"jobs": len(jobs)}
-        found |= {f"jobs {name}": int((jobs["state"] == name).sum()) for name in STATES}
-        found |= {"mean response": float(response.mean()), "median response": float(response.median())}
-        found |= {"end": self.end} | {f"mean use of {name}": float(part) for name, part in self.utilization.items()}
-        found |= {"solves": len(solves), "warm": sum(one.warm for one in solves)}
-        found |= {"seconds": sum(one.build + one.solve + one.certify for one in solves)}
-        found |= {"certificate": max((one.certificate for one in solves), default=0.0)}
-        found |= {"flagged": sum(one.flagged for one in solves)}
-        return pd.Series(found, name=str(self.run.mechanism), dtype=object)
+        solves = [one for _, one in self.solves]
+        states = {f"jobs {name}": count for name, count in self._counts().items()}
+        found = self._summary(str(self.run.mechanism), {"jobs": 0} | states, {})
+        found["solves"], found["warm"] = len(solves), sum(one.warm for one in solves)
+        found["seconds"] = sum(one.build + one.solve + one.certify for one in solves)
+        found["certificate"] = max((one.certificate for one in solves), default=0.0)
+        found["flagged"] = sum(one.flagged for one in solves)
+        return found
+
+    def _counts(self) -> dict[str, int]:
+        return dict(self.jobs["state"].value_counts(sort=False)[list(STATES)])
 
     def plot(self, *, ax: Any = None) -> Figure:
         """Use of resources and players over time, and the distribution of completion times; `ax` are three axes."""
-        from ._plot import fluid
+        from ._plot import schedule
 
-        run = self.run
-        return fluid(self.timeline, self.jobs, run.workload.resources, run.by, str(run.mechanism), ax)
+        over_time, what = self.timeline, f"{self.run.by}s present"
+        over_time.loc[self.end] = over_time.iloc[-1]
+        lines = {what: over_time["players"]}
+        return schedule(over_time, self.jobs, self.workload.resources, lines, what, str(self.run.mechanism), ax)
 
     def __repr__(self) -> str:
-        s = self.summary()
-        used = ", ".join(f"{name} {part:.1%}" for name, part in self.utilization.items())
-        states = ", ".join(f"{s[f'jobs {name}']} {name}" for name in STATES if s[f"jobs {name}"])
-        stopped = " (interrupted)" if self.interrupted else ""
-        text = f"jobs {states}; {self.end:g} s{stopped}, mean use {used}; {s['solves']} solves"
-        return f"FluidSchedule({self.run.mechanism}: {text}, certificates <= {s['certificate']:.1e})"
+        worst = max((one.certificate for _, one in self.solves), default=0.0)
+        more = f"; {len(self.solves)} solves, certificates <= {worst:.1e}"
+        return self._shown(f"{self.run.mechanism}: jobs", self._counts(), more)
 
 
 def _rows(rows: list[Array], width: int) -> Array:
     return np.array(rows).reshape(len(rows), width)
-
-
-def _summed(run: FluidRun, of: NDArray[np.int64], count: int) -> pd.DataFrame:
-    """Groups of a job, or of a user, as one."""
-    w = run.workload
-    arrival, start, end = np.full(count, np.inf), np.full(count, np.inf), np.full(count, -np.inf)
-    np.minimum.at(arrival, of, run.arrival)
-    np.fmin.at(start, of, run.begun)
-    unfinished = np.bincount(of, np.isnan(run.ended), count) > 0
-    np.fmax.at(end, of, run.ended)
-    end = np.where(unfinished, np.nan, end)
-    start = np.where(np.isinf(start), np.nan, start)
-    departed = np.bincount(of, run.departed, count) > 0
-    to_come = np.bincount(of, ~run.came, count) == np.bincount(of, minlength=count)
-    state = np.select(
-        [departed, ~unfinished, ~np.isnan(start), to_come], ["gone", "done", "running", "to come"], "waiting"
-    )
-    return pd.DataFrame(
-        {
-            "arrival": arrival,
-            "start": start,
-            "end": end,
-            "response": end - arrival,
-            "tasks": np.bincount(of, np.diff(w.first), count).astype(np.int64),
-            "work": np.bincount(of, run.work, count),
-            "left": np.bincount(of, run.left, count),
-            "state": pd.Categorical(state, categories=list(STATES)),
-        }
-    )
 
 
 def fluid(
