@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from .. import _clock, mechanisms
 from .._libraries import pd
@@ -439,25 +439,6 @@ class FluidSchedule(Outcome):
         there = _rows([step.span * step.capacity for step in self.run.steps], width).sum(axis=0)
         part = ratio(used, there, np.nan)
         return used_parts()(part, index=pd.Index(self.workload.resources, name="resource"), name="utilization")
-
-    def use_in(self, edges: ArrayLike) -> pd.DataFrame:
-        """The used part of every resource of the servers that are there, on average from each edge [s] to the next.
-
-        Indexed by where intervals begin; NaN before the first arrival and after the end.
-        """
-        steps, times = self.run.steps, np.asarray(edges, dtype=float)
-        width = len(self.workload.resources)
-        ends = np.array([steps[0].time, *(step.time + step.span for step in steps)]) if steps else np.zeros(1)
-        used, there = (
-            np.cumsum(np.vstack([np.zeros(width), rows]), axis=0)
-            for rows in (_rows([step.used for step in steps], width),
-                         _rows([step.span * step.capacity for step in steps], width))
-        )  # fmt: skip
-        sums = [np.stack([np.interp(times, ends, column) for column in of.T], axis=1) for of in (used, there)]
-        over, under = (np.diff(of, axis=0) for of in sums)
-        part = ratio(over, under, np.nan)
-        columns = pd.Index(self.workload.resources, name="resource")
-        return pd.DataFrame(part, index=pd.Index(times[:-1], name="time"), columns=columns)
 
     def summary(self) -> pd.Series:
         """Numbers about it: what is done, response times, use, solves and their seconds, the worst certificate."""

@@ -54,12 +54,12 @@ class Tables(NamedTuple):
     eligible : (placements, servers); near : servers of placements that are scanned, from `near_first[p]` on
     tree : maxima of `free`, a tree for each type of servers: row `types[t, 0]` is below its root, it has `types[t, 1]`
         leaves, which are servers `member[types[t, 2]]` and following
-    directory, ratios, ids, have, filled, most, seen, aim : the index of ratios (`places.py`)
+    directory, ratios, ids, have, filled, most, seen : the index of ratios (`places.py`)
     queues : (queues, columns); allocated : (queues, costs); total : (costs,); weight, limit : (queues,)
     placed : (queues, servers, amounts), empty unless the policy needs it
     waits : maxima of minus what waiting groups demand, a tree for each queue; roots : a tree of their roots
     rank : a tree of what is larger the earlier a queue is served; of those that wait for nothing minus infinity
-    chosen, values, bounds, envelope : room for rounds
+    chosen, values, envelope : room for rounds
     numbers : of the policy
     groups : (groups, columns); demand : (groups, amounts); cost : (groups, costs); duration, again : (tasks,), `again`
         links tasks of a group that wait again
@@ -89,7 +89,6 @@ class Tables(NamedTuple):
     filled: Whole
     most: Whole
     seen: Whole
-    aim: Numbers
     queues: Whole
     allocated: Whole
     total: Whole
@@ -101,7 +100,6 @@ class Tables(NamedTuple):
     rank: Numbers
     chosen: Whole
     values: Numbers
-    bounds: Numbers
     envelope: Whole
     numbers: Numbers
     groups: Whole

@@ -81,11 +81,9 @@ class Policy:
     queue: ClassVar[Literal["user", "one"]] = "user"
     #: Does it need `State.placed`, what a queue holds on every server?
     per_server: ClassVar[bool] = False
-    #: How many servers are found quickly: the score depends on their capacity alone ("types"), it is Best-Fit's
-    #: ("ratios"), or all are looked at.
+    #: How many servers are found quickly: the score depends on their capacity alone ("types"), it is Best-Fit's of two
+    #: resources ("ratios"), or all are looked at.
     index: ClassVar[Literal["types", "ratios", ""]] = "types"
-    #: Is a value never below `max_r allocated[n,r] / (capacity[i,r] phi_n)`? Then most pairs are not looked at.
-    bounded: ClassVar[bool] = False
 
     strict: bool = False
 
@@ -94,8 +92,6 @@ class Policy:
         own = cls.__dict__
         if "index" not in own and ("score" in own or "value" in own):
             cls.index = ""
-        if "bounded" not in own and "value" in own:
-            cls.bounded = False
         if own.get("name"):
             old = REGISTRY.taken(cls.name, cls.__module__)
             places = [f"{one.__module__}.{one.__qualname__}" for one in (old, cls) if one is not None]
