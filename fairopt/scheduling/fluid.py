@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +18,14 @@ from ..model._arrays import ratio
 from ..model.cluster import Cluster
 from ..solving.earlier import OtherUsers
 from .schedule import Outcome, used_parts
-from .workload import NEVER, SECOND, Whole, Workload
+from .workload import NEVER, SECOND, By, Players, Whole, Workload, choice, owner, players
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
 Mask = NDArray[np.bool_]
-By = Literal["job", "user"]
+Array = NDArray[np.float64]
 
 #: Groups that end within this time [s] end together: times of workloads are whole numbers of it.
 _TOGETHER = 1 / SECOND
@@ -92,9 +92,7 @@ class FluidRun:
         self.change: Array = w.change_time / SECOND
         self._order = np.argsort(w.arrival, kind="stable")
         self._arrived = self._changed = 0
-        self.up = np.ones(len(w.servers), dtype=bool)
-        first_change = np.unique(w.change_server, return_index=True)
-        self.up[first_change[0]] = ~w.change_up[first_change[1]]
+        self.up = w.there.copy()
         self.present: Whole = np.zeros(0, dtype=np.int64)  # groups, ascending
         self.now = float(self.arrival.min(initial=np.inf)) if w.groups else 0.0
         self.due = True  # has anything changed since the last solve
@@ -249,69 +247,6 @@ class FluidRun:
         self._release(here[done])
         self.present, self.now = here[~done], after
 
-
-# -- who shares ------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Players:
-    """Players of an instant as the users of a cluster, and what of their tasks goes to which group.
-
-    A player's tasks run side by side at one speed: with `k_g` tasks in group g it asks for `sum k_g d_g / sum k_g` per
-    task, and of its `x` tasks `x k_g / sum k_g` are of group g. While these are served, demands of a player do not
-    change, so that what runs is what was allocated.
-    """
-
-    cluster: Cluster
-    groups: Whole  # (groups present,)
-    player: NDArray[np.intp]  # (groups present,), rows of the cluster's users
-    part: Array  # (groups present,), of its player's tasks
-
-    def rates(self, user_tasks: Array) -> Array:
-        """How many tasks of every group run, (groups present,)."""
-        return np.asarray(user_tasks[self.player] * self.part)
-
-
-def choice(by: str) -> By:
-    """`by`, if it is one of those that there are."""
-    if by not in get_args(By):
-        raise DataError(f"by is {by!r}; it must be 'job' (PF: every job is a user of the mechanism) or 'user'")
-    return by  # type: ignore[return-value]
-
-
-def owner(workload: Workload, by: By) -> Whole:
-    """The player of every group, (groups,)."""
-    return workload.job if by == "job" else workload.user
-
-
-def players(workload: Workload, groups: Whole, up: Mask, by: By, limits: bool) -> Players:
-    """Those whose `groups` are present, on the servers that are `up`.
-
-    A player's tasks may run where any of its groups may. A job has the weight of its user. With `limits` nobody runs
-    more tasks than it has in unfinished groups.
-    """
-    w = workload
-    who, player = np.unique(owner(w, by)[groups], return_inverse=True)
-    player = player.reshape(-1)
-    count = (w.first[groups + 1] - w.first[groups]).astype(float)
-    total = np.bincount(player, count)
-    part = count / total[player]
-    demand = np.stack([np.bincount(player, part * column) for column in (w.demand[groups] * w.unit).T], axis=1)
-    eligible = None
-    if w.placement[groups].any():
-        kinds = np.unique(np.column_stack([player, w.placement[groups]]), axis=0)
-        eligible = np.zeros((len(who), int(up.sum())), dtype=bool)
-        np.logical_or.at(eligible, kinds[:, 0], w.eligible[:, up][kinds[:, 1]])
-    names = w.jobs if by == "job" else w.users
-    weight = w.weight[w.job_user[who]] if by == "job" else w.weight[who]
-    cluster = Cluster(
-        w.capacity[up] * w.unit, demand, weight, eligible, total if limits else None,
-        w.resources, [names[k] for k in who], [name for name, there in zip(w.servers, up, strict=True) if there],
-    )  # fmt: skip
-    return Players(cluster, groups, player, part)
-
-
-Array = NDArray[np.float64]
 
 #: States of a job, as in a discrete schedule: "to come" arrives after the end, "gone" went with its user.
 STATES = ("done", "running", "waiting", "gone", "to come")

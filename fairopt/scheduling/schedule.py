@@ -358,10 +358,8 @@ def _sum_until(when: Whole, at: Whole, amounts: Whole) -> Whole:
 def _servers(w: Workload, when: Whole) -> tuple[Whole, Whole]:
     """How many servers are there, and what they have."""
     sign = np.where(w.change_up, 1, -1)
-    first = np.ones(len(w.servers), dtype=np.int64)
-    first[w.change_server[::-1]] = ~w.change_up[::-1]
-    there = first.sum() + _sum_until(when, w.change_time, sign)
-    capacity = first @ w.capacity + _sum_until(when, w.change_time, sign[:, None] * w.capacity[w.change_server])
+    there = w.there.sum() + _sum_until(when, w.change_time, sign)
+    capacity = w.there @ w.capacity + _sum_until(when, w.change_time, sign[:, None] * w.capacity[w.change_server])
     return there, capacity
 
 

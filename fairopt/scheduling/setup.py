@@ -120,12 +120,10 @@ class Setup:
         )
         if thrashing is not None:
             n[at.SLOWS] = at.ALL if thrashing.slows == "all" else at.SHORT
-        there = np.ones(servers, dtype=bool)
-        there[w.change_server[::-1]] = ~w.change_up[::-1]
-        free = np.where(there[:, None], capacity, -1)
+        free = np.where(w.there[:, None], capacity, -1)
 
         table = _lines(servers, 8)
-        table[:, at.THERE], table[:, at.HEAD] = there, -1
+        table[:, at.THERE], table[:, at.HEAD] = w.there, -1
         types = _zeros(servers)
         if self.policy.pairs and self.policy.index == "types":
             types = np.unique(capacity, axis=0, return_inverse=True)[1].reshape(-1)
