@@ -61,7 +61,7 @@ def find(t, g):  # type: ignore[no-untyped-def]
     if t.n[STALE] > 0:
         _flush(t)
     if RATIOS:
-        return _by_ratio(t, g) if t.demand[g, 0] > 0 else scan(t, g, t.member)
+        return _by_ratio(t, g) if t.demand[g, 0] + t.demand[g, 1] > 0 else scan(t, g, t.member)
     return _by_type(t, g)
 
 
@@ -124,45 +124,53 @@ def _locate(t, x, s):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _by_ratio(t, g):  # type: ignore[no-untyped-def]
-    """Of two resources, for a group that demands the first.
+    """Of two resources, outward from the ratio of the demand, which is infinite without the first.
 
-    Outward from the ratio of the demand, whose distance is the score but for a factor and rounding: the first with room
-    is the best of its side, but for ratios that rounding makes as far.
+    The distance of ratios is the score but for a factor and rounding, or their inverse is: the first with room is the
+    best of its side, but for ratios that rounding makes as far.
     """
-    q = t.groups[g, QUEUE]
-    x, factor = t.demand[g, 1] / t.demand[g, 0], t.pool[0] / t.pool[1]
+    q, factor, x = t.groups[g, QUEUE], t.pool[0] / t.pool[1], np.inf
+    if t.demand[g, 0] > 0:
+        x = t.demand[g, 1] / t.demand[g, 0]
     begin, inside = _locate(t, x, np.int64(-1))
     found, lowest = np.int64(-1), np.inf
     for step in range(1, -2, -2):  # to larger ratios, and to smaller ones
         b, k = begin, inside if step > 0 else inside - 1
         while True:
-            b, k = _next(t, g, b, k, step, x, lowest / factor * (1 + _NEAR) + _NEAR * x)
+            last = np.inf  # up to where ratios are no farther than the best
+            if x < np.inf:
+                last = x + step * (lowest / factor * (1 + _NEAR) + _NEAR * x)
+            elif step < 0 and lowest > 0:
+                last = (1 - _NEAR) / (factor * lowest)
+            b, k = _next(t, g, b, k, step, last)
             if b < 0:
                 break
             here = t.ratios[t.directory[b], k]
             i, j = b, k
             if step < 0:  # the first server of this ratio with room
                 b, k = _locate(t, here, np.int64(-1))
-                i, j = _next(t, g, b, k, np.int64(1), here, 0.0)
+                i, j = _next(t, g, b, k, np.int64(1), here)
             s = t.ids[t.directory[i], j]
             value = score(t, g, q, s)
             if value < lowest or (value == lowest and s < found) or found < 0:
                 found, lowest = s, value
-            if step > 0:
+            if step < 0:
+                k -= 1
+            elif here < np.inf:
                 b, k = _locate(t, np.nextafter(here, np.inf), np.int64(-1))
             else:
-                k -= 1
+                break
     return found, lowest
 
 
 @compiled(inner=True)
-def _next(t, g, b, k, step, x, far):  # type: ignore[no-untyped-def]
-    """The first server with room from entry k of the b-th block on, not farther than so much from x; else -1."""
+def _next(t, g, b, k, step, last):  # type: ignore[no-untyped-def]
+    """The first server with room from entry k of the b-th block on, of ratios up to the last; else -1."""
     p = t.groups[g, PLACEMENT]
     while 0 <= b < t.n[BLOCKS]:
         d = t.directory[b]
         if fits(t.demand, g, t.most, b):
-            while 0 <= k < t.filled[d] and step * (t.ratios[d, k] - x) <= far:
+            while 0 <= k < t.filled[d] and (t.ratios[d, k] <= last if step > 0 else t.ratios[d, k] >= last):
                 if _enough(t.demand, g, t.have, d, k) and t.eligible[p, t.ids[d, k]]:
                     return b, k
                 k += step
