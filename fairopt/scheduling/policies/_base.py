@@ -20,7 +20,7 @@ from ..workload import Whole, Workload
 Numbers = NDArray[np.float64]
 
 #: Every policy by its name; a subclass that states a `name` is in it by being defined.
-REGISTRY: Registry[type[Policy]] = Registry(__package__, Path(__file__).parent)
+REGISTRY: Registry[type[Policy]] = Registry(__package__, Path(__file__).parent, "policy", "policies")
 
 
 class rule:
@@ -92,12 +92,7 @@ class Policy:
         own = cls.__dict__
         if "index" not in own and ("score" in own or "value" in own):
             cls.index = ""
-        if own.get("name"):
-            old = REGISTRY.taken(cls.name, cls.__module__)
-            places = [f"{one.__module__}.{one.__qualname__}" for one in (old, cls) if one is not None]
-            if old is not None and old.name == cls.name and len({*places}) > 1:
-                raise DataError(f"two policies are called {cls.name!r}, {' and '.join(places)}; rename yours")
-            REGISTRY[cls.name] = cls
+        REGISTRY.defined(cls)
 
     def __post_init__(self) -> None:
         if self.strict and self.pairs:
