@@ -59,9 +59,9 @@ from .tables import (
     sufficient,
 )  # fmt: skip
 
-#: Does the policy compare pairs of queue and server, of those furthest behind alone; limit what a queue may hold; see
-#: more than rules are given?
-PAIRS, FURTHEST, LIMITED, ANEW = False, False, False, False
+#: Does the policy compare pairs of queue and server, of those furthest behind alone; is the best server found without a
+#: look at all; does it limit what a queue may hold; see more than rules are given?
+PAIRS, FURTHEST, INDEXED, LIMITED, ANEW = False, False, True, False, False
 #: How a call of the loop ends.
 FINISHED, GOES_ON, GROW = range(3)
 
@@ -296,7 +296,7 @@ def _decide(t):  # type: ignore[no-untyped-def]
     """Queues that have a group that fits are served, the lowest first."""
     few = t.n[GAINED]
     # Many servers that gained room are not looked at one by one.
-    if few > 6 and not PAIRS:
+    if few > 6 and INDEXED:
         _all_fresh(t)
         few = 0
     count, q, s, g = _candidates(t, few), -1, -1, -1
