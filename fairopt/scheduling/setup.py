@@ -103,8 +103,8 @@ class Setup:
 
     @property
     def by_ratios(self) -> bool:
-        """Are servers found by the index of ratios? It is of two amounts; of a single one all scores are the same."""
-        return self.policy.index == "ratios" and self.capacity.shape[1] == 2
+        """Are servers found by the index of ratios? Best-Fit's scores of a single amount are all the same."""
+        return self.policy.index == "ratios" and self.capacity.shape[1] > 1
 
     def tables(self, thrashing: Thrashing | None = None, near: int = NEAR) -> Tables:
         """Everything before the first instant; placements of up to `near` servers are scanned."""
@@ -136,8 +136,7 @@ class Setup:
         for begin, leaves in zip(base.tolist(), size.tolist(), strict=True):
             _maxima(tree[begin : begin + 2 * leaves])
         counts = w.eligible.sum(axis=1)
-        all_of_them = self.policy.index == "" or (self.policy.index == "ratios" and amounts > 2)
-        scanned = [np.flatnonzero(row) if all_of_them or many <= near else _zeros(0)
+        scanned = [np.flatnonzero(row) if self.policy.index == "" or many <= near else _zeros(0)
                    for row, many in zip(w.eligible, counts.tolist(), strict=True)]  # fmt: skip
         lists = _zeros(7, max(servers, groups, 64) + 1)
         blocks = 1
@@ -173,9 +172,9 @@ class Setup:
             np.ascontiguousarray(w.eligible), np.concatenate(scanned).astype(np.int64),
             from_sizes([len(each) for each in scanned]).astype(np.int64),
             tree, np.column_stack([base, _power(np.bincount(types)), first]), member,
-            _zeros(blocks), np.zeros((blocks, BLOCK)), _zeros(blocks, BLOCK),
+            _zeros(blocks), np.zeros((blocks, amounts - 1, BLOCK)), _zeros(blocks, BLOCK),
             _zeros(blocks, amounts, BLOCK), _zeros(blocks),
-            _zeros(blocks, amounts), free.copy(),
+            _zeros(blocks, amounts), free.copy(), np.zeros((2, amounts)),
             table_of_queues, _zeros(queues, len(self.total)), self.total, self.weight, np.zeros(queues),
             _zeros(*placed), np.full((2 * table_of_queues[:, at.SIZE].sum(), amounts), -at.BIG),
             np.full((2 * leaves, amounts), -at.BIG),

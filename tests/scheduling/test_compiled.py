@@ -104,11 +104,12 @@ def test_methods_decide_as_rules(text: str, seed: int, resources: int) -> None:
         pytest.param("best-fit-drfh", True, marks=pytest.mark.long),
     ],
 )
+@pytest.mark.parametrize("resources", [2, 3])
 def test_many_servers_that_crowd_the_blocks_of_the_index(
-    text: str, compiled: bool, monkeypatch: pytest.MonkeyPatch
+    text: str, compiled: bool, resources: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(setup, "BLOCK", 8)  # so that blocks are split
-    w = workload(3, rows=250, servers=100, users=20)
+    w = workload(3, rows=250, servers=100, users=20, resources=resources)
     made = Setup.of(w, policies.one(text))
     scanned = engine.run(made, compiled=compiled, near=100)
     assert engine.run(made, compiled=False, near=0).same(scanned)

@@ -2,10 +2,10 @@
 
 *Trees of types.* Where the score depends on a server's capacity alone, the first with room of every type is looked for.
 
-*Ratios.* For Best-Fit of two resources servers stand in order of (ratio of what is free of the second and the first,
-place), in blocks of at most `ids.shape[1]`, each with copies of ratios and of free amounts, side by side, as searches
-read them. The first `n[BLOCKS]` entries of `directory` are blocks in order, the others are not in use; `most[b]` has
-the largest free amounts of the b-th in order.
+*Ratios.* For Best-Fit servers stand in order of (ratio of what is free of the second and the first resource, place), in
+blocks of at most `ids.shape[1]`, each with copies of free amounts and of their ratios to the first, side by side, as
+searches read them: `ratios[b, r - 1]` has those of resource r. The first `n[BLOCKS]` entries of `directory` are blocks
+in order, the others are not in use; `most[b]` has the largest free amounts of the b-th in order.
 """
 
 from __future__ import annotations
@@ -61,7 +61,11 @@ def find(t, g):  # type: ignore[no-untyped-def]
     if t.n[STALE] > 0:
         _flush(t)
     if RATIOS:
-        return _by_ratio(t, g) if t.demand[g, 0] + t.demand[g, 1] > 0 else scan(t, g, t.member)
+        if t.demand[g, 0] + t.demand[g, 1] == 0:
+            return scan(t, g, t.member)
+        if t.demand[g, 0] == 0 or t.free.shape[1] > 2:
+            return _by_ratios(t, g)
+        return _by_ratio(t, g)
     return _by_type(t, g)
 
 
@@ -107,7 +111,7 @@ def _locate(t, x, s):  # type: ignore[no-untyped-def]
     while high - low > 1:
         middle = (low + high) >> 1
         d = directory[middle]
-        if x < ratios[d, 0] or (x == ratios[d, 0] and s < ids[d, 0]):
+        if x < ratios[d, 0, 0] or (x == ratios[d, 0, 0] and s < ids[d, 0]):
             high = middle
         else:
             low = middle
@@ -115,7 +119,7 @@ def _locate(t, x, s):  # type: ignore[no-untyped-def]
     low, high = 0, t.filled[d]
     while low < high:
         middle = (low + high) >> 1
-        if ratios[d, middle] < x or (ratios[d, middle] == x and ids[d, middle] < s):
+        if ratios[d, 0, middle] < x or (ratios[d, 0, middle] == x and ids[d, middle] < s):
             low = middle + 1
         else:
             high = middle
@@ -124,53 +128,45 @@ def _locate(t, x, s):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _by_ratio(t, g):  # type: ignore[no-untyped-def]
-    """Of two resources, outward from the ratio of the demand, which is infinite without the first.
+    """Of two resources, for a group that demands the first.
 
-    The distance of ratios is the score but for a factor and rounding, or their inverse is: the first with room is the
-    best of its side, but for ratios that rounding makes as far.
+    Outward from the ratio of the demand, whose distance is the score but for a factor and rounding: the first with room
+    is the best of its side, but for ratios that rounding makes as far.
     """
-    q, factor, x = t.groups[g, QUEUE], t.pool[0] / t.pool[1], np.inf
-    if t.demand[g, 0] > 0:
-        x = t.demand[g, 1] / t.demand[g, 0]
+    q = t.groups[g, QUEUE]
+    x, factor = t.demand[g, 1] / t.demand[g, 0], t.pool[0] / t.pool[1]
     begin, inside = _locate(t, x, np.int64(-1))
     found, lowest = np.int64(-1), np.inf
     for step in range(1, -2, -2):  # to larger ratios, and to smaller ones
         b, k = begin, inside if step > 0 else inside - 1
         while True:
-            last = np.inf  # up to where ratios are no farther than the best
-            if x < np.inf:
-                last = x + step * (lowest / factor * (1 + _NEAR) + _NEAR * x)
-            elif step < 0 and lowest > 0:
-                last = (1 - _NEAR) / (factor * lowest)
-            b, k = _next(t, g, b, k, step, last)
+            b, k = _next(t, g, b, k, step, x, lowest / factor * (1 + _NEAR) + _NEAR * x)
             if b < 0:
                 break
-            here = t.ratios[t.directory[b], k]
+            here = t.ratios[t.directory[b], 0, k]
             i, j = b, k
             if step < 0:  # the first server of this ratio with room
                 b, k = _locate(t, here, np.int64(-1))
-                i, j = _next(t, g, b, k, np.int64(1), here)
+                i, j = _next(t, g, b, k, np.int64(1), here, 0.0)
             s = t.ids[t.directory[i], j]
             value = score(t, g, q, s)
             if value < lowest or (value == lowest and s < found) or found < 0:
                 found, lowest = s, value
-            if step < 0:
-                k -= 1
-            elif here < np.inf:
+            if step > 0:
                 b, k = _locate(t, np.nextafter(here, np.inf), np.int64(-1))
             else:
-                break
+                k -= 1
     return found, lowest
 
 
 @compiled(inner=True)
-def _next(t, g, b, k, step, last):  # type: ignore[no-untyped-def]
-    """The first server with room from entry k of the b-th block on, of ratios up to the last; else -1."""
+def _next(t, g, b, k, step, x, far):  # type: ignore[no-untyped-def]
+    """The first server with room from entry k of the b-th block on, not farther than so much from x; else -1."""
     p = t.groups[g, PLACEMENT]
     while 0 <= b < t.n[BLOCKS]:
         d = t.directory[b]
         if fits(t.demand, g, t.most, b):
-            while 0 <= k < t.filled[d] and (t.ratios[d, k] <= last if step > 0 else t.ratios[d, k] >= last):
+            while 0 <= k < t.filled[d] and step * (t.ratios[d, 0, k] - x) <= far:
                 if _enough(t.demand, g, t.have, d, k) and t.eligible[p, t.ids[d, k]]:
                     return b, k
                 k += step
@@ -179,6 +175,52 @@ def _next(t, g, b, k, step, last):  # type: ignore[no-untyped-def]
         b += step
         k = np.int64(0) if step > 0 or b < 0 else t.filled[t.directory[b]] - 1
     return np.int64(-1), np.int64(-1)
+
+
+@compiled(inner=True)
+def _by_ratios(t, g):  # type: ignore[no-untyped-def]
+    """Of three resources or more, or for a group that demands nothing of the first: the distance bounds the score.
+
+    Scores are sums of distances of ratios that blocks keep: most servers are passed without a look at their room.
+    """
+    ratios, aim, q, p = t.ratios, t.aim, t.groups[g, QUEUE], t.groups[g, PLACEMENT]
+    of = 0 if t.demand[g, 0] > 0 else 1
+    for r in range(aim.shape[1]):
+        aim[0, r], aim[1, r] = t.demand[g, r], t.pool[of] / (t.pool[r] * float(t.demand[g, of]))
+    begin, inside = _locate(t, aim[0, 1] / aim[0, 0], np.int64(-1))
+    found, lowest = np.int64(-1), np.inf
+    for step in range(1, -2, -2):
+        b, k, near = begin, inside if step > 0 else inside - 1, True
+        while near and 0 <= b < t.n[BLOCKS]:
+            d = t.directory[b]
+            if fits(t.demand, g, t.most, b):
+                while 0 <= k < t.filled[d]:
+                    if of == 0:
+                        bound = _apart(aim, ratios[d, 0, k], 1)
+                    else:
+                        bound = (1 - _NEAR) * aim[0, 1] * aim[1, 0] / ratios[d, 0, k]
+                    if bound > lowest:
+                        near = False
+                        break
+                    if of == 0:
+                        for r in range(2, aim.shape[1]):
+                            bound += _apart(aim, ratios[d, r - 1, k], r)
+                    s = t.ids[d, k]
+                    if bound <= lowest and _enough(t.demand, g, t.have, d, k) and t.eligible[p, s]:
+                        value = score(t, g, q, s)
+                        if value < lowest or (value == lowest and s < found) or found < 0:
+                            found, lowest = s, value
+                    k += step
+            b += step
+            k = np.int64(0) if step > 0 or b < 0 else t.filled[t.directory[b]] - 1
+    return found, lowest
+
+
+@compiled(inline=True)
+def _apart(aim, ratio, r):  # type: ignore[no-untyped-def]
+    """A part of the score, or a little less, from a server's ratio to the first resource."""
+    asked = ratio * aim[0, 0]
+    return (abs(asked - aim[0, r]) - _NEAR * (asked + aim[0, r])) * aim[1, r]
 
 
 @compiled(inline=True)
@@ -190,9 +232,9 @@ def _enough(demand, g, have, d, k):  # type: ignore[no-untyped-def]
 
 
 @compiled(inline=True)
-def _ratio_of(free, s):  # type: ignore[no-untyped-def]
-    """Free of the second resource over free of the first; infinite without any of the first."""
-    return free[s, 1] / free[s, 0] if free[s, 0] > 0 else np.inf
+def _ratio_of(free, s, r):  # type: ignore[no-untyped-def]
+    """Free of a resource over free of the first; infinite without any of the first."""
+    return free[s, r] / free[s, 0] if free[s, 0] > 0 else np.inf
 
 
 @compiled(inner=True)
@@ -222,9 +264,11 @@ def _fill(t, order):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _write(t, d, k, s):  # type: ignore[no-untyped-def]
-    t.ids[d, k], t.ratios[d, k] = s, _ratio_of(t.seen, s)
+    t.ids[d, k] = s
     for r in range(t.most.shape[1]):
         t.have[d, r, k] = t.seen[s, r]
+        if r > 0:
+            t.ratios[d, r - 1, k] = _ratio_of(t.seen, s, r)
 
 
 @compiled(inner=True)
@@ -264,11 +308,14 @@ def _move(t, s):  # type: ignore[no-untyped-def]
         same = same and seen[s, r] == free[s, r]
     if same:
         return
-    b, k = _locate(t, _ratio_of(seen, s), s)
+    b, k = _locate(t, _ratio_of(seen, s, 1), s)
     d, again = directory[b], False
     filled[d] -= 1
     for j in range(k, filled[d]):
-        ids[d, j], ratios[d, j] = ids[d, j + 1], ratios[d, j + 1]
+        ids[d, j] = ids[d, j + 1]
+    for r in range(ratios.shape[1]):
+        for j in range(k, filled[d]):
+            ratios[d, r, j] = ratios[d, r, j + 1]
     for r in range(free.shape[1]):
         for j in range(k, filled[d]):
             have[d, r, j] = have[d, r, j + 1]
@@ -283,10 +330,13 @@ def _move(t, s):  # type: ignore[no-untyped-def]
         directory[t.n[BLOCKS]] = d
     elif again:
         _highest(t, b)
-    b, k = _locate(t, _ratio_of(seen, s), s)
+    b, k = _locate(t, _ratio_of(seen, s, 1), s)
     d = directory[b]
     for j in range(filled[d], k, -1):
-        ids[d, j], ratios[d, j] = ids[d, j - 1], ratios[d, j - 1]
+        ids[d, j] = ids[d, j - 1]
+    for r in range(ratios.shape[1]):
+        for j in range(filled[d], k, -1):
+            ratios[d, r, j] = ratios[d, r, j - 1]
     for r in range(free.shape[1]):
         for j in range(filled[d], k, -1):
             have[d, r, j] = have[d, r, j - 1]

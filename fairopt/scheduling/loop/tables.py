@@ -54,7 +54,7 @@ class Tables(NamedTuple):
     eligible : (placements, servers); near : servers of placements that are scanned, from `near_first[p]` on
     tree : maxima of `free`, a tree for each type of servers: row `types[t, 0]` is below its root, it has `types[t, 1]`
         leaves, which are servers `member[types[t, 2]]` and following
-    directory, ratios, ids, have, filled, most, seen : the index of ratios (`places.py`)
+    directory, ratios, ids, have, filled, most, seen, aim : the index of ratios (`places.py`)
     queues : (queues, columns); allocated : (queues, costs); total : (costs,); weight, limit : (queues,)
     placed : (queues, servers, amounts), empty unless the policy needs it
     waits : maxima of minus what waiting groups demand, a tree for each queue; roots : a tree of their roots
@@ -89,6 +89,7 @@ class Tables(NamedTuple):
     filled: Whole
     most: Whole
     seen: Whole
+    aim: Numbers
     queues: Whole
     allocated: Whole
     total: Whole
