@@ -34,6 +34,7 @@ __all__ = [
 
 #: Libraries that the core does without, and which extra brings them.
 _EXTRAS = {
+    "distributed": "dask",
     "joblib": "sweep",
     "pyarrow": "sweep",
     "shtab": "shell",

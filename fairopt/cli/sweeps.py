@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 
 from .. import report, sweeps
@@ -12,6 +13,7 @@ from .._libraries import pd
 from ..errors import DataError, FairoptError
 from ..report import figures as drawing
 from ..study.compare import NOTE, marked
+from ..sweeps.executors import dask
 from ..sweeps.experiment import known
 from ..sweeps.schema import CELLS, LONG, SIMULATIONS, Schema
 from ._open import existing
@@ -127,10 +129,11 @@ def _sweep(name: str, options: argparse.Namespace) -> int:
         print(outlook(sweeps.plan(name, **arguments), options.jobs, options.accept_older))
         return 0
     try:
-        frame = sweeps.sweep(
-            name, **arguments, jobs=options.jobs, dask=options.dask, threads=options.threads or None,
-            progress=sys.stderr.isatty(), say=_warn,
-        )  # fmt: skip
+        with dask(options.dask) if options.dask else nullcontext((None, options.jobs)) as (executor, jobs):
+            frame = sweeps.sweep(
+                name, **arguments, jobs=jobs, executor=executor, threads=options.threads or None,
+                progress=sys.stderr.isatty(), say=_warn,
+            )  # fmt: skip
     except sweeps.Interrupted as interrupted:
         _warn(str(interrupted))
         return _STOPPED

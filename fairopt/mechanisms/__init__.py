@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
-import difflib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from .. import _plugins
 from ..errors import DataError
 from ..model._shown import short
 from ._base import REGISTRY, Mechanism
-from ._registry import parameters, parts, plain
+from ._registry import parameters, parts
 
 if TYPE_CHECKING:
     from ._game import GameMechanism
@@ -29,34 +26,18 @@ def __getattr__(name: str) -> Any:
 
 def names() -> list[str]:
     """Names of all mechanisms, sorted."""
-    _plugins.installed()
-    return sorted(REGISTRY)
+    return REGISTRY.names()
 
 
 def get(name: str, **parameters: Any) -> Mechanism:
     """A mechanism by its name, with parameters: `get("alphapf-vds", alpha=3)`. Case, `-` and `_` do not matter."""
-    made = kind(name)
-    fields = [field.name for field in dataclasses.fields(made)]
-    if unknown := [parameter for parameter in parameters if parameter not in fields]:
-        known = ", ".join(fields) or "none"
-        raise DataError(f"{made.name} does not take {', '.join(unknown)}; its parameters: {known}")
-    try:
-        return made(**parameters)
-    except DataError:
-        raise
-    except (TypeError, ValueError, OverflowError) as error:
-        raise DataError(f"{made.name} cannot use these parameters: {error}") from None
+    made: Mechanism = REGISTRY.made(name, parameters)
+    return made
 
 
 def kind(name: str) -> type[Mechanism]:
     """The class of a mechanism by its name, or by its own (`DRF`); case, `-` and `_` do not matter."""
-    _plugins.installed()
-    if (found := REGISTRY.find(name)) is not None:
-        return found
-    written = {plain(text): one for one in REGISTRY.values() for text in (one.__name__, one.name)}
-    close = difflib.get_close_matches(plain(name), written, n=1, cutoff=0.7)
-    meant = f"; did you mean {written[close[0]].name}?" if close else ""
-    raise DataError(f"there is no mechanism {name!r}; known: {', '.join(names())}{meant}")
+    return REGISTRY.named(name)
 
 
 def parse(text: str) -> tuple[Mechanism, ...]:

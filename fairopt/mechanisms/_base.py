@@ -114,7 +114,7 @@ _MEANING = {
 #: Alphas that are hard for numerics, around 1 and far out, for the laws.
 ALPHAS = (0.0, 0.5, 0.9999, 1.0, 1.0001, 3.0, 50.0, 500.0, math.inf)
 #: Every mechanism by its name; a subclass that states a `name` is in it by being defined.
-REGISTRY: Registry[type[Mechanism]] = Registry(__package__, Path(__file__).parent)
+REGISTRY: Registry[type[Mechanism]] = Registry(__package__, Path(__file__).parent, "mechanism", "mechanisms")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -155,14 +155,7 @@ class Mechanism(Stated):
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
-        if cls.__dict__.get("name"):
-            old = REGISTRY.taken(cls.name, cls.__module__)
-            places = [f"{one.__module__}.{one.__qualname__}" for one in (old, cls) if one is not None]
-            if (
-                old is not None and old.name == cls.name and len({*places}) > 1
-            ):  # a cell of a notebook that is run again defines the same one anew
-                raise DataError(f"two mechanisms are called {cls.name!r}, {' and '.join(places)}; rename yours")
-            REGISTRY[cls.name] = cls
+        REGISTRY.defined(cls)
 
     @classmethod
     def variants(cls) -> tuple[Mechanism, ...]:

@@ -6,6 +6,8 @@ So whoever asks for DRF waits for `drf.py` and what that needs, and no file has 
 from __future__ import annotations
 
 import ast
+import dataclasses
+import difflib
 import importlib
 import pkgutil
 import re
@@ -13,6 +15,7 @@ from collections.abc import Iterable, Iterator, MutableMapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+from .. import _plugins
 from ..errors import DataError
 
 Kind = TypeVar("Kind", bound=type)
@@ -21,8 +24,8 @@ Kind = TypeVar("Kind", bound=type)
 class Registry(MutableMapping[str, Kind]):
     """A dict of all classes of a package by their names, those of plug-ins included; it fills itself when it has to."""
 
-    def __init__(self, package: str, folder: Path) -> None:
-        self._package = package
+    def __init__(self, package: str, folder: Path, what: str = "", several: str = "") -> None:
+        self._package, self._what, self._several = package, what, several
         self._known: dict[str, Kind] = {}
         names = [module.name for module in pkgutil.iter_modules([str(folder)])]
         self._files = {plain(name): name for name in names if not name.startswith("_")}
@@ -47,6 +50,45 @@ class Registry(MutableMapping[str, Kind]):
     def __len__(self) -> int:
         self._import(self._files)
         return len(self._known)
+
+    def defined(self, kind: Any) -> None:
+        """Register a class with a name; a cell of a notebook that is run again defines the same one anew."""
+        if kind.__dict__.get("name"):
+            old: Any = self.taken(kind.name, kind.__module__)
+            places = [f"{one.__module__}.{one.__qualname__}" for one in (old, kind) if one is not None]
+            if old is not None and old.name == kind.name and len({*places}) > 1:
+                raise DataError(f"two {self._several} are called {kind.name!r}, {' and '.join(places)}; rename yours")
+            self[kind.name] = kind
+
+    def names(self) -> list[str]:
+        """All of them, sorted."""
+        _plugins.installed()
+        return sorted(self)
+
+    def named(self, name: str) -> Kind:
+        """The class of a name, or of its own; case, `-` and `_` do not matter."""
+        _plugins.installed()
+        if (found := self.find(name)) is not None:
+            return found
+        every: Iterable[Any] = self.values()
+        written = {plain(text): one for one in every for text in (one.__name__, one.name)}
+        close = difflib.get_close_matches(plain(name), written, n=1, cutoff=0.7)
+        meant = f"; did you mean {written[close[0]].name}?" if close else ""
+        raise DataError(f"there is no {self._what} {name!r}; known: {', '.join(self.names())}{meant}")
+
+    def made(self, name: str, given: dict[str, Any]) -> Any:
+        """One by its name, with parameters."""
+        kind: Any = self.named(name)
+        fields = [field.name for field in dataclasses.fields(kind)]
+        if unknown := [parameter for parameter in given if parameter not in fields]:
+            known = ", ".join(fields) or "none"
+            raise DataError(f"{kind.name} does not take {', '.join(unknown)}; its parameters: {known}")
+        try:
+            return kind(**given)
+        except DataError:
+            raise
+        except (TypeError, ValueError, OverflowError) as error:
+            raise DataError(f"{kind.name} cannot use these parameters: {error}") from None
 
     def taken(self, name: str, module: str | None) -> Kind | None:
         """Which has this name already, when a module defines another: all of this package come before plug-ins."""

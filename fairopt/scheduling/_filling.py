@@ -33,6 +33,11 @@ def pool_of(cluster: Cluster, who: str) -> Cluster:
     return pool
 
 
+def normalised(pool: Cluster) -> Array:
+    """D, (users, resources): what a dominant share of one takes of every resource."""
+    return np.asarray(pool.share_per_task / pool.dominant_share_per_task[:, None])
+
+
 def highest(demand: Array, have: Array, weight: Array, part: float) -> float:
     """The largest M with `sum_i max(w_i M, have_i) D_ir <= part` for every r.
 

@@ -14,6 +14,7 @@ from ..model._pointers import from_sizes
 
 Kind = TypeVar("Kind")
 Whole = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 #: Microseconds in a second: times are whole numbers of them.
 SECOND = 1_000_000
@@ -43,14 +44,12 @@ def from_frames(
     _only_frames(tasks=tasks, servers=servers, users=users, changes=changes)
     names, types, amounts, resources = _servers(servers)
     user, known = _users(tasks, users)
-    demand = _numbers(tasks, resources, "tasks")
+    demand = _amounts(tasks, resources, "tasks")
     _refuse(tasks, "tasks", ~(demand > 0).any(axis=1), "asks for nothing; give it some of a resource, or leave it out")
     unit = _units(amounts, demand, resources)
     whole = _in_units(demand, unit, tasks)
-    if "duration" not in tasks:
-        raise DataError("tasks have no column 'duration', in seconds; every task needs one")
-    arrival = _microseconds(tasks if "arrival" in tasks else tasks.assign(arrival=0.0), "arrival", least=0)
-    duration = _microseconds(tasks, "duration", least=1)
+    arrival = _microseconds(_column(tasks, "tasks", "arrival", "seconds, 0 or more", _not_before(0), 0.0))
+    duration = _microseconds(_column(tasks, "tasks", "duration", "seconds, a microsecond or more", _not_before(1)))
     count = _counts(tasks, "tasks")
     placement, eligible = _placements(tasks, names, types)
     job, jobs, job_user = _jobs(tasks, user, known)
@@ -100,7 +99,7 @@ def _columns(table: NDArray[Any], names: Sequence[str]) -> dict[str, NDArray[Any
     return {name: table[:, k] for k, name in enumerate(names)}
 
 
-def _servers(frame: pd.DataFrame) -> tuple[list[str], list[str], NDArray[np.float64], list[str]]:
+def _servers(frame: pd.DataFrame) -> tuple[list[str], list[str], Floats, list[str]]:
     """Names, types, capacities and resources; a row stands for `count` servers."""
     if frame.empty:
         raise DataError("there is no server; give the table of servers at least one row")
@@ -108,7 +107,7 @@ def _servers(frame: pd.DataFrame) -> tuple[list[str], list[str], NDArray[np.floa
     if not resources or any(name in _OF_TASKS for name in resources):
         raise DataError(f"columns of servers but {', '.join(_OF_SERVERS)} are resources, one at least, and are not "
                         f"called {', '.join(_OF_TASKS)}; these are {', '.join(map(repr, frame.columns))}")  # fmt: skip
-    amounts = _numbers(frame, resources, "servers")
+    amounts = _amounts(frame, resources, "servers")
     count = _counts(frame, "count", "servers")
     given = frame["server"].astype(str).tolist() if "server" in frame else [f"server{k + 1}" for k in range(len(frame))]
     types = frame["type"].astype(str).tolist() if "type" in frame else [""] * len(frame)
@@ -125,15 +124,13 @@ def _servers(frame: pd.DataFrame) -> tuple[list[str], list[str], NDArray[np.floa
 
 
 def _users(tasks: pd.DataFrame, users: pd.DataFrame | None) -> tuple[Whole, list[str]]:
-    if "user" not in tasks:
-        raise DataError("tasks have no column 'user': whose they are")
+    _needs(tasks, "tasks", "user")
     _refuse(tasks, "tasks", tasks["user"].isna(), "has no user; give it one")
     named = tasks["user"].astype(str)
     if users is None:
         codes, known = pd.factorize(named)
         return codes.astype(np.int64), [str(name) for name in known]
-    if "user" not in users:
-        raise DataError("users have no column 'user': their names")
+    _needs(users, "users", "user")
     known = users["user"].astype(str).tolist()
     if twice := _twice(known):
         raise DataError(f"user {twice[0]!r} is there twice; give every user one row")
@@ -142,18 +139,13 @@ def _users(tasks: pd.DataFrame, users: pd.DataFrame | None) -> tuple[Whole, list
     return codes.astype(np.int64), known
 
 
-def _about_users(users: pd.DataFrame | None, known: Sequence[str]) -> tuple[NDArray[np.float64], Whole]:
-    weight, leaves = np.ones(len(known)), np.full(len(known), NEVER)
-    if users is not None and "weight" in users:
-        weight = _floats(users["weight"])
-        wrong = ~(np.isfinite(weight) & (weight > 0))
-        _refuse(users, "users", wrong, "has weight {}; it must be a finite number > 0", users["weight"])
-    if users is not None and "leaves" in users:
-        when = _floats(users["leaves"])
-        _refuse(users, "users", when < 0, "leaves at {}; it must be seconds >= 0, or empty for never", users["leaves"])
-        stays = ~(when <= LONGEST)
-        leaves = np.where(stays, NEVER, np.rint(np.where(stays, 0, when) * SECOND).astype(np.int64))
-    return weight, leaves
+def _about_users(users: pd.DataFrame | None, known: Sequence[str]) -> tuple[Floats, Whole]:
+    if users is None:
+        return np.ones(len(known)), np.full(len(known), NEVER)
+    weight = _column(users, "users", "weight", "a finite number > 0", lambda x: np.isfinite(x) & (x > 0), 1.0)
+    when = _column(users, "users", "leaves", "seconds >= 0, or empty for never", lambda x: ~(x < 0), np.inf)
+    stays = ~(when <= LONGEST)
+    return weight, np.where(stays, NEVER, _microseconds(np.where(stays, 0.0, when)))
 
 
 def _jobs(tasks: pd.DataFrame, user: Whole, known: Sequence[str]) -> tuple[Whole, list[str], Whole]:
@@ -233,12 +225,8 @@ def _groups(key: Whole) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.
 def _changes(frame: pd.DataFrame | None, servers: Sequence[str]) -> tuple[Whole, Whole, NDArray[np.bool_]]:
     if frame is None or frame.empty:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0, dtype=bool)
-    for column in ("time", "server", "up"):
-        if column not in frame:
-            raise DataError(f"changes have no column {column!r}; they need time, server and up")
-    time = _floats(frame["time"])
-    wrong = ~((time >= 0) & (time <= LONGEST))
-    _refuse(frame, "changes", wrong, "is at time {}; it must be seconds >= 0", frame["time"])
+    _needs(frame, "changes", "server", "up")
+    time = _column(frame, "changes", "time", "seconds >= 0", lambda x: (x >= 0) & (x <= LONGEST))
     server = pd.Index(servers).get_indexer(frame["server"].astype(str))
     _refuse(frame, "changes", server < 0, "is about a server that is not in the table of servers")
     up = frame["up"].astype(bool).to_numpy()
@@ -249,7 +237,7 @@ def _changes(frame: pd.DataFrame | None, servers: Sequence[str]) -> tuple[Whole,
             state = "comes back" if up[row] else "goes"
             raise _error("changes", row, frame, f"{state}, and has done so before; leave the row out")
         last[int(server[row])] = bool(up[row])
-    return np.rint(time[order] * SECOND).astype(np.int64), server[order].astype(np.int64), up[order]
+    return _microseconds(time[order]), server[order].astype(np.int64), up[order]
 
 
 def _only_frames(**tables: object) -> None:
@@ -285,51 +273,61 @@ def _twice(names: Sequence[str]) -> list[str]:
     return list(labels[labels.duplicated()])
 
 
-def _floats(column: pd.Series[Any]) -> NDArray[np.float64]:
-    """Numbers, and NaN for what is none."""
-    return np.asarray(pd.to_numeric(column, errors="coerce"), dtype=float)
-
-
-def _numbers(frame: pd.DataFrame, columns: Sequence[str], table: str) -> NDArray[np.float64]:
-    """Columns as finite numbers >= 0."""
-    values = np.empty((len(frame), len(columns)))
-    for k, column in enumerate(columns):
-        if column not in frame.columns:
+def _needs(frame: pd.DataFrame, table: str, *columns: str) -> None:
+    for column in columns:
+        if column not in frame:
             raise DataError(f"{table} has no column {column!r}; it has {', '.join(map(repr, frame.columns))}")
-        values[:, k] = found = _floats(frame[column])
-        wrong = ~(np.isfinite(found) & (found >= 0))
-        _refuse(frame, table, wrong, f"has {column} {{}}; it must be a number >= 0", frame[column])
-    return values
+
+
+def _column(
+    frame: pd.DataFrame,
+    table: str,
+    column: str,
+    must: str,
+    good: Callable[[Floats], NDArray[np.bool_]],
+    default: float | None = None,
+) -> Floats:
+    """Numbers that are `good`, which in words is what they `must` be; where the column is left out a default."""
+    if column not in frame and default is not None:
+        return np.full(len(frame), default)
+    _needs(frame, table, column)
+    found = np.asarray(pd.to_numeric(frame[column], errors="coerce"), dtype=float)  # NaN for what is none
+    _refuse(frame, table, ~good(found), f"has {column} {{}}; it must be {must}", frame[column])
+    return found
+
+
+def _amounts(frame: pd.DataFrame, resources: Sequence[str], table: str) -> Floats:
+    """(rows, resources)."""
+    each = [_column(frame, table, name, "a number >= 0", lambda x: np.isfinite(x) & (x >= 0)) for name in resources]
+    return np.stack(each, axis=1)
 
 
 def _counts(frame: pd.DataFrame, column: str, table: str = "tasks") -> Whole:
-    if column not in frame:
-        return np.ones(len(frame), dtype=np.int64)
-    values = _floats(frame[column])
-    wrong = ~((values >= 1) & (values == np.rint(values)) & (values <= 1e9))
-    _refuse(frame, table, wrong, f"has {column} {{}}; it must be a whole number >= 1", frame[column])
+    values = _column(
+        frame, table, column, "a whole number >= 1", lambda x: (x >= 1) & (x == np.rint(x)) & (x <= 1e9), 1.0
+    )
     if values.sum() > 1e9:
         raise DataError(f"{table} stand for {values.sum():.3g} in all; at most 10^9 can be simulated")
     return np.asarray(values, dtype=np.int64)
 
 
-def _microseconds(frame: pd.DataFrame, column: str, least: int) -> Whole:
-    values = _floats(frame[column])
-    with np.errstate(invalid="ignore", over="ignore"):
-        whole = np.rint(values * SECOND)
-    wrong, wanted = ~((whole >= least) & (values <= LONGEST)), "a microsecond or more" if least else "0 or more"
-    _refuse(frame, "tasks", wrong, f"has {column} {{}}; it must be seconds, {wanted}", frame[column])
-    return np.asarray(whole, dtype=np.int64)
+def _not_before(least: int) -> Callable[[Floats], NDArray[np.bool_]]:
+    """Seconds that are at least so many microseconds, rounded."""
+    return lambda x: (np.rint(np.clip(x, -1, 1) * SECOND) >= least) & (x <= LONGEST)
 
 
-def _units(amounts: NDArray[np.float64], demand: NDArray[np.float64], resources: list[str]) -> NDArray[np.float64]:
+def _microseconds(seconds: Floats) -> Whole:
+    return np.rint(seconds * SECOND).astype(np.int64)
+
+
+def _units(amounts: Floats, demand: Floats, resources: list[str]) -> Floats:
     """The smallest power of ten in which sums over all servers stay below `_MOST`."""
     most = np.maximum(amounts.sum(axis=0), demand.max(axis=0, initial=0.0))
     digits = np.floor(np.log10(_MOST / most)).clip(-300, 300)
     return np.array([float(f"1e{-int(d)}") for d in digits])
 
 
-def _in_units(demand: NDArray[np.float64], unit: NDArray[np.float64], frame: pd.DataFrame) -> Whole:
+def _in_units(demand: Floats, unit: Floats, frame: pd.DataFrame) -> Whole:
     """Rounded down, by less than a unit: what fits in real numbers fits in units as well (six times 1/6)."""
     whole = np.floor(demand / unit + 0.01).astype(np.int64)
     for row, r in np.argwhere((demand > 0) & (whole == 0)).tolist():

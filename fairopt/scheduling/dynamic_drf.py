@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .._libraries import pd
 from ..errors import DataError
 from ..model.cluster import Cluster, expected
-from ._filling import highest, ordered, pool_of
+from ._filling import highest, normalised, ordered, pool_of
 
 Array = NDArray[np.float64]
 Engine = Literal["filling", "declarative"]
@@ -42,7 +42,7 @@ class DynamicShares:
 
     def to_frame(self) -> pd.DataFrame:
         """A row per arrival: M, what is allocated of every resource, and what may be (`released`)."""
-        used = self.share @ _normalised(self.cluster)
+        used = self.share @ normalised(self.cluster)
         columns = {"level": self.level, "released": np.cumsum(_entitlement(self.cluster))}
         columns |= {name: used[:, r] for r, name in enumerate(self.cluster.resources)}
         return pd.DataFrame(columns, index=pd.Index(self.cluster.users, name="arrived"))
@@ -84,7 +84,7 @@ def dynamic_drf(cluster: Cluster, order: Sequence[str] | None = None, *, engine:
     pool = pool_of(cluster.select(users=list(ordered(cluster, order, "order"))), "Dynamic DRF")
     if engine not in get_args(Engine):
         raise DataError(f"engine is {engine!r}; it must be one of {', '.join(get_args(Engine))}")
-    demand, weight = _normalised(pool), _entitlement(pool)
+    demand, weight = normalised(pool), _entitlement(pool)
     n = len(weight)
     level, share, have = np.zeros(n), np.zeros((n, n)), np.zeros(n)
     for k in range(n):
@@ -99,11 +99,6 @@ def dynamic_drf(cluster: Cluster, order: Sequence[str] | None = None, *, engine:
         have[there] = np.maximum(have[there], level[k] * weight[there])
         share[k] = have
     return DynamicShares(pool, level, share)
-
-
-def _normalised(pool: Cluster) -> Array:
-    """D, (users, resources): what a dominant share of one takes of every resource."""
-    return np.asarray(pool.share_per_task / pool.dominant_share_per_task[:, None])
 
 
 def _entitlement(pool: Cluster) -> Array:

@@ -168,7 +168,7 @@ def _rules(setup: Setup) -> dict[str, Any]:
     return {
         "share": kind.share.loop, "score": (kind.value if policy.pairs else kind.score).loop, "limit": kind.limit.loop,
         "PAIRS": policy.pairs, "FURTHEST": policy.competing < 1, "LIMITED": policy.limits, "ANEW": False,
-        "BOUNDED": policy.bounded, "RANKED": policy.bounded or not policy.pairs, "RATIOS": setup.by_ratios,
+        "RANKED": not policy.pairs, "INDEXED": not policy.pairs or policy.index != "", "RATIOS": setup.by_ratios,
     }  # fmt: skip
 
 
@@ -205,5 +205,5 @@ def _methods(setup: Setup, t: Tables) -> dict[str, Any]:
 
     return {
         "share": lambda t, q: held[q], "scan": scan, "anew": anew, "PAIRS": policy.pairs, "FURTHEST": False,
-        "LIMITED": policy.limits, "ANEW": True, "BOUNDED": False, "RANKED": False, "RATIOS": False,
+        "LIMITED": policy.limits, "ANEW": True, "RANKED": False, "INDEXED": not policy.pairs, "RATIOS": False,
     } | ({"among": among} if policy.pairs else {})  # fmt: skip

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from .. import _clock, mechanisms
 from .._libraries import pd
@@ -17,15 +17,15 @@ from ..mechanisms import Mechanism
 from ..model._arrays import ratio
 from ..model.cluster import Cluster
 from ..solving.earlier import OtherUsers
-from .schedule import used_parts
-from .workload import NEVER, SECOND, Whole, Workload
+from .schedule import Outcome, used_parts
+from .workload import NEVER, SECOND, By, Players, Whole, Workload, choice, owner, players
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
 Mask = NDArray[np.bool_]
-By = Literal["job", "user"]
+Array = NDArray[np.float64]
 
 #: Groups that end within this time [s] end together: times of workloads are whole numbers of it.
 _TOGETHER = 1 / SECOND
@@ -92,9 +92,7 @@ class FluidRun:
         self.change: Array = w.change_time / SECOND
         self._order = np.argsort(w.arrival, kind="stable")
         self._arrived = self._changed = 0
-        self.up = np.ones(len(w.servers), dtype=bool)
-        first_change = np.unique(w.change_server, return_index=True)
-        self.up[first_change[0]] = ~w.change_up[first_change[1]]
+        self.up = w.there.copy()
         self.present: Whole = np.zeros(0, dtype=np.int64)  # groups, ascending
         self.now = float(self.arrival.min(initial=np.inf)) if w.groups else 0.0
         self.due = True  # has anything changed since the last solve
@@ -250,69 +248,6 @@ class FluidRun:
         self.present, self.now = here[~done], after
 
 
-# -- who shares ------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Players:
-    """Players of an instant as the users of a cluster, and what of their tasks goes to which group.
-
-    A player's tasks run side by side at one speed: with `k_g` tasks in group g it asks for `sum k_g d_g / sum k_g` per
-    task, and of its `x` tasks `x k_g / sum k_g` are of group g. While these are served, demands of a player do not
-    change, so that what runs is what was allocated.
-    """
-
-    cluster: Cluster
-    groups: Whole  # (groups present,)
-    player: NDArray[np.intp]  # (groups present,), rows of the cluster's users
-    part: Array  # (groups present,), of its player's tasks
-
-    def rates(self, user_tasks: Array) -> Array:
-        """How many tasks of every group run, (groups present,)."""
-        return np.asarray(user_tasks[self.player] * self.part)
-
-
-def choice(by: str) -> By:
-    """`by`, if it is one of those that there are."""
-    if by not in get_args(By):
-        raise DataError(f"by is {by!r}; it must be 'job' (PF: every job is a user of the mechanism) or 'user'")
-    return by  # type: ignore[return-value]
-
-
-def owner(workload: Workload, by: By) -> Whole:
-    """The player of every group, (groups,)."""
-    return workload.job if by == "job" else workload.user
-
-
-def players(workload: Workload, groups: Whole, up: Mask, by: By, limits: bool) -> Players:
-    """Those whose `groups` are present, on the servers that are `up`.
-
-    A player's tasks may run where any of its groups may. A job has the weight of its user. With `limits` nobody runs
-    more tasks than it has in unfinished groups.
-    """
-    w = workload
-    who, player = np.unique(owner(w, by)[groups], return_inverse=True)
-    player = player.reshape(-1)
-    count = (w.first[groups + 1] - w.first[groups]).astype(float)
-    total = np.bincount(player, count)
-    part = count / total[player]
-    demand = np.stack([np.bincount(player, part * column) for column in (w.demand[groups] * w.unit).T], axis=1)
-    eligible = None
-    if w.placement[groups].any():
-        kinds = np.unique(np.column_stack([player, w.placement[groups]]), axis=0)
-        eligible = np.zeros((len(who), int(up.sum())), dtype=bool)
-        np.logical_or.at(eligible, kinds[:, 0], w.eligible[:, up][kinds[:, 1]])
-    names = w.jobs if by == "job" else w.users
-    weight = w.weight[w.job_user[who]] if by == "job" else w.weight[who]
-    cluster = Cluster(
-        w.capacity[up] * w.unit, demand, weight, eligible, total if limits else None,
-        w.resources, [names[k] for k in who], [name for name, there in zip(w.servers, up, strict=True) if there],
-    )  # fmt: skip
-    return Players(cluster, groups, player, part)
-
-
-Array = NDArray[np.float64]
-
 #: States of a job, as in a discrete schedule: "to come" arrives after the end, "gone" went with its user.
 STATES = ("done", "running", "waiting", "gone", "to come")
 #: Columns of the timeline that a step has, and a solve.
@@ -322,7 +257,7 @@ _OF_SOLVES = {"build": float, "solve": float, "certify": float, "rounds": float,
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FluidSchedule:
+class FluidSchedule(Outcome):
     """Frames of a fluid simulation; times in seconds, work in tasks times seconds, NaN for what did not happen.
 
     Attributes
@@ -332,6 +267,11 @@ class FluidSchedule:
     """
 
     run: FluidRun
+
+    @property
+    def workload(self) -> Workload:
+        """What was served."""
+        return self.run.workload
 
     @property
     def interrupted(self) -> bool:
@@ -347,31 +287,37 @@ class FluidSchedule:
     def jobs(self) -> pd.DataFrame:
         """A row per job: user, arrival, start, end and response time (once all is done), tasks, work, what is left of
         it, state (`STATES`)."""
-        run, w = self.run, self.run.workload
-        frame = _summed(run, w.job, len(w.jobs))
-        frame.insert(0, "user", pd.Categorical.from_codes(w.job_user, categories=list(w.users)))
-        return frame.set_index(pd.Index(w.jobs, name="job"))
+        run, w, of, count = self.run, self.workload, self.workload.job, len(self.workload.jobs)
+        arrival, start, end = np.full(count, np.inf), np.full(count, np.inf), np.full(count, -np.inf)
+        np.minimum.at(arrival, of, run.arrival)
+        np.fmin.at(start, of, run.begun)
+        np.fmax.at(end, of, run.ended)
+        unfinished = np.bincount(of, np.isnan(run.ended), count) > 0
+        start = np.where(np.isinf(start), np.nan, start)
+        departed = np.bincount(of, run.departed, count) > 0
+        to_come = np.bincount(of, ~run.came, count) == np.bincount(of, minlength=count)
+        state = np.select(
+            [departed, ~unfinished, ~np.isnan(start), to_come], ["gone", "done", "running", "to come"], "waiting"
+        )
+        return self._per_job(
+            {"arrival": arrival, "start": start, "end": np.where(unfinished, np.nan, end),
+             "tasks": np.bincount(of, np.diff(w.first), count).astype(np.int64),
+             "work": np.bincount(of, run.work, count), "left": np.bincount(of, run.left, count),
+             "state": pd.Categorical(state, categories=list(STATES))}
+        )  # fmt: skip
 
     @property
     def users(self) -> pd.DataFrame:
         """A row per user: weight; jobs, and those done; tasks, work and what is left of it; the mean response time of
         jobs that are done; the mean dominant share from the first arrival of anybody to the end."""
-        run, w = self.run, self.run.workload
-        jobs, many = self.jobs, len(w.users)
-        frame = _summed(run, w.user, many)[["tasks", "work", "left"]]
-        whole = jobs["end"].notna().to_numpy()
-        done = np.bincount(w.job_user[whole], minlength=many)
-        response = np.bincount(w.job_user[whole], jobs["response"].to_numpy()[whole], many)
-        frame.insert(0, "weight", w.weight)
-        frame.insert(1, "jobs", np.bincount(w.job_user, minlength=many))
-        frame.insert(2, "jobs_done", done)
-        frame["mean_response"] = ratio(response, done, np.nan)
-        frame["mean_dominant_share"] = self._dominant_shares()
-        return frame.set_index(pd.Index(w.users, name="user"))
+        jobs, user, many = self.jobs, self.workload.job_user, len(self.workload.users)
+        counts = {name: np.bincount(user, jobs[name], many) for name in ("tasks", "work", "left")}
+        counts["tasks"] = counts["tasks"].astype(np.int64)
+        return self._per_user(counts, {"mean_dominant_share": self._dominant_shares()})
 
     def _dominant_shares(self) -> Array:
         """(users,): `max_r` of what a user had of every resource over the whole run, in parts of all servers."""
-        run, w = self.run, self.run.workload
+        run, w = self.run, self.workload
         had = (run.work - run.left)[:, None] * w.demand
         span = max(run.now - float(run.arrival.min(initial=np.inf)), 0.0)
         if not span > 0:
@@ -388,7 +334,7 @@ class FluidSchedule:
         `solve` and to `certify`, `rounds`, `engine`, `certificate`, `flagged`, and `warm`: started from the solve
         before.
         """
-        steps, resources = self.run.steps, self.run.workload.resources
+        steps, resources = self.run.steps, self.workload.resources
         capacity = _rows([step.capacity * step.span for step in steps], len(resources))
         used = _rows([step.used for step in steps], len(resources))
         use = ratio(used, capacity, np.nan)
@@ -423,92 +369,43 @@ class FluidSchedule:
     @property
     def utilization(self) -> pd.Series:
         """The part of every resource that is in use on average, from the first arrival to the end of the run."""
-        width = len(self.run.workload.resources)
+        width = len(self.workload.resources)
         used = _rows([step.used for step in self.run.steps], width).sum(axis=0)
         there = _rows([step.span * step.capacity for step in self.run.steps], width).sum(axis=0)
         part = ratio(used, there, np.nan)
-        return used_parts()(part, index=pd.Index(self.run.workload.resources, name="resource"), name="utilization")
-
-    def use_in(self, edges: ArrayLike) -> pd.DataFrame:
-        """The used part of every resource of the servers that are there, on average from each edge [s] to the next.
-
-        Indexed by where intervals begin; NaN before the first arrival and after the end.
-        """
-        steps, times = self.run.steps, np.asarray(edges, dtype=float)
-        width = len(self.run.workload.resources)
-        ends = np.array([steps[0].time, *(step.time + step.span for step in steps)]) if steps else np.zeros(1)
-        used, there = (
-            np.cumsum(np.vstack([np.zeros(width), rows]), axis=0)
-            for rows in (_rows([step.used for step in steps], width),
-                         _rows([step.span * step.capacity for step in steps], width))
-        )  # fmt: skip
-        sums = [np.stack([np.interp(times, ends, column) for column in of.T], axis=1) for of in (used, there)]
-        over, under = (np.diff(of, axis=0) for of in sums)
-        part = ratio(over, under, np.nan)
-        columns = pd.Index(self.run.workload.resources, name="resource")
-        return pd.DataFrame(part, index=pd.Index(times[:-1], name="time"), columns=columns)
+        return used_parts()(part, index=pd.Index(self.workload.resources, name="resource"), name="utilization")
 
     def summary(self) -> pd.Series:
         """Numbers about it: what is done, response times, use, solves and their seconds, the worst certificate."""
-        jobs, solves = self.jobs, [one for _, one in self.solves]
-        response = jobs["response"].dropna()
-        found: dict[str, object] = {"jobs": len(jobs)}
-        found |= {f"jobs {name}": int((jobs["state"] == name).sum()) for name in STATES}
-        found |= {"mean response": float(response.mean()), "median response": float(response.median())}
-        found |= {"end": self.end} | {f"mean use of {name}": float(part) for name, part in self.utilization.items()}
-        found |= {"solves": len(solves), "warm": sum(one.warm for one in solves)}
-        found |= {"seconds": sum(one.build + one.solve + one.certify for one in solves)}
-        found |= {"certificate": max((one.certificate for one in solves), default=0.0)}
-        found |= {"flagged": sum(one.flagged for one in solves)}
-        return pd.Series(found, name=str(self.run.mechanism), dtype=object)
+        solves = [one for _, one in self.solves]
+        states = {f"jobs {name}": count for name, count in self._counts().items()}
+        found = self._summary(str(self.run.mechanism), {"jobs": 0} | states, {})
+        found["solves"], found["warm"] = len(solves), sum(one.warm for one in solves)
+        found["seconds"] = sum(one.build + one.solve + one.certify for one in solves)
+        found["certificate"] = max((one.certificate for one in solves), default=0.0)
+        found["flagged"] = sum(one.flagged for one in solves)
+        return found
+
+    def _counts(self) -> dict[str, int]:
+        return dict(self.jobs["state"].value_counts(sort=False)[list(STATES)])
 
     def plot(self, *, ax: Any = None) -> Figure:
         """Use of resources and players over time, and the distribution of completion times; `ax` are three axes."""
-        from ._plot import fluid
+        from ._plot import schedule
 
-        run = self.run
-        return fluid(self.timeline, self.jobs, run.workload.resources, run.by, str(run.mechanism), ax)
+        over_time, what = self.timeline, f"{self.run.by}s present"
+        over_time.loc[self.end] = over_time.iloc[-1]
+        lines = {what: over_time["players"]}
+        return schedule(over_time, self.jobs, self.workload.resources, lines, what, str(self.run.mechanism), ax)
 
     def __repr__(self) -> str:
-        s = self.summary()
-        used = ", ".join(f"{name} {part:.1%}" for name, part in self.utilization.items())
-        states = ", ".join(f"{s[f'jobs {name}']} {name}" for name in STATES if s[f"jobs {name}"])
-        stopped = " (interrupted)" if self.interrupted else ""
-        text = f"jobs {states}; {self.end:g} s{stopped}, mean use {used}; {s['solves']} solves"
-        return f"FluidSchedule({self.run.mechanism}: {text}, certificates <= {s['certificate']:.1e})"
+        worst = max((one.certificate for _, one in self.solves), default=0.0)
+        more = f"; {len(self.solves)} solves, certificates <= {worst:.1e}"
+        return self._shown(f"{self.run.mechanism}: jobs", self._counts(), more)
 
 
 def _rows(rows: list[Array], width: int) -> Array:
     return np.array(rows).reshape(len(rows), width)
-
-
-def _summed(run: FluidRun, of: NDArray[np.int64], count: int) -> pd.DataFrame:
-    """Groups of a job, or of a user, as one."""
-    w = run.workload
-    arrival, start, end = np.full(count, np.inf), np.full(count, np.inf), np.full(count, -np.inf)
-    np.minimum.at(arrival, of, run.arrival)
-    np.fmin.at(start, of, run.begun)
-    unfinished = np.bincount(of, np.isnan(run.ended), count) > 0
-    np.fmax.at(end, of, run.ended)
-    end = np.where(unfinished, np.nan, end)
-    start = np.where(np.isinf(start), np.nan, start)
-    departed = np.bincount(of, run.departed, count) > 0
-    to_come = np.bincount(of, ~run.came, count) == np.bincount(of, minlength=count)
-    state = np.select(
-        [departed, ~unfinished, ~np.isnan(start), to_come], ["gone", "done", "running", "to come"], "waiting"
-    )
-    return pd.DataFrame(
-        {
-            "arrival": arrival,
-            "start": start,
-            "end": end,
-            "response": end - arrival,
-            "tasks": np.bincount(of, np.diff(w.first), count).astype(np.int64),
-            "work": np.bincount(of, run.work, count),
-            "left": np.bincount(of, run.left, count),
-            "state": pd.Categorical(state, categories=list(STATES)),
-        }
-    )
 
 
 def fluid(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from .._libraries import pd
 from ..model._arrays import ratio
 from ..model.cluster import Cluster, expected
-from ._filling import highest, pool_of
+from ._filling import highest, normalised, pool_of
 
 Array = NDArray[np.float64]
 
@@ -35,12 +35,12 @@ class LinkShares:
     @property
     def correlation(self) -> Array:
         """(tenants, links): demands in parts of links, the largest of each tenant 1."""
-        return _correlation(self.cluster)
+        return normalised(self.cluster)
 
     @property
     def progress(self) -> Array:
         """(tenants,): `min_i a_ki / d_ki`, how much of its most needed link each could use."""
-        return _progress(self.parts, self.correlation)
+        return np.asarray(ratio(self.parts, self.correlation, np.inf).min(axis=1))
 
     @property
     def violation(self) -> float:
@@ -104,7 +104,7 @@ def hug(cluster: Cluster) -> LinkShares:
     2016. Weights are ours. Its text was not at hand: stage 2 raises totals, not what comes on top of stage 1.
     """
     pool = pool_of(expected(cluster), "HUG")
-    d, phi = _correlation(pool), pool.weight
+    d, phi = normalised(pool), pool.weight
     guarantee = 1 / float((phi @ d).max())
     first = phi[:, None] * guarantee * d
     parts = first.copy()
@@ -115,11 +115,3 @@ def hug(cluster: Cluster) -> LinkShares:
             level = min(highest(ones, first[needs, i], phi[needs], 1.0), guarantee)
             parts[needs, i] = np.maximum(first[needs, i], phi[needs] * level)
     return LinkShares(pool, guarantee, first, parts)
-
-
-def _correlation(pool: Cluster) -> Array:
-    return np.asarray(pool.share_per_task / pool.dominant_share_per_task[:, None])
-
-
-def _progress(parts: Array, correlation: Array) -> Array:
-    return np.asarray(ratio(parts, correlation, np.inf).min(axis=1))

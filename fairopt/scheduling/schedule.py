@@ -28,8 +28,42 @@ Numbers = NDArray[np.float64]
 STATES = ("done", "running", "waiting", "gone", "impossible", "to come")
 
 
+class Outcome:
+    """What schedules of whole tasks and fluid ones share: both have `workload`, `jobs`, `end`, `utilization`."""
+
+    def _summary(self: Any, name: str, first: dict[str, Any], more: dict[str, Any]) -> pd.Series:
+        """Numbers of jobs, `more`, and of use, after the `first`."""
+        response = self.jobs["response"].dropna()
+        done = {"jobs": len(self.jobs), "jobs done": len(response)}
+        times = {"mean response": float(response.mean()), "median response": float(response.median())}
+        used = {f"mean use of {resource}": part for resource, part in self.utilization.items()}
+        return pd.Series(first | done | times | more | {"end": self.end} | used, name=name, dtype=object)
+
+    def _shown(self: Any, what: str, states: dict[str, int], more: str = "") -> str:
+        counts = ", ".join(f"{count} {name}" for name, count in states.items() if count)
+        used = ", ".join(f"{name} {part:.1%}" for name, part in self.utilization.items())
+        stopped = " (interrupted)" if self.interrupted else ""
+        return f"{type(self).__name__}({what} {counts}; {self.end:g} s{stopped}, mean use {used}{more})"
+
+    def _per_user(self: Any, counts: dict[str, Any], means: dict[str, Any]) -> pd.DataFrame:
+        """Weights, jobs and their mean response times by user, counts before and other means after these."""
+        w, many = self.workload, len(self.workload.users)
+        whole = self.jobs["end"].notna().to_numpy()
+        response = _mean(w.job_user[whole], self.jobs["response"].to_numpy()[whole], many)
+        every, done = (np.bincount(of, minlength=many) for of in (w.job_user, w.job_user[whole]))
+        columns = {"weight": w.weight, "jobs": every, "jobs_done": done} | counts
+        return pd.DataFrame(columns | {"mean_response": response} | means, index=pd.Index(w.users, name="user"))
+
+    def _per_job(self: Any, columns: dict[str, Any]) -> pd.DataFrame:
+        """Whose they are, and response times, where all is done."""
+        frame = pd.DataFrame(columns, index=pd.Index(self.workload.jobs, name="job"))
+        frame.insert(0, "user", pd.Categorical.from_codes(self.workload.job_user, categories=list(self.workload.users)))
+        frame.insert(4, "response", frame["end"] - frame["arrival"])
+        return frame
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Schedule:
+class Schedule(Outcome):
     """A simulation's result. Frames are made when they are asked for, in seconds and parts of capacity.
 
     Attributes
@@ -140,20 +174,11 @@ class Schedule:
         end = np.zeros(len(w.jobs), dtype=np.int64)
         np.maximum.at(end, job[done], self.runs.end[last[done]])
         count, finished = np.bincount(job, minlength=len(w.jobs)), np.bincount(job[done], minlength=len(w.jobs))
-        whole = finished == count
-        ended = np.where(whole, end / SECOND, np.nan)
-        return pd.DataFrame(
-            {
-                "user": pd.Categorical.from_codes(w.job_user, categories=list(w.users)),
-                "arrival": _seconds(arrival),
-                "start": _seconds(start),
-                "end": ended,
-                "response": ended - _seconds(arrival),
-                "tasks": count,
-                "tasks_done": finished,
-            },
-            index=pd.Index(w.jobs, name="job"),
-        )
+        ended = np.where(finished == count, end / SECOND, np.nan)
+        return self._per_job(
+            {"arrival": _seconds(arrival), "start": _seconds(start), "end": ended, "tasks": count,
+             "tasks_done": finished}
+        )  # fmt: skip
 
     @cached_property
     def users(self) -> pd.DataFrame:
@@ -162,25 +187,15 @@ class Schedule:
         Weight; jobs, jobs and tasks done; the mean response time of jobs that are done and the mean wait of tasks that
         started, in seconds; the mean dominant share from the first arrival of anybody to the end.
         """
-        w, jobs = self.workload, self.jobs
-        user = w.user[w.group_of_task]
-        many = len(w.users)
-        whole = jobs["end"].notna().to_numpy()
+        w = self.workload
+        user, many = w.user[w.group_of_task], len(w.users)
         wait = (self._first_start - self.arrival[w.group_of_task]) / SECOND
         started = self._first_start < NEVER
-        return pd.DataFrame(
-            {
-                "weight": w.weight,
-                "jobs": np.bincount(w.job_user, minlength=many),
-                "jobs_done": np.bincount(w.job_user[whole], minlength=many),
-                "tasks": np.bincount(user, minlength=many),
-                "tasks_done": np.bincount(user[self.state == 0], minlength=many),
-                "mean_response": _mean(w.job_user[whole], jobs["response"].to_numpy()[whole], many),
-                "mean_wait": _mean(user[started], wait[started], many),
-                "mean_dominant_share": mean_dominant_share(w, self.runs),
-            },
-            index=pd.Index(w.users, name="user"),
-        )
+        return self._per_user(
+            {"tasks": np.bincount(user, minlength=many),
+             "tasks_done": np.bincount(user[self.state == 0], minlength=many)},
+            {"mean_wait": _mean(user[started], wait[started], many), "mean_dominant_share": self._dominant_shares()},
+        )  # fmt: skip
 
     @cached_property
     def instants(self) -> Numbers:
@@ -207,13 +222,32 @@ class Schedule:
     def at(self, times: ArrayLike) -> pd.DataFrame:
         """What is used of every resource, in parts of what servers have that are there, how many tasks run and wait,
         and how many servers are there, after all that happens at these times, in seconds."""
-        return at(
-            self.workload,
-            self.runs,
-            self.possible & (self.arrival < NEVER),
-            self.arrival,
-            np.asarray(times, dtype=float),
-        )
+        w, runs = self.workload, self.runs
+        when = _micro(np.asarray(times, dtype=float))
+        demand = w.demand[w.group_of_task[runs.task]]
+        used = _sum_until(when, runs.start, demand) - _sum_until(when, runs.end, demand)
+        ones = np.ones(len(runs.task), dtype=np.int64)
+        started, ended = _sum_until(when, runs.start, ones), _sum_until(when, runs.end, ones)
+        there, capacity = _servers(w, when)
+        part = ratio(used, capacity, np.nan)
+        columns: dict[str, object] = {name: part[:, r] for r, name in enumerate(w.resources)}
+        columns |= {"running": started - ended, "waiting": self._came(when) - started, "servers": there}
+        return pd.DataFrame(columns, index=pd.Index(np.asarray(times, dtype=float), name="time"))
+
+    def _came(self, when: Whole) -> Whole:
+        """Tasks that came into the queue, less those that left it with their users: all but those that started."""
+        w, runs, arrival = self.workload, self.runs, self.arrival
+        leaves = w.leaves[w.user]
+        comes = self.possible & (arrival < NEVER) & (arrival < leaves)
+        size = np.diff(w.first)
+        found = _sum_until(when, arrival[comes], size[comes])
+        back = runs.how == EVICTED
+        found = found + _sum_until(when, runs.end[back], np.ones(back.sum(), dtype=np.int64))
+        # Who leaves takes along what waits: what came, less what started, and what came back.
+        group = w.group_of_task[runs.task]
+        net = size - np.bincount(group, minlength=w.groups) + np.bincount(group[back], minlength=w.groups)
+        goes = comes & (leaves < NEVER)
+        return found - _sum_until(when, leaves[goes], net[goes])
 
     def shares_at(self, times: ArrayLike, users: Sequence[str] | None = None) -> pd.DataFrame:
         """Dominant shares `max_r used / C_r` of users (default: all) at these times, a column each.
@@ -230,42 +264,72 @@ class Schedule:
         if len(names) * len(when) > 1e8:
             raise DataError(f"shares of {len(names)} users at {len(when)} times are too many numbers; name some users, "
                             "or sample: simulate(..., timeline=60)")  # fmt: skip
-        return shares_at(self.workload, self.runs, when, names)
+        w, runs, at = self.workload, self.runs, _micro(when)
+        order = np.argsort(at, kind="stable")
+        column = np.full(len(w.users), -1, dtype=np.int64)
+        column[[w.users.index(name) for name in names]] = np.arange(len(names))
+        group = w.group_of_task[runs.task]
+        who = column[w.user[group]]
+        share = np.zeros((len(when), len(names)))
+        for r in range(len(w.resources)):
+            used = np.zeros((len(when) + 1, len(names)), dtype=np.int64)
+            for changes, sign in ((runs.start, 1), (runs.end, -1)):
+                first = np.searchsorted(at[order], changes, side="left")
+                np.add.at(used, (first[who >= 0], who[who >= 0]), sign * w.demand[group, r][who >= 0])
+            np.maximum(share, np.cumsum(used[:-1], axis=0) / w.total[r], out=share)
+        found = np.empty_like(share)
+        found[order] = share
+        return pd.DataFrame(found, index=pd.Index(when, name="time"), columns=pd.Index(names, name="user"))
+
+    def _lasted(self) -> tuple[Whole, int]:
+        """Microseconds that runs lasted, (runs,), and from the first arrival to the end."""
+        begun = int(self.workload.arrival.min()) if self.workload.groups else 0
+        return np.minimum(self.runs.end, self.runs.time) - self.runs.start, max(self.runs.time - begun, 0)
+
+    def _dominant_shares(self) -> Numbers:
+        """(users,): the mean over time of `max_r used / C_r`."""
+        w, runs = self.workload, self.runs
+        lasted, span = self._lasted()
+        if span == 0 or not len(runs.task):
+            return np.zeros(len(w.users))
+        group = w.group_of_task[runs.task]
+        user = np.concatenate([w.user[group]] * 2)
+        time = np.concatenate([runs.start, runs.start + lasted])
+        order = np.lexsort([time, user])
+        amounts = np.concatenate([w.demand[group], -w.demand[group]])[order]
+        used = np.cumsum(amounts, axis=0)  # of every user from 0 to 0
+        lasts = np.diff(time[order], append=0)
+        share = (used / w.total).max(axis=1, initial=0.0)
+        same = np.append(user[order][1:] == user[order][:-1], False)
+        return np.asarray(np.bincount(user[order][same], (share * lasts)[same], minlength=len(w.users)) / span)
 
     @property
     def utilization(self) -> pd.Series:
         """The mean used part of every resource from the first arrival to the end, in parts of all servers."""
-        return utilization(self.workload, self.runs)
+        w, (lasted, span) = self.workload, self._lasted()
+        group = w.group_of_task[self.runs.task]
+        # In doubles, as microseconds times amounts overflow whole numbers.
+        used = np.array([(lasted.astype(float) * column).sum() for column in (w.demand[group] / w.total).T])
+        return used_parts()(used / max(span, 1), index=pd.Index(w.resources, name="resource"), name="utilization")
 
     def summary(self) -> pd.Series:
         """Numbers about it: what is done, response times, use."""
-        jobs, count = self.jobs, np.bincount(self.state, minlength=len(STATES))
-        response = jobs["response"].dropna()
-        found: dict[str, float] = {"tasks": self.workload.tasks}
-        found |= {f"tasks {name}": int(k) for name, k in zip(STATES, count, strict=True)}
-        found |= {
-            "jobs": len(jobs),
-            "jobs done": len(response),
-            "mean response": float(response.mean()) if len(response) else np.nan,
-            "median response": float(response.median()) if len(response) else np.nan,
-            "restarts": int((self.runs.how == EVICTED).sum()),
-            "end": self.end,
-        }
-        found |= {f"mean use of {name}": value for name, value in self.utilization.items()}
-        return pd.Series(found, name=self.policy, dtype=object)
+        states = {f"tasks {name}": count for name, count in self._counts().items()}
+        restarts = int((self.runs.how == EVICTED).sum())
+        return self._summary(self.policy, {"tasks": self.workload.tasks} | states, {"restarts": restarts})
+
+    def _counts(self) -> dict[str, int]:
+        return dict(zip(STATES, np.bincount(self.state, minlength=len(STATES)).tolist(), strict=True))
 
     def plot(self, *, ax: Any = None) -> Figure:
         """Use of resources and waiting tasks over time, and how many jobs were completed how fast; `ax`: three axes."""
         from ._plot import schedule
 
-        return schedule(self.timeline, self.jobs, self.workload.resources, self.policy, ax)
+        lines = {name: self.timeline[name] for name in ("running", "waiting")}
+        return schedule(self.timeline, self.jobs, self.workload.resources, lines, "tasks", self.policy, ax)
 
     def __repr__(self) -> str:
-        counts = np.bincount(self.state, minlength=len(STATES))
-        states = ", ".join(f"{k} {name}" for name, k in zip(STATES, counts.tolist(), strict=True) if k)
-        used = ", ".join(f"{name} {value:.1%}" for name, value in self.utilization.items())
-        stopped = " (interrupted)" if self.interrupted else ""
-        return f"Schedule({self.policy}: tasks {states}; {self.end:g} s{stopped}, mean use {used})"
+        return self._shown(f"{self.policy}: tasks", self._counts())
 
 
 def _seconds(time: NDArray[np.int64]) -> Numbers:
@@ -291,89 +355,12 @@ def _sum_until(when: Whole, at: Whole, amounts: Whole) -> Whole:
     return np.asarray(total[np.searchsorted(at[order], when, side="right")])
 
 
-def at(w: Workload, runs: Runs, comes: NDArray[np.bool_], arrival: Whole, times: Numbers) -> pd.DataFrame:
-    """What `Schedule.at` returns."""
-    when = _micro(times)
-    demand = w.demand[w.group_of_task[runs.task]]
-    used = _sum_until(when, runs.start, demand) - _sum_until(when, runs.end, demand)
-    ones = np.ones(len(runs.task), dtype=np.int64)
-    started, ended = _sum_until(when, runs.start, ones), _sum_until(when, runs.end, ones)
-    there, capacity = _servers(w, when)
-    part = ratio(used, capacity, np.nan)
-    columns: dict[str, object] = {name: part[:, r] for r, name in enumerate(w.resources)}
-    columns |= {
-        "running": started - ended,
-        "waiting": _waiting(w, runs, comes, arrival, when) - started,
-        "servers": there,
-    }
-    return pd.DataFrame(columns, index=pd.Index(times, name="time"))
-
-
-def _waiting(w: Workload, runs: Runs, comes: NDArray[np.bool_], arrival: Whole, when: Whole) -> Whole:
-    """Tasks that came into the queue, less those that left it with their users: all but those that started."""
-    leaves = w.leaves[w.user]
-    comes = comes & (arrival < leaves)
-    size = np.diff(w.first)
-    found = _sum_until(when, arrival[comes], size[comes])
-    back = runs.how == EVICTED
-    found = found + _sum_until(when, runs.end[back], np.ones(back.sum(), dtype=np.int64))
-    # Who leaves takes along what waits: what came, less what started, and what came back.
-    group = w.group_of_task[runs.task]
-    net = size - np.bincount(group, minlength=w.groups) + np.bincount(group[back], minlength=w.groups)
-    goes = comes & (leaves < NEVER)
-    return found - _sum_until(when, leaves[goes], net[goes])
-
-
 def _servers(w: Workload, when: Whole) -> tuple[Whole, Whole]:
     """How many servers are there, and what they have."""
     sign = np.where(w.change_up, 1, -1)
-    first = np.ones(len(w.servers), dtype=np.int64)
-    first[w.change_server[::-1]] = ~w.change_up[::-1]
-    there = first.sum() + _sum_until(when, w.change_time, sign)
-    capacity = first @ w.capacity + _sum_until(when, w.change_time, sign[:, None] * w.capacity[w.change_server])
+    there = w.there.sum() + _sum_until(when, w.change_time, sign)
+    capacity = w.there @ w.capacity + _sum_until(when, w.change_time, sign[:, None] * w.capacity[w.change_server])
     return there, capacity
-
-
-def shares_at(w: Workload, runs: Runs, times: Numbers, names: Sequence[str]) -> pd.DataFrame:
-    """What `Schedule.shares_at` returns."""
-    when = _micro(times)
-    order = np.argsort(when, kind="stable")
-    column = np.full(len(w.users), -1, dtype=np.int64)
-    column[[w.users.index(name) for name in names]] = np.arange(len(names))
-    group = w.group_of_task[runs.task]
-    who = column[w.user[group]]
-    share = np.zeros((len(when), len(names)))
-    for r in range(len(w.resources)):
-        used = np.zeros((len(when) + 1, len(names)), dtype=np.int64)
-        for times_, sign in ((runs.start, 1), (runs.end, -1)):
-            first = np.searchsorted(when[order], times_, side="left")
-            np.add.at(used, (first[who >= 0], who[who >= 0]), sign * w.demand[group, r][who >= 0])
-        np.maximum(share, np.cumsum(used[:-1], axis=0) / w.total[r], out=share)
-    found = np.empty_like(share)
-    found[order] = share
-    return pd.DataFrame(found, index=pd.Index(times, name="time"), columns=pd.Index(names, name="user"))
-
-
-def _span(w: Workload, runs: Runs) -> tuple[int, int]:
-    begun = int(w.arrival.min()) if w.groups else 0
-    return begun, max(runs.time - begun, 0)
-
-
-def mean_dominant_share(w: Workload, runs: Runs) -> Numbers:
-    """(users,): the mean over time of `max_r used / C_r`."""
-    _, span = _span(w, runs)
-    if span == 0 or not len(runs.task):
-        return np.zeros(len(w.users))
-    group = w.group_of_task[runs.task]
-    user = np.concatenate([w.user[group]] * 2)
-    time = np.concatenate([runs.start, np.minimum(runs.end, runs.time)])
-    order = np.lexsort([time, user])
-    amounts = np.concatenate([w.demand[group], -w.demand[group]])[order]
-    used = np.cumsum(amounts, axis=0)  # of every user from 0 to 0
-    lasts = np.diff(time[order], append=0)
-    share = (used / w.total).max(axis=1, initial=0.0)
-    same = np.append(user[order][1:] == user[order][:-1], False)
-    return np.asarray(np.bincount(user[order][same], (share * lasts)[same], minlength=len(w.users)) / span)
 
 
 @cache
@@ -386,12 +373,3 @@ def used_parts() -> type[pd.Series]:
             return self
 
     return Parts
-
-
-def utilization(w: Workload, runs: Runs) -> pd.Series:
-    """What `Schedule.utilization` returns; in doubles, as microseconds times amounts overflow whole numbers."""
-    _, span = _span(w, runs)
-    group = w.group_of_task[runs.task]
-    lasted = (np.minimum(runs.end, runs.time) - runs.start).astype(float)
-    used = np.array([(lasted * column).sum() for column in (w.demand[group] / w.total).T])
-    return used_parts()(used / max(span, 1), index=pd.Index(w.resources, name="resource"), name="utilization")

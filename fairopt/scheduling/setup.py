@@ -91,7 +91,7 @@ class Setup:
             raise DataError(
                 f"{policy}: room and cost must have a column for every amount and every cost, and totals > 0"
             )
-        queue = np.zeros(w.groups, dtype=np.int64) if one else w.user
+        queue = _zeros(w.groups) if one else w.user
         weight = np.ones(1) if one else w.weight.astype(float)
         total = np.array(total, dtype=np.int64)
         return cls(w, policy, order, queue[order], capacity, demand[order], cost[order], total, weight)
@@ -112,7 +112,7 @@ class Setup:
         (servers, amounts), queues, groups = capacity.shape, len(self.weight), len(order)
         changes = self._changes()
         evicts, slower = len(w.change_time) + (w.leaves < NEVER).sum() > 0, thrashing is not None
-        n = np.zeros(at.SLOWS + 1, dtype=np.int64)
+        n = _zeros(at.SLOWS + 1)
         n[at.STRICT], n[at.TRACKED], n[at.OPEN] = (
             self.policy.strict,
             evicts or slower,
@@ -120,13 +120,11 @@ class Setup:
         )
         if thrashing is not None:
             n[at.SLOWS] = at.ALL if thrashing.slows == "all" else at.SHORT
-        there = np.ones(servers, dtype=bool)
-        there[w.change_server[::-1]] = ~w.change_up[::-1]
-        free = np.where(there[:, None], capacity, -1)
+        free = np.where(w.there[:, None], capacity, -1)
 
         table = _lines(servers, 8)
-        table[:, at.THERE], table[:, at.HEAD] = there, -1
-        types = np.zeros(servers, dtype=np.int64)
+        table[:, at.THERE], table[:, at.HEAD] = w.there, -1
+        types = _zeros(servers)
         if self.policy.pairs and self.policy.index == "types":
             types = np.unique(capacity, axis=0, return_inverse=True)[1].reshape(-1)
         member, count = np.argsort(types, kind="stable").astype(np.int64), np.bincount(types)
@@ -138,16 +136,16 @@ class Setup:
         for begin, leaves in zip(base.tolist(), size.tolist(), strict=True):
             _maxima(tree[begin : begin + 2 * leaves])
         counts = w.eligible.sum(axis=1)
-        scanned = [np.flatnonzero(row) if self.policy.index == "" or many <= near else np.zeros(0, dtype=np.int64)
+        scanned = [np.flatnonzero(row) if self.policy.index == "" or many <= near else _zeros(0)
                    for row, many in zip(w.eligible, counts.tolist(), strict=True)]  # fmt: skip
-        lists = np.zeros((7, max(servers, groups, 64) + 1), dtype=np.int64)
+        lists = _zeros(7, max(servers, groups, 64) + 1)
         blocks = 1
         if self.by_ratios:
             blocks, ratio = 2 * -(-servers // (BLOCK // 2)) + 4, np.full(servers, np.inf)
             np.divide(free[:, 1], free[:, 0], out=ratio, where=free[:, 0] > 0)
             lists[at.ORDER, :servers] = np.lexsort([np.arange(servers), ratio])
 
-        table_of_queues = np.zeros((queues, 9), dtype=np.int64)
+        table_of_queues = _zeros(queues, 9)
         count = np.bincount(self.queue, minlength=queues)
         size, below = _trees(count)
         table_of_queues[:, at.SINCE], table_of_queues[:, at.SIZE], table_of_queues[:, at.BASE] = -1, size, below
@@ -168,21 +166,21 @@ class Setup:
         )
         links, jobs = self._links()
         n[at.LINKED] = links.shape[1] > 0
-        none = np.zeros((0, 0), dtype=np.int64)
+        none = _zeros(0, 0)
         return Tables(
             n, lists, table, capacity.copy(), free.copy(), np.maximum(capacity.sum(axis=0), 1),
             np.ascontiguousarray(w.eligible), np.concatenate(scanned).astype(np.int64),
             from_sizes([len(each) for each in scanned]).astype(np.int64),
             tree, np.column_stack([base, _power(np.bincount(types)), first]), member,
-            np.zeros(blocks, np.int64), np.zeros((blocks, amounts - 1, BLOCK)), np.zeros((blocks, BLOCK), np.int64),
-            np.zeros((blocks, amounts, BLOCK), np.int64), np.zeros(blocks, np.int64),
-            np.zeros((blocks, amounts), np.int64), free.copy(), np.zeros((2, amounts)),
-            table_of_queues, np.zeros((queues, len(self.total)), np.int64), self.total, self.weight, np.zeros(queues),
-            np.zeros(placed, np.int64), np.full((2 * table_of_queues[:, at.SIZE].sum(), amounts), -at.BIG),
+            _zeros(blocks), np.zeros((blocks, amounts - 1, BLOCK)), _zeros(blocks, BLOCK),
+            _zeros(blocks, amounts, BLOCK), _zeros(blocks),
+            _zeros(blocks, amounts), free.copy(), np.zeros((2, amounts)),
+            table_of_queues, _zeros(queues, len(self.total)), self.total, self.weight, np.zeros(queues),
+            _zeros(*placed), np.full((2 * table_of_queues[:, at.SIZE].sum(), amounts), -at.BIG),
             np.full((2 * leaves, amounts), -at.BIG),
-            np.full((2 * leaves, amounts if self.policy.bounded else 1), -np.inf),
-            np.zeros((queues + 1, 5), np.int64), np.zeros((queues + 1, 2)), np.zeros(64),
-            np.zeros((1, amounts), np.int64), np.array(self.policy.numbers, dtype=float),
+            np.full((2 * leaves, 1), -np.inf),
+            _zeros(queues + 1, 5), np.zeros((queues + 1, 2)),
+            _zeros(1, amounts), np.array(self.policy.numbers, dtype=float),
             of_groups, np.ascontiguousarray(demand), np.ascontiguousarray(self.cost), np.array(w.duration),
             np.full(w.tasks if evicts else 0, -1, dtype=np.int64),
             changes,
@@ -208,14 +206,14 @@ class Setup:
         """
         w = self.workload
         if not (w.after >= 0).any():
-            return np.zeros((4, 0), dtype=np.int64), np.zeros((2, 0), dtype=np.int64)
+            return _zeros(4, 0), _zeros(2, 0)
         job = w.job[self.order]
         before = w.after[job]
         following = np.argsort(before, kind="stable").astype(np.int64)
         following = following[self.possible[following]]
         first = np.searchsorted(before[following], np.arange(len(w.jobs) + 1))
         to_do = np.bincount(w.job, np.diff(w.first), minlength=len(w.jobs) + 1)
-        links = np.zeros((4, len(job)), dtype=np.int64)
+        links = _zeros(4, len(job))
         links[:3], links[at.FOLLOWS, : len(following)] = [w.arrival[self.order], job, before], following
         return links, np.array([to_do, first], dtype=np.int64)
 
@@ -234,6 +232,10 @@ def grown(t: Tables, runs: int) -> Tables:
     pace = np.zeros((len(more) if len(t.pace) else 0, 3))
     pace[: len(t.pace)] = t.pace
     return t._replace(runs=more, pace=pace)
+
+
+def _zeros(*shape: int) -> Whole:
+    return np.zeros(shape, dtype=np.int64)
 
 
 def _lines(rows: int, columns: int) -> Whole:

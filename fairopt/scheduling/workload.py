@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ from ._intake import NEVER as NEVER
 from ._intake import SECOND as SECOND
 from ._intake import Whole as Whole
 from ._intake import from_frames, to_frames
+
+By = Literal["job", "user"]
 
 #: In a file the first row of a table is on the line after the header.
 FIRST_LINE = 2
@@ -144,6 +147,13 @@ class Workload:
         return frozen(np.repeat(np.arange(self.groups, dtype=np.int64), np.diff(self.first)))
 
     @cached_property
+    def there(self) -> NDArray[np.bool_]:
+        """(servers,): which are there at first; those whose first change is to come are not."""
+        found = np.ones(len(self.servers), dtype=bool)
+        found[self.change_server[::-1]] = ~self.change_up[::-1]
+        return frozen(found)
+
+    @cached_property
     def total(self) -> Whole:
         """(resources,): the capacity of all servers that ever are, in units."""
         return frozen(self.capacity.sum(axis=0))
@@ -194,17 +204,11 @@ class Workload:
         DataError
             A user has no task.
         """
-        count = np.diff(self.first).astype(float)
-        tasks = np.bincount(self.user, count, minlength=len(self.users))
-        if not tasks.all():
-            raise DataError(f"user {self.users[int(tasks.argmin())]!r} has no task; leave it out")
-        need = np.stack([np.bincount(self.user, count * column, minlength=len(self.users)) for column in self.demand.T])
-        eligible = np.zeros((len(self.users), len(self.servers)), dtype=bool)
-        np.logical_or.at(eligible, self.user, self.eligible[self.placement])
-        return Cluster(
-            self.capacity * self.unit, (need / tasks).T * self.unit, self.weight, eligible, tasks,
-            self.resources, self.users, self.servers,
-        )  # fmt: skip
+        none = np.flatnonzero(np.bincount(self.user, minlength=len(self.users)) == 0)
+        for n in none[:1].tolist():
+            raise DataError(f"user {self.users[n]!r} has no task; leave it out")
+        up = np.ones(len(self.servers), dtype=bool)
+        return players(self, np.arange(self.groups), up, "user", limits=True).cluster
 
     def to_frames(self) -> dict[str, pd.DataFrame]:
         """The tables `tasks` (a row per task), `servers`, `users` and `changes`, as `from_frames` takes them."""
@@ -225,3 +229,61 @@ def fitting(capacity: Whole, demand: Whole, placement: Whole, eligible: NDArray[
         for row in np.unique(capacity[eligible[place]], axis=0):
             found[here] |= (kinds[here, 1:] <= row).all(axis=1)
     return found[which.reshape(-1)]
+
+
+@dataclass(frozen=True)
+class Players:
+    """Players of an instant as the users of a cluster, and what of their tasks goes to which group.
+
+    A player's tasks run side by side at one speed: with `k_g` tasks in group g it asks for `sum k_g d_g / sum k_g` per
+    task, and of its `x` tasks `x k_g / sum k_g` are of group g. While these are served, demands of a player do not
+    change, so that what runs is what was allocated.
+    """
+
+    cluster: Cluster
+    groups: Whole  # (groups present,)
+    player: NDArray[np.intp]  # (groups present,), rows of the cluster's users
+    part: NDArray[np.float64]  # (groups present,), of its player's tasks
+
+    def rates(self, user_tasks: NDArray[np.float64]) -> NDArray[np.float64]:
+        """How many tasks of every group run, (groups present,)."""
+        return np.asarray(user_tasks[self.player] * self.part)
+
+
+def choice(by: str) -> By:
+    """`by`, if it is one of those that there are."""
+    if by not in get_args(By):
+        raise DataError(f"by is {by!r}; it must be 'job' (PF: every job is a user of the mechanism) or 'user'")
+    return by  # type: ignore[return-value]
+
+
+def owner(workload: Workload, by: By) -> Whole:
+    """The player of every group, (groups,)."""
+    return workload.job if by == "job" else workload.user
+
+
+def players(workload: Workload, groups: NDArray[np.int64], up: NDArray[np.bool_], by: By, limits: bool) -> Players:
+    """Those whose `groups` are present, on the servers that are `up`.
+
+    A player's tasks may run where any of its groups may. A job has the weight of its user. With `limits` nobody runs
+    more tasks than it has in unfinished groups.
+    """
+    w = workload
+    who, player = np.unique(owner(w, by)[groups], return_inverse=True)
+    player = player.reshape(-1)
+    count = (w.first[groups + 1] - w.first[groups]).astype(float)
+    total = np.bincount(player, count)
+    part = count / total[player]
+    demand = np.stack([np.bincount(player, part * column) for column in (w.demand[groups] * w.unit).T], axis=1)
+    eligible = None
+    if w.placement[groups].any():
+        kinds = np.unique(np.column_stack([player, w.placement[groups]]), axis=0)
+        eligible = np.zeros((len(who), int(up.sum())), dtype=bool)
+        np.logical_or.at(eligible, kinds[:, 0], w.eligible[:, up][kinds[:, 1]])
+    names = w.jobs if by == "job" else w.users
+    weight = w.weight[w.job_user[who]] if by == "job" else w.weight[who]
+    cluster = Cluster(
+        w.capacity[up] * w.unit, demand, weight, eligible, total if limits else None,
+        w.resources, [names[k] for k in who], [name for name, there in zip(w.servers, up, strict=True) if there],
+    )  # fmt: skip
+    return Players(cluster, groups, player, part)

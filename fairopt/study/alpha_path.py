@@ -7,17 +7,15 @@ import heapq
 import math
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import mechanisms
 from .._libraries import pd
-from ..errors import DataError, SolverError
+from ..errors import DataError
 from ..game.curve.two_sided import EquilibriumCurve, equilibrium_curve
 from ..mechanisms import Mechanism
 from ..mechanisms.alphapf_vds import AlphaPFVDS
@@ -33,6 +31,8 @@ ALPHAS = (*(float(alpha) for alpha in np.geomspace(0.1, 64, 39)), math.inf)
 
 #: A mechanism with a parameter `alpha`: its class, or its name.
 Followed = type[Mechanism] | str
+#: An answer, and its alpha.
+Found = tuple[float, Allocation]
 
 
 class _Plot(pd.plotting.PlotAccessor):  # type: ignore[misc]
@@ -151,7 +151,7 @@ def alpha_path(
         from .._progress import tqdm
 
         values = tqdm(values, desc="alpha path", unit="alpha")
-    found = [follower(alpha) for alpha in values]
+    found = [(alpha, follower(alpha)) for alpha in values]
     errors: list[float] | None = None
     if refine is not None:
         goal = _validate.number(refine, "refine", "a number > 0, such as 1e-2")
@@ -174,19 +174,20 @@ def alpha_path(
 
 
 class Follower:
-    """Solves one cluster for one alpha after the other, each from the answer before."""
+    """Answers of one cluster by alpha, each solved for once, from the one before: `found`."""
 
     def __init__(self, cluster: Cluster, mechanism: Followed, tol: float | None, throw: bool = True) -> None:
         self.make, self.title = _family(mechanism)
-        self._cluster, self._tol, self._throw = cluster, tol, throw
+        self.cluster, self._tol, self._throw = cluster, tol, throw
+        self.found: dict[float, Allocation] = {}
         self._last: Allocation | None = None
 
-    def __call__(self, alpha: float) -> tuple[float, Allocation]:
-        last = self._last
-        start = last if last is not None and not last.flagged else None
-        found = self.make(alpha).solve(self._cluster, self._tol, throw=self._throw, start=start)
-        self._last = found
-        return alpha, found
+    def __call__(self, alpha: float) -> Allocation:
+        if alpha not in self.found:
+            start = None if self._last is None or self._last.flagged else self._last
+            self._last = self.make(alpha).solve(self.cluster, self._tol, throw=self._throw, start=start)
+            self.found[alpha] = self._last
+        return self.found[alpha]
 
 
 def as_path(found: list[tuple[float, Allocation]], title: str) -> AlphaPath:
@@ -217,93 +218,37 @@ def _family(mechanism: object) -> tuple[Callable[[float], Mechanism], str]:
     return lambda alpha: mechanisms.get(kind.name, **given, alpha=alpha) if given else kind(alpha=alpha), title
 
 
-Array = NDArray[np.float64]
-Found = tuple[float, Allocation]
-
-
-@dataclass(frozen=True)
-class _Point:
-    alpha: float
-    found: Allocation
-    tasks: Array  # log tasks of those who run
-    slope: Array  # by t, NaN where unknown
-
-    @property
-    def at(self) -> float:
-        return 1.0 if math.isinf(self.alpha) else self.alpha / (1 + self.alpha)
-
-    @classmethod
-    def of(cls, alpha: float, found: Allocation) -> _Point:
-        with np.errstate(divide="ignore"):
-            tasks = np.log(found.arrays.user_tasks)
-        slope = np.full(len(tasks), np.nan)
-        if math.isfinite(alpha) and alpha > 0:
-            with suppress(DataError, SolverError):  # it may have none
-                slope = found.sensitivity().alpha.to_numpy()[0] * (1 + alpha) ** 2
-        return cls(alpha, found, tasks, slope)
-
-
-def refined(
-    solve: Callable[[float], Found],
-    found: list[Found],
-    goal: float,
-) -> tuple[list[Found], list[float]]:
+def refined(solve: Callable[[float], Allocation], found: list[Found], goal: float) -> tuple[list[Found], list[float]]:
     """Answers by alpha, sorted, and for each the error of straight lines to the next one, relative in tasks.
 
-    On the axis `t = alpha / (1 + alpha)` log tasks are straight lines between neighbours. Where slopes are known at
-    both ends (`Allocation.sensitivity`), the two tangents of a user's tasks meet at one point, and for tasks that bend
-    one way they lie between the tangents and the line: the distance there bounds the error, and is exact where all of
-    the bend is in one kink. The interval with the largest bound is divided where the tangents of its worst user meet.
-    Where a slope is missing (infinity, ties), a certified solve in the middle measures the error.
-
-    `solve` gives the answer at an alpha. Errors above `goal` are left where tasks jump, or after the most solves.
+    On the axis `t = alpha / (1 + alpha)` log tasks are straight lines between neighbours. A certified solve in the
+    middle measures what a line misses, and stays. Where tasks bend one way the lines of both halves miss at most twice
+    that, their error here; the interval of the largest is divided next. Errors above `goal` are left where tasks jump,
+    or after the most solves.
     """
-    points = {alpha: _Point.of(alpha, one) for alpha, one in found}
-    order = sorted(points)
-    # Largest first: error, ends, where to divide. Errors that were measured, and not yet of the parts, are halved.
-    heap = [_interval(points[a], points[b], math.inf) for a, b in pairwise(order)]
-    heapq.heapify(heap)
+    points = dict(found)
+    begun = len(points)
+    heap = [(-math.inf, *ends) for ends in pairwise(sorted(points))]  # the largest error first
     errors: dict[float, float] = {}
-    solves = 0
     while heap:
-        negative, low, high, middle = heapq.heappop(heap)
-        narrow = points[high].at - points[low].at < 1e-4  # tasks jump there
-        if -negative <= goal or narrow or solves >= 400:
-            errors[low] = -negative
+        negative, low, high = heapq.heappop(heap)
+        ends, runs = (_at(low), _at(high)), [one.arrays.user_tasks > 0 for one in (points[low], points[high])]
+        if -negative <= goal or ends[1] - ends[0] < 1e-4 or len(points) - begun >= 400 or not (runs[0] & runs[1]).any():
+            errors[low] = -negative if (runs[0] & runs[1]).any() else 0.0
             continue
-        solves += 1
-        alpha = middle / (1 - middle)
-        points[alpha] = _Point.of(*solve(alpha))
-        error = _missed(points[low], points[alpha], points[high])
-        for a, b in ((low, alpha), (alpha, high)):
-            heapq.heappush(heap, _interval(points[a], points[b], error / 2))
+        alpha = sum(ends) / (2 - sum(ends))
+        points[alpha] = solve(alpha)
+        here = runs[0] & runs[1] & (points[alpha].arrays.user_tasks > 0)
+        tasks = np.log([points[one].arrays.user_tasks[here] for one in (low, alpha, high)])
+        error = float(np.abs(2 * tasks[1] - tasks[0] - tasks[2]).max(initial=0.0))
+        for one in ((low, alpha), (alpha, high)):
+            heapq.heappush(heap, (-error, *one))
     order = sorted(points)
-    return [(alpha, points[alpha].found) for alpha in order], [errors.get(alpha, math.nan) for alpha in order]
+    return [(alpha, points[alpha]) for alpha in order], [errors.get(alpha, math.nan) for alpha in order]
 
 
-def _interval(low: _Point, high: _Point, otherwise: float) -> tuple[float, float, float, float]:
-    """The bound of an interval (negative), its ends, and where to divide it; `otherwise` where slopes are missing."""
-    width = high.at - low.at
-    runs = np.isfinite(low.tasks) & np.isfinite(high.tasks)
-    rise = (high.tasks[runs] - low.tasks[runs]) / width
-    first, last = low.slope[runs], high.slope[runs]
-    if np.isnan(first).any() or np.isnan(last).any() or not len(rise):
-        return -(otherwise if len(rise) else 0.0), low.alpha, high.alpha, low.at + width / 2
-    before, after = rise - first, last - rise  # of one sign where tasks bend one way
-    bends = before * after > 0
-    part = np.where(bends, after / np.where(before + after == 0, 1.0, before + after), 0.5)
-    distance = width * np.where(bends, np.abs(before) * part, np.maximum(np.abs(before), np.abs(after)) / 4)
-    worst = int(distance.argmax())
-    where = min(max(float(part[worst]), 0.2), 0.8)
-    return -float(distance[worst]), low.alpha, high.alpha, low.at + width * where
-
-
-def _missed(low: _Point, middle: _Point, high: _Point) -> float:
-    """By how much the line misses the tasks in between, relatively."""
-    t = (middle.at - low.at) / (high.at - low.at)
-    runs = np.isfinite(low.tasks) & np.isfinite(high.tasks) & np.isfinite(middle.tasks)
-    line = (1 - t) * low.tasks[runs] + t * high.tasks[runs]
-    return float(np.abs(middle.tasks[runs] - line).max(initial=0.0))
+def _at(alpha: float) -> float:
+    return 1.0 if math.isinf(alpha) else alpha / (1 + alpha)
 
 
 def curve_of_path(

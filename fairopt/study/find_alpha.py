@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..errors import DataError, SolverError
+from .._libraries import optimize
+from ..errors import DataError
 from ..mechanisms.alphapf_vds import AlphaPFVDS
 from ..model import _validate
 from ..model.cluster import Cluster
@@ -94,11 +95,10 @@ def find_alpha(
     accuracy : the ends of the bracket differ by this part of alpha at most, or the larger is infinite and the other
         beyond 1024
 
-    Eighteen alphas from 0.1 to infinity are solved for, then the ones that Newton's method in `log alpha` asks for,
-    kept within the bracket of the last that reaches the target and its neighbour that misses it (for the smallest
-    share, the first), and bisection where the measure has no slope. Every solve
-    is certified. Nothing is known of alphas between those: where the measure is not monotone there may be others, and a
-    warning `NotMonotone` says so.
+    Eighteen alphas from 0.1 to infinity are solved for, then the ones that Brent's method in `log alpha` asks for
+    between the last that reaches the target and its neighbour that misses it (for the smallest share, the first).
+    Every solve is certified. Nothing is known of alphas between those: where the measure is not monotone there may be
+    others, and a warning `NotMonotone` says so.
 
     Raises
     ------
@@ -117,19 +117,9 @@ def find_alpha(
     by_default, side = MEASURES[measure]
     relative = by_default if relative is None else relative
     follower = Follower(cluster, mechanism, tol)
-    found: dict[float, Allocation] = {}
 
     def value(alpha: float) -> float:
-        if alpha not in found:
-            found[alpha] = follower(alpha)[1]
-        return float(found[alpha].summary([measure])[measure])
-
-    def slope(alpha: float) -> float:
-        """Of the measure, by alpha; NaN where there is none."""
-        try:
-            return found[alpha].sensitivity().measure_by_alpha(measure)
-        except (DataError, SolverError):
-            return math.nan
+        return float(follower(alpha).summary([measure])[measure])
 
     values = np.array([value(alpha) for alpha in SCAN])
     threshold = target * float(values.max()) if relative else target
@@ -146,7 +136,7 @@ def find_alpha(
     beyond = k + (1 if side == "last" else -1)
     good = bad = SCAN[k]
     if 0 <= beyond < len(SCAN):
-        good, bad = bracketed(lambda alpha: value(alpha) - threshold, slope, SCAN[k], SCAN[beyond], accuracy)
+        good, bad = bracketed(lambda alpha: value(alpha) - threshold, SCAN[k], SCAN[beyond], accuracy)
     if not monotone:
         warnings.warn(
             f"{measure} both rises and falls with alpha on this cluster: alpha = {good:g} is the "
@@ -155,44 +145,31 @@ def find_alpha(
             NotMonotone,
             stacklevel=2,
         )
-    path = as_path([(alpha, found[alpha]) for alpha in sorted(found)], follower.title)
+    path = as_path(sorted(follower.found.items()), follower.title)
     bracket = (min(good, bad), max(good, bad))
-    return AlphaFound(good, value(good), threshold, measure, bracket, found[good], path, monotone)
+    return AlphaFound(good, value(good), threshold, measure, bracket, follower(good), path, monotone)
 
 
-def bracketed(
-    excess: Callable[[float], float], slope: Callable[[float], float], good: float, bad: float, accuracy: float
-) -> tuple[float, float]:
-    """Two alphas close to each other, `excess >= 0` at the first alone: Newton's method within a bracket.
+def bracketed(excess: Callable[[float], float], good: float, bad: float, accuracy: float) -> tuple[float, float]:
+    """Two alphas close to each other, `excess >= 0` at the first alone: by Brent's method in `log alpha`.
 
-    `slope` is that of the excess by alpha, NaN where it is unknown. A step goes a little beyond where the tangent
-    reaches 0, so that the other end comes near as well; one that leaves the bracket, or two that do not halve it, are
-    followed by bisection. Every alpha given has been, or is now, solved for.
+    They differ by the part `accuracy` at most, or the larger is infinite and the other beyond 1024, where answers
+    hardly differ from those at infinity. Every alpha given has been, or is now, solved for.
     """
-    ends, slow = {good: excess(good), bad: excess(bad)}, 0
-    while True:
-        low, high = min(good, bad), max(good, bad)
-        # Beyond this alpha answers hardly differ from those at infinity.
-        if high <= low * (1 + accuracy) or (math.isinf(high) and low >= 1024.0):
-            return good, bad
-        middle = 2 * low if math.isinf(high) else math.sqrt(low * high)
-        tangent = math.nan if math.isinf(high) or slow > 1 else _beyond(ends, slope, low, high, accuracy)
-        alpha = middle if math.isnan(tangent) else tangent
-        ends[alpha] = excess(alpha)
-        width = math.log(high / low) if math.isfinite(high) else math.inf
-        good, bad = (alpha, bad) if ends[alpha] >= 0 else (good, alpha)
-        left = math.log(max(good, bad) / min(good, bad))
-        slow = slow + 1 if left > width / 2 and alpha != middle else 0
+    while math.isinf(max(good, bad)) and (low := min(good, bad)) < 1024:
+        good, bad = (2 * low, bad) if excess(2 * low) >= 0 else (good, 2 * low)
+    if math.isinf(max(good, bad)):
+        return good, bad
+    seen = {math.log(good): good, math.log(bad): bad}
+    reach: dict[float, bool] = {}
 
+    def apart(log_alpha: float) -> float:
+        value = excess(seen.setdefault(log_alpha, math.exp(log_alpha)))
+        reach[log_alpha] = value >= 0
+        return value or math.ulp(0.0)  # what just reaches it is no reason to stop
 
-def _beyond(
-    ends: dict[float, float], slope: Callable[[float], float], low: float, high: float, accuracy: float
-) -> float:
-    """Where the tangent of the nearer end reaches 0, and less than half of `accuracy` further; NaN outside."""
-    near, far = sorted((low, high), key=lambda alpha: abs(ends[alpha]))
-    rise = near * slope(near)  # by log alpha
-    if not abs(ends[near]) < abs(rise) * math.log(high / low):  # a flat slope leads out of the bracket, NaN nowhere
-        return math.nan
-    step = -ends[near] / rise
-    alpha = near * math.exp(step + math.copysign(0.4 * accuracy, math.log(far / near)))
-    return alpha if low < alpha < high else math.nan
+    root = optimize.brentq(apart, *seen, xtol=0.9 * accuracy, rtol=1e-14)
+    inside, outside = (
+        min((x for x in reach if reach[x] is side), key=lambda x: abs(x - root)) for side in (True, False)
+    )
+    return seen[inside], seen[outside]

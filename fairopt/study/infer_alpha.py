@@ -19,6 +19,7 @@ from ..model.merging import merge
 from ..model.polytope import Polytope
 from ..result.allocation import Allocation
 from .alpha_path import Followed, Follower
+from .find_alpha import bracketed
 from .stated import per_user, runnable, scaled
 
 if TYPE_CHECKING:
@@ -164,7 +165,7 @@ def infer_alpha(
     observed = per_user(tasks, "tasks", cluster, names)
     who = runnable(observed, "tasks", cluster, "its logarithm cannot be compared: leave it out with users=[...]")
     weights = _precision(precision, cluster, names, who)
-    curve = Curve(merge(cluster, users=False).cluster, mechanism, tol)
+    curve = Follower(merge(cluster, users=False).cluster, mechanism, tol)
     misfit = Misfit(curve, who, observed[who], weights, free_scale)
     if misfit.freedom < 1:
         raise DataError(
@@ -173,14 +174,17 @@ def infer_alpha(
         )
     over = _overuse(curve.cluster, observed, who, math.inf if free_scale else overuse)
     if not any(np.isfinite(misfit(alpha)) for alpha in (*options.grid, math.inf)):
-        raise SolverError(f"no alpha could be solved for: {next(iter(curve.failed.values()), 'somebody gets nothing')}")
+        raise SolverError(
+            f"no alpha could be solved for: {next(iter(misfit.failed.values()), 'somebody gets nothing')}"
+        )
     alpha, others = minima(misfit, options)
     # Below a standard deviation of 1e-7 differences of log tasks are the solver's.
     least = max(misfit(alpha), misfit.freedom * 1e-7**2)
     quantile = float(special.stdtrit(misfit.freedom, (1 + confidence) / 2))
     threshold = least * (1 + quantile**2 / misfit.freedom)
     low, high = interval(misfit, alpha, threshold, options)
-    allocation = curve.of(cluster, alpha)
+    merged = len(curve.cluster.servers) < len(cluster.servers)
+    allocation = Follower(cluster, mechanism, tol)(alpha) if merged else curve(alpha)
     return AlphaInferred(
         alpha=alpha,
         low=low,
@@ -192,7 +196,7 @@ def infer_alpha(
         scale=math.exp(misfit.log_scale(alpha)),
         others=tuple(one for one in others if misfit(one) <= threshold and not low <= one <= high),
         mechanism=curve.title,
-        notes=_notes(curve),
+        notes=_notes(misfit.failed),
         threshold=math.sqrt(threshold / weights.sum()),
         residuals=_residuals(misfit, observed[who], allocation),
         curve=_curve(misfit),
@@ -254,13 +258,11 @@ def _curve(misfit: Misfit) -> pd.DataFrame:
     return pd.DataFrame({"misfit": values}, index=pd.Index(alphas, name="alpha", dtype=float))
 
 
-def _notes(curve: Curve) -> tuple[str, ...]:
-    if not curve.failed:
+def _notes(failed: dict[float, str]) -> tuple[str, ...]:
+    if not failed:
         return ()
-    which = ", ".join(f"{alpha:.4g}" for alpha in sorted(curve.failed)[:5])
-    return (
-        f"{len(curve.failed)} alphas could not be solved for, such as {which}: {next(iter(curve.failed.values()))}",
-    )
+    which = ", ".join(f"{alpha:.4g}" for alpha in sorted(failed)[:5])
+    return (f"{len(failed)} alphas could not be solved for, such as {which}: {next(iter(failed.values()))}",)
 
 
 @dataclass(frozen=True)
@@ -313,54 +315,20 @@ def _number(value: float) -> float:
 def interval(misfit: Misfit, alpha: float, threshold: float, options: InferenceOptions) -> tuple[float, float]:
     """Where the misfit first exceeds the threshold on both sides of alpha; 0 and infinity where it does not."""
 
-    def above(log_alpha: float) -> float:
-        return _number(misfit(math.exp(log_alpha))) - threshold
-
-    def crossing(points: list[float]) -> float | None:
+    def crossing(points: list[float], otherwise: float) -> float:
         inside = alpha
         for point in points:
             value = misfit(point)
-            if value > threshold:
-                if math.isinf(inside):
-                    return point  # beyond the largest finite alpha nothing is looked at
-                if math.isinf(point):
-                    return None
-                root = optimize.brentq(above, math.log(inside), math.log(point), xtol=options.accuracy, rtol=1e-9)
-                return math.exp(root)
+            if value > threshold and math.isinf(inside):
+                return point  # beyond the largest finite alpha nothing is looked at
+            if value > threshold and math.isfinite(point):
+                return bracketed(lambda a: threshold - _number(misfit(a)), inside, point, options.accuracy)[0]
             if not math.isnan(value):
                 inside = point
-        return None
+        return otherwise
 
-    low = crossing([point for point in reversed(options.grid) if point < alpha])
-    high = None if math.isinf(alpha) else crossing([*(point for point in options.grid if point > alpha), math.inf])
-    return (0.0 if low is None else low), (math.inf if high is None else high)
-
-
-class Curve:
-    """Tasks as a function of alpha: every alpha is solved for once, each from the answer before."""
-
-    def __init__(self, cluster: Cluster, mechanism: Followed, tol: float | None) -> None:
-        self._follower = Follower(cluster, mechanism, tol)
-        self.cluster, self._mechanism, self._tol = cluster, mechanism, tol
-        self.title = self._follower.title
-        self.found: dict[float, Allocation] = {}
-        self.failed: dict[float, str] = {}
-
-    def __call__(self, alpha: float) -> Allocation | None:
-        """The certified answer at alpha; None where no engine has one, see `failed`."""
-        alpha = float(alpha)
-        if alpha not in self.found and alpha not in self.failed:
-            try:
-                self.found[alpha] = self._follower(alpha)[1]
-            except (SolverError, NotConverged) as error:
-                self.failed[alpha] = str(error)
-        return self.found.get(alpha)
-
-    def of(self, cluster: Cluster, alpha: float) -> Allocation:
-        """The answer at alpha on the cluster whose proportional servers were merged into this one."""
-        known = self.found.get(alpha)
-        same = known is not None and len(cluster.servers) == len(self.cluster.servers)
-        return known if known is not None and same else Follower(cluster, self._mechanism, self._tol)(alpha)[1]
+    low = crossing([point for point in reversed(options.grid) if point < alpha], 0.0)
+    return low, alpha if math.isinf(alpha) else crossing([point for point in options.grid if point > alpha], math.inf)
 
 
 class Misfit:
@@ -375,10 +343,11 @@ class Misfit:
     """
 
     def __init__(
-        self, curve: Curve, users: NDArray[np.intp], observed: Array, precision: Array, free_scale: bool
+        self, curve: Follower, users: NDArray[np.intp], observed: Array, precision: Array, free_scale: bool
     ) -> None:
         self.curve, self.users, self.precision, self.free_scale = curve, users, precision, free_scale
         self._log = np.log(observed)
+        self.failed: dict[float, str] = {}  # alphas without an answer, and why
 
     @property
     def freedom(self) -> int:
@@ -408,8 +377,11 @@ class Misfit:
         return float(np.sqrt((self.precision * ((ends[1] - ends[0]) / (2 * step)) ** 2).sum()))
 
     def _apart(self, alpha: float) -> Array:
-        found = self.curve(alpha)
-        if found is None:
-            return np.full(len(self.users), np.nan)
-        with np.errstate(divide="ignore"):
-            return np.asarray(self._log - np.log(found.arrays.user_tasks[self.users]))
+        if alpha not in self.failed:
+            try:
+                tasks = self.curve(float(alpha)).arrays.user_tasks[self.users]
+                with np.errstate(divide="ignore"):
+                    return np.asarray(self._log - np.log(tasks))
+            except (SolverError, NotConverged) as error:
+                self.failed[alpha] = str(error)
+        return np.full(len(self.users), np.nan)

@@ -15,7 +15,7 @@ task limits that bind; budgets are `b_n = w_n X_n`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -36,6 +36,7 @@ Index = NDArray[np.intp]
 
 #: Linear programs end at vertices: fractions, idle parts and budgets up to this are zero there.
 _ZERO = 1e-9
+_NONE: Array = np.zeros(0)
 
 
 def per_user(given: Any, argument: str, cluster: Cluster, users: Iterable[object] | None = None) -> Array:
@@ -175,59 +176,53 @@ class Normals:
 
     def nearest(self, budgets: Array) -> Array | None:
         """Budgets b, one of them as given and the others at least, of which the largest multiple of these is least."""
-        one = sp.csr_matrix(budgets[:, None])
-        identity = sp.identity(self.users)
-        more = [
-            sp.hstack([sp.csr_matrix((self.users, self._others)), -identity, one]),
-        ]
-        low = np.concatenate([np.zeros(self._others), budgets, [0.0]])
-        cost = np.append(np.zeros(self._others + self.users), 1.0)
-        found = self._minimise(cost, more, [np.zeros(self.users)], low, np.full(len(cost), np.inf))
-        return None if found is None else found[self._others : -1]
+        more = [-sp.identity(self.users), sp.csr_matrix(budgets[:, None])]
+        return self._minimise(np.zeros(self.users), budgets, np.full(self.users, np.inf), more, np.ones(1), np.inf)
 
     def least(self, user: int, reference: int) -> float:
         """The least budget of a user in normals in which the reference's is 1; infinite where that has none."""
-        low, high = self._bounds()
-        low[self._others + reference] = high[self._others + reference] = 1.0
-        cost = np.zeros(len(low))
-        cost[self._others + user] = 1.0
-        found = self._minimise(cost, [], [], low, high)
-        return np.inf if found is None else max(float(found[self._others + user]), 0.0)
+        low, high = np.zeros(self.users), np.full(self.users, np.inf)
+        low[reference] = high[reference] = 1.0
+        found = self._minimise(np.eye(self.users)[user], low, high)
+        return np.inf if found is None else max(float(found[user]), 0.0)
 
     def without(self, user: int) -> NDArray[np.bool_]:
         """Who has a budget in some normal in which this user has none, (users,)."""
-        low, high = self._bounds()
-        high[self._others + user] = 0.0
-        cost = np.concatenate([np.zeros(self._others + self.users), -np.ones(self.users)])
-        size = sp.csr_matrix((self.users, self._others))
-        more = [sp.hstack([size, sp.identity(self.users), -sp.identity(self.users)])]
-        low = np.concatenate([low, np.zeros(self.users)])
-        high = np.concatenate([high, np.ones(self.users)])
-        found = self._minimise(cost, more, [np.zeros(self.users)], low, high)
-        return np.zeros(self.users, dtype=bool) if found is None else np.asarray(found[-self.users :] > 0.5)
+        high = np.full(self.users, np.inf)
+        high[user] = 0.0
+        zero, more = np.zeros(self.users), [sp.identity(self.users), -sp.identity(self.users)]
+        found = self._minimise(zero, zero, high, more, -np.ones(self.users), 1.0)  # it may grow: a part of it up to 1
+        return np.zeros(self.users, dtype=bool) if found is None else np.asarray(found > 0.5)
 
-    def _bounds(self) -> tuple[Array, Array]:
-        size = self._others + self.users
-        return np.zeros(size), np.full(size, np.inf)
+    def _minimise(
+        self,
+        cost: Array,
+        low: Array,
+        high: Array,
+        more: Sequence[Any] = (),
+        cost_of_more: Array = _NONE,
+        most: float = np.inf,
+    ) -> Array | None:
+        """The budgets, at least `low` and at most `high`, of least cost; with variables more in `[0, most]`.
 
-    def _minimise(self, cost: Array, more: list[Any], least: list[Array], low: Array, high: Array) -> Array | None:
-        extra = len(cost) - self._others - self.users
-
-        def wide(block: Any) -> Any:
-            return sp.hstack([block, sp.csr_matrix((block.shape[0], extra))]) if extra else block
-
-        lower = sp.vstack([wide(self._least), *more], format="csr")
-        solved = optimize.linprog(
-            cost,
-            A_ub=-lower if lower.shape[0] else None,
-            b_ub=-np.concatenate([np.zeros(self._least.shape[0]), *least]) if lower.shape[0] else None,
-            A_eq=wide(self._equal),
-            b_eq=np.zeros(self._equal.shape[0]),
-            bounds=np.column_stack([low, high]),
-            method="highs",
-            options=_linear.highs(),
+        `more` are the blocks of rows >= 0 of budgets and of these variables.
+        """
+        others, extra = np.zeros(self._others), len(cost_of_more)
+        lower, equal = (
+            sp.hstack([block, sp.csr_matrix((block.shape[0], extra))]) for block in (self._least, self._equal)
         )
-        return np.asarray(solved.x) if solved.status == 0 else None
+        if more:
+            lower = sp.vstack([lower, sp.hstack([sp.csr_matrix((self.users, self._others)), *more])])
+        bounds = [
+            np.concatenate([others, low, np.zeros(extra)]),
+            np.concatenate([others + np.inf, high, np.full(extra, most)]),
+        ]
+        solved = optimize.linprog(
+            np.concatenate([others, cost, cost_of_more]), A_ub=-lower.tocsr(), b_ub=np.zeros(lower.shape[0]),
+            A_eq=equal, b_eq=np.zeros(equal.shape[0]), bounds=np.transpose(bounds), method="highs",
+            options=_linear.highs(),
+        )  # fmt: skip
+        return np.asarray(solved.x[self._others :][: self.users]) if solved.status == 0 else None
 
 
 def closed_form(place: Frontier, rule: Criterion, own: Array) -> Array:

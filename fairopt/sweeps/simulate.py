@@ -31,6 +31,17 @@ MEASURES = ("timeline", "shares", "jobs", "users", "demands")
 FLUID, DEDICATED = "fluid:", "dedicated:"
 #: Seconds from solve to solve of fluid allocations: PF, section 6.
 EVERY = 300.0
+#: What summaries say that is a column of a row.
+_SAID = (
+    "jobs done",
+    "tasks done",
+    "tasks waiting",
+    "restarts",
+    "mean response",
+    "median response",
+    "end",
+    "certificate",
+)
 #: Steps of a decade to which demands are rounded.
 _DIGITS = 8
 
@@ -62,6 +73,13 @@ class Alone:
         each = [(one.utilization, one.workload.total * one.end) for one in self.schedules.values()]
         total = sum(weight for _, weight in each)
         return sum(use.fillna(0.0) * weight for use, weight in each) / total
+
+    def summary(self) -> pd.Series:
+        """Everybody's counts together, as `Schedule.summary`; mean times are of jobs."""
+        each, response = [one.summary() for one in self.schedules.values()], self.jobs["response"]
+        found = {name: sum(one[name] for one in each) for name in _SAID[:4]}
+        times = {"mean response": float(response.mean()), "median response": float(response.median())}
+        return pd.Series(found | times | {"end": max(one["end"] for one in each)}, dtype=object)
 
 
 #: What comes of a workload.
@@ -177,20 +195,13 @@ def jobs(values: Mapping[str, tuple[Any, ...]]) -> Iterator[Simulate]:
 
 def numbers(found: Ran) -> Row:
     """What is said of a simulation in one row, whichever kind it is of."""
-    if isinstance(found, Alone):
-        return _of_users(found)
-    return _of_fluid(found) if isinstance(found, FluidSchedule) else _of_schedule(found)
-
-
-def _of_users(found: Alone) -> Row:
-    """Everybody's counts together; mean times are of jobs."""
-    each = [_of_schedule(one) for one in found.schedules.values()]
-    counts = ("jobs_done", "tasks_done", "tasks_waiting", "restarts")
-    response = found.jobs["response"]
-    return {"status": "ok", "end": max(one["end"] for one in each)} | {
-        "mean_response": _number(response.mean()), "median_response": _number(response.median()),
-        "utilization": float(found.utilization.mean()),
-    } | {name: sum(one[name] for one in each) for name in counts}  # fmt: skip
+    said = found.summary()
+    row: Row = {"status": "missed" if said.get("flagged") else "ok"}
+    row |= {name.replace(" ", "_"): said[name] for name in _SAID if name in said}
+    if isinstance(found, Schedule):
+        row["mean_wait"] = float((found.tasks["start"] - found.tasks["arrival"]).mean())
+    row["utilization"] = float(found.utilization.mean())
+    return {name: None if value != value else value for name, value in row.items()}
 
 
 def _of_workload(workload: Workload) -> Row:
@@ -200,30 +211,6 @@ def _of_workload(workload: Workload) -> Row:
         "resources": resources, "jobs": len(workload.jobs), "tasks": workload.tasks,
         "load": workload.load() if workload.span else None,
     }  # fmt: skip
-
-
-def _of_schedule(found: Schedule) -> Row:
-    said = found.summary()
-    wait = (found.tasks["start"] - found.tasks["arrival"]).dropna()
-    return {
-        "status": "ok", "jobs_done": said["jobs done"], "tasks_done": said["tasks done"],
-        "tasks_waiting": said["tasks waiting"], "restarts": said["restarts"],
-        "mean_response": _number(said["mean response"]), "median_response": _number(said["median response"]),
-        "mean_wait": _number(wait.mean()), "utilization": float(found.utilization.mean()), "end": found.end,
-    }  # fmt: skip
-
-
-def _of_fluid(found: FluidSchedule) -> Row:
-    said = found.summary()
-    return {
-        "status": "missed" if said["flagged"] else "ok", "jobs_done": said["jobs done"],
-        "mean_response": _number(said["mean response"]), "median_response": _number(said["median response"]),
-        "utilization": float(found.utilization.mean()), "end": found.end, "certificate": said["certificate"],
-    }  # fmt: skip
-
-
-def _number(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
 
 
 def _long(found: Ran, asked: tuple[str, ...]) -> Row:
@@ -247,7 +234,7 @@ def _demands(found: Schedule | FluidSchedule) -> pd.DataFrame:
 
     Amounts are rounded to `_DIGITS` a decade on a logarithmic scale.
     """
-    w = found.run.workload if isinstance(found, FluidSchedule) else found.workload
+    w = found.workload
     part = w.demand[:, :2] / (w.total[:2] / len(w.servers))
     with np.errstate(divide="ignore"):
         rounded = np.where(part > 0, 10 ** (np.rint(np.log10(part) * _DIGITS) / _DIGITS), 0.0)
@@ -264,8 +251,7 @@ def _records(table: pd.DataFrame, columns: list[str]) -> list[Row]:
 
 def _timeline(found: Schedule | FluidSchedule) -> pd.DataFrame:
     """Time, what, value: the use of every resource, and numbers of tasks or jobs."""
-    workload = found.run.workload if isinstance(found, FluidSchedule) else found.workload
-    use = {name: f"use_{name}" for name in workload.resources}
+    use = {name: f"use_{name}" for name in found.workload.resources}
     frame = found.timeline
     if isinstance(found, FluidSchedule):
         frame = frame[[*use, "players", "waiting", "span"]]

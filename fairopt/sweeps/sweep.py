@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from concurrent.futures import Executor
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -165,6 +167,7 @@ def sweep(
     accept_older: bool = False,
     traces: str | None = None,
     jobs: int = 1,
+    executor: Executor | None = None,
     dask: str | None = None,
     threads: int | None = 1,
     progress: bool = True,
@@ -180,8 +183,10 @@ def sweep(
     retry : compute failed cells again
     accept_older : take answers of other code of fairopt or of the mechanism for those of this code
     traces : folder of the real traces; default: FAIROPT_TRACES. Dask workers must find it under the same name
-    jobs : processes of this machine
-    dask : address of a Dask scheduler, such as `tcp://HOST:8786`, whose workers do it instead
+    jobs : processes of this machine; of an executor how many cells it computes at once
+    executor : who does it instead, as `concurrent.futures` has them: processes of MPI, or of a cluster by a client of
+        Dask, `Client(ADDRESS).get_executor(pure=False)`
+    dask : deprecated: the address of a Dask scheduler; give `executor`
     threads : threads of linear algebra in each process; None leaves them alone, and results may then differ in bits
     progress : show a progress bar
     say : told of damaged rows, and of answers of other code
@@ -200,13 +205,18 @@ def sweep(
     for line in lines:
         if say is not None:
             say(line)
-    execute = executors.dask(dask) if dask else executors.serial if jobs == 1 else executors.processes(jobs)
+    if dask is not None:
+        warnings.warn("sweep(dask=ADDRESS) is sweep(executor=Client(ADDRESS).get_executor(pure=False), jobs=WORKERS)",
+                      DeprecationWarning, stacklevel=2)  # fmt: skip
+    found = planned.contents
     if planned.missing:
-        todo = executors.works(planned.cells, [cell.key for cell in planned.missing])
-        tables = _compute(planned, execute(todo, traces, threads), progress)
-        found = planned.contents.followed_by(tables)
-    else:
-        found = planned.contents
+        with ExitStack() as stack:
+            if dask is not None:
+                executor, jobs = stack.enter_context(executors.dask(dask))
+            alone = executors.serial if jobs == 1 else executors.processes(jobs)
+            execute = alone if executor is None else executors.on(executor, jobs)
+            todo = executors.works(planned.cells, [cell.key for cell in planned.missing])
+            found = found.followed_by(_compute(planned, execute(todo, traces, threads), progress))
     return found.frame(match(planned.cells, found, accept_older).answered)
 
 

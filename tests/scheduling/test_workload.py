@@ -164,9 +164,9 @@ REFUSED: dict[str, Callable[[], Workload]] = {
     "at most 10\\^9": lambda: Workload.from_frames(with_(TASKS, "tasks", 0, 1e9), SERVERS),
     "is of user 'b', who is not": lambda: Workload.from_frames(TASKS, SERVERS, USERS.iloc[:1]),
     "row 1 of users .* has weight 0": lambda: Workload.from_frames(TASKS, SERVERS, with_(USERS, "weight", 1, 0)),
-    "row 0 of users .* leaves at -1": lambda: Workload.from_frames(TASKS, SERVERS, with_(USERS, "leaves", 0, -1)),
+    "row 0 of users .* has leaves -1": lambda: Workload.from_frames(TASKS, SERVERS, with_(USERS, "leaves", 0, -1)),
     "user 'a' is there twice": lambda: Workload.from_frames(TASKS, SERVERS, USERS.assign(user="a")),
-    "row 1 of changes .* is at time -1": lambda: Workload.from_frames(
+    "row 1 of changes .* has time -1": lambda: Workload.from_frames(
         TASKS, SERVERS, changes=with_(CHANGES, "time", 1, -1)
     ),
     "row 0 of changes .* server that is not": lambda: Workload.from_frames(

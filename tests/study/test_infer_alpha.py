@@ -15,7 +15,7 @@ import fairopt as fo
 from fairopt.errors import DataError, SolverError
 from fairopt.study import infer_alpha as inference
 from fairopt.study.alpha_path import Follower
-from fairopt.study.infer_alpha import Curve, InferenceOptions, Misfit, interval, minima
+from fairopt.study.infer_alpha import InferenceOptions, Misfit, interval, minima
 
 KINDS = ("alphapf-vds", "alpha-fair")
 #: Fewer alphas to begin with.
@@ -217,7 +217,7 @@ def test_an_interval_passes_alphas_without_an_answer() -> None:
 
 def test_a_free_factor_and_the_slope_weigh_users_by_precision() -> None:
     shared, weights = cluster(4), np.linspace(0.2, 1.8, 10)
-    misfit = Misfit(Curve(shared, "alpha-fair", 1e-9), np.arange(10), np.linspace(1, 9, 10), weights, True)
+    misfit = Misfit(Follower(shared, "alpha-fair", 1e-9), np.arange(10), np.linspace(1, 9, 10), weights, True)
     assert weights @ misfit.residuals(2.0) == pytest.approx(0, abs=1e-12)
     step = 1e-3
     by_alpha = (misfit.residuals(2 * np.exp(step)) - misfit.residuals(2 * np.exp(-step))) / (2 * step)
@@ -251,7 +251,7 @@ def test_alphas_that_fail_are_said_and_servers_are_as_they_are(monkeypatch: pyte
     """Servers that are alike are one while alphas are looked at."""
     whole = Follower.__call__
 
-    def fails(self: Follower, alpha: float) -> tuple[float, fo.Allocation]:
+    def fails(self: Follower, alpha: float) -> fo.Allocation:
         if alpha > 100:
             raise SolverError("not today")
         return whole(self, alpha)

@@ -6,11 +6,12 @@ import dataclasses
 import os
 import signal
 import threading
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
-from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -28,6 +29,17 @@ ENDED = {"status": "ok", "finished": datetime(2026, 1, 1, tzinfo=UTC)}
 
 def works(cells: list[sweeps.Cell]) -> list[Work]:
     return executors.works(cells, [cell.key for cell in cells])
+
+
+@contextmanager
+def killed(when: Callable[[], bool], kill: Callable[[], None]) -> Iterator[None]:
+    """Somebody who kills as soon as something has happened."""
+    murder = threading.Thread(target=lambda: (until(when), kill()))
+    murder.start()
+    try:
+        yield
+    finally:
+        murder.join(timeout=600)
 
 
 def test_the_order_of_cells_does_not_matter(file: Path, serial: sweeps.Store, tmp_path: Path) -> None:
@@ -59,20 +71,22 @@ def test_processes_give_the_same_bits(file: Path, serial: sweeps.Store, tmp_path
     assert sweeps.Store(tmp_path).read().same_as(serial.read()) == []
 
 
+def test_any_executor_gives_the_same_bits(file: Path, serial: sweeps.Store, tmp_path: Path) -> None:
+    with ThreadPoolExecutor(1) as one:
+        sweeps.sweep(file, store=tmp_path, executor=one, progress=False)
+        assert one.submit(int).result() == 0  # and is left as it was
+    assert sweeps.Store(tmp_path).read().same_as(serial.read()) == []
+
+
 @pytest.mark.slow
 def test_a_process_that_dies_costs_its_cells_once_more(file: Path, serial: sweeps.Store, tmp_path: Path) -> None:
     store = tmp_path / "store"
 
     def kill() -> None:
-        until(lambda: len(keys_stored(store)) >= 3)
         os.kill(int(sweeps.Store(store).read().frame()["process"].iloc[0]), signal.SIGKILL)
 
-    murder = threading.Thread(target=kill)
-    murder.start()
-    try:
+    with killed(lambda: len(keys_stored(store)) >= 3, kill):
         frame = sweeps.sweep(file, store=store, jobs=2, progress=False)
-    finally:
-        murder.join(timeout=600)
     assert frame["process"].nunique() >= 3
     assert sorted(keys_stored(store)) == sorted(frame["key"])
     assert sweeps.Store(store).read().same_as(serial.read()) == []
@@ -80,26 +94,15 @@ def test_a_process_that_dies_costs_its_cells_once_more(file: Path, serial: sweep
 
 @pytest.mark.slow
 def test_dask_loses_a_worker_and_no_cell(file: Path, serial: sweeps.Store, tmp_path: Path) -> None:
-    pytest.importorskip("distributed")
+    distributed = pytest.importorskip("distributed")
     store = tmp_path / "store"
-    at_death: list[int] = []
-    with dask_cluster(tmp_path, 2) as (address, workers):
-        _, victim, survivor = workers
+    with dask_cluster(tmp_path, 2) as (address, (_, victim, survivor)):
 
-        def kill() -> None:
-            until(lambda: store.exists() and victim.pid in sweeps.Store(store).read().frame()["process"].tolist())
-            victim.kill()
-            at_death.append(len(keys_stored(store)))
+        def at_work() -> bool:
+            return store.exists() and victim.pid in sweeps.Store(store).read().frame()["process"].tolist()
 
-        murder = threading.Thread(target=kill)
-        murder.start()
-        try:
-            frame = sweeps.sweep(file, store=store, dask=address, progress=False)
-        finally:
-            murder.join(timeout=600)
-    assert at_death
-    assert at_death[0] < CELLS
-    assert victim.returncode == -signal.SIGKILL
+        with distributed.Client(address, set_as_default=False) as client, killed(at_work, victim.kill):
+            frame = sweeps.sweep(file, store=store, executor=client.get_executor(pure=False), jobs=2, progress=False)
     # Every cell exactly once, most by the survivor, and what the dead one had handed in was kept.
     assert sorted(keys_stored(store)) == sorted(frame["key"])
     assert len(frame) == CELLS
@@ -107,156 +110,61 @@ def test_dask_loses_a_worker_and_no_cell(file: Path, serial: sweeps.Store, tmp_p
     assert sweeps.Store(store).read().same_as(serial.read()) == []
 
 
-class _LostTwice:
-    """A future whose worker dies when it is there, and the next one as well, before anybody has fetched it."""
-
-    key = "k"
-
-    def __init__(self) -> None:
-        self.left = iter(["lost", "lost"])
-
-    @property
-    def status(self) -> str:
-        return self._now
-
-    def add_done_callback(self, call: Callable[[object], None]) -> None:
-        self._now = next(self.left, "finished")
-        call(self)
-
-    def result(self, timeout: float) -> tuple[list[dict[str, str]], tuple[()]]:
-        return [{"key": self.key}], ()
-
-    def release(self) -> None: ...
-
-
-def test_what_is_lost_before_it_is_fetched_is_waited_for() -> None:
-    scheduler = SimpleNamespace(ncores=None, address="tcp://nobody")
-    client = SimpleNamespace(status="running", scheduler=scheduler, cancel=lambda _: None,
-                             map=lambda *_, **__: [_LostTwice()], sync=lambda *_, **__: {"worker": 1})  # fmt: skip
-    assert list(executors.handed_in(client, [[]], executors.several, None, 1)) == [[{"key": "k"}]]  # type: ignore[arg-type]
-
-
-def ended(store: Path, file: Path, address: str, kill: Callable[[], None], after: int = 5) -> str:
-    """What a sweep on Dask says that somebody puts an end to when some cells are stored; only good rows are there."""
-
-    def wait_and_kill() -> None:
-        until(lambda: len(keys_stored(store)) >= after)
-        kill()
-
-    murder = threading.Thread(target=wait_and_kill)
-    murder.start()
-    try:
-        with pytest.raises(Stopped) as stopped:
-            sweeps.sweep(file, store=store, dask=address, progress=False)
-    finally:
-        murder.join(timeout=600)
-    frame = sweeps.Store(store).read().frame()
-    assert after <= len(frame) < CELLS
-    assert "failed" not in frame["status"].tolist()
-    said = str(stopped.value)
-    assert f"{len(frame)} of {CELLS} cells of small are stored in {store}; the same command again goes on from" in said
-    return said
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "how", [signal.SIGSTOP, *(pytest.param(one, marks=pytest.mark.long) for one in (signal.SIGKILL, signal.SIGTERM))]
-)
-def test_a_lost_scheduler_is_no_failure_of_cells(
-    file: Path, serial: sweeps.Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: signal.Signals
-) -> None:
+def test_a_lost_scheduler_is_no_failure_of_cells(file: Path, serial: sweeps.Store, tmp_path: Path) -> None:
     pytest.importorskip("distributed")
-    monkeypatch.setattr(executors, "PATIENCE", 30.0)
     store = tmp_path / "store"
     with dask_cluster(tmp_path, 2) as (address, (scheduler, *_)):
-        said = ended(store, file, address, lambda: scheduler.send_signal(how))
-        scheduler.send_signal(signal.SIGCONT)
-    assert f"the Dask scheduler at {address}" in said
-    assert said.count("\n") == 0
+        process = command("sweep", file, "--store", store, "--dask", address)
+        with killed(lambda: len(keys_stored(store)) >= 5, scheduler.kill):
+            _, said = process.communicate(timeout=600)
+    frame = sweeps.Store(store).read().frame()
+    assert process.returncode == 1
+    assert 5 <= len(frame) < CELLS
+    assert "failed" not in frame["status"].tolist()
+    assert f"{len(frame)} of {CELLS} cells of small are stored in {store}; the same command again goes on from" in said
     # The next run computes what was lost, and all is as if nothing had happened.
     sweeps.sweep(file, store=store, progress=False)
     assert sweeps.Store(store).read().same_as(serial.read()) == []
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("how", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
-def test_when_no_worker_is_left_the_sweep_ends(
-    file: Path, serial: sweeps.Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: signal.Signals
+class Deadly(Executor):
+    """Computes nothing: a batch with the deadly cell raises an error, others have rows."""
+
+    def __init__(self, deadly: str, error: BaseException) -> None:
+        self.deadly, self.error = deadly, error
+
+    def submit(self, function: object, /, *given: Any, **_: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        keys = [cell.key for work in given[0] for cell in work.cells]
+        if self.deadly in keys:
+            future.set_exception(self.error)
+        else:
+            future.set_result(([{"key": key} for key in keys], []))
+        return future
+
+
+@pytest.mark.parametrize(
+    ("error", "raised", "said"),
+    [
+        (MemoryError("4 workers died"), Stopped, r"1 cells were not .* such as .* on .*: MemoryError: 4 workers died"),
+        (sweeps.Elsewhere("other code"), sweeps.Elsewhere, "other code"),
+        (CancelledError(), Stopped, "is gone, or was told to give up"),
+        (BrokenExecutor("killed"), Stopped, r"processes die again and again \(memory\?\)"),
+    ],
+)
+def test_what_becomes_of_a_sweep_whose_workers_die_of_a_cell(
+    file: Path, error: BaseException, raised: type[Exception], said: str
 ) -> None:
-    pytest.importorskip("distributed")
-    monkeypatch.setattr(executors, "PATIENCE", 30.0)
-    store = tmp_path / "store"
-
-    with dask_cluster(tmp_path, 2) as (address, (_, *workers)):
-        said = ended(store, file, address, lambda: [worker.send_signal(how) for worker in workers] and None)
-    assert "no worker is left" in said
-    sweeps.sweep(file, store=store, progress=False)
-    assert sweeps.Store(store).read().same_as(serial.read()) == []
-
-
-class _Future:
-    """A task of Dask that has ended in some way."""
-
-    def __init__(self, key: str, status: str, outcome: object) -> None:
-        self.key, self.status, self.outcome = key, status, outcome
-
-    def add_done_callback(self, told: Callable[[_Future], None]) -> None:
-        told(self)
-
-    def result(self, timeout: float) -> object:
-        return self.outcome
-
-    def exception(self) -> object:
-        return self.outcome
-
-    def release(self) -> None:
-        pass
-
-
-class _Client:
-    """A client whose workers die of a cell, or lack something."""
-
-    status, scheduler = "running", None
-
-    def __init__(self, deadly: str, error: Exception) -> None:
-        self.deadly, self.error, self.sent = deadly, error, 0
-
-    def map(self, function: object, batches: list[list[Work]], **_: object) -> list[_Future]:
-        found = []
-        for batch in batches:
-            self.sent += 1
-            keys = [cell.key for work in batch for cell in work.cells]
-            dies = self.deadly in keys
-            rows = ([{"key": key} for key in keys], [])
-            found.append(_Future(str(self.sent), "error" if dies else "finished", self.error if dies else rows))
-        return found
-
-    def cancel(self, futures: list[_Future]) -> None:
-        pass
-
-
-def test_a_cell_that_kills_its_workers_is_left_out_and_named(file: Path) -> None:
-    """Nobody knows what it would have raised: it is no failed cell, and the others are computed."""
+    """Of other errors than those of a whole executor nobody knows what the cell would have raised: it is no failed
+    cell, and the others are computed."""
     cells = sweeps.cells_of(sweeps.load(file))
-    client = _Client(cells[5].key, MemoryError("4 workers died"))
+    rows = executors.on(Deadly(cells[5].key, error), 2)(works(cells), None, 1)
     got: list[str] = []
-
-    def compute() -> None:
-        todo = works(cells)
-        batches = [todo[:4], todo[4:8], todo[8:]]
-        for rows in executors.handed_in(client, batches, executors.several, None, 1):  # type: ignore[arg-type]
-            got.extend(row["key"] for row in rows)
-
-    with pytest.raises(Stopped, match=r"1 cells were not computed.* such as .* on .*: MemoryError: 4 workers died"):
-        compute()
-    assert sorted(got) == sorted(cell.key for cell in cells if cell != cells[5])
-
-
-def test_a_worker_with_other_code_ends_the_sweep(file: Path) -> None:
-    cells = sweeps.cells_of(sweeps.load(file))
-    client = _Client(cells[5].key, sweeps.Elsewhere("other code"))
-    with pytest.raises(sweeps.Elsewhere, match="other code"):
-        list(executors.handed_in(client, [works(cells)], executors.several, None, 1))  # type: ignore[arg-type]
+    with pytest.raises(raised, match=said):
+        got.extend(row["key"] for some in rows for row in some)  # type: ignore[index]
+    if isinstance(error, MemoryError):
+        assert sorted(got) == sorted(cell.key for cell in cells if cell != cells[5])
 
 
 def test_a_process_that_read_other_code_computes_nothing(file: Path) -> None:
@@ -271,10 +179,7 @@ def test_a_process_that_read_other_code_computes_nothing(file: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "kinds",
-    [
-        ("here", "jobs"),
-        *(pytest.param(two, marks=pytest.mark.long) for two in (("jobs", "dask"), ("jobs", "jobs"), ("dask", "dask"))),
-    ],
+    [("here", "jobs"), *(pytest.param(two, marks=pytest.mark.long) for two in (("jobs", "dask"), ("dask",) * 2))],
 )
 def test_two_executors_at_once_into_one_store(
     file: Path, serial: sweeps.Store, tmp_path: Path, kinds: tuple[str, str]
@@ -300,12 +205,13 @@ def test_two_executors_at_once_into_one_store(
     assert contents.same_as(serial.read()) == []
 
 
-def test_no_scheduler_is_said_in_one_line(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_scheduler_is_said_in_one_line(file: Path, tmp_path: Path) -> None:
     pytest.importorskip("distributed")
-    monkeypatch.setattr(executors, "PATIENCE", 3.0)
-    with pytest.raises(FairoptError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"):
+    import dask
+
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "2s"}),
+        pytest.warns(DeprecationWarning, match=r"executor=Client\(ADDRESS\)"),
+        pytest.raises(FairoptError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"),
+    ):
         sweeps.sweep(file, store=tmp_path, dask="tcp://127.0.0.1:9", progress=False)
-    # A worker takes the call and never answers.
-    monkeypatch.setattr(executors, "_LOOK", 0.1)
-    with pytest.raises(FairoptError, match=r"tcp://127\.0\.0\.1:9: what is there is no scheduler"):
-        executors._answered(lambda: threading.Event().wait(60), "tcp://127.0.0.1:9")  # type: ignore[arg-type,return-value]

@@ -60,8 +60,8 @@ from .tables import (
     raised,
 )  # fmt: skip
 
-#: Are queues ranked, and by what they hold of every amount instead of their share?
-RANKED, BOUNDED = True, False
+#: Are queues ranked by their share?
+RANKED = True
 
 
 @compiled(inline=True)
@@ -73,14 +73,9 @@ def share(t, q):  # type: ignore[no-untyped-def]
 @compiled(inline=True)
 def set_rank(t, q):  # type: ignore[no-untyped-def]
     """Put right what a queue is ranked by."""
-    leaf, same = len(t.rank) // 2 + q, True
-    for c in range(t.rank.shape[1]):
-        part = -np.inf
-        if t.queues[q, WAITS] > 0:
-            part = -t.allocated[q, c] / t.weight[q] if BOUNDED else -share(t, q)
-        same = same and t.rank[leaf, c] == part
-        t.rank[leaf, c] = part
-    if not same:
+    leaf, rank = len(t.rank) // 2 + q, -share(t, q) if t.queues[q, WAITS] > 0 else -np.inf
+    if t.rank[leaf, 0] != rank:
+        t.rank[leaf, 0] = rank
         raised(t.rank, np.int64(0), leaf)
 
 

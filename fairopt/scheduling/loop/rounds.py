@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..._loops import compiled
-from .events import BOUNDED, down, end, leave, next_end, pop, settle, share, start, up, wait
+from .events import down, end, leave, next_end, pop, settle, share, start, up, wait
 from .places import find, scan
 from .tables import (
     ACTIVE,
@@ -59,9 +59,9 @@ from .tables import (
     sufficient,
 )  # fmt: skip
 
-#: Does the policy compare pairs of queue and server, of those furthest behind alone; limit what a queue may hold; see
-#: more than rules are given?
-PAIRS, FURTHEST, LIMITED, ANEW = False, False, False, False
+#: Does the policy compare pairs of queue and server, of those furthest behind alone; is the best server found without a
+#: look at all; does it limit what a queue may hold; see more than rules are given?
+PAIRS, FURTHEST, INDEXED, LIMITED, ANEW = False, False, True, False, False
 #: How a call of the loop ends.
 FINISHED, GOES_ON, GROW = range(3)
 
@@ -196,7 +196,7 @@ def _candidates(t, few):  # type: ignore[no-untyped-def]
             t.queues[q, LISTED], last = 1, q
             count += 1
         chosen[count - 1, STOP] = k + 1
-    if PAIRS and not BOUNDED and few > 0:
+    if PAIRS and few > 0:
         _envelope(t, few)
         q = -1
         while True:
@@ -252,55 +252,32 @@ def _kept(t, count, few, q, s):  # type: ignore[no-untyped-def]
 
 
 @compiled(inline=True)
-def _bound(t, node, few):  # type: ignore[no-untyped-def]
-    """No queue below a node has a lower share, or value on a server that gained room."""
-    if not PAIRS:
-        return -t.rank[node, 0]
-    lowest = np.inf
-    for i in range(few):
-        bound = 0.0
-        for r in range(t.rank.shape[1]):
-            if t.rank[node, r] < 0:
-                # A bound may be larger than the value by a few roundings.
-                bound = max(bound, (1 - 1e-14) * -t.rank[node, r] / t.capacity[t.lists[GAINED, i], r])
-        lowest = min(lowest, bound)
-    return lowest
-
-
-@compiled(inline=True)
 def _search(t, few):  # type: ignore[no-untyped-def]
-    """Of the queues without fresh groups the best that has one that fits: its group, the server if known, the value.
+    """Of the queues without fresh groups the lowest that has one that fits: its group, and its share.
 
-    Branch and bound: first where bounds are lower, and no further where no demand is small enough.
+    Branch and bound: first where shares are lower, and no further where no demand is small enough.
     """
-    stack, bounds, leaves = t.lists[STACK], t.bounds, len(t.roots) // 2
-    found, group, server, lowest = -1, -1, -1, np.inf
+    stack, leaves = t.lists[STACK], len(t.roots) // 2
+    found, group, lowest = -1, -1, np.inf
     _envelope(t, few)
-    stack[0], bounds[0], top = 1, -np.inf, 1
+    stack[0], top = 1, 1
     while top > 0:
         top -= 1
-        node, bound = stack[top], bounds[top]
-        if bound > lowest or not sufficient(t.roots, node, -1, t.envelope, 0):
+        node = stack[top]
+        share = -t.rank[node, 0]  # no queue below has a lower one
+        if share > lowest or not sufficient(t.roots, node, -1, t.envelope, 0):
             continue
         if node < leaves:
-            for k in range(2):
-                stack[top + k], bounds[top + k] = 2 * node + 1 - k, _bound(t, 2 * node + 1 - k, few)
-            if bounds[top] < bounds[top + 1]:  # the lower one on top
-                stack[top], stack[top + 1] = stack[top + 1], stack[top]
-                bounds[top], bounds[top + 1] = bounds[top + 1], bounds[top]
+            first = 2 * node if t.rank[2 * node, 0] >= t.rank[2 * node + 1, 0] else 2 * node + 1
+            stack[top], stack[top + 1] = first ^ 1, first
             top += 2
             continue
         q = node - leaves
-        if t.queues[q, LISTED] or (bound == lowest and q > found):
-            continue
-        g = _first_that_fits(t, q, few)
-        if g < BIG:
-            s = -1
-            if PAIRS:
-                s, bound = scan(t, g, t.lists[GAINED, :few])
-            if found < 0 or bound < lowest or (bound == lowest and q < found):
-                found, group, server, lowest = q, g, s, bound
-    return found, group, server, lowest
+        if not t.queues[q, LISTED] and (share < lowest or q < found or found < 0):
+            g = _first_that_fits(t, q, few)
+            if g < BIG:
+                found, group, lowest = q, g, share
+    return found, group, lowest
 
 
 @compiled(inline=True)
@@ -319,7 +296,7 @@ def _decide(t):  # type: ignore[no-untyped-def]
     """Queues that have a group that fits are served, the lowest first."""
     few = t.n[GAINED]
     # Many servers that gained room are not looked at one by one.
-    if few > 6 and (not PAIRS or BOUNDED):
+    if few > 6 and INDEXED:
         _all_fresh(t)
         few = 0
     count, q, s, g = _candidates(t, few), -1, -1, -1
@@ -327,8 +304,8 @@ def _decide(t):  # type: ignore[no-untyped-def]
         anew(t)
         count = _kept(t, count, few, q, s)
         q, g, s, lowest = -1, -1, -1, np.inf
-        if few > 0 and (not PAIRS or BOUNDED):
-            q, g, s, lowest = _search(t, few)
+        if few > 0 and not PAIRS:
+            q, g, lowest = _search(t, few)
         competing = among(t, count)
         while True:
             k = _lowest(t, competing, q, lowest)

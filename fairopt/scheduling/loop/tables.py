@@ -59,7 +59,7 @@ class Tables(NamedTuple):
     placed : (queues, servers, amounts), empty unless the policy needs it
     waits : maxima of minus what waiting groups demand, a tree for each queue; roots : a tree of their roots
     rank : a tree of what is larger the earlier a queue is served; of those that wait for nothing minus infinity
-    chosen, values, bounds, envelope : room for rounds
+    chosen, values, envelope : room for rounds
     numbers : of the policy
     groups : (groups, columns); demand : (groups, amounts); cost : (groups, costs); duration, again : (tasks,), `again`
         links tasks of a group that wait again
@@ -101,7 +101,6 @@ class Tables(NamedTuple):
     rank: Numbers
     chosen: Whole
     values: Numbers
-    bounds: Numbers
     envelope: Whole
     numbers: Numbers
     groups: Whole

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
-import difflib
 from typing import Any
 
-from ... import _plugins
 from ...errors import DataError
-from ...mechanisms._registry import parameters, parts, plain
+from ...mechanisms._registry import parameters, parts
 from ...model._shown import short
 from ._base import REGISTRY, Policy, rule
 
@@ -17,33 +14,18 @@ __all__ = ["REGISTRY", "Policy", "get", "kind", "names", "one", "rule"]
 
 def names() -> list[str]:
     """Names of all policies, sorted."""
-    _plugins.installed()
-    return sorted(REGISTRY)
+    return REGISTRY.names()
 
 
 def kind(name: str) -> type[Policy]:
     """The class of a policy by its name, or by its own (`BestFitDRFH`); case, `-` and `_` do not matter."""
-    _plugins.installed()
-    if (found := REGISTRY.find(name)) is not None:
-        return found
-    written = {plain(text): one for one in REGISTRY.values() for text in (one.__name__, one.name)}
-    close = difflib.get_close_matches(plain(name), written, n=1, cutoff=0.7)
-    meant = f"; did you mean {written[close[0]].name}?" if close else ""
-    raise DataError(f"there is no policy {name!r}; known: {', '.join(names())}{meant}")
+    return REGISTRY.named(name)
 
 
 def get(name: str, **given: Any) -> Policy:
     """A policy by its name, with parameters: `get("slots", n=14)`."""
-    made = kind(name)
-    fields = [field.name for field in dataclasses.fields(made)]
-    if unknown := [parameter for parameter in given if parameter not in fields]:
-        raise DataError(f"{made.name} does not take {', '.join(unknown)}; its parameters: {', '.join(fields)}")
-    try:
-        return made(**given)
-    except DataError:
-        raise
-    except (TypeError, ValueError, OverflowError) as error:
-        raise DataError(f"{made.name} cannot use these parameters: {error}") from None
+    made: Policy = REGISTRY.made(name, given)
+    return made
 
 
 def one(given: str | Policy) -> Policy:

@@ -20,7 +20,7 @@ from ..workload import Whole, Workload
 Numbers = NDArray[np.float64]
 
 #: Every policy by its name; a subclass that states a `name` is in it by being defined.
-REGISTRY: Registry[type[Policy]] = Registry(__package__, Path(__file__).parent)
+REGISTRY: Registry[type[Policy]] = Registry(__package__, Path(__file__).parent, "policy", "policies")
 
 
 class rule:
@@ -81,11 +81,9 @@ class Policy:
     queue: ClassVar[Literal["user", "one"]] = "user"
     #: Does it need `State.placed`, what a queue holds on every server?
     per_server: ClassVar[bool] = False
-    #: How many servers are found quickly: the score depends on their capacity alone ("types"), it is Best-Fit's
-    #: ("ratios"), or all are looked at.
+    #: How many servers are found quickly: the score depends on their capacity alone ("types"), it is Best-Fit's of two
+    #: resources ("ratios"), or all are looked at.
     index: ClassVar[Literal["types", "ratios", ""]] = "types"
-    #: Is a value never below `max_r allocated[n,r] / (capacity[i,r] phi_n)`? Then most pairs are not looked at.
-    bounded: ClassVar[bool] = False
 
     strict: bool = False
 
@@ -94,14 +92,7 @@ class Policy:
         own = cls.__dict__
         if "index" not in own and ("score" in own or "value" in own):
             cls.index = ""
-        if "bounded" not in own and "value" in own:
-            cls.bounded = False
-        if own.get("name"):
-            old = REGISTRY.taken(cls.name, cls.__module__)
-            places = [f"{one.__module__}.{one.__qualname__}" for one in (old, cls) if one is not None]
-            if old is not None and old.name == cls.name and len({*places}) > 1:
-                raise DataError(f"two policies are called {cls.name!r}, {' and '.join(places)}; rename yours")
-            REGISTRY[cls.name] = cls
+        REGISTRY.defined(cls)
 
     def __post_init__(self) -> None:
         if self.strict and self.pairs:

@@ -22,7 +22,6 @@ class OnlinePSDSF(Policy):
     title = "online PS-DSF"
     source = "arXiv 1803.00922"
     index = "types"
-    bounded = True
 
     @rule
     def value(state: Any, group: int, queue: int, server: int) -> float:
