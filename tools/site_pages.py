@@ -36,8 +36,6 @@ _DRAWN: dict[str, str | Callable[[], mechanisms.Mechanism]] = {
 }  # fmt: skip
 #: Where pictures of figures are: drawn here, or those that come with the pages.
 _DRAWN_IN = ("paper_figures/out", "docs/figures", "docs")
-#: The papers by the files of their claims.
-_PAPERS = {"LEC": "lec", "DRF": "drf", "DRFH": "drfh", "MQDRF": "mqdrf", "PF": "pf"}
 #: How large a figure of 840 dots or fewer is in the list of all.
 _IN_LIST = 0.57
 #: What stands together on a page of the API.
@@ -173,7 +171,7 @@ def _papers(folder: Path) -> list[str]:
     for key, group in frame.groupby("paper", sort=False):
         name = str(key).lower().replace(" ", "-")
         shown = group[columns].astype(str).apply(lambda column: column.str.replace("|", r"\|", regex=False))
-        about = _about(str(key))
+        about = papers.ABOUT[str(key)]
         body = f"# {key}\n\n{about}\n\n{len(group)} claims, as `fairopt claims` checks them.\n\n"
         body += str(shown.to_markdown(index=False, disable_numparse=True))
         (folder / f"{name}.md").write_text(body + "\n", encoding="utf-8")
@@ -181,15 +179,6 @@ def _papers(folder: Path) -> list[str]:
         errs = f", {wrong} of them in error" if wrong else ""
         made.append(f"- [{key}](papers/{name}.md): {len(group)} claims{errs}. {about}")
     return made
-
-
-def _about(paper: str) -> str:
-    """What a paper is, by the first paragraph of the file of its claims."""
-    if paper not in _PAPERS:
-        return "Counterexamples and results that are in no paper."
-    text = inspect.getdoc(importlib.import_module(f"fairopt.papers.{_PAPERS[paper]}")) or ""
-    about = " ".join(text.partition("\n\n")[0].removeprefix(f"{paper}: ").split())
-    return about[:1].upper() + about[1:]
 
 
 def _figures(folder: Path) -> list[str]:
