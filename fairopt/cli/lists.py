@@ -13,7 +13,7 @@ from .. import _clock, _shipped, papers, report
 from .._libraries import pd
 from ..errors import DataError, FairoptError
 from ..report import instances as frozen
-from ..report.schemas import SCHEMAS
+from ..report import schemas
 from ..workloads import known, known_workloads
 from . import _screen
 from ._screen import print_json
@@ -28,7 +28,7 @@ def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
     docs = commands["docs"]
     docs.add_argument("page", nargs="?", metavar="PAGE", help="such as choose: this page, as text; default: all pages")
     docs.add_argument("--where", action="store_true", help="print where the page is, and open nothing")
-    commands["schema"].add_argument("kind", choices=list(SCHEMAS), help="the kind of file")
+    commands["schema"].add_argument("kind", choices=schemas.SCHEMAS, help="the kind of file")
     commands["warmup"].add_argument("--json", action="store_true", help="print JSON instead of a sentence")
     exported = commands["bench"]
     exported.add_argument("action", choices=["export", "list"], help="write the instances, or name them")
@@ -116,7 +116,7 @@ def docs(options: argparse.Namespace) -> int:
 
 def schema(options: argparse.Namespace) -> int:
     """`fairopt schema`."""
-    print_json(SCHEMAS[options.kind]())
+    print_json(schemas.schema(options.kind))
     return 0
 
 
