@@ -5,16 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .._libraries import optimize, pd
+from .._libraries import optimize
 from ..model.cluster import Cluster
 from ..scheduling.discrete_drf import discrete_drf
 from ._ours import Array, tasks
-from ._table import read
-
-
-def table1() -> pd.DataFrame:
-    """Table 1, whose body the available text lacks: every decision of the discrete scheduler, ties to B first."""
-    return discrete_drf(read("drf").instances[0].build(), ties=("B", "A"))
 
 
 def discrete_steps(cluster: Cluster, *ties: str) -> NDArray[np.object_]:

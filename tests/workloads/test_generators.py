@@ -102,7 +102,7 @@ def test_alibaba_users_are_never_bound_to_models_that_were_not_drawn(seed):
 
 def test_no_user_demands_nothing():
     ones = np.ones((3, len(PROBABILITY)))
-    table = Marginals(("a", "b", "tasks"), np.array([0.6, 0.7, 0]), ones, np.eye(3), np.eye(3))
+    table = Marginals(("a", "b", "tasks"), np.array([0.6, 0.7, 0]), ones, np.eye(3))
     rows = table.draw(np.random.default_rng(0), 1000, demands=2)
     assert rows.shape == (1000, 3)
     assert rows[:, :2].any(axis=1).all()
