@@ -15,7 +15,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import cvxpy as cp
-from fairness_tables import interval
 from PIL import Image
 
 import fairopt as fo
@@ -100,23 +99,11 @@ def _mechanisms(folder: Path) -> list[str]:
         lines += [f"![What two users can have, and what they get]({kind.name}.png)", "", caption, ""]
         lines += [f"In Python `fairopt.{kind.__name__}`, on the command line `-m {kind.name}`.", ""]
         lines += [f"## Is {kind.title} envy-free, strategy-proof, ...?", ""]
-        lines += [*_claimed(kind), ""]
+        claims = [(f"[{one.property}](../properties/{one.property}.md)", one) for one in kind.claims]
+        lines += [*(property_pages.claimed("property", claims) or ["No property is claimed."]), ""]
         (folder / f"{kind.name}.md").write_text("\n".join(lines), encoding="utf-8")
         made.append(f"- [{kind.title}](mechanisms/{kind.name}.md): {fo.properties.in_short(kind)}")
     return made
-
-
-def _claimed(kind: type[mechanisms.Mechanism]) -> list[str]:
-    import property_pages
-
-    rows = ["| property | holds | condition | source |", "|---|---|---|---|"]
-    for one in kind.claims:
-        ends = [f"{name} = {interval(ends)}" for name, ends in one.parameters.items()]
-        holds = "yes" if one.holds else "no"
-        link = f"[{one.property}](../properties/{one.property}.md)"
-        rows.append(f"| {link} | {holds} | {', '.join([*one.conditions, *ends])} "
-                    f"| {property_pages.proof(one)} |")  # fmt: skip
-    return [*rows, "", property_pages.SCOPE] if kind.claims else ["No property is claimed."]
 
 
 def _commands(folder: Path) -> list[str]:

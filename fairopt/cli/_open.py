@@ -28,11 +28,18 @@ stand apart by spaces or commas.
 """
 
 
-def takes_file(command: argparse.ArgumentParser, about: str = "see below", optional: bool = False) -> None:
+def takes_traces(*commands: argparse.ArgumentParser) -> None:
+    """Where traces are looked for."""
+    for made in commands:
+        made.add_argument("--traces", metavar="DIR", help="folder of the real traces; default: FAIROPT_TRACES")
+
+
+def takes_file(*commands: argparse.ArgumentParser, about: str = "see below", optional: bool = False) -> None:
     """FILE, what it may be, and where traces are looked for."""
-    command.formatter_class, command.epilog = argparse.RawDescriptionHelpFormatter, _FILE_HELP
-    command.add_argument("file", nargs="?" if optional else None, metavar="FILE", help=about)
-    command.add_argument("--traces", metavar="DIR", help="folder of the real traces; default: FAIROPT_TRACES")
+    for made in commands:
+        made.formatter_class, made.epilog = argparse.RawDescriptionHelpFormatter, _FILE_HELP
+        made.add_argument("file", nargs="?" if optional else None, metavar="FILE", help=about)
+    takes_traces(*commands)
 
 
 @dataclass(frozen=True)

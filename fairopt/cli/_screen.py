@@ -7,17 +7,70 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from operator import attrgetter
+from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
 import numpy as np
 
 from .._libraries import pd
+from ..errors import DataError
 from ..result._show import cut, joined
 
 #: The longest text of a cell on a terminal.
 _LONGEST = 48
+
+
+def takes_json(*commands: argparse.ArgumentParser) -> None:
+    """The option to print JSON."""
+    for made in commands:
+        made.add_argument("--json", action="store_true", help="print JSON instead of tables")
+
+
+def takes_out(*commands: argparse.ArgumentParser, what: str = "the table") -> None:
+    """The option to write a table into a file."""
+    for made in commands:
+        formats = ".csv, .json, .md, .tex or .parquet"
+        made.add_argument("--out", metavar="FILE", type=_file("exportable"), help=f"write {what} as {formats} as well")
+
+
+def takes_plot(made: argparse.ArgumentParser, usual: str) -> None:
+    """The option to draw into a file."""
+    drawn = _file("figures.drawable")
+    about = "draw into .png, .pdf or .svg; default: %(const)s"
+    made.add_argument("--plot", nargs="?", const=usual, type=drawn, metavar="FILE", help=about)
+
+
+def _file(check: str) -> Callable[[str], Path]:
+    """A file whose suffix passes a check of `fairopt.report`: others are an error before anything is computed."""
+
+    def path(text: str) -> Path:
+        from .. import report
+
+        try:
+            attrgetter(check)(report)(Path(text))
+        except DataError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+        return Path(text)
+
+    return path
+
+
+def give(frame: pd.DataFrame, options: argparse.Namespace, shown: Callable[[], None] | None = None) -> int:
+    """Write a table where that is asked for; print it, as JSON or as it is `shown`."""
+    if options.out:
+        from .. import report
+
+        report.export(frame, options.out)
+    if options.json:
+        print_json(frame.to_dict(orient="records"))
+    elif shown is not None:
+        shown()
+    else:
+        print(table(frame))
+    return 0
 
 
 def print_json(value: Any) -> None:

@@ -20,8 +20,8 @@ def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
     """The options of `explore` and `report`."""
     seen, told = commands["explore"], commands["report"]
     what_counts = "whose answer counts; behind a comma others beside it"
+    takes_file(seen, told)
     for command, what in ((seen, "to begin with"), (told, what_counts)):
-        takes_file(command)
         command.add_argument("--mechanism", "-m", default="alphapf-vds", help=f"{what}; default: %(default)s")
         command.add_argument("--alpha", default="1", help="a number or inf; default: %(default)s")
     seen.add_argument("--out", metavar="PAGE.html", help="write one file that works offline, instead of serving")
@@ -42,7 +42,7 @@ def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
         help="a namespace's or account's weight counts for each of its users, or is shared among them",
     )
     told.add_argument("--out", metavar="FILE", help="write .md or .html (with the explorer) instead of printing")
-    told.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    _screen.takes_json(told)
 
 
 def explore(options: argparse.Namespace) -> int:

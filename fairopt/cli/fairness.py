@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import _clock, mechanisms, report
+from .. import _clock, mechanisms
 from .. import properties as fairness
 from .._libraries import pd
 from .._progress import tqdm
@@ -36,7 +36,7 @@ _LIES = (
 def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
     """The options of `properties`."""
     command = commands["properties"]
-    takes_file(command, "a cluster: what is violated there; default: search", optional=True)
+    takes_file(command, about="a cluster: what is violated there; default: search", optional=True)
     command.add_argument("--mechanisms", "--mechanism", "-m", nargs="+", metavar="NAME", help="default: all of them")
     command.add_argument("--properties", "-p", nargs="+", metavar="NAME", help="default: all of them")
     command.add_argument("--trials", type=int, default=500, help="clusters to try in a search; default: %(default)s")
@@ -50,8 +50,8 @@ def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
     command.add_argument("--seed", type=int, default=0, help="of random clusters and lies; default: %(default)s")
     command.add_argument("--save", metavar="DIR", help="write the counterexamples of a search there")
     command.add_argument("--replay", metavar="FILE", help="solve and verify a saved counterexample again; no search")
-    command.add_argument("--json", action="store_true", help="print JSON instead of tables")
-    command.add_argument("--out", metavar="FILE", help="write the table as .csv, .json, .md, .tex or .parquet as well")
+    _screen.takes_json(command)
+    _screen.takes_out(command)
 
 
 def properties(options: argparse.Namespace) -> int:
@@ -67,19 +67,9 @@ def properties(options: argparse.Namespace) -> int:
     for name in ("trials", "changes", "seed", "jobs"):
         if getattr(options, name) < (0 if name == "seed" else 1):
             raise DataError(f"--{name} is {getattr(options, name)}; it must be a whole number, at least 1 (a seed: 0)")
-    if options.out:
-        report.exportable(Path(options.out))
     searched = options.file is None
     frame, words = (_searched(chosen, names, options), []) if searched else _reported(chosen, names, options)
-    if options.out:
-        report.export(frame, Path(options.out))
-    if options.json:
-        print_json(frame.to_dict(orient="records"))
-    elif words:
-        _screen.say(words)
-    else:
-        print(_screen.table(frame))
-    return 0
+    return _screen.give(frame, options, (lambda: _screen.say(words)) if words else None)
 
 
 def _searched(chosen: list[mechanisms.Mechanism], names: list[str], options: argparse.Namespace) -> pd.DataFrame:

@@ -26,7 +26,7 @@ def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
     """The options of the two commands."""
     made = commands["tables"]
     made.add_argument("names", nargs="*", metavar="NAME", help="experiments; default: those that are stored")
-    made.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    _screen.takes_json(made)
     made.add_argument(
         "--width",
         type=float,

@@ -16,6 +16,7 @@ from ..report import figures as drawing
 from ..report.stored import manifest
 from ..report.typeset import PAGE
 from ..sweeps.experiment import known
+from ._open import takes_traces
 from .figures import Single, check_width
 from .sweeps import outlook
 
@@ -39,7 +40,7 @@ def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
         "--width", type=float, metavar="INCHES", help="of figures and tables: 3.3 for a column, 6.5 for two"
     )
     made.add_argument("--single", action=Single, nargs=0, help=argparse.SUPPRESS)
-    made.add_argument("--traces", metavar="DIR", help="folder of the real traces; default: FAIROPT_TRACES")
+    takes_traces(made)
 
 
 def experiments_of(paper: str) -> list[str]:

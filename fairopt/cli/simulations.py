@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from ..report import figures
 from ..sweeps import simulate as simulating
 from ..workloads import open_workload
 from . import _screen
+from ._open import takes_traces
 from ._screen import print_json
 from ._slips import listed
 
@@ -41,11 +41,11 @@ def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
     made.add_argument(
         "--report-impossible", action="store_true", help="leave out tasks that can never start, and say so"
     )
-    made.add_argument("--traces", metavar="DIR", help="folder of the real traces; default: FAIROPT_TRACES")
-    made.add_argument("--json", action="store_true", help="print JSON instead of a table")
     made.add_argument("--table", choices=_TABLES, default="jobs", help="which table --out writes; default: jobs")
-    made.add_argument("--out", metavar="FILE", help="write a table as .csv, .json, .md, .tex or .parquet")
-    made.add_argument("--plot", nargs="?", const="simulation.png", metavar="FILE", help="draw into .png, .pdf or .svg")
+    takes_traces(made)
+    _screen.takes_json(made)
+    _screen.takes_out(made, what="a table")
+    _screen.takes_plot(made, "simulation.png")
 
 
 def simulate(options: argparse.Namespace) -> int:
@@ -62,9 +62,9 @@ def simulate(options: argparse.Namespace) -> int:
     rows = [{"policy": name} | _row(one) for name, one in found.items()]
     for one in found.values():
         if options.out:
-            report.export(getattr(one, options.table).reset_index(), Path(options.out))
+            report.export(getattr(one, options.table).reset_index(), options.out)
         if options.plot and not isinstance(one, simulating.Alone):
-            figures.write(one.plot(), Path(options.plot))
+            figures.write(one.plot(), options.plot)
     if options.json:
         print_json({"workload": workload.source or options.workload, "report": workload.report, "policies": rows})
         return 130 if stopped else 0
@@ -88,16 +88,10 @@ def _before(options: argparse.Namespace, names: Sequence[str]) -> None:
     """What cannot be written is said before anything is simulated."""
     if (options.out or options.plot) and len(names) != 1:
         raise DataError(f"--out and --plot are of one policy, and there are {len(names)}; name one")
-    if options.out:
-        report.exportable(Path(options.out))
-        if options.table == "tasks" and names[0].startswith(simulating.FLUID):
-            raise DataError(f"{names[0]} has no table of tasks, as it divides them; choose jobs, users or timeline")
-    if options.plot:
-        if names[0].startswith(simulating.DEDICATED):
-            raise DataError(
-                f"{names[0]} is a simulation of each user, which have no picture together; leave out --plot"
-            )
-        figures.drawable(Path(options.plot))
+    if options.out and options.table == "tasks" and names[0].startswith(simulating.FLUID):
+        raise DataError(f"{names[0]} has no table of tasks, as it divides them; choose jobs, users or timeline")
+    if options.plot and names[0].startswith(simulating.DEDICATED):
+        raise DataError(f"{names[0]} is a simulation of each user, which have no picture together; leave out --plot")
 
 
 def _seconds(text: str | None, option: str) -> float | None:

@@ -14,7 +14,7 @@ from ..report import figures as drawing
 from ..study.compare import NOTE, marked
 from ..sweeps.experiment import known
 from ..sweeps.schema import CELLS, LONG, SIMULATIONS, Schema
-from ._open import existing
+from ._open import existing, takes_traces
 from ._slips import listed
 
 #: The columns of cells that `fairopt results` prints where no others are asked for.
@@ -86,7 +86,7 @@ def add_store(made: argparse.ArgumentParser) -> None:
     """What decides which cells are read, in all commands alike."""
     usual = f"{sweeps.STORE}, and {sweeps.SMOKE_STORE} with --smoke"
     made.add_argument("--store", metavar="DIR", help=f"default: {usual}")
-    made.add_argument("--traces", metavar="DIR", help="folder of the real traces; default: FAIROPT_TRACES")
+    takes_traces(made)
     made.add_argument(
         "--accept-older", action="store_true", help="take what other code of fairopt or of the mechanism computed"
     )
