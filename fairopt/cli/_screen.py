@@ -23,39 +23,24 @@ from ..result._show import cut, joined
 _LONGEST = 48
 
 
-def takes_json(*commands: argparse.ArgumentParser) -> None:
-    """The option to print JSON."""
-    for made in commands:
-        made.add_argument("--json", action="store_true", help="print JSON instead of tables")
+def table_file(text: str) -> Path:
+    """A file of a table; one that there is no format for is an error before anything is computed."""
+    return _checked(text, "exportable")
 
 
-def takes_out(*commands: argparse.ArgumentParser, what: str = "the table") -> None:
-    """The option to write a table into a file."""
-    for made in commands:
-        formats = ".csv, .json, .md, .tex or .parquet"
-        made.add_argument("--out", metavar="FILE", type=_file("exportable"), help=f"write {what} as {formats} as well")
+def picture_file(text: str) -> Path:
+    """The same of a picture."""
+    return _checked(text, "figures.drawable")
 
 
-def takes_plot(made: argparse.ArgumentParser, usual: str) -> None:
-    """The option to draw into a file."""
-    drawn = _file("figures.drawable")
-    about = "draw into .png, .pdf or .svg; default: %(const)s"
-    made.add_argument("--plot", nargs="?", const=usual, type=drawn, metavar="FILE", help=about)
+def _checked(text: str, check: str) -> Path:
+    from .. import report
 
-
-def _file(check: str) -> Callable[[str], Path]:
-    """A file whose suffix passes a check of `fairopt.report`: others are an error before anything is computed."""
-
-    def path(text: str) -> Path:
-        from .. import report
-
-        try:
-            attrgetter(check)(report)(Path(text))
-        except DataError as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
-        return Path(text)
-
-    return path
+    try:
+        attrgetter(check)(report)(Path(text))
+    except DataError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return Path(text)
 
 
 def give(frame: pd.DataFrame, options: argparse.Namespace, shown: Callable[[], None] | None = None) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,48 +16,12 @@ from ..model import _validate
 from ..result import _show
 from ..result.allocation import Allocation
 from . import _screen
-from ._open import open_cluster, open_named, takes_file
+from ._open import open_cluster, open_named
 from ._screen import print_json
 from ._slips import listed
 
 #: The most alphas of one path.
 _MOST = 10_000
-
-
-def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
-    """The options of these commands."""
-    solved, checked, compared, followed, claimed, arrivals, links = (
-        commands[name] for name in ("solve", "check", "compare", "path", "claims", "dynamic-drf", "hug")
-    )
-    takes_file(solved, compared, followed)
-    takes_file(arrivals, links, about="see below; its servers are pooled")
-    _screen.takes_json(solved, checked, compared, followed, claimed, arrivals, links)
-    _screen.takes_out(solved, compared, followed, arrivals, links)
-    solved.add_argument("--mechanism", "-m", default="drfh", help="default: %(default)s")
-    solved.add_argument(
-        "--save", metavar="FILE", help="write the allocation there, to be checked (docs/allocation-file.md)"
-    )
-    compared.add_argument("--mechanisms", "-m", nargs="+", metavar="NAME", help="default: all of them")
-    compared.add_argument("--entitled", metavar="NAME", help="whose answer users are entitled to; default: drfh")
-    for made in (solved, compared):
-        made.add_argument("--solver", help="CLARABEL, HIGHS or SCS; default: what fits")
-    for made in (solved, compared, followed):
-        made.add_argument("--tol", type=float, help="what certificates must reach; default: 1e-6, games 1e-4")
-    followed.add_argument(
-        "--mechanism", "-m", default="alphapf-vds", help="one with a parameter alpha; default: %(default)s"
-    )
-    followed.add_argument(
-        "--alphas", nargs="+", metavar="ALPHA", help="numbers, inf, LOW:HIGH:COUNT; default: 0.1:64:39 and inf"
-    )
-    _screen.takes_plot(followed, "path.png")
-    checked.add_argument("file", metavar="FILE", help="an allocation file (docs/allocation-file.md)")
-    checked.add_argument("--tol", type=float, help="what feasibility and error must reach; default: the file's")
-    claimed.add_argument("--paper", help="only this paper's, such as DRF or PF")
-    claimed.add_argument("--item", type=int, help="only this item of the catalogue")
-    claimed.add_argument("--out", metavar="DIR", help="write the table there as well, as CSV, Markdown and LaTeX")
-    arrivals.add_argument("--order", nargs="+", metavar="USER", help="users by arrival; default: the order of FILE")
-    shells = ["bash", "zsh", "tcsh"]
-    commands["completion"].add_argument("shell", choices=shells, help='eval "$(fairopt completion bash)"')
 
 
 def solve(options: argparse.Namespace) -> int:

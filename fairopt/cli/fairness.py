@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,7 @@ from ..mechanisms import Mechanism
 from ..model.cluster import Cluster
 from ..properties._tasks import accepted
 from . import _screen
-from ._open import open_cluster, takes_file
+from ._open import open_cluster
 from ._screen import print_json
 from ._slips import listed
 
@@ -31,27 +31,6 @@ _LIES = (
     "group-strategy-proofness",
     "strong-group-strategy-proofness",
 )
-
-
-def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
-    """The options of `properties`."""
-    command = commands["properties"]
-    takes_file(command, about="a cluster: what is violated there; default: search", optional=True)
-    command.add_argument("--mechanisms", "--mechanism", "-m", nargs="+", metavar="NAME", help="default: all of them")
-    command.add_argument("--properties", "-p", nargs="+", metavar="NAME", help="default: all of them")
-    command.add_argument("--trials", type=int, default=500, help="clusters to try in a search; default: %(default)s")
-    command.add_argument("--changes", type=int, default=200, help="lies to try on a FILE; default: %(default)s")
-    command.add_argument(
-        "--seconds", type=float, help=f"CPU seconds of a search, or of a FILE; default: none, or {_SECONDS:g}"
-    )
-    command.add_argument("--store", metavar="DIR", help="keep what searches find there, and go on with what is there")
-    command.add_argument("--matrix", action="store_true", help="print properties by mechanisms, with what is proved")
-    command.add_argument("--jobs", type=int, default=1, help="processes of a search; default: %(default)s")
-    command.add_argument("--seed", type=int, default=0, help="of random clusters and lies; default: %(default)s")
-    command.add_argument("--save", metavar="DIR", help="write the counterexamples of a search there")
-    command.add_argument("--replay", metavar="FILE", help="solve and verify a saved counterexample again; no search")
-    _screen.takes_json(command)
-    _screen.takes_out(command)
 
 
 def properties(options: argparse.Namespace) -> int:

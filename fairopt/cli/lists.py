@@ -19,21 +19,6 @@ from . import _screen
 from ._screen import print_json
 
 
-def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
-    """The options of these commands."""
-    named = [commands[name] for name in ("mechanisms", "instances", "sources", "policies", "workloads")]
-    _screen.takes_json(*named, commands["warmup"])
-    _screen.takes_out(*named)
-    docs = commands["docs"]
-    docs.add_argument("page", nargs="?", metavar="PAGE", help="such as choose: this page, as text; default: all pages")
-    docs.add_argument("--where", action="store_true", help="print where the page is, and open nothing")
-    commands["schema"].add_argument("kind", choices=schemas.SCHEMAS, help="the kind of file")
-    exported = commands["bench"]
-    exported.add_argument("action", choices=["export", "list"], help="write the instances, or name them")
-    exported.add_argument("names", nargs="*", metavar="NAME", help="only these; default: all")
-    exported.add_argument("--out", metavar="DIR", default=frozen.SET, help="where to write; default: %(default)s")
-
-
 def mechanisms(options: argparse.Namespace) -> int:
     """`fairopt mechanisms`."""
     return give(report.mechanism_table().frame, options)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -14,38 +14,11 @@ from ..report import figures
 from ..sweeps import simulate as simulating
 from ..workloads import open_workload
 from . import _screen
-from ._open import takes_traces
 from ._screen import print_json
 from ._slips import listed
 
 #: Tables that can be written.
 _TABLES = ("jobs", "users", "tasks", "timeline")
-
-
-def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
-    """The options of the command."""
-    made = commands["simulate"]
-    made.formatter_class = argparse.RawDescriptionHelpFormatter
-    made.add_argument(
-        "workload", metavar="WORKLOAD", help="a source of workloads, FILE.swf, or a folder with tasks.csv"
-    )
-    made.add_argument(
-        "--policy", "-p", nargs="+", default=["best-fit-drfh"], metavar="NAME",
-        help="policies (`fairopt policies`), dedicated:POLICY or fluid:MECHANISM; default: best-fit-drfh",
-    )  # fmt: skip
-    made.add_argument("--until", metavar="SECONDS", help="stop then; default: when nothing is left to happen")
-    made.add_argument(
-        "--every", metavar="SECONDS", help="between samples of the timeline, and between decisions of fluid:MECHANISM"
-    )
-    made.add_argument("--seed", type=int, help="of what is drawn, unless the name says seed=; default: 0")
-    made.add_argument(
-        "--report-impossible", action="store_true", help="leave out tasks that can never start, and say so"
-    )
-    made.add_argument("--table", choices=_TABLES, default="jobs", help="which table --out writes; default: jobs")
-    takes_traces(made)
-    _screen.takes_json(made)
-    _screen.takes_out(made, what="a table")
-    _screen.takes_plot(made, "simulation.png")
 
 
 def simulate(options: argparse.Namespace) -> int:
