@@ -101,10 +101,8 @@ def test_compare_says_when_a_mechanism_fails(
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["solve", "missing.toml"], "cannot read the cluster file missing.toml"),
         (["solve", "paper:drf-4.2"], "drf-4.1"),
         (["solve", "nonsense:x"], "nonsense"),
-        (["solve", "paper:drf-4.1", "-m", "drff"], "no mechanism 'drff'; known: alpha-fair"),
         (["solve", "paper:drf-4.1", "-m", "alphapf-vds"], "give its parameters"),
         (["solve", "paper:drf-4.1", "-m", "alpha-fair(beta=2)"], "does not take beta; its parameters: alpha"),
         (["solve", "paper:drf-4.1", "-m", "alpha-fair(2)"], "is not parameter=value"),

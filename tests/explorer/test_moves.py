@@ -113,17 +113,6 @@ def test_the_nearest_answer_first_and_the_answer_after(page: tuple[Chromium, Slo
     assert browser.errors() == []
 
 
-def test_the_latest_question_wins(page: tuple[Chromium, Slow]) -> None:
-    browser, session = page
-    browser.wait(QUIET)
-    session.asked.clear()
-    browser.run(SLIDES, [0.205 + 0.01 * k for k in range(30)])
-    browser.wait(READY)
-    assert len(session.asked) <= 3
-    assert session.asked[-1] == pytest.approx(0.495 / 0.505, rel=5e-3)
-    assert f"alpha={session.asked[-1]:g})" in browser.run("return document.querySelector('.fo-status').textContent")
-
-
 def test_what_is_asked_aside_waits_until_the_slider_rests(page: tuple[Chromium, Slow]) -> None:
     browser, session = page
     browser.wait(QUIET)
