@@ -18,8 +18,7 @@ from typing import Any
 
 from .. import _plugins
 from ..errors import DataError, FairoptError
-from ._screen import picture_file, table_file
-from ._slips import Parser, parse
+from ._slips import Parser, parse, picture_file, table_file
 
 #: New objects before Python looks for garbage.
 _GARBAGE = 100_000

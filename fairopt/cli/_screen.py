@@ -8,39 +8,16 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable
-from operator import attrgetter
-from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
 import numpy as np
 
 from .._libraries import pd
-from ..errors import DataError
 from ..result._show import cut, joined
 
 #: The longest text of a cell on a terminal.
 _LONGEST = 48
-
-
-def table_file(text: str) -> Path:
-    """A file of a table; one that there is no format for is an error before anything is computed."""
-    return _checked(text, "exportable")
-
-
-def picture_file(text: str) -> Path:
-    """The same of a picture."""
-    return _checked(text, "figures.drawable")
-
-
-def _checked(text: str, check: str) -> Path:
-    from .. import report
-
-    try:
-        attrgetter(check)(report)(Path(text))
-    except DataError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-    return Path(text)
 
 
 def give(frame: pd.DataFrame, options: argparse.Namespace, shown: Callable[[], None] | None = None) -> int:

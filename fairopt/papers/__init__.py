@@ -26,7 +26,7 @@ from ..errors import DataError, FairoptError
 from ..model.cluster import Cluster
 from . import pf_measured
 from ._claim import MEASURED_OTHERWISE, NOT_REPRODUCED, PAPER_IN_ERROR, REPRODUCED, Claim, Instance, Printed, show
-from ._table import read
+from ._table import Paper
 from .pf_measured import Measurements, measurements
 
 __all__ = [
@@ -48,7 +48,7 @@ __all__ = [
 
 
 #: In the order of their claims; those of time and convergence are between the last two.
-_PAPERS = tuple(map(read, ("lec", "drf", "drfh", "mqdrf", "pf", "counterexamples")))
+_PAPERS = tuple(map(Paper, ("lec", "drf", "drfh", "mqdrf", "pf", "counterexamples")))
 #: How papers are cited, and what they are, by the keys of their claims.
 CITATIONS = {paper.key: paper.citation for paper in _PAPERS}
 ABOUT = {paper.key: paper.about for paper in _PAPERS}

@@ -13,9 +13,8 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, partial
+from functools import cached_property, partial
 from importlib import import_module, resources
 from typing import Any
 
@@ -30,27 +29,24 @@ _RTOL, _SMOOTH = 1e-6, 1e-5
 _FRACTION = re.compile(r"-?\d+/\d+")
 
 
-@dataclass(frozen=True)
 class Paper:
-    """Its key, how it is cited, what it is, its instances and claims."""
+    """A paper of `data/NAME.toml`: its key, how it is cited, what it is about, its instances and claims."""
 
-    key: str
-    citation: str
-    about: str
-    instances: tuple[Instance, ...]
-    claims: tuple[Claim, ...]
+    def __init__(self, name: str) -> None:
+        text = resources.files(__package__).joinpath("data", f"{name}.toml").read_text(encoding="utf-8")
+        self._name, self._said = name, tomllib.loads(text)
+        self.key, self.citation, self.about = (str(self._said[key]) for key in ("paper", "citation", "about"))
 
+    @cached_property
+    def instances(self) -> tuple[Instance, ...]:
+        """Their clusters are built when they are asked for."""
+        return tuple(_instance(self._name, {"paper": self.key} | one) for one in self._said["instance"])
 
-@cache
-def read(name: str) -> Paper:
-    """The paper of a file."""
-    table = tomllib.loads(resources.files(__package__).joinpath("data", f"{name}.toml").read_text(encoding="utf-8"))
-    key = table["paper"]
-    instances = tuple(_instance(name, {"paper": key} | one) for one in table["instance"])
-    claims = tuple(
-        one for group in table["group"] for each in group.pop("claims") for one in _claims(name, key, group | each)
-    )
-    return Paper(key, table["citation"], table["about"], instances, claims)
+    @cached_property
+    def claims(self) -> tuple[Claim, ...]:
+        """In the order of the file; what is derived is computed now."""
+        groups = [(group, one) for group in self._said["group"] for one in group["claims"]]
+        return tuple(claim for group, one in groups for claim in _claims(self._name, self.key, group | one))
 
 
 def _instance(of: str, said: dict[str, Any]) -> Instance:
