@@ -21,7 +21,7 @@ import fairopt as fo
 from fairopt import mechanisms, papers
 from fairopt.cli import main, parser
 from fairopt.report import figures
-from fairopt.report.schemas import SCHEMAS, schema
+from fairopt.report.schemas import SCHEMAS
 
 _MARK = re.compile(r"<!-- pages: ([\w-]+) -->")
 #: A cluster to move on a page, as `fairopt explore FILE --out` writes it.
@@ -193,8 +193,8 @@ def _schemas(folder: Path) -> list[str]:
     """JSON Schemas for editors."""
     folder.mkdir()
     made = []
-    for name in SCHEMAS:
-        text = json.dumps(schema(name), indent=1)
+    for name, schema in SCHEMAS.items():
+        text = json.dumps(schema(), indent=1)
         (folder / f"{name}.schema.json").write_text(text, encoding="utf-8")
         body = (
             f"# Schema of {name} files\n\nSave it as `{name}.schema.json`, and name it in your editor's settings.\n\n"

@@ -13,7 +13,7 @@ from .. import _clock, _shipped, papers, report
 from .._libraries import pd
 from ..errors import DataError, FairoptError
 from ..report import instances as frozen
-from ..report import schemas
+from ..report.schemas import SCHEMAS
 from ..workloads import known, known_workloads
 from . import _screen
 from ._screen import print_json
@@ -95,7 +95,7 @@ def docs(options: argparse.Namespace) -> int:
 
 def schema(options: argparse.Namespace) -> int:
     """`fairopt schema`."""
-    print_json(schemas.schema(options.kind))
+    print_json(SCHEMAS[options.kind]())
     return 0
 
 
