@@ -164,7 +164,7 @@ def test_what_is_declared_is_what_the_code_knows() -> None:
         assert callable(getattr(import_module(f"fairopt.cli.{said['module']}"), name.replace("-", "_")))
     choices = {(name, one["flags"][0]): one["choices"] for name, said in declared.items()
                for one in said.get("options", ()) if "choices" in one}  # fmt: skip
-    assert tuple(choices["schema", "kind"]) == schemas.SCHEMAS
+    assert choices["schema", "kind"] == list(schemas.SCHEMAS)
     assert choices["reproduce", "paper"] == list(reproduce.PAPERS)
     assert choices["results", "--table"] == sorted({"cells", *LONG, *SIMULATIONS.long})
     defaults = {
