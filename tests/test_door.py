@@ -148,7 +148,7 @@ def test_the_module_is_the_command() -> None:
 
 
 def test_help_names_every_command() -> None:
-    """Options are declared by the module of the command that is asked for; names and texts are there in any case."""
+    """Options are those of the command that is asked for; names and texts are there in any case."""
     from fairopt.cli import parser
 
     every = parser()._subparsers._group_actions[0].choices  # type: ignore[union-attr]

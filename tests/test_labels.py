@@ -215,10 +215,10 @@ TABLES: list[tuple[Any, bool, bool]] = [
     (Convertible, True, True),
     (Imitation, True, False),
     (Exchanged, True, False),
-    (Stream, False, True),
+    (Stream, False, False),
     (lambda frame: Stream(frame).table, False, True),
     (lambda frame: Stream(frame).table.to_batches()[0], False, True),
-    (lambda frame: Stream(frame).table.to_reader(), False, True),
+    (lambda frame: Stream(frame).table.to_reader(), False, False),
 ]
 
 

@@ -4,96 +4,164 @@
     python tools/mutate.py "weights ignored"  # some of them
     python tools/mutate.py drawn --seed 3     # those that are drawn, or others of them
 
-A mutation is a patch of the package in a process of its own, which then runs tests until the first fails: those that
-should notice it, and wider ones if they pass. The patches, and the tests of each, are in `mutations.py`, which pytest
-loads as a plugin. Without a mutation the same tests must pass, which is run first. Twenty more, operators and numbers
-drawn from the core, the judges and the model (`drawn_mutations.py`), are for all tests of every commit to notice: of
+A mutation is another text of a file, in a copy of the checkout, which then runs tests until the first fails: those that
+should notice it, and wider ones if they pass. `mutations.toml` has the texts, and the tests of each. Twenty more,
+operators and numbers drawn from the core, the judges and the model, are for all tests of every commit to notice: of
 these some change nothing (a tolerance that may as well be twice as large), which is for the reader to judge.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import os
+import random
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from pathlib import Path
-
-import drawn_mutations
-from mutations import MUTATIONS, NAME
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-#: Tests that run if those that should notice a mutation pass: all laws.
-WIDER = ("tests/laws",)
-#: Seconds of a run of tests, and of all tests.
-PATIENCE, ALL = 120.0, 3600.0
+#: Seconds of a run of tests.
+PATIENCE = 3600.0
 #: How many are drawn, and by which seed.
 COUNT, SEED = 20, 0
+#: Where they are drawn from, and the tests that run first.
+ROOMS = {
+    "core": ("tests/core", "tests/laws/test_effort.py"),
+    "certificates": ("tests/certificates", "tests/test_checker.py", "tests/engines/test_rational.py"),
+    "model": ("tests/test_cluster.py", "tests/test_criteria.py", "tests/test_polytope.py", "tests/mechanisms"),
+}
+#: What an operator may be mistaken for; kinds are equally likely, and so are the places of each.
+KINDS: tuple[dict[type[ast.AST], tuple[type[ast.AST], ...]], ...] = (
+    {ast.Lt: (ast.LtE, ast.Gt), ast.LtE: (ast.Lt, ast.GtE), ast.Gt: (ast.GtE, ast.Lt), ast.GtE: (ast.Gt, ast.LtE)}
+    | {ast.Eq: (ast.NotEq,), ast.NotEq: (ast.Eq,)},
+    {ast.Add: (ast.Sub,), ast.Sub: (ast.Add,), ast.Mult: (ast.Div,), ast.Div: (ast.Mult,), ast.Pow: (ast.Mult,)},
+    {int: (int,), float: (float,)},  # the next integer, twice the number
+)
 
 
-def run(name: str, tests: tuple[str, ...], root: Path = ROOT, patience: float = PATIENCE) -> tuple[str, float]:
-    """The first of the tests that fails under a mutation ("" for none), and seconds."""
-    paths = os.pathsep.join([str(root), str(root / "tools"), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
-    settings = {"PYTHONPATH": paths, NAME: name, "HYPOTHESIS_PROFILE": "first", "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "pytest", "-p", "mutations", "-x", "-q", "--no-header", "--tb=line", *tests]
-    began = time.perf_counter()
+class Mutation(NamedTuple):
+    """A file, what it is to hold, and the tests that should notice, those that run if they do not."""
+
+    file: str
+    text: str
+    tests: tuple[str, ...]
+    wider: tuple[str, ...]
+
+
+def stated() -> dict[str, Mutation]:
+    """Those of `mutations.toml`; an error if what one replaces is not there, or twice."""
+    made = {}
+    for name, one in tomllib.loads((ROOT / "tools" / "mutations.toml").read_text(encoding="utf-8")).items():
+        before, *after = (ROOT / one["file"]).read_text(encoding="utf-8").split(one["old"])
+        if len(after) != 1:
+            raise ValueError(f"{name}: what it replaces stands {len(after)} times in {one['file']}")
+        made[name] = Mutation(one["file"], before + one["new"] + after[0], tuple(one["tests"]), ("tests/laws",))
+    return made
+
+
+def drawn(count: int, seed: int) -> dict[str, Mutation]:
+    """An operator or a number changed, by what is changed."""
+    files = [path for room in ROOMS for path in sorted((ROOT / "fairopt" / room).rglob("*.py"))]
+    places = [(kind, path, k) for path in files for k, (kind, *_) in enumerate(_places(ast.parse(path.read_text())))]
+    rng, found = random.Random(seed), {}
+    everything = ("-n", str(os.cpu_count()), "--dist", "worksteal", "tests")
+    while len(found) < count:
+        chosen = rng.randrange(len(KINDS))
+        _, path, k = rng.choice([one for one in places if one[0] == chosen])
+        tree = ast.parse(path.read_text())
+        _, node, name = _places(tree)[k]
+        before = ast.unparse(node)
+        _change(node, name, rng)
+        file = path.relative_to(ROOT)
+        found[f"{file.as_posix()}:{node.lineno}: {before} -> {ast.unparse(node)}"] = Mutation(
+            file.as_posix(), ast.unparse(tree), ROOMS[file.parts[1]], everything
+        )
+    return found
+
+
+def _places(tree: ast.Module) -> list[tuple[int, ast.AST, str]]:
+    """Of each operator and number its kind, its node, and the node's attribute."""
+    found = []
+    for node in ast.walk(tree):
+        for name in ("ops", "op", "value"):
+            old = getattr(node, name, None)
+            old = old[0] if isinstance(old, list) else old
+            found += [(k, node, name) for k, kind in enumerate(KINDS) if type(old) in kind]
+    return found
+
+
+def _change(node: ast.AST, name: str, rng: random.Random) -> None:
+    """In place."""
+    old = getattr(node, name)
+    if name == "value":
+        node.value = old + 1 if isinstance(old, int) else 2 * old or 1.0
+    elif name == "ops":
+        node.ops[0] = rng.choice(KINDS[0][type(old[0])])()
+    else:
+        node.op = rng.choice(KINDS[1][type(old)])()
+
+
+def copied(folder: str) -> Path:
+    """A copy of the checkout, with its compiled loops."""
+    skip = shutil.ignore_patterns(".*", "build", "results", "*.egg-info", "*.pyc")
+    return Path(shutil.copytree(ROOT, Path(folder, "copy"), ignore=skip))
+
+
+def run(tests: tuple[str, ...], root: Path) -> str:
+    """The first of the tests that fails in a checkout; empty for none."""
+    path = os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+    settings = {"PYTHONPATH": path, "HYPOTHESIS_PROFILE": "first", "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "--tb=line", *tests]
     try:
         done = subprocess.run(
-            command, cwd=root, env=os.environ | settings, capture_output=True, text=True, timeout=patience, check=False
+            command, cwd=root, env=os.environ | settings, capture_output=True, text=True, timeout=PATIENCE
         )
     except subprocess.TimeoutExpired:
-        return "", time.perf_counter() - began
-    seconds = time.perf_counter() - began
+        return ""
     failed = re.search(r"^(?:FAILED|ERROR) (\S+.*?)(?: - .*)?$", done.stdout, re.MULTILINE)
-    if done.returncode != 0 and failed is None:
-        if root != ROOT:  # not even imported
-            return "all of them", seconds
-        raise SystemExit(f"pytest did not run ({name or 'no mutation'}):\n{done.stdout}{done.stderr}")
-    return failed[1] if failed else "", seconds
+    return failed[1] if failed else "all of them, as it is not even imported" if done.returncode else ""
 
 
-def caught(name: str) -> tuple[str, float]:
-    """The test that notices a mutation ("" for none), and the seconds that it took to find out."""
-    found, seconds = run(name, MUTATIONS[name].tests)
-    if not found:
-        found, more = run(name, WIDER)
-        seconds += more
-    return found, seconds
-
-
-def caught_in(copy: Path, file: str, text: str) -> tuple[str, float]:
-    """The same for a file with other content: tests of its room run first, then all of them."""
-    with drawn_mutations.applied(copy / file, text):
-        found, seconds = run("", drawn_mutations.ROOMS[Path(file).parts[1]], copy, ALL)
-        if not found:
-            found, more = run("", ("-n", str(os.cpu_count()), "--dist", "worksteal", "tests"), copy, ALL)
-            seconds += more
-    return found, seconds
+def caught(one: Mutation, copy: Path) -> str:
+    """The test that notices a mutation; empty for none."""
+    file = copy / one.file
+    before = file.read_text(encoding="utf-8")
+    file.write_text(one.text, encoding="utf-8")
+    try:
+        return run(one.tests, copy) or run(one.wider, copy)
+    finally:
+        file.write_text(before, encoding="utf-8")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    help = ", ".join([*MUTATIONS, "drawn"]).replace("%", "%%")
+    mutations = stated()
+    help = ", ".join([*mutations, "drawn"]).replace("%", "%%")
     parser.add_argument("names", nargs="*", metavar="MUTATION", help=help)
     parser.add_argument("--seed", type=int, default=SEED, help="of those that are drawn (default: %(default)s)")
     chosen = parser.parse_args()
-    drawn = drawn_mutations.draw(COUNT, chosen.seed)
-    known = [*MUTATIONS, *drawn]
-    names = [one for name in chosen.names or known for one in (drawn if name == "drawn" else [name])]
+    by_chance = drawn(COUNT, chosen.seed)
+    known = mutations | by_chance
+    names = [one for name in chosen.names or known for one in (by_chance if name == "drawn" else [name])]
     if unknown := [name for name in names if name not in known]:
         parser.error(f"no mutation {unknown[0]!r}; there are {', '.join(known)}")
-    for tests in dict.fromkeys(MUTATIONS[name].tests for name in names if name in MUTATIONS):
-        if (found := run("", tests)[0]) != "":
-            print(f"without any mutation {found} fails")
-            return 1
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        copy = drawn_mutations.copied(folder) if {*names} & {*drawn} else ROOT
+        copy = copied(folder)
+        for tests in dict.fromkeys(mutations[name].tests for name in names if name in mutations):
+            if found := run(tests, copy):
+                print(f"without any mutation {found} fails")
+                return 1
         for name in names:
-            rows.append((name, *(caught(name) if name in MUTATIONS else caught_in(copy, *drawn[name]))))
+            began = time.perf_counter()
+            rows.append((name, caught(known[name], copy), time.perf_counter() - began))
             print(f"{name}: {rows[-1][1] or 'NOT NOTICED'}, {rows[-1][2]:.0f} s", flush=True)
     print("\n| mutation | noticed by | seconds |\n|---|---|---|")
     for name, test, seconds in rows:

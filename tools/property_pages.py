@@ -65,15 +65,20 @@ def _witnesses() -> dict[str, list[tuple[Path, Witness]]]:
 
 def _claimed(name: str) -> list[str]:
     """What mechanisms say of themselves, with links to proofs."""
-    rows = ["| mechanism | holds | condition | source |", "|---|---|---|---|"]
-    for kind in sorted(mechanisms.REGISTRY.values(), key=lambda kind: kind.title.lower()):
-        for one in kind.claims:
-            if one.property == name:
-                ends = [f"{key} = {fairness_tables.interval(value)}" for key, value in one.parameters.items()]
-                holds = "yes" if one.holds else "no"
-                rows.append(f"| [{kind.title}](../mechanisms/{kind.name}.md) | {holds} "
-                            f"| {', '.join([*one.conditions, *ends])} | {proof(one)} |")  # fmt: skip
-    return [*rows, "", SCOPE] if len(rows) > 2 else ["No mechanism claims it or its negation."]
+    kinds = sorted(mechanisms.REGISTRY.values(), key=lambda kind: kind.title.lower())
+    claims = [(f"[{kind.title}](../mechanisms/{kind.name}.md)", one)
+              for kind in kinds for one in kind.claims if one.property == name]  # fmt: skip
+    return claimed("mechanism", claims) or ["No mechanism claims it or its negation."]
+
+
+def claimed(of: str, claims: list[tuple[str, Claim]]) -> list[str]:
+    """Claims with what each is of as a table, and of which clusters they are; nothing where there are none."""
+    rows = [f"| {of} | holds | condition | source |", "|---|---|---|---|"]
+    for link, one in claims:
+        ends = [f"{key} = {fairness_tables.interval(value)}" for key, value in one.parameters.items()]
+        said = ", ".join([*one.conditions, *ends])
+        rows.append(f"| {link} | {'yes' if one.holds else 'no'} | {said} | {proof(one)} |")
+    return [*rows, "", SCOPE] if claims else []
 
 
 def proof(one: Claim) -> str:

@@ -15,7 +15,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import cvxpy as cp
-from fairness_tables import interval
 from PIL import Image
 
 import fairopt as fo
@@ -36,8 +35,6 @@ _DRAWN: dict[str, str | Callable[[], mechanisms.Mechanism]] = {
 }  # fmt: skip
 #: Where pictures of figures are: drawn here, or those that come with the pages.
 _DRAWN_IN = ("paper_figures/out", "docs/figures", "docs")
-#: The papers by the files of their claims.
-_PAPERS = {"LEC": "lec", "DRF": "drf", "DRFH": "drfh", "MQDRF": "mqdrf", "PF": "pf"}
 #: How large a figure of 840 dots or fewer is in the list of all.
 _IN_LIST = 0.57
 #: What stands together on a page of the API.
@@ -102,23 +99,11 @@ def _mechanisms(folder: Path) -> list[str]:
         lines += [f"![What two users can have, and what they get]({kind.name}.png)", "", caption, ""]
         lines += [f"In Python `fairopt.{kind.__name__}`, on the command line `-m {kind.name}`.", ""]
         lines += [f"## Is {kind.title} envy-free, strategy-proof, ...?", ""]
-        lines += [*_claimed(kind), ""]
+        claims = [(f"[{one.property}](../properties/{one.property}.md)", one) for one in kind.claims]
+        lines += [*(property_pages.claimed("property", claims) or ["No property is claimed."]), ""]
         (folder / f"{kind.name}.md").write_text("\n".join(lines), encoding="utf-8")
         made.append(f"- [{kind.title}](mechanisms/{kind.name}.md): {fo.properties.in_short(kind)}")
     return made
-
-
-def _claimed(kind: type[mechanisms.Mechanism]) -> list[str]:
-    import property_pages
-
-    rows = ["| property | holds | condition | source |", "|---|---|---|---|"]
-    for one in kind.claims:
-        ends = [f"{name} = {interval(ends)}" for name, ends in one.parameters.items()]
-        holds = "yes" if one.holds else "no"
-        link = f"[{one.property}](../properties/{one.property}.md)"
-        rows.append(f"| {link} | {holds} | {', '.join([*one.conditions, *ends])} "
-                    f"| {property_pages.proof(one)} |")  # fmt: skip
-    return [*rows, "", property_pages.SCOPE] if kind.claims else ["No property is claimed."]
 
 
 def _commands(folder: Path) -> list[str]:
@@ -173,7 +158,7 @@ def _papers(folder: Path) -> list[str]:
     for key, group in frame.groupby("paper", sort=False):
         name = str(key).lower().replace(" ", "-")
         shown = group[columns].astype(str).apply(lambda column: column.str.replace("|", r"\|", regex=False))
-        about = _about(str(key))
+        about = papers.ABOUT[str(key)]
         body = f"# {key}\n\n{about}\n\n{len(group)} claims, as `fairopt claims` checks them.\n\n"
         body += str(shown.to_markdown(index=False, disable_numparse=True))
         (folder / f"{name}.md").write_text(body + "\n", encoding="utf-8")
@@ -181,15 +166,6 @@ def _papers(folder: Path) -> list[str]:
         errs = f", {wrong} of them in error" if wrong else ""
         made.append(f"- [{key}](papers/{name}.md): {len(group)} claims{errs}. {about}")
     return made
-
-
-def _about(paper: str) -> str:
-    """What a paper is, by the first paragraph of the file of its claims."""
-    if paper not in _PAPERS:
-        return "Counterexamples and results that are in no paper."
-    text = inspect.getdoc(importlib.import_module(f"fairopt.papers.{_PAPERS[paper]}")) or ""
-    about = " ".join(text.partition("\n\n")[0].removeprefix(f"{paper}: ").split())
-    return about[:1].upper() + about[1:]
 
 
 def _figures(folder: Path) -> list[str]:

@@ -10,67 +10,42 @@ import importlib
 import io
 import os
 import sys
+import tomllib
 from collections.abc import Sequence
+from functools import cache
+from importlib import resources
+from typing import Any
 
 from .. import _plugins
 from ..errors import DataError, FairoptError
-from ._slips import Parser, parse
-
-#: What every command does, by the module that declares its options and has its function.
-_COMMANDS = {
-    "commands": {
-        "solve": "share one cluster with one mechanism",
-        "check": "check a saved allocation, whoever made it; exit 1 if it misses the tolerance",
-        "compare": "share one cluster with several mechanisms, one row each",
-        "path": "follow a mechanism as its parameter alpha changes, one row per alpha",
-        "claims": "check every number and claim of the source papers; exit 1 if one fails",
-        "completion": "print a script for completion in a shell",
-        "dynamic-drf": "share one pool with users who arrive one after the other, by Dynamic DRF, one row per arrival",
-        "hug": "share links among tenants with correlated, elastic demands, by HUG, one row per tenant",
-    },
-    "lists": {
-        "mechanisms": "list the mechanisms: name, parameters, properties, source",
-        "instances": "list the instances of the papers, each a FILE as paper:NAME",
-        "sources": "list traces and generators, each a FILE as NAME?option=value",
-        "policies": "list the schedulers of whole tasks",
-        "workloads": "list sources of jobs over time, each a WORKLOAD as NAME?option=value",
-        "docs": "open the documentation: a page as text, the list of pages, or the site that `make docs` built",
-        "schema": "print the JSON Schema of cluster or experiment files, by which editors complete and check them",
-        "warmup": "compile the loops that answers would wait for, once; what has changed since is compiled again",
-        "bench": "write a frozen set of instances with certified answers, as JSON and MatrixMarket, for other solvers",
-    },
-    "fairness": {
-        "properties": "search what properties mechanisms violate, report on a cluster, or replay a counterexample",
-    },
-    "explore": {
-        "explore": "look at a cluster in the browser: alpha on a slider, tables to edit; or write a page to share",
-        "report": "how the users of a cluster stand: what they run, want and are entitled to, what holds them, what if",
-    },
-    "simulations": {
-        "simulate": "run jobs of whole tasks on servers over time, under one policy or several, one row each",
-    },
-    "sweeps": {
-        "sweep": "compute the cells of experiments that the store does not have",
-        "results": "list, filter and export what is stored",
-    },
-    "figures": {
-        "tables": "write the tables of experiments from stored results, as CSV, Markdown and LaTeX; exit 1 if one "
-        "lacks cells, 2 if there is no store",
-        "figures": "draw the figures from stored results, as PDF and PNG; exit 1 if one lacks cells, 2 if there is no "
-        "store",
-    },
-    "new": {
-        "new": "write an experiment or a figure to edit: a copy of one that there is, or a small one of a new name",
-        "notebooks": "copy the notebooks into a folder",
-    },
-    "reproduce": {
-        "reproduce": "make a paper's tables, figures and claims anew, in a folder with a manifest",
-    },
-}
-
+from ._slips import Parser, parse, picture_file, table_file
 
 #: New objects before Python looks for garbage.
 _GARBAGE = 100_000
+
+
+@cache
+def _declared() -> dict[str, Any]:
+    return tomllib.loads((resources.files(__package__) / "commands.toml").read_text(encoding="utf-8"))
+
+
+class _Single(argparse.Action):
+    """Until 0.3: `--single`, as `--width 3.3` was called."""
+
+    def __call__(self, parser: object, options: argparse.Namespace, *_: object) -> None:
+        print("fairopt: --single is --width 3.3 now, and goes with 0.3", file=sys.stderr)
+        options.width = 3.3
+
+
+#: What types, actions and helps of options are called.
+_KINDS = {
+    "int": int,
+    "float": float,
+    "table": table_file,
+    "picture": picture_file,
+    "single": _Single,
+    "hidden": argparse.SUPPRESS,
+}
 
 
 def parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
@@ -84,26 +59,25 @@ def parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
     root.add_argument("--version", action="version", version=f"fairopt {__version__}")
     commands = root.add_subparsers(dest="command", required=True, metavar="COMMAND")
     wanted = next((word for word in arguments or () if not word.startswith("-")), None)
-    for module, texts in _COMMANDS.items():
-        for name, text in texts.items():
-            commands.add_parser(name, help=text, description=text)
-        if arguments is None or wanted in ("completion", *texts):
-            importlib.import_module(f".{module}", __package__).add(commands.choices)
-    for made in commands.choices.values():
-        made.add_argument(
-            "--plugin",
-            action="append",
-            default=[],
-            metavar="FILE.py",
-            help="mechanisms, policies, measures, ... of yours",
-        )
+    shared = _declared()["shared"]
+    for name, said in _declared()["commands"].items():
+        made = commands.add_parser(name, help=said["help"], description=said["help"])
+        if arguments is not None and wanted not in (name, "completion"):
+            continue
+        alike = said.get("shared", [])
+        every = [*(shared[each] for each in alike), *said.get("options", ()), shared["plugin"]]
+        for option in every:
+            given = {key: value for key, value in option.items() if key != "flags"}
+            given |= {key: _KINDS.get(given[key], given[key]) for key in ("type", "action", "help") if key in given}
+            made.add_argument(*option["flags"], **given)
+        if "traces" in alike and any(option["flags"] == ["file"] for option in every):
+            made.formatter_class, made.epilog = argparse.RawDescriptionHelpFormatter, _declared()["file_help"]
     return root
 
 
 def _run(options: argparse.Namespace) -> int:
     """Call the function of the command's name."""
-    home = next(module for module, texts in _COMMANDS.items() if options.command in texts)
-    module = importlib.import_module(f".{home}", __package__)
+    module = importlib.import_module(f".{_declared()['commands'][options.command]['module']}", __package__)
     return int(getattr(module, options.command.replace("-", "_"))(options))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,27 +11,6 @@ from ..model.cluster import Cluster
 
 if TYPE_CHECKING:
     from ..workloads import Snapshot
-
-_FILE_HELP = """\
-FILE is one of
-  a cluster file         cluster.toml, cluster.json, cluster.csv (fairopt docs cluster-file)
-  paper:NAME             an instance of a source paper, such as paper:drf-4.1 (`fairopt instances` lists them)
-  a trace or generator   bitbrains:DIR, google:DIR, alibaba:DIR, bitbrains-like, google-like, alibaba-like, with
-                         options: 'bitbrains?vms=50&seed=3' (`fairopt sources` lists them). Without DIR, a trace is
-                         looked for below --traces or FAIROPT_TRACES.
-  kubernetes:FILE        what `kubectl get nodes,pods,namespaces -A -o json` prints (fairopt docs workloads)
-  slurm:DIR              what scontrol, squeue and sshare print as JSON
-
-mechanisms are names (`fairopt mechanisms` lists them), with parameters in brackets: 'alphapf-vds(alpha=3)'; several
-stand apart by spaces or commas.
-"""
-
-
-def takes_file(command: argparse.ArgumentParser, about: str = "see below", optional: bool = False) -> None:
-    """FILE, what it may be, and where traces are looked for."""
-    command.formatter_class, command.epilog = argparse.RawDescriptionHelpFormatter, _FILE_HELP
-    command.add_argument("file", nargs="?" if optional else None, metavar="FILE", help=about)
-    command.add_argument("--traces", metavar="DIR", help="folder of the real traces; default: FAIROPT_TRACES")
 
 
 @dataclass(frozen=True)

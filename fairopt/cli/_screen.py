@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from textwrap import wrap
 from typing import Any
 
@@ -18,6 +18,21 @@ from ..result._show import cut, joined
 
 #: The longest text of a cell on a terminal.
 _LONGEST = 48
+
+
+def give(frame: pd.DataFrame, options: argparse.Namespace, shown: Callable[[], None] | None = None) -> int:
+    """Write a table where that is asked for; print it, as JSON or as it is `shown`."""
+    if options.out:
+        from .. import report
+
+        report.export(frame, options.out)
+    if options.json:
+        print_json(frame.to_dict(orient="records"))
+    elif shown is not None:
+        shown()
+    else:
+        print(table(frame))
+    return 0
 
 
 def print_json(value: Any) -> None:

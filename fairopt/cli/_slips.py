@@ -7,7 +7,11 @@ import dataclasses
 import difflib
 import re
 from collections.abc import Sequence
+from operator import attrgetter
+from pathlib import Path
 from typing import NoReturn
+
+from ..errors import DataError
 
 
 class Parser(argparse.ArgumentParser):
@@ -25,6 +29,26 @@ class Parser(argparse.ArgumentParser):
             return ""
         known = re.findall(r"[a-z][\w-]+", message.partition("choose from")[2])
         return _meant(found[1], known)
+
+
+def table_file(text: str) -> Path:
+    """A file of a table; one that there is no format for is an error before anything is computed."""
+    return _checked(text, "exportable")
+
+
+def picture_file(text: str) -> Path:
+    """The same of a picture."""
+    return _checked(text, "figures.drawable")
+
+
+def _checked(text: str, check: str) -> Path:
+    from .. import report
+
+    try:
+        attrgetter(check)(report)(Path(text))
+    except DataError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return Path(text)
 
 
 def parse(parser: argparse.ArgumentParser, given: Sequence[str]) -> argparse.Namespace:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from .. import mechanisms
-from .._libraries import of_an_extra, pd
+from .._libraries import of_an_extra
 from ..errors import DataError
 from ..model import _validate
 from ..result import _show
 from ..result.allocation import Allocation
 from . import _screen
-from ._open import open_cluster, open_named, takes_file
+from ._open import open_cluster, open_named
 from ._screen import print_json
 from ._slips import listed
 
@@ -24,56 +24,11 @@ from ._slips import listed
 _MOST = 10_000
 
 
-def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
-    """The options of these commands."""
-    solved, checked, compared, followed = (commands[name] for name in ("solve", "check", "compare", "path"))
-    claimed, arrivals = commands["claims"], commands["dynamic-drf"]
-    for made in (solved, compared, followed):
-        takes_file(made)
-    for made in (arrivals, commands["hug"]):
-        takes_file(made, "see below; its servers are pooled")
-    for made in (solved, checked, compared, followed, claimed, arrivals, commands["hug"]):
-        made.add_argument("--json", action="store_true", help="print JSON instead of tables")
-    solved.add_argument("--mechanism", "-m", default="drfh", help="default: %(default)s")
-    solved.add_argument(
-        "--save", metavar="FILE", help="write the allocation there, to be checked (docs/allocation-file.md)"
-    )
-    compared.add_argument("--mechanisms", "-m", nargs="+", metavar="NAME", help="default: all of them")
-    compared.add_argument("--entitled", metavar="NAME", help="whose answer users are entitled to; default: drfh")
-    for made in (solved, compared):
-        made.add_argument("--tol", type=float, help="what certificates must reach; default: 1e-6, games 1e-4")
-        made.add_argument("--solver", help="CLARABEL, HIGHS or SCS; default: what fits")
-    followed.add_argument(
-        "--mechanism", "-m", default="alphapf-vds", help="one with a parameter alpha; default: %(default)s"
-    )
-    followed.add_argument(
-        "--alphas", nargs="+", metavar="ALPHA", help="numbers, inf, LOW:HIGH:COUNT; default: 0.1:64:39 and inf"
-    )
-    followed.add_argument("--tol", type=float, help="what certificates must reach; default: 1e-6")
-    followed.add_argument(
-        "--plot", nargs="?", const="path.png", metavar="FILE", help="draw into .png, .pdf or .svg; default: %(const)s"
-    )
-    checked.add_argument("file", metavar="FILE", help="an allocation file (docs/allocation-file.md)")
-    checked.add_argument("--tol", type=float, help="what feasibility and error must reach; default: the file's")
-    claimed.add_argument("--paper", help="only this paper's, such as DRF or PF")
-    claimed.add_argument("--item", type=int, help="only this item of the catalogue")
-    claimed.add_argument("--out", metavar="DIR", help="write the table there as well, as CSV, Markdown and LaTeX")
-    arrivals.add_argument("--order", nargs="+", metavar="USER", help="users by arrival; default: the order of FILE")
-    for made in (solved, compared, followed, arrivals, commands["hug"]):
-        made.add_argument("--out", metavar="FILE", help="write the table as .csv, .json, .md, .tex or .parquet as well")
-    shells = ["bash", "zsh", "tcsh"]
-    commands["completion"].add_argument("shell", choices=shells, help='eval "$(fairopt completion bash)"')
-
-
 def solve(options: argparse.Namespace) -> int:
     """`fairopt solve FILE --mechanism NAME`."""
     cluster, source = open_cluster(options.file, options.traces)
     if len(several := listed([options.mechanism]) or []) > 1:
         raise DataError(f"solve takes one mechanism, and these are {len(several)}; compare takes several")
-    if options.out:
-        from .. import report
-
-        report.exportable(Path(options.out))
     mechanism, *more = mechanisms.parse(options.mechanism)
     if more:
         names = ", ".join(f"'{one}'" for one in (mechanism, *more))
@@ -82,7 +37,9 @@ def solve(options: argparse.Namespace) -> int:
     if options.save:
         allocation.save(options.save)
     if options.out:
-        report.export(allocation.to_frame().reset_index(), Path(options.out))
+        from .. import report
+
+        report.export(allocation.to_frame().reset_index(), options.out)
     if not options.json:
         if source is not None:
             _screen.say(source.splitlines())
@@ -130,8 +87,6 @@ def compare(options: argparse.Namespace) -> int:
     from ..study.compare import Entry
     from ..study.compare import compare as compare_all
 
-    if options.out:
-        report.exportable(Path(options.out))
     named = open_named(options.file, options.traces)
     cluster, source = named.cluster, named.source
     runs = [] if named.snapshot is None or named.snapshot.running is None else [named.snapshot.running]
@@ -139,17 +94,16 @@ def compare(options: argparse.Namespace) -> int:
     frame = compare_all(
         cluster, chosen, tol=options.tol, solver=options.solver, entitled=options.entitled, progress=not options.json
     )
-    if options.out:
-        report.export(frame.reset_index(), Path(options.out))
-    if options.json:
-        print_json(frame.reset_index().to_dict(orient="records"))
-    else:
+
+    def shown() -> None:
         table, others = report.comparison(frame)
         if options.entitled:
             others.insert(0, f"satisfaction, distance and complaints are relative to {options.entitled}")
         _screen.say((source or repr(cluster).splitlines()[0]).splitlines())
         print(_screen.table(table))
         _screen.say(f"- {line}" for line in others)
+
+    _screen.give(frame.reset_index(), options, shown)
     failed = [status for status in frame["status"] if status != "ok" and not status.startswith("not applicable")]
     return 1 if failed else 0
 
@@ -178,32 +132,25 @@ def claims(options: argparse.Namespace) -> int:
 
 def path(options: argparse.Namespace) -> int:
     """`fairopt path FILE --mechanism NAME --alphas LOW:HIGH:COUNT`."""
-    from .. import report
     from ..report import figures
     from ..study.alpha_path import alpha_path
 
     alphas = values(options.alphas)
-    if options.out:  # what cannot be written is said before anything is solved
-        report.exportable(Path(options.out))
-    if options.plot:
-        figures.drawable(Path(options.plot))
     cluster, source = open_cluster(options.file, options.traces)
     found = alpha_path(
         cluster, alphas, mechanism=options.mechanism, tol=options.tol, progress=_screen.shows_progress(options)
     )
     frame = found.reset_index()
-    if options.out:
-        report.export(frame, Path(options.out))
+
+    def shown() -> None:
+        _screen.say([f"{found.mechanism} on {source or options.file}"])
+        print(_screen.table(frame))
+        for name in filter(None, (options.out, options.plot)):
+            print(f"-> {name}")
+
     if options.plot:
-        figures.write(found.draw(), Path(options.plot))
-    if options.json:
-        print_json(frame.to_dict(orient="records"))
-        return 0
-    _screen.say([f"{found.mechanism} on {source or options.file}"])
-    print(_screen.table(frame))
-    for name in filter(None, (options.out, options.plot)):
-        print(f"-> {name}")
-    return 0
+        figures.write(found.draw(), options.plot)
+    return _screen.give(frame, options, shown)
 
 
 def values(given: Sequence[str] | None) -> list[float]:
@@ -243,7 +190,8 @@ def dynamic_drf(options: argparse.Namespace) -> int:
     from .. import scheduling
 
     cluster, _ = open_cluster(options.file, options.traces)
-    return _tabulated(scheduling.dynamic_drf(cluster, options.order).tasks, options)
+    found = scheduling.dynamic_drf(cluster, options.order).tasks
+    return _screen.give(found.reset_index(allow_duplicates=True), options)
 
 
 def hug(options: argparse.Namespace) -> int:
@@ -251,21 +199,7 @@ def hug(options: argparse.Namespace) -> int:
     from .. import scheduling
 
     cluster, _ = open_cluster(options.file, options.traces)
-    return _tabulated(scheduling.hug(cluster).to_frame(), options)
-
-
-def _tabulated(frame: pd.DataFrame, options: argparse.Namespace) -> int:
-    from .. import report
-
-    index = frame.index.name
-    flat = frame.reset_index(allow_duplicates=True)
-    if options.out:
-        report.export(flat, Path(options.out))
-    if options.json:
-        print_json([{index: name, **frame.loc[name].to_dict()} for name in frame.index])
-    else:
-        print(_screen.table(flat))
-    return 0
+    return _screen.give(scheduling.hug(cluster).to_frame().reset_index(allow_duplicates=True), options)
 
 
 def completion(options: argparse.Namespace) -> int:

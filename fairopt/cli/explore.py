@@ -5,44 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 import webbrowser
-from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ..errors import DataError
 from . import _screen
-from ._open import open_named, takes_file
+from ._open import open_named
 from ._screen import print_json
 from ._slips import listed
-
-
-def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
-    """The options of `explore` and `report`."""
-    seen, told = commands["explore"], commands["report"]
-    what_counts = "whose answer counts; behind a comma others beside it"
-    for command, what in ((seen, "to begin with"), (told, what_counts)):
-        takes_file(command)
-        command.add_argument("--mechanism", "-m", default="alphapf-vds", help=f"{what}; default: %(default)s")
-        command.add_argument("--alpha", default="1", help="a number or inf; default: %(default)s")
-    seen.add_argument("--out", metavar="PAGE.html", help="write one file that works offline, instead of serving")
-    seen.add_argument("--port", type=int, default=0, help="default: any that is free")
-    seen.add_argument("--no-browser", action="store_true", help="print the address, and open nothing")
-    told.add_argument(
-        "--what-if",
-        action="append",
-        default=[],
-        metavar="CHANGE",
-        help="weight.NAME=2, alpha=3, nodes.NAME=+4; several times for several changes at once",
-    )
-    told.add_argument("--policy", metavar="NAME", help="a mechanism: what would it change? 'alphapf-vds(alpha=2)'")
-    told.add_argument(
-        "--weights",
-        choices=("each", "shared"),
-        default="each",
-        help="a namespace's or account's weight counts for each of its users, or is shared among them",
-    )
-    told.add_argument("--out", metavar="FILE", help="write .md or .html (with the explorer) instead of printing")
-    told.add_argument("--json", action="store_true", help="print JSON instead of tables")
 
 
 def explore(options: argparse.Namespace) -> int:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
-from .. import _clock, mechanisms, report
+from .. import _clock, mechanisms
 from .. import properties as fairness
 from .._libraries import pd
 from .._progress import tqdm
@@ -17,7 +17,7 @@ from ..mechanisms import Mechanism
 from ..model.cluster import Cluster
 from ..properties._tasks import accepted
 from . import _screen
-from ._open import open_cluster, takes_file
+from ._open import open_cluster
 from ._screen import print_json
 from ._slips import listed
 
@@ -33,27 +33,6 @@ _LIES = (
 )
 
 
-def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
-    """The options of `properties`."""
-    command = commands["properties"]
-    takes_file(command, "a cluster: what is violated there; default: search", optional=True)
-    command.add_argument("--mechanisms", "--mechanism", "-m", nargs="+", metavar="NAME", help="default: all of them")
-    command.add_argument("--properties", "-p", nargs="+", metavar="NAME", help="default: all of them")
-    command.add_argument("--trials", type=int, default=500, help="clusters to try in a search; default: %(default)s")
-    command.add_argument("--changes", type=int, default=200, help="lies to try on a FILE; default: %(default)s")
-    command.add_argument(
-        "--seconds", type=float, help=f"CPU seconds of a search, or of a FILE; default: none, or {_SECONDS:g}"
-    )
-    command.add_argument("--store", metavar="DIR", help="keep what searches find there, and go on with what is there")
-    command.add_argument("--matrix", action="store_true", help="print properties by mechanisms, with what is proved")
-    command.add_argument("--jobs", type=int, default=1, help="processes of a search; default: %(default)s")
-    command.add_argument("--seed", type=int, default=0, help="of random clusters and lies; default: %(default)s")
-    command.add_argument("--save", metavar="DIR", help="write the counterexamples of a search there")
-    command.add_argument("--replay", metavar="FILE", help="solve and verify a saved counterexample again; no search")
-    command.add_argument("--json", action="store_true", help="print JSON instead of tables")
-    command.add_argument("--out", metavar="FILE", help="write the table as .csv, .json, .md, .tex or .parquet as well")
-
-
 def properties(options: argparse.Namespace) -> int:
     """`fairopt properties [FILE] --mechanisms NAME ... --properties NAME ...`, or `--replay FILE`."""
     for name in ("save", "store", "matrix", "replay"):
@@ -67,19 +46,9 @@ def properties(options: argparse.Namespace) -> int:
     for name in ("trials", "changes", "seed", "jobs"):
         if getattr(options, name) < (0 if name == "seed" else 1):
             raise DataError(f"--{name} is {getattr(options, name)}; it must be a whole number, at least 1 (a seed: 0)")
-    if options.out:
-        report.exportable(Path(options.out))
     searched = options.file is None
     frame, words = (_searched(chosen, names, options), []) if searched else _reported(chosen, names, options)
-    if options.out:
-        report.export(frame, Path(options.out))
-    if options.json:
-        print_json(frame.to_dict(orient="records"))
-    elif words:
-        _screen.say(words)
-    else:
-        print(_screen.table(frame))
-    return 0
+    return _screen.give(frame, options, (lambda: _screen.say(words)) if words else None)
 
 
 def _searched(chosen: list[mechanisms.Mechanism], names: list[str], options: argparse.Namespace) -> pd.DataFrame:

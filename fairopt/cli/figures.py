@@ -4,76 +4,26 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 from .. import report, sweeps
 from ..errors import DataError
 from ..report import figures as drawing
-from ..report.typeset import PAGE
 from ..sweeps.experiment import known
 from . import _screen
 from ._open import existing
 from ._screen import print_json
 from ._slips import listed
-from .sweeps import add_store
 
 #: Widths of figures and tables, in inches.
 _LEAST_WIDTH, _MOST_WIDTH = 1, 40
-
-
-def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
-    """The options of the two commands."""
-    made = commands["tables"]
-    made.add_argument("names", nargs="*", metavar="NAME", help="experiments; default: those that are stored")
-    made.add_argument("--json", action="store_true", help="print JSON instead of tables")
-    made.add_argument(
-        "--width",
-        type=float,
-        metavar="INCHES",
-        default=PAGE,
-        help="of LaTeX: 3.3 for a column of two, 6.5 for both; default: 6.5",
-    )
-    made.add_argument("--single", action=Single, nargs=0, help=argparse.SUPPRESS)
-    made.add_argument(
-        "--columns", nargs="+", metavar="COLUMN", help="these columns, in this order; default in LaTeX: those that fit"
-    )
-    made.add_argument(
-        "--rows", nargs="+", metavar="NAME", help="rows with these in a cell, such as DRFH or 'alphaPF-VDS*'"
-    )
-    _reading(made, "results, and results/smoke with --smoke")
-
-    made = commands["figures"]
-    made.add_argument("names", nargs="*", metavar="NAME|FILE", help="figures, or files of figures; default: all stored")
-    made.add_argument("--list", action="store_true", help="list the figures and the experiments they need")
-    made.add_argument(
-        "--width", type=float, metavar="INCHES", help="3.4 for one column, 7 for two; default: as it fits"
-    )
-    made.add_argument(
-        "--style", default=drawing.PAPER, metavar="NAME",
-        help="paper (the default), none for your matplotlibrc, a style of matplotlib, or a file .mplstyle",
-    )  # fmt: skip
-    _reading(made, f"{drawing.out()}, and {drawing.out()}/smoke with --smoke")
-
-
-class Single(argparse.Action):
-    """Until 0.3: `--single`, as `--width 3.3` was called."""
-
-    def __call__(self, parser: object, options: argparse.Namespace, *_: object) -> None:
-        print("fairopt: --single is --width 3.3 now, and goes with 0.3", file=sys.stderr)
-        options.width = 3.3
 
 
 def check_width(width: float | None) -> None:
     """Raise DataError for a width that nothing is drawn or set in."""
     if width is not None and not _LEAST_WIDTH <= width <= _MOST_WIDTH:
         raise DataError(f"--width must be from {_LEAST_WIDTH} to {_MOST_WIDTH} inches; got {width:g}")
-
-
-def _reading(made: argparse.ArgumentParser, out: str) -> None:
-    made.add_argument("--out", metavar="DIR", help=f"where to write; default: {out}")
-    made.add_argument("--smoke", action="store_true", help="from the tiny versions of the experiments, marked as such")
-    add_store(made)
 
 
 def _out(options: argparse.Namespace, usual: str) -> Path:

@@ -19,23 +19,6 @@ from . import _screen
 from ._screen import print_json
 
 
-def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
-    """The options of these commands."""
-    for name in ("mechanisms", "instances", "sources", "policies", "workloads"):
-        made = commands[name]
-        made.add_argument("--json", action="store_true", help="print JSON instead of a table")
-        made.add_argument("--out", metavar="FILE", help="write .csv, .json, .md, .tex or .parquet as well")
-    docs = commands["docs"]
-    docs.add_argument("page", nargs="?", metavar="PAGE", help="such as choose: this page, as text; default: all pages")
-    docs.add_argument("--where", action="store_true", help="print where the page is, and open nothing")
-    commands["schema"].add_argument("kind", choices=list(SCHEMAS), help="the kind of file")
-    commands["warmup"].add_argument("--json", action="store_true", help="print JSON instead of a sentence")
-    exported = commands["bench"]
-    exported.add_argument("action", choices=["export", "list"], help="write the instances, or name them")
-    exported.add_argument("names", nargs="*", metavar="NAME", help="only these; default: all")
-    exported.add_argument("--out", metavar="DIR", default=frozen.SET, help="where to write; default: %(default)s")
-
-
 def mechanisms(options: argparse.Namespace) -> int:
     """`fairopt mechanisms`."""
     return give(report.mechanism_table().frame, options)
@@ -78,17 +61,13 @@ def named(sources: Mapping[str, str]) -> pd.DataFrame:
 
 
 def give(frame: pd.DataFrame, options: argparse.Namespace) -> int:
-    """Print a table, and write it where that is asked for."""
-    if options.out:
-        report.export(frame, Path(options.out))
-    if options.json:
-        print_json(frame.to_dict(orient="records"))
-    elif _screen.width() is None:
-        print(_screen.table(frame))
-    else:  # a terminal: nothing is cut off
+    """Print a list, in lines on a terminal, where nothing is cut off; write it where that is asked for."""
+
+    def lines() -> None:
         for row in frame.to_dict(orient="records"):
             _screen.say([": ".join([row.pop("name"), "; ".join(str(text) for text in row.values() if text)])])
-    return 0
+
+    return _screen.give(frame, options, None if _screen.width() is None else lines)
 
 
 def docs(options: argparse.Namespace) -> int:

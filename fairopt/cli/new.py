@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Mapping
 from pathlib import Path
 
 from .. import _shipped, sweeps
@@ -54,15 +53,6 @@ def figure(results: Results, width: float = SINGLE) -> Figure:
     table[0, 0].set_ylabel("utilization")
     return drawn
 '''
-
-
-def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
-    """The options of the two commands."""
-    made = commands["new"]
-    made.add_argument("what", choices=["experiment", "figure"])
-    made.add_argument("name", metavar="NAME")
-    made.add_argument("--from", dest="copied", metavar="NAME", help="copy this one; default: NAME, if there is one")
-    commands["notebooks"].add_argument("folder", metavar="DIR")
 
 
 def new(options: argparse.Namespace) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from ..report import figures as drawing
 from ..report.stored import manifest
 from ..report.typeset import PAGE
 from ..sweeps.experiment import known
-from .figures import Single, check_width
+from .figures import check_width
 from .sweeps import outlook
 
 #: Papers by what they are called here: the key of their claims. Their experiments begin with the name,
@@ -25,21 +25,6 @@ PAPERS = {"drf": "DRF", "drfh": "DRFH", "mqdrf": "MQDRF", "pf": "PF", "lecture":
 _OTHERS = {"lecture": ("two_users",)}
 #: The exit status after Ctrl-C.
 _STOPPED = 130
-
-
-def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
-    """The options of the command."""
-    made = commands["reproduce"]
-    made.add_argument("paper", choices=list(PAPERS), help="the paper")
-    made.add_argument("--out", metavar="DIR", help="where to write; default: reproduced/PAPER")
-    made.add_argument("--smoke", action="store_true", help="the tiny versions of its experiments, which are no results")
-    made.add_argument("--dry-run", action="store_true", help="how many cells there are, and how long they may take")
-    made.add_argument("--jobs", "-j", type=int, default=1, metavar="N", help="processes of this machine; default: 1")
-    made.add_argument(
-        "--width", type=float, metavar="INCHES", help="of figures and tables: 3.3 for a column, 6.5 for two"
-    )
-    made.add_argument("--single", action=Single, nargs=0, help=argparse.SUPPRESS)
-    made.add_argument("--traces", metavar="DIR", help="folder of the real traces; default: FAIROPT_TRACES")
 
 
 def experiments_of(paper: str) -> list[str]:

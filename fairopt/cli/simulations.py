@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -22,32 +21,6 @@ from ._slips import listed
 _TABLES = ("jobs", "users", "tasks", "timeline")
 
 
-def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
-    """The options of the command."""
-    made = commands["simulate"]
-    made.formatter_class = argparse.RawDescriptionHelpFormatter
-    made.add_argument(
-        "workload", metavar="WORKLOAD", help="a source of workloads, FILE.swf, or a folder with tasks.csv"
-    )
-    made.add_argument(
-        "--policy", "-p", nargs="+", default=["best-fit-drfh"], metavar="NAME",
-        help="policies (`fairopt policies`), dedicated:POLICY or fluid:MECHANISM; default: best-fit-drfh",
-    )  # fmt: skip
-    made.add_argument("--until", metavar="SECONDS", help="stop then; default: when nothing is left to happen")
-    made.add_argument(
-        "--every", metavar="SECONDS", help="between samples of the timeline, and between decisions of fluid:MECHANISM"
-    )
-    made.add_argument("--seed", type=int, help="of what is drawn, unless the name says seed=; default: 0")
-    made.add_argument(
-        "--report-impossible", action="store_true", help="leave out tasks that can never start, and say so"
-    )
-    made.add_argument("--traces", metavar="DIR", help="folder of the real traces; default: FAIROPT_TRACES")
-    made.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    made.add_argument("--table", choices=_TABLES, default="jobs", help="which table --out writes; default: jobs")
-    made.add_argument("--out", metavar="FILE", help="write a table as .csv, .json, .md, .tex or .parquet")
-    made.add_argument("--plot", nargs="?", const="simulation.png", metavar="FILE", help="draw into .png, .pdf or .svg")
-
-
 def simulate(options: argparse.Namespace) -> int:
     """`fairopt simulate WORKLOAD --policy NAME ...`: a row per policy; exit 130 after Ctrl-C."""
     names = listed(options.policy) or []
@@ -62,9 +35,9 @@ def simulate(options: argparse.Namespace) -> int:
     rows = [{"policy": name} | _row(one) for name, one in found.items()]
     for one in found.values():
         if options.out:
-            report.export(getattr(one, options.table).reset_index(), Path(options.out))
+            report.export(getattr(one, options.table).reset_index(), options.out)
         if options.plot and not isinstance(one, simulating.Alone):
-            figures.write(one.plot(), Path(options.plot))
+            figures.write(one.plot(), options.plot)
     if options.json:
         print_json({"workload": workload.source or options.workload, "report": workload.report, "policies": rows})
         return 130 if stopped else 0
@@ -88,16 +61,10 @@ def _before(options: argparse.Namespace, names: Sequence[str]) -> None:
     """What cannot be written is said before anything is simulated."""
     if (options.out or options.plot) and len(names) != 1:
         raise DataError(f"--out and --plot are of one policy, and there are {len(names)}; name one")
-    if options.out:
-        report.exportable(Path(options.out))
-        if options.table == "tasks" and names[0].startswith(simulating.FLUID):
-            raise DataError(f"{names[0]} has no table of tasks, as it divides them; choose jobs, users or timeline")
-    if options.plot:
-        if names[0].startswith(simulating.DEDICATED):
-            raise DataError(
-                f"{names[0]} is a simulation of each user, which have no picture together; leave out --plot"
-            )
-        figures.drawable(Path(options.plot))
+    if options.out and options.table == "tasks" and names[0].startswith(simulating.FLUID):
+        raise DataError(f"{names[0]} has no table of tasks, as it divides them; choose jobs, users or timeline")
+    if options.plot and names[0].startswith(simulating.DEDICATED):
+        raise DataError(f"{names[0]} is a simulation of each user, which have no picture together; leave out --plot")
 
 
 def _seconds(text: str | None, option: str) -> float | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from ..report import figures as drawing
 from ..study.compare import NOTE, marked
 from ..sweeps.executors import dask
 from ..sweeps.experiment import known
-from ..sweeps.schema import CELLS, LONG, SIMULATIONS, Schema
+from ..sweeps.schema import CELLS, SIMULATIONS, Schema
 from ._open import existing
 from ._slips import listed
 
@@ -29,69 +28,6 @@ _FOR_PEOPLE = (".md", ".tex")
 
 #: The exit status after Ctrl-C.
 _STOPPED = 130
-
-
-def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
-    """The options of the two commands."""
-    sweep = _stored_by(commands["sweep"])
-    sweep.add_argument("experiments", nargs="*", metavar="NAME|FILE", help="see --list, or experiment files")
-    sweep.add_argument(
-        "--for",
-        choices=["tables", "figures"],
-        dest="purpose",
-        help="what the tables of single clusters need (seconds), or what all figures need (see --dry-run)",
-    )
-    sweep.add_argument("--list", action="store_true", help="list the experiments and what is stored of each")
-    sweep.add_argument(
-        "--dry-run", action="store_true", help="how many cells, and how long they may take; solve nothing"
-    )
-    sweep.add_argument("--retry", action="store_true", help="compute failed cells again")
-    sweep.add_argument("--jobs", "-j", type=int, default=1, metavar="N", help="processes of this machine; default: 1")
-    sweep.add_argument("--dask", metavar="ADDRESS", help="a Dask scheduler whose workers compute, tcp://HOST:8786")
-    sweep.add_argument(
-        "--threads",
-        type=int,
-        default=1,
-        metavar="N",
-        help="threads of linear algebra in each process; default: 1; 0 leaves them alone, at the price of last digits",
-    )
-
-    results = _stored_by(commands["results"])
-    results.add_argument("experiment", nargs="?", metavar="NAME|FILE", help="only its cells; default: all in the store")
-    results.add_argument("--failed", action="store_true", help="only failed cells, with their errors")
-    results.add_argument(
-        "--where", nargs="+", default=[], metavar="COLUMN=VALUE", help="only these, such as name=drfh,alpha=3"
-    )
-    results.add_argument("--columns", nargs="+", metavar="COLUMN", help="these columns; 'all' for every one")
-    results.add_argument(
-        "--table",
-        choices=sorted({"cells", *LONG, *SIMULATIONS.long}),
-        default="cells",
-        help="default: cells, one row each",
-    )
-    results.add_argument(
-        "--export",
-        metavar="FILE",
-        help="write .csv, .parquet or .json, of all columns, or .md or .tex, of those that are printed",
-    )
-    results.add_argument("--simulations", action="store_true", help="cells of policies on workloads, not of mechanisms")
-    results.add_argument("--compact", action="store_true", help=argparse.SUPPRESS)  # of stores in many parts
-
-
-def _stored_by(made: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    made.add_argument("--smoke", action="store_true", help="the tiny version of the experiment")
-    add_store(made)
-    return made
-
-
-def add_store(made: argparse.ArgumentParser) -> None:
-    """What decides which cells are read, in all commands alike."""
-    usual = f"{sweeps.STORE}, and {sweeps.SMOKE_STORE} with --smoke"
-    made.add_argument("--store", metavar="DIR", help=f"default: {usual}")
-    made.add_argument("--traces", metavar="DIR", help="folder of the real traces; default: FAIROPT_TRACES")
-    made.add_argument(
-        "--accept-older", action="store_true", help="take what other code of fairopt or of the mechanism computed"
-    )
 
 
 def sweep(options: argparse.Namespace) -> int:

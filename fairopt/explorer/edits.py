@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from ..model.cluster import Cluster
 _MOST_EDITS = 10_000
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
+Where = tuple[str | int, ...]
 
 
 @dataclass(frozen=True)
@@ -130,10 +132,62 @@ class Start:
         DataError
             An edit is no number, or makes no cluster; `where` is the field: its key, in parts.
         """
-        work = _Work.of(self)
+        base, first = self.cluster, self.first
+        servers: dict[str, NDArray[Any]] = {
+            "capacity": base.capacity[first],
+            "count": self.counts,
+            "on": np.ones(len(first), dtype=bool),
+        }
+        users: dict[str, NDArray[Any]] = {
+            "demand": base.demand.copy(),
+            "weight": base.weight.copy(),
+            "max_tasks": base.max_tasks.copy(),
+            "on": np.ones(len(base.users), dtype=bool),
+            "eligible": base.eligible[:, first],
+        }
+        weights = "each"
         for key, value in edits.items():
-            work.take(key, value, self)
-        return work.cluster(self)
+            where = tuple(int(part) if part.isdecimal() and len(part) < 9 else part for part in str(key).split("/"))
+            match where:
+                case ("weights",) if value in ("each", "shared"):
+                    weights = value
+                case ("servers" | "users" as kind, row, str(what), *column):
+                    place: tuple[Any, ...] = (row, *column)
+                    table = (users if kind == "users" else servers).get(what)
+                    sizes = zip(place, () if table is None else table.shape, strict=False)
+                    inside = [isinstance(k, int) and k < size for k, size in sizes]
+                    if table is None or len(place) != table.ndim or not all(inside):
+                        raise DataError(f"there is no field {short(key)}", where)
+                    table[place] = _READ[what](value, where)
+                case _:
+                    raise DataError(f"there is no field {short(key)}", where)
+        count = np.where(servers["on"], servers["count"], 0)
+        return self._made(servers["capacity"], count, users, weights)
+
+    def _made(self, capacity: Array, count: Index, users: Mapping[str, NDArray[Any]], weights: str) -> Edited:
+        """The cluster of so many servers of every entry; errors are moved to their fields."""
+        entry_of, user_of = np.repeat(np.arange(len(count)), count), np.flatnonzero(users["on"])
+        if not len(entry_of):
+            raise DataError("no server is left; switch one on, or give it a count", ("servers",))
+        if not len(user_of):
+            raise DataError("no user is left; switch one on", ("users",))
+        if len(entry_of) > max(MOST_SERVERS, len(self.entry_of)):
+            raise DataError(f"{len(entry_of):,} servers; there may be at most {MOST_SERVERS:,}", ("servers",))
+        base, weight, eligible = self.cluster, users["weight"][user_of], users["eligible"]
+        try:
+            made = Cluster(
+                capacity[entry_of],
+                users["demand"][user_of],
+                shared(weight, [self.groups[n] for n in user_of]) if weights == "shared" else weight,
+                None if eligible.all() else eligible[np.ix_(user_of, entry_of)],
+                users["max_tasks"][user_of],
+                base.resources,
+                [base.users[n] for n in user_of],
+                _servers(self, count),
+            )
+        except DataError as error:
+            raise DataError(str(error), _field(error.where, entry_of, user_of, base.resources)) from None
+        return Edited(made, entry_of, user_of)
 
 
 def group(user: str) -> str:
@@ -165,113 +219,6 @@ def _names(servers: Sequence[str], entry_of: Index, count: int) -> tuple[str, ..
     return tuple(made)
 
 
-@dataclass
-class _Work:
-    """Data of entries and users that edits change."""
-
-    capacity: Array
-    count: Index
-    server_on: NDArray[np.bool_]
-    demand: Array
-    weight: Array
-    limit: Array
-    user_on: NDArray[np.bool_]
-    eligible: NDArray[np.bool_]
-    weights: str = "each"
-
-    @classmethod
-    def of(cls, start: Start) -> _Work:
-        base, entries = start.cluster, len(start.first)
-        return cls(
-            base.capacity[start.first].copy(),
-            start.counts.copy(),
-            np.ones(entries, dtype=bool),
-            base.demand.copy(),
-            base.weight.copy(),
-            base.max_tasks.copy(),
-            np.ones(len(base.users), dtype=bool),
-            base.eligible[:, start.first],
-        )
-
-    def take(self, key: str, value: Any, start: Start) -> None:
-        """One edit."""
-        where = tuple(int(part) if part.isdecimal() and len(part) < 9 else part for part in str(key).split("/"))
-        sizes = {"users": len(self.weight), "servers": len(self.count)}
-        match where:
-            case ("weights",) if value in ("each", "shared"):
-                self.weights = str(value)
-            case ("servers" | "users" as kind, int(row), str(what), *tail) if row < sizes[kind]:
-                fields = self._users if kind == "users" else self._servers
-                if not fields(row, what, tail, value, where):
-                    raise DataError(f"there is no field {key!r}", where)
-            case _:
-                raise DataError(f"there is no field {short(key)}", where)
-
-    def _users(self, row: int, what: str, tail: list[Any], value: Any, where: tuple[str | int, ...]) -> bool:
-        match what, tail:
-            case "demand", [int(r)] if r < self.demand.shape[1]:
-                self.demand[row, r] = number(value, where, "a demand")
-            case "weight", []:
-                self.weight[row] = number(value, where, "a weight")
-            case "max_tasks", []:
-                empty = value is None or str(value).strip() == ""
-                self.limit[row] = math.inf if empty else number(value, where, "a task limit")
-            case "on", []:
-                self.user_on[row] = _switch(value, where)
-            case "eligible", [int(e)] if e < self.eligible.shape[1]:
-                self.eligible[row, e] = _switch(value, where)
-            case _:
-                return False
-        return True
-
-    def _servers(self, row: int, what: str, tail: list[Any], value: Any, where: tuple[str | int, ...]) -> bool:
-        match what, tail:
-            case "capacity", [int(r)] if r < self.capacity.shape[1]:
-                self.capacity[row, r] = number(value, where, "a capacity")
-            case "count", []:
-                given = number(value, where, "a count")
-                if not math.isfinite(given) or given != int(given) or given < 0:
-                    raise DataError(f"a count is {short(value)}; write a whole number >= 0", where)
-                if given > MOST_SERVERS:
-                    raise DataError(f"a count is {given:g}; there may be at most {MOST_SERVERS:,}", where)
-                self.count[row] = int(given)
-            case "on", []:
-                self.server_on[row] = _switch(value, where)
-            case _:
-                return False
-        return True
-
-    def cluster(self, start: Start) -> Edited:
-        """The cluster that these make; errors are moved to their fields."""
-        count = np.where(self.server_on, self.count, 0)
-        entry_of, user_of = np.repeat(np.arange(len(count)), count), np.flatnonzero(self.user_on)
-        if not len(entry_of):
-            raise DataError("no server is left; switch one on, or give it a count", ("servers",))
-        if not len(user_of):
-            raise DataError("no user is left; switch one on", ("users",))
-        if len(entry_of) > max(MOST_SERVERS, len(start.entry_of)):
-            raise DataError(f"{len(entry_of):,} servers; there may be at most {MOST_SERVERS:,}", ("servers",))
-        base = start.cluster
-        weight = self.weight[user_of]
-        if self.weights == "shared":
-            weight = shared(weight, [start.groups[n] for n in user_of])
-        free = bool(self.eligible.all())
-        try:
-            made = Cluster(
-                self.capacity[entry_of],
-                self.demand[user_of],
-                weight,
-                None if free else self.eligible[np.ix_(user_of, entry_of)],
-                self.limit[user_of],
-                base.resources,
-                [base.users[n] for n in user_of],
-                _servers(start, count),
-            )
-        except DataError as error:
-            raise DataError(str(error), _field(error.where, entry_of, user_of, base.resources)) from None
-        return Edited(made, entry_of, user_of)
-
-
 def _servers(start: Start, count: Index) -> list[str]:
     """Names of servers: those of the start, and new ones where there are more."""
     known: list[list[str]] = [[] for _ in start.names]
@@ -290,15 +237,38 @@ def _servers(start: Start, count: Index) -> list[str]:
     return made
 
 
-def _switch(value: Any, where: tuple[str | int, ...]) -> bool:
+def _switch(value: Any, where: Where) -> bool:
     if not isinstance(value, bool):
         raise DataError(f"{where[-1]} is {short(value)}; it must be true or false", where)
     return value
 
 
-def _field(
-    where: tuple[str | int, ...], entry_of: Index, user_of: Index, resources: Sequence[str]
-) -> tuple[str | int, ...]:
+def _limit(value: Any, where: Where) -> float:
+    return math.inf if value is None or str(value).strip() == "" else number(value, where, "a task limit")
+
+
+def _count(value: Any, where: Where) -> int:
+    given = number(value, where, "a count")
+    if not math.isfinite(given) or given != int(given) or given < 0:
+        raise DataError(f"a count is {short(value)}; write a whole number >= 0", where)
+    if given > MOST_SERVERS:
+        raise DataError(f"a count is {given:g}; there may be at most {MOST_SERVERS:,}", where)
+    return int(given)
+
+
+#: How the fields of a server or a user are read.
+_READ: Mapping[str, Callable[[Any, Where], float]] = {
+    "capacity": partial(number, what="a capacity"),
+    "count": _count,
+    "on": _switch,
+    "demand": partial(number, what="a demand"),
+    "weight": partial(number, what="a weight"),
+    "max_tasks": _limit,
+    "eligible": _switch,
+}
+
+
+def _field(where: Where, entry_of: Index, user_of: Index, resources: Sequence[str]) -> Where:
     """The field that an error of `Cluster` is about."""
     rows = {"servers": entry_of, "users": user_of}
     if len(where) < 3 or where[0] not in rows or not isinstance(where[1], int):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._libraries import pa, pd
+from .._libraries import pd
 from ..errors import DataError
 from . import cluster_file
 from ._intake import labelled, plain
@@ -157,15 +157,10 @@ def row(values: Any, argument: str, names: Sequence[str], axis: str) -> NDArray[
 
 
 def _frame(values: Any, what: str) -> pd.DataFrame | pd.Series:
-    """A table or a column of any library as one of pandas, with all its labels; one that may lose them is refused."""
+    """A table or a column that can be one of pandas as such, with all its labels; others are refused."""
     if isinstance(values, pd.DataFrame | pd.Series):
         return values
-    found = None
-    if hasattr(values, "to_pandas"):
-        found = values.to_pandas()
-    elif hasattr(values, "__arrow_c_stream__") and not hasattr(values, "iloc"):  # whose rows have labels too
-        column = pa.chunked_array(values)
-        found = (pa.Table.from_struct_array(column) if pa.types.is_struct(column.type) else column).to_pandas()
+    found = values.to_pandas() if hasattr(values, "to_pandas") else None
     if not isinstance(found, pd.DataFrame | pd.Series):
         raise DataError(
             f"{what} is of type {type(values).__name__}, whose labels nobody would read; make it a pandas DataFrame"

@@ -5,9 +5,10 @@
     papers.instance("pf-fig1")     # a Cluster
     papers.check()                 # a table: every claim, what is printed, ours, what is right, the verdict
 
-One file per paper: `drf`, `drfh`, `lec`, `mqdrf`, `pf`, and `counterexamples` for small instances of our own.
-`pf_measured` is what PF says of time and convergence, judged by measurements that come with the package (`data`).
-Numbers of items are those of the project's catalogue of everything that the papers state.
+One table per paper, `data/NAME.toml` (`_table` says what it holds), and functions of a paper in `drf`, `pf`, and
+`counterexamples`, of small instances of our own. `pf_measured` is what PF says of time and convergence, judged by
+measurements that come with the package. Numbers of items are those of the project's catalogue of everything that the
+papers state.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from functools import cache
+from itertools import chain
 from types import MappingProxyType
 from typing import Any
 
@@ -22,8 +24,9 @@ from .. import _clock
 from .._libraries import pd
 from ..errors import DataError, FairoptError
 from ..model.cluster import Cluster
-from . import counterexamples, drf, drfh, lec, mqdrf, pf, pf_measured
+from . import pf_measured
 from ._claim import MEASURED_OTHERWISE, NOT_REPRODUCED, PAPER_IN_ERROR, REPRODUCED, Claim, Instance, Printed, show
+from ._table import Paper
 from .pf_measured import Measurements, measurements
 
 __all__ = [
@@ -44,21 +47,17 @@ __all__ = [
 ]
 
 
-_SOURCES = (lec, drf, drfh, mqdrf, pf, pf_measured, counterexamples)
-#: How papers are cited, by the keys of their claims.
-CITATIONS = {
-    "DRF": "Ghodsi et al., NSDI 2011",
-    "DRFH": "Wang et al., INFOCOM 2014",
-    "MQDRF": "Liu and Liu, MQDRF",
-    "PF": "Khamse-Ashari et al., TPDS 2018",
-    "LEC": "a lecture on DRF",
-}
+#: In the order of their claims; those of time and convergence are between the last two.
+_PAPERS = tuple(map(Paper, ("lec", "drf", "drfh", "mqdrf", "pf", "counterexamples")))
+#: How papers are cited, and what they are, by the keys of their claims.
+CITATIONS = {paper.key: paper.citation for paper in _PAPERS}
+ABOUT = {paper.key: paper.about for paper in _PAPERS}
 COLUMNS = ("item", "paper", "where", "instance", "claim", "printed", "ours", "correct", "verdict", "seconds", "note")
 
 
 @cache
 def _by_name() -> Mapping[str, Instance]:
-    return MappingProxyType({one.name: one for source in _SOURCES for one in source.INSTANCES})
+    return MappingProxyType({one.name: one for paper in _PAPERS for one in paper.instances})
 
 
 def instances() -> dict[str, Instance]:
@@ -95,7 +94,8 @@ def claims(paper: str | None = None, item: int | None = None) -> tuple[Claim, ..
     DataError
         There is no such claim; the message lists papers and items.
     """
-    every = sorted((claim for source in _SOURCES for claim in source.claims()), key=lambda claim: claim.item)
+    *printed, own = (paper.claims for paper in _PAPERS)
+    every = sorted(chain(*printed, pf_measured.claims(), own), key=lambda claim: claim.item)
     found = tuple(claim for claim in every if paper in (None, claim.paper) and item in (None, claim.item))
     if not found:
         papers = ", ".join(dict.fromkeys(claim.paper for claim in every))

@@ -23,8 +23,6 @@ from ._claim import Claim, Printed
 
 EXPERIMENT = "alpha_convergence"
 
-INSTANCES = ()
-
 #: The cluster with PF's locations and virtual machines of Bitbrains, and that of thousands of users.
 _PF, _MANY = "bitbrains", "thousands"
 #: A residual at which tasks are known to a part in a thousand, and those between which convergence is judged.

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tomllib
+from importlib import import_module
+from importlib.resources import files
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,8 +15,11 @@ import pytest
 
 import fairopt as fo
 from fairopt import papers
-from fairopt.cli import _unraisable, main
+from fairopt.cli import _unraisable, main, parser, reproduce
 from fairopt.errors import NotConverged
+from fairopt.report import figures, instances, schemas
+from fairopt.report.typeset import PAGE
+from fairopt.sweeps.schema import LONG, SIMULATIONS
 
 CLUSTER = """
 resources = ["cpu", "memory"]
@@ -95,10 +101,8 @@ def test_compare_says_when_a_mechanism_fails(
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["solve", "missing.toml"], "cannot read the cluster file missing.toml"),
         (["solve", "paper:drf-4.2"], "drf-4.1"),
         (["solve", "nonsense:x"], "nonsense"),
-        (["solve", "paper:drf-4.1", "-m", "drff"], "no mechanism 'drff'; known: alpha-fair"),
         (["solve", "paper:drf-4.1", "-m", "alphapf-vds"], "give its parameters"),
         (["solve", "paper:drf-4.1", "-m", "alpha-fair(beta=2)"], "does not take beta; its parameters: alpha"),
         (["solve", "paper:drf-4.1", "-m", "alpha-fair(2)"], "is not parameter=value"),
@@ -151,6 +155,24 @@ def test_pools_are_shared_by_their_own_commands(file: Path, tmp_path: Path, caps
     assert "tenant weight progress cpu memory" in capsys.readouterr().out
     assert (tmp_path / "links.csv").read_text().splitlines()[1].startswith("A,1.0,0.66")
     assert main(["dynamic-drf", str(file), "--order", "B"]) == 2
+
+
+def test_what_is_declared_is_what_the_code_knows() -> None:
+    """Every command has its function; choices and defaults of commands.toml are those of the modules."""
+    declared = tomllib.loads((files("fairopt.cli") / "commands.toml").read_text(encoding="utf-8"))["commands"]
+    for name, said in declared.items():
+        assert callable(getattr(import_module(f"fairopt.cli.{said['module']}"), name.replace("-", "_")))
+    choices = {(name, one["flags"][0]): one["choices"] for name, said in declared.items()
+               for one in said.get("options", ()) if "choices" in one}  # fmt: skip
+    assert choices["schema", "kind"] == list(schemas.SCHEMAS)
+    assert choices["reproduce", "paper"] == list(reproduce.PAPERS)
+    assert choices["results", "--table"] == sorted({"cells", *LONG, *SIMULATIONS.long})
+    defaults = {
+        name: parser().parse_args([name, *more]) for name, *more in (["bench", "list"], ["tables"], ["figures"])
+    }
+    assert defaults["bench"].out == instances.SET
+    assert defaults["tables"].width == PAGE
+    assert defaults["figures"].style == figures.PAPER
 
 
 def test_reader_that_stops_early_gets_no_traceback() -> None:

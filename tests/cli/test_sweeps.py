@@ -116,7 +116,6 @@ def test_list_names_every_experiment_with_what_is_stored(
     ("arguments", "expected"),
     [
         (["sweep"], "name an experiment or its file"),
-        (["sweep", "nonsense"], "there is no experiment 'nonsense'; known: "),
         (["sweep", "nonsense.toml"], "cannot read the experiment nonsense.toml"),
         (["sweep", "drfh_figures", "--jobs", "0"], "--jobs must be at least 1"),
         (["results", "--where", "jain"], "write COLUMN=VALUE"),
@@ -136,8 +135,8 @@ def test_errors_are_one_line(
 
 def test_users_and_clusters_may_be_called_anything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     users = ["mechanism", "jain", "use_cpu", "use_disk", "=1+1", "a|b"]
-    names = {"resources": ["cpu"], "users": users}
-    fo.Cluster([[6.0]], [[1.0]] * 6, **names).save(tmp_path / "odd.toml")
+    names = {"resources": ["cpu", "jain"], "users": users}  # a resource called so would have lost a column
+    fo.Cluster([[6.0, 6.0]], [[1.0, 1.0]] * 6, **names).save(tmp_path / "odd.toml")
     (tmp_path / "odd-names.toml").write_text(
         'title = "x"\ntable = "clusters"\n[clusters]\n"../a/b" = "odd.toml"\n'
         '[[grid]]\nmechanisms = "drf"\nmeasures = ["utilization", "tasks"]\n'
@@ -150,7 +149,7 @@ def test_users_and_clusters_may_be_called_anything(tmp_path: Path, capsys: pytes
     assert path.name.startswith("odd-names-.._a_b-")
     table = pd.read_csv(path).iloc[0]
     marked = ["mechanism (user)", "jain (user)", "use_cpu (user)", "use_disk (user)", "'=1+1", "a|b"]
-    assert table[marked].tolist() == pytest.approx([1] * 6)
+    assert table[[*marked, "use_cpu", "use_jain", "jain"]].tolist() == pytest.approx([1] * 9)
     header = path.with_suffix(".md").read_text().splitlines()[2]
     assert [cell.strip() for cell in header.split(" | ")[1:7]] == [*marked[:4], "=1+1", "a\\|b"]
 

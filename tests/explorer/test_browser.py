@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,9 @@ import pytest
 import fairopt as fo
 from fairopt.explorer import Session
 from fairopt.explorer import page as pages
-from fairopt.explorer.server import Server
 from fairopt.workloads import open_source
+
+from .conftest import serving
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -54,17 +54,13 @@ def shots(tmp_path: Path) -> Path:
 def live(browser: Chromium) -> Iterator[Session]:
     """A page of 20 users and 10 servers, shown."""
     session = Session(open_source("lognormal?users=20&servers=10&seed=1").cluster, source="20 x 10")
-    with Server(session) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-        thread.start()
+    with serving(session) as server:
         browser.errors()
         browser.look()
         browser.open(server.address)
         browser.wait(READY)
         yield session
         browser.open("about:blank")
-        server.shutdown()
-        thread.join()
 
 
 def drawn(browser: Chromium) -> None:
@@ -216,9 +212,7 @@ def test_a_file_works_offline(browser: Chromium, tmp_path: Path, shots: Path) ->
 
 def test_many_users_are_not_drawn_one_by_one(browser: Chromium, shots: Path) -> None:
     session = Session(open_source("google-like?users=5000&seed=1").cluster, source="5,000 users")
-    with Server(session) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-        thread.start()
+    with serving(session) as server:
         browser.cdp("Network.disable")
         browser.errors()
         browser.look()
@@ -229,5 +223,3 @@ def test_many_users_are_not_drawn_one_by_one(browser: Chromium, shots: Path) -> 
         assert browser.errors() == []
         browser.picture(shots / "many.png")
         browser.open("about:blank")
-        server.shutdown()
-        thread.join()

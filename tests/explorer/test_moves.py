@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,9 +11,10 @@ from typing import Any
 import pytest
 
 from fairopt.explorer import Session, State
-from fairopt.explorer.server import Server
 from fairopt.explorer.session import ALPHAS
 from fairopt.workloads import open_source
+
+from .conftest import serving
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -81,16 +81,12 @@ class Slow(Session):
 def page() -> Iterator[tuple[Chromium, Slow]]:
     """A page that has its path, and waits."""
     session = Slow(open_source("lognormal?users=4&servers=2&seed=1").cluster)
-    with Server(session) as server, Chromium() as browser:
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-        thread.start()
+    with serving(session) as server, Chromium() as browser:
         browser.open(server.address)
         browser.wait(READY)
         browser.wait(QUIET)
         yield browser, session
         browser.open("about:blank")
-        server.shutdown()
-        thread.join()
 
 
 def test_the_nearest_answer_first_and_the_answer_after(page: tuple[Chromium, Slow]) -> None:
@@ -111,17 +107,6 @@ def test_the_nearest_answer_first_and_the_answer_after(page: tuple[Chromium, Slo
         assert f"alphaPF-VDS(alpha={alpha:g})" in said
         browser.wait(READY)
     assert browser.errors() == []
-
-
-def test_the_latest_question_wins(page: tuple[Chromium, Slow]) -> None:
-    browser, session = page
-    browser.wait(QUIET)
-    session.asked.clear()
-    browser.run(SLIDES, [0.205 + 0.01 * k for k in range(30)])
-    browser.wait(READY)
-    assert len(session.asked) <= 3
-    assert session.asked[-1] == pytest.approx(0.495 / 0.505, rel=5e-3)
-    assert f"alpha={session.asked[-1]:g})" in browser.run("return document.querySelector('.fo-status').textContent")
 
 
 def test_what_is_asked_aside_waits_until_the_slider_rests(page: tuple[Chromium, Slow]) -> None:

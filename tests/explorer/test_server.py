@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import webbrowser
 from collections.abc import Iterator
 from email.message import Message
@@ -23,17 +22,15 @@ from fairopt.errors import DataError
 from fairopt.explorer import Session
 from fairopt.explorer.server import LARGEST, Server
 
+from .conftest import serving
+
 JSON = {"Content-Type": "application/json"}
 
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with Server(Session(fo.papers.instance("drfh-fig1"))) as made:
-        thread = threading.Thread(target=made.serve_forever, args=(0.02,))
-        thread.start()
+    with serving(Session(fo.papers.instance("drfh-fig1"))) as made:
         yield made
-        made.shutdown()
-        thread.join()
 
 
 def cookie(server: Server) -> str:

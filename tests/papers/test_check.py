@@ -30,11 +30,6 @@ def test_every_claim_is_reproduced_or_a_known_error(table: pd.DataFrame) -> None
     assert (table["seconds"] > 0).all()
 
 
-def test_columns(table: pd.DataFrame) -> None:
-    wanted = ["item", "paper", "where", "instance", "claim", "printed", "ours", "correct", "verdict", "seconds"]
-    assert [name for name in table.columns if name != "note"] == wanted
-
-
 def test_the_errors_of_the_papers_are_found_and_no_others(table: pd.DataFrame) -> None:
     errors = table[table["verdict"].str.startswith(PAPER_IN_ERROR)]
     assert errors.groupby(["item", "paper"]).size().to_dict() == {
@@ -136,13 +131,6 @@ def test_the_same_number_in_another_dress_is(ours: object) -> None:
 def test_tolerance_is_absolute_at_zero() -> None:
     assert _claim(0).verdict(5e-7) == REPRODUCED
     assert _claim(0).verdict(5e-6) == NOT_REPRODUCED
-
-
-def test_progress_changes_nothing() -> None:
-    chosen = papers.claims(item=23)
-    pd.testing.assert_frame_equal(
-        papers.check(chosen, progress=True).drop(columns="seconds"), papers.check(chosen).drop(columns="seconds")
-    )
 
 
 def test_claims_are_chosen_by_paper_and_item() -> None:

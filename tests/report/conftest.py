@@ -1,7 +1,8 @@
-"""The tiny versions of what `fairopt sweep --for tables` computes."""
+"""The tiny versions of what `fairopt sweep --for tables` computes; tags of a text as a browser sees them."""
 
 from __future__ import annotations
 
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -16,3 +17,12 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.delenv("FAIROPT_TRACES", raising=False)
         assert main(["sweep", "--for", "tables", "--smoke", "--store", str(folder)]) == 0
     return folder
+
+
+def tags(text: str) -> list[str]:
+    """Those that begin, in order."""
+    found: list[str] = []
+    reader = HTMLParser()
+    reader.handle_starttag = lambda tag, attrs: found.append(tag)  # type: ignore[method-assign]
+    reader.feed(text)
+    return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pandas as pd
@@ -13,6 +12,8 @@ from fairopt import report
 from fairopt.errors import DataError
 from fairopt.model import _files
 from fairopt.report.export import csv, file_name, markdown
+
+from .conftest import tags
 
 NASTY = [
     "=1+1",
@@ -43,15 +44,6 @@ def test_csv_has_no_formulas_and_every_digit() -> None:
     assert frame["=name"][0] == "=1+1"
 
 
-class Tags(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: object) -> None:
-        self.found.append(tag)
-
-
 def test_markdown_has_no_markup() -> None:
     text = markdown(pd.DataFrame({"min_share": NASTY, "a|b": NASTY}))
     lines = text.splitlines()
@@ -62,9 +54,7 @@ def test_markdown_has_no_markup() -> None:
         assert unescaped.count("|") == 3
     for escaped in (r"\*b*", r"\_i\_", r"\[l\](http://x)", r"\`c\`", "&lt;script&gt;", "&amp;amp;"):
         assert escaped in text
-    tags = Tags()
-    tags.feed(text)
-    assert tags.found == []
+    assert tags(text) == []
 
 
 @pytest.mark.parametrize("name", ["a/b", "../x", "a\\b", "x" * 400, "a b", ".hidden", "é:*?"])

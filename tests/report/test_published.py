@@ -11,8 +11,6 @@ import pytest
 from fairopt import report, sweeps
 from fairopt.cli import main
 from fairopt.mechanisms import Mechanism
-from fairopt.mechanisms.drf import DRF
-from fairopt.model.cluster import Cluster
 from fairopt.report import published
 from fairopt.sweeps.experiment import known
 
@@ -147,32 +145,3 @@ def test_written_tables_hold_the_same_rows(tmp_path: Path) -> None:
     assert r"use (\%)" in latex
     assert r"\toprule" in latex
     assert r"100\% of \$ and \_" in latex
-
-
-ODD = """
-title = "Users with the names of columns"
-table = "clusters"
-
-[clusters]
-odd = "odd.toml"
-
-[[grid]]
-mechanisms = ["drf"]
-measures = ["utilization", "tasks"]
-"""
-
-
-def test_users_are_called_as_they_like(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A user called `jain` was a ValueError of pandas, and a resource called so would have lost a column."""
-    monkeypatch.undo()  # this one solves
-    users, resources = ["jain", "mechanism", "use_jain"], ["jain", "certificate"]
-    cluster = Cluster([[9, 18]], [[1, 4], [3, 1], [1, 1]], users=users, resources=resources)
-    cluster.save(tmp_path / "odd.toml")
-    (tmp_path / "experiment.toml").write_text(ODD)
-    assert main(["sweep", str(tmp_path / "experiment.toml"), "--store", str(tmp_path / "store")]) == 0
-    (table,) = report.tables_of(str(tmp_path / "experiment.toml"), report.Results(tmp_path / "store"))
-    named = ["jain (user)", "mechanism (user)", "use_jain (user)"]
-    assert list(table.frame.columns[:6]) == ["mechanism", *named, "use_jain", "use_certificate"]
-    assert table.frame[named].iloc[0].tolist() == pytest.approx(DRF().solve(cluster).arrays.user_tasks.tolist())
-    shown = report.for_people(table.frame)
-    assert {"jain", "jain (use)", "certificate", "certificate (use)"} < {*shown.columns}

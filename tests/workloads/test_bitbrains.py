@@ -7,7 +7,6 @@ import pytest
 
 from fairopt.errors import DataError
 from fairopt.workloads import bitbrains as reader
-from fairopt.workloads import pf_servers
 
 START = 1376314846
 GIB = 2**20  # KB
@@ -36,23 +35,11 @@ def test_units(bitbrains, suffix):
     np.testing.assert_allclose(split.demand, [[1.0, 1.0, 0.5, 0.25, 1.0, 2.0]])
 
 
-def test_servers_are_those_of_the_paper(bitbrains):
-    cluster = reader.cluster(bitbrains({1: every(300, 3)}), at=START, vms=1, servers=7).cluster
-    np.testing.assert_array_equal(cluster.capacity, pf_servers(7).capacity)
-
-
 def test_provisioned(bitbrains):
     cluster = reader.cluster(bitbrains({1: every(300, 3)}), at=START, vms=None, statistic="provisioned").cluster
     np.testing.assert_allclose(cluster.demand, [[5.2, 8.0, 0.75, 1.0, 2.0]])
     with pytest.raises(DataError, match="'mean' or 'provisioned'; got 'peak'"):
         reader.cluster(bitbrains({1: every(300, 3)}), at=START, vms=None, statistic="peak")
-
-
-def test_java_numbers(bitbrains):
-    sample = row(START)
-    sample[6] = "6.7108864E7"
-    cluster = reader.cluster(bitbrains({1: [sample]}), at=START, vms=None).cluster
-    assert cluster.demand[0, 1] == 64.0
 
 
 def test_the_window_counts_by_time_and_not_by_row(bitbrains):

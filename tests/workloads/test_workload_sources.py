@@ -18,8 +18,6 @@ from fairopt.workloads.jobs.durations import PF_JOBS, Lognormal, fitted
 from fairopt.workloads.jobs.files import read_swf
 from fairopt.workloads.jobs.google_sample import lifetimes
 
-from .conftest import calibration
-
 SMALL = {
     "google-day": "tasks=500&servers=20",
     "swim-like": "jobs=50&servers=5",
@@ -143,28 +141,6 @@ def test_google_s_tasks_as_a_workload(google) -> None:
     drawn = open_workload(f"google:{folder}?seed=1")
     alice = drawn.users.index("alice")
     assert drawn.duration[drawn.user[drawn.group_of_task] == alice] >= 1000 * SECOND
-
-
-def test_machines_of_2019(tmp_path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    folder = tmp_path / "google-2019"
-    folder.mkdir()
-    events = [(9, 1, 3, (0.7, 0.5)), (0, 1, 1, (0.5, 0.5)), (5, 2, 1, None), (6, 2, 3, (1.0, 0.25)), (7, 3, 1, None)]
-    rows = [
-        {"time": time, "machine_id": m, "type": kind, "capacity": None if c is None else {"cpus": c[0], "memory": c[1]}}
-        for time, m, kind, c in events
-    ]
-    pq.write_table(pa.Table.from_pylist(rows), folder / "machine_events-000000000000.parquet")
-    machines_2019 = calibration().machines_2019
-    assert machines_2019(tmp_path).to_dict("index") == {
-        1: {"cpu": 0.7, "memory": 0.5},
-        2: {"cpu": 1.0, "memory": 0.25},
-    }
-    (folder / "machine_events-000000000000.parquet").write_bytes(b"no")
-    with pytest.raises(DataError, match="cannot be read"):
-        machines_2019(tmp_path)
 
 
 def test_alibaba_s_pods(alibaba) -> None:
