@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -181,6 +182,31 @@ def test_what_cannot_be_compared_is_said(cluster: fo.Cluster) -> None:
             fo.compare(cluster, [entry])
     frame = fo.compare(cluster, ["drfh", lambda cluster: 100 * half(cluster)])
     assert frame["status"].iloc[1].startswith("not applicable: the tasks of <lambda> are not feasible")
+
+
+def test_what_raises_is_a_row(cluster: fo.Cluster) -> None:
+    """And a warning that names it; the others answer."""
+
+    def typo(cluster: fo.Cluster) -> Any:
+        return cluster.demand["cpu"]
+
+    answers = [typo, "drfh", lambda cluster: [[1, 0], [0, 0]], lambda cluster: [[0, 0], [0, 1]], lambda: 1]
+    with pytest.warns(UserWarning, match="has no answer: ") as said:
+        frame = fo.compare(cluster, answers)
+    assert [str(one.message).partition(" has")[0] for one in said] == ["typo", "<lambda> 5"]
+    assert list(frame.index) == ["typo", "DRFH", "<lambda>", "<lambda> 4", "<lambda> 5"]
+    assert frame["certified"].tolist() == [False, True, False, False, False]
+    assert frame["tasks"].isna().tolist() == [True, False, False, False, True]
+    assert re.match(r"IndexError: only integers.* \(.*test_given_tasks.py, line \d+\)$", frame.loc["typo", "status"])
+    assert frame.loc["<lambda> 5", "status"].startswith("TypeError: ")
+    assert fo.plot.compare(frame).axes
+
+
+def test_what_is_not_there_is_answered_with_what_is(cluster: fo.Cluster) -> None:
+    mine = fo.Allocation.of(cluster, TASKS)
+    for name in ("frame", "metrics"):
+        with pytest.raises(AttributeError, match=f"no attribute '{name}'; it has .*summary, tasks, to_frame, .*utili"):
+            getattr(mine, name)
 
 
 def test_a_changed_problem_has_an_allocation(cluster: fo.Cluster) -> None:

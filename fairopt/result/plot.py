@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from .._libraries import pd
 from ..errors import DataError
 from ..model._arrays import ratio
+from ..model._names import meant
 from ..model._validate import whole
 from ..model.cluster import Cluster
 from ._plot import (
@@ -267,7 +268,10 @@ def _known(frame: pd.DataFrame, measures: Sequence[str]) -> None:
     if isinstance(measures, str) or not measures:
         raise DataError(f"measures is {measures!r}; give a list of columns, such as measures=['jain']")
     if missing := [name for name in measures if name not in frame]:
-        raise DataError(f"the frame has no column {missing[0]!r}; it has {', '.join(map(str, frame.columns))}")
+        known = [str(name) for name in frame.columns]
+        raise DataError(
+            f"the frame has no column {missing[0]!r}; it has {', '.join(known)}{meant(str(missing[0]), known)}"
+        )
 
 
 def marginal_values(frame: pd.DataFrame, mechanism: str, most: int, ax: Any = None) -> Figure:
