@@ -90,7 +90,7 @@ class AlphaPath(pd.DataFrame):  # type: ignore[misc]
             return plot.tasks(self.tasks, jumps=self.attrs.get("jumps"), **options)
         back = getattr(self, "back", None)
         paths = [self, *([] if back is None else [back]), *(one for one in others if not isinstance(one, str))]
-        return plot.paths(*paths, **({"measures": names} if names else {}), **options)
+        return plot.paths(*paths, **({"measures": names} | options if names else options))
 
     @property
     def plot(self) -> _Plot:

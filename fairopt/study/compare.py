@@ -60,10 +60,9 @@ def compare(
     A frame with one row per answer: `status` (`ok`, `not applicable: ...`, or the error of what failed, whose numbers
     are missing) and `notes`; `certified`, whether a criterion judged it, or its tasks are only known to be feasible, or
     there are none; tasks in all, smallest and largest weighted dominant share, utilization per resource (`use_...`)
-    and its mean over resources,
-    Jain's index of weighted dominant shares, welfare (sum of dominant shares), measures of who is below what it is
-    `entitled` to (docs/measures.md), certificate, seconds. What is missing,
-    as the use of a resource that no server has, is printed as a blank. `fairopt.plot.compare` draws the frame.
+    and its mean over resources, Jain's index of weighted dominant shares, welfare (sum of dominant shares), measures of
+    who is below what it is `entitled` to (docs/measures.md), certificate, seconds. What is missing, as the use of a
+    resource that no server has, is printed as a blank. `fairopt.plot.compare` draws the frame.
     Single-pool mechanisms are solved on the pool: where there are several servers these rows are `pooled`, marked
     (`DRF*`), and stand last, as their tasks need not fit on the servers.
 
