@@ -166,17 +166,26 @@ def marked(labels: Iterable[object], which: Iterable[object]) -> list[str]:
 
 
 class Blank(pd.DataFrame):  # type: ignore[misc]
-    """A frame that is printed with blanks for missing numbers; they are NaN all the same."""
+    """A frame that is printed with blanks for missing numbers, or "all met" for those of users who want more.
+
+    They are NaN all the same.
+    """
 
     @property
     def _constructor(self) -> Any:
         return Blank
 
+    def _said(self) -> pd.DataFrame:
+        answered = pd.DataFrame(self).select_dtypes("number").notna().any(axis=1)
+        names = [name for name in self if str(name).endswith("_wanting") and self.columns.is_unique]
+        said = {name: self[name].astype(object).mask(answered & self[name].isna(), "all met") for name in names}
+        return pd.DataFrame(self.assign(**said))
+
     def to_string(self, *arguments: Any, **more: Any) -> Any:
-        return super().to_string(*arguments, **({"na_rep": ""} | more))
+        return self._said().to_string(*arguments, **({"na_rep": ""} | more))
 
     def to_html(self, *arguments: Any, **more: Any) -> Any:
-        return super().to_html(*arguments, **({"na_rep": ""} | more))
+        return self._said().to_html(*arguments, **({"na_rep": ""} | more))
 
     def _repr_html_(self) -> str:
         rows, columns = pd.get_option("display.max_rows"), pd.get_option("display.max_columns")

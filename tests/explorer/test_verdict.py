@@ -202,6 +202,9 @@ def test_measures_are_columns_everywhere(tmp_path: Path, capsys: pytest.CaptureF
         assert table.loc["DRFH", names[2:]].tolist() == pytest.approx([1, 1 / 6, 0])
     with pytest.raises(DataError, match=r"entitlements are of shape \(3,\)"):
         fo.compare(cluster, [half], entitled=[1, 2, 3])
+    for bad in (np.nan, -1, np.inf):
+        with pytest.raises(DataError, match=rf"user 'large' is entitled to {bad:g} tasks; it must be"):
+            fo.compare(cluster, [half], entitled=[1, bad])
     with pytest.raises(DataError, match=r"'alphapf-vds' stands for several mechanisms"):
         fo.compare(cluster, [half], entitled="alphapf-vds")
     with pytest.raises(DataError, match=r"unknown: wide"):
