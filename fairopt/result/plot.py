@@ -189,7 +189,12 @@ def tasks(frame: pd.DataFrame, most: int = 8, *, jumps: pd.DataFrame | None = No
     DataError
         `frame` is no frame of tasks, or `most` no such number.
     """
-    if not isinstance(frame, pd.DataFrame) or not len(frame.columns):
+    if (
+        not isinstance(frame, pd.DataFrame)
+        or not len(frame.columns)
+        or {"jain", "certificate"} <= {*frame.columns}  # a path
+        or not pd.api.types.is_numeric_dtype(frame.index)
+    ):
         raise DataError("plot.tasks draws tasks by alpha and user: plot.tasks(path.tasks)")
     if not 1 <= whole(most, "most") <= len(colours(19)):
         raise DataError(f"most is {most}; there are {len(colours(19))} colours")

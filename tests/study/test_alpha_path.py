@@ -162,6 +162,9 @@ def test_tasks_along_alpha() -> None:
     for most in (0, 20, 2.5):
         with pytest.raises(DataError, match="most is"):
             path.draw("tasks", most=most)
+    for wrong in (path, fo.compare(cluster(), ["drfh"])):
+        with pytest.raises(DataError, match=r"plot\.tasks\(path\.tasks\)"):
+            fo.plot.tasks(wrong)
 
 
 def test_plot_is_that_of_pandas() -> None:
