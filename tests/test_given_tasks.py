@@ -68,6 +68,7 @@ def test_one_server_takes_a_number_per_user(cluster: fo.Cluster, given: Any) -> 
         (FRAME.rename(index={"a": "x"}), r"missing: a; unknown: x"),
         ({"a": {"s": 1}, "b": {"z": 1}}, r"unknown: z"),
         ({"a": {"s": 1}}, r"missing: b"),
+        (pd.concat([FRAME.stack(), FRAME.stack()[:1]]), r"two entries for user 'a' on server 's'"),
         ({"a": {"s": 1}, "b": 2}, r"give every user its tasks by server"),
         ([["much", 0], [0, 0]], r"tasks must be numbers"),
         (None, r"tasks must be numbers"),
@@ -116,6 +117,7 @@ def test_a_criterion_judges_anybody_alike(cluster: fo.Cluster, rule: Any) -> Non
     [
         (fo.DRF(), "is about the pool of the servers; judge the pool's tasks, on cluster.pool"),
         ("drfh", "type str; give a mechanism"),
+        (fo.DRFH, r"give a mechanism, such as DRFH\(\)"),
         (fo.DRFH().criterion(fo.Cluster([[1]], [[1], [1], [1]])), "for 3 users, and the cluster has 2"),
     ],
 )
@@ -134,6 +136,7 @@ def test_properties_and_plots_take_them(cluster: fo.Cluster) -> None:
     with pytest.raises(DataError, match="use report"):
         fo.properties.check("strategy-proofness", mine)
     assert mine.plot().axes
+    assert fo.Allocation.of(cluster, TASKS, 7).plot().axes  # type: ignore[arg-type]
     assert mine.summary()["tasks"] == TASKS.sum()
 
 
