@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ from .. import _plugins
 from ..errors import DataError
 from ..model._shown import short
 from ._base import REGISTRY, Mechanism
-from ._registry import parameters, parts, plain
+from ._registry import parameters, parts
 
 if TYPE_CHECKING:
     from ._game import GameMechanism
@@ -51,12 +50,7 @@ def get(name: str, **parameters: Any) -> Mechanism:
 def kind(name: str) -> type[Mechanism]:
     """The class of a mechanism by its name, or by its own (`DRF`); case, `-` and `_` do not matter."""
     _plugins.installed()
-    if (found := REGISTRY.find(name)) is not None:
-        return found
-    written = {plain(text): one for one in REGISTRY.values() for text in (one.__name__, one.name)}
-    close = difflib.get_close_matches(plain(name), written, n=1, cutoff=0.7)
-    meant = f"; did you mean {written[close[0]].name}?" if close else ""
-    raise DataError(f"there is no mechanism {name!r}; known: {', '.join(names())}{meant}")
+    return REGISTRY.named(name, "mechanism")
 
 
 def parse(text: str) -> tuple[Mechanism, ...]:

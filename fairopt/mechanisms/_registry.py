@@ -6,6 +6,7 @@ So whoever asks for DRF waits for `drf.py` and what that needs, and no file has 
 from __future__ import annotations
 
 import ast
+import difflib
 import importlib
 import pkgutil
 import re
@@ -63,6 +64,15 @@ class Registry(MutableMapping[str, Kind]):
             if plain(name) in plainly:
                 return plainly[plain(name)]
         return None
+
+    def named(self, name: object, what: str) -> Kind:
+        """As `find`; `DataError` where there is none, with the names that there are and the nearest."""
+        if (found := self.find(str(name))) is not None:
+            return found
+        written = {plain(text): known for known, kind in self.items() for text in (kind.__name__, known)}
+        close = difflib.get_close_matches(plain(str(name)), written, n=1)
+        hint = f"; did you mean {written[close[0]]}?" if close else ""
+        raise DataError(f"there is no {what} {name!r}; known: {', '.join(sorted(self))}{hint}")
 
     def _import(self, files: Iterable[str]) -> None:
         for name in files:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from typing import Any
 
 from ... import _plugins
 from ...errors import DataError
-from ...mechanisms._registry import parameters, parts, plain
+from ...mechanisms._registry import parameters, parts
 from ...model._shown import short
 from ._base import REGISTRY, Policy, rule
 
@@ -24,12 +23,7 @@ def names() -> list[str]:
 def kind(name: str) -> type[Policy]:
     """The class of a policy by its name, or by its own (`BestFitDRFH`); case, `-` and `_` do not matter."""
     _plugins.installed()
-    if (found := REGISTRY.find(name)) is not None:
-        return found
-    written = {plain(text): one for one in REGISTRY.values() for text in (one.__name__, one.name)}
-    close = difflib.get_close_matches(plain(name), written, n=1, cutoff=0.7)
-    meant = f"; did you mean {written[close[0]].name}?" if close else ""
-    raise DataError(f"there is no policy {name!r}; known: {', '.join(names())}{meant}")
+    return REGISTRY.named(name, "policy")
 
 
 def get(name: str, **given: Any) -> Policy:
