@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -67,6 +68,7 @@ def test_one_server_takes_a_number_per_user(cluster: fo.Cluster, given: Any) -> 
         (FRAME.rename(index={"a": "x"}), r"missing: a; unknown: x"),
         ({"a": {"s": 1}, "b": {"z": 1}}, r"unknown: z"),
         ({"a": {"s": 1}}, r"missing: b"),
+        (pd.concat([FRAME.stack(), FRAME.stack()[:1]]), r"two entries for user 'a' on server 's'"),
         ({"a": {"s": 1}, "b": 2}, r"give every user its tasks by server"),
         ([["much", 0], [0, 0]], r"tasks must be numbers"),
         (None, r"tasks must be numbers"),
@@ -115,6 +117,7 @@ def test_a_criterion_judges_anybody_alike(cluster: fo.Cluster, rule: Any) -> Non
     [
         (fo.DRF(), "is about the pool of the servers; judge the pool's tasks, on cluster.pool"),
         ("drfh", "type str; give a mechanism"),
+        (fo.DRFH, r"give a mechanism, such as DRFH\(\)"),
         (fo.DRFH().criterion(fo.Cluster([[1]], [[1], [1], [1]])), "for 3 users, and the cluster has 2"),
     ],
 )
@@ -133,6 +136,7 @@ def test_properties_and_plots_take_them(cluster: fo.Cluster) -> None:
     with pytest.raises(DataError, match="use report"):
         fo.properties.check("strategy-proofness", mine)
     assert mine.plot().axes
+    assert fo.Allocation.of(cluster, TASKS, 7).plot().axes  # type: ignore[arg-type]
     assert mine.summary()["tasks"] == TASKS.sum()
 
 
@@ -181,6 +185,31 @@ def test_what_cannot_be_compared_is_said(cluster: fo.Cluster) -> None:
             fo.compare(cluster, [entry])
     frame = fo.compare(cluster, ["drfh", lambda cluster: 100 * half(cluster)])
     assert frame["status"].iloc[1].startswith("not applicable: the tasks of <lambda> are not feasible")
+
+
+def test_what_raises_is_a_row(cluster: fo.Cluster) -> None:
+    """And a warning that names it; the others answer."""
+
+    def typo(cluster: fo.Cluster) -> Any:
+        return cluster.demand["cpu"]
+
+    answers = [typo, "drfh", lambda cluster: [[1, 0], [0, 0]], lambda cluster: [[0, 0], [0, 1]], lambda: 1]
+    with pytest.warns(UserWarning, match="has no answer: ") as said:
+        frame = fo.compare(cluster, answers)
+    assert [str(one.message).partition(" has")[0] for one in said] == ["typo", "<lambda> 5"]
+    assert list(frame.index) == ["typo", "DRFH", "<lambda>", "<lambda> 4", "<lambda> 5"]
+    assert frame["certified"].tolist() == [False, True, False, False, False]
+    assert frame["tasks"].isna().tolist() == [True, False, False, False, True]
+    assert re.match(r"IndexError: only integers.* \(.*test_given_tasks.py, line \d+\)$", frame.loc["typo", "status"])
+    assert frame.loc["<lambda> 5", "status"].startswith("TypeError: ")
+    assert fo.plot.compare(frame).axes
+
+
+def test_what_is_not_there_is_answered_with_what_is(cluster: fo.Cluster) -> None:
+    mine = fo.Allocation.of(cluster, TASKS)
+    for name in ("frame", "metrics"):
+        with pytest.raises(AttributeError, match=f"no attribute '{name}'; it has .*summary, tasks, to_frame, .*utili"):
+            getattr(mine, name)
 
 
 def test_a_changed_problem_has_an_allocation(cluster: fo.Cluster) -> None:

@@ -122,6 +122,15 @@ FRAMES: list[tuple[dict[str, Any], str]] = [
     ({"eligible": pd.DataFrame(1, index=["A", "B"], columns=["S", "T", "U"])}, "column per server.*unknown: U"),
     ({"eligible": pd.DataFrame([[1, 1], [1, 1]])}, "row per user.*missing: A, B; unknown: 0, 1"),
     ({"eligible": pd.DataFrame(pd.NA, index=["A", "B"], columns=["S", "T"])}, "user 'A' has eligible nan"),
+    (
+        {"users": USERS.assign(id=[7, 8]).reset_index(drop=True)},
+        r"unknown \['id'\]; if 'id' has names, .*users.set_ind",
+    ),
+    (
+        {"servers": SERVERS.assign(id=[7, 8]).reset_index(drop=True)},
+        r"missing \['id'\], unknown \[\]; .*write servers.set_index\('id'",
+    ),
+    ({"users": USERS.reset_index(names="name")}, r"text in column 'name', .*write users.set_index\('name'\)"),
     ({"eligible": [[1, 1], [1, 1]]}, "eligible is of type list; it must be a DataFrame"),
 ]
 

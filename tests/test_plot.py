@@ -53,8 +53,8 @@ def test_no_name_is_a_formula_or_hidden() -> None:
     assert max(len(one.get_text()) for one in figure.legends[0].get_texts()) <= 29
 
 
-#: Borders, paths and axes, which are no lines of data.
-_INK = ("#111111", "#7d8aa0")
+#: Borders, areas, paths and axes, which are no data.
+_INK = ("#111111", "#7d8aa0", "#e9edf3")
 SOLVED = fo.AlphaPFVDS(3).solve(fo.papers.instance("pf-fig1"))
 TWO = fo.DRFH().solve(fo.papers.instance("drf-4.1"))
 PATH = fo.alpha_path(TWO.cluster, [0.5, 1, 3])
@@ -90,9 +90,13 @@ def test_a_picture_is_drawn_where_it_is_told(name: str) -> None:
 
 @pytest.mark.parametrize("name", PICTURES)
 def test_settings_of_the_caller_count(name: str) -> None:
-    with mpl.rc_context({"font.size": 21.0, "axes.prop_cycle": mpl.cycler(color=["#123456", "#654321"])}):
-        [axes, *_] = PICTURES[name][0]().axes
+    own = {"axes.prop_cycle": mpl.cycler(color=["#123456", "#654321"]), "figure.figsize": (9.0, 5.0)}
+    with mpl.rc_context({"font.size": 21.0} | own):
+        figure = PICTURES[name][0]()
+        [axes, *_] = figure.axes
+        assert figure.get_size_inches().tolist() == [9.0, 5.0]
         assert axes.xaxis.label.get_fontsize() == 21.0
+        assert {to_hex(bar.get_facecolor()) for bar in axes.patches} <= {"#123456", "#654321", *_INK}
         assert {to_hex(line.get_color()) for line in axes.lines} <= {"#123456", "#654321", "#444444", *_INK}
 
 

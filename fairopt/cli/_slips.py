@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import difflib
 import re
 from collections.abc import Sequence
 from operator import attrgetter
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from ..errors import DataError
+from ..model._names import meant
 
 
 class Parser(argparse.ArgumentParser):
@@ -28,7 +28,7 @@ class Parser(argparse.ArgumentParser):
         if found is None:
             return ""
         known = re.findall(r"[a-z][\w-]+", message.partition("choose from")[2])
-        return _meant(found[1], known)
+        return meant(found[1], known, 0.5)
 
 
 def table_file(text: str) -> Path:
@@ -95,7 +95,7 @@ def _hint(
         return f"; did you mean {option} '{mechanism}({parameter}={value or '...'})'?"
     known = [option for option in parser._option_string_actions if option.startswith("--")]
     longer = [option for option in known if name.startswith(option)]
-    return _meant(name, longer or known)
+    return meant(name, longer or known, 0.5)
 
 
 def _with(parameter: str, options: argparse.Namespace) -> str | None:
@@ -107,8 +107,3 @@ def _with(parameter: str, options: argparse.Namespace) -> str | None:
               if parameter in (field.name for field in dataclasses.fields(mechanisms.REGISTRY[name]))]  # fmt: skip
     plain = named.partition("(")[0]
     return plain if plain in having else next(iter(having), None)
-
-
-def _meant(text: str, known: Sequence[str]) -> str:
-    close = difflib.get_close_matches(text, known, n=1, cutoff=0.5)
-    return f"; did you mean {close[0]}?" if close else ""

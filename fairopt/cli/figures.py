@@ -9,6 +9,7 @@ from pathlib import Path
 
 from .. import report, sweeps
 from ..errors import DataError
+from ..model._names import meant
 from ..report import figures as drawing
 from ..sweeps.experiment import known
 from . import _screen
@@ -70,9 +71,10 @@ def tables(options: argparse.Namespace) -> int:
         existing(_store(options))
         give(report.mechanism_table())
     status = _each(options, list(known()), make)
-    asked = [*(columns or ()), *(rows or ())]
+    asked = [*(columns or ()), *(rows or ())] if status == 0 else []  # tables that lack cells may have them
     if never := [one for one in asked if not any(t.chosen([one], None) or t.chosen(None, [one]) for t in seen)]:
-        print(f"fairopt: no table here has {', '.join(never)}", file=sys.stderr)
+        columns = [str(name) for table in seen for name in table.frame]
+        print(f"fairopt: no table here has {', '.join(never)}{meant(never[0], columns)}", file=sys.stderr)
         status = 1
     if options.json:
         print_json(shown)

@@ -29,11 +29,14 @@ def verdict(
     others = [name for name in entitled if name != mechanism]
     lacks = np.array([metrics.owed(runs, each)[0] > 0 for each in entitled.values()])
     every, some = int(lacks.all(axis=0).sum()), int(lacks.any(axis=0).sum())
-    same = f"Who is below is the same under {_and(others)}."
+    same = f"{'Who is below is the same' if some else 'Nor is anybody below'} under {_and(others)}."
     differ = f"Under each of {_and(others)} {every} of them are below too; under one or another {some} users are."
     further = [same if every == some else differ] if others else []
+    nowhere = [_quoted(cluster.users[n]) for n in np.flatnonzero(~cluster.runnable & (cluster.max_tasks > 0))]
+    if nowhere:
+        further.append(f"No node may run a task of {listed(nowhere)}.")
     if not below.any():
-        met = "" if metrics.wanting(runs).any() else ", and everybody has all it wants"
+        met = "" if nowhere or metrics.wanting(runs).any() else ", and everybody has all it wants"
         return (f"Under {mechanism} nobody lacks a whole task of what it is entitled to{met}.", *further)
     n, users = int(in_shares(cluster, below).argmax()), int((below > 0).sum())
     blamed = _largest(in_shares(cluster, above * metrics.complaining(runs, due).any(axis=0)))

@@ -65,16 +65,15 @@ class Registry(MutableMapping[str, Kind]):
         _plugins.installed()
         return sorted(self)
 
-    def named(self, name: str) -> Kind:
-        """The class of a name, or of its own; case, `-` and `_` do not matter."""
+    def named(self, name: object) -> Kind:
+        """The class of a name, or of its own; case, `-` and `_` do not matter. A `DataError` names the nearest."""
         _plugins.installed()
-        if (found := self.find(name)) is not None:
+        if (found := self.find(str(name))) is not None:
             return found
-        every: Iterable[Any] = self.values()
-        written = {plain(text): one for one in every for text in (one.__name__, one.name)}
-        close = difflib.get_close_matches(plain(name), written, n=1, cutoff=0.7)
-        meant = f"; did you mean {written[close[0]].name}?" if close else ""
-        raise DataError(f"there is no {self._what} {name!r}; known: {', '.join(self.names())}{meant}")
+        written = {plain(text): known for known, kind in self.items() for text in (kind.__name__, known)}
+        close = difflib.get_close_matches(plain(str(name)), written, n=1)
+        hint = f"; did you mean {written[close[0]]}?" if close else ""
+        raise DataError(f"there is no {self._what} {name!r}; known: {', '.join(self.names())}{hint}")
 
     def made(self, name: str, given: dict[str, Any]) -> Any:
         """One by its name, with parameters."""

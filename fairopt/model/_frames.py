@@ -56,9 +56,12 @@ def arguments(servers: Any, users: Any, eligible: Any = None) -> dict[str, Any]:
     missing = [name for name in resources if name not in columns]
     extra = [name for name in columns if name not in resources and name not in _USER_COLUMNS]
     if missing or extra:
+        named = [f"; if {names[0]!r} has names, write {what}.set_index({names[0]!r})"
+                 for what, table, names in (("servers", servers, missing), ("users", users, extra))
+                 if names and list(table.index) == [str(k) for k in range(len(table))]]  # fmt: skip
         raise DataError(
             f"the users' columns must be the servers' resources {resources}, and may add weight and max_tasks; "
-            f"missing {missing}, unknown {extra}"
+            f"missing {missing}, unknown {extra}{''.join(named)}"
         )
     said = {
         "resources": resources,
@@ -125,7 +128,9 @@ def tasks(values: Any, users: Sequence[str], servers: Sequence[str]) -> Array:
             values = pd.DataFrame.from_dict({user: nothing | dict(row) for user, row in values.items()}, orient="index")
         else:
             values = pd.Series(dict(values))
-    if isinstance(values, pd.Series) and values.index.nlevels == 2 and values.index.is_unique:
+    if isinstance(values, pd.Series) and values.index.nlevels == 2:
+        for user, server in values.index[values.index.duplicated()][:1]:
+            raise DataError(f"tasks have two entries for user {user!r} on server {server!r}; give one")
         return tasks({user: row.droplevel(0).to_dict() for user, row in values.groupby(level=0)}, users, servers)
     if labelled(values):
         values = _frame(values, "tasks")

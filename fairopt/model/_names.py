@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Collection, Iterable, Sequence
 from numbers import Real
 from typing import Any
@@ -83,3 +84,9 @@ def listed(labels: Sequence[str], most: int = 3) -> str:
 def some(labels: Sequence[Any], most: int = 8) -> str:
     """The first of them, for messages."""
     return ", ".join(str(label) for label in labels[:most]) + (", ..." if len(labels) > most else "")
+
+
+def meant(given: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """The end of a message on a name that nothing has: the nearest of those that there are, if one is near."""
+    close = difflib.get_close_matches(given, list(known), n=1, cutoff=cutoff)
+    return f"; did you mean {close[0]}?" if close else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..errors import DataError
 from ..mechanisms import Mechanism
-from ..mechanisms._registry import Registry, plain
+from ..mechanisms._registry import Registry
 from ..model.cluster import Cluster
 
 #: Arrays of doubles, or of `Fraction` where nothing is rounded: properties compute with both.
@@ -179,7 +178,7 @@ class Property(ABC):
         return Finding(missing[n], user, has[n], due[n], text)
 
 
-REGISTRY = Registry("fairopt.properties", Path(__file__).parent)
+REGISTRY = Registry("fairopt.properties", Path(__file__).parent, "property", "properties")
 
 
 def shown(value: float | Fraction) -> str:
@@ -202,14 +201,7 @@ def get(name: str | Property) -> Property:
     DataError
         There is none of this name; the message has the names that there are.
     """
-    if isinstance(name, Property):
-        return name
-    if isinstance(name, str) and (found := REGISTRY.find(name)) is not None:
-        return found()
-    known = names()
-    close = difflib.get_close_matches(plain(str(name)), {plain(one): one for one in known}, n=1, cutoff=0.6)
-    meant = "" if not close else f"; did you mean {next(one for one in known if plain(one) == close[0])}?"
-    raise DataError(f"there is no property {name!r}; known: {', '.join(known)}{meant}")
+    return name if isinstance(name, Property) else REGISTRY.named(name)()
 
 
 def tasks_per_task(mine: Numbers, others: Numbers) -> Numbers:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,7 +18,7 @@ from ..sweeps.experiment import load
 from ..sweeps.schema import SIMULATIONS
 from .export import write
 from .stored import Results, StoredCells, means, reached
-from .typeset import INTERVAL, PAGE
+from .typeset import INTERVAL, PAGE, base, differing
 
 _SUMMARY = ("tasks", "min_share", "max_share")
 #: What tells rows apart; columns that do not are left out.
@@ -70,7 +69,7 @@ class Table:
             every = [k for one in rows for k, each in enumerate(cells) if fnmatch.filter(each, one.lower())]
             frame = frame.iloc[list(dict.fromkeys(every))]
         if columns is not None:
-            named = [name for one in columns for name in frame if fnmatch.fnmatch(name.removeprefix(INTERVAL), one)]
+            named = [name for one in columns for name in frame if fnmatch.fnmatch(base(name), one)]
             frame = frame[list(dict.fromkeys(named))]
         return replace(self, frame=frame.reset_index(drop=True), whole=columns is not None) if frame.size else None
 
@@ -105,10 +104,9 @@ def tables_of(experiment: str, results: Results) -> list[Table]:
             groups = {"dominant share at": [f"{time:g} s" for time in chosen.at]}
             made.append(Table(f"{chosen.name}-shares", chosen.title, shares, found.notes, details, groups))
         elif not simulated and chosen.repetitions > 1 and not (games := reached(found)).empty:
-            details = (
-                "Medians of when each residual is reached, with 95% intervals between order statistics",
-                *sources,
-            )
+            known = any(games[name].notna().any() for name in games if name.endswith(" low"))  # not of five draws
+            of = "95% intervals between order statistics in brackets" if known else "without intervals"
+            details = (f"Medians of {_n(games['n'])} draws of when each residual is reached, {of}", *sources)
             made.append(Table(f"{chosen.name}-reached", chosen.title, games, found.notes, details))
     else:
         names = found.cells["cluster"].unique()  # one whose every cell failed has no table
@@ -122,14 +120,21 @@ def _draws(counts: pd.Series[int], frame: pd.DataFrame) -> str:
         return "n = 1 draw, without intervals"
     differ = (frame.filter(like=INTERVAL) > 0).any(axis=None)
     intervals = "\u00b1 half a 95% confidence interval (Student's t)" if differ else "all equal, without intervals"
-    return f"Means of n = {' to '.join(str(n) for n in sorted({counts.min(), counts.max()}))} draws, {intervals}"
+    return f"Means of {_n(counts)} draws, {intervals}"
+
+
+def _n(counts: pd.Series[int]) -> str:
+    return f"n = {' to '.join(str(n) for n in sorted({counts.min(), counts.max()}))}"
 
 
 def _sources(cells: pd.DataFrame, column: str) -> tuple[str, ...]:
-    """What few rows come from, with parameters: `bitbrains?vms=100` is bitbrains (vms = 100)."""
-    every = [" from ".join(each) for each in cells[[column, "source"]].drop_duplicates().to_numpy()]
-    said = re.sub(r"\?([^;]*)", r" (\1)", "; ".join(every)).replace("=", " = ").replace("&", ", ")
-    return (f"Data: {said}",) if len(every) < 5 else ()
+    """What few rows come from, with the parameters in common: `bitbrains?vms=100` is bitbrains (vms = 100)."""
+    said = []
+    for name, sources in cells.groupby(column, sort=False)["source"]:
+        kind, *more = differing([*sources.unique()])[0] or ["="]
+        if "=" not in kind:
+            said.append(f"{name} from {kind}" + f" ({', '.join(more).replace('=', ' = ')})" * bool(more))
+    return (f"Data: {'; '.join(said)}",) if 0 < len(said) < 9 else ()
 
 
 def _tiny(table: Table) -> Table:

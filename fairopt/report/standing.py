@@ -91,7 +91,11 @@ def _head(found: Standing) -> list[str]:
     users, servers, _ = found.session.cluster.shape
     weights = "weights of groups are shared in equal parts among their users" if (
         found.session.state.edits.get("weights") == "shared") else "weights count for each user by itself"  # fmt: skip
-    return [*found.verdict, f"{users:,} users on {servers:,} nodes; {weights}.", *found.notes]
+    return [
+        *found.verdict,
+        f"{users:,} user{'s' * (users > 1)} on {servers:,} node{'s' * (servers > 1)}; {weights}.",
+        *found.notes,
+    ]
 
 
 def text(found: Standing, table: Callable[[pd.DataFrame], str]) -> str:

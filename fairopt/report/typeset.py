@@ -72,9 +72,9 @@ def latex(
 ) -> str:
     """A table for LaTeX that floats: `table` of a column, wider ones `table*`, which spans both columns of a page.
 
-    Half intervals stand behind their means; what is the same in every row stands below, and so do notes. Columns that
-    do not fit are left out, those that matter least first; a comment names them. Rows that fill more than a page go on
-    in further tables, with the same columns.
+    Half intervals stand behind their means, ends of intervals behind medians; what is the same in every row stands
+    below, and so do notes. Columns that do not fit are left out, those that matter least first; a comment names them.
+    Rows that fill more than a page go on in further tables, with the same columns.
 
     Parameters
     ----------
@@ -92,8 +92,7 @@ def latex(
         With `whole`, a column does not fit.
     """
     room = inches * _INCH / _EM
-    if {"cluster", "workload"} & {*frame.columns}:  # captions say what these stand for
-        frame = frame.drop(columns="source", errors="ignore")
+    frame = _with_data(frame)
     if {"alpha", "mechanism"} <= {*frame.columns} and frame.groupby("mechanism")["alpha"].nunique().max() <= 1:
         frame = frame.drop(columns="alpha")  # names of mechanisms say it
     rows, same = _without_constants(frame)
@@ -123,8 +122,37 @@ def latex(
     return "\n".join(lines)
 
 
+def differing(sources: Sequence[str]) -> tuple[list[str], list[list[str]]]:
+    """The parts that sources `kind?name=value&...` have in common, and what each has besides."""
+    parts = [re.split("[?&]", source) for source in sources]
+    common = [part for part in parts[0] if all(part in other for other in parts)]
+    return common, [[part for part in each if part not in common] for each in parts]
+
+
+def _with_data(frame: pd.DataFrame) -> pd.DataFrame:
+    """Sources as what tells those of one cluster or workload apart: captions say the rest."""
+    names = frame.get("cluster", frame.get("workload", pd.Series("", frame.index)))
+    if "source" not in frame or not (names.any() or frame["source"].str.contains("?", regex=False).any()):
+        return frame
+    said = (
+        frame["source"]
+        .groupby(names, dropna=False)
+        .transform(lambda sources: [", ".join(each).replace("=", " = ") for each in differing([*sources])[1]])
+    )
+    return frame.assign(source=said).rename(columns={"source": "data"}) if said.any() else frame.drop(columns="source")
+
+
+def base(name: str) -> str:
+    """The mean or median that a column is the half, or an end, of an interval of; or itself."""
+    return re.sub(rf"^{re.escape(INTERVAL)}| (low|high)$", "", name)
+
+
+def _inside(name: str, frame: pd.DataFrame) -> bool:
+    return base(name) != name and base(name) in frame
+
+
 def _measured(one: _Column) -> bool:
-    return one.number and one.name not in (*_GIVEN, "there")
+    return one.number and one.name not in (*_GIVEN, *_LAST, "there")
 
 
 def _without_constants(frame: pd.DataFrame) -> tuple[pd.DataFrame, str]:
@@ -132,9 +160,11 @@ def _without_constants(frame: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     same = [
         name
         for name in frame
-        if frame[name].nunique(dropna=False) == 1 and not np.any(frame.get(f"{INTERVAL}{name}", 0) > 0)
+        if frame[name].nunique(dropna=False) == 1
+        and not _inside(name, frame)
+        and not (np.any(frame.get(f"{INTERVAL}{name}", 0) > 0) or np.any(pd.notna(frame.get(f"{name} low"))))
     ]
-    rest = frame.drop(columns=[*same, *(f"{INTERVAL}{name}" for name in same)], errors="ignore")
+    rest = frame.drop(columns=[name for name in frame if base(name) in same])
     if len(frame) < 2 or rest.empty:
         return frame, ""
     said = []
@@ -158,14 +188,20 @@ def _columns(frame: pd.DataFrame, groups: Mapping[str, Sequence[str]], room: flo
     certain = (-np.log10(np.clip(errors, 10.0**-_DIGITS, 0.1)) + 1e-9).astype(int)
     made: list[_Column] = []
     for k, name in enumerate(map(str, frame.columns)):
-        if name.startswith(INTERVAL) and name.removeprefix(INTERVAL) in frame:
+        if _inside(name, frame):
             continue
         column, (group, word, names) = frame.iloc[:, k], heads.get(name, ("", "", [name]))
         number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
         if number:
             scale = 100.0 if word == "use_" else 1.0
-            parts = (column, frame.get(f"{INTERVAL}{name}", nothing), frame[names])
-            cells = _numbers(name, certain, *(part.to_numpy(dtype=float) * scale for part in parts))
+            ends = [end for end in (f"{name} low", f"{name} high") if end in frame]
+            parts = (frame.get(f"{INTERVAL}{name}", nothing), frame[[*names, *ends]])
+            half, alike = (part.to_numpy(dtype=float) * scale for part in parts)
+            cells, *bounds = (_numbers(name, certain, frame[one].to_numpy(dtype=float) * scale, half, alike)
+                              for one in (name, *ends))  # fmt: skip
+            if bounds:
+                cells = [f"{cell} [{', '.join(of)}]" if all(of) else cell
+                         for cell, of in zip(cells, zip(*bounds, strict=True), strict=True)]  # fmt: skip
         else:
             texts = ("" if pd.isna(value) else typeset(value) for value in column)
             cells = [_BREAK.sub(r"\1\\allowbreak{}", text) for text in texts]

@@ -48,8 +48,13 @@ class Picture(Figure):
 
 
 def panels(ax: Any, size: tuple[float, float], count: int = 1, **more: Any) -> tuple[Figure, list[Axes]]:
-    """So many axes to draw in, and their figure: those handed in, or a row of a new figure of that size in inches."""
+    """So many axes to draw in, and their figure: those handed in, or a row of a new figure.
+
+    Its size in inches is the caller's own, from rcParams, or else the one given.
+    """
     if ax is None:
+        own = list(mpl.rcParams["figure.figsize"])
+        size = size if own == list(mpl.rcParamsDefault["figure.figsize"]) else (own[0], own[1])
         figure: Figure = Picture(figsize=size, layout="constrained")
         return figure, list(figure.subplots(1, count, squeeze=False, **more)[0])
     given = list(np.ravel(np.asarray(ax, dtype=object)))
@@ -80,11 +85,11 @@ def level(axes: Axes) -> None:
     axes.set_ylim(low - room, high + room)
 
 
-def colours(count: int) -> list[str]:
+def colours(count: int, usual: Sequence[str] = _COLOURS) -> list[str]:
     """Colours that can be told apart, at most 19 and none of them grey; or the caller's own, from rcParams."""
     if mpl.rcParams["axes.prop_cycle"] == mpl.rcParamsDefault["axes.prop_cycle"]:
-        return list(_COLOURS[:count])
-    own = cycle(mpl.rcParams["axes.prop_cycle"].by_key().get("color", _COLOURS))
+        return list(usual[:count])
+    own = cycle(mpl.rcParams["axes.prop_cycle"].by_key().get("color", usual))
     return [next(own) for _ in range(count)]
 
 
@@ -98,8 +103,8 @@ def looks(count: int) -> list[dict[str, Any]]:
 
 
 def stacked(count: int) -> list[str]:
-    """At most 19 colours of which neighbours differ in grey too."""
-    return list(_STACKED[:count])
+    """At most 19 colours of which neighbours differ in grey too; or the caller's own."""
+    return colours(count, _STACKED)
 
 
 def patterns(fills: Sequence[str]) -> list[str]:

@@ -147,7 +147,7 @@ def _judge(cluster: Cluster, by: Criterion | Judged | None) -> tuple[Judge, Crit
         if len(by.weight) != len(cluster.users):
             raise DataError(f"the criterion is for {len(by.weight)} users, and the cluster has {len(cluster.users)}")
         return ByCriterion(by), by, ()
-    if not hasattr(by, "certify"):
+    if not hasattr(by, "certify") or isinstance(by, type):
         raise DataError(f"criterion is of type {type(by).__name__}; give a mechanism, such as DRFH(), or a Criterion")
     by.check(cluster)
     if by.prepare(cluster)[0].shape != cluster.shape:
@@ -344,7 +344,7 @@ class Allocation(Frozen):
         DataError
             The tasks do not fit the cluster in shape or names, or overuse a server; or the criterion is one of a pool.
         """
-        begun, tol = _clock.now(), _validate.tolerance(tol)
+        begun, tol, label = _clock.now(), _validate.tolerance(tol), str(label)
         table = _frames.tasks(tasks, expected(cluster).users, cluster.servers)
         judge, rule, notes = _judge(cluster, criterion)
         certificate, log_prices = judge(cluster, table, None)

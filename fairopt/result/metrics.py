@@ -208,8 +208,11 @@ def entitlement(cluster: Cluster, by: Entitled = None) -> Array:
     ------
     FairoptError
         The mechanism that was named has no answer.
+    DataError
+        What is given is no number >= 0 for every user.
     """
-    if by is None:
+    given = by is not None
+    if not given:
         if "entitled" not in vars(cluster):
             drfh = importlib.import_module("fairopt.mechanisms").get("drfh")  # by name: mechanisms stand above results
             try:
@@ -226,6 +229,8 @@ def entitlement(cluster: Cluster, by: Entitled = None) -> Array:
     due = plain(row(by, "entitlements", cluster.users, "user") if labelled(by) else by, "entitlements")
     if due.shape != cluster.weight.shape:
         raise DataError(f"entitlements are of shape {due.shape}; give a number for each of {len(cluster.users)} users")
+    for n in np.flatnonzero(~(np.isfinite(due) & (due >= 0)))[: int(given)]:
+        raise DataError(f"user {cluster.users[n]!r} is entitled to {due[n]:g} tasks; it must be a finite number >= 0")
     return due
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from .._libraries import pd
 from ..errors import DataError
 from ..model._arrays import ratio
+from ..model._names import meant
 from ..model._validate import whole
 from ..model.cluster import Cluster
 from ._plot import (
@@ -188,7 +189,12 @@ def tasks(frame: pd.DataFrame, most: int = 8, *, jumps: pd.DataFrame | None = No
     DataError
         `frame` is no frame of tasks, or `most` no such number.
     """
-    if not isinstance(frame, pd.DataFrame) or not len(frame.columns):
+    if (
+        not isinstance(frame, pd.DataFrame)
+        or not len(frame.columns)
+        or {"jain", "certificate"} <= {*frame.columns}  # a path
+        or not pd.api.types.is_numeric_dtype(frame.index)
+    ):
         raise DataError("plot.tasks draws tasks by alpha and user: plot.tasks(path.tasks)")
     if not 1 <= whole(most, "most") <= len(colours(19)):
         raise DataError(f"most is {most}; there are {len(colours(19))} colours")
@@ -267,7 +273,10 @@ def _known(frame: pd.DataFrame, measures: Sequence[str]) -> None:
     if isinstance(measures, str) or not measures:
         raise DataError(f"measures is {measures!r}; give a list of columns, such as measures=['jain']")
     if missing := [name for name in measures if name not in frame]:
-        raise DataError(f"the frame has no column {missing[0]!r}; it has {', '.join(map(str, frame.columns))}")
+        known = [str(name) for name in frame.columns]
+        raise DataError(
+            f"the frame has no column {missing[0]!r}; it has {', '.join(known)}{meant(str(missing[0]), known)}"
+        )
 
 
 def marginal_values(frame: pd.DataFrame, mechanism: str, most: int, ax: Any = None) -> Figure:

@@ -39,10 +39,14 @@ class _Plot(pd.plotting.PlotAccessor):  # type: ignore[misc]
     """What pandas draws of frames, and until 0.3 what `draw` does, as `plot` did before."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        ours = not (args or kwargs) or (args and isinstance(args[0], pd.DataFrame)) or {"measures", "marks"} & {*kwargs}
-        if not ours:
+        first = args[0] if args else ""
+        alone = isinstance(first, str) and len(args) < 2 and not kwargs  # pandas: all columns against this one
+        if not (alone or isinstance(first, pd.DataFrame) or {"measures", "marks"} & {*kwargs}):
             return super().__call__(*args, **kwargs)
-        warnings.warn("path.plot() is path.draw(): plot becomes that of pandas", DeprecationWarning, stacklevel=2)
+        said = f"({first!r})" if alone and first else "()"
+        warnings.warn(
+            f"path.plot{said} is path.draw{said}: plot becomes that of pandas", DeprecationWarning, stacklevel=2
+        )
         return self._parent.draw(*args, **kwargs)
 
 
@@ -77,14 +81,16 @@ class AlphaPath(pd.DataFrame):  # type: ignore[misc]
     def draw(self, *others: pd.DataFrame | str, **options: Any) -> Figure:
         """Utilization, smallest share and Jain's index along alpha, with other paths: as `fairopt.plot.paths`.
 
-        `draw("tasks")` shows who gets what: as `fairopt.plot.tasks`.
+        `draw("tasks")` shows who gets what, as `fairopt.plot.tasks`; `draw("jain", "welfare")` has these columns.
         """
         from ..result import plot
 
-        if [one for one in others if isinstance(one, str)] == ["tasks"]:
+        names = [one for one in others if isinstance(one, str)]
+        if names == ["tasks"]:
             return plot.tasks(self.tasks, jumps=self.attrs.get("jumps"), **options)
         back = getattr(self, "back", None)
-        return plot.paths(self, *([] if back is None else [back]), *others, **options)
+        paths = [self, *([] if back is None else [back]), *(one for one in others if not isinstance(one, str))]
+        return plot.paths(*paths, **({"measures": names} | options if names else options))
 
     @property
     def plot(self) -> _Plot:

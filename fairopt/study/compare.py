@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import traceback
+import warnings
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Protocol, TypeGuard
@@ -55,13 +57,12 @@ def compare(
 
     Returns
     -------
-    A frame with one row per answer: `status` (`ok`, `not applicable: ...`, or the error of a mechanism that failed,
-    whose numbers are missing) and `notes`; `certified`, whether a criterion judged it, or its tasks are only known to
-    be feasible; tasks in all,
-    smallest and largest weighted dominant share, utilization per resource (`use_...`) and its mean over resources,
-    Jain's index of weighted dominant shares, welfare (sum of dominant shares), measures of who is below what it is
-    `entitled` to (docs/measures.md), certificate, seconds. What is missing,
-    as the use of a resource that no server has, is printed as a blank. `fairopt.plot.compare` draws the frame.
+    A frame with one row per answer: `status` (`ok`, `not applicable: ...`, or the error of what failed, whose numbers
+    are missing) and `notes`; `certified`, whether a criterion judged it, or its tasks are only known to be feasible, or
+    there are none; tasks in all, smallest and largest weighted dominant share, utilization per resource (`use_...`)
+    and its mean over resources, Jain's index of weighted dominant shares, welfare (sum of dominant shares), measures of
+    who is below what it is `entitled` to (docs/measures.md), certificate, seconds. What is missing, as the use of a
+    resource that no server has, is printed as a blank. `fairopt.plot.compare` draws the frame.
     Single-pool mechanisms are solved on the pool: where there are several servers these rows are `pooled`, marked
     (`DRF*`), and stand last, as their tasks need not fit on the servers.
 
@@ -69,8 +70,9 @@ def compare(
     ------
     DataError
         `cluster` is not a cluster, or `chosen` names a mechanism that there is not, holds an allocation of another
-        cluster, or is empty; or `entitled` is none of these. What a mechanism or a function raises as a `FairoptError`
-        is in its row.
+        cluster, or is empty; or `entitled` is none of these.
+
+    What a mechanism or a function raises is in its row; what is no `FairoptError` is also a warning.
     """
     expected(cluster)
     if entitled is not None:
@@ -79,7 +81,7 @@ def compare(
     rows = []
     answers = _answers(cluster, chosen, tol, solver)
     for label, answer in tqdm(answers, disable=None if progress else True, unit="mechanism", leave=False):
-        row: dict[str, object] = {"mechanism": label, "pooled": False}
+        row: dict[str, object] = {"mechanism": label, "pooled": False, "certified": False}
         try:
             allocation = answer()
             notes = (note for note in allocation.notes if note != MAYBE_OTHERS)  # what is said of most games
@@ -91,6 +93,11 @@ def compare(
             row |= {"status": f"not applicable: {error}"}
         except FairoptError as error:
             row |= {"status": f"{type(error).__name__}: {error}"}
+        except Exception as error:  # of somebody's function, or a plug-in
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            said = " ".join(f"{type(error).__name__}: {error}".split())
+            row |= {"status": f"{said} ({last.filename}, line {last.lineno})"}
+            warnings.warn(f"{label} has no answer: {row['status']}", stacklevel=2)
         rows.append(row)
     columns = ["mechanism", "status", "notes", "pooled"]
     for name in metrics.MEASURES:
@@ -115,19 +122,24 @@ def _answers(
         if isinstance(entry, Allocation):
             if different := different_clusters(entry.cluster, cluster):
                 raise DataError(f"the allocation {entry.mechanism} is of another cluster: {different}")
-            answers.append((entry.mechanism, partial(lambda given: given, entry)))
+            answers.append((_apart(entry.mechanism, answers), partial(lambda given: given, entry)))
         elif _is_problem(entry):
             if different := different_clusters(entry.cluster, cluster):
                 raise DataError(f"a problem is of another cluster: {different}")
-            label = "problem" if all(label != "problem" for label, _ in answers) else f"problem {len(answers) + 1}"
+            label = _apart("problem", answers)
             answers.append((label, partial(entry.allocation, label, tol=near)))
         elif callable(entry) and not isinstance(entry, type):
-            label = getattr(entry, "__name__", type(entry).__name__)
+            label = _apart(getattr(entry, "__name__", type(entry).__name__), answers)
             answers.append((label, partial(_called, cluster, entry, label, near)))
         else:
             some = mechanisms.chosen([entry])  # type: ignore[list-item]
             answers += [(str(one), partial(one.solve, cluster, tol, solver=solver)) for one in some]
     return answers
+
+
+def _apart(label: str, answers: list[tuple[str, Callable[[], Allocation]]]) -> str:
+    """The label, with its place behind where another answer has it already."""
+    return f"{label} {len(answers) + 1}" if label in (other for other, _ in answers) else label
 
 
 def _is_problem(entry: object) -> TypeGuard[Problem]:  # by what it has: its class comes with CVXPY
@@ -154,17 +166,26 @@ def marked(labels: Iterable[object], which: Iterable[object]) -> list[str]:
 
 
 class Blank(pd.DataFrame):  # type: ignore[misc]
-    """A frame that is printed with blanks for missing numbers; they are NaN all the same."""
+    """A frame that is printed with blanks for missing numbers, or "all met" for those of users who want more.
+
+    They are NaN all the same.
+    """
 
     @property
     def _constructor(self) -> Any:
         return Blank
 
+    def _said(self) -> pd.DataFrame:
+        answered = pd.DataFrame(self).select_dtypes("number").notna().any(axis=1)
+        names = [name for name in self if str(name).endswith("_wanting") and self.columns.is_unique]
+        said = {name: self[name].astype(object).mask(answered & self[name].isna(), "all met") for name in names}
+        return pd.DataFrame(self.assign(**said))
+
     def to_string(self, *arguments: Any, **more: Any) -> Any:
-        return super().to_string(*arguments, **({"na_rep": ""} | more))
+        return self._said().to_string(*arguments, **({"na_rep": ""} | more))
 
     def to_html(self, *arguments: Any, **more: Any) -> Any:
-        return super().to_html(*arguments, **({"na_rep": ""} | more))
+        return self._said().to_html(*arguments, **({"na_rep": ""} | more))
 
     def _repr_html_(self) -> str:
         rows, columns = pd.get_option("display.max_rows"), pd.get_option("display.max_columns")

@@ -115,8 +115,8 @@ def of_shapes(
     notes = [f"Left out, as {why}: {listed(list(left_out))}."] if left_out else []
     if elsewhere:
         counted = listed([f"{user} {count}" for user, count in elsewhere.most_common()])
-        away = "run on nodes that are left out (drained, not ready) or not named, and count as waiting"
-        notes.append(f"{elsewhere.total()} tasks {away}: {counted}.")
+        away = "on nodes that are left out (drained, not ready) or not named, counted as waiting"
+        notes.append(f"{elsewhere.total()} running {away}: {counted}.")
     return Snapshot(cluster, about.format(len(kept)), dict(report), left_out, placement, gated, tuple(notes))
 
 

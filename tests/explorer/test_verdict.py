@@ -63,7 +63,7 @@ def test_a_drained_node() -> None:
     )
     assert users["held by"].tolist() == ["has all its tasks", "cpu on n1 and n2"]
     assert users["could give"].tolist() == ["", "db 5"]
-    away = "2 tasks run on nodes that are left out (drained, not ready) or not named, and count as waiting: web 2."
+    away = "2 running on nodes that are left out (drained, not ready) or not named, counted as waiting: web 2."
     assert away in found.notes
     numbers = found.measures.set_index("state").loc["running"]
     assert numbers[["satisfaction", "distance", "complaints"]].tolist() == pytest.approx([(3 / 8 + 1) / 2, 5 / 16, 1])
@@ -127,12 +127,50 @@ def test_a_limit_of_an_account_and_lists_of_nodes() -> None:
         slurm.snapshot([*nodes], [job | {"nodes": "n[x]"}], {}, "here")
 
 
+def test_the_report_of_a_slurm_snapshot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """4 pairs of GPUs: 2 each are due to vision, which runs 3, and to rl, which runs 1. A node drains."""
+    nodes = [
+        {"name": f"g{k}", "state": ["MIXED"], "effective_cpus": 64, "real_memory": 515000, "partitions": ["gpu"],
+         "tres": "cpu=64,mem=515000M,billing=64,gres/gpu=4"} for k in (1, 2)
+    ] + [
+        {"name": f"c{k}", "state": ["MIXED"] + ["DRAIN"] * (k == 3), "effective_cpus": 32, "real_memory": 128000,
+         "partitions": ["batch"]} for k in (1, 2, 3)
+    ]  # fmt: skip
+    pair = {"partition": "gpu", "tres_req_str": "cpu=8,mem=64G,node=1,gres/gpu=2", "node_count": {"number": 1}}
+    runs, waits = {"job_state": ["RUNNING"]}, {"job_state": ["PENDING"], "state_reason": "Resources"}
+    small = {"account": "bio", "partition": "batch", "tres_req_str": "cpu=8,mem=8G,node=1"}
+    jobs = [
+        *({"account": "vision", "nodes": host} | pair | runs for host in ("g1", "g1", "g2")),
+        {"account": "rl", "nodes": "g2"} | pair | runs, *[{"account": "rl"} | pair | waits] * 4,
+        small | runs | {"nodes": "c3"}, small | runs | {"nodes": "c[1-2]", "node_count": 2, "tres_req_str": "cpu=16"},
+        {"account": "old", "job_state": ["COMPLETED"]},
+    ]  # fmt: skip
+    for name, listed in (("nodes", nodes), ("jobs", jobs)):
+        (tmp_path / f"{name}.json").write_text(json.dumps({name: listed}))
+    assert main(["report", f"slurm:{tmp_path}", "-m", "drfh,tsf", "--policy", "alphapf-vds(alpha=2)"]) == 0
+    out = capsys.readouterr().out
+    assert (
+        "Under DRFH 2 of 4 users are below what they are entitled to, most of all rl, which runs 1 of 2 tasks, held "
+        "back by gres/gpu on g1 and g2; above at the cost of others: vision by 1.\n"
+    ) in out
+    assert "4 users on 4 nodes" in out
+    assert "1 running on nodes that are left out (drained, not ready) or not named, counted as waiting: bio" in out
+    assert "What if alphaPF-VDS(alpha=2) in place of DRFH" in out
+
+
 def test_where_nobody_lacks_anything() -> None:
     met = reported([node("n1", CORES), *several(2, "web", host="n1")])
     assert met.verdict[0] == (
         "Under DRFH nobody lacks a whole task of what it is entitled to, and everybody has all it wants."
     )
+    assert met.verdict[1] == "Nor is anybody below under TSF."
     assert np.isnan(met.measures["smallest share (want more)"]).all()
+    gpu = [node("n1", CORES), *several(2, "web", host="n1"), *several(1, "ml", {"cpu": "1", GPU: "1"})]
+    assert reported(gpu).verdict == (
+        "Under DRFH nobody lacks a whole task of what it is entitled to.",
+        "Nor is anybody below under TSF.",
+        "No node may run a task of ml.",
+    )
     full = reported([node("n1", CORES), *several(4, "web", host="n1"), *several(4, "db", host="n1"), *several(9, "db")])
     assert full.verdict[0] == "Under DRFH nobody lacks a whole task of what it is entitled to."
 
@@ -202,6 +240,9 @@ def test_measures_are_columns_everywhere(tmp_path: Path, capsys: pytest.CaptureF
         assert table.loc["DRFH", names[2:]].tolist() == pytest.approx([1, 1 / 6, 0])
     with pytest.raises(DataError, match=r"entitlements are of shape \(3,\)"):
         fo.compare(cluster, [half], entitled=[1, 2, 3])
+    for bad in (np.nan, -1, np.inf):
+        with pytest.raises(DataError, match=rf"user 'large' is entitled to {bad:g} tasks; it must be"):
+            fo.compare(cluster, [half], entitled=[1, bad])
     with pytest.raises(DataError, match=r"'alphapf-vds' stands for several mechanisms"):
         fo.compare(cluster, [half], entitled="alphapf-vds")
     with pytest.raises(DataError, match=r"unknown: wide"):

@@ -103,6 +103,10 @@ def test_columns_and_rows_are_chosen(store: Path, tmp_path: Path, capsys: pytest
     for option, entry in (("--columns", "no_such"), ("--rows", "no such")):
         assert main(["tables", *arguments, option, "mech*", "TSF", entry, "--json"]) == 1
         assert f"no table here has {entry}" in capsys.readouterr().err.replace("TSF, ", "").replace("mech*, ", "")
+    assert main(["tables", *arguments, "--columns", "jian"]) == 1
+    assert capsys.readouterr().err.endswith("no table here has jian; did you mean jain?\n")
+    assert main(["tables", "frontier", "--store", str(store), "--smoke", "--columns", "jian"]) == 1
+    assert "no table here" not in capsys.readouterr().err  # what lacks cells may have it
     assert main(["tables", *arguments, "--columns", "*", "--width", "1.5"]) == 2
     assert "do not fit into 1.5 inches" in capsys.readouterr().err
     assert main(["tables", *arguments, "--width", "0.1"]) == 2

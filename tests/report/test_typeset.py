@@ -102,6 +102,27 @@ def test_nothing_is_wider_than_asked_for(tables: list[report.Table], layout: str
             assert measured(tabular) <= (1 + both) * inches * 72.27 + 1, tabular
 
 
+def test_data_of_one_cluster_are_told_apart_by_their_parameters() -> None:
+    sources = [f"bitbrains?vms={count}&servers=20" for count in (25, 50)] + ["three.json"]
+    frame = pd.DataFrame({"cluster": ["a", "a", "b"], "source": sources, "n": 3, "jain": [0.5, 0.25, 0.125]})
+    for shown in (frame, frame.rename(columns={"cluster": "workload"})):
+        assert [row[1] for row in rows(latex(shown, inches=3.3))][1:] == ["data", "vms = 25", "vms = 50", ""]
+    assert rows(latex(frame.drop(columns="cluster")))[-2][0] == "bitbrains, vms = 50, servers = 20"
+    assert "data" not in latex(frame.iloc[1:])
+
+
+def test_ends_of_intervals_stand_behind_medians() -> None:
+    frame = pd.DataFrame({"level": [0.1, 1e-3, 1e-5], "rounds": [2.0, 15.5, np.inf], "seconds": 0.5})
+    frame = frame.assign(**{"rounds low": [1.0, 8.0, 40.0], "rounds high": [3.0, np.inf, np.inf]})
+    frame = frame.assign(**{"seconds low": np.nan, "seconds high": np.nan})
+    cells = [row[1] for row in rows(latex(frame))]
+    assert cells == ["rounds", "2.0 [1.0, 3.0]", r"15.5 [8.0, $\infty$]", r"$\infty$ [40.0, $\infty$]"]
+    assert "In every row: seconds 0.5." in latex(frame)
+    chosen = report.Table("x", "X", frame).chosen(["rounds"], None)
+    assert chosen is not None
+    assert list(chosen.frame) == ["rounds", "rounds low", "rounds high"]
+
+
 def test_headers_are_words_and_mechanisms_have_their_names(tables: list[report.Table]) -> None:
     for text in every(tables, 6.5)[1:]:
         assert r"\_" not in text

@@ -162,6 +162,9 @@ def test_tasks_along_alpha() -> None:
     for most in (0, 20, 2.5):
         with pytest.raises(DataError, match="most is"):
             path.draw("tasks", most=most)
+    for wrong in (path, fo.compare(cluster(), ["drfh"])):
+        with pytest.raises(DataError, match=r"plot\.tasks\(path\.tasks\)"):
+            fo.plot.tasks(wrong)
 
 
 def test_plot_is_that_of_pandas() -> None:
@@ -174,6 +177,17 @@ def test_plot_is_that_of_pandas() -> None:
         assert len(path.plot().axes) == 3
     with pytest.warns(DeprecationWarning, match=r"path\.draw\(\)"):
         assert len(path.plot(path, measures=["jain"]).axes[0].lines) == 2
+    with pytest.warns(DeprecationWarning, match=r"path\.plot\('tasks'\) is path\.draw\('tasks'\)"):
+        assert path.plot("tasks").axes[0].get_ylabel() == "tasks"
+
+
+def test_columns_are_drawn_by_name() -> None:
+    path = fo.alpha_path(cluster(), [0.5, 2.0])
+    figure = path.draw(path, "jain", "welfare")
+    assert [axes.get_title() for axes in figure.axes] == ["Jain's index", "welfare"]
+    assert len(figure.axes[0].lines) == 2
+    with pytest.raises(DataError, match=r"no column 'taks'; it has tasks, .*; did you mean tasks"):
+        path.draw("taks")
 
 
 def test_refined_paths_are_as_straight_as_they_say() -> None:

@@ -68,6 +68,15 @@ def test_what_is_absent_is_blank() -> None:
     assert "gpu" not in repr(found).splitlines()[-2]
 
 
+def test_it_says_where_all_wants_are_met() -> None:
+    cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]], max_tasks=[1, 1])
+    frame = fo.compare(cluster, ["drf", "cmmf", lambda cluster: [1, 0.5]])[["tasks", "min_share_wanting"]]
+    lines = [line.split()[1:] for line in repr(frame).splitlines()[2:]]
+    assert lines == [["2.0", "all", "met"], [], ["1.5", "0.166667"]]
+    assert frame.to_html().count("all met") == 1
+    assert frame["min_share_wanting"].dtype == float
+
+
 @pytest.mark.parametrize(
     ("chosen", "message"),
     [
