@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from ...core.algebra import Pairs
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
+from ..linalg import _pairs
 from .options import OPTIONS, ConditionsOptions
 from .point import Point, Residuals, Rest, Start, Worth, bend
 
@@ -63,9 +64,11 @@ class Welfare:
             wanted = wanted / own.alpha + (1 - 1 / own.alpha) * equal
         wanted = np.exp(wanted - wanted.max())
         split *= (own.weight * wanted / even)[polytope.pair_user]
-        scale = options.use / polytope.used(polytope.allocation(split / polytope.gamma)).mean()
+        self.per_task = polytope.pair_use / polytope.gamma[:, None]
+        scale = options.use / self.used(split)[self.row].mean()
         self.unit = np.maximum(scale * wanted, np.finfo(float).tiny)
         self.first: Array = scale * split / self.unit[polytope.pair_user]
+        self.per_task *= self.unit[polytope.pair_user][:, None]
         log_share = np.log(own.share) + np.log(self.unit)
         self.gain = own.alpha * np.log(own.weight) + (1 - own.alpha) * log_share
 
@@ -73,7 +76,9 @@ class Welfare:
 
     def used(self, tasks: Array) -> Array:
         """The part of every capacity in use, (servers, resources)."""
-        return self.pairs.use(tasks)
+        result = np.zeros(self.row.shape)
+        _pairs.used(self.server, self.per_task, tasks, result)
+        return result
 
     @cached_property
     def pairs(self) -> Pairs:
@@ -88,11 +93,13 @@ class Welfare:
 
     def cost(self, price: Array) -> Array:
         """What a task costs at prices, (pairs,)."""
-        return self.pairs.cost(price)
+        result = np.empty(len(self.server))
+        _pairs.cost(self.server, self.per_task, price, result)
+        return result
 
     def summed(self, pairs: Array) -> Array:
         """Sums over each user's pairs, (users,)."""
-        return self.pairs.sums(pairs)
+        return np.asarray(np.add.reduceat(pairs, self.start[:-1]))
 
     def marginal(self, point: Point) -> Worth:
         """By how much the log of what a task is worth misses what is paid, (users,)."""

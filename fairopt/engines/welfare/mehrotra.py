@@ -10,8 +10,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.welfare import in_parts
-from ..linalg import gondzio
+from ..linalg import _pairs, gondzio
 from ..linalg.gondzio import CorrectorOptions
 from . import screening
 from .conditions import Welfare
@@ -84,8 +83,7 @@ def longest(welfare: Welfare, at: Point, step: Point) -> float:
         (at.idle[rows], step.idle[rows]),
         (at.user_price[counts], step.user_price[counts]),
     )
-    falls = (in_parts(lambda value, change: (-change / value,), *each)[0] for each in pairs)
-    return 1 / max(max(float(each.max(initial=0.0)) for each in falls), 1.0)
+    return min(float(_pairs.longest(values, change)) for values, change in pairs)
 
 
 def _along(at: Point, step: Point, t: float) -> Point:
@@ -103,10 +101,17 @@ def _beyond(
     options: CorrectorOptions,
 ) -> Products:
     """What brings products after a step `far` back to within multiples of what they aim at, not too much at once."""
-
-    def asked(one: Array, other: Array, d_one: Array, d_other: Array) -> tuple[Array, ...]:
-        return (gondzio.beyond((one + far * d_one) * (other + far * d_other), target, options),)
-
-    (pair,) = in_parts(asked, at.tasks, at.slack, step.tasks, step.slack)
-    (capacity,) = asked(at.price / weight, at.idle, step.price / weight, step.idle)
-    return Products(pair, np.where(welfare.row, capacity * weight, 0.0))
+    rows, low, high = welfare.row, options.low * target, options.high * target
+    groups = (
+        (at.tasks, at.slack, step.tasks, step.slack, 1.0),
+        (at.price[rows], at.idle[rows], step.price[rows], step.idle[rows], weight),
+    )
+    found = []
+    for one, other, d_one, d_other, scale in groups:
+        scaled = one / scale, other, d_one / scale, d_other
+        result = np.empty(len(one))
+        _pairs.beyond(*scaled, far, low, high, result)
+        found.append(result * scale)
+    capacity = np.zeros(rows.shape)
+    capacity[rows] = found[1]
+    return Products(found[0], capacity)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.algebra import Equations
-from ...core.welfare import in_parts
+from ..linalg import _pairs
 from ..linalg.conjugate_residuals import reduced
 from .conditions import Welfare
 from .options import OPTIONS, NewtonOptions
@@ -87,9 +87,11 @@ class Newton:
         return [self._by(unit) for unit in self.marginal.of_units]
 
     def _by(self, unit: Array) -> tuple[Array, Array, Array]:
-        shift = unit / self.stiffness
+        q = self.welfare
+        rhs, shift = np.zeros(q.row.shape), unit / self.stiffness
         factor = shift / self.whole
-        prices = self._prices(self.welfare.pairs.weighed_use(self.weight, factor))
+        _pairs.gathered(q.start, q.server, q.per_task, self.weight, factor, rhs)
+        prices = self._prices(rhs)
         cost = self._cost(prices)
         user_price = factor + cost / self.whole
         # H and sum D, of which one may be tiny: the sum of the pairs is the better one where H is large.
@@ -100,7 +102,9 @@ class Newton:
         return self.factors.inverse(np.where(self.welfare.row, rhs, 0.0))
 
     def _cost(self, prices: Array) -> Array:
-        return self.welfare.pairs.weighed_cost(self.weight, prices)
+        q, result = self.welfare, np.empty(len(self.slope))
+        _pairs.weighted_cost(q.start, q.server, q.per_task, self.weight, prices, result)
+        return result
 
     def direction(self, products: Products) -> Step:
         """The Newton step, up to rounding: all equations put right, products changed, pairs aside left with nothing."""
@@ -187,16 +191,14 @@ class Newton:
             return np.full(len(left), np.nan)  # the run ends, as with every number that is none
 
     def _solve(self, residual: Residuals, products: Products) -> Step:
-        q, at, pairs = self.welfare, self.point, self.welfare.pairs
+        q, at = self.welfare, self.point
+        users, pairs = len(self.slope), len(q.server)
         shift = -residual.rho / self.stiffness
         idle = products.capacity / np.where(q.row, at.price, 1.0)
-        (own,) = in_parts(
-            lambda product, slack, weight, off: (product / slack - weight * off,),
-            products.pair, at.slack, self.weight, residual.pair,
-        )  # fmt: skip
-        base = pairs.sums(own)
-        free = (shift - residual.user - base) / self.whole
-        price = self._prices(idle + residual.capacity + pairs.use(own) + pairs.weighed_use(self.weight, free))
+        rhs, base, free = idle + residual.capacity, np.empty(users), np.empty(users)
+        given, errors = (q.start, q.server, q.per_task), (products.pair, residual.pair)
+        _pairs.pushed(*given, self.weight, at.slack, *errors, shift - residual.user, self.whole, base, free, rhs)
+        price = self._prices(rhs)
         cost = self._cost(price)
         user_price = free + cost / self.whole
         units = np.zeros(len(self.marginal.of_units))
@@ -207,12 +209,11 @@ class Newton:
             for by, unit, change in zip(self._by_units, self.marginal.of_units, units, strict=True):
                 price, user_price = price + change * by[0], user_price + change * by[1]
                 shift = shift + change * unit / self.stiffness
-        # Steps of slacks from the dual equation, then of tasks from the products.
-        slack = residual.pair + pairs.slack(price, user_price)
-        (tasks,) = in_parts(
-            lambda product, x, change, z: ((product - x * change) / z,), products.pair, at.tasks, slack, at.slack
+        tasks, slack = np.empty(pairs), np.empty(pairs)
+        sums, use = np.empty(users), np.zeros(q.row.shape)
+        _pairs.back(
+            *given, price, user_price, residual.pair, at.tasks, at.slack, products.pair, tasks, slack, sums, use
         )
-        sums, use = pairs.sums(tasks), pairs.use(tasks)
         total = np.where(self.elastic, residual.user + sums, shift - self.slope * user_price)
         idle = np.where(q.row, idle - at.idle * price / np.where(q.row, at.price, 1.0), 0.0)
         return Step(tasks, slack, price, idle, total, user_price, units, sums=sums, use=use)

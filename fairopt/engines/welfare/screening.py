@@ -97,6 +97,8 @@ def _with(
     other.remainder = Rest(inside, aside, np.zeros(len(aside), dtype=bool), sums, use)
     other.start = row_pointers(polytope.pair_user[inside], len(welfare.unit))
     other.server = polytope.pair_server[inside]
+    per_task = welfare.unit[polytope.pair_user[inside]] / polytope.gamma[inside]
+    other.per_task = polytope.pair_use[inside] * per_task[:, None]
     tasks, slack = np.insert(at.tasks[kept], where, tasks), np.insert(at.slack[kept], where, slack)
     return other, replace(at, tasks=tasks, slack=slack, remainder=1.0)
 
