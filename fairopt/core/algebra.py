@@ -41,8 +41,8 @@ _TOGETHER = 200
 _COUPLING = 900.0
 #: Factors of at most so many rows are in double precision, with all pairs.
 _DOUBLE = 150
-#: Pairs with so little of a user's weight couple with none in factors, a hundred times that in single precision.
-_LITTLE = 1e-9
+#: Pairs with so little of a user's weight couple with none in factors, in double and in single precision.
+_LITTLE = 1e-13, 1e-7
 #: With fewer couplings a row factors are in double precision: what fills in would fall below normal numbers of single
 #: ones, which takes ten times as long.
 _FILLED = 20
@@ -451,7 +451,7 @@ class _UsersFirst:
         if rows <= 3 * _DOUBLE:
             return self._spread(at, scale, active, slice(None))
         user = pairs.user[bin.pairs]
-        large = np.flatnonzero(at.weight[bin.pairs] > (100 if at.rough else 1) * _LITTLE * at.whole[user])
+        large = np.flatnonzero(at.weight[bin.pairs] > _LITTLE[at.rough] * at.whole[user])
         count = np.bincount(user[large] - first, minlength=n)
         few = _COUPLING * (count * (count - 1) / 2) * len(place) ** 2 < float(rows) ** 2
         matrix = self._spread(at, scale, active, np.flatnonzero(~few))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -87,6 +88,43 @@ def test_orders(
     assert np.abs(left).max() < 1e-11 * size
     assert np.abs(users).max() < 1e-11 * size
     np.testing.assert_allclose(np.bincount(pairs.part_of_user, rising * p), f, atol=1e-11 * max(np.abs(p).max(), 1.0))
+
+
+@pytest.mark.parametrize("order", ["listed", "spread"])
+def test_digits_that_a_subtraction_would_lose(order: str) -> None:
+    """A user on one server with weight 1e12, another with nearly all of its weight there: exact arithmetic decides."""
+    starts, user, server = np.array([0, 2]), np.array([0, 1, 1]), np.array([0, 0, 1])
+    pairs = Pairs(user, server, np.array([[0.7], [1.0]]), np.array([[1.0], [0.3]]), starts, starts)
+    (one,) = pairs.bins
+    two = pairs.coupled(one.servers, *algebra._two(pairs.start[:-1], np.diff(pairs.start)))
+    vars(pairs)["bins"] = [replace(one, order=order, coupled=two if order == "listed" else None)]
+    weight, loose = np.array([1e12, 1.7e12, 3.1]), np.array([0.3, 0.9])
+    exact = np.full((2, 2), Fraction(0)) + np.diag([Fraction(2) ** -40] * 2)
+    rounded = np.diag([2.0**-40] * 2)
+    for n in range(2):
+        mine = np.flatnonzero(user == n)
+        whole = Fraction(loose[n]) + sum(Fraction(weight[k]) for k in mine)
+        for k in mine:
+            scaled = Fraction(weight[k]) * Fraction(pairs.takes[k, 0])
+            exact[server[k], server[k]] += scaled * Fraction(pairs.takes[k, 0])
+            for j in mine:
+                exact[server[k], server[j]] -= scaled * Fraction(weight[j]) * Fraction(pairs.takes[j, 0]) / whole
+        amount = np.bincount(server[mine], weight[mine] * pairs.takes[mine, 0], 2)
+        rounded += np.diag(amount * pairs.inverse[:, 0]) * pairs.demand[n, 0] - np.outer(amount, amount) / float(whole)
+    (a, b), (c, d) = exact
+    expected = np.array([[d + b / 4], [-c - a / 4]], dtype=float) / float(a * d - b * c)
+    found = Equations(pairs, weight, np.full((2, 1), 2.0**-40), loose, np.zeros(2))
+    rhs = np.array([[1.0], [-0.25]])
+    np.testing.assert_allclose(found.inverse(rhs), expected, rtol=1e-9)
+    assert np.abs(np.linalg.solve(rounded, rhs) / expected - 1).max() > 1e-6
+
+
+def test_an_indefinite_matrix_is_damped() -> None:
+    """Rounding may make S indefinite; here its diagonal is, on purpose: more is added, and steps are finite."""
+    pairs = one_part(np.random.default_rng(4), 5, 3)
+    weight = 10 ** np.random.default_rng(5).uniform(-1, 1, 15)
+    found = Equations(pairs, weight, np.full((3, 2), 1e-18), np.full(5, 1e-18), np.zeros(5))
+    assert np.isfinite(found.inverse(np.ones((3, 2)))).all()
 
 
 def test_the_cheaper_order_is_taken() -> None:

@@ -18,10 +18,12 @@ Where efficiency counts besides fairness (`efficiency`) worth has a second part,
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.algebra import Pairs
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
 from ..linalg import _pairs
@@ -77,6 +79,17 @@ class Welfare:
         result = np.zeros(self.row.shape)
         _pairs.used(self.server, self.per_task, tasks, result)
         return result
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """Those that take part, in the units of tasks."""
+        polytope, users = self.polytope, len(self.unit)
+        capacity, demand = polytope.cluster.capacity, polytope.cluster.demand[polytope.users]
+        with np.errstate(divide="ignore"):
+            inverse = np.where(capacity > 0, 1 / capacity, 0.0)
+        user = np.repeat(np.arange(users), np.diff(self.start))
+        ends = np.array([0, users]), np.array([0, len(capacity)])
+        return Pairs(user, self.server, demand * self.unit[:, None], inverse, *ends)
 
     def cost(self, price: Array) -> Array:
         """What a task costs at prices, (pairs,)."""

@@ -1,4 +1,4 @@
-"""Newton steps on the conditions of `welfare`: users are eliminated one by one, prices remain (`structured`).
+"""Newton steps on the conditions of `welfare`: `core.algebra` eliminates users, and prices remain.
 
 With D = x/z, and H the slope of a user's tasks in what it pays, the prices' matrix is
 
@@ -16,7 +16,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..linalg import _pairs, structured
+from ...core.algebra import Equations
+from ..linalg import _pairs
 from ..linalg.conjugate_residuals import reduced
 from .conditions import Welfare
 from .options import OPTIONS, NewtonOptions
@@ -74,20 +75,11 @@ class Newton:
         return float(np.abs(self.marginal.scale * self.residual.rho)[counts].max(initial=0.0))
 
     @cached_property
-    def factors(self) -> structured.Factors | structured.ServersFirst:
+    def factors(self) -> Equations:
         """The prices' matrix, factorised."""
         q, at = self.welfare, self.point
-        return structured.factor(
-            q.start,
-            q.server,
-            self.weight,
-            q.per_task,
-            self.slope,
-            np.where(q.row, at.idle / np.where(q.row, at.price, 1.0), 1.0),
-            least=(self.options.least_weight if self.mu < self.options.sparse else 0.0) * self.slope,
-            single=self.single,
-            options=self.options.factors,
-        )
+        idle = np.where(q.row, at.idle / np.where(q.row, at.price, 1.0), np.inf)
+        return Equations(q.pairs, self.weight, idle, self.slope, np.zeros(len(self.slope)), self.single)
 
     @cached_property
     def _by_units(self) -> list[tuple[Array, Array, Array]]:
@@ -107,8 +99,7 @@ class Newton:
         return prices, user_price, total
 
     def _prices(self, rhs: Array) -> Array:
-        rows = self.welfare.row
-        return np.where(rows, self.factors.solve(np.where(rows, rhs, 0.0).ravel()).reshape(rows.shape), 0.0)
+        return self.factors.inverse(np.where(self.welfare.row, rhs, 0.0))
 
     def _cost(self, prices: Array) -> Array:
         q, result = self.welfare, np.empty(len(self.slope))

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from ..linalg.column_screening import ScreeningOptions
 from ..linalg.conjugate_residuals import RefinementOptions
 from ..linalg.gondzio import CorrectorOptions
-from ..linalg.structured import FactorOptions
 
 
 @dataclass(frozen=True)
@@ -39,12 +38,8 @@ class NewtonOptions:
 
     #: Factors are tried in single precision while `mu > single`.
     single: float = 1e-8
-    #: While `mu < sparse`, pairs with `x/z < least_weight H` of their user are left out off the diagonal.
-    sparse: float = 1e-6
-    least_weight: float = 1e-6
     #: Refinement may leave the part `sufficient` of what is left of the gap.
     sufficient: float = 1e-3
-    factors: FactorOptions = FactorOptions()
     refinement: RefinementOptions = RefinementOptions()
 
 

@@ -91,6 +91,7 @@ def _with(
     where = np.searchsorted(inside[kept], fresh)
     inside = np.insert(inside[kept], where, fresh)
     other = copy(welfare)
+    other.__dict__.pop("pairs", None)
     aside = np.ones(len(polytope.gamma), dtype=bool)
     aside[inside] = False
     other.remainder = Rest(inside, aside, np.zeros(len(aside), dtype=bool), sums, use)
