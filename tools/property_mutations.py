@@ -73,8 +73,9 @@ def every_box_is_a_proof(patch: pytest.MonkeyPatch) -> None:
 def rounding_inwards(patch: pytest.MonkeyPatch) -> None:
     from fairopt.exact import enclosure
 
-    right = enclosure._rounded
-    patch.setattr(enclosure, "_rounded", lambda value, up: right(value, not up))
+    down, up = enclosure.DOWN, enclosure.UP
+    patch.setattr(enclosure, "DOWN", up)
+    patch.setattr(enclosure, "UP", down)
 
 
 def definition_not_asked(patch: pytest.MonkeyPatch) -> None:
