@@ -23,18 +23,10 @@ from .program import Formulation, Leximin
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class RoundOptions:
-    """Whose level is final after a round."""
-
-    #: A level's row counts as priced from this part of the largest dual on.
-    positive: float = 1e-3
-    #: A user's tasks count as priced from this part of the largest price of a whole capacity on.
-    costs: float = 1e-9
-
-
-#: What is used unless a caller says otherwise.
-OPTIONS = RoundOptions()
+#: A level's row counts as priced from this part of the largest dual on.
+_POSITIVE = 1e-3
+#: A user's tasks count as priced from this part of the largest price of a whole capacity on.
+_COSTS = 1e-9
 
 
 @dataclass
@@ -76,7 +68,7 @@ class LeximinProblem:
             self.runs.append(solvers.first_success(self._round, solver))
             common = float(self._common.value) * here
             price = np.where(free, np.abs(self._fixed.dual_value), 0.0)
-            frozen = free & ((price >= OPTIONS.positive * price.max()) | (self.cost() > OPTIONS.costs))
+            frozen = free & ((price >= _POSITIVE * price.max()) | (self.cost() > _COSTS))
             if not frozen.any():
                 raise SolverError("the linear program of a max-min round has no prices; try another solver")
             levels[frozen] = common if base is None else np.maximum(common, base[frozen])
