@@ -86,6 +86,8 @@ def _by_program(case: Case) -> Numbers:
     some = better[users] > NONE * alone[users]
     least = np.where(some, better[users], 0.0)
     unit = np.where(some, least, alone[users])
+    if not len(users):
+        return better
     found = _linear.rises(polytope, unit, least, np.arange(len(users)))
     if found is None:
         raise SolverError("the linear program of Pareto optimality was not solved")
@@ -163,7 +165,7 @@ def _direction(cluster: Cluster, low: Numbers, high: Numbers) -> Numbers | None:
     gain = {k: by / unit[n] for n in range(users) for k, by in sums[n].items()}
     rows.append((gain | {goal: Fraction(1)}, Fraction(0)))
     try:
-        program = Dictionary.of(rows, goal + 1, _WORK)
+        program = Dictionary(rows, goal + 1, _WORK)
         program.maximise(goal)
     except (TooMuch, ValueError):
         return None
