@@ -101,31 +101,18 @@ def active_at(problem: Problem, tasks: Array, log_prices: Array, weak: float = 0
 
 
 def index(active: Active) -> int | None:
-    """The sign of det J, 0 where tasks of users are not locally unique; None for too many unknowns.
-
-    A user's first pair is eliminated; ties, its other pairs, and rows remain.
-    """
-    first = np.flatnonzero(np.diff(active.user, prepend=-1))
-    home = first[np.cumsum(np.diff(active.user, prepend=-1) > 0) - 1]
-    ties = np.setdiff1d(np.arange(len(active.user)), first)
-    rows, size = len(active.host), len(ties) + len(active.host)
-    if not size:
-        return 1
+    """The sign of det J, 0 where tasks of users are not locally unique; None for too many unknowns."""
+    pairs, size = len(active.user), len(active.user) + len(active.host)
     if size > _MOST:
         return None
-    bought = active.share[first]
-    matrix = np.zeros((size, size))
-    matrix[: len(ties), len(ties) :] = active.share[ties] - active.share[home[ties]]
-    matrix[len(ties) :, : len(ties)] = (active.use[home[ties]] - active.use[ties]).T
-    matrix[len(ties) :, len(ties) :] = active.use[first].T @ bought
-    matrix[np.diag_indices(size)] += REGULAR
-    rhs = np.eye(size)
+    matrix, rhs = active.jacobian() + REGULAR * np.eye(size), np.eye(size)
     if size > _ALL:
         rhs = np.where(np.random.default_rng(0).random((size, _PROBES)) < 0.5, -1.0, 1.0)
     factors, pivots, singular = lapack.dgetrf(matrix)
     if singular or not np.isfinite(factors).all():
         return 0
-    moved = np.abs(bought @ lapack.dgetrs(factors, pivots, rhs)[0][size - rows :]).max(initial=0.0)
+    first = np.flatnonzero(np.diff(active.user, prepend=-1))
+    moved = np.abs(np.add.reduceat(lapack.dgetrs(factors, pivots, rhs)[0][:pairs], first)).max()
     swaps = int(np.count_nonzero(pivots != np.arange(size)))
     sign = (-1) ** swaps * int(np.prod(np.sign(factors.diagonal())))
     return sign if moved < _SINGULAR else 0
