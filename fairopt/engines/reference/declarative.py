@@ -70,7 +70,7 @@ def _leximin(polytope: Polytope, criterion: Criterion, formulate: Formulate, sol
         program = ClusterProgram(polytope, criterion, tasks=tasks)
         problem = LeximinProblem(formulate(program), program.cost, program.typical_level if unit is None else unit)
         build = _clock.now() - start
-        levels = problem.solve(solver, program.base)
+        levels = problem.solve(solver)
         yield _solution(polytope, program, None, problem.runs, build)
         unit = np.maximum(levels, 1e-9 * levels.max())
         if criterion.scope != "per_server":
@@ -82,7 +82,7 @@ def maxmin_levels(polytope: Polytope, criterion: Criterion) -> tuple[Array, list
     program = ClusterProgram(polytope, replace(criterion, alpha=np.inf))
     formulation = Formulation(Leximin(program.share / program.weight), program.constraints)
     problem = LeximinProblem(formulation, program.cost, program.typical_level)
-    return problem.solve(None, program.base) * program.weight, problem.runs
+    return problem.solve() * program.weight, problem.runs
 
 
 def _concave(

@@ -54,10 +54,10 @@ class LeximinProblem:
         self._fixed = self.levels >= cp.multiply(self._rising, self._common) + self._floor
         self._round = cp.Problem(cp.Maximize(self._common), [*self.formulation.constraints.values(), self._fixed])
 
-    def solve(self, solver: str | None = None, base: Array | None = None) -> Array:
+    def solve(self, solver: str | None = None) -> Array:
         """The lexicographically largest levels; the variables hold an allocation that has them.
 
-        `base` are levels that users have in any case: one above the common level meets no row that binds.
+        Of users who have more in any case, by a floor or from elsewhere, it is the common level that they exceed.
         """
         free = np.ones(len(self._unit), dtype=bool)
         levels = np.zeros(len(free))
@@ -71,7 +71,7 @@ class LeximinProblem:
             frozen = free & ((price >= _POSITIVE * price.max()) | (self.cost() > _COSTS))
             if not frozen.any():
                 raise SolverError("the linear program of a max-min round has no prices; try another solver")
-            levels[frozen] = common if base is None else np.maximum(common, base[frozen])
+            levels[frozen] = common
             free &= ~frozen
             if not free.any():
                 break

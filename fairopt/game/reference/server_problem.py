@@ -122,13 +122,13 @@ class ServerProblem:
             rows = {name: row for name, row in p.constraints.items() if name in ("capacity", "max_tasks")}
             self._fill = LeximinProblem(Formulation(Leximin(p.share / p.weight), rows), self._cost, runs=self.runs)
         p.give(elsewhere, np.ones(len(elsewhere)))
-        self._fill.solve(None, p.base)
+        self._fill.solve()
         return np.asarray(elsewhere / p.gamma + np.maximum(p.fraction.value, 0.0))
 
     def _solve(self, elsewhere: Array, unit: Array, full: Mask, solver: str | None) -> Response:
         if self._maxmin is not None:
             self.program.give(elsewhere, unit)
-            self._maxmin.solve(solver, self.program.base)
+            self._maxmin.solve(solver)
             return self._response(elsewhere, np.maximum(self.program.fraction.value, 0.0), self._log_price())
         p, alpha = self.program, self.program.alpha
         room = p.room(elsewhere)
