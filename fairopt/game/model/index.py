@@ -21,10 +21,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._libraries import lapack
 from ...core.settled import Shown
 from ...model.criterion import Criterion
 from ...model.problem import Problem
+from .factors import Factors
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -108,11 +108,9 @@ def index(active: Active) -> int | None:
     matrix, rhs = active.jacobian() + REGULAR * np.eye(size), np.eye(size)
     if size > _ALL:
         rhs = np.where(np.random.default_rng(0).random((size, _PROBES)) < 0.5, -1.0, 1.0)
-    factors, pivots, singular = lapack.dgetrf(matrix)
-    if singular or not np.isfinite(factors).all():
+    factors = Factors(matrix)
+    if not factors.regular:
         return 0
     first = np.flatnonzero(np.diff(active.user, prepend=-1))
-    moved = np.abs(np.add.reduceat(lapack.dgetrs(factors, pivots, rhs)[0][:pairs], first)).max()
-    swaps = int(np.count_nonzero(pivots != np.arange(size)))
-    sign = (-1) ** swaps * int(np.prod(np.sign(factors.diagonal())))
-    return sign if moved < _SINGULAR else 0
+    moved = np.abs(np.add.reduceat(factors.solved(rhs)[:pairs], first)).max()
+    return factors.sign if moved < _SINGULAR else 0
