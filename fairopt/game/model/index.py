@@ -89,7 +89,7 @@ def active_at(problem: Problem, tasks: Array, log_prices: Array, weak: float = 0
     rows = np.flatnonzero((at.rows | (at.idle < weak)) & use.any(axis=1))
     use = use[rows]
     paid = np.log(use) - (at.cost + np.log(polytope.gamma))[pairs]  # by the price of the row
-    of_rows = np.exp(paid - paid.max(axis=1, keepdims=True)).T
+    of_rows = np.exp(paid - paid.max(axis=1, keepdims=True, initial=-np.inf)).T
     of_limits = (user[:, None] == limits).astype(float)
     return Active(
         user,
@@ -103,6 +103,8 @@ def active_at(problem: Problem, tasks: Array, log_prices: Array, weak: float = 0
 def index(active: Active) -> int | None:
     """The sign of det J, 0 where tasks of users are not locally unique; None for too many unknowns."""
     pairs, size = len(active.user), len(active.user) + len(active.host)
+    if not size:
+        return 1
     if size > _MOST:
         return None
     matrix, rhs = active.jacobian() + REGULAR * np.eye(size), np.eye(size)
