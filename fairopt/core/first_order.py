@@ -73,18 +73,13 @@ class Active:
     prices: tuple[Prices, ...]
 
 
-def crowded(polytope: Polytope, pairs: int) -> bool:
-    """Are there so many pairs, for its users and rows, that some stand for all?"""
-    return pairs > 3 * (len(polytope.users) + polytope.cluster.capacity.size)
-
-
 def standing(polytope: Polytope, pairs: Index, part: Array) -> Index:
     """Of pairs (k,) with `part` (k,) of their users' tasks, enough to reach whatever all of them can.
 
     Where servers are as good as each other every user may have tasks on all of them: the two largest parts of a user
     and the M + 2 largest uses of a server are then enough.
     """
-    if not crowded(polytope, len(pairs)):
+    if len(pairs) <= 3 * (len(polytope.users) + polytope.cluster.capacity.size):
         return pairs
     use = polytope.pair_use[pairs].max(axis=1) / polytope.gamma[pairs] * part
     server = polytope.pair_server[pairs]
@@ -193,7 +188,7 @@ def parts(polytope: Polytope) -> Index:
 
 
 class Factors:
-    """A sparse matrix (equations, unknowns) of any shape and rank, factorised once: solutions, adjoints, null vectors.
+    """A sparse matrix (equations, unknowns) of any shape and rank, factorised once: adjoints and null vectors.
 
         J s = b  has a solution  if and only if  v' b = 0 for all v with v' J = 0,
         g' s  is the same for all solutions  if and only if  J' w = g  has one; then  g' s = w' b.
@@ -206,39 +201,35 @@ class Factors:
     Parameters
     ----------
     main : (equations,), those that are factorised; the others are looked at: may they have no solution?
-    damped : solutions are those with the least `|J s - b|^2 + damped^2 |s|^2`: what J hardly sees does not move
 
     Source: Bjorck, "Numerical Methods for Least Squares Problems" (1996), 2.5; Golub, Van Loan, "Matrix Computations"
     (2013), 7.6 (inverse iteration).
     """
 
-    def __init__(self, matrix: sp.csr_matrix, main: Mask, damped: float = 0.0) -> None:
+    def __init__(self, matrix: sp.csr_matrix, main: Mask) -> None:
         self.row = 1 / _largest(matrix, 1)
         self.column = 1 / _largest(sp.diags(self.row) @ matrix, 0)
         self.matrix = (sp.diags(self.row) @ matrix @ sp.diags(self.column)).tocsr()
         self.main = np.flatnonzero(main)
         self._core = self.matrix[self.main]
         rows, columns = self._core.shape
-        epsilon = damped or 1e-11
-        self._square = rows == columns and not damped
+        epsilon, self._square = 1e-11, rows == columns
         if self._square:
             whole = self._core + epsilon * sp.diags(np.random.default_rng(0).standard_normal(rows))
         else:
             whole = sp.bmat([[epsilon * sp.eye(rows), self._core], [self._core.T, -epsilon * sp.eye(columns)]])
         self._factors = sparse_linalg.splu(whole.tocsc())
 
-    def _once(self, given: Array, transposed: bool) -> Array:
-        """A solution of `J s = given`, or of `J' w = given`, nearly."""
-        if self._square:
-            return np.asarray(self._factors.solve(given, "T" if transposed else "N"))
-        rows, columns = self._core.shape
-        none = np.zeros((rows if transposed else columns, *given.shape[1:]))
-        found = self._factors.solve(np.concatenate([none, given] if transposed else [given, none]))
-        return np.asarray(found[:rows] if transposed else found[rows:])
+    def _once(self, given: Array, of_equations: bool = False) -> Array:
+        """A solution of `J' w = given` (unknowns, k), nearly.
 
-    def solve(self, given: Array) -> Array:
-        """s (unknowns,) with `J s = given` (equations,), nearly."""
-        return np.asarray(self.column * self._once((given * self.row)[self.main], False))
+        Or what of `given` (equations, k) is in the left null space, times 1/epsilon; of the rest little.
+        """
+        rows, columns = self._core.shape
+        if self._square:
+            return np.asarray(self._factors.solve(given, "T"))
+        none = np.zeros((columns if of_equations else rows, given.shape[1]))
+        return np.asarray(self._factors.solve(np.concatenate([given, none] if of_equations else [none, given]))[:rows])
 
     def adjoint(self, given: Array) -> tuple[Array, Array]:
         """w (equations, k) with `J' w = given` (unknowns, k) as nearly as can be, and by what it is missed, (k,)."""
@@ -249,17 +240,12 @@ class Factors:
         return w * self.row[:, None], np.divide(missed, size, out=np.zeros_like(missed), where=size > 0)
 
     def _adjoint(self, scaled: Array) -> Array:
-        found = self._once(scaled, True)
+        found = self._once(scaled)
         for _ in range(2):
-            found = found + self._once(scaled - self._core.T @ found, True)
+            found = found + self._once(scaled - self._core.T @ found)
         result = np.zeros((self.matrix.shape[0], scaled.shape[1]))
         result[self.main] = found
         return result
-
-    def _lower(self, given: Array) -> Array:
-        """What of `given` (equations, k) is in the left null space, times 1/epsilon; of the rest little."""
-        rows, columns = self._core.shape
-        return np.asarray(self._factors.solve(np.concatenate([given, np.zeros((columns, given.shape[1]))]))[:rows])
 
     @cached_property
     def null(self) -> Array:
@@ -267,7 +253,7 @@ class Factors:
         rng, size = np.random.default_rng(0), self.matrix.shape[0]
         core, found = rng.standard_normal((len(self.main), 3)), np.zeros((size, 6))
         for _ in range(2):
-            core = self._once(core, True) if self._square else self._lower(core)
+            core = self._once(core, True)
             core /= np.abs(core).max(axis=0, initial=1e-300)
         found[self.main, :3] = np.where(np.abs(self._core.T @ core).max(axis=0, initial=0.0) <= 1e-9, core, 0.0)
         if len(self.main) < size:

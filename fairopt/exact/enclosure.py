@@ -3,14 +3,17 @@
 With the active set fixed these conditions are equations. Krawczyk's operator proves that a small box around a computed
 answer has exactly one solution of them; that nobody prefers another server, and no idle row has a price, are then
 inequalities between intervals. Answers where one of them is an equality, at degenerate ties, are not enclosed.
+
+Vectors and matrices are arrays of objects, in which zeros are plain numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,156 +28,113 @@ _ACTIVE = 1e-7
 _ALPHA, _DENOMINATOR = 100, 10**6
 #: Most equations.
 _SIZE = 60
-#: Ends are rounded outwards to so many bits.
-BITS = 160
+#: Ends are rounded outwards to so many digits.
+DIGITS = 50
+DOWN, UP = Context(DIGITS, ROUND_FLOOR), Context(DIGITS, ROUND_CEILING)
+_MORE = Context(DIGITS + 20)
 
-Number = Fraction | int
 Array = NDArray[np.float64]
 #: A user, or a resource, and a server, by number.
 Place = tuple[int, int]
-
-
-def _rounded(value: Fraction, up: bool) -> Fraction:
-    """The nearest number of `BITS` bits that is not smaller (`up`), or not larger."""
-    top, bottom = value.numerator, value.denominator
-    shift = BITS - (abs(top).bit_length() - bottom.bit_length())
-    if top == 0 or bottom.bit_length() <= BITS:
-        return value
-    whole = (abs(top) << shift if shift >= 0 else abs(top) >> -shift) // bottom
-    if shift < 0:  # both divisions round down
-        whole = abs(top) // (bottom << -shift)
-    whole += (top > 0) == up
-    found = Fraction(whole << -shift, 1) if shift < 0 else Fraction(whole, 1 << shift)
-    return found if top > 0 else -found
-
-
-def _root(value: Fraction, degree: int, up: bool) -> Fraction:
-    """The root of a number >= 0, to about `BITS` bits, not below it (`up`) or not above it."""
-    if value == 0 or degree == 1:
-        return value
-    shift = BITS + max(0, (value.denominator.bit_length() - value.numerator.bit_length()) // degree + 1)
-    below = _whole_root((value.numerator << degree * shift) // value.denominator, degree)
-    return Fraction(below + up, 1 << shift)
-
-
-def _whole_root(value: int, degree: int) -> int:
-    """The largest whole number whose power is at most a whole number, by Newton's method from above."""
-    if value < 2:
-        return value
-    guess = 1 << -(-value.bit_length() // degree)
-    while True:
-        better = ((degree - 1) * guess + value // guess ** (degree - 1)) // degree
-        if better >= guess:
-            return guess
-        guess = better
 
 
 @dataclass(frozen=True)
 class Interval:
     """All numbers from `low` to `high`."""
 
-    low: Fraction
-    high: Fraction
+    low: Decimal
+    high: Decimal
 
-    def __add__(self, other: Interval | Number) -> Interval:
+    def __add__(self, other: Any) -> Any:
+        if not other:
+            return self
         other = interval(other)
-        return Interval(_rounded(self.low + other.low, False), _rounded(self.high + other.high, True))
+        return Interval(DOWN.add(self.low, other.low), UP.add(self.high, other.high))
 
     def __neg__(self) -> Interval:
-        return Interval(-self.high, -self.low)
+        return Interval(self.high.copy_negate(), self.low.copy_negate())
 
-    def __sub__(self, other: Interval | Number) -> Interval:
-        return self + -interval(other)
+    def __sub__(self, other: Any) -> Any:
+        return self + -other
 
-    def __mul__(self, other: Interval | Number) -> Interval:
+    def __mul__(self, other: Any) -> Any:
+        if not other:
+            return 0
         other = interval(other)
-        ends = [a * b for a in (self.low, self.high) for b in (other.low, other.high)]
-        return Interval(_rounded(min(ends), False), _rounded(max(ends), True))
+        ends = [(a, b) for a in (self.low, self.high) for b in (other.low, other.high)]
+        return Interval(min(DOWN.multiply(*each) for each in ends), max(UP.multiply(*each) for each in ends))
 
-    def __truediv__(self, other: Interval | Number) -> Interval:
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __rsub__(self, other: Any) -> Any:
+        return -self + other
+
+    def __truediv__(self, other: Any) -> Any:
         other = interval(other)
         if other.low <= 0 <= other.high:
             raise ZeroDivisionError("an interval with 0 in it divides nothing")
-        return self * Interval(_rounded(1 / other.high, False), _rounded(1 / other.low, True))
+        return self * Interval(DOWN.divide(Decimal(1), other.high), UP.divide(Decimal(1), other.low))
 
-    def power(self, exponent: Fraction) -> Interval:
+    def __pow__(self, exponent: Fraction) -> Interval:
         """`x^(p/q)` of numbers > 0."""
         if self.low <= 0:
             raise ZeroDivisionError("powers are of numbers > 0")
-        p, q = abs(exponent.numerator), exponent.denominator
-        found = Interval(_root(self.low**p, q, False), _root(self.high**p, q, True))
-        found = Interval(_rounded(found.low, False), _rounded(found.high, True))
-        return found if exponent >= 0 else interval(1) / found
+        p, q = exponent.as_integer_ratio()
+        first, last = (self.low, self.high) if p >= 0 else (self.high, self.low)
+        low, high = (_MORE.power(end, _MORE.divide(p, q)) for end in (first, last))  # more digits than are kept
+        found = Interval(DOWN.next_minus(DOWN.plus(low)), UP.next_plus(UP.plus(high)))
+        if not (Fraction(found.low) ** q <= Fraction(first) ** p and Fraction(last) ** p <= Fraction(found.high) ** q):
+            raise ZeroDivisionError("a power is not known to so many digits")
+        return found
 
     def within(self, other: Interval) -> bool:
         """Is every number of this one strictly inside of another?"""
         return other.low < self.low and self.high < other.high
 
-    def cut(self, other: Interval) -> Interval:
-        """The intersection of both, which must not be empty."""
-        return Interval(max(self.low, other.low), min(self.high, other.high))
 
-
-def interval(value: Interval | Number) -> Interval:
+def interval(value: Any) -> Interval:
     """A number as an interval."""
-    return value if isinstance(value, Interval) else Interval(Fraction(value), Fraction(value))
+    if isinstance(value, Interval):
+        return value
+    top, bottom = value.as_integer_ratio()
+    return Interval(DOWN.divide(top, bottom), UP.divide(top, bottom))
 
 
-Box = list[Interval]
+#: An array of intervals.
+Box = NDArray[np.object_]
+intervals: Callable[[Any], Box] = np.frompyfunc(interval, 1, 1)
 
 
-def contracted(residual: Box, slopes: Callable[[Box], list[Box]], slope: Array, widths: Sequence[float]) -> Box | None:
+def contracted(residual: Box, slopes: Callable[[Box], Box], slope: Array, widths: Sequence[float]) -> Box | None:
     """A box around 0 with exactly one solution of F(w) = 0; `None` if that cannot be proved.
 
     `residual` is F(0), `slopes` encloses all F'(w) of a box, `slope` is F'(0), nearly; `widths` of boxes are tried in
-    turn. The image of the box under Krawczyk's operator is strictly inside of the box, and contains the solution.
+    turn. The image of the box under Krawczyk's operator, `-Y F(0) + (I - Y F'(W)) W`, Y any matrix and here an
+    approximate inverse, is strictly inside of the box, and contains the solution.
 
     Source: Krawczyk 1969; Moore, SIAM J. Numer. Anal. 14(4), 1977.
     """
-    inverse = [[Fraction(value) for value in row] for row in np.linalg.inv(slope)]
+    inverse = numbers(np.asarray(np.linalg.inv(slope), dtype=float))
     for width in widths:
-        half = Fraction(width)
-        box = [Interval(-half, half)] * len(residual)
-        image = list(_image(inverse, residual, slopes(box), box))
+        box = np.full(len(residual), Interval(Decimal(-width), Decimal(width)))
+        image = intervals((np.eye(len(box), dtype=int) - inverse @ slopes(box)) @ box - inverse @ residual)
         if all(one.within(whole) for one, whole in zip(image, box, strict=True)):
-            return image
+            return np.asarray(image)
     return None
 
 
-def _image(
-    inverse: list[list[Fraction]], residual: list[Interval], slopes: list[list[Interval]], box: list[Interval]
-) -> Iterator[Interval]:
-    """`-Y F(0) + (I - Y F'(W)) W`, row by row; Y is any matrix, here an approximate inverse."""
-    for i, row in enumerate(inverse):
-        found = interval(0)
-        for k, by in enumerate(row):
-            found -= residual[k] * by
-        for j, width in enumerate(box):
-            entry = interval(int(i == j))
-            for k, by in enumerate(row):
-                if slopes[k][j].low or slopes[k][j].high:
-                    entry -= slopes[k][j] * by
-            found += entry * width
-        yield found
+def middles(table: Box) -> Array:
+    """The middles of an array of intervals, as doubles."""
+    return np.asarray(np.frompyfunc(lambda one: (float(one.low) + float(one.high)) / 2, 1, 1)(intervals(table)), float)
 
 
-def middles(table: list[list[Interval]]) -> Array:
-    """The middles of a table of intervals, as doubles."""
-    return np.array([[float(one.low + one.high) / 2 for one in row] for row in table])
-
-
-def rank(table: list[list[Fraction]]) -> int:
-    """The rank of a small matrix, by elimination in fractions."""
-    rows, rank = [list(row) for row in table], 0
-    for k in range(len(rows[0])):
-        at = next((j for j in range(rank, len(rows)) if rows[j][k]), None)
-        if at is not None:
-            rows[rank], rows[at] = rows[at], rows[rank]
-            for row in rows[rank + 1 :]:
-                by = row[k] / rows[rank][k]
-                row[:] = [a - by * b for a, b in zip(row, rows[rank], strict=True)]
-            rank += 1
-    return rank
+def rank(table: Numbers) -> int:
+    """The rank of a small matrix of fractions, by elimination."""
+    places = np.argwhere(table != 0)
+    if not len(places):
+        return 0
+    i, k = places[0]
+    return 1 + rank(np.delete(table - np.outer(table[:, k] / table[i, k], table[i]), i, axis=0))
 
 
 @dataclass(frozen=True)
@@ -185,26 +145,21 @@ class Enclosure:
     high: Numbers
 
 
-def enclosed(
-    cluster: Cluster,
-    criterion: Criterion,
-    tasks: Array,
-    prices: Array | None,
-) -> Enclosure | None:
-    """Bounds on an answer of an alpha-fair program or of the game, near computed tasks and prices.
+def enclosed(cluster: Cluster, criterion: Criterion, tasks: Array, log_prices: Array | None) -> Enclosure | None:
+    """Bounds on an answer of an alpha-fair program or of the game, near tasks and log prices as an allocation has them.
 
     `None` where nothing can be proved: other criteria, degenerate ties, splits of tasks that are free, too many users.
     Data are the rational numbers that doubles are; alpha and shares per task the simple fractions that they stand for.
     """
-    if prices is None or prices.ndim != 2 or criterion.scope == "per_server" or criterion.floor.any():
+    if log_prices is None or log_prices.ndim != 2 or criterion.scope == "per_server" or criterion.floor.any():
         return None
     alpha = Fraction(criterion.alpha).limit_denominator(_ALPHA) if np.isfinite(criterion.alpha) else Fraction(0)
     if float(alpha) != criterion.alpha or not 0 < alpha <= _ALPHA or np.isfinite(criterion.cap).any():
         return None
     try:
-        equations = _Equations(cluster, criterion, alpha, tasks, prices)
-        return None if equations.size > _SIZE else equations.solved()
-    except (ZeroDivisionError, np.linalg.LinAlgError):
+        with np.errstate(over="ignore"):
+            return _Equations(cluster, criterion, alpha, tasks, np.exp(log_prices)).solved()
+    except (ZeroDivisionError, OverflowError, np.linalg.LinAlgError):
         return None
 
 
@@ -214,185 +169,137 @@ class _Equations:
     Unknowns are relative changes w of tasks and prices, pairs first.
     """
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        criterion: Criterion,
-        alpha: Fraction,
-        tasks: Array,
-        prices: Array,
-    ) -> None:
-        self.cluster, self.criterion, self.alpha = cluster, criterion, alpha
+    def __init__(self, cluster: Cluster, criterion: Criterion, alpha: Fraction, tasks: Array, prices: Array) -> None:
+        self.cluster, self.alpha, self.game = cluster, alpha, criterion.scope == "game"
         self.demand, self.capacity = numbers(cluster.demand), numbers(cluster.capacity)
-        idle = cluster.capacity - np.einsum("ni,nr->ir", tasks, cluster.demand)
+        idle = cluster.capacity - tasks.T @ cluster.demand
         full = idle <= _ACTIVE * np.maximum(cluster.capacity, 1e-300)
         cost = prices * cluster.capacity
-        largest = cost.max(axis=1, keepdims=True) if criterion.scope == "game" else cost.max()
-        there = np.argwhere(tasks > _ACTIVE * np.maximum(cluster.gamma, 1e-300)).tolist()
-        self.pairs: list[Place] = [(n, i) for n, i in there]
+        largest = cost.max(axis=1, keepdims=True) if self.game else cost.max()
+        there = np.argwhere(tasks > _ACTIVE * np.maximum(cluster.gamma, 1e-300))
+        self.pairs: list[Place] = [(n, i) for n, i in there.tolist()]
         priced = np.argwhere(full & (cost > _ACTIVE * largest)).tolist()
         self.rows, self.implied = self._independent(sorted(((i, r) for i, r in priced), key=lambda at: -cost[at]))
-        self.total = tasks.sum(axis=1)
-        self.full_users = {n for n, _ in self.pairs if self.total[n] >= cluster.max_tasks[n] * (1 - _ACTIVE)}
-        self.constant = {(n, i): self._constant(n, i) for n, i in np.argwhere(cluster.usable & self._wanted).tolist()}
-        self.start = [float(tasks[pair]) for pair in self.pairs] + self._prices(prices)
+        self.start = numbers(np.array([tasks[at] for at in self.pairs] + [prices[at] for at in self.rows]))
+        #: Everywhere where somebody can run something, pairs first, and what a task is worth there if one is had, K.
+        runs = np.argwhere(cluster.usable & (cluster.max_tasks > 0)[:, None]).tolist()
+        self.places = self.pairs + [(n, i) for n, i in runs if (n, i) not in self.pairs]
+        self.worth = np.array([self._worth(criterion, n, i) for n, i in self.places])
+        user = np.array([n for n, _ in self.places])
+        #: Is a user at its limit? Whose is a place, and a pair; use of rows by pairs, and rows in what a place costs.
+        self.full = tasks.sum(axis=1) >= cluster.max_tasks * (1 - _ACTIVE)
+        self.user = user
+        self.owns = (np.arange(len(cluster.users))[:, None] == user[: len(self.pairs)]).astype(int).astype(object)
+        self.paid = np.array([[self.demand[n, r] * (i == j) for j, r in self.rows] for n, i in self.places])
+        self.limit = np.array([Fraction(q) if f else 1 for q, f in zip(cluster.max_tasks, self.full, strict=True)])
 
     def _independent(self, priced: list[Place]) -> tuple[list[Place], list[Place]]:
         """Rows that say different things, and those that are used up because others are."""
         rows: list[Place] = []
         implied: list[Place] = []
         for i, r in priced:
-            here = [(j, s) for j, s in rows if i == j] + [(i, r)]
+            here = [s for j, s in rows if i == j] + [r]
             users = [n for n, j in self.pairs if i == j]
-            table = [[*self.demand[users, s], self.capacity[i, s]] for _, s in here]
+            table = np.vstack([self.demand[users][:, here], self.capacity[i, here]])
             (rows if rank(table) == len(here) else implied).append((i, r))
         return sorted(rows), implied
 
-    @property
-    def size(self) -> int:
-        return len(self.pairs) + len(self.rows)
-
-    @property
-    def _wanted(self) -> NDArray[np.bool_]:
-        return np.asarray((self.cluster.max_tasks > 0)[:, None])
-
-    def _constant(self, n: int, i: int) -> Interval:
+    def _worth(self, criterion: Criterion, n: int, i: int) -> Any:
         """`K = phi^alpha s^(1-alpha)`, s the share per task at the server."""
-        if self.criterion.scope == "game":
-            needs = [r for r in range(len(self.cluster.resources)) if self.demand[n, r] > 0]
-            share = 1 / min(self.capacity[i, r] / self.demand[n, r] for r in needs)
+        if self.game:
+            needs = self.demand[n] > 0
+            share = 1 / (self.capacity[i, needs] / self.demand[n, needs]).min()
         else:
-            share = Fraction(self.criterion.share[n]).limit_denominator(_DENOMINATOR)
-            if float(share) != self.criterion.share[n]:
+            share = Fraction(criterion.share[n]).limit_denominator(_DENOMINATOR)
+            if float(share) != criterion.share[n]:
                 raise ZeroDivisionError("a share per task is no simple fraction")
-        weight = interval(Fraction(self.criterion.weight[n]))
-        return weight.power(self.alpha) * interval(share).power(1 - self.alpha)
+        return interval(Fraction(criterion.weight[n])) ** self.alpha * interval(share) ** (1 - self.alpha)
 
-    def _prices(self, prices: Array) -> list[float]:
-        """Prices in the unit of the equations: of each server in the game, else of all."""
-        scale: dict[int, list[float]] = {}
-        for n, i in self.pairs:
-            if n not in self.full_users:
-                cost = sum(prices[i, r] * self.cluster.demand[n, r] for j, r in self.rows if i == j)
-                own = i if self.criterion.scope == "game" else 0
-                right = float(self.constant[n, i].low) * self.total[n] ** -float(self.alpha)
-                scale.setdefault(own, []).append(right / cost if cost > 0 else np.nan)
-        if any(np.isnan(each).any() for each in scale.values()):
-            raise ZeroDivisionError("somebody pays nothing")
-        game = self.criterion.scope == "game"
-        return [prices[i, r] * float(np.median(scale.get(i if game else 0, [1.0]))) for i, r in self.rows]
+    def values(self, box: Box) -> tuple[Box, Box, Box]:
+        """Tasks of pairs, those of users, and what a task costs at every place, for all w in a box."""
+        tasks, prices = np.split((box + 1) * self.start, [len(self.pairs)])
+        return tasks, intervals(self.owns @ tasks), intervals(self.paid @ prices)
 
-    @cached_property
-    def _unknown(self) -> list[Fraction]:
-        return [Fraction(value) for value in self.start]
+    def used(self, tasks: Box, rows: Sequence[Place]) -> Box:
+        """Parts of rows that tasks use."""
+        return intervals(self._use(rows) @ tasks)
 
-    def values(self, box: list[Interval]) -> list[Interval]:
-        """Tasks of pairs and prices of rows, for all w in a box."""
-        return [(w + 1) * value for w, value in zip(box, self._unknown, strict=True)]
+    def _use(self, rows: Sequence[Place]) -> Numbers:
+        return np.array(
+            [[self.demand[n, r] / self.capacity[i, r] if i == j else 0 for n, j in self.pairs] for i, r in rows],
+            dtype=object,
+        ).reshape(len(rows), len(self.pairs))
 
-    def _parts(self, values: list[Interval]) -> tuple[dict[int, Interval], dict[Place, Interval]]:
-        """Users' tasks, and what a task costs at every server where it can run."""
-        total: dict[int, Interval] = {}
-        for (n, _), own in zip(self.pairs, values, strict=False):
-            total[n] = total.get(n, interval(0)) + own
-        cost = {pair: interval(0) for pair in self.constant}
-        for (i, r), price in zip(self.rows, values[len(self.pairs) :], strict=True):
-            for n, j in cost:
-                if i == j:
-                    cost[n, j] += price * self.demand[n, r]
-        return total, cost
-
-    def residuals(self, box: list[Interval]) -> list[Interval]:
-        values = self.values(box)
-        total, cost = self._parts(values)
-        found = [
-            total[n] / Fraction(self.cluster.max_tasks[n]) - 1
-            if n in self.full_users
-            else cost[n, i] * total[n].power(self.alpha) / self.constant[n, i] - 1
-            for n, i in self.pairs
+    def residuals(self, box: Box) -> Box:
+        tasks, total, cost = self.values(box)
+        of_pairs = [
+            total[n] / self.limit[n] if self.full[n] else cost[k] * total[n] ** self.alpha / self.worth[k]
+            for k, (n, _) in enumerate(self.pairs)
         ]
-        return found + [self._use(i, r, values) / self.capacity[i, r] - 1 for i, r in self.rows]
+        return intervals(np.array([*of_pairs, *self.used(tasks, self.rows)]) - 1)
 
-    def _use(self, i: int, r: int, values: list[Interval]) -> Interval:
-        used = interval(0)
-        for (n, j), own in zip(self.pairs, values, strict=False):
-            used += own * self.demand[n, r] if i == j else 0
-        return used
-
-    def slopes(self, box: list[Interval]) -> list[list[Interval]]:
+    def slopes(self, box: Box) -> Box:
         """Derivatives of the residuals by w."""
-        values, none = self.values(box), interval(0)
-        total, cost = self._parts(values)
-        count, found = len(self.pairs), []
-        for n, i in self.pairs:
-            if n in self.full_users:
-                own = interval(1) / Fraction(self.cluster.max_tasks[n])
-                row = [own * self._unknown[k] if m == n else none for k, (m, _) in enumerate(self.pairs)]
-                found.append(row + [none] * len(self.rows))
-                continue
-            power = total[n].power(self.alpha) / self.constant[n, i]
-            steep = cost[n, i] * power / total[n] * self.alpha
-            row = [steep * self._unknown[k] if m == n else none for k, (m, _) in enumerate(self.pairs)]
-            for k, (j, r) in enumerate(self.rows, count):
-                row.append(power * (self._unknown[k] * self.demand[n, r]) if i == j else none)
-            found.append(row)
-        for i, r in self.rows:
-            part = [
-                interval(self._unknown[k] * self.demand[n, r] / self.capacity[i, r]) if i == j else none
-                for k, (n, j) in enumerate(self.pairs)
-            ]
-            found.append(part + [none] * len(self.rows))
-        return found
+        _, total, cost = self.values(box)
+        power = [0 if self.full[n] else total[n] ** self.alpha / self.worth[k] for k, (n, _) in enumerate(self.pairs)]
+        by_tasks = [
+            1 / self.limit[n] if self.full[n] else cost[k] * power[k] / total[n] * self.alpha
+            for k, (n, _) in enumerate(self.pairs)
+        ]
+        count = len(self.pairs)
+        of_pairs = np.hstack([self.owns[self.user[:count]] * _column(by_tasks), self.paid[:count] * _column(power)])
+        of_rows = np.hstack([self._use(self.rows), np.zeros((len(self.rows),) * 2, dtype=object)])
+        return np.asarray(np.vstack([of_pairs, of_rows]) * self.start)
 
     def solved(self) -> Enclosure | None:
         """The box, if Krawczyk's operator maps one into itself and the inequalities hold there."""
-        point = [interval(0)] * self.size
+        if not 0 < len(self.start) <= _SIZE:
+            return None
+        point = np.zeros(len(self.start), dtype=object)
         for _ in range(4):
-            slope = middles(self.slopes(point))
-            step = np.linalg.solve(slope, [float(one.low) for one in self.residuals(point)])
-            self.start = [value * (1 - by) for value, by in zip(self.start, step, strict=True)]
-            self.__dict__.pop("_unknown", None)
-        if not np.isfinite(self.start).all() or min(self.start, default=1) <= 0:
+            step = np.linalg.solve(middles(self.slopes(point)), middles(self.residuals(point)))
+            self.start = numbers(self.start.astype(float) * (1 - step))
+        if not (self.start > 0).all():
             return None
         # The relative half-widths of boxes are tried in turn.
         image = contracted(self.residuals(point), self.slopes, middles(self.slopes(point)), (1e-11, 1e-9, 1e-7))
         return None if image is None else self._judged(image)
 
-    def _judged(self, box: list[Interval]) -> Enclosure | None:
-        values = self.values(box)
-        total, cost = self._parts(values)
-        if any(value.low <= 0 for value in values) or any(n not in total for n, _ in self.constant):
+    def _judged(self, box: Box) -> Enclosure | None:
+        tasks, total, cost = self.values(box)
+        if any(one.low <= 0 for one in tasks) or any(total[n].low <= 0 for n in self.user):
             return None
-        for (n, i), constant in self.constant.items():
-            marginal = constant / total[n].power(self.alpha)
-            if n in self.full_users:
-                good = self._content(n, i, marginal, cost)
-            else:
-                good = (n, i) in self.pairs or marginal.high < cost[n, i].low
-            if not good:
-                return None
-        for i, r in np.ndindex(self.cluster.capacity.shape):
-            if (i, r) not in (*self.rows, *self.implied) and self._use(i, r, values).high > self.capacity[i, r]:
-                return None
-        for n, most in enumerate(self.cluster.max_tasks):
-            if n in total and n not in self.full_users and np.isfinite(most) and total[n].high > Fraction(most):
-                return None
-        return self._tasks(values)
-
-    def _content(self, n: int, i: int, marginal: Interval, cost: dict[Place, Interval]) -> bool:
-        """A user with all its tasks would buy more where it runs them, and elsewhere does not find them cheaper."""
-        if (n, i) in self.pairs:
-            return marginal.low >= cost[n, i].high
-        here = [cost[pair] for pair in self.pairs if pair[0] == n]
-        return self.criterion.scope == "game" or all(one.high <= cost[n, i].low for one in here)
-
-    def _tasks(self, values: list[Interval]) -> Enclosure:
+        if not all(self._content(k, total, cost) for k in range(len(self.places))):
+            return None
+        rows = [
+            at for at in np.ndindex(self.capacity.shape) if self.capacity[at] and at not in self.rows + self.implied
+        ]
+        if any(one.high > 1 for one in self.used(tasks, rows)):
+            return None
+        free = np.flatnonzero(np.isfinite(self.cluster.max_tasks) & ~self.full)
+        if any(total[n].high > self.cluster.max_tasks[n] for n in free):
+            return None
         low = np.full(self.cluster.shape[:2], Fraction(0), dtype=object)
         high = low.copy()
-        for pair, value in zip(self.pairs, values, strict=False):
-            low[pair], high[pair] = value.low, value.high
-        for n in self.full_users:  # such a user has one pair, or its tasks would have no single solution
-            if sum(m == n for m, _ in self.pairs) == 1:
-                (at,) = [pair for pair in self.pairs if pair[0] == n]
-                low[at] = high[at] = Fraction(self.cluster.max_tasks[n])
+        for at, one in zip(self.pairs, tasks, strict=True):
+            # A user with all its tasks has one pair, or its tasks would have no single solution.
+            whole = self.full[at[0]] and self.owns[at[0]].sum() == 1
+            low[at], high[at] = (self.limit[at[0]],) * 2 if whole else (Fraction(one.low), Fraction(one.high))
         return Enclosure(low, high)
+
+    def _content(self, k: int, total: Box, cost: Box) -> bool:
+        """Nobody wants tasks at a place where it has none; with all its tasks a user finds none cheaper elsewhere.
+
+        Who has all its tasks would buy more where it runs them.
+        """
+        n, count = self.user[k], len(self.pairs)
+        marginal = self.worth[k] / total[n] ** self.alpha
+        if not self.full[n]:
+            return bool(k < count or marginal.high < cost[k].low)
+        if k < count:
+            return bool(marginal.low >= cost[k].high)
+        return self.game or all(cost[j].high <= cost[k].low for j in np.flatnonzero(self.user[:count] == n))
+
+
+def _column(values: Sequence[Any]) -> Box:
+    return np.array([*values, None], dtype=object)[:-1, None]

@@ -8,7 +8,7 @@ proved to be blocked, by sums of doubles. Data are doubles and so rational: succ
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
@@ -52,16 +52,15 @@ class Exact(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """`sum entries[column] y <= bound`, what it is about (a server and a resource, or a user), times `scale`.
+    """`sum entries[column] y <= bound`, and what it is about: a server and a resource, or a user.
 
-    Rows of kind `level` and `floor` have an entry for the level and for the part s of the floors in the same column.
+    The part s of the floors and the level, which comes after it, have the same column.
     """
 
     kind: str
     about: tuple[int, ...]
-    entries: dict[int, int]
-    bound: int
-    scale: int
+    entries: dict[int, Fraction]
+    bound: Fraction
 
 
 def tried(cluster: Cluster, limits: Array, part: float = 1.0) -> bool:
@@ -96,39 +95,45 @@ def _leximin(shape: tuple[int, int, int], data: tuple[bytes, ...], work: float) 
     """
     users, servers, resources = shape
     capacity, demand, usable = (
-        np.frombuffer(part).reshape(-1, columns).tolist()
+        numbers(np.frombuffer(part)).reshape(-1, columns)
         for part, columns in zip(data[:3], (resources, resources, servers), strict=True)
     )
     share, weight, most, floor = (np.frombuffer(part).tolist() for part in data[3:])
-    pairs = [(n, i) for n in range(users) for i in range(servers) if usable[n][i]]
-    rows = _rows(capacity, demand, share, weight, most, floor, pairs)
-    level = len(pairs)  # the column of the common level; slacks follow
-    rising = {row.about[0]: level + 1 + k for k, row in enumerate(rows) if row.kind == "level"}
-    step = {level + 1 + k: row.entries.get(level, 0) for k, row in enumerate(rows)}
+    pairs = [(int(n), int(i)) for n, i in np.argwhere(usable)]
+    rows, level = list(_capacities(capacity, demand, pairs)), len(pairs)
+    one, runs = Fraction(1), sorted({n for n, _ in pairs})
+    floored = any(floor[n] > 0 for n in runs)
+    for user in runs:
+        own = [k for k, (n, _) in enumerate(pairs) if n == user]
+        if most[user] < math.inf:
+            rows.append(_Row("limit", (user,), dict.fromkeys(own, one), Fraction(most[user])))
+        if floor[user] > 0:
+            rows.append(_Row("floor", (user,), dict.fromkeys(own, -one) | {level: Fraction(floor[user])}, 0 * one))
+        entries = dict.fromkeys(own, -Fraction(share[user]) / Fraction(weight[user]))
+        rows.append(_Row("level", (user,), entries if floored else entries | {level: one}, 0 * one))
+    if floored:
+        rows.append(_Row("part", (), {level: one}, one))
+    rising = [level + 1 + k for k, row in enumerate(rows) if row.kind == "level"]
     rounds: list[tuple[Numbers, Numbers]] = []
-    floored = any(row.kind == "floor" for row in rows)
     try:
-        table = [[row.entries.get(j, 0) for j in range(level + 1)] for row in rows]
-        for entries, row in zip(table, rows, strict=True):
-            entries[level] = 0 if floored and row.kind == "level" else entries[level]
-        program = Dictionary(table, [row.bound for row in rows], work)
+        program = Dictionary((row[2:] for row in rows), level + 1, work)
         if floored:
             program.maximise(level)
             if program.values().get(level) != 1:
                 return None  # floors that cannot be met together
-            program.hold(level, next(iter(program.prices())), {slack: step[slack] for slack in rising.values()})
+            program.hold(level, next(iter(program.prices())), rising)
         while rising:
             program.maximise(level)
             price = program.prices()
             prices, of_limit = (np.full(size, Fraction(0), dtype=object) for size in ((servers, resources), users))
             for at, row in enumerate(rows, level + 1):
                 if at in price and row.kind in ("capacity", "limit"):
-                    (prices if row.kind == "capacity" else of_limit)[row.about] = price[at] * row.scale
+                    (prices if row.kind == "capacity" else of_limit)[row.about] = price[at]
             rounds.append((prices, of_limit))
-            done = [slack for slack in rising.values() if slack in price]
-            rising = {n: slack for n, slack in rising.items() if slack not in price}
+            done = next(slack for slack in rising if slack in price)
+            rising = [slack for slack in rising if slack not in price]
             if rising:
-                program.hold(level, done[0], {slack: step[slack] for slack in rising.values()})
+                program.hold(level, done, rising)
     except TooMuch:
         return None
     values = program.values()
@@ -179,38 +184,12 @@ def _filled(cluster: Cluster, criterion: Criterion, limits: Array) -> Exact | No
     return Exact(tasks, prices, np.full((len(full), users), Fraction(0), dtype=object))
 
 
-def _rows(
-    capacity: list[list[float]],
-    demand: list[list[float]],
-    share: list[float],
-    weight: list[float],
-    limits: list[float],
-    floors: list[float],
-    pairs: list[tuple[int, int]],
-) -> list[_Row]:
-    """Capacities, limits, floors and levels, in integers."""
-    rows, level = [], len(pairs)
-    for i, row in enumerate(capacity):
-        for r, most in enumerate(row):
-            requested = {k: demand[n][r] for k, (n, j) in enumerate(pairs) if i == j and demand[n][r]}
-            if requested:
-                rows.append(_row("capacity", (i, r), requested, most))
-    for user in sorted({n for n, _ in pairs}):
-        own = [k for k, (n, _) in enumerate(pairs) if n == user]
-        if limits[user] < math.inf:
-            rows.append(_row("limit", (user,), dict.fromkeys(own, 1.0), limits[user]))
-        if floors[user] > 0:
-            rows.append(_row("floor", (user,), dict.fromkeys(own, -1.0) | {level: floors[user]}, 0.0))
-        rows.append(_row("level", (user,), dict.fromkeys(own, -share[user]) | {level: weight[user]}, 0.0))
-    if any(row.kind == "floor" for row in rows):
-        rows.append(_row("part", (), {level: 1.0}, 1.0))
-    return rows
-
-
-def _row(kind: str, about: tuple[int, ...], entries: dict[int, float], bound: float) -> _Row:
-    most, own = Fraction(bound), {k: Fraction(value) for k, value in entries.items()}
-    scale = math.lcm(most.denominator, *(value.denominator for value in own.values()))
-    return _Row(kind, about, {k: int(value * scale) for k, value in own.items()}, int(most * scale), scale)
+def _capacities(capacity: Numbers, demand: Numbers, pairs: list[tuple[int, int]]) -> Iterator[_Row]:
+    """Those that somebody uses."""
+    for (i, r), most in np.ndenumerate(capacity):
+        used = {k: demand[n, r] for k, (n, j) in enumerate(pairs) if j == i and demand[n, r]}
+        if used:
+            yield _Row("capacity", (i, r), used, most)
 
 
 def unique_optimum(cluster: Cluster, share: Mapping[int, Fraction], limits: Mapping[int, Fraction]) -> Numbers | None:
@@ -227,16 +206,13 @@ def unique_optimum(cluster: Cluster, share: Mapping[int, Fraction], limits: Mapp
     if not pairs:
         return tasks
     total = len(pairs)  # the column of the sum
-    rows = []
-    for (i, r), most in np.ndenumerate(cluster.capacity):
-        used = {k: Fraction(cluster.demand[n, r]) for k, (n, j) in enumerate(pairs) if j == i and cluster.demand[n, r]}
-        rows.append((used, Fraction(most)))
+    rows = [row[2:] for row in _capacities(numbers(cluster.capacity), numbers(cluster.demand), pairs)]
     for n, limit in limits.items():
         rows.append(({k: Fraction(1) for k, (m, _) in enumerate(pairs) if m == n}, limit))
     gain = {k: -share[n] for k, (n, _) in enumerate(pairs)}
     rows.append((gain | {total: Fraction(1)}, Fraction(0)))
     # So many words of integers may be computed, about a second.
-    program = Dictionary.of((row for row in rows if row[0]), total + 1, 1e7)
+    program = Dictionary((row for row in rows if row[0]), total + 1, 1e7)
     try:
         program.maximise(total)
         values = program.values()

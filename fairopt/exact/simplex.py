@@ -7,7 +7,7 @@ division in a pivot is exact and no fraction is ever reduced (Edmonds 1967, Bare
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
 Row = list[int]
@@ -20,27 +20,21 @@ class TooMuch(Exception):
 class Dictionary:
     """`rows y <= bounds, y >= 0` with all bounds >= 0, at the vertex y = 0.
 
-    The last entry of a row is its bound. Variables are numbered: columns first, then one slack per row. `work` is how
-    many words all entries computed may have.
+    Rows are entries that are not zero, by column, and a bound, in fractions; each is brought to integers of its own.
+    Variables are numbered: columns first, then one slack per row. `work` is how many words all entries computed may
+    have.
     """
 
-    def __init__(self, rows: list[Row], bounds: Row, work: float) -> None:
-        self.table = [[*row, bound] for row, bound in zip(rows, bounds, strict=True)]
-        width = len(rows[0]) if rows else 0
-        self.den, self.unit, self.work = 1, 1, work  # bounds are in parts of `den * unit`
-        self.free = list(range(width))
-        self.basic = [width + i for i in range(len(rows))]
-        self.goal: Row = [0] * (width + 1)
-
-    @classmethod
-    def of(cls, rows: Iterable[tuple[Mapping[int, Fraction], Fraction]], width: int, work: float) -> Dictionary:
-        """From rows in fractions, entries that are not zero by column and a bound, each in integers of its own."""
-        table, bounds = [], []
-        for entries, bound in rows:
+    def __init__(self, rows: Iterable[tuple[Mapping[int, Fraction], Fraction]], width: int, work: float) -> None:
+        self.table: list[Row] = []  # the last entry of a row is its bound
+        self.scale: dict[int, int] = {}  # of slacks
+        for slack, (entries, bound) in enumerate(rows, width):
             scale = math.lcm(bound.denominator, *(value.denominator for value in entries.values()))
-            table.append([int(entries.get(k, 0) * scale) for k in range(width)])
-            bounds.append(int(bound * scale))
-        return cls(table, bounds, work)
+            self.table.append([int(value * scale) for value in (*(entries.get(k, 0) for k in range(width)), bound)])
+            self.scale[slack] = scale
+        self.den, self.unit, self.work = 1, 1, work  # bounds are in parts of `den * unit`
+        self.free, self.basic = list(range(width)), list(self.scale)
+        self.goal: Row = [0] * (width + 1)
 
     def maximise(self, *variables: int) -> None:
         """To a vertex where the sum of variables that are zero is largest: steepest entry first, then Bland's rule."""
@@ -80,7 +74,8 @@ class Dictionary:
 
     def prices(self) -> dict[int, Fraction]:
         """Costs of the variables that are zero; of slacks these are the prices of rows."""
-        return {name: Fraction(price, self.den) for name, price in zip(self.free, self.goal[:-1], strict=True) if price}
+        each = zip(self.free, self.goal[:-1], strict=True)
+        return {name: Fraction(price * self.scale.get(name, 1), self.den) for name, price in each if price}
 
     def unique(self) -> bool:
         """Is this vertex, where something was maximised, the only one at which it is as large?
@@ -96,21 +91,21 @@ class Dictionary:
         self.maximise(*self.free)
         return self.goal[-1] == 0
 
-    def hold(self, variable: int, slack: int, column: dict[int, int]) -> None:
+    def hold(self, variable: int, slack: int, rows: Sequence[int]) -> None:
         """Keep the maximised variable at its value: it moves to the bounds, and another stands in its column.
 
-        `slack`, one that has a price, enters for it; `column` are entries of the new variable by the slack of the row.
+        `slack`, one that has a price, enters for it; the new variable has the entry 1 in the rows of some slacks.
         """
         value = self.values()[variable]
         j = self.free.index(slack)
         self.pivot(self.basic.index(variable), j)
         part, whole = (value * self.unit).as_integer_ratio()
         self.unit *= whole
-        place = {name: k for k, name in enumerate(self.free)}
-        nonbasic = [(place[name], by) for name, by in column.items() if name in place]
+        nonbasic = [(k, self.scale[name]) for k, name in enumerate(self.free) if name in rows]
         for i, row in enumerate(self.table):
             row[-1] = row[-1] * whole - row[j] * part
-            row[j] = sum(by * row[k] for k, by in nonbasic) + column.get(self.basic[i], 0) * self.den
+            own = self.scale[self.basic[i]] * self.den if self.basic[i] in rows else 0
+            row[j] = sum(by * row[k] for k, by in nonbasic) + own
 
     def pivot(self, i: int, j: int) -> None:
         """Exchange the variables of row i and column j, whose entry is positive."""

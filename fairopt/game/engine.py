@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,6 @@ from ..engines.small import solutions as small
 from ..engines.welfare import served
 from ..model.problem import Problem
 from .equilibrium import alpha_zero, equilibria
-from .model.canonical import canonical
 from .psdsf.continuation import PriceStart
 from .psdsf.limit import limit
 
@@ -37,41 +35,15 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
 
 
 def _psdsf(problem: Problem, tol: float, warm: object) -> Iterator[Solution]:
-    """alpha = infinity, in an order that does not depend on the given one: the answer may be one of many."""
-    begun = _clock.now()
-    users, servers = canonical(problem.cluster)
-    ordered = _reordered(problem, users, servers)
-    for found in _limits(ordered, tol, _clock.now() - begun, warm):
-        tasks = np.empty_like(found.tasks)
-        tasks[np.ix_(users, servers)] = found.tasks
-        yield replace(found, tasks=tasks)
-
-
-def _limits(problem: Problem, tol: float, build: float, warm: object) -> Iterator[Solution]:
+    """alpha = infinity; where the answer may be one of many, `solving` gives the problem in an order of its own."""
     yield from small.solutions(problem, tol, "equilibrium")
     begun, cluster, polytope = _clock.now(), problem.cluster, problem.polytope
     if not len(polytope.users):
         yield Solution(np.zeros(cluster.shape[:2]), None, "equilibrium", status="nobody can run anything")
         return
-    build += _clock.now() - begun
-    begun = _clock.now()
+    build, begun = _clock.now() - begun, _clock.now()
     prices = warm if isinstance(warm, PriceStart) else None
     for method, found in limit(polytope, problem.criterion.weight[polytope.users], tol, prices=prices):
         run = Run(found.by, _UNMEASURED, 0.0, _clock.now() - begun, np.nan)
         tasks = polytope.allocation(polytope.inside(found.tasks / method.gamma))
         yield Solution(tasks, None, "equilibrium", (run,), build, found.steps, _UNMEASURED, found.notes, found.prices)
-
-
-def _reordered(problem: Problem, users: Index, servers: Index) -> Problem:
-    """The same problem with users and servers in another order."""
-    cluster, rule = problem.cluster, problem.criterion.restrict(users)
-    ordered = cluster.derived(
-        capacity=cluster.capacity[servers],
-        demand=cluster.demand[users],
-        weight=cluster.weight[users],
-        eligible=cluster.eligible[np.ix_(users, servers)] if cluster.constrained else None,
-        max_tasks=cluster.max_tasks[users],
-        users=[cluster.users[n] for n in users],
-        servers=[cluster.servers[i] for i in servers],
-    )
-    return Problem(ordered, replace(rule, share=rule.share[:, servers]))

@@ -78,7 +78,7 @@ def _between(prop: Property, case: Case, answers: Sequence[Allocation]) -> Verif
     found = prop.find(case)
     if not float(found.violation) > MARGIN:
         return None
-    boxes = [enclosed(one.cluster, one.criterion, one.tasks, one.arrays.prices) for one in answers]
+    boxes = [enclosed(one.cluster, one.criterion, one.tasks, one.log_prices) for one in answers]
     if any(box is None for box in boxes):
         return None
     low, high = (

@@ -20,10 +20,6 @@ from ..model.polytope import Polytope
 from ..model.problem import Problem
 from ._base import NONE, Case, Numbers, Property
 
-#: A sum of shares that is this near to the largest is the largest.
-_SUM = 1e-9
-
-
 #: Rows that idle by less than this part count as used up; what a linear program may take.
 _FULL, _WORK = Fraction(1, 10**6), 1e6
 
@@ -60,8 +56,6 @@ def dominating(case: Case) -> Numbers:
     if case.exact:
         return _exact(case)
     better = _levelled(case)
-    if better is None and _efficient(case):
-        return case.user_tasks
     return _by_program(case) if better is None else better
 
 
@@ -81,17 +75,6 @@ def _levelled(case: Case) -> Numbers | None:
     return np.asarray(np.maximum(tasks, found[0].sum(axis=1))) if certificate[0] <= 1e-7 else None
 
 
-def _efficient(case: Case) -> bool:
-    """Is the sum of dominant shares the largest there is? Then nobody can have more unless another has less."""
-    cluster = case.cluster
-    if not small_enough("efficient", len(cluster.users) * len(cluster.servers), 0.0):
-        return False
-    rule = criterion(cluster, cluster.dominant_share_per_task, 0.0, "servers")
-    found, certificate = maxmin.largest_sum([Problem(cluster, rule)])[:2]
-    share = np.where(cluster.runnable, rule.share, 0.0)
-    return bool(certificate[0] <= _SUM and share @ found[0].sum(axis=1) <= share @ case.user_tasks * (1 + _SUM))
-
-
 def _alone(case: Case) -> Numbers:
     return np.asarray(case.cluster.gamma.sum(axis=1))
 
@@ -103,6 +86,8 @@ def _by_program(case: Case) -> Numbers:
     some = better[users] > NONE * alone[users]
     least = np.where(some, better[users], 0.0)
     unit = np.where(some, least, alone[users])
+    if not len(users):
+        return better
     found = _linear.rises(polytope, unit, least, np.arange(len(users)))
     if found is None:
         raise SolverError("the linear program of Pareto optimality was not solved")
@@ -180,7 +165,7 @@ def _direction(cluster: Cluster, low: Numbers, high: Numbers) -> Numbers | None:
     gain = {k: by / unit[n] for n in range(users) for k, by in sums[n].items()}
     rows.append((gain | {goal: Fraction(1)}, Fraction(0)))
     try:
-        program = Dictionary.of(rows, goal + 1, _WORK)
+        program = Dictionary(rows, goal + 1, _WORK)
         program.maximise(goal)
     except (TooMuch, ValueError):
         return None

@@ -64,7 +64,7 @@ def alternatives(mechanism: Mechanism, cluster: Cluster) -> Equilibria:
 
 def between(allocation: Allocation) -> Numbers | None:
     """Proved lower bounds of users' tasks, (users,), in fractions; `None` where there are none."""
-    box = enclosed(allocation.cluster, allocation.criterion, allocation.tasks, allocation.arrays.prices)
+    box = enclosed(allocation.cluster, allocation.criterion, allocation.tasks, allocation.log_prices)
     return None if box is None else np.asarray(box.low.sum(axis=1))
 
 

@@ -11,11 +11,13 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from .._libraries import pd
-from ..errors import DataError
+from ..certificates import _linear
+from ..errors import DataError, SolverError
 from ..model._arrays import ratio
 from ..model._names import meant
 from ..model._validate import whole
 from ..model.cluster import Cluster
+from ..model.polytope import Polytope
 from ._plot import (
     OTHERS,
     alpha_axis,
@@ -342,8 +344,8 @@ def border(cluster: Cluster) -> Point:
 
         x_n = sum_i y[n,i],   sum_n y[n,i] d[n,r] <= c[i,r],   y >= 0, 0 where n may not use i,   x_n <= max_tasks[n]
 
-    But for the last it is the (Minkowski) sum of what servers can run, all of whose sides are normal to demands for a
-    resource: for a direction between two of these the furthest corner is the sum of the servers'.
+    It is cut off by limits, and else the (Minkowski) sum of what servers can run: all sides are normal to demands for a
+    resource, or to an axis. For a direction between two of these one corner is the furthest.
 
     Raises
     ------
@@ -352,30 +354,17 @@ def border(cluster: Cluster) -> Point:
     """
     if len(cluster.users) != 2:
         raise DataError(f"a picture of what users can have needs two; this cluster has {len(cluster.users)}")
-    sides = np.unique([0.0, *np.arctan2(cluster.demand[1], cluster.demand[0]), np.pi / 2])
-    middle = (sides[1:] + sides[:-1]) / 2
-    towards = np.column_stack([np.cos(middle), np.sin(middle)])
-    corners = np.sum([_furthest(cluster, i, towards) for i in range(len(cluster.servers))], axis=0)
-    less, more = corners.T
-    most = np.minimum(corners.max(axis=0), cluster.max_tasks)
-    if not (most > 0).all():
+    polytope = Polytope(cluster, cluster.max_tasks)
+    if len(polytope.users) < 2:
         raise DataError("a picture of what users can have needs two users that can run something")
-    first = most[0], min(np.interp(most[0], less[::-1], more[::-1]), most[1])
-    last = min(np.interp(most[1], more, less), most[0]), most[1]
-    found = np.vstack([first, corners[(corners < most).all(axis=1)], last])
-    return np.asarray(found[np.append(True, (np.abs(np.diff(found, axis=0)) > 1e-9 * most).any(axis=1))])
-
-
-def _furthest(cluster: Cluster, i: int, towards: Point) -> Point:
-    """The corner of what a server can run that is furthest in each direction, (directions, 2)."""
-    demand, capacity = cluster.demand, cluster.capacity[i]
-    normal, end = np.hstack([demand, np.eye(2)]), np.append(capacity, [0.0, 0.0])
-    p, q = np.triu_indices(len(end), 1)
-    turn = normal[0, p] * normal[1, q] - normal[0, q] * normal[1, p]
-    p, q, turn = p[turn != 0], q[turn != 0], turn[turn != 0]
-    point = (
-        np.array([end[p] * normal[1, q] - end[q] * normal[1, p], normal[0, p] * end[q] - normal[0, q] * end[p]]) / turn
-    )
-    may = ((point >= 0) & ((point == 0) | cluster.eligible[:, i, None])).all(axis=0)
-    may &= (demand.T @ point <= (1 + 1e-9) * capacity[:, None]).all(axis=0)
-    return np.asarray(point[:, may].T[(towards @ point[:, may]).argmax(axis=1)])
+    sides = np.unique([0.0, *np.arctan2(cluster.demand[1], cluster.demand[0]), np.pi / 2])
+    rows = [polytope.use, polytope.use_of_limit]
+    found = []
+    for angle in (sides[1:] + sides[:-1]) / 2:
+        unit = np.array([np.cos(angle), np.sin(angle)])
+        furthest = _linear.maximise(unit @ polytope.tasks, rows, [np.ones(each.shape[0]) for each in rows])
+        if furthest is None:
+            raise SolverError("the linear program of a corner was not solved")
+        found.append(polytope.tasks @ furthest[0])
+    apart = np.abs(np.diff(found, axis=0)) > 1e-9 * np.max(found, axis=0)
+    return np.asarray(np.array(found)[np.append(True, apart.any(axis=1))])

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..certificates.ill_scaled import spread
-from ..model.cluster import Cluster
+from ..game.model.canonical import canonical
 from ..model.problem import Problem
 from .solvable import Solvable
 
@@ -42,7 +42,7 @@ class Order:
         several = np.isinf(rule.alpha) and rule.scope == "game" and not given.cluster.demand.all()  # PS-DSF's answers
         if not several and spread(given.cluster)[0] < HARD:
             return None
-        users, servers = by_data(given.cluster)
+        users, servers = canonical(given.cluster)
         if earlier is not None:
             users = earlier.users if len(earlier.users) == len(users) else users
             servers = earlier.servers if len(earlier.servers) == len(servers) else servers
@@ -62,22 +62,6 @@ class Order:
     def prices(self, found: Array | None) -> Array | None:
         """Prices (..., servers, resources) of `problem` as those of the given one."""
         return None if found is None else np.asarray(found[..., np.argsort(self.servers), :])
-
-
-def by_data(cluster: Cluster) -> tuple[Index, Index]:
-    """Users by demand, weight and limit, servers by capacity; equal ones by where they may run, and who may there."""
-    about_users, about_servers = [cluster.max_tasks, cluster.weight, *cluster.demand.T], [*cluster.capacity.T]
-    servers = np.lexsort(about_servers)
-    if not cluster.constrained:
-        return np.lexsort(about_users), servers
-    # Ranks are whole numbers, whose sums have no order; equal servers have one rank.
-    rows = cluster.capacity[servers]
-    place = np.empty(len(servers))
-    place[servers] = np.cumsum(np.append(True, (rows[1:] != rows[:-1]).any(axis=1)))
-    users = np.lexsort([cluster.eligible @ place**2, cluster.eligible @ place, *about_users])
-    rank = np.empty(len(users))
-    rank[users] = np.arange(1, len(users) + 1)
-    return users, np.lexsort([rank**2 @ cluster.eligible, rank @ cluster.eligible, *about_servers])
 
 
 def _kept(order: Index) -> bool:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import cvxpy as cp
 import numpy as np
 import pytest
 
-from fairopt.engines.base import Run
-from fairopt.engines.reference import solvers
-from fairopt.game.reference import reweighted
 from fairopt.game.reference.server_problem import ServerProblem
 from fairopt.mechanisms import get
 from fairopt.model.cluster import Cluster
@@ -49,26 +45,6 @@ def test_a_second_response_compiles_nothing(name: str, problem: ServerProblem) -
     second = problem.respond(0 * tasks, tasks / problem.program.gamma + 0.2)[0]
     assert compiled._cache.param_prog is cached
     assert first.shape == second.shape
-
-
-def test_reweighted_programs_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    criterion = get("alphapf-vds", alpha=3.0).criterion(VARIANT)
-    polytope = Polytope(VARIANT, criterion.limits(VARIANT))
-    seen: list[tuple[cp.Problem, Any]] = []
-    original = solvers.first_success
-
-    def watch(problem: cp.Problem, wanted: str | None = None) -> Run:
-        run = original(problem, wanted)
-        seen.append((problem, problem._cache.param_prog))
-        return run
-
-    monkeypatch.setattr(solvers, "first_success", watch)
-    start = polytope.inside(np.full(len(polytope.gamma), 0.2))
-    for _, _ in zip(range(3), reweighted.solves(polytope, criterion, start), strict=False):
-        pass
-    assert len(seen) >= 3
-    assert seen[0][0].is_dpp()
-    assert all(problem is seen[0][0] and cache is seen[0][1] for problem, cache in seen[1:])
 
 
 def best_fractions(problem: ServerProblem, elsewhere: Array) -> tuple[Array, Array]:

@@ -16,7 +16,7 @@ from fairopt.properties._search import draw
 
 def box(mechanism: fo.mechanisms.Mechanism, cluster: fo.Cluster) -> Enclosure | None:
     found = mechanism.solve(cluster, 1e-9)
-    return enclosed(found.cluster, found.criterion, found.tasks, found.arrays.prices)
+    return enclosed(found.cluster, found.criterion, found.tasks, found.log_prices)
 
 
 def contains(found: Enclosure | None, tasks: list[F]) -> bool:
@@ -41,7 +41,7 @@ def test_random_clusters(alpha: float) -> None:
     for _ in range(40):
         cluster = draw(rng, get("envy-freeness"))
         answer = fo.AlphaPFVDS(alpha).solve(cluster, 1e-9)
-        found = enclosed(cluster, answer.criterion, answer.tasks, answer.arrays.prices)
+        found = enclosed(cluster, answer.criterion, answer.tasks, answer.log_prices)
         if found is None:
             continue
         seen += 1
@@ -57,15 +57,15 @@ def test_random_clusters(alpha: float) -> None:
 def test_what_is_no_answer_is_not_enclosed() -> None:
     cluster = fo.Cluster([[9, 18], [4, 6]], [[1, 4], [3, 1]])
     answer = fo.AlphaPFVDS(2.0).solve(cluster, 1e-9)
-    good = enclosed(cluster, answer.criterion, answer.tasks, answer.arrays.prices)
+    good = enclosed(cluster, answer.criterion, answer.tasks, answer.log_prices)
     assert good is not None
     # Everybody on one server, which is an equilibrium of that server and not of both.
     alone = fo.AlphaPFVDS(2.0).solve(cluster.select(servers=[cluster.servers[0]]), 1e-9)
     tasks = np.column_stack([alone.arrays.user_tasks, [0, 0]])
-    assert enclosed(cluster, answer.criterion, tasks, np.vstack([alone.arrays.prices, [[0, 0]]])) is None
+    assert enclosed(cluster, answer.criterion, tasks, np.vstack([alone.log_prices, [[-np.inf] * 2]])) is None
     # Another alpha has another answer: Newton's method goes there, and not to these tasks.
     other = fo.AlphaPFVDS(4.0).solve(cluster, 1e-9)
-    moved = enclosed(cluster, other.criterion, answer.tasks, answer.arrays.prices)
+    moved = enclosed(cluster, other.criterion, answer.tasks, answer.log_prices)
     if moved is not None:
         np.testing.assert_allclose(moved.low.sum(axis=1).astype(float), other.arrays.user_tasks, rtol=1e-9)
 

@@ -14,7 +14,6 @@ from fairopt.errors import DataError
 from fairopt.game.curve import _begin
 from fairopt.game.curve.options import CurveOptions
 from fairopt.game.selection import MAYBE_OTHERS, SELECTIONS
-from fairopt.model.problem import Problem
 
 Array = NDArray[np.float64]
 
@@ -225,16 +224,12 @@ def test_a_cluster_that_is_too_large_for_the_curve_is_named() -> None:
     assert "more pairs (user, server) than CurveOptions.most_pairs" in missing
 
 
-def test_a_beginning_that_is_no_equilibrium_is_none() -> None:
-    problem = Problem(several(), fo.AlphaPFVDS(2.0).criterion(several()))
-    assert _begin.begun(problem, 1.001, 1e-12, 400) is not None
-    assert _begin.begun(problem, 1.001, 1e-12, 1) is None
-
-
-def test_a_beginning_that_is_not_near_enough_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    found, problem = _begin.solved, Problem(several(), fo.AlphaPFVDS(2.0).criterion(several()))
-    monkeypatch.setattr(_begin, "solved", lambda *given: replace(found(*given), error=np.full(1, 1e-6)))
-    assert _begin.begun(problem, 1.001, 1e-12, 400) is None
+@pytest.mark.parametrize("error", [1e-6, np.inf])
+def test_a_beginning_that_is_not_near_enough_is_none(monkeypatch: pytest.MonkeyPatch, error: float) -> None:
+    found = _begin.solved
+    monkeypatch.setattr(_begin, "solved", lambda *given: replace(found(*given), error=np.full(1, error)))
+    [missing] = fo.game.equilibrium_curve(several(), [3.0]).missing
+    assert "no regular equilibrium was found near alpha = 1" in missing
 
 
 def test_welfare_compares_all_crossings_and_says_of_how_many() -> None:

@@ -75,3 +75,8 @@ def test_indices_along_alpha_change_only_where_equilibria_meet() -> None:
     assert counts[0] == counts[-1] == 1
     assert 3 in counts
     assert all(abs(a - b) in (0, 2) for a, b in pairwise(counts))
+
+
+def test_where_nobody_can_run_anything_nothing_is_left() -> None:
+    cluster = fo.Cluster([[1.0, 0], [2, 0]], [[1.0, 1], [0, 1]])
+    assert fo.AlphaPFVDS(3).solve(cluster).index == 1

@@ -8,7 +8,7 @@ time, while the others keep their tasks.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,18 +28,10 @@ Array = NDArray[np.float64]
 Formulate = Callable[[Program], Formulation]
 
 
-@dataclass(frozen=True)
-class DeclarativeOptions:
-    """How often, and in what order, cones are solved."""
-
-    #: Users whose welfare at the margin is below this part of the largest are settled in a later solve.
-    visible: float = 1e-7
-    #: Solves per solver, each measuring shares in those of the one before.
-    rescalings: int = 3
-
-
-#: What is used unless a caller says otherwise.
-OPTIONS = DeclarativeOptions()
+#: Users whose welfare at the margin is below this part of the largest are settled in a later solve.
+_VISIBLE = 1e-7
+#: Solves per solver, each measuring shares in those of the one before.
+_RESCALINGS = 3
 
 
 def solutions(problem: Problem, formulate: Formulate, solver: str | None = None) -> Iterator[Solution]:
@@ -58,7 +50,7 @@ def solutions(problem: Problem, formulate: Formulate, solver: str | None = None)
     for name in fits:
         unit = levels
         try:
-            for _ in range(OPTIONS.rescalings):
+            for _ in range(_RESCALINGS):
                 solution = _concave(polytope, criterion, formulate, unit, name, runs)
                 yield solution
                 # Not good enough, if we are asked on: measure shares in those just found.
@@ -73,12 +65,12 @@ def solutions(problem: Problem, formulate: Formulate, solver: str | None = None)
 def _leximin(polytope: Polytope, criterion: Criterion, formulate: Formulate, solver: str | None) -> Iterator[Solution]:
     """Max-min answers; if the first is not good enough, the next measure levels and tasks in those found."""
     tasks, unit = None, None
-    for _ in range(OPTIONS.rescalings):
+    for _ in range(_RESCALINGS):
         start = _clock.now()
         program = ClusterProgram(polytope, criterion, tasks=tasks)
         problem = LeximinProblem(formulate(program), program.cost, program.typical_level if unit is None else unit)
         build = _clock.now() - start
-        levels = problem.solve(solver, program.base)
+        levels = problem.solve(solver)
         yield _solution(polytope, program, None, problem.runs, build)
         unit = np.maximum(levels, 1e-9 * levels.max())
         if criterion.scope != "per_server":
@@ -90,7 +82,7 @@ def maxmin_levels(polytope: Polytope, criterion: Criterion) -> tuple[Array, list
     program = ClusterProgram(polytope, replace(criterion, alpha=np.inf))
     formulation = Formulation(Leximin(program.share / program.weight), program.constraints)
     problem = LeximinProblem(formulation, program.cost, program.typical_level)
-    return problem.solve(None, program.base) * program.weight, problem.runs
+    return problem.solve() * program.weight, problem.runs
 
 
 def _concave(
@@ -114,7 +106,7 @@ def _concave(
             return _solution(polytope, program, prices, runs, build)
         marginal = own.log_marginal(tasks) + np.log(tasks)
         waiting = fixed == 0
-        seen = waiting & (marginal >= marginal[waiting].max() + np.log(OPTIONS.visible))
+        seen = waiting & (marginal >= marginal[waiting].max() + np.log(_VISIBLE))
         if not seen.any() or (waiting == seen).all():
             return _solution(polytope, program, prices, runs, build)
         fixed = np.where(seen, tasks, fixed)

@@ -25,16 +25,8 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 
-@dataclass(frozen=True)
-class UnitOptions:
-    """In what shares are measured."""
-
-    #: From this alpha on shares are measured in max-min levels.
-    steep: float = 10.0
-
-
-#: What is used unless a caller says otherwise.
-OPTIONS = UnitOptions()
+#: From this alpha on shares are measured in max-min levels.
+STEEP = 10.0
 
 
 @dataclass(frozen=True)
@@ -164,7 +156,7 @@ def cluster_problem(
         raise DataError("no user can run anything here, so that there is no problem; give somebody a server to run on")
     program = ClusterProgram(polytope, criterion)
     program.unit = program.typical_level * program.weight
-    if OPTIONS.steep <= criterion.alpha < np.inf:
+    if STEEP <= criterion.alpha < np.inf:
         program.unit = maxmin_levels(polytope, criterion)[0]
     program.scaled_share = cp.multiply(1 / program.unit, program.share)
     everything = np.arange(len(polytope.gamma)), np.arange(len(polytope.row_server))

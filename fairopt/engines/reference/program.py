@@ -116,8 +116,6 @@ class ClusterProgram(Program):
         self.constraints = {"capacity": polytope.use @ self.fraction <= 1}
         if len(polytope.limited) and criterion.scope != "per_server":
             self.constraints["max_tasks"] = polytope.use_of_limit @ self.fraction <= 1
-        #: Levels that users have in any case, if there are floors.
-        self.base: Array | None = own.levels(own.floor) if own.floor.any() else None
         if floored := np.flatnonzero(own.floor > 0).tolist():
             relative = sp.diags(1 / own.floor[floored]) @ polytope.tasks[floored]
             self.constraints["min_tasks"] = relative @ self.fraction >= 1

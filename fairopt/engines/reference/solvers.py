@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import warnings
 from contextlib import redirect_stdout
-from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -19,48 +18,39 @@ from ..._libraries import cp
 from ...errors import DataError, SolverError
 from ..base import Run
 
-
-@dataclass(frozen=True)
-class SolverOptions:
-    """What solvers are told; tight on purpose, the certificate decides what is good enough."""
-
-    #: No solver runs longer than this, in seconds: simplex methods can cycle.
-    seconds: float = 3600.0
-    #: Cones: gaps and violations, and most steps.
-    cones: float = 1e-11
-    cone_steps: int = 500
-    #: Linear programs: violations, and coefficients that are left out (by default HiGHS takes less than 1e-9 of a
-    #: server for nothing).
-    linear: float = 1e-10
-    nothing: float = 1e-12
-    #: The second opinion of a first-order method, and most steps.
-    splitting: float = 1e-9
-    splitting_steps: int = 100_000
-
-
-#: What is used unless a caller says otherwise.
-TUNING = SolverOptions()
+#: No solver runs longer than this, in seconds: simplex methods can cycle.
+_SECONDS = 3600.0
+#: Cones: gaps and violations, and most steps.
+_CONES = 1e-11
+_CONE_STEPS = 500
+#: Linear programs: violations, and coefficients that are left out (by default HiGHS takes less than 1e-9 of a
+#: server for nothing).
+_LINEAR = 1e-10
+_NOTHING = 1e-12
+#: The second opinion of a first-order method, and most steps.
+_SPLITTING = 1e-9
+_SPLITTING_STEPS = 100_000
 
 #: Options by solver.
 OPTIONS: dict[str, dict[str, Any]] = {
     "CLARABEL": {
-        "tol_gap_abs": TUNING.cones,
-        "tol_gap_rel": TUNING.cones,
-        "tol_feas": TUNING.cones,
-        "max_iter": TUNING.cone_steps,
-        "time_limit": TUNING.seconds,
+        "tol_gap_abs": _CONES,
+        "tol_gap_rel": _CONES,
+        "tol_feas": _CONES,
+        "max_iter": _CONE_STEPS,
+        "time_limit": _SECONDS,
     },
     "HIGHS": {
-        "primal_feasibility_tolerance": TUNING.linear,
-        "dual_feasibility_tolerance": TUNING.linear,
-        "small_matrix_value": TUNING.nothing,
-        "time_limit": TUNING.seconds,
+        "primal_feasibility_tolerance": _LINEAR,
+        "dual_feasibility_tolerance": _LINEAR,
+        "small_matrix_value": _NOTHING,
+        "time_limit": _SECONDS,
     },
     "SCS": {
-        "eps_abs": TUNING.splitting,
-        "eps_rel": TUNING.splitting,
-        "max_iters": TUNING.splitting_steps,
-        "time_limit_secs": TUNING.seconds,
+        "eps_abs": _SPLITTING,
+        "eps_rel": _SPLITTING,
+        "max_iters": _SPLITTING_STEPS,
+        "time_limit_secs": _SECONDS,
     },
 }
 

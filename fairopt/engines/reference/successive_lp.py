@@ -23,18 +23,10 @@ from .program import Formulation, Leximin
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class RoundOptions:
-    """Whose level is final after a round."""
-
-    #: A level's row counts as priced from this part of the largest dual on.
-    positive: float = 1e-3
-    #: A user's tasks count as priced from this part of the largest price of a whole capacity on.
-    costs: float = 1e-9
-
-
-#: What is used unless a caller says otherwise.
-OPTIONS = RoundOptions()
+#: A level's row counts as priced from this part of the largest dual on.
+_POSITIVE = 1e-3
+#: A user's tasks count as priced from this part of the largest price of a whole capacity on.
+_COSTS = 1e-9
 
 
 @dataclass
@@ -62,10 +54,10 @@ class LeximinProblem:
         self._fixed = self.levels >= cp.multiply(self._rising, self._common) + self._floor
         self._round = cp.Problem(cp.Maximize(self._common), [*self.formulation.constraints.values(), self._fixed])
 
-    def solve(self, solver: str | None = None, base: Array | None = None) -> Array:
+    def solve(self, solver: str | None = None) -> Array:
         """The lexicographically largest levels; the variables hold an allocation that has them.
 
-        `base` are levels that users have in any case: one above the common level meets no row that binds.
+        Of users who have more in any case, by a floor or from elsewhere, it is the common level that they exceed.
         """
         free = np.ones(len(self._unit), dtype=bool)
         levels = np.zeros(len(free))
@@ -76,10 +68,10 @@ class LeximinProblem:
             self.runs.append(solvers.first_success(self._round, solver))
             common = float(self._common.value) * here
             price = np.where(free, np.abs(self._fixed.dual_value), 0.0)
-            frozen = free & ((price >= OPTIONS.positive * price.max()) | (self.cost() > OPTIONS.costs))
+            frozen = free & ((price >= _POSITIVE * price.max()) | (self.cost() > _COSTS))
             if not frozen.any():
                 raise SolverError("the linear program of a max-min round has no prices; try another solver")
-            levels[frozen] = common if base is None else np.maximum(common, base[frozen])
+            levels[frozen] = common
             free &= ~frozen
             if not free.any():
                 break

@@ -16,28 +16,20 @@ Array = NDArray[np.float64]
 Utility = Callable[["cp.Expression"], "cp.Expression"]
 
 
-@dataclass(frozen=True)
-class SlopeOptions:
-    """Where the slope of a utility is looked at."""
-
-    #: The number of levels at which the slope of a utility is checked.
-    points: int = 80
-    #: The lowest of these levels, as a part of the highest.
-    least: float = 1e-9
-    #: Permutations of levels that must not change any user's slope.
-    permutations: int = 4
-    #: A kink is looked for between a level divided and multiplied by this factor,
-    near: float = 1.25
-    #: in this number of bisections;
-    bisections: int = 40
-    #: there is one if log U' falls by more than this where they end.
-    fall: float = 1e-6
-    #: Slopes below this are taken for zero.
-    underflow: float = 1e-290
-
-
-#: What is used unless a caller says otherwise.
-OPTIONS = SlopeOptions()
+#: The number of levels at which the slope of a utility is checked.
+_POINTS = 80
+#: The lowest of these levels, as a part of the highest.
+_LEAST = 1e-9
+#: Permutations of levels that must not change any user's slope.
+_PERMUTATIONS = 4
+#: A kink is looked for between a level divided and multiplied by this factor,
+_NEAR = 1.25
+#: in this number of bisections;
+_BISECTIONS = 40
+#: there is one if log U' falls by more than this where they end.
+_FALL = 1e-6
+#: Slopes below this are taken for zero.
+_UNDERFLOW = 1e-290
 
 
 def log1p(shares: cp.Expression) -> cp.Expression:
@@ -112,8 +104,8 @@ class UtilitySlope:
 
         Nor may they depend on the place of a level among `count` of them.
         """
-        levels = most * np.geomspace(OPTIONS.least, 1.0, OPTIONS.points)
-        at = cp.Variable(OPTIONS.points, nonneg=True)
+        levels = most * np.geomspace(_LEAST, 1.0, _POINTS)
+        at = cp.Variable(_POINTS, nonneg=True)
         at.value = levels
         matrix = _gradient(self.expression(at), at)
         if matrix is None:
@@ -121,7 +113,7 @@ class UtilitySlope:
         slopes = matrix.diagonal()
         if abs(matrix).sum() > abs(slopes).sum() * (1 + 1e-12):
             raise DataError("the utility must take every share by itself; the users' utilities are added up")
-        self._check_places(most, max(count, OPTIONS.points))
+        self._check_places(most, max(count, _POINTS))
         with np.errstate(invalid="ignore"):
             falls = (np.diff(slopes) <= 1e-9 * slopes[:-1]).all()
         if not (np.isfinite(slopes).all() and falls and slopes[0] > 0 and slopes[-1] >= 0):
@@ -132,17 +124,17 @@ class UtilitySlope:
 
     def kinks(self, levels: Array) -> Array:
         """The level near each of these levels (any number, > 0) where U' from left and right differ; else NaN."""
-        low, high = levels / OPTIONS.near, levels * OPTIONS.near
+        low, high = levels / _NEAR, levels * _NEAR
         with np.errstate(all="ignore"):
             at_low, at_high = np.log(self(low)), np.log(self(high))
-            for _ in range(OPTIONS.bisections):
+            for _ in range(_BISECTIONS):
                 middle = np.sqrt(low * high)
                 at_middle = np.log(self(middle))
                 left = _fall(at_low, at_middle) > _fall(at_middle, at_high)
                 low, at_low = np.where(left, low, middle), np.where(left, at_low, at_middle)
                 high, at_high = np.where(left, middle, high), np.where(left, at_middle, at_high)
             # Numbers near the least there are have few digits.
-            return np.where((_fall(at_low, at_high) > OPTIONS.fall) & (at_low > np.log(OPTIONS.underflow)), low, np.nan)
+            return np.where((_fall(at_low, at_high) > _FALL) & (at_low > np.log(_UNDERFLOW)), low, np.nan)
 
     def _check_places(self, most: float, count: int) -> None:
         """`DataError` if U' of a level depends on its place, or on how many levels there are.
@@ -153,7 +145,7 @@ class UtilitySlope:
         levels = rng.uniform(0.0, most, count)
         slopes = self(levels)
         rounding = 1e-12 * slopes[np.isfinite(slopes)].max(initial=0.0)
-        orders = [rng.permutation(count) for _ in range(OPTIONS.permutations)]
+        orders = [rng.permutation(count) for _ in range(_PERMUTATIONS)]
         for order in (*orders, orders[0][: count // 2]):
             if not np.allclose(self(levels[order]), slopes[order], rtol=1e-9, atol=rounding):
                 raise DataError(

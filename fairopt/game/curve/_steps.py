@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._libraries import lapack
+from ..model.factors import Factors
 from ._system import Active, Game, Place, Values, gauge
 from .options import CurveOptions
 
@@ -28,22 +28,6 @@ _BEFORE = -2
 _LEVEL, _SAME = 1e-9, 1e-11
 #: Tasks that differ by more than this, in logarithms, are other ones.
 _JUMP = 1e-6
-
-
-class Factors:
-    """A bordered matrix, factored: solutions, and the sign of its determinant; not `regular` where a pivot is 0."""
-
-    def __init__(self, matrix: Array) -> None:
-        self.lu, self.pivots, singular = lapack.dgetrf(matrix)
-        self.regular = not singular and bool(np.isfinite(self.lu).all())
-
-    def solved(self, rhs: Array) -> Array:
-        return np.asarray(lapack.dgetrs(self.lu, self.pivots, rhs)[0])
-
-    @property
-    def sign(self) -> int:
-        swaps = int(np.count_nonzero(self.pivots != np.arange(len(self.pivots))))
-        return int((-1) ** swaps * np.prod(np.sign(self.lu.diagonal())))
 
 
 @dataclass

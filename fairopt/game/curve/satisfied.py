@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._libraries import sp
+from ...certificates import _linear
 from ...model.problem import Problem
 
 Array = NDArray[np.float64]
@@ -37,23 +38,16 @@ def satisfied(problem: Problem) -> tuple[Array, float] | None:
     """
     if not may_be(problem):
         return None
-    from scipy import optimize
-
     polytope = problem.polytope
     rows, pairs = polytope.use.shape
-    result = optimize.linprog(
-        np.append(np.zeros(pairs), 1.0),
-        A_ub=sp.hstack([polytope.use, np.full((rows, 1), -1.0)], "csr"),
-        b_ub=np.zeros(rows),
-        A_eq=sp.hstack(
-            [sp.diags_array(1 / polytope.limit) @ polytope.tasks, np.zeros((len(polytope.limit), 1))], "csr"
-        ),
-        b_eq=np.ones(len(polytope.limit)),
-        method="highs",
+    needs = sp.diags_array(1 / polytope.limit) @ polytope.tasks
+    program = sp.block_array([[-polytope.use, np.ones((rows, 1))], [needs, None]], format="csr")
+    found = _linear.minimise(
+        np.append(np.zeros(pairs), 1.0), program, np.append(np.zeros(rows), np.ones(needs.shape[0]))
     )
-    if result.x is None:
+    if found is None:
         return None
-    part = np.maximum(result.x[:-1], 0.0)
+    part = np.maximum(found[:-1], 0.0)
     part *= (polytope.limit / (polytope.tasks @ part))[polytope.pair_user]
     over = max(float((polytope.use @ part).max()) - 1, 0.0)
     if over > _LACKING:

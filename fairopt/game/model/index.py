@@ -21,9 +21,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._libraries import lapack
+from ...core.settled import Shown
 from ...model.criterion import Criterion
 from ...model.problem import Problem
+from .factors import Factors
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -75,84 +76,43 @@ def index_of_answer(problem: Problem, tasks: Array, log_prices: Array | None) ->
 def active_at(problem: Problem, tasks: Array, log_prices: Array, weak: float = 0.0) -> Active | None:
     """What is active at tasks (users, servers) and log prices per resource unit (servers, resources).
 
-    A pair is if its part of the user's tasks is above its slack, a row if its part in somebody's costs is above what
-    idles, a limit if next to nothing is left of it; and pairs and rows with less slack than `weak`. None where somebody
-    who can run something has no tasks.
+    Besides what they show (`core.settled`), pairs and rows with less slack than `weak`. None where somebody who can run
+    something has no tasks.
     """
-    rule, polytope = problem.criterion, problem.polytope
-    user, server, use, alpha = polytope.pair_user, polytope.pair_server, polytope.pair_use, rule.alpha
-    weight, users = rule.weight[polytope.users], len(polytope.users)
-    own = tasks[polytope.users[user], server]
-    total = np.bincount(user, own, users)
-    if not (total > 0).all():
+    polytope = problem.polytope
+    x = tasks[polytope.users[polytope.pair_user], polytope.pair_server]
+    at = Shown(polytope, problem.criterion, x, polytope.log_row_prices(log_prices))
+    if not (at.total > 0).all():
         return None
-    part, fraction = own / total[user], own / polytope.gamma
-    log_rows = polytope.by_server(polytope.log_row_prices(log_prices), unused=-np.inf)
-    idle = 1 - np.array([np.bincount(server, each * fraction, len(log_rows)) for each in use.T]).T
-    if weak > 0:
-        least = log_rows[np.isfinite(log_rows)].min(initial=0.0) - 30
-        touched = np.isfinite(polytope.by_server(np.zeros(len(polytope.row_server)), unused=-np.inf))
-        log_rows = np.where(touched & (idle < weak), np.maximum(log_rows, least), log_rows)
-    each = np.log(use) + log_rows[server]
-    top = np.maximum(each.max(axis=1), -1e300)[:, None]
-    paid = np.exp(each - top)
-    cost = paid.sum(axis=1)
-    worth = (np.log(weight) - np.log(total))[user] + np.log(polytope.gamma)
-    slack = (top[:, 0] + np.log(cost)) / alpha - worth
-    share = paid / np.maximum(cost, 1e-300)[:, None]
-    limits = np.flatnonzero(total >= polytope.limit * (1 - 1e-9))
-    if len(limits):  # who has all its tasks pays less for them than they are worth, by as much everywhere
-        some, least = part > 1e-6, np.zeros(users)
-        np.minimum.at(least, user[some], slack[some])
-        excess = np.where(np.isin(np.arange(users), limits) & np.isfinite(least), -least, 0.0)
-        slack = slack + excess[user]
-    best = np.zeros(users)
-    np.maximum.at(best, user, own)
-    # Nobody loses all: rounding may hide the best one.
-    on = np.flatnonzero((part > np.maximum(slack, 1e-12)) | (own == best[user]) | (slack < weak))
-    user, server, share = user[on], server[on], share[on]
-    largest = np.zeros(log_rows.shape)
-    np.maximum.at(largest, server, share)
-    host, resource = np.nonzero((largest > np.maximum(idle, 0.0)) | ((largest > 0) & (idle < weak)))
-    there = server[:, None] == host
-    of_rows = there * share[:, resource] / largest[host, resource]
-    of_use = there * use[on][:, resource] * (total[user] / polytope.gamma[on])[:, None]
+    pairs, limits = np.flatnonzero(at.pairs | (at.slack < weak)), np.flatnonzero(at.room <= 1e-9)
+    user, use = polytope.pair_user[pairs], polytope.use[:, pairs].toarray()
+    rows = np.flatnonzero((at.rows | (at.idle < weak)) & use.any(axis=1))
+    use = use[rows]
+    paid = np.log(use) - (at.cost + np.log(polytope.gamma))[pairs]  # by the price of the row
+    of_rows = np.exp(paid - paid.max(axis=1, keepdims=True, initial=-np.inf)).T
     of_limits = (user[:, None] == limits).astype(float)
     return Active(
         user,
-        server,
-        np.concatenate([host, np.full(len(limits), -1)]),
+        polytope.pair_server[pairs],
+        np.concatenate([polytope.row_server[rows], np.full(len(limits), -1)]),
         np.hstack([of_rows, of_limits]),
-        np.hstack([of_use, of_limits]),
+        np.hstack([(use * (at.total[user] / polytope.gamma[pairs])).T, of_limits]),
     )
 
 
 def index(active: Active) -> int | None:
-    """The sign of det J, 0 where tasks of users are not locally unique; None for too many unknowns.
-
-    A user's first pair is eliminated; ties, its other pairs, and rows remain.
-    """
-    first = np.flatnonzero(np.diff(active.user, prepend=-1))
-    home = first[np.cumsum(np.diff(active.user, prepend=-1) > 0) - 1]
-    ties = np.setdiff1d(np.arange(len(active.user)), first)
-    rows, size = len(active.host), len(ties) + len(active.host)
+    """The sign of det J, 0 where tasks of users are not locally unique; None for too many unknowns."""
+    pairs, size = len(active.user), len(active.user) + len(active.host)
     if not size:
         return 1
     if size > _MOST:
         return None
-    bought = active.share[first]
-    matrix = np.zeros((size, size))
-    matrix[: len(ties), len(ties) :] = active.share[ties] - active.share[home[ties]]
-    matrix[len(ties) :, : len(ties)] = (active.use[home[ties]] - active.use[ties]).T
-    matrix[len(ties) :, len(ties) :] = active.use[first].T @ bought
-    matrix[np.diag_indices(size)] += REGULAR
-    rhs = np.eye(size)
+    matrix, rhs = active.jacobian() + REGULAR * np.eye(size), np.eye(size)
     if size > _ALL:
         rhs = np.where(np.random.default_rng(0).random((size, _PROBES)) < 0.5, -1.0, 1.0)
-    factors, pivots, singular = lapack.dgetrf(matrix)
-    if singular or not np.isfinite(factors).all():
+    factors = Factors(matrix)
+    if not factors.regular:
         return 0
-    moved = np.abs(bought @ lapack.dgetrs(factors, pivots, rhs)[0][size - rows :]).max(initial=0.0)
-    swaps = int(np.count_nonzero(pivots != np.arange(size)))
-    sign = (-1) ** swaps * int(np.prod(np.sign(factors.diagonal())))
-    return sign if moved < _SINGULAR else 0
+    first = np.flatnonzero(np.diff(active.user, prepend=-1))
+    moved = np.abs(np.add.reduceat(factors.solved(rhs)[:pairs], first)).max()
+    return factors.sign if moved < _SINGULAR else 0

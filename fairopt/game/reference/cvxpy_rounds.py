@@ -20,16 +20,8 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 
-@dataclass(frozen=True)
-class TrustOptions:
-    """Which answers of CVXPY are taken."""
-
-    #: An answer that is more wrong than this, in tasks, is none: an honest tolerance of the declared problems.
-    trusted: float = 1e-4
-
-
-#: What is used unless a caller says otherwise.
-OPTIONS = TrustOptions()
+#: An answer that is more wrong than this, in tasks, is none: an honest tolerance of the declared problems.
+_TRUSTED = 1e-4
 
 
 @dataclass(frozen=True)
@@ -71,10 +63,10 @@ class CvxpySweeps(Sweeps):
         problem = self.problems[server]
         found = problem.best(elsewhere * size, share)
         problem.runs.clear()
-        if not found.residual <= OPTIONS.trusted:
+        if not found.residual <= _TRUSTED:
             raise SolverError(
                 f"CVXPY's best answer to the problem of server {polytope.cluster.servers[server]!r} for alpha="
-                f"{self.alpha:g} is wrong by {found.residual:.1e} of somebody's tasks, above {OPTIONS.trusted:g}: use "
+                f"{self.alpha:g} is wrong by {found.residual:.1e} of somebody's tasks, above {_TRUSTED:g}: use "
                 "server_solver='native', or bring weights and demands closer together"
             )
         answer = found.fraction * method.gamma[mine]

@@ -30,26 +30,18 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 
-@dataclass(frozen=True)
-class ServerProblemOptions:
-    """How a server's problem is solved in CVXPY."""
-
-    #: Users whose welfare at the margin is below this part of the largest are settled in a later solve.
-    visible: float = 1e-5
-    #: Prices below this part of the largest of a solve are the solver's inaccuracy.
-    priced: float = 1e-9
-    #: An answer is taken with `residual <= sufficient` (see `server_conditions`).
-    sufficient: float = 1e-7
-    #: Most solves that are measured in the shares of the one before.
-    rescalings: int = 4
-    #: Users so near their limit are at it in the next solve.
-    full: float = 1e-6
-    #: The least unit of a virtual dominant share.
-    smallest: float = 1e-12
-
-
-#: What is used unless a caller says otherwise.
-OPTIONS = ServerProblemOptions()
+#: Users whose welfare at the margin is below this part of the largest are settled in a later solve.
+_VISIBLE = 1e-5
+#: Prices below this part of the largest of a solve are the solver's inaccuracy.
+_PRICED = 1e-9
+#: An answer is taken with `residual <= sufficient` (see `server_conditions`).
+_SUFFICIENT = 1e-7
+#: Most solves that are measured in the shares of the one before.
+_RESCALINGS = 4
+#: Users so near their limit are at it in the next solve.
+_FULL = 1e-6
+#: The least unit of a virtual dominant share.
+SMALLEST = 1e-12
 
 
 @dataclass(frozen=True)
@@ -95,16 +87,16 @@ class ServerProblem:
         for wanted in self._units(elsewhere, share):
             unit = last if wanted is None else wanted
             try:
-                found = self._solve(elsewhere, np.maximum(unit, OPTIONS.smallest), full, solver)
+                found = self._solve(elsewhere, np.maximum(unit, SMALLEST), full, solver)
             except SolverError as error:
                 failure = failure or error
                 continue
             if best is None or not best.residual <= found.residual:
                 best = found
-            if best.residual <= OPTIONS.sufficient:
+            if best.residual <= _SUFFICIENT:
                 break
             # What those are worth who are at their limit may hide all prices; but they may be there wrongly.
-            full = (found.fraction >= (1 - OPTIONS.full) * room) & (not full.any())
+            full = (found.fraction >= (1 - _FULL) * room) & (not full.any())
             last = elsewhere / self.program.gamma + found.fraction
         if best is None:
             assert failure is not None
@@ -121,7 +113,7 @@ class ServerProblem:
             yield share
         with suppress(SolverError):  # other units may do
             yield self.maxmin_share(elsewhere)
-        yield from [None] * OPTIONS.rescalings
+        yield from [None] * _RESCALINGS
 
     def maxmin_share(self, elsewhere: Array) -> Array:
         """Virtual dominant shares (users here,) under max-min at this server."""
@@ -130,13 +122,13 @@ class ServerProblem:
             rows = {name: row for name, row in p.constraints.items() if name in ("capacity", "max_tasks")}
             self._fill = LeximinProblem(Formulation(Leximin(p.share / p.weight), rows), self._cost, runs=self.runs)
         p.give(elsewhere, np.ones(len(elsewhere)))
-        self._fill.solve(None, p.base)
+        self._fill.solve()
         return np.asarray(elsewhere / p.gamma + np.maximum(p.fraction.value, 0.0))
 
     def _solve(self, elsewhere: Array, unit: Array, full: Mask, solver: str | None) -> Response:
         if self._maxmin is not None:
             self.program.give(elsewhere, unit)
-            self._maxmin.solve(solver, self.program.base)
+            self._maxmin.solve(solver)
             return self._response(elsewhere, np.maximum(self.program.fraction.value, 0.0), self._log_price())
         p, alpha = self.program, self.program.alpha
         room = p.room(elsewhere)
@@ -149,7 +141,7 @@ class ServerProblem:
             fraction = np.clip(p.fraction.value, 0.0, room)
             share = np.maximum(elsewhere / p.gamma + fraction, np.finfo(float).tiny)
             marginal = p.log_worth(share) + np.log(share)
-            seen = waiting & (marginal >= marginal[waiting].max() + np.log(OPTIONS.visible))
+            seen = waiting & (marginal >= marginal[waiting].max() + np.log(_VISIBLE))
             solved = seen if alpha > 0 and p.scale_free else waiting  # who else is seen depends on no unit
             fixed[solved] = fraction[solved]
         found = [self._response(elsewhere, fixed, prices) for prices in _together(stages, len(p.rows))]
@@ -170,7 +162,7 @@ class ServerProblem:
         prices = self.formulation.constraints["capacity"].dual_value
         rows = np.zeros(len(self.program.rows)) if prices is None else np.abs(prices)
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(np.where(rows > OPTIONS.priced * rows.max(initial=0.0), rows, 0.0)))
+            return np.asarray(np.log(np.where(rows > _PRICED * rows.max(initial=0.0), rows, 0.0)))
 
     def _cost(self) -> Array:
         """What all of the server would cost each user at the prices of the last round; a limit reached blocks too."""
@@ -188,6 +180,6 @@ def _together(stages: list[Array], rows: int) -> Iterator[Array]:
     if len(stages) > 1:
         result = stages[0]
         for later in stages[1:]:
-            vague = result < result.max() + np.log(OPTIONS.visible)
+            vague = result < result.max() + np.log(_VISIBLE)
             result = np.where(vague & (later > -np.inf), later, result)
         yield result

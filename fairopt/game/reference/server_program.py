@@ -90,8 +90,3 @@ class ServerProgram(Program):
     def room(self, elsewhere: Array) -> Array:
         """Fractions up to the limits; without one 2, as 1 may be what capacity says already, and halve its price."""
         return np.asarray(np.clip((self.limit - elsewhere) / self.gamma, 0.0, 2.0))
-
-    @property
-    def base(self) -> Array:
-        """Weighted virtual dominant shares from elsewhere: levels that users have in any case."""
-        return np.asarray(self._elsewhere.value / self.weight)

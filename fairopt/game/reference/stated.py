@@ -7,14 +7,13 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.reference.named_problem import OPTIONS, NamedProblem, Places, named_problem
+from ...engines.reference.named_problem import STEEP, NamedProblem, Places, named_problem
 from ...engines.reference.program import Formulation, Program
 from ...errors import DataError
 from ...model.cluster import Cluster
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
-from .server_problem import OPTIONS as OF_SERVERS
-from .server_problem import ServerProblem
+from .server_problem import SMALLEST, ServerProblem
 from .server_program import ServerProgram
 
 Array = NDArray[np.float64]
@@ -48,8 +47,8 @@ def server_problem(
     if not len(program.pairs):
         raise DataError(f"no user can run anything on server {names[i]!r}; choose another server")
     elsewhere = others.sum(axis=1)[polytope.users[program.users]]
-    if program.scale_free and OPTIONS.steep <= program.alpha < np.inf:
-        unit = np.maximum(ServerProblem(polytope, criterion, i, formulate).maxmin_share(elsewhere), OF_SERVERS.smallest)
+    if program.scale_free and STEEP <= program.alpha < np.inf:
+        unit = np.maximum(ServerProblem(polytope, criterion, i, formulate).maxmin_share(elsewhere), SMALLEST)
     else:  # shares near 1: what users have elsewhere, and their part by weight here
         unit = elsewhere / program.gamma + program.weight / program.weight.sum()
     program.give(elsewhere, unit)
