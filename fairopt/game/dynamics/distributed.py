@@ -35,6 +35,10 @@ from .starts import continued, fair, given, of_pairs
 
 Array = NDArray[np.float64]
 
+#: Servers miss a capacity by at most this part of the tolerance.
+_PART = 0.01
+#: Elastic rounds ask for this much more than plain ones would, at most about; rounds between two passes that look.
+_AHEAD, _WAIT = 10.0, 4
 #: What was sent so far: columns of a trace.
 _SENT = ("messages", "numbers")
 _INTERRUPTED = "interrupted: hand this allocation back as start to go on"
@@ -132,10 +136,10 @@ def best_response(
         nothing = _certified(cluster, rule, np.zeros(cluster.shape[:2]), None)
         return _wrap(rule, nothing, tol, Trace(_frame([]), "nobody can run anything", order), watch, server_solver)
     method = EquilibriumSystem(polytope, rule.weight[polytope.users], min(alpha, 1e6))
-    sweeps = Sweeps.of(method, alpha) if server_solver == "native" else CvxpySweeps.declared(method, rule)
+    sweeps = Sweeps.of(method, alpha, _PART * tol) if server_solver == "native" else CvxpySweeps.declared(method, rule)
     state = sweeps.start(fair(polytope, method) if tasks is None else of_pairs(polytope, method, tasks))
     rows = [] if kept is None else kept.frame.reset_index(drop=True).to_dict("records")
-    game = _Game(sweeps, state, rule, tol, watch, rows)
+    game = _Game(sweeps, state, rule, tol, watch, rows, _AHEAD if order == "elastic" else 1.0)
     rounds = ORDERS[order](sweeps, state, rng, damping, network)
     reason = game.play(_shown(rounds, max_rounds, progress)) or (
         f"max_rounds={max_rounds} reached: allow more, start from this allocation, or try another order or damping"
@@ -160,14 +164,15 @@ class _Game:
     tol: float
     watch: _clock.Watch
     rows: list[dict[str, float]]
+    ahead: float
     #: Of the last round, if it was looked at.
     certified: _Judged | None = None
 
     def __post_init__(self) -> None:
         last = self.rows[-1] if self.rows else dict.fromkeys(("seconds", *_SENT), 0.0)
         self._offset, self._sent = last["seconds"], np.array([last[name] for name in _SENT])
-        #: The residual and the exploitability from which on the certificate is looked at.
-        self._wanted = self.tol
+        #: The exploitability from which on the certificate is looked at, and the round from which on a pass may look.
+        self._wanted, self._next = self.tol, 0
 
     def play(self, rounds: Iterator[Round]) -> str | None:
         """All rounds, up to one that ends the game; why it ended, or None if rounds did."""
@@ -187,10 +192,12 @@ class _Game:
         row |= {"seconds": self.watch.cpu + self._offset} | dict(zip(_SENT, self._sent.tolist(), strict=True))
         self.rows.append(row)
         self.certified = None
-        if max(row["residual"], row["exploitability"]) <= self._wanted:
-            # The judge, who decides, measures a little otherwise, as does a pass of responses after the round.
-            self._wanted /= 2
-            if self.sweeps.requested(self.state) <= self.tol:
+        near = row["residual"] <= self.ahead * self.tol and row["exploitability"] <= self._wanted
+        if near and len(self.rows) >= self._next:
+            row["residual"] = self.sweeps.requested(self.state)
+            self._next = len(self.rows) + _WAIT
+            if row["residual"] <= self.tol:
+                self._wanted /= 2  # the judge, who decides, measures a little otherwise
                 self.certified = _certify(self.sweeps, self.state, self.rule)
                 if self.certified.certificate.passes(self.tol):
                     return f"no response would change anything by more than tol={self.tol:g}"

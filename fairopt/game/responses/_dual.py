@@ -18,7 +18,8 @@ Array = NDArray[np.float64]
 class Server(NamedTuple):
     """One server's problem for finite alpha: arrays of its users, `per_task` and `use` of (users, resources).
 
-    Who has to pay more than `dear`, in units of `e^(alpha unit)`, asks for nothing.
+    Who has to pay more than `dear`, in units of `e^(alpha unit)`, asks for nothing; it is nan of those who were served
+    at all prices so far.
     """
 
     alpha: float
@@ -29,6 +30,7 @@ class Server(NamedTuple):
     room: Array
     unit: float
     dear: Array
+    accuracy: float
 
 
 class Asked(NamedTuple):
@@ -72,7 +74,7 @@ def price_parts(alpha, use, n, scaled, q, usual, parts):  # type: ignore[no-unty
 @compiled(borrows=True)
 def ask(server, q, asked):  # type: ignore[no-untyped-def]
     """Fill `asked` at log level prices q; returns the residual, relative to capacities."""
-    alpha, log_gain, per_task, use, elsewhere, room, unit, dear = server
+    alpha, log_gain, per_task, use, elsewhere, room, unit, dear, _ = server
     tasks, excess, jacobian, parts, scaled = asked
     count, size = use.shape
     top = -np.inf
@@ -85,6 +87,9 @@ def ask(server, q, asked):  # type: ignore[no-untyped-def]
     jacobian[:, :] = 0.0
     for n in range(count):
         total, log_unit = price_parts(alpha, use, n, scaled, q, usual, parts)
+        if tasks[n] == 0 and np.isnan(dear[n]):
+            least = np.exp(alpha * (log_gain[n] - np.log(elsewhere[n]) - unit))
+            dear[n] = least if least > 1e-290 else np.inf  # smaller ones have few digits
         tasks[n] = 0.0
         if log_unit == usual and total * factor > dear[n]:
             continue

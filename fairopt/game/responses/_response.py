@@ -27,10 +27,10 @@ _TRIALS = 4
 
 
 @compiled
-def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks):  # type: ignore[no-untyped-def]
-    """Fill `tasks` (users here,) and `q` (resources,), log level prices, which come in as a first guess.
+def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, accuracy=0.0):  # type: ignore[no-untyped-def]
+    """Fill `tasks` (users here,) and `q` (resources,), log level prices; both come in as a first guess.
 
-    Returns how far from exact, relative to capacity.
+    Returns how far from exact, relative to capacity, where no more than an accuracy is asked for.
     """
     count, size = use.shape
     used = np.zeros(size, np.bool_)
@@ -40,11 +40,8 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks):  # type:
     for r in range(size):
         q[r] = q[r] if used[r] and q[r] < np.inf else -np.inf
     asked = Asked(tasks, np.empty(size), np.empty((size, size)), np.empty(size), np.empty(size))
-    dear, unit = np.empty(count), q.max()
-    for n in range(count):
-        least = np.exp(alpha * (log_gain[n] - np.log(elsewhere[n]) - unit))
-        dear[n] = least if least > 1e-290 else np.inf  # smaller ones have few digits
-    server = Server(alpha, log_gain, per_task, use, elsewhere, room, unit, dear)
+    dear, unit = np.full(count, np.nan), q.max()
+    server = Server(alpha, log_gain, per_task, use, elsewhere, room, unit, dear, accuracy)
     residual, reach = ask(server, q, asked), np.full(size, max(_REACH, _PART / alpha))
     for k in range(1, 300):
         better = improve(server, q, asked, residual, reach)
@@ -70,7 +67,7 @@ def improve(server, q, asked, residual, reach):  # type: ignore[no-untyped-def]
         if q[r] > -np.inf:
             whole -= jacobian[:, r]
     # A user's tasks here are a difference, as exact as its tasks in all.
-    exact = _EXACT + _ROUNDED * whole.max()
+    exact = max(_EXACT + _ROUNDED * whole.max(), server.accuracy)
     if residual < exact:
         return -2.0
     over, slope = (weight * excess).sum(), (weight * whole).sum()

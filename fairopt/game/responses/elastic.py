@@ -112,14 +112,14 @@ class Elastic:
         """By the servers' last two steps: twice as large where they drift, a fourth where they turned."""
         options, cap, servers = self._options, self._state.cap, len(self._state.cap)
         turn, size, old = (np.bincount(self._server, each, servers) for each in (step * last, step**2, last**2))
-        whole = cosine(step, last)
+        whole = turn.sum() / max(np.sqrt(size.sum() * old.sum()), 1e-300)
         if whole > 0.9 and self._since >= options.still:
             self._top = min(2 * self._top, options.highest)
         elif whole < 0:
             self._top = max(self._top / 2, options.top)
         turn = turn / np.maximum(np.sqrt(size * old), 1e-300)
         cap *= np.where((turn > 0.95) & (size > 0.93**2 * old), 2.0, np.where(turn < 0.3, 0.25, 0.95))
-        self._still = np.where(np.bincount(self._server, crossed, servers) > 0, 0, self._still + 1)
+        self._still = np.where(np.bincount(self._server[crossed], minlength=servers) > 0, 0, self._still + 1)
         np.clip(cap, np.where(self._still > options.still, options.least, options.cap), self._top, out=cap)
 
     def _jump(self, change: float, step: Array, last: Array, moved: Array) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -28,12 +28,13 @@ class Sweeps:
     alpha: float
     first: Index
     pairs: Index
+    accuracy: float
 
     @classmethod
-    def of(cls, method: EquilibriumSystem, alpha: float | None = None) -> Sweeps:
-        """Pairs in the order of servers."""
+    def of(cls, method: EquilibriumSystem, alpha: float | None = None, accuracy: float = 0.0) -> Sweeps:
+        """Pairs in the order of servers; responses may miss a capacity by the part `accuracy`."""
         order, first = by_group(method.server, len(method.row))
-        return cls(method, method.alpha if alpha is None else alpha, first, order)
+        return cls(method, method.alpha if alpha is None else alpha, first, order, accuracy)
 
     def start(self, tasks: Array) -> State:
         """From tasks of the pairs, in units of users' largest gamma."""
@@ -60,7 +61,7 @@ class Sweeps:
         """The largest change that a best response would make now, relative to the user's tasks."""
         copy = self.start(state.tasks)
         copy.log_price[:] = state.log_price
-        return self.jacobi(copy, 0.0)
+        return self._exact.jacobi(copy, 0.0)
 
     def found(self, state: State, steps: int) -> Candidate:
         """The state as a point, with the prices at which the servers last responded (alpha finite)."""
@@ -76,8 +77,14 @@ class Sweeps:
         return Candidate(point, error, steps, by="best responses")
 
     @cached_property
+    def _exact(self) -> Sweeps:
+        return replace(self, accuracy=0.0)
+
+    @cached_property
     def _game(self) -> Game:
         m, order = self.method, self.pairs
         gain = np.exp(m.log_gain[order]) if np.isinf(self.alpha) else m.log_gain[order]
         user = m.polytope.pair_user[order]
-        return Game(self.first, order, user, float(self.alpha), gain, m.per_task[order], m.use[order], m.limit)
+        return Game(
+            self.first, order, user, float(self.alpha), gain, m.per_task[order], m.use[order], m.limit, self.accuracy
+        )
