@@ -58,10 +58,12 @@ class Elastic:
         self._sweeps, self._state, self._options = sweeps, state, options
         self._user, self._server = sweeps.method.polytope.pair_user, sweeps.method.server
         self._top, self._reach = options.top, options.reach
-        #: Plain rounds to go, at first for games that end in two, and of the next phase; the least change of them.
-        self._plain, self._next, self._least = 2, float(options.patience), np.inf
-        #: The end of the last plain phase, until it is known to be of no use.
+        #: Plain rounds to go, at first for games that end in two, and of the next phase; how far they go.
+        self._plain, self._next, self._part = 2, float(options.patience), 1.0
+        #: The least change of plain rounds, now and at the end of their last phase, where that ended, if it is of use.
+        self._least, self._before = np.inf, np.inf
         self._kept: State | None = None
+        self._begins = False
 
     @property
     def plain(self) -> bool:
@@ -73,12 +75,17 @@ class Elastic:
         return self._plainly() if self.plain else self._elastically()
 
     def _plainly(self) -> float:
-        change = self._sweeps.gauss_seidel(self._state)
-        if self._kept is not None and change > self._least / 2:
+        change = self._sweeps.gauss_seidel(self._state, None, self._part)
+        if self._kept is not None and self._begins and change > self._least / 2:
             _restore(self._state, self._kept)
-        self._kept, self._least, self._plain = None, min(self._least, change), self._plain - 1
+        self._begins, self._least, self._plain = False, min(self._least, change), self._plain - 1
         if not self.plain:
-            self._kept, self._best, self._since = _copy(self._state), np.inf, 0
+            gained = self._least <= self._before / 2
+            if gained or self._part == 1:
+                self._kept = _copy(self._state)
+            if not gained:
+                self._part = 1.5 - self._part
+            self._before, self._best, self._since = self._least, np.inf, 0
             self._state.cap[:] = self._options.cap
             self._served, self._still = len(self._state.tasks), np.zeros(len(self._state.cap))
             self._step: Array | None = None
@@ -105,7 +112,7 @@ class Elastic:
         if self._since >= self._options.patience:
             state.slope[:], state.foreseen[:], state.cap[:] = 0.0, 0.0, 0.0
             self._top = self._options.top
-            self._plain, self._next = int(self._next), self._options.longer * self._next
+            self._plain, self._next, self._begins = int(self._next), self._options.longer * self._next, True
         return change
 
     def _set_caps(self, step: Array, last: Array, crossed: Array) -> None:
