@@ -218,6 +218,13 @@ _OWN = (
         "two like users, weights 1 and 2",
         partial(Cluster, [[6]], [[1], [1]], [1, 2], resources=["CPU"]),
     ),
+    Instance(
+        "pf-cycle",
+        "PF",
+        "5.2",
+        "two servers that respond in turn, alpha infinite: they alternate for ever",
+        partial(Cluster, [[2, 1, 1], [1, 1, 2]], [[1, 3, 0], [0, 1, 2], [3, 0, 1]]),
+    ),
     Instance("drfh-naive", "DRFH", "III-D", "ten servers, each lacks what nine of ten users need", _naive),
     Instance(
         "drf-zeros",
@@ -231,7 +238,7 @@ _OWN = (
 
 def _of_properties() -> tuple[Claim, ...]:
     """All of them."""
-    return tuple(chain(_weights(), _definitions(), _naive_shares(), _bargaining()))
+    return tuple(chain(_weights(), _definitions(), _in_turn(), _naive_shares(), _bargaining()))
 
 
 def _weights() -> tuple[Claim, ...]:
@@ -287,6 +294,35 @@ def _envied(weighted: bool) -> Compute:
 
 def _part(cluster: Cluster) -> object:
     return cluster.weight / cluster.weight.sum() * cluster.gamma.sum(axis=1)
+
+
+def _in_turn() -> tuple[Claim, ...]:
+    """By the conditions of each response, in fractions (docs, best responses)."""
+    even, odd = ((F(1, 3), 0), (0, 1), (F(5, 9), 0)), ((F(2, 7), F(1, 21)), (F(1, 7), F(6, 7)), (F(4, 7), F(2, 7)))
+    of = partial(Claim, 34, "PF", "5.2", "pf-cycle")
+    note = (
+        "global convergence is claimed of the centralized algorithm (abstract, 5.1); the distributed one is a heuristic"
+    )
+    return (
+        of("servers in turn, alpha infinite: tasks after one round and two", partial(_rounds, even), (odd, even)),
+        of(
+            "servers in turn, alpha infinite, come to an equilibrium from anywhere",
+            lambda cluster: not np.allclose(_rounds(even, cluster)[-1], np.array(even, dtype=float)),
+            False,
+            Printed("a simple heuristic"),
+            note=note,
+        ),
+    )
+
+
+def _rounds(start: object, cluster: Cluster) -> list[NDArray[np.float64]]:
+    from ..game.dynamics.distributed import best_response  # instances load no modelling language
+
+    begun = np.array(start, dtype=float)
+    return [
+        best_response(cluster, np.inf, order="cyclic", start=begun, max_rounds=most, throw=False).tasks
+        for most in (1, 2)
+    ]
 
 
 def _naive_shares() -> tuple[Claim, ...]:
