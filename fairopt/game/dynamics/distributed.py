@@ -75,7 +75,8 @@ def best_response(
         potential never falls at alpha = 1; for `asynchronous` at most a half of the way, too. Slow, and long delays on
         dense clusters need less still
     tol : stop when the residual (the largest change that a response would still make, relative to the user's tasks)
-        and the exploitability are at most this, and so is the certificate
+        and the exploitability are at most this, and so is the certificate. Responses are exact to a hundredth of it;
+        in the trace the residual is the largest change in the round, but where it was measured after it
     max_rounds : the most rounds, at least 1
     start : an allocation, or tasks (users, servers). The trace of an allocation of the same game (cluster, alpha and
         order), perhaps one that was interrupted, is continued. Default: what users would take, softly, if all prices
@@ -104,14 +105,15 @@ def best_response(
 
     A server knows its capacities, demands, weights and limits of users that may use it, and their totals elsewhere. In
     elastic order it also tells and hears of each of these users a supply slope and the total foreseen, three numbers in
-    place of one, and all servers share a handful of sums each round, which decide on jumps and plain rounds. The
+    place of one, and all servers share a handful of sums each round, which decide on jumps and other phases. The
     asynchronous game is one of plain responses: elastic ones need rounds (docs/algorithms/best-responses.md).
 
     Proved: where elastic rounds stand still is an equilibrium; in a game in which cyclic order comes to one from every
     start elastic order does, too, after a number of rounds that nothing bounds; and at alpha = 1 cyclic order does, as
-    there is a potential. At other alphas nothing bounds the rounds, and servers in turn may cycle: seen with zero
-    demands and alpha >= 4 (docs/algorithms/best-responses.md), where `damping=0.5` helps. Observed only: elsewhere they
-    were not seen to fail, but can take thousands of rounds; elastic order takes fewer (docs/alpha.md has numbers).
+    there is a potential. At other alphas nothing bounds the rounds, and cyclic order may cycle: seen with zero demands
+    and alpha >= 4 (docs/algorithms/best-responses.md), where elastic order, whose later phases are damped, and
+    `damping=0.5` arrive. Observed only: elsewhere rounds were not seen to fail, but can be thousands; elastic order
+    takes fewer (docs/alpha.md has numbers).
     Source: PF section 5.2.
     """
     expected(cluster)

@@ -9,10 +9,11 @@ in place of a constant, which is the same response with another gain and another
 cut at caps, which servers set themselves; a drift of all is jumped along.
 
 Proved: fixed points are those of best responses, as by the caps K every server's error of foresight is at most the part
-K / (1 + K) of the largest one, so it is 0. And if plain rounds come to an equilibrium from every state, so do these:
-phases of plain rounds, each longer than the one before, go on where the last one ended, unless elastic rounds halved
-the least change since (which happens finitely often before it is below a tolerance); an elastic phase ends where it
-neither halves its least change nor serves fewer pairs than ever in it. Observed: all else.
+K / (1 + K) of the largest one, so it is 0. And if plain rounds come to an equilibrium from every state, so do these: an
+elastic phase ends where it neither halves its least change nor serves fewer pairs than ever in it; phases of other
+rounds, each longer than the one before, go on where the last one ended that was plain or halved the least change; one
+that did not, plain or damped, is followed by one of the other kind, for games in which plain rounds cycle. Observed:
+all else.
 
 Source: Moallemi and Van Roy, IEEE Trans. Inf. Theory 55 (2009), for trees and quadratic utilities, without caps.
 """
@@ -42,7 +43,7 @@ class ElasticOptions(NamedTuple):
     highest: float = 1000.0
     #: Rounds that a jump goes at first.
     reach: float = 20.0
-    #: Rounds without progress until plain ones take over, as many at first, and more by a factor every time.
+    #: Rounds without progress until others take over, plain or damped, as many at first, more by a factor every time.
     patience: int = 50
     longer: float = 1.5
 
