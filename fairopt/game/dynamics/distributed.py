@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -211,13 +212,12 @@ class _Game:
 
 
 def _shown(rounds: Iterator[Round], most: int, progress: bool) -> Iterator[Round]:
-    if progress:
-        from ..._progress import tqdm
+    first = islice(rounds, most)
+    if not progress:
+        return first
+    from ..._progress import tqdm
 
-        yield from tqdm((next(rounds) for _ in range(most)), total=most, desc="best response", unit="round")
-    else:
-        for _ in range(most):
-            yield next(rounds)
+    return iter(tqdm(first, total=most, desc="best response", unit="round"))
 
 
 def _measured(sweeps: Sweeps, state: State, rule: Criterion) -> dict[str, float]:

@@ -62,11 +62,10 @@ def price_parts(alpha, use, n, scaled, q, usual, parts):  # type: ignore[no-unty
     if not total > 1e-200:  # only resources that are next to free, or free
         unit, total = -np.inf, 0.0
         for r in range(size):
-            if use[n, r] > 0 and q[r] > -np.inf:
-                unit = max(unit, np.log(use[n, r]) + alpha * q[r])
+            parts[r] = np.log(use[n, r]) + alpha * q[r]
+            unit = max(unit, parts[r])
         for r in range(size):
-            paid = use[n, r] > 0 and q[r] > -np.inf
-            parts[r] = np.exp(np.log(use[n, r]) + alpha * q[r] - unit) if paid else 0.0
+            parts[r] = np.exp(parts[r] - unit) if unit > -np.inf else 0.0
             total += parts[r]
     return total, unit
 
@@ -145,21 +144,15 @@ def solve(matrix, rhs):  # type: ignore[no-untyped-def]
     """A small linear system, by elimination; what a singular matrix leaves open is 0. Overwrites its arguments."""
     size = len(rhs)
     for k in range(size):
-        best = k
-        for i in range(k + 1, size):
-            if abs(matrix[i, k]) > abs(matrix[best, k]):
-                best = i
+        best = k + np.abs(matrix[k:, k]).argmax()
         if not abs(matrix[best, k]) > 1e-300:
             continue
-        if best != k:
-            for j in range(size):
-                matrix[k, j], matrix[best, j] = matrix[best, j], matrix[k, j]
-            rhs[k], rhs[best] = rhs[best], rhs[k]
+        row, rhs[k], rhs[best] = matrix[best].copy(), rhs[best], rhs[k]
+        matrix[best], matrix[k] = matrix[k], row
         for i in range(k + 1, size):
             factor = matrix[i, k] / matrix[k, k]
             if factor != 0.0:
-                for j in range(k, size):
-                    matrix[i, j] -= factor * matrix[k, j]
+                matrix[i, k:] -= factor * row[k:]
                 rhs[i] -= factor * rhs[k]
     for k in range(size - 1, -1, -1):
         value = rhs[k]

@@ -33,12 +33,8 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, accuracy=
     Returns how far from exact, relative to capacity, where no more than an accuracy is asked for.
     """
     count, size = use.shape
-    used = np.zeros(size, np.bool_)
-    for n in range(count):
-        for r in range(size):
-            used[r] |= use[n, r] > 0
-    for r in range(size):
-        q[r] = q[r] if used[r] and q[r] < np.inf else -np.inf
+    used = use.sum(axis=0) > 0
+    q[:] = np.where(used & (q < np.inf), q, -np.inf)
     asked = Asked(tasks, np.empty(size), np.empty((size, size)), np.empty(size), np.empty(size))
     dear, unit = np.full(count, np.nan), q.max()
     server = Server(alpha, log_gain, per_task, use, elsewhere, room, unit, dear, accuracy)
@@ -139,8 +135,5 @@ def newton(excess, jacobian, held, step):  # type: ignore[no-untyped-def]
 @compiled
 def small(server, weight, r):  # type: ignore[no-untyped-def]
     """Whether a resource has a small part in the price of everybody, so that it may become free at once."""
-    for n in range(len(server.use)):
-        part = server.use[n, r] * weight[r]
-        if server.use[n, r] > 0 and part >= _SMALL * (server.use[n] * weight).sum():
-            return False
-    return True
+    paid = server.use * weight
+    return not ((paid[:, r] > 0) & (paid[:, r] >= _SMALL * paid.sum(axis=1))).any()

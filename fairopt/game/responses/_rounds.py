@@ -60,70 +60,49 @@ def play(server, game, relax, state):  # type: ignore[no-untyped-def]
     here, cap, q = slice(game.first[server], game.first[server + 1]), state.cap[server], state.log_price[server]
     user, pair, per_task, use = game.user[here], game.pairs[here], game.per_task[here], game.use[here]
     count, size = per_task.shape
-    gain, stretch, over = game.gain[here].copy(), np.ones(count), np.zeros(size)
-    now, elsewhere, room, line = np.empty(count), np.empty(count), np.empty(count), np.empty(count)
-    see(game, user, pair, cap, state, gain, now, elsewhere, room, line, stretch)
+    room, line, gain = np.empty(count), np.empty(count), game.gain[here].copy()
+    now, elsewhere, stretch = np.empty(count), np.empty(count), np.ones(count)
+    for k in range(count):
+        n, p = user[k], pair[k]
+        now[k] = state.tasks[p]
+        elsewhere[k] = line[k] = max(state.total[n] - now[k], 0.0)
+        room[k] = max(game.limit[n] - elsewhere[k], 0.0)
+        if state.slope[p] > 0:
+            state.slopes[n] = max(state.slopes[n] - state.slope[p], 0.0)
+            state.expected[n] = max(state.expected[n] - state.slope[p] * state.foreseen[p], 0.0)
+        if cap > 0 and elsewhere[k] > 0 and state.slopes[n] > 0:
+            part = min(cap / state.slopes[n], 1.0)
+            stretch[k] += part * state.slopes[n]
+            line[k] += part * state.expected[n]
+            gain[k] = gain[k] * stretch[k] if game.alpha == np.inf else gain[k] + np.log(stretch[k])
     answer = now.copy()
     if game.alpha == np.inf:
         fill(gain, per_task, line, room, q, answer)
     else:
         respond(game.alpha, gain, per_task, use, line, room, q, answer, game.accuracy)
-    change = move(user, pair, per_task, relax, state, now, elsewhere, room, answer, over)
-    if cap > 0:
-        kept = leverage(game.alpha, per_task, use, line, room, q, answer)
-        foresee(user, pair, cap, state, line, stretch, answer, kept)
-    return change
-
-
-@compiled(borrows=True)
-def see(game, user, pair, cap, state, gain, now, elsewhere, room, line, stretch):  # type: ignore[no-untyped-def]
-    """Fill what the server needs to know; take its own supply lines off the users' sums."""
-    for k in range(len(user)):
-        n, p = user[k], pair[k]
-        now[k] = state.tasks[p]
-        elsewhere[k] = line[k] = max(state.total[n] - now[k], 0.0)
-        room[k] = max(game.limit[n] - elsewhere[k], 0.0)
-        if cap > 0:
-            if state.slope[p] > 0:
-                state.slopes[n] = max(state.slopes[n] - state.slope[p], 0.0)
-                state.expected[n] = max(state.expected[n] - state.slope[p] * state.foreseen[p], 0.0)
-            if elsewhere[k] > 0 and state.slopes[n] > 0:
-                part = min(cap / state.slopes[n], 1.0)
-                stretch[k] += part * state.slopes[n]
-                line[k] += part * state.expected[n]
-                gain[k] = gain[k] * stretch[k] if game.alpha == np.inf else gain[k] + np.log(stretch[k])
-
-
-@compiled(borrows=True)
-def move(user, pair, per_task, relax, state, now, elsewhere, room, answer, over):  # type: ignore[no-untyped-def]
-    """Go from `now` towards the answer; the largest change that it asks for. `over` is room for what is used."""
-    change, most = 0.0, 1.0
-    for k in range(len(user)):
+    change, most, over = 0.0, 1.0, np.zeros(size)
+    for k in range(count):
         whole = elsewhere[k] + max(answer[k], now[k])
         if whole > 0:
             change = max(change, abs(answer[k] - now[k]) / whole)
         now[k] = min(max(now[k] + relax * (answer[k] - now[k]), 0.0), room[k])
         if now[k] > 0:
-            for r in range(len(over)):
+            for r in range(size):
                 over[r] += per_task[k, r] * now[k]
                 most = max(most, over[r])  # steps beyond the response may use too much
-    for k in range(len(user)):
+    for k in range(count):
         state.tasks[pair[k]] = now[k] / most
         state.total[user[k]] = elsewhere[k] + now[k] / most
+    if cap > 0:
+        kept = leverage(game.alpha, per_task, use, line, room, q, answer)
+        for k in range(count):
+            n, p = user[k], pair[k]
+            if kept[k] < 1 or state.slope[p] > 0:
+                state.slope[p] = min(stretch[k] * (1 - kept[k]) / kept[k], cap)
+                state.foreseen[p] = (line[k] + answer[k]) / stretch[k]
+                state.slopes[n] += state.slope[p]
+                state.expected[n] += state.slope[p] * state.foreseen[p]
     return change
-
-
-@compiled(borrows=True)
-def foresee(user, pair, cap, state, line, stretch, answer, kept):  # type: ignore[no-untyped-def]
-    """Tell the supply lines of the users that are served."""
-    for k in range(len(user)):
-        n, p = user[k], pair[k]
-        if kept[k] == 1 and state.slope[p] == 0:
-            continue
-        state.slope[p] = min(stretch[k] * (1 - kept[k]) / kept[k], cap)
-        state.foreseen[p] = (line[k] + answer[k]) / stretch[k]
-        state.slopes[n] += state.slope[p]
-        state.expected[n] += state.slope[p] * state.foreseen[p]
 
 
 @compiled
@@ -134,17 +113,18 @@ def leverage(alpha, per_task, use, line, room, q, answer):  # type: ignore[no-un
 
     over the resources that are full, W being tasks and line together and s the shares of the price.
     """
-    (count, size), kept = use.shape, np.ones(len(use))
-    full, shares, matrix = np.flatnonzero(q > -np.inf), np.empty((count, size)), np.zeros((size, size))
-    if len(full):
-        power = min(alpha, 1e6)
-        scaled = np.exp(power * (q - q.max()))
-        fill_shares(power, per_task, use, line, room, q, answer, full, scaled, np.empty(size), shares, matrix)
-        inverse = np.zeros((size, size))
+    (count, size), power, full, kept = use.shape, min(alpha, 1e6), np.flatnonzero(q > -np.inf), np.ones(len(use))
+    shares, matrix, inverse = np.zeros((count, size)), np.zeros((size, size)), np.eye(size)
+    scaled = np.exp(power * (q - q.max()))
+    fill_shares(power, per_task, use, line, room, q, answer, full, scaled, np.empty(size), shares, matrix)
+    for r in full:
+        inverse[r] = solve(matrix.copy(), inverse[r])
+    for n in range(count):
+        part = 0.0
         for r in full:
-            inverse[r, r] = 1.0
-            inverse[r] = solve(matrix.copy(), inverse[r])
-        fill_kept(per_task, room, answer, full, shares, inverse, kept)
+            for s in full:
+                part += per_task[n, r] * inverse[r, s] * shares[n, s]
+        kept[n] = min(part, 1.0) if part > 0 else 1.0
     return kept
 
 
@@ -161,19 +141,6 @@ def fill_shares(power, per_task, use, line, room, q, answer, full, scaled, parts
                     matrix[r, s] += per_task[n, r] * shares[n, s]
 
 
-@compiled(borrows=True)
-def fill_kept(per_task, room, answer, full, shares, inverse, kept):  # type: ignore[no-untyped-def]
-    """The part t_n of users that are served."""
-    for n in range(len(kept)):
-        if 0 < answer[n] < room[n]:
-            part = 0.0
-            for r in full:
-                for s in full:
-                    part += per_task[n, r] * inverse[r, s] * shares[n, s]
-            if part > 0:
-                kept[n] = min(part, 1.0)
-
-
 @compiled
 def sweep(order, game, relax, state):  # type: ignore[no-untyped-def]
     """Gauss-Seidel: servers respond one after the other; returns the largest relative change asked for."""
@@ -184,22 +151,17 @@ def sweep(order, game, relax, state):  # type: ignore[no-untyped-def]
         begun = q.copy()
         q += moved  # as those of the server before did
         change = max(change, play(i, game, relax, state))
-        for r in range(len(q)):
-            moved[r] = q[r] - begun[r] if abs(q[r] - begun[r]) < np.inf else 0.0
+        moved = np.where(np.abs(q - begun) < np.inf, q - begun, 0.0)
     return change
 
 
 @compiled
 def at_once(game, relax, state):  # type: ignore[no-untyped-def]
     """Jacobi: all servers respond to the same sums; returns the largest relative change asked for."""
-    change = 0.0
-    total, slopes, expected = state.total.copy(), state.slopes.copy(), state.expected.copy()
+    change, total = 0.0, state.total.copy()
     for i in range(len(game.first) - 1):
-        seen = State(
-            state.tasks, state.slope, state.foreseen, total.copy(), slopes.copy(), expected.copy(), state.log_price,
-            state.cap,
-        )  # fmt: skip
-        change = max(change, play(i, game, relax, seen))
+        change = max(change, play(i, game, relax, state))
+        state.total[:] = total
     add_up(game, state)
     return change
 

@@ -63,8 +63,7 @@ class Elastic:
         self._plain, self._next, self._part = 2, float(options.patience), 1.0
         #: The least change of plain rounds, now and at the end of their last phase, where that ended, if it is of use.
         self._least, self._before = np.inf, np.inf
-        self._kept: State | None = None
-        self._begins = False
+        self._kept, self._begins = state, False
 
     @property
     def plain(self) -> bool:
@@ -77,7 +76,7 @@ class Elastic:
 
     def _plainly(self) -> float:
         change = self._sweeps.gauss_seidel(self._state, None, self._part)
-        if self._kept is not None and self._begins and change > self._least / 2:
+        if self._begins and change > self._least / 2:
             _restore(self._state, self._kept)
         self._begins, self._least, self._plain = False, min(self._least, change), self._plain - 1
         if not self.plain:
@@ -101,8 +100,7 @@ class Elastic:
         served = int(np.count_nonzero(state.tasks))
         if change < self._best / 2 or served < self._served:
             self._best, self._served, self._since = min(self._best, change), min(self._served, served), 0
-        whole = np.maximum(state.total, np.finfo(float).tiny)[self._user]
-        step, last = (state.tasks - tasks) / whole, self._step
+        step, last = moved(self._sweeps, state, tasks), self._step
         jumped, self._jumped, self._step = self._jumped, None, step
         if jumped is not None and change > 30 * jumped[0]:
             _restore(state, jumped[1])
@@ -120,14 +118,14 @@ class Elastic:
         """By the servers' last two steps: twice as large where they drift, a fourth where they turned."""
         options, cap, servers = self._options, self._state.cap, len(self._state.cap)
         turn, size, old = (np.bincount(self._server, each, servers) for each in (step * last, step**2, last**2))
-        whole = turn.sum() / max(np.sqrt(size.sum() * old.sum()), 1e-300)
+        whole = cosine(step, last)
         if whole > 0.9 and self._since >= options.still:
             self._top = min(2 * self._top, options.highest)
         elif whole < 0:
             self._top = max(self._top / 2, options.top)
         turn = turn / np.maximum(np.sqrt(size * old), 1e-300)
         cap *= np.where((turn > 0.95) & (size > 0.93**2 * old), 2.0, np.where(turn < 0.3, 0.25, 0.95))
-        self._still = np.where(np.bincount(self._server[crossed], minlength=servers) > 0, 0, self._still + 1)
+        self._still = np.where(np.bincount(self._server, crossed, servers) > 0, 0, self._still + 1)
         np.clip(cap, np.where(self._still > options.still, options.least, options.cap), self._top, out=cap)
 
     def _jump(self, change: float, step: Array, last: Array, moved: Array) -> None:
@@ -143,6 +141,12 @@ class Elastic:
             ahead = np.maximum(state.tasks + rounds * step * state.total[self._user], 0.0)
             state.tasks[:] = polytope.inside(ahead / gamma) * gamma
             state.foreseen[:] = np.maximum(state.foreseen + rounds * moved, 0.0)
+
+
+def moved(sweeps: Sweeps, state: State, tasks: Array) -> Array:
+    """By how much tasks have changed, relative to those of their users."""
+    whole = np.maximum(state.total, np.finfo(float).tiny)
+    return np.asarray((state.tasks - tasks) / whole[sweeps.method.polytope.pair_user])
 
 
 def cosine(step: Array, last: Array) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -50,8 +50,8 @@ class Sweeps:
         return float(sweep(order, self._game, relax, state))
 
     def jacobi(self, state: State, relax: float) -> float:
-        """All servers at once, each moving by the part `relax` of its response."""
-        return float(at_once(self._game, relax, state))
+        """All servers at once, each moving by the part `relax` of its response, which is exact."""
+        return float(at_once(self._game._replace(accuracy=0.0), relax, state))
 
     def respond(self, server: int, state: State, relax: float = 1.0) -> float:
         """One server, moving its column by the part `relax` of its response; the largest change that it asked for."""
@@ -61,7 +61,7 @@ class Sweeps:
         """The largest change that a best response would make now, relative to the user's tasks."""
         copy = self.start(state.tasks)
         copy.log_price[:] = state.log_price
-        return self._exact.jacobi(copy, 0.0)
+        return self.jacobi(copy, 0.0)
 
     def found(self, state: State, steps: int) -> Candidate:
         """The state as a point, with the prices at which the servers last responded (alpha finite)."""
@@ -75,10 +75,6 @@ class Sweeps:
         parts, used = method.largest_parts(method.wanted(point, share, true)), method.used(point.tasks)
         error = method.error(point, true, parts, total, used)
         return Candidate(point, error, steps, by="best responses")
-
-    @cached_property
-    def _exact(self) -> Sweeps:
-        return replace(self, accuracy=0.0)
 
     @cached_property
     def _game(self) -> Game:
