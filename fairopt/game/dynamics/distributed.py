@@ -174,7 +174,7 @@ class _Game:
     def __post_init__(self) -> None:
         last = self.rows[-1] if self.rows else dict.fromkeys(("seconds", *_SENT), 0.0)
         self._offset, self._sent = last["seconds"], np.array([last[name] for name in _SENT])
-        #: The exploitability from which on the certificate is looked at, and the round from which on a pass may look.
+        #: The exploitability from which on the certificate is looked at, and the round from which on a pass may look ahead.
         self._wanted, self._next = self.tol, 0
 
     def play(self, rounds: Iterator[Round]) -> str | None:
@@ -195,8 +195,8 @@ class _Game:
         row |= {"seconds": self.watch.cpu + self._offset} | dict(zip(_SENT, self._sent.tolist(), strict=True))
         self.rows.append(row)
         self.certified = None
-        near = row["residual"] <= self.ahead * self.tol and row["exploitability"] <= self._wanted
-        if near and len(self.rows) >= self._next:
+        near = self.tol * (self.ahead if len(self.rows) >= self._next else 1.0)
+        if row["residual"] <= near and row["exploitability"] <= self._wanted:
             row["residual"] = self.sweeps.requested(self.state)
             self._next = len(self.rows) + _WAIT
             if row["residual"] <= self.tol:
