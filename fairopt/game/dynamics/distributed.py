@@ -174,7 +174,7 @@ class _Game:
     def __post_init__(self) -> None:
         last = self.rows[-1] if self.rows else dict.fromkeys(("seconds", *_SENT), 0.0)
         self._offset, self._sent = last["seconds"], np.array([last[name] for name in _SENT])
-        #: The exploitability from which on the certificate is looked at, and the round from which on a pass looks ahead.
+        #: The exploitability from which on the certificate is looked at; the round from which on a pass looks ahead.
         self._wanted, self._next = self.tol, 0
 
     def play(self, rounds: Iterator[Round]) -> str | None:
