@@ -223,7 +223,7 @@ _OWN = (
         "PF",
         "5.2",
         "two servers that respond in turn, alpha infinite: they alternate for ever",
-        partial(Cluster, [[2, 1, 1], [1, 1, 2]], [[1, 3, 0], [0, 1, 2], [3, 0, 1]]),
+        partial(Cluster, [[2, 1, 1], [1, 1, 2]], [[1, 3, 0], [0, 1, 2], [3, 0, 1]], resources=["R1", "R2", "R3"]),
     ),
     Instance("drfh-naive", "DRFH", "III-D", "ten servers, each lacks what nine of ten users need", _naive),
     Instance(
