@@ -73,3 +73,23 @@ def kalai_smorodinsky(cluster: Cluster) -> bool:
     alone = cluster.gamma.sum(axis=1)
     fits = (alone @ cluster.demand / cluster.pooled_capacity).max()
     return bool(np.allclose(solve(cluster, "drf").arrays.user_tasks / alone, 1 / fits, rtol=1e-9))
+
+
+#: Where servers that respond in turn come from and go to, alpha infinite (docs, best responses).
+EVEN = [[F(1, 3), 0], [0, 1], [F(5, 9), 0]]
+
+
+def rounds_in_turn(cluster: Cluster) -> list[Array]:
+    """Tasks after one round of responses, and after two."""
+    from ..game.dynamics.distributed import best_response  # instances load no modelling language
+
+    begun = np.array(EVEN, dtype=float)
+    return [
+        best_response(cluster, np.inf, order="cyclic", start=begun, max_rounds=most, throw=False).tasks
+        for most in (1, 2)
+    ]
+
+
+def come_to_rest_in_turn(cluster: Cluster) -> bool:
+    """Is a state after two rounds another than the first? False where they alternate."""
+    return not np.allclose(rounds_in_turn(cluster)[-1], np.array(EVEN, dtype=float))

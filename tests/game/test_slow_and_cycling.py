@@ -54,7 +54,7 @@ def test_max_min_cycles_in_exact_numbers() -> None:
 
 @pytest.mark.parametrize("alpha", [16.0, math.inf])
 def test_servers_in_turn_cycle(alpha: float) -> None:
-    """From the start that is used, for good; half of the way each ends at the equilibrium."""
+    """From the start that is used, for good; half of the way each, and in elastic order, they arrive."""
     shared = fo.Cluster(CAPACITY, DEMAND)
     rounds = [best_response(shared, alpha, order="cyclic", max_rounds=most, throw=False) for most in (200, 201, 202)]
     assert rounds[0].flagged
@@ -62,6 +62,7 @@ def test_servers_in_turn_cycle(alpha: float) -> None:
     assert np.abs(rounds[1].tasks - rounds[0].tasks).max() > 0.1
     assert not best_response(shared, alpha, order="cyclic", damping=0.5).flagged
     assert not best_response(shared, alpha, order="jacobi").flagged
+    assert not best_response(shared, alpha).flagged
 
 
 def test_an_unstable_equilibrium_of_index_one() -> None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,10 @@ from .starts import continued, fair, given, of_pairs
 
 Array = NDArray[np.float64]
 
+#: Servers miss a capacity by at most this part of the tolerance.
+_PART = 0.01
+#: Elastic rounds ask for this much more than plain ones would, at most about; rounds between two passes that look.
+_AHEAD, _WAIT = 10.0, 4
 #: What was sent so far: columns of a trace.
 _SENT = ("messages", "numbers")
 _INTERRUPTED = "interrupted: hand this allocation back as start to go on"
@@ -71,7 +76,8 @@ def best_response(
         potential never falls at alpha = 1; for `asynchronous` at most a half of the way, too. Slow, and long delays on
         dense clusters need less still
     tol : stop when the residual (the largest change that a response would still make, relative to the user's tasks)
-        and the exploitability are at most this, and so is the certificate
+        and the exploitability are at most this, and so is the certificate. Responses are exact to a hundredth of it;
+        in the trace the residual is the largest change in the round, but where it was measured after it
     max_rounds : the most rounds, at least 1
     start : an allocation, or tasks (users, servers). The trace of an allocation of the same game (cluster, alpha and
         order), perhaps one that was interrupted, is continued. Default: what users would take, softly, if all prices
@@ -100,14 +106,15 @@ def best_response(
 
     A server knows its capacities, demands, weights and limits of users that may use it, and their totals elsewhere. In
     elastic order it also tells and hears of each of these users a supply slope and the total foreseen, three numbers in
-    place of one, and all servers share a handful of sums each round, which decide on jumps and plain rounds. The
+    place of one, and all servers share a handful of sums each round, which decide on jumps and other phases. The
     asynchronous game is one of plain responses: elastic ones need rounds (docs/algorithms/best-responses.md).
 
     Proved: where elastic rounds stand still is an equilibrium; in a game in which cyclic order comes to one from every
     start elastic order does, too, after a number of rounds that nothing bounds; and at alpha = 1 cyclic order does, as
-    there is a potential. At other alphas nothing bounds the rounds, and servers in turn may cycle: seen with zero
-    demands and alpha >= 4 (docs/algorithms/best-responses.md), where `damping=0.5` helps. Observed only: elsewhere they
-    were not seen to fail, but can take thousands of rounds; elastic order takes fewer (docs/alpha.md has numbers).
+    there is a potential. At other alphas nothing bounds the rounds, and cyclic order may cycle: seen with zero demands
+    and alpha >= 4 (docs/algorithms/best-responses.md), where elastic order, whose later phases are damped, and
+    `damping=0.5` arrive. Observed only: elsewhere rounds were not seen to fail, but can be thousands; elastic order
+    takes fewer (docs/alpha.md has numbers).
     Source: PF section 5.2.
     """
     expected(cluster)
@@ -132,10 +139,10 @@ def best_response(
         nothing = _certified(cluster, rule, np.zeros(cluster.shape[:2]), None)
         return _wrap(rule, nothing, tol, Trace(_frame([]), "nobody can run anything", order), watch, server_solver)
     method = EquilibriumSystem(polytope, rule.weight[polytope.users], min(alpha, 1e6))
-    sweeps = Sweeps.of(method, alpha) if server_solver == "native" else CvxpySweeps.declared(method, rule)
+    sweeps = Sweeps.of(method, alpha, _PART * tol) if server_solver == "native" else CvxpySweeps.declared(method, rule)
     state = sweeps.start(fair(polytope, method) if tasks is None else of_pairs(polytope, method, tasks))
     rows = [] if kept is None else kept.frame.reset_index(drop=True).to_dict("records")
-    game = _Game(sweeps, state, rule, tol, watch, rows)
+    game = _Game(sweeps, state, rule, tol, watch, rows, _AHEAD if order == "elastic" else 1.0)
     rounds = ORDERS[order](sweeps, state, rng, damping, network)
     reason = game.play(_shown(rounds, max_rounds, progress)) or (
         f"max_rounds={max_rounds} reached: allow more, start from this allocation, or try another order or damping"
@@ -160,14 +167,15 @@ class _Game:
     tol: float
     watch: _clock.Watch
     rows: list[dict[str, float]]
+    ahead: float
     #: Of the last round, if it was looked at.
     certified: _Judged | None = None
 
     def __post_init__(self) -> None:
         last = self.rows[-1] if self.rows else dict.fromkeys(("seconds", *_SENT), 0.0)
         self._offset, self._sent = last["seconds"], np.array([last[name] for name in _SENT])
-        #: The residual and the exploitability from which on the certificate is looked at.
-        self._wanted = self.tol
+        #: The exploitability from which on the certificate is looked at; the round from which on a pass looks ahead.
+        self._wanted, self._next = self.tol, 0
 
     def play(self, rounds: Iterator[Round]) -> str | None:
         """All rounds, up to one that ends the game; why it ended, or None if rounds did."""
@@ -187,10 +195,12 @@ class _Game:
         row |= {"seconds": self.watch.cpu + self._offset} | dict(zip(_SENT, self._sent.tolist(), strict=True))
         self.rows.append(row)
         self.certified = None
-        if max(row["residual"], row["exploitability"]) <= self._wanted:
-            # The judge, who decides, measures a little otherwise, as does a pass of responses after the round.
-            self._wanted /= 2
-            if self.sweeps.requested(self.state) <= self.tol:
+        near = self.tol * (self.ahead if len(self.rows) >= self._next else 1.0)
+        if row["residual"] <= near and row["exploitability"] <= self._wanted:
+            row["residual"] = self.sweeps.requested(self.state)
+            self._next = len(self.rows) + _WAIT
+            if row["residual"] <= self.tol:
+                self._wanted /= 2  # the judge, who decides, measures a little otherwise
                 self.certified = _certify(self.sweeps, self.state, self.rule)
                 if self.certified.certificate.passes(self.tol):
                     return f"no response would change anything by more than tol={self.tol:g}"
@@ -202,13 +212,12 @@ class _Game:
 
 
 def _shown(rounds: Iterator[Round], most: int, progress: bool) -> Iterator[Round]:
-    if progress:
-        from ..._progress import tqdm
+    first = islice(rounds, most)
+    if not progress:
+        return first
+    from ..._progress import tqdm
 
-        yield from tqdm((next(rounds) for _ in range(most)), total=most, desc="best response", unit="round")
-    else:
-        for _ in range(most):
-            yield next(rounds)
+    return iter(tqdm(first, total=most, desc="best response", unit="round"))
 
 
 def _measured(sweeps: Sweeps, state: State, rule: Criterion) -> dict[str, float]:

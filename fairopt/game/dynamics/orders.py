@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..responses._rounds import State
-from ..responses.elastic import Elastic, cosine
+from ..responses.elastic import Elastic, cosine, moved
 from ..responses.rounds import Sweeps
 from .network import Network
 
@@ -64,7 +64,7 @@ def over_relaxed(
         nonlocal relax, last
         before = state.tasks.copy()
         change = sweeps.gauss_seidel(state, None, relax)
-        step = (state.tasks - before) / np.maximum(state.total, np.finfo(float).tiny)[sweeps.method.polytope.pair_user]
+        step = moved(sweeps, state, before)
         if damping is None:
             turn = cosine(step, last)
             relax = min(relax + 0.05, 1.8) if turn > 0.5 else 1 + (0.7 if turn < 0 else 1.0) * (relax - 1)
@@ -104,44 +104,40 @@ def asynchronous(
     servers, user = len(method.row), method.polytope.pair_user
     mine = [sweeps.pairs[sweeps.first[i] : sweeps.first[i + 1]] for i in range(servers)]
     believed = np.repeat(state.total[None, :], servers, axis=0)
-    informed = [[state.tasks[pairs].copy() for pairs in mine] for _ in range(servers)]  # told[i][j]: column of j, to i
+    informed = [[state.tasks[pairs] for pairs in mine] for _ in range(servers)]  # told[i][j]: column of j, to i
     period = np.exp(network.drift * rng.standard_normal(servers))
-    events: list[tuple[float, int, int, int, int]] = [
-        (float(rng.uniform(0, period[i])), i, i, -1, 0) for i in range(servers)
-    ]
+    # Time, a number, server, whose letter (-1: its clock) and the column in it.
+    events = [(float(rng.uniform(0, period[i])), i, i, -1, period) for i in range(servers)]
     heapq.heapify(events)
-    letters: dict[int, Array] = {}
-    written, sent, numbers, end = 0, 0, 0, 1.0
+    sent, numbers, end = 0, 0, 1.0
     latest = np.zeros((servers, servers), dtype=np.int64)
     number = servers
     while True:
-        time, _, i, source, letter = heapq.heappop(events)
+        time, letter, i, source, column = heapq.heappop(events)
         while time > end:
             yield Round(sent, numbers)
             sent, numbers, end = 0, 0, end + 1
         if source >= 0:
-            column = letters.pop(letter)
             if letter > latest[i, source]:  # a later one may have overtaken it
                 np.add.at(believed[i], user[mine[source]], column - informed[i][source])
                 informed[i][source], latest[i, source] = column, letter
             continue
         number += 1
-        heapq.heappush(events, (time + float(period[i]), number, i, -1, 0))
+        heapq.heappush(events, (time + float(period[i]), number, i, -1, period))
         if network.out(i, time) or not len(mine[i]):
             continue
-        before = state.tasks[mine[i]].copy()
+        before = state.tasks[mine[i]]
         sweeps.respond(i, state._replace(total=np.maximum(believed[i], 0.0)), part)
-        change = state.tasks[mine[i]] - before
+        after = state.tasks[mine[i]]
+        change = after - before
         believed[i, user[mine[i]]] += change
         np.add.at(state.total, user[mine[i]], change)
         for j in np.flatnonzero(shared[i]):
             sent, numbers = sent + 1, numbers + int(shared[i, j])
             if rng.random() < network.loss:
                 continue
-            written += 1
             number += 1
-            letters[written] = state.tasks[mine[i]].copy()
-            heapq.heappush(events, (time + float(rng.uniform(0, network.delay)), number, int(j), i, written))
+            heapq.heappush(events, (time + float(rng.uniform(0, network.delay)), number, int(j), i, after))
 
 
 def common(sweeps: Sweeps) -> Index:

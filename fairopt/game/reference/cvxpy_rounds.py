@@ -35,7 +35,7 @@ class CvxpySweeps(Sweeps):
     def declared(cls, method: EquilibriumSystem, rule: Criterion) -> CvxpySweeps:
         """For the game of a criterion."""
         native = Sweeps.of(method, rule.alpha)
-        return cls(native.method, native.alpha, native.first, native.pairs, rule)
+        return cls(native.method, native.alpha, native.first, native.pairs, 0.0, rule)
 
     def gauss_seidel(self, state: State, order: Index | None = None, relax: float = 1.0) -> float:
         servers = range(len(self.method.row)) if order is None else order

@@ -18,7 +18,8 @@ Array = NDArray[np.float64]
 class Server(NamedTuple):
     """One server's problem for finite alpha: arrays of its users, `per_task` and `use` of (users, resources).
 
-    Who has to pay more than `dear`, in units of `e^(alpha unit)`, asks for nothing.
+    Who has to pay more than `dear`, in units of `e^(alpha unit)`, asks for nothing; it is nan of those who were served
+    at all prices so far.
     """
 
     alpha: float
@@ -29,6 +30,7 @@ class Server(NamedTuple):
     room: Array
     unit: float
     dear: Array
+    accuracy: float
 
 
 class Asked(NamedTuple):
@@ -60,11 +62,10 @@ def price_parts(alpha, use, n, scaled, q, usual, parts):  # type: ignore[no-unty
     if not total > 1e-200:  # only resources that are next to free, or free
         unit, total = -np.inf, 0.0
         for r in range(size):
-            if use[n, r] > 0 and q[r] > -np.inf:
-                unit = max(unit, np.log(use[n, r]) + alpha * q[r])
+            parts[r] = np.log(use[n, r]) + alpha * q[r]
+            unit = max(unit, parts[r])
         for r in range(size):
-            paid = use[n, r] > 0 and q[r] > -np.inf
-            parts[r] = np.exp(np.log(use[n, r]) + alpha * q[r] - unit) if paid else 0.0
+            parts[r] = np.exp(parts[r] - unit) if unit > -np.inf else 0.0
             total += parts[r]
     return total, unit
 
@@ -72,7 +73,7 @@ def price_parts(alpha, use, n, scaled, q, usual, parts):  # type: ignore[no-unty
 @compiled(borrows=True)
 def ask(server, q, asked):  # type: ignore[no-untyped-def]
     """Fill `asked` at log level prices q; returns the residual, relative to capacities."""
-    alpha, log_gain, per_task, use, elsewhere, room, unit, dear = server
+    alpha, log_gain, per_task, use, elsewhere, room, unit, dear, _ = server
     tasks, excess, jacobian, parts, scaled = asked
     count, size = use.shape
     top = -np.inf
@@ -85,6 +86,9 @@ def ask(server, q, asked):  # type: ignore[no-untyped-def]
     jacobian[:, :] = 0.0
     for n in range(count):
         total, log_unit = price_parts(alpha, use, n, scaled, q, usual, parts)
+        if tasks[n] == 0 and np.isnan(dear[n]):
+            least = np.exp(alpha * (log_gain[n] - np.log(elsewhere[n]) - unit))
+            dear[n] = least if least > 1e-290 else np.inf  # smaller ones have few digits
         tasks[n] = 0.0
         if log_unit == usual and total * factor > dear[n]:
             continue
@@ -140,21 +144,15 @@ def solve(matrix, rhs):  # type: ignore[no-untyped-def]
     """A small linear system, by elimination; what a singular matrix leaves open is 0. Overwrites its arguments."""
     size = len(rhs)
     for k in range(size):
-        best = k
-        for i in range(k + 1, size):
-            if abs(matrix[i, k]) > abs(matrix[best, k]):
-                best = i
+        best = k + np.abs(matrix[k:, k]).argmax()
         if not abs(matrix[best, k]) > 1e-300:
             continue
-        if best != k:
-            for j in range(size):
-                matrix[k, j], matrix[best, j] = matrix[best, j], matrix[k, j]
-            rhs[k], rhs[best] = rhs[best], rhs[k]
+        row, rhs[k], rhs[best] = matrix[best].copy(), rhs[best], rhs[k]
+        matrix[best], matrix[k] = matrix[k], row
         for i in range(k + 1, size):
             factor = matrix[i, k] / matrix[k, k]
             if factor != 0.0:
-                for j in range(k, size):
-                    matrix[i, j] -= factor * matrix[k, j]
+                matrix[i, k:] -= factor * row[k:]
                 rhs[i] -= factor * rhs[k]
     for k in range(size - 1, -1, -1):
         value = rhs[k]

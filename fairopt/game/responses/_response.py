@@ -27,24 +27,17 @@ _TRIALS = 4
 
 
 @compiled
-def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks):  # type: ignore[no-untyped-def]
-    """Fill `tasks` (users here,) and `q` (resources,), log level prices, which come in as a first guess.
+def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, accuracy=0.0):  # type: ignore[no-untyped-def]
+    """Fill `tasks` (users here,) and `q` (resources,), log level prices; both come in as a first guess.
 
-    Returns how far from exact, relative to capacity.
+    Returns how far from exact, relative to capacity, where no more than an accuracy is asked for.
     """
     count, size = use.shape
-    used = np.zeros(size, np.bool_)
-    for n in range(count):
-        for r in range(size):
-            used[r] |= use[n, r] > 0
-    for r in range(size):
-        q[r] = q[r] if used[r] and q[r] < np.inf else -np.inf
+    used = use.sum(axis=0) > 0
+    q[:] = np.where(used & (q < np.inf), q, -np.inf)
     asked = Asked(tasks, np.empty(size), np.empty((size, size)), np.empty(size), np.empty(size))
-    dear, unit = np.empty(count), q.max()
-    for n in range(count):
-        least = np.exp(alpha * (log_gain[n] - np.log(elsewhere[n]) - unit))
-        dear[n] = least if least > 1e-290 else np.inf  # smaller ones have few digits
-    server = Server(alpha, log_gain, per_task, use, elsewhere, room, unit, dear)
+    dear, unit = np.full(count, np.nan), q.max()
+    server = Server(alpha, log_gain, per_task, use, elsewhere, room, unit, dear, accuracy)
     residual, reach = ask(server, q, asked), np.full(size, max(_REACH, _PART / alpha))
     for k in range(1, 300):
         better = improve(server, q, asked, residual, reach)
@@ -70,7 +63,7 @@ def improve(server, q, asked, residual, reach):  # type: ignore[no-untyped-def]
         if q[r] > -np.inf:
             whole -= jacobian[:, r]
     # A user's tasks here are a difference, as exact as its tasks in all.
-    exact = _EXACT + _ROUNDED * whole.max()
+    exact = max(_EXACT + _ROUNDED * whole.max(), server.accuracy)
     if residual < exact:
         return -2.0
     over, slope = (weight * excess).sum(), (weight * whole).sum()
@@ -142,8 +135,5 @@ def newton(excess, jacobian, held, step):  # type: ignore[no-untyped-def]
 @compiled
 def small(server, weight, r):  # type: ignore[no-untyped-def]
     """Whether a resource has a small part in the price of everybody, so that it may become free at once."""
-    for n in range(len(server.use)):
-        part = server.use[n, r] * weight[r]
-        if server.use[n, r] > 0 and part >= _SMALL * (server.use[n] * weight).sum():
-            return False
-    return True
+    paid = server.use * weight
+    return not ((paid[:, r] > 0) & (paid[:, r] >= _SMALL * paid.sum(axis=1))).any()

@@ -31,6 +31,7 @@ class Game(NamedTuple):
     per_task: Array
     use: Array
     limit: Array
+    accuracy: float
 
 
 class State(NamedTuple):
@@ -60,25 +61,26 @@ def play(server, game, relax, state):  # type: ignore[no-untyped-def]
     user, pair, per_task, use = game.user[here], game.pairs[here], game.per_task[here], game.use[here]
     count, size = per_task.shape
     room, line, gain = np.empty(count), np.empty(count), game.gain[here].copy()
-    now, elsewhere, answer, stretch = np.empty(count), np.empty(count), np.empty(count), np.ones(count)
+    now, elsewhere, stretch = np.empty(count), np.empty(count), np.ones(count)
     for k in range(count):
         n, p = user[k], pair[k]
         now[k] = state.tasks[p]
         elsewhere[k] = line[k] = max(state.total[n] - now[k], 0.0)
         room[k] = max(game.limit[n] - elsewhere[k], 0.0)
-        if cap > 0:
+        if state.slope[p] > 0:
             state.slopes[n] = max(state.slopes[n] - state.slope[p], 0.0)
             state.expected[n] = max(state.expected[n] - state.slope[p] * state.foreseen[p], 0.0)
-            if elsewhere[k] > 0:
-                part = min(cap / max(state.slopes[n], 1e-300), 1.0)
-                stretch[k] += part * state.slopes[n]
-                line[k] += part * state.expected[n]
-                gain[k] = gain[k] * stretch[k] if game.alpha == np.inf else gain[k] + np.log(stretch[k])
+        if cap > 0 and elsewhere[k] > 0 and state.slopes[n] > 0:
+            part = min(cap / state.slopes[n], 1.0)
+            stretch[k] += part * state.slopes[n]
+            line[k] += part * state.expected[n]
+            gain[k] = gain[k] * stretch[k] if game.alpha == np.inf else gain[k] + np.log(stretch[k])
+    answer = now.copy()
     if game.alpha == np.inf:
         fill(gain, per_task, line, room, q, answer)
     else:
-        respond(game.alpha, gain, per_task, use, line, room, q, answer)
-    change, over = 0.0, np.zeros(size)
+        respond(game.alpha, gain, per_task, use, line, room, q, answer, game.accuracy)
+    change, most, over = 0.0, 1.0, np.zeros(size)
     for k in range(count):
         whole = elsewhere[k] + max(answer[k], now[k])
         if whole > 0:
@@ -87,7 +89,7 @@ def play(server, game, relax, state):  # type: ignore[no-untyped-def]
         if now[k] > 0:
             for r in range(size):
                 over[r] += per_task[k, r] * now[k]
-    most = max(over.max(), 1.0)  # steps beyond the response may use too much
+                most = max(most, over[r])  # steps beyond the response may use too much
     for k in range(count):
         state.tasks[pair[k]] = now[k] / most
         state.total[user[k]] = elsewhere[k] + now[k] / most
@@ -95,10 +97,11 @@ def play(server, game, relax, state):  # type: ignore[no-untyped-def]
         kept = leverage(game.alpha, per_task, use, line, room, q, answer)
         for k in range(count):
             n, p = user[k], pair[k]
-            state.slope[p] = min(stretch[k] * (1 - kept[k]) / kept[k], cap)
-            state.foreseen[p] = (line[k] + answer[k]) / stretch[k]
-            state.slopes[n] += state.slope[p]
-            state.expected[n] += state.slope[p] * state.foreseen[p]
+            if kept[k] < 1 or state.slope[p] > 0:
+                state.slope[p] = min(stretch[k] * (1 - kept[k]) / kept[k], cap)
+                state.foreseen[p] = (line[k] + answer[k]) / stretch[k]
+                state.slopes[n] += state.slope[p]
+                state.expected[n] += state.slope[p] * state.foreseen[p]
     return change
 
 
@@ -110,56 +113,55 @@ def leverage(alpha, per_task, use, line, room, q, answer):  # type: ignore[no-un
 
     over the resources that are full, W being tasks and line together and s the shares of the price.
     """
-    count, size = use.shape
-    shares, matrix, inverse = np.zeros((count, size)), np.zeros((size, size)), np.zeros((size, size))
-    power, top, kept = min(alpha, 1e6), q.max(), np.ones(count)
-    scaled, served = np.exp(power * (q - top)), (answer > 0) & (answer < room)
-    if top == -np.inf:
-        return kept
-    for n in range(count):
-        if served[n]:
-            whole = max(price_parts(power, use, n, scaled, q, power * top, shares[n])[0], 1e-300)
-            for r in range(size):
-                shares[n, r] *= (line[n] + answer[n]) / whole
-            for r in range(size):
-                if q[r] > -np.inf:
-                    for s in range(size):
-                        matrix[r, s] += per_task[n, r] * shares[n, s]
-    for r in range(size):
-        inverse[r, r] = 1.0
+    (count, size), power, full, kept = use.shape, min(alpha, 1e6), np.flatnonzero(q > -np.inf), np.ones(len(use))
+    shares, matrix, inverse = np.zeros((count, size)), np.zeros((size, size)), np.eye(size)
+    scaled = np.exp(power * (q - q.max()))
+    fill_shares(power, per_task, use, line, room, q, answer, full, scaled, np.empty(size), shares, matrix)
+    for r in full:
         inverse[r] = solve(matrix.copy(), inverse[r])
     for n in range(count):
-        if served[n]:
-            part = 0.0
-            for r in range(size):
-                for s in range(size):
-                    part += per_task[n, r] * inverse[r, s] * shares[n, s]
-            if part > 0:
-                kept[n] = min(part, 1.0)
+        part = 0.0
+        for r in full:
+            for s in full:
+                part += per_task[n, r] * inverse[r, s] * shares[n, s]
+        kept[n] = min(part, 1.0) if part > 0 else 1.0
     return kept
+
+
+@compiled(borrows=True)
+def fill_shares(power, per_task, use, line, room, q, answer, full, scaled, parts, shares, matrix):  # type: ignore[no-untyped-def]
+    """`W_n s_n` of users that are served, and J."""
+    usual = power * q.max()
+    for n in range(len(use)):
+        if 0 < answer[n] < room[n]:
+            whole = max(price_parts(power, use, n, scaled, q, usual, parts)[0], 1e-300)
+            for s in full:
+                shares[n, s] = parts[s] * (line[n] + answer[n]) / whole
+                for r in full:
+                    matrix[r, s] += per_task[n, r] * shares[n, s]
 
 
 @compiled
 def sweep(order, game, relax, state):  # type: ignore[no-untyped-def]
     """Gauss-Seidel: servers respond one after the other; returns the largest relative change asked for."""
     add_up(game, state)
-    change = 0.0
+    change, moved = 0.0, np.zeros(state.log_price.shape[1])
     for i in order:
+        q = state.log_price[i]
+        begun = q.copy()
+        q += moved  # as those of the server before did
         change = max(change, play(i, game, relax, state))
+        moved = np.where(np.abs(q - begun) < np.inf, q - begun, 0.0)
     return change
 
 
 @compiled
 def at_once(game, relax, state):  # type: ignore[no-untyped-def]
     """Jacobi: all servers respond to the same sums; returns the largest relative change asked for."""
-    change = 0.0
-    total, slopes, expected = state.total.copy(), state.slopes.copy(), state.expected.copy()
+    change, total = 0.0, state.total.copy()
     for i in range(len(game.first) - 1):
-        seen = State(
-            state.tasks, state.slope, state.foreseen, total.copy(), slopes.copy(), expected.copy(), state.log_price,
-            state.cap,
-        )  # fmt: skip
-        change = max(change, play(i, game, relax, seen))
+        change = max(change, play(i, game, relax, state))
+        state.total[:] = total
     add_up(game, state)
     return change
 

@@ -9,10 +9,11 @@ in place of a constant, which is the same response with another gain and another
 cut at caps, which servers set themselves; a drift of all is jumped along.
 
 Proved: fixed points are those of best responses, as by the caps K every server's error of foresight is at most the part
-K / (1 + K) of the largest one, so it is 0. And if plain rounds come to an equilibrium from every state, so do these:
-phases of plain rounds, each longer than the one before, go on where the last one ended, unless elastic rounds halved
-the least change since (which happens finitely often before it is below a tolerance); an elastic phase ends where it
-neither halves its least change nor serves fewer pairs than ever in it. Observed: all else.
+K / (1 + K) of the largest one, so it is 0. And if plain rounds come to an equilibrium from every state, so do these: an
+elastic phase ends where it neither halves its least change nor serves fewer pairs than ever in it; phases of other
+rounds, each longer than the one before, go on where the last one ended that was plain or halved the least change; one
+that did not, plain or damped, is followed by one of the other kind, for games in which plain rounds cycle. Observed:
+all else.
 
 Source: Moallemi and Van Roy, IEEE Trans. Inf. Theory 55 (2009), for trees and quadratic utilities, without caps.
 """
@@ -42,7 +43,7 @@ class ElasticOptions(NamedTuple):
     highest: float = 1000.0
     #: Rounds that a jump goes at first.
     reach: float = 20.0
-    #: Rounds without progress until plain ones take over, as many at first, and more by a factor every time.
+    #: Rounds without progress until others take over, plain or damped, as many at first, more by a factor every time.
     patience: int = 50
     longer: float = 1.5
 
@@ -58,10 +59,11 @@ class Elastic:
         self._sweeps, self._state, self._options = sweeps, state, options
         self._user, self._server = sweeps.method.polytope.pair_user, sweeps.method.server
         self._top, self._reach = options.top, options.reach
-        #: Plain rounds to go, at first for games that end in two, and of the next phase; the least change of them.
-        self._plain, self._next, self._least = 2, float(options.patience), np.inf
-        #: The end of the last plain phase, until it is known to be of no use.
-        self._kept: State | None = None
+        #: Plain rounds to go, at first for games that end in two, and of the next phase; how far they go.
+        self._plain, self._next, self._part = 2, float(options.patience), 1.0
+        #: The least change of plain rounds, now and at the end of their last phase, where that ended, if it is of use.
+        self._least, self._before = np.inf, np.inf
+        self._kept, self._begins = state, False
 
     @property
     def plain(self) -> bool:
@@ -73,12 +75,17 @@ class Elastic:
         return self._plainly() if self.plain else self._elastically()
 
     def _plainly(self) -> float:
-        change = self._sweeps.gauss_seidel(self._state)
-        if self._kept is not None and change > self._least / 2:
+        change = self._sweeps.gauss_seidel(self._state, None, self._part)
+        if self._begins and change > self._least / 2:
             _restore(self._state, self._kept)
-        self._kept, self._least, self._plain = None, min(self._least, change), self._plain - 1
+        self._begins, self._least, self._plain = False, min(self._least, change), self._plain - 1
         if not self.plain:
-            self._kept, self._best, self._since = _copy(self._state), np.inf, 0
+            gained = self._least <= self._before / 2
+            if gained or self._part == 1:
+                self._kept = _copy(self._state)
+            if not gained:
+                self._part = 1.5 - self._part
+            self._before, self._best, self._since = self._least, np.inf, 0
             self._state.cap[:] = self._options.cap
             self._served, self._still = len(self._state.tasks), np.zeros(len(self._state.cap))
             self._step: Array | None = None
@@ -93,8 +100,7 @@ class Elastic:
         served = int(np.count_nonzero(state.tasks))
         if change < self._best / 2 or served < self._served:
             self._best, self._served, self._since = min(self._best, change), min(self._served, served), 0
-        whole = np.maximum(state.total, np.finfo(float).tiny)[self._user]
-        step, last = (state.tasks - tasks) / whole, self._step
+        step, last = moved(self._sweeps, state, tasks), self._step
         jumped, self._jumped, self._step = self._jumped, None, step
         if jumped is not None and change > 30 * jumped[0]:
             _restore(state, jumped[1])
@@ -105,7 +111,7 @@ class Elastic:
         if self._since >= self._options.patience:
             state.slope[:], state.foreseen[:], state.cap[:] = 0.0, 0.0, 0.0
             self._top = self._options.top
-            self._plain, self._next = int(self._next), self._options.longer * self._next
+            self._plain, self._next, self._begins = int(self._next), self._options.longer * self._next, True
         return change
 
     def _set_caps(self, step: Array, last: Array, crossed: Array) -> None:
@@ -135,6 +141,12 @@ class Elastic:
             ahead = np.maximum(state.tasks + rounds * step * state.total[self._user], 0.0)
             state.tasks[:] = polytope.inside(ahead / gamma) * gamma
             state.foreseen[:] = np.maximum(state.foreseen + rounds * moved, 0.0)
+
+
+def moved(sweeps: Sweeps, state: State, tasks: Array) -> Array:
+    """By how much tasks have changed, relative to those of their users."""
+    whole = np.maximum(state.total, np.finfo(float).tiny)
+    return np.asarray((state.tasks - tasks) / whole[sweeps.method.polytope.pair_user])
 
 
 def cosine(step: Array, last: Array) -> float:

@@ -38,8 +38,7 @@ def solutions(problem: Problem, tol: float, most: int = 5000) -> Iterator[Soluti
             if game.round() <= 3e-4 * tol:
                 break
         wait = min(2 * wait, _LONGEST)
-        answer = replace(sweeps.found(state, rounds), steps=rounds)
-        seconds = _clock.now() - begun
+        answer, seconds = sweeps.found(state, rounds), _clock.now() - begun
         yield replace(
             solution(polytope, method, answer, 0.0, seconds, criterion.alpha, tol),
             engine="best-response",

@@ -28,12 +28,13 @@ class Sweeps:
     alpha: float
     first: Index
     pairs: Index
+    accuracy: float
 
     @classmethod
-    def of(cls, method: EquilibriumSystem, alpha: float | None = None) -> Sweeps:
-        """Pairs in the order of servers."""
+    def of(cls, method: EquilibriumSystem, alpha: float | None = None, accuracy: float = 0.0) -> Sweeps:
+        """Pairs in the order of servers; responses may miss a capacity by the part `accuracy`."""
         order, first = by_group(method.server, len(method.row))
-        return cls(method, method.alpha if alpha is None else alpha, first, order)
+        return cls(method, method.alpha if alpha is None else alpha, first, order, accuracy)
 
     def start(self, tasks: Array) -> State:
         """From tasks of the pairs, in units of users' largest gamma."""
@@ -49,8 +50,8 @@ class Sweeps:
         return float(sweep(order, self._game, relax, state))
 
     def jacobi(self, state: State, relax: float) -> float:
-        """All servers at once, each moving by the part `relax` of its response."""
-        return float(at_once(self._game, relax, state))
+        """All servers at once, each moving by the part `relax` of its response, which is exact."""
+        return float(at_once(self._game._replace(accuracy=0.0), relax, state))
 
     def respond(self, server: int, state: State, relax: float = 1.0) -> float:
         """One server, moving its column by the part `relax` of its response; the largest change that it asked for."""
@@ -80,4 +81,6 @@ class Sweeps:
         m, order = self.method, self.pairs
         gain = np.exp(m.log_gain[order]) if np.isinf(self.alpha) else m.log_gain[order]
         user = m.polytope.pair_user[order]
-        return Game(self.first, order, user, float(self.alpha), gain, m.per_task[order], m.use[order], m.limit)
+        return Game(
+            self.first, order, user, float(self.alpha), gain, m.per_task[order], m.use[order], m.limit, self.accuracy
+        )
