@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from functools import partial
+from collections.abc import Callable
+from functools import cache, partial
 from itertools import combinations
 from typing import Any
 
@@ -55,26 +56,40 @@ def test_no_name_is_a_formula_or_hidden() -> None:
 
 #: Borders, paths and axes, which are no lines of data.
 _INK = ("#111111", "#7d8aa0")
-SOLVED = fo.AlphaPFVDS(3).solve(fo.papers.instance("pf-fig1"))
-TWO = fo.DRFH().solve(fo.papers.instance("drf-4.1"))
-PATH = fo.alpha_path(TWO.cluster, [0.5, 1, 3])
-#: Every picture, and in how many panels.
-PICTURES: dict[str, tuple[Any, int]] = {
-    "allocation": (SOLVED.plot, 1),
-    "sensitivity": (SOLVED.sensitivity().plot, 1),
-    "trace": (fo.best_response(SOLVED.cluster, 1, max_rounds=5, throw=False).trace.plot, 1),
-    "path": (PATH.draw, 3),
-    "tasks": (partial(PATH.draw, "tasks"), 1),
-    "two users": (partial(fo.plot.two_users, TWO, path=list(PATH.allocations)), 1),
-    "compare": (partial(fo.plot.compare, fo.compare(TWO.cluster, ["drf", "ceei"])), 3),
-    "inferred": (fo.infer_alpha(SOLVED.cluster, SOLVED.user_tasks).plot, 2),
-    "schedule": (fo.simulate("mqdrf-figure2", "mqdrf").plot, 3),
+
+
+@cache
+def solved() -> fo.Allocation:
+    return fo.AlphaPFVDS(3).solve(fo.papers.instance("pf-fig1"))
+
+
+@cache
+def two() -> fo.Allocation:
+    return fo.DRFH().solve(fo.papers.instance("drf-4.1"))
+
+
+@cache
+def path() -> Any:
+    return fo.alpha_path(two().cluster, [0.5, 1, 3])
+
+
+#: Every picture, made when it is asked for, and in how many panels.
+PICTURES: dict[str, tuple[Callable[[], Any], int]] = {
+    "allocation": (lambda: solved().plot, 1),
+    "sensitivity": (lambda: solved().sensitivity().plot, 1),
+    "trace": (lambda: fo.best_response(solved().cluster, 1, max_rounds=5, throw=False).trace.plot, 1),
+    "path": (lambda: path().draw, 3),
+    "tasks": (lambda: partial(path().draw, "tasks"), 1),
+    "two users": (lambda: partial(fo.plot.two_users, two(), path=list(path().allocations)), 1),
+    "compare": (lambda: partial(fo.plot.compare, fo.compare(two().cluster, ["drf", "ceei"])), 3),
+    "inferred": (lambda: fo.infer_alpha(solved().cluster, solved().user_tasks).plot, 2),
+    "schedule": (lambda: fo.simulate("mqdrf-figure2", "mqdrf").plot, 3),
 }
 
 
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_picture_is_drawn_where_it_is_told(name: str) -> None:
-    draw, count = PICTURES[name]
+    draw, count = PICTURES[name][0](), PICTURES[name][1]
     figure = Figure(layout="constrained")
     drawn = figure.subplots(1, count + 1)
     assert draw(ax=drawn[0] if count == 1 else drawn[:-1]) is figure
@@ -91,7 +106,7 @@ def test_a_picture_is_drawn_where_it_is_told(name: str) -> None:
 @pytest.mark.parametrize("name", PICTURES)
 def test_settings_of_the_caller_count(name: str) -> None:
     with mpl.rc_context({"font.size": 21.0, "axes.prop_cycle": mpl.cycler(color=["#123456", "#654321"])}):
-        [axes, *_] = PICTURES[name][0]().axes
+        [axes, *_] = PICTURES[name][0]()().axes
         assert axes.xaxis.label.get_fontsize() == 21.0
         assert {to_hex(line.get_color()) for line in axes.lines} <= {"#123456", "#654321", "#444444", *_INK}
 
