@@ -52,7 +52,9 @@ def of_an_extra(name: str) -> Any:
         if error.name not in (root, name) or root not in _EXTRAS:
             raise
         extra = _EXTRAS[root]
-        raise DataError(f"{root} is not installed, which this needs: pip install 'fairopt[{extra}]'") from None
+        raise DataError(
+            f"{root} is not installed, which this needs: pip install 'fairopt[{extra}]', in a clone '.[{extra}]'"
+        ) from None
 
 
 if TYPE_CHECKING:
