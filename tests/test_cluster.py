@@ -198,12 +198,6 @@ def test_frames_by_hand() -> None:
     np.testing.assert_array_equal(cluster.demand, [[1, 4], [3, 1]])
     np.testing.assert_array_equal(cluster.max_tasks, [np.inf, 2])
     np.testing.assert_array_equal(cluster.weight, [1, 1])
-    with pytest.raises(DataError, match=r"missing \['ram'\]"):
-        Cluster.from_frames(servers, users[["cpu"]])
-    with pytest.raises(DataError, match=r"unknown \['disk'\]"):
-        Cluster.from_frames(servers, users.assign(disk=1))
-    with pytest.raises(DataError, match="a row per user"):
-        Cluster.from_frames(servers, users, pd.DataFrame([[True]], index=["A"], columns=["S"]))
 
 
 def test_equality() -> None:

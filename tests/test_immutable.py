@@ -60,9 +60,13 @@ def test_clusters(how: str) -> None:
 
 
 def test_what_takes_no_room_takes_none_in_a_pickle() -> None:
-    large = fo.Cluster(np.ones((2000, 1)), np.ones((500, 1)))
-    assert len(pickle.dumps(large)) < 100_000
-    assert pickle.loads(pickle.dumps(large)).eligible.strides == (0, 0)
+    """A table of who may run everywhere, however it was given."""
+    for eligible in (None, np.ones((500, 2000)), np.ones((500, 2000), dtype=bool)):
+        large = fo.Cluster(np.ones((2000, 1)), np.ones((500, 1)), eligible=eligible)
+        assert len(pickle.dumps(large)) < 100_000
+        for same in (large, large.replace(weight=2.0), pickle.loads(pickle.dumps(large))):
+            assert same.eligible.strides == (0, 0)
+            assert not same.constrained
 
 
 def test_what_is_given_is_copied() -> None:

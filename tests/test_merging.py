@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from strategies import clusters
 
 from fairopt.model.cluster import Cluster
@@ -59,6 +60,22 @@ def test_an_eligible_server_that_cannot_be_used_does_not_matter() -> None:
     """User 2 needs what neither server has: whether it is eligible there makes no difference."""
     cluster = Cluster([[1, 0], [2, 0]], [[1, 0], [1, 1]], eligible=[[1, 1], [1, 0]])
     assert merge(cluster).cluster.shape[1] == 1
+
+
+def same(numbers: NDArray[np.intp]) -> NDArray[np.bool_]:
+    return np.asarray(numbers[:, None] == numbers[None, :])
+
+
+@settings(max_examples=80)
+@given(clusters())
+def test_groups_of_servers_by_definition(cluster: Cluster) -> None:
+    """Merged are servers with proportional capacities and the same usable users, and no others."""
+    usable = cluster.gamma > 0
+    size = cluster.capacity.max(axis=1, keepdims=True)
+    direction = np.divide(cluster.capacity, size, out=np.zeros_like(cluster.capacity), where=size > 0)
+    proportional = (np.abs(direction[:, None, :] - direction[None, :, :]) <= 1e-10 * direction[:, None, :]).all(axis=2)
+    together = proportional & (usable[:, :, None] == usable[:, None, :]).all(axis=0)
+    np.testing.assert_array_equal(same(merge(cluster, users=False).server_of), together)
 
 
 @settings(max_examples=100)

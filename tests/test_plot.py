@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from functools import partial
+from collections.abc import Callable
+from functools import cache, partial
 from itertools import combinations
 from typing import Any
 
@@ -55,26 +56,40 @@ def test_no_name_is_a_formula_or_hidden() -> None:
 
 #: Borders, areas, paths and axes, which are no data.
 _INK = ("#111111", "#7d8aa0", "#e9edf3")
-SOLVED = fo.AlphaPFVDS(3).solve(fo.papers.instance("pf-fig1"))
-TWO = fo.DRFH().solve(fo.papers.instance("drf-4.1"))
-PATH = fo.alpha_path(TWO.cluster, [0.5, 1, 3])
-#: Every picture, and in how many panels.
-PICTURES: dict[str, tuple[Any, int]] = {
-    "allocation": (SOLVED.plot, 1),
-    "sensitivity": (SOLVED.sensitivity().plot, 1),
-    "trace": (fo.best_response(SOLVED.cluster, 1, max_rounds=5, throw=False).trace.plot, 1),
-    "path": (PATH.draw, 3),
-    "tasks": (partial(PATH.draw, "tasks"), 1),
-    "two users": (partial(fo.plot.two_users, TWO, path=list(PATH.allocations)), 1),
-    "compare": (partial(fo.plot.compare, fo.compare(TWO.cluster, ["drf", "ceei"])), 3),
-    "inferred": (fo.infer_alpha(SOLVED.cluster, SOLVED.user_tasks).plot, 2),
-    "schedule": (fo.simulate("mqdrf-figure2", "mqdrf").plot, 3),
+
+
+@cache
+def solved() -> fo.Allocation:
+    return fo.AlphaPFVDS(3).solve(fo.papers.instance("pf-fig1"))
+
+
+@cache
+def two() -> fo.Allocation:
+    return fo.DRFH().solve(fo.papers.instance("drf-4.1"))
+
+
+@cache
+def path() -> Any:
+    return fo.alpha_path(two().cluster, [0.5, 1, 3])
+
+
+#: Every picture, made when it is asked for, and in how many panels.
+PICTURES: dict[str, tuple[Callable[[], Any], int]] = {
+    "allocation": (lambda: solved().plot, 1),
+    "sensitivity": (lambda: solved().sensitivity().plot, 1),
+    "trace": (lambda: fo.best_response(solved().cluster, 1, max_rounds=5, throw=False).trace.plot, 1),
+    "path": (lambda: path().draw, 3),
+    "tasks": (lambda: partial(path().draw, "tasks"), 1),
+    "two users": (lambda: partial(fo.plot.two_users, two(), path=list(path().allocations)), 1),
+    "compare": (lambda: partial(fo.plot.compare, fo.compare(two().cluster, ["drf", "ceei"])), 3),
+    "inferred": (lambda: fo.infer_alpha(solved().cluster, solved().user_tasks).plot, 2),
+    "schedule": (lambda: fo.simulate("mqdrf-figure2", "mqdrf").plot, 3),
 }
 
 
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_picture_is_drawn_where_it_is_told(name: str) -> None:
-    draw, count = PICTURES[name]
+    draw, count = PICTURES[name][0](), PICTURES[name][1]
     figure = Figure(layout="constrained")
     drawn = figure.subplots(1, count + 1)
     assert draw(ax=drawn[0] if count == 1 else drawn[:-1]) is figure
@@ -92,7 +107,7 @@ def test_a_picture_is_drawn_where_it_is_told(name: str) -> None:
 def test_settings_of_the_caller_count(name: str) -> None:
     own = {"axes.prop_cycle": mpl.cycler(color=["#123456", "#654321"]), "figure.figsize": (9.0, 5.0)}
     with mpl.rc_context({"font.size": 21.0} | own):
-        figure = PICTURES[name][0]()
+        figure = PICTURES[name][0]()()
         [axes, *_] = figure.axes
         assert figure.get_size_inches().tolist() == [9.0, 5.0]
         assert axes.xaxis.label.get_fontsize() == 21.0

@@ -12,12 +12,6 @@ from fairopt.errors import DataError
 from fairopt.result.plot import border
 
 
-def test_the_border_of_a_pool() -> None:
-    """9 CPU and 18 GB, tasks (1, 4) and (3, 1): both are used up at (45/11, 18/11)."""
-    cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]])
-    np.testing.assert_allclose(border(cluster), [[4.5, 0], [45 / 11, 18 / 11], [0, 3]], atol=1e-9)
-
-
 def test_the_border_of_two_servers_is_the_sum_of_theirs() -> None:
     """Sides of both, in the order of their slopes (Minkowski)."""
     first, second = ([[9.0, 18.0]], [[8.0, 2.0]])

@@ -64,7 +64,7 @@ class ConcaveWelfare(Criterion):
         """`-d log U' / d log t`, shaped like `share`, by a difference; 0 where there are no tasks."""
         step = 1e-4  # in log t: errors of the difference, of order step^2 and 1e-16 / step, are about 1e-8 and 1e-12
         with np.errstate(all="ignore"):
-            more, less = (self.log_marginal(user_tasks * np.exp(by)) for by in (step, -step))
+            more, less = np.log(self.slope(np.stack([self.levels(user_tasks * np.exp(by)) for by in (step, -step)])))
             found = (less - more) / (2 * step)
         return np.where(np.isfinite(found) & (self._like_share(user_tasks) > 0), np.maximum(found, 0.0), 0.0)
 

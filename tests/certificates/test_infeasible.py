@@ -29,18 +29,12 @@ def test_infeasible_tasks_are_caught_with_the_reason(
     worst, where = feasibility(EXAMPLE, np.array(tasks))
     assert worst == pytest.approx(size)
     assert reason in where
-    if name == "bottleneck-fairness" and np.isinf(size):
-        return  # its own judge, asked below
     found = get(name).certify(EXAMPLE, np.array(tasks))[0]
     assert not found.passes(1e-2)
-    assert found.feasibility == pytest.approx(size)
-
-
-@pytest.mark.parametrize(("tasks", "reason", "size"), [row for row in REASONS if np.isinf(row[2])])
-def test_bottleneck_fairness_of_nonsense(tasks: list[list[float]], reason: str, size: float) -> None:
-    found = get("bottleneck-fairness").certify(EXAMPLE, np.array(tasks))[0]
-    assert not found.passes(1e-2)
-    assert reason in found.worst
+    if name == "bottleneck-fairness" and np.isinf(size):  # its own judge
+        assert reason in found.worst
+    else:
+        assert found.feasibility == pytest.approx(size)
 
 
 def test_ineligible_and_over_limit() -> None:

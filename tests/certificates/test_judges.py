@@ -68,10 +68,6 @@ def certificate(mechanism: Mechanism, cluster: Cluster, tasks: Array, prices: Ar
     return mechanism.certify(mechanism.prepare(cluster)[0], tasks, prices)[0]
 
 
-def is_unconstrained(mechanism: Mechanism) -> bool:
-    return mechanism.judged_by_criterion
-
-
 @pytest.mark.parametrize(TABLE, OPTIMA)
 def test_zero_at_optima_by_hand(mechanism: Mechanism, cluster: Cluster, tasks: Array) -> None:
     found = certificate(mechanism, cluster, tasks)
@@ -92,7 +88,7 @@ def test_idle_capacity_costs(mechanism: Mechanism, cluster: Cluster, tasks: Arra
 def test_each_user_that_gives_up_tasks_is_noticed(mechanism: Mechanism, cluster: Cluster, tasks: Array) -> None:
     for n in range(len(tasks)):
         before = 0.0
-        for size in (1e-3, 1e-2, 0.1):
+        for size in (1e-3, 0.1):
             less = tasks.copy()
             less[n] *= 1 - size
             found = certificate(mechanism, cluster, less).optimality
@@ -141,9 +137,6 @@ def test_tasks_moved_between_servers() -> None:
         assert certificate(get("alphapf-vds", alpha=alpha), DRFH_FIGURE, swapped).optimality > 0.05
 
 
-# -- what is not feasible ------------------------------------------------------------------------
-
-
 # -- never content with something else -----------------------------------------------------------
 
 JUDGED = [
@@ -163,7 +156,7 @@ JUDGED = [
 def test_random_feasible_allocations_do_not_pass(mechanism: Mechanism) -> None:
     """Unless they are right: what passes has the tasks of the solution where that is unique."""
 
-    @settings(max_examples=10)
+    @settings(max_examples=5)
     @given(plain_clusters(), st.integers(0, 2**32 - 1))
     def law(cluster: Cluster, seed: int) -> None:
         assume(cluster.shape[0] > 1)
@@ -201,12 +194,6 @@ def test_answers_of_other_mechanisms_do_not_pass() -> None:
 
     law()
     assert len(told_apart) > 50
-
-
-# -- prices --------------------------------------------------------------------------------------
-
-
-# -- the gap bounds what is missing --------------------------------------------------------------
 
 
 # -- exact numbers of the max-min certificate ----------------------------------------------------

@@ -21,27 +21,33 @@ PRICED = [
     *(get("alphapf-vds", alpha=alpha) for alpha in (0.0, 0.5, 1.0, 3.0)),
     get("fds", beta=0.5, lam=2.0),
     get("fds", beta=3.0, lam=-2.0),
+    get("guaranteed-alpha-fair", alpha=2.0),
     get("drfh"),
+    get("task-maxmin"),
     get("ps-dsf"),
 ]
 
 
 @pytest.mark.parametrize("mechanism", PRICED, ids=str)
 def test_wrong_prices_cannot_make_a_bad_allocation_pass(mechanism: Mechanism) -> None:
-    prices = st.sampled_from([0.0, 1e-12, 1e-3, 1.0, 7.0, 1e6, -1.0])
+    """Everybody's tasks less by 3%, the richest user's by a tenth, or any that leave a tenth idle."""
+    prices = st.sampled_from([0.0, 1e-12, 1e-3, 1.0, 7.0, 1e6, np.inf, -1.0])
+    maxmin = mechanism.name in ("drfh", "task-maxmin")
 
-    @settings(max_examples=10)
+    @settings(max_examples=6)
     @given(plain_clusters(max_users=3, max_servers=2, max_resources=2), st.lists(prices, min_size=4, max_size=4))
     def law(cluster: Cluster, given_prices: list[float]) -> None:
-        seen = mechanism.prepare(cluster)[0]
+        seen, rng = mechanism.prepare(cluster)[0], np.random.default_rng(len(cluster.users))
         best = mechanism.solve(cluster)
         with np.errstate(divide="ignore", invalid="ignore"):  # no number is no price
             lam = np.log(np.array(given_prices)[: seen.capacity.size].reshape(seen.capacity.shape))
         richest = np.arange(len(best.tasks)) == best.arrays.dominant_shares.argmax()
-        for bad in (0.97 * best.tasks, best.tasks * np.where(richest, 0.9, 1.0)[:, None]):
-            for hint in (lam, best.log_prices):
+        less = best.tasks * np.where(richest, 0.9, 1.0)[:, None]
+        for bad in (0.97 * best.tasks, less, 0.9 * random_feasible(seen, rng)):
+            noise = None if best.log_prices is None else best.log_prices + rng.normal(0, 3, best.log_prices.shape)
+            for hint in (lam, best.log_prices, noise):
                 found = mechanism.certify(seen, bad, hint)[0]
-                assert not found.passes(1e-4), (found, hint)
+                assert not found.passes(1e-2 if maxmin else 1e-4), (found, hint)
 
     law()
 
@@ -70,7 +76,7 @@ def welfare(criterion: Criterion, user_tasks: Array) -> float:
 def test_the_gap_bounds_the_missing_welfare(alpha: float) -> None:
     mechanism = get("alpha-fair", alpha=alpha)
 
-    @settings(max_examples=8)
+    @settings(max_examples=5)
     @given(plain_clusters(), st.integers(0, 2**32 - 1))
     def law(cluster: Cluster, seed: int) -> None:
         rng = np.random.default_rng(seed)

@@ -20,7 +20,7 @@ from fairopt.model.problem import Problem
 
 
 def stated(mechanism: Mechanism, cluster: Cluster) -> Problem:
-    seen, _ = mechanism.prepare(cluster)
+    seen = mechanism.prepare(cluster)[0]
     return Problem(seen, mechanism.criterion(seen))
 
 

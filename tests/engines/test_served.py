@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import fairopt as fo
-from fairopt.engines.welfare.served import everybody_served
 from fairopt.mechanisms import one
-from fairopt.model.polytope import Polytope
 
 
 def cluster(seed: int, load: float, users: int = 60, servers: int = 12) -> fo.Cluster:
@@ -33,26 +29,3 @@ def test_all_have_all_their_tasks(mechanism: str) -> None:
     np.testing.assert_allclose(found.arrays.user_tasks, there.max_tasks, rtol=1e-12)
     assert found.stats.status == "everybody has all its tasks"
     assert found.certificate.residual <= 1e-12
-
-
-@settings(max_examples=60)
-@given(seed=st.integers(0, 2**32), load=st.floats(0.1, 1.3))
-def test_what_is_found_is_feasible(seed: int, load: float) -> None:
-    there = cluster(seed, load, 8, 4)
-    polytope = Polytope(there, there.max_tasks)
-    found = everybody_served(polytope)
-    if found is not None:
-        assert (polytope.use @ found <= 1 + 1e-12).all()
-        np.testing.assert_allclose(polytope.user_tasks(found), there.max_tasks)
-    if load < 0.3:
-        assert found is not None
-    if load > 1.001:
-        assert found is None
-
-
-def test_no_limit_or_one_that_nobody_can_reach_is_none() -> None:
-    there = cluster(1, 0.5)
-    assert everybody_served(Polytope(there, np.full(60, np.inf))) is None
-    beyond = np.array(there.max_tasks)
-    beyond[0] = 1e9
-    assert everybody_served(Polytope(there, beyond)) is None

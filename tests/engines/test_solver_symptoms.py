@@ -46,8 +46,8 @@ def test_optimal_and_wrong_is_refused(name: str, factor: float, monkeypatch: pyt
     monkeypatch.setattr(solvers, "solve", liar("optimal", factor))
     # A lie by a tenth is a bug; one by a hundredth may be a solver short of accuracy.
     with pytest.raises(CertificateError if factor < 0.99 else (CertificateError, SolverError), match="misses tol"):
-        get(name).solve(EXAMPLE, engine="declarative")
-    flagged = get(name).solve(EXAMPLE, throw=False, engine="declarative")
+        get(name).solve(EXAMPLE, solver="CLARABEL")
+    flagged = get(name).solve(EXAMPLE, throw=False, solver="CLARABEL")
     assert flagged.flagged
     assert "misses the tolerance" in repr(flagged)
     assert flagged.stats.status == "optimal"
@@ -79,8 +79,8 @@ def test_whose_claim_is_wrong_is_said_with_what_to_try(monkeypatch: pytest.Monke
 def test_optimal_inaccurate_and_wrong_is_refused_with_its_status(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(solvers, "solve", liar("optimal_inaccurate", 0.99))
     with pytest.raises(SolverError, match=r"optimal_inaccurate.*Relax tol"):
-        get(name).solve(EXAMPLE, engine="declarative")
-    assert get(name).solve(EXAMPLE, throw=False, engine="declarative").flagged
+        get(name).solve(EXAMPLE, solver="CLARABEL")
+    assert get(name).solve(EXAMPLE, throw=False, solver="CLARABEL").flagged
 
 
 def test_a_bad_status_with_a_good_answer_is_judged_by_its_certificate(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,9 +8,8 @@ from families import draw
 from numpy.typing import NDArray
 
 import fairopt as fo
-from fairopt.certificates import Certificate, certify
 from fairopt.engines.welfare import interior_point
-from fairopt.errors import CertificateError, DataError, SolverError
+from fairopt.errors import CertificateError, SolverError
 from fairopt.model.problem import Problem
 
 Array = NDArray[np.float64]
@@ -91,22 +90,6 @@ def test_1e_9_is_reached_at_large_alpha_too(alpha: float, count: int) -> None:
             refused.append(str(error))
     assert all("for user" in text or "of server" in text for text in refused)
     assert len(refused) <= (2 if alpha == 500 and count == 30 else 0)
-
-
-def test_what_it_does_not_handle_is_left_to_the_declarative_engine() -> None:
-    class Cautious(fo.CEEI):
-        """One whose own judge may want more than the criterion says: no registered mechanism does."""
-
-        name = ""
-
-        def certify(self, cluster: fo.Cluster, tasks: Array, prices: Array | None = None) -> tuple[Certificate, None]:
-            return certify(cluster, tasks, self.criterion(cluster), prices)[0], None
-
-    shared, mechanism = plain(3, 5, 3), Cautious()
-    assert mechanism.engines(mechanism.criterion(mechanism.prepare(shared)[0])) == ("declarative",)
-    assert mechanism.solve(shared).stats.engine == "declarative"
-    with pytest.raises(DataError, match="has no engine 'native'; it has declarative"):
-        mechanism.solve(shared, engine="native")
 
 
 # -- limits and zeros ----------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from strategies import clusters
 from fairopt.errors import DataError
 from fairopt.mechanisms import REGISTRY, Mechanism, get, names
 from fairopt.model.cluster import Cluster
+from fairopt.model.concave_welfare import ConcaveWelfare
 
 #: Everything that comparisons show by default, of the mechanisms that come with the package.
 VARIANTS = [
@@ -25,7 +26,8 @@ OTHERS = [
 #: Random clusters per mechanism; `make test-long` takes many more.
 MANY = int(os.environ.get("FAIROPT_LAW_CLUSTERS", "40"))
 
-#: By how much fewer clusters those take that have no engine but CVXPY, which take twenty times as long for each.
+#: By how much fewer clusters those take that have no engine but CVXPY, or whose slopes are CVXPY's: each takes twenty
+#: times as long.
 FEWER = 3
 
 SMALL = Cluster([[9, 18], [4, 2]], [[1, 4], [3, 1]])
@@ -49,9 +51,10 @@ def refuses(mechanism: Mechanism, cluster: Cluster) -> bool:
 
 
 def share_of(mechanism: Mechanism, count: int) -> int:
-    """How many of so many clusters a law tries a mechanism on: all, or a part where it has CVXPY alone."""
+    """How many of so many clusters a law tries a mechanism on: all, or a part where it needs CVXPY."""
     criterion = mechanism.criterion(mechanism.prepare(ONE_RESOURCE)[0])
-    return -(-count // FEWER) if mechanism.engines(criterion) == ("declarative",) else count
+    slow = isinstance(criterion, ConcaveWelfare) or mechanism.engines(criterion) == ("declarative",)
+    return -(-count // FEWER) if slow else count
 
 
 def resources(mechanism: Mechanism, most: int = 3) -> int:

@@ -34,10 +34,6 @@ UNIQUE_TOO = [mechanism for mechanism in [*VARIANTS, *OTHERS] if one_answer(mech
 WITH_FLOORS = [mechanism for mechanism in [*VARIANTS, *OTHERS] if mechanism.has_floors]
 
 
-def test_somebody_has_floors() -> None:
-    assert WITH_FLOORS
-
-
 @pytest.mark.parametrize("mechanism", WITH_FLOORS, ids=identify)
 def test_floors_are_kept(mechanism: Mechanism) -> None:
     @settings(max_examples=MANY // 2)

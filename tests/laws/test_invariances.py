@@ -24,13 +24,13 @@ from .registry import (
     identify,
     one_answer,
     resources,
+    share_of,
     weighs_ratios,
     weighs_users,
 )
 
 Array = NDArray[np.float64]
 TOL = 1e-4
-invariance = settings(max_examples=12)
 
 
 @pytest.mark.parametrize("mechanism", VARIANTS, ids=identify)
@@ -71,7 +71,7 @@ def certified_elsewhere(mechanism: Mechanism, after: Cluster, tasks: Array, pric
 def test_invariances(mechanism: Mechanism) -> None:
     """Names, order and units do not matter; nor does the scale of the weights."""
 
-    @invariance
+    @settings(max_examples=share_of(mechanism, 12))
     @given(applicable(mechanism), st.randoms(use_true_random=False), st.sampled_from([0.2, 3.0, 100.0]))
     def law(cluster: Cluster, random: object, scale: float) -> None:
         rng = np.random.default_rng(random.getrandbits(32))  # type: ignore[attr-defined]
@@ -118,7 +118,7 @@ def test_mechanisms_that_count_tasks_depend_on_the_size_of_a_task(mechanism: Mec
 def test_merging_changes_nothing(mechanism: Mechanism) -> None:
     """Proportional servers and users, merged by hand, give the tasks that `split_tasks` undoes."""
 
-    @settings(max_examples=15)
+    @settings(max_examples=share_of(mechanism, 15))
     @given(plain_clusters(max_users=3, max_servers=2, max_resources=resources(mechanism)))
     def law(cluster: Cluster) -> None:
         capacity = np.vstack([cluster.capacity, cluster.capacity[:1] * 2.5])

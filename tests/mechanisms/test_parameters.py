@@ -98,9 +98,11 @@ def test_a_scope_that_does_not_exist_is_an_error(name: str) -> None:
 
 
 def test_shares_in_every_form() -> None:
-    """Numbers as an array, a list, a tuple or a function of the cluster."""
+    """Numbers as an array, a list, a tuple, a function of the cluster, or by name in any order."""
     wanted = get("alpha-fair", share=(1.0, 3.0)).solve(EXAMPLE).arrays.user_tasks
-    for share in ([1.0, 3.0], np.array([1.0, 3.0]), lambda cluster: np.array([1.0, 3.0])):
+    by_name = pd.Series({"user2": 3.0, "user1": 1.0})
+    forms = [1.0, 3.0], np.array([1.0, 3.0]), lambda cluster: np.array([1.0, 3.0]), by_name, lambda cluster: by_name
+    for share in forms:
         np.testing.assert_allclose(get("alpha-fair", share=share).solve(EXAMPLE).arrays.user_tasks, wanted)
 
 
@@ -168,11 +170,8 @@ def test_parameters_that_a_mechanism_cannot_use() -> None:
         get("drf").solve(EXAMPLE, tol=10**5000)
 
 
-def test_shares_are_numbers_and_count_by_their_labels() -> None:
-    """A series of another order was read by position, dates as days, and imaginary parts were dropped."""
-    wanted = get("alpha-fair", share=(1.0, 3.0)).solve(EXAMPLE).arrays.user_tasks
-    for share in (pd.Series({"user2": 3.0, "user1": 1.0}), lambda cluster: pd.Series({"user2": 3, "user1": 1})):
-        np.testing.assert_allclose(get("alpha-fair", share=share).solve(EXAMPLE).arrays.user_tasks, wanted)
+def test_shares_that_are_no_numbers_or_of_nobody() -> None:
+    """Dates were read as days, and imaginary parts were dropped."""
     with pytest.raises(
         DataError, match=r"share must have an entry per user, under its name; missing: user2; unknown: C"
     ):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from families import draw
@@ -35,6 +37,20 @@ def test_derivatives_are_differences_of_solves(mechanism: fo.mechanisms.Mechanis
             assert one.verdict not in ("wrong", "missed"), (mechanism, seed, one)
             verdicts.append(one.verdict)
     assert verdicts.count("right") > len(verdicts) / 2
+
+
+@pytest.mark.parametrize("mechanism", [fo.AlphaPFVDS(3.0), fo.AlphaFair(0.5), fo.AlphaFair(8.0), fo.CEEI()], ids=str)
+@pytest.mark.parametrize("family", ["plain", "limits"])
+def test_rough_answers_have_the_derivatives_of_good_ones(mechanism: fo.mechanisms.Mechanism, family: str) -> None:
+    """Tasks that are off by 1e-7, pairs without tasks included."""
+    rng = np.random.default_rng(0)
+    for seed in range(3):
+        found = mechanism.solve(draw(family, seed, 6, 4, 3), 1e-9)
+        rough = found.tasks * (1 + 1e-7 * rng.random(found.tasks.shape))
+        rough = rough + 1e-8 * found.cluster.usable * rough.sum(axis=1, keepdims=True)
+        fine, other = (one.sensitivity() for one in (found, replace(found, tasks=rough)))
+        for by in ("alpha", "weights", "demands", "capacities", "max_tasks"):
+            np.testing.assert_allclose(other.tasks(by), fine.tasks(by), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("mechanism", [fo.AlphaPFVDS(3.0), fo.AlphaFair(2.0), fo.DRFH(), fo.TSF()], ids=str)
