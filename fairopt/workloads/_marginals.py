@@ -26,17 +26,18 @@ PROBABILITY = np.array([0, 0.01, *np.arange(0.05, 0.96, 0.05), 0.99, 1]).round(2
 
 @dataclass(frozen=True, eq=False)
 class Marginals:
-    """`zero` (columns,), `quantiles` of what is not 0 (columns, probabilities), and a correlation matrix."""
+    """`zero` (columns,), `quantiles` of what is not 0 (columns, probabilities), two correlation matrices."""
 
     columns: tuple[str, ...]
     zero: Array
     quantiles: Array
+    rank_correlation: Array
     normal_correlation: Array
 
     @classmethod
     def one(cls, column: str, quantiles: Array | list[float]) -> Marginals:
         """A single column that is never 0."""
-        return cls((column,), np.zeros(1), np.array([quantiles], dtype=float), np.eye(1))
+        return cls((column,), np.zeros(1), np.array([quantiles], dtype=float), np.eye(1), np.eye(1))
 
     def draw(self, rng: np.random.Generator, count: int, demands: int) -> Array:
         """(count, columns); in every row one of the first `demands` columns, at least, is not 0."""
@@ -66,5 +67,6 @@ class Marginals:
 def load(name: str) -> tuple[Marginals, dict[str, Any]]:
     """The marginals of `data/<name>.json` and the other entries of the file."""
     table = json.loads(files(__package__).joinpath("data", f"{name}.json").read_text(encoding="utf-8"))
-    rows = {key: np.array(table.pop(key), dtype=float) for key in ("zero", "quantiles", "normal_correlation")}
-    return Marginals(tuple(table.pop("columns")), **rows), table
+    columns = table.pop("columns")
+    rows = {key: np.array(table.pop(key), dtype=float) for key in ("zero", "quantiles", "rank_correlation")}
+    return Marginals(tuple(columns), **rows, normal_correlation=np.array(table.pop("normal_correlation"))), table

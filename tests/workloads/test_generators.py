@@ -7,13 +7,16 @@ from collections import Counter
 from importlib.resources import files
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from fairopt.errors import DataError
 from fairopt.workloads import alibaba_like, bitbrains_like, google_like, lognormal, pf_servers
 from fairopt.workloads import google2011 as google_reader
 from fairopt.workloads._marginals import PROBABILITY, Marginals, load
+
+from .conftest import calibration
+
+calibrate = calibration()
 
 GENERATORS = [google_like, bitbrains_like, alibaba_like]
 LARGE = 20_000
@@ -44,8 +47,7 @@ def test_a_large_sample_has_the_measured_marginals_and_correlations(name, rng):
             assert (drawn <= quantile + slack).mean() >= p - 0.015
         assert drawn.min() >= quantiles[0] * (1 - 1e-9)
         assert drawn.max() <= quantiles[-1] * (1 + 1e-9)
-    ranks = pd.DataFrame(rows.astype(np.float32)).corr("spearman")
-    np.testing.assert_allclose(ranks, table["rank_correlation"], atol=0.035)
+    np.testing.assert_allclose(calibrate.rank_correlations(rows), table["rank_correlation"], atol=0.035)
 
 
 @pytest.mark.parametrize("generator", [google_like, alibaba_like])
@@ -102,11 +104,23 @@ def test_alibaba_users_are_never_bound_to_models_that_were_not_drawn(seed):
 
 def test_no_user_demands_nothing():
     ones = np.ones((3, len(PROBABILITY)))
-    table = Marginals(("a", "b", "tasks"), np.array([0.6, 0.7, 0]), ones, np.eye(3))
+    table = Marginals(("a", "b", "tasks"), np.array([0.6, 0.7, 0]), ones, np.eye(3), np.eye(3))
     rows = table.draw(np.random.default_rng(0), 1000, demands=2)
     assert rows.shape == (1000, 3)
     assert rows[:, :2].any(axis=1).all()
     assert 0.3 < (rows[:, 0] == 0).mean() < 0.6
+
+
+def test_measuring_recovers_a_known_distribution(rng):
+    normal = rng.multivariate_normal([0, 0, 0], [[1, 0.8, -0.5], [0.8, 1, 0], [-0.5, 0, 1]], size=50_000)
+    values = np.column_stack([np.exp(normal[:, 0]), np.exp(3 * normal[:, 1]), np.maximum(normal[:, 2], 0)])
+    table = calibrate.measure(("a", "b", "c"), values, rng)
+    np.testing.assert_allclose(table.zero, [0, 0, 0.5], atol=0.01)
+    np.testing.assert_allclose(table.normal_correlation[0], [1, 0.8, -0.5], atol=0.03)  # in spite of half zeros
+    np.testing.assert_allclose(table.quantiles[0][PROBABILITY == 0.5], 1, atol=0.02)
+    np.testing.assert_allclose(
+        calibrate.rank_correlations(table.draw(rng, 50_000, demands=3)), table.rank_correlation, atol=0.02
+    )
 
 
 def test_the_generator_speaks_of_the_same_resources_as_the_reader(rng):

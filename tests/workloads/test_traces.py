@@ -1,8 +1,10 @@
-"""Facts about the real traces."""
+"""Facts about the real traces, and the committed tables measured afresh."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -10,6 +12,10 @@ import pytest
 from fairopt.model.merging import merge
 from fairopt.workloads import alibaba, bitbrains, google2011, open_source
 from fairopt.workloads._marginals import load
+
+from .conftest import calibration
+
+calibrate = calibration()
 
 CLASSES = {
     (0.5, 0.4995): 6732,
@@ -114,3 +120,18 @@ def test_by_name(traces):
 
 def test_google_classes_of_the_generator_are_the_published_ones():
     assert {(cpu, memory): number for cpu, memory, number in load("google")[1]["servers"]} == CLASSES
+
+
+@pytest.mark.parametrize("name", sorted(calibrate.TABLES))
+def test_the_committed_tables_are_what_the_script_measures(traces, tmp_path, name):
+    calibrate.main(["--traces", str(traces), "--out", str(tmp_path), "--only", name])
+    assert [path.name for path in tmp_path.iterdir()] == [f"{name}.json"]
+    fresh = json.loads((tmp_path / f"{name}.json").read_text())
+    committed = json.loads(files("fairopt.workloads").joinpath("data", f"{name}.json").read_text())
+    assert fresh.keys() == committed.keys()
+    for key in ("about", "columns", "servers", "specs"):
+        assert fresh.get(key) == committed.get(key)
+    for key in ("probability", "zero", "quantiles"):
+        np.testing.assert_allclose(fresh[key], committed[key], rtol=2e-5, atol=1e-9)
+    np.testing.assert_allclose(fresh["rank_correlation"], committed["rank_correlation"], atol=1e-4)
+    np.testing.assert_allclose(fresh["normal_correlation"], committed["normal_correlation"], atol=0.02)

@@ -1,0 +1,246 @@
+"""Measure the generators' tables on the real traces: `python tools/calibrate.py --traces DIR`.
+
+Writes `google.json`, `bitbrains.json` and `alibaba.json`: quantiles, fractions of zeros and rank correlations of
+what the readers make users of, and how many servers of each kind there are. No row of a trace is kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+from scipy import optimize, special, stats
+
+from fairopt.errors import DataError
+from fairopt.workloads import _csv, alibaba, bitbrains, google2011
+from fairopt.workloads._marginals import PROBABILITY, Array, Marginals
+from fairopt.workloads.jobs import google_sample
+
+_SEED = 2011  # of the sample to which the copulas are fitted
+_HOUR = 3600
+_DIGITS = 6
+#: Where the package has the tables.
+DATA = Path(__file__).resolve().parents[1] / "fairopt" / "workloads" / "data"
+
+
+def google(traces: Path) -> str:
+    """Users with tasks in the first part of `task_events` (84 minutes); the machines of the published table."""
+    cell = google2011.cluster(traces, at=0, window=1.5 * _HOUR, max_tasks=True).cluster
+    machines = google2011.machines(traces, at=None)
+    marginals = measure(
+        ("cpu", "memory", "tasks"), np.column_stack([cell.demand, cell.max_tasks]), np.random.default_rng(_SEED)
+    )
+    about = (
+        f"{len(cell.users)} users of the Google 2011 trace: mean request (parts of the largest machine) and number of "
+        "tasks; servers: cpu, memory, number of machines"
+    )
+    return dumps(marginals, about, {"servers": _counts(machines)})
+
+
+def google_jobs(traces: Path) -> str:
+    """Jobs of the first part of `task_events`; the machines of 2011 and, of cell a, of 2019."""
+    rows = google_sample.lifetimes(traces)
+    rows = rows[(rows[["cpu", "memory"]].fillna(0) > 0).any(axis=1)]
+    jobs = rows.groupby("job").agg(user=("user", "first"), cpu=("cpu", "mean"), memory=("memory", "mean"),
+                                   tasks=("task", "size"))  # fmt: skip
+    columns = ("cpu", "memory", "tasks")
+    marginals = measure(columns, jobs[list(columns)].to_numpy(), np.random.default_rng(_SEED))
+    marginals.quantiles[2, -1] = _top(jobs["tasks"].to_numpy(dtype=float), marginals.quantiles[2, -2])
+    short = rows[rows["ended"] & ~rows["before"]]
+    log, of_job = np.log(short["seen"]), short.groupby("job")["seen"].transform("size")
+    within = log[of_job > 1] - log[of_job > 1].groupby(short["job"]).transform("mean")
+    fresh, residual = google_sample.models(rows)
+    others = {
+        "jobs of a user": np.quantile(jobs.groupby("user").size(), PROBABILITY),
+        "alike": float(np.mean([_alike(jobs, name) for name in ("cpu", "memory")])),
+        "sd of durations within a job": float(np.sqrt((within**2).sum() / (len(within) - short["job"].nunique()))),
+        "durations of tasks, median and sd of log": [fresh.median, fresh.sd],
+        "what is left of tasks that run, median and sd of log": [residual.median, residual.sd],
+        "servers 2011": _counts(google2011.machines(traces, at=None)),
+        "servers 2019": _counts(machines_2019(traces)),
+    }
+    about = (
+        f"{len(jobs)} jobs of the Google 2011 trace: mean request (parts of the largest machine) and number of tasks; "
+        "alike: part of the variance of log requests between users; servers: cpu, memory, number"
+    )
+    return dumps(marginals, about, others)
+
+
+def machines_2019(directory: str | Path) -> pd.DataFrame:
+    """The machines that were ever there in a cell of Google's trace of 2019 (v3): `cpu`, `memory`, index `machine`.
+
+    Each has its last known capacity. Rows of the file are in no order of time, and some lack a capacity; a machine
+    without any is left out.
+
+    Raises
+    ------
+    DataError
+        No such trace, or it cannot be read.
+    """
+    folder = _csv.locate(
+        directory, "google-2019", lambda path: bool(_parts(path)), "a folder with machine_events-*.parquet"
+    )
+    parts = []
+    for path in _parts(folder):
+        try:
+            parts.append(pq.read_table(path, columns=["time", "machine_id", "type", "capacity"]).flatten().to_pandas())
+        except (OSError, ValueError, KeyError) as error:
+            raise DataError(f"{path} cannot be read: {error}; fetch it again") from None
+    events = pd.concat(parts, ignore_index=True).sort_values("time", kind="stable")
+    events = events.rename(columns={"machine_id": "machine", "capacity.cpus": "cpu", "capacity.memory": "memory"})
+    known = events[(events["type"] != 2) & np.isfinite(events[["cpu", "memory"]]).all(axis=1)]
+    last = known.drop_duplicates("machine", keep="last").set_index("machine").sort_index()
+    return last[list(google2011.RESOURCES)]
+
+
+def _parts(folder: Path) -> list[Path]:
+    return sorted(folder.glob("machine_events-*.parquet"))
+
+
+def _top(values: NDArray[np.float64], last: float) -> float:
+    """The end of a straight line on a logarithmic scale from the quantile before: so that the mean of the top is right.
+
+    Few are larger than `last`, by far; joined to the largest of all, they would have several times their mean.
+    """
+    wanted = values[values > last].mean() / last
+    return last * float(optimize.brentq(lambda ratio: (ratio - 1) / np.log(ratio) - wanted, 1 + 1e-9, 1e6))
+
+
+def _alike(jobs: pd.DataFrame, column: str) -> float:
+    """The part of the variance of a positive column's logarithm that is between users (one-way analysis)."""
+    some = jobs[jobs[column] > 0]
+    log = np.log(some[column])
+    users = log.groupby(some["user"])
+    size = users.size()
+    within = ((log - users.transform("mean")) ** 2).sum() / (len(log) - len(size))
+    between = (size * (users.mean() - log.mean()) ** 2).sum() / (len(size) - 1)
+    each = (len(log) - (size**2).sum() / len(log)) / (len(size) - 1)
+    extra = max(float((between - within) / each), 0.0)
+    return extra / (extra + float(within))
+
+
+def bitbrains_vms(traces: Path) -> str:
+    """Hourly means of each VM in the first day of both halves of the trace, taken at hours 0, 6, 12 and 18."""
+    means = []
+    for part in ("rnd-day", "fastStorage-day"):
+        table = bitbrains.samples(traces, part=part)
+        first = int(table["time"].min())
+        means += [bitbrains.demands(table, first + hour * _HOUR, _HOUR) for hour in (0, 6, 12, 18)]
+    demand = pd.concat(means)
+    demand = demand[(demand > 0).any(axis=1)]
+    marginals = measure(tuple(demand.columns), demand.to_numpy(), np.random.default_rng(_SEED))
+    about = f"{len(demand)} hourly means of Bitbrains virtual machines: cpu GHz, memory GB, disk MB/s, network Mb/s"
+    return dumps(marginals, about, {})
+
+
+def alibaba_groups(traces: Path) -> str:
+    """The groups of pods that `alibaba.cluster` makes by default; kinds of nodes; constraints of GPU groups."""
+    cell = alibaba.cluster(traces, max_tasks=True).cluster
+    marginals = measure(
+        ("cpu", "memory", "gpu", "tasks"), np.column_stack([cell.demand, cell.max_tasks]), np.random.default_rng(_SEED)
+    )
+    specs = pd.Series([user.split("/")[-1] for user in np.array(cell.users)[cell.demand[:, 2] > 0]]).value_counts()
+    about = (
+        f"{len(cell.users)} groups of pods of the Alibaba GPU 2023 trace: mean request (cores, GiB, GPUs) and number "
+        "of pods; servers: cores, GiB, GPUs, model, number of nodes; specs: models, number of GPU groups"
+    )
+    common = sorted((-int(number), str(spec)) for spec, number in specs.items())
+    others = {"servers": _counts(alibaba.nodes(traces)), "specs": [[spec, -number] for number, spec in common]}
+    return dumps(marginals, about, others)
+
+
+TABLES: dict[str, Callable[[Path], str]] = {
+    "google": google,
+    "google_jobs": google_jobs,
+    "bitbrains": bitbrains_vms,
+    "alibaba": alibaba_groups,
+}
+
+
+def _counts(servers: pd.DataFrame) -> list[list[object]]:
+    """Each distinct row with its number, the most frequent first."""
+    counts = servers.groupby(list(servers.columns)).size().reset_index(name="number")
+    order = ["number", *servers.columns]
+    ranked = counts.sort_values(order, ascending=[False, *[True] * len(servers.columns)])
+    return [list(row) for row in ranked.astype(object).itertuples(index=False)]
+
+
+def measure(columns: tuple[str, ...], values: Array, rng: np.random.Generator) -> Marginals:
+    """The marginals of `values` (rows, columns), each >= 0; `rng` serves the fit of the copula."""
+    zero = (values == 0).mean(axis=0)
+    quantiles = np.array([np.quantile(column[column > 0], PROBABILITY) for column in values.T])
+    measured = Marginals(columns, zero, quantiles, rank_correlations(values), np.eye(len(columns)))
+    # Of so many draws the error of a rank correlation is about 0.005.
+    first, second = rng.standard_normal((2, 40_000))
+    normal = np.eye(len(columns))
+    for a in range(len(columns)):
+        ranks = stats.rankdata(measured.value(a, special.ndtr(first)))
+        for b in range(a):
+            normal[a, b] = normal[b, a] = _fit(measured, b, measured.rank_correlation[a, b], ranks, first, second)
+    return Marginals(columns, zero, quantiles, measured.rank_correlation, normal)
+
+
+def rank_correlations(values: Array) -> Array:
+    """Spearman's, (columns, columns); values that differ by rounding alone count as equal."""
+    return np.asarray(np.corrcoef(stats.rankdata(values.astype(np.float32), axis=0), rowvar=False))
+
+
+def _fit(table: Marginals, column: int, wanted: float, ranks: Array, first: Array, second: Array) -> float:
+    """The normal correlation that yields the wanted rank correlation, by bisection: one grows with the other."""
+    low, high = -1.0, 1.0
+    for _ in range(12):
+        middle = (low + high) / 2
+        other = table.value(column, special.ndtr(middle * first + np.sqrt(1 - middle**2) * second))
+        if np.corrcoef(ranks, stats.rankdata(other))[0, 1] < wanted:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def dumps(marginals: Marginals, about: str, others: Mapping[str, Any]) -> str:
+    """The text of a table, six digits per number and one entry per line."""
+    entries = {
+        "about": about,
+        "columns": marginals.columns,
+        "probability": PROBABILITY,
+        "zero": marginals.zero,
+        "quantiles": marginals.quantiles,
+        "rank_correlation": marginals.rank_correlation,
+        "normal_correlation": marginals.normal_correlation,
+        **others,
+    }
+    return "{\n" + ",\n".join(f" {json.dumps(key)}: {_text(value)}" for key, value in entries.items()) + "\n}\n"
+
+
+def _text(value: Any) -> str:
+    nested = isinstance(value, list | np.ndarray) and len(value) and isinstance(value[0], list | np.ndarray)
+    if nested:
+        return "[\n" + ",\n".join(f"  {_text(row)}" for row in value) + "\n ]"
+    if isinstance(value, list | np.ndarray):
+        value = [float(f"{x:.{_DIGITS}g}") if isinstance(x, float) else x for x in value]
+    return json.dumps(value)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Write the tables into the package, or elsewhere with `--out`."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--traces", type=Path, required=True, help="folder that holds the traces")
+    parser.add_argument("--out", type=Path, default=DATA, help="where to write the tables")
+    parser.add_argument("--only", choices=sorted(TABLES), help="write this table alone")
+    options = parser.parse_args(arguments)
+    options.out.mkdir(parents=True, exist_ok=True)
+    for name, table in TABLES.items():
+        if options.only in (None, name):
+            (options.out / f"{name}.json").write_text(table(options.traces), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
