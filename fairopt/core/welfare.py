@@ -22,7 +22,7 @@ Where alpha is large prices of servers are decades apart, and a start would have
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -43,24 +43,6 @@ _GENTLE, _STEEPER, _STEEPER_GAME = 4.0, 2.0, 3.0
 _MOST = 500.0
 #: Steps of mirror descent to a first point, and over how many of them it is an average: they go to and fro.
 _DESCENTS, _LAST = 25, 13
-#: Numbers of an array in a part.
-_PART = 16_384
-#: A corrector aims at no more than so much of mu; after a predictor of less than .1 of a step, the second.
-_CENTRED = 0.05, 0.3
-
-
-def in_parts(function: Callable[..., tuple[Array, ...]], *arrays: Array) -> tuple[Array, ...]:
-    """Elementwise functions of arrays (pairs,), by parts that a cache holds: passes over memory cost most."""
-    size, wholes = len(arrays[0]), None
-    for first in range(0, size, _PART):
-        some = slice(first, first + _PART)
-        parts = function(*(each[some] for each in arrays))
-        if size <= _PART:
-            return parts
-        wholes = wholes or tuple(np.empty(size) for _ in parts)
-        for whole, part in zip(wholes, parts, strict=True):
-            whole[some] = part
-    return wholes or function(*arrays)
 
 
 class Worth(NamedTuple):
@@ -83,15 +65,9 @@ class Point(NamedTuple):
     tilt: float  # log of the weight of the sum of shares
 
     def along(self, step: Point, t: float) -> Point:
-        """A part of a step further; steps of y and z are relative to these, and so are their sums."""
+        """A part of a step further."""
         parts: Any = (one + t * change for one, change in zip(self, step, strict=True))  # type: ignore[operator]
         return Point(*parts)
-
-    def moved(self, step: Point, t: float) -> Point:
-        """The point a part of a step further."""
-        y, z = in_parts(lambda y, z, dy, dz: (y + t * y * dy, z + t * z * dz), self.y, self.z, step.y, step.z)
-        parts: Any = (one + t * change for one, change in zip(self[2:], step[2:], strict=True))  # type: ignore[operator]
-        return Point(y, z, *parts)
 
 
 class Market:
@@ -336,36 +312,37 @@ class Start:
 
 
 class Step:
-    """Newton's equations at a point, factored; changes of y and z are relative to these."""
+    """Newton's equations at a point, factored."""
 
     def __init__(self, market: Market, at: Point, weights: tuple[Array, Array], rough: bool) -> None:
         self.market, self.at, self.weights = market, at, weights
         q, pairs = market, market.pairs
         self.worth = q.worth(at.x, at.tilt)
         self.pays = at.p + q.on_users(q.sign * at.xi)
-        slack, self.none = pairs.slack(at.lam, at.p), np.broadcast_to(0.0, at.y.shape)
-        # Of pairs: 1/z, products (of which `even` is one over), and by how much z misses the slack.
-        self.inverse, product, self.even, self.dual = in_parts(
-            lambda y, z, w, s: (1 / z, y * z / w, w / (y * z), (z - s) / z), at.y, at.z, weights[0], slack
-        )
+        self.dual = at.z - pairs.cost(at.lam) + pairs.of_user(at.p)
         self.excess = np.where(q.row, 1 - pairs.use(at.y) - at.w, 0.0)
         self.short = at.x - pairs.sums(at.y)
         self.rho = np.log(self.pays) - self.worth.log + q.level
         self.off = at.v - q.sign * (q.bound - at.x[q.user])
         tilt, self.slopes = q.tilt(at.x)
         self.untilted = tilt - at.tilt if q.tilted else 0.0
-        self.mu = self.mean(product, at)
-        (part,) = in_parts(lambda dual, product: (dual * product,), self.dual, product)
-        errors = (self.excess, self.short / at.x, self.rho / q.power, self.off / q.bound, np.asarray(self.untilted))
-        self.missed = max(_largest(each) for each in (part, *errors))
+        self.mu = self.mean(at)
+        part = np.abs(self.dual) * at.y / weights[0]
+        errors = (part, self.excess, self.short / at.x, self.rho * self._counts, self.off / q.bound, self.untilted)
+        self.missed = max(float(np.abs(each).max(initial=0.0)) for each in errors)
         self.rough = rough
 
-    def mean(self, products: Array, at: Point) -> float:
-        """The mean product over its weight; `products` are those of pairs."""
+    @property
+    def _counts(self) -> Array | float:
+        return 1 / self.market.power
+
+    def mean(self, at: Point) -> float:
+        """The mean product over its weight."""
         q = self.market
         limits = at.xi * at.v / (q.bound * self._worth_of_limits)
-        total = products.sum() + limits.sum() + (at.lam * at.w / self.weights[1])[q.row].sum()
-        return float(total / (len(products) + np.count_nonzero(q.row) + len(at.v)))
+        total = (at.y * at.z / self.weights[0]).sum() + limits.sum()
+        total += (at.lam * at.w / self.weights[1])[q.row].sum()
+        return float(total / (len(at.y) + np.count_nonzero(q.row) + len(at.v)))
 
     @property
     def _worth_of_limits(self) -> Array:
@@ -374,36 +351,32 @@ class Step:
     def factor(self) -> None:
         """Eliminate pairs, limits and tasks."""
         q, at = self.market, self.at
-        self.weight = at.y * self.inverse
+        self.weight = at.y / at.z
         stiff = np.maximum(self.worth.elastic, 1e-13) * self.pays / at.x + q.on_users(at.xi / at.v)
         self.loose = 1 / stiff
-        self.follows = self.loose > q.pairs.sums(self.weight)
         idle = np.where(q.row, at.w / np.maximum(at.lam, TINY), np.inf)
         self.equations = Equations(q.pairs, self.weight, idle, self.loose, np.zeros(len(at.x)), self.rough)
         if q.tilted:
             users = self.worth.part * self.pays
-            self.by_tilt = self._solve(self.none, 0 * at.lam, 0 * at.x, -users, 0 * at.lam, 0 * at.x, None)
+            self.by_tilt = self._solve(0 * at.y, 0 * at.lam, 0 * at.x, -users, 0 * at.lam, 0 * at.x, None)
 
     def _solve(
         self, own: Array, rows: Array, short: Array, k: Array, excess: Array, of_user: Array, sharp: Array | None
     ) -> tuple[Array, Array, Array]:
         """Changes of prices, pay and tasks."""
         pairs = self.market.pairs
-        b, short = rows - excess, short - self.loose * k
-        if own is not self.none:
-            b, short = b + pairs.use(own), short - pairs.sums(own)
-        lam, p, _ = self.equations.solve(b, short, np.zeros(1), sharp)
+        b = pairs.use(own) + rows - excess
+        lam, p, _ = self.equations.solve(b, short - self.loose * k - pairs.sums(own), np.zeros(1), sharp)
         return lam, p, -self.loose * (p + k)
 
     def direction(self, cy: Array, cw: Array, cv: Array, bend: Array | None = None, wrong: bool = True) -> Point:
-        """The step that changes products by so much, of pairs relatively, and puts other equations right if `wrong`."""
-        q, at = self.market, self.at
+        """The step that changes products by so much, and puts the other equations right if `wrong`."""
+        q, at, _pairs = self.market, self.at, self.market.pairs
         none = np.zeros(len(at.x))
-        dual, short, excess = (self.dual, self.short, self.excess) if wrong else (self.none, none, 0 * at.lam)
+        dual, short, excess = (self.dual, self.short, self.excess) if wrong else (0 * at.y, none, 0 * at.lam)
         off = self.off if wrong else 0 * at.v
         rho = (self.rho if wrong else none) + (none if bend is None else bend)
-        (own,) = in_parts(lambda y, cy, dual: (y * (cy + dual),), at.y, cy, dual)
-        rows = np.where(q.row, cw / np.maximum(at.lam, TINY), 0.0)
+        own, rows = cy / at.z + self.weight * dual, np.where(q.row, cw / np.maximum(at.lam, TINY), 0.0)
         k = rho * self.pays + q.on_users(q.sign * (cv + at.xi * off) / at.v)
         lam, p, x = self._solve(own, rows, short, k, excess, none, None)
         tilt: Any = 0.0
@@ -420,14 +393,10 @@ class Step:
     ) -> Point:  # fmt: skip
         """With what follows from prices, pay and tasks."""
         q, at, pairs = self.market, self.at, self.market.pairs
-
-        def of_pairs(slack: Array, inverse: Array, dual: Array, cy: Array, y: Array) -> tuple[Array, ...]:
-            dz = slack * inverse - dual
-            return cy - dz, dz, y * (cy - dz)
-
-        y, z, more = in_parts(of_pairs, pairs.slack(lam, p), self.inverse, dual, cy, at.y)
+        z = pairs.cost(lam) - pairs.of_user(p) - dual
+        y = (cy - at.y * z) / at.z
         # Worth that hardly depends on tasks does not say these.
-        x = np.where(self.follows, pairs.sums(more) - short, x)
+        x = np.where(self.loose > pairs.sums(self.weight), pairs.sums(y) - short, x)
         w = rows - np.where(q.row, at.w / np.maximum(at.lam, TINY), 0.0) * lam
         v = -q.sign * x[q.user] - off
         xi = (cv - at.xi * v) / at.v
@@ -437,18 +406,18 @@ class Step:
         """With what factors left of the equations of rows and users put right."""
         q, at, pairs, best, least = self.market, self.at, self.market.pairs, step, np.inf
         for _ in range(3):
-            (more,) = in_parts(lambda y, dy: (y * dy,), at.y, step.y)
-            rows = np.where(q.row, self.excess - pairs.use(more) - step.w, 0.0)
-            users = self.short + step.x - pairs.sums(more)
-            size = max(_largest(rows), _largest(users / at.x))
+            rows = np.where(q.row, self.excess - pairs.use(step.y) - step.w, 0.0)
+            users = self.short + step.x - pairs.sums(step.y)
+            size = max(float(np.abs(rows).max()), float((np.abs(users) / at.x).max()))
             if not size < least:
                 break
             best, least = step, size
             if size <= sharp:
                 break
-            nothing = self.none
+            nothing = 0 * at.y
             lam, p, x = self._solve(nothing, 0 * at.lam, users, 0 * at.x, rows, at.x, np.array([sharp]))
-            step = step.along(self._whole(nothing, 0 * at.lam, lam, p, x, nothing, users, 0 * at.v, 0 * at.v, 0.0), 1.0)
+            more = self._whole(nothing, 0 * at.lam, lam, p, x, nothing, users, 0 * at.v, 0 * at.v, 0.0)
+            step = step.along(more, 1.0)
         self.rough = self.rough and least < 50 * sharp
         return best
 
@@ -456,31 +425,29 @@ class Step:
         """The longest step, at most 1, that leaves nothing negative."""
         q, at = self.market, self.at
         pays = step.p + q.on_users(q.sign * step.xi)
-        falls = [step.y, step.z, (step.lam / np.maximum(at.lam, TINY))[q.row], step.w / at.w]
+        falls = [step.y / at.y, step.z / at.z, (step.lam / np.maximum(at.lam, TINY))[q.row], step.w / at.w]
         falls += [step.x / at.x / 0.95, pays / self.pays / 0.95, step.xi / at.xi, step.v / at.v]
         return 1 / max(max(float(-each.min(initial=0.0)) for each in falls), 1.0)
 
     def aims(self) -> tuple[Point, float]:
         """Predictor, corrector and centring correctors: the step, and how far it goes."""
-        q, at = self.market, self.at
+        q, at, _pairs = self.market, self.at, self.market.pairs
         self.factor()
-        of_row, of_limit = self.weights[1], q.bound * self._worth_of_limits
-        lw, xv = np.where(q.row, at.lam * at.w, 0.0), at.xi * at.v
-        aim = self.direction(np.broadcast_to(-1.0, at.y.shape), -lw, -xv)
+        of_pair, of_row = self.weights[0], self.weights[1]
+        of_limit = q.bound * self._worth_of_limits
+        yz, lw, xv = at.y * at.z, np.where(q.row, at.lam * at.w, 0.0), at.xi * at.v
+        aim = self.direction(-yz, -lw, -xv)
         t = self.longest(aim)
-        small = {name: getattr(at, name) + t * getattr(aim, name) for name in ("lam", "w", "x", "xi", "v", "tilt")}
-        there = at._replace(**small)
-        (after,) = in_parts(lambda even, y, z: ((1 + t * y) * (1 + t * z) / even,), self.even, aim.y, aim.z)
-        target = (self.mean(after, there) / self.mu) ** 3
-        target = min(max(target, 1e-6), _CENTRED[0] if t > 0.1 else _CENTRED[1]) * self.mu
+        target = (self.mean(at.along(aim, t)) / self.mu) ** 3
+        target = min(max(target, 1e-6), 0.1 if t > 0.1 else 0.5) * self.mu
         if self.mu > 1e-4:
             target = max(target, min(0.005 * self.missed, 0.5 * self.mu))
+        there = at.along(aim, t)
         bend = np.log(self.pays + t * (aim.p + q.on_users(q.sign * aim.xi))) + q.level
         most = 0.5 * np.minimum(self.worth.elastic, 1.0)
         bend = np.clip(bend - q.worth(there.x, there.tilt).log - (1 - t) * self.rho, -most, most)
-        (wanted,) = in_parts(lambda even, y, z: (target * even - 1 - y * z,), self.even, aim.y, aim.z)
         step = self.direction(
-            wanted,
+            target * of_pair - yz - aim.y * aim.z,
             np.where(q.row, target * of_row - lw - aim.lam * aim.w, 0.0),
             target * of_limit - xv - aim.xi * aim.v,
             bend,
@@ -489,36 +456,18 @@ class Step:
         for _ in range(5):
             if t > 0.9:
                 break
-            far = min(1.1 * t + 0.5, 1.0)
-            tried = self._centred(step, far, target)
+            far = at.along(step, min(t + 0.3, 1.0))
+            rows = np.where(q.row, far.lam * far.w / of_row, target)
+            products = far.y * far.z / of_pair, rows, far.xi * far.v / of_limit
+            asked = [np.maximum(np.clip(one, 0.1 * target, 10 * target) - one, -10 * target) for one in products]
+            tried = self.direction(asked[0] * of_pair, asked[1] * of_row, asked[2] * of_limit, wrong=False)
+            tried = step.along(tried, 1.0)
             longer = self.longest(tried)
-            if longer < t + 0.01 * (far - t):
+            if longer < t + 0.02:
                 break
             step, t = tried, longer
         step = self.finished(step, max(1e-2 * min(self.mu, 1.0), 1e-15))
         return step, self.longest(step)
-
-    def _centred(self, step: Point, far: float, target: float) -> Point:
-        """A step that leaves products nearer to what they aim at, so much further on."""
-        q, at = self.market, self.at
-        (cy,) = in_parts(
-            lambda even, y, z: (_centring((1 + far * y) * (1 + far * z), target * even),), self.even, step.y, step.z
-        )
-        rows = np.where(q.row, (at.lam + far * step.lam) * (at.w + far * step.w), 0.0)
-        limits = (at.xi + far * step.xi) * (at.v + far * step.v)
-        cw = np.where(q.row, _centring(rows, target * self.weights[1]), 0.0)
-        cv = _centring(limits, target * q.bound * self._worth_of_limits)
-        return step.along(self.direction(cy, cw, cv, wrong=False), 1.0)
-
-
-def _centring(product: Array, aim: Array) -> Array:
-    """What brings products back to a fifth to five times what they aim at, at most so much of it."""
-    return np.maximum(np.clip(product, 0.2 * aim, 5 * aim) - product, -5 * aim)
-
-
-def _largest(values: Array) -> float:
-    """The largest absolute value."""
-    return float(max(values.max(initial=0.0), -values.min(initial=0.0)))
 
 
 @dataclass(frozen=True)
@@ -557,9 +506,9 @@ def run(problem: Problem, tol: float, start: object = None, most: int = 60, pati
             if best.error <= 0.5 * tol or since > 5 or step.mu < 1e-16:
                 break
         change, t = step.aims()
-        t = min(1.0, t * (0.9 if t < 0.9 else max(0.95, 1 - np.sqrt(10 * step.mu))))
+        t = min(1.0, t * max(0.9 if t < 0.9 else 0.95, 1 - np.sqrt(10 * step.mu)))
         for _ in range(8):
-            there = step.at.moved(change, t)
+            there = step.at.along(change, t)
             follow = q.follow[0] if step.mu > 1e-4 else q.follow[1]
             then = (
                 np.maximum(q.turnover(there), follow * weights[0]),
