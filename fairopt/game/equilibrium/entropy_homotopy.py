@@ -84,8 +84,7 @@ def cooled(place: Place, last: float, budget: int, warm: bool = False) -> Iterat
             nonlocal systems
             guess = at.price + np.where(np.abs(slope) > 0.5, -length, np.expm1(-length)) * slope
             game = CoupledGame(at.q, guess, at.tau * np.exp(-length), at.unit, most=at.most)
-            # A shorter step along the curve costs less than Newton's method far from it.
-            there = newton(game, control.most, shortest=0.2)
+            there = newton(game, control.most)
             systems += there.systems
             return None if there.here is None else (there.here, there.steps)
 
@@ -103,7 +102,7 @@ def cooled(place: Place, last: float, budget: int, warm: bool = False) -> Iterat
             yield Place(here, systems)
 
 
-def newton(here: CoupledGame, most: int, shortest: float = 0.02) -> Reached[CoupledGame]:
+def newton(here: CoupledGame, most: int) -> Reached[CoupledGame]:
     """The curve at the temperature of `here`."""
     return damped_newton(
         here,
@@ -112,7 +111,7 @@ def newton(here: CoupledGame, most: int, shortest: float = 0.02) -> Reached[Coup
         lambda at, step, t: at.moved(t * step),
         lambda at: float(np.linalg.norm(at.residual)),
         most,
-        DampingOptions(shortest=shortest),
+        DampingOptions(shortest=0.02),
     )
 
 
