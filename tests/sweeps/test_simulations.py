@@ -225,10 +225,12 @@ def test_the_command(experiment: Path, tmp_path: Path, capsys: pytest.CaptureFix
         (["drfh-figure4", "-p", "fluid:drfh", "--out", "x.csv", "--table", "tasks"], "has no table of tasks"),
         (["drfh-figure4", "--until", "-3"], "--until is '-3'; it must be seconds > 0"),
         (["drfh-figure4", "--seed", "-3"], "--seed is -3"),
-        (["drfh-figure4", "--plot", "x.doc"], "x.doc"),
     ):
         assert main(["simulate", *words]) == 2
         assert message in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        main(["simulate", "drfh-figure4", "--plot", "x.doc"])
+    assert "--plot: cannot draw into x.doc" in capsys.readouterr().err
     assert main(["policies"]) == main(["workloads"]) == 0
     shown = capsys.readouterr().out
     assert "best-fit-drfh" in shown
