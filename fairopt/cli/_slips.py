@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import re
-from collections.abc import Sequence
-from operator import attrgetter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -33,19 +32,21 @@ class Parser(argparse.ArgumentParser):
 
 def table_file(text: str) -> Path:
     """A file of a table; one that there is no format for is an error before anything is computed."""
-    return _checked(text, "exportable")
+    from ..report import exportable
+
+    return _checked(text, exportable)
 
 
 def picture_file(text: str) -> Path:
     """The same of a picture."""
-    return _checked(text, "figures.drawable")
+    from ..report.figures import drawable
+
+    return _checked(text, drawable)
 
 
-def _checked(text: str, check: str) -> Path:
-    from .. import report
-
+def _checked(text: str, check: Callable[[Path], object]) -> Path:
     try:
-        attrgetter(check)(report)(Path(text))
+        check(Path(text))
     except DataError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
     return Path(text)
