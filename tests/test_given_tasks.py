@@ -278,3 +278,20 @@ def test_what_is_no_mechanism_says_what_it_lacks() -> None:
             fo.mechanism(name)  # type: ignore[arg-type]
     with pytest.raises(DataError, match="first argument is the cluster"):
         fo.mechanism("x")(lambda: 1)
+
+
+def test_a_saved_allocation_is_what_runs(
+    cluster: fo.Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "mine.json"
+    fo.Allocation.of(cluster, TASKS, "mine").save(path)
+    assert main(["report", str(path), "--mechanism", "drfh", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [row["running"] for row in found["users"]] == [1.0, 1.5]
+    assert main(["compare", str(path), "-m", "drfh", "--json"]) == 0
+    assert [row["mechanism"] for row in json.loads(capsys.readouterr().out)] == ["running", "DRFH"]
+    assert main(["explore", str(path), "--out", str(tmp_path / "page.html")]) == 0
+    assert "mine.json: mine" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    path.write_text(path.read_text(encoding="utf-8").replace('"tasks"', '"task"'), encoding="utf-8")
+    assert main(["report", str(path)]) == 2
+    assert "task" in capsys.readouterr().err

@@ -47,10 +47,24 @@ def open_named(text: str, traces: str | None) -> Named:
     from ..workloads._sources import CLUSTERS
 
     if text.lower().endswith((".toml", ".json", ".csv")) and not CLUSTERS.names(text):
-        return Named(Cluster.load(text))
+        return _of_file(Path(text))
     from ..workloads import open_source
 
     if text.lower().endswith((".yaml", ".yml")) and not CLUSTERS.names(text):
         raise DataError(f"{text} is YAML, which is read as what kubectl prints: name it kubernetes:{text}")
     snapshot = open_source(text, traces=traces)
     return Named(snapshot.cluster, str(snapshot), snapshot)
+
+
+def _of_file(path: Path) -> Named:
+    """A cluster file, or an allocation file: its tasks are those that run."""
+    from ..result import allocation_file
+
+    if not allocation_file.is_one(path):
+        return Named(Cluster.load(path))
+    from ..result.allocation import Allocation
+    from ..workloads import Snapshot
+
+    found = Allocation.load(path)
+    source = f"{path.name}: {found.mechanism}"
+    return Named(found.cluster, source, Snapshot(found.cluster, source, placement=found.tasks))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def explore(
-    cluster: Cluster,
+    cluster: Cluster | Allocation,
     mechanism: str | Mechanism = "alphapf-vds",
     alpha: float | str = 1.0,
     running: Allocation | None = None,
@@ -29,6 +29,7 @@ def explore(
 
     Parameters
     ----------
+    cluster : or an allocation, which is then what runs
     mechanism : a name such as `"drfh"`, or a mechanism, to begin with
     alpha : to begin with, of mechanisms that have one
     running : what runs on the cluster, to be shown beside answers, such as a snapshot's `running`
@@ -38,6 +39,11 @@ def explore(
     DataError
         anywidget is not installed, there is no such mechanism, or no such alpha.
     """
+    from ..result.allocation import Allocation
+
+    if isinstance(cluster, Allocation):
+        running = cluster if running is None else running
+        cluster = cluster.cluster
     expected(cluster)
     name = mechanism if isinstance(mechanism, str) else _named(mechanism)
     at = mechanism.alpha if hasattr(mechanism, "alpha") else alpha

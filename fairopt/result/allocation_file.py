@@ -56,6 +56,14 @@ def write(path: str | Path, claim: StatedAnswer) -> None:
     _files.write(Path(path), json.dumps(_document(claim), allow_nan=False) + "\n", "allocation file")
 
 
+def is_one(path: Path) -> bool:
+    """Does a JSON file have the key that allocation files begin with?"""
+    try:
+        return path.suffix.lower() == ".json" and f'"{_KEYS[0]}"' in path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):  # whoever reads it says what is wrong
+        return False
+
+
 def read(path: str | Path) -> StatedAnswer:
     """Read an allocation file; every error names the file and the entry."""
     path = Path(path)

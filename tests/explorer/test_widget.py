@@ -29,6 +29,11 @@ def asked(widget: Any, content: Any) -> list[Any]:
     return sent
 
 
+def test_an_allocation_is_what_runs() -> None:
+    runs = fo.DRFH().solve(fo.papers.instance("drfh-fig1"))
+    assert fo.explore(runs).start["running"] == pytest.approx([10, 10])
+
+
 def test_questions_are_answered() -> None:
     cluster = fo.papers.instance("drfh-fig1")
     widget = fo.explore(cluster)
