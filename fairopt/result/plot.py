@@ -38,6 +38,8 @@ from .metrics import Answer
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from .allocation import Allocation
+
 __all__ = ["allocation", "compare", "paths", "tasks", "two_users"]
 
 #: From this many users on, the largest are shown and the others joined.
@@ -130,7 +132,7 @@ def compare(frame: pd.DataFrame, measures: Sequence[str] = _MEASURES, *, ax: Any
 
 
 def paths(
-    *frames: pd.DataFrame,
+    *frames: pd.DataFrame | Allocation,
     measures: Sequence[str] = _MEASURES,
     marks: Mapping[str, float] | None = None,
     ax: Any = None,
@@ -139,7 +141,7 @@ def paths(
 
     Parameters
     ----------
-    frames : as of `fairopt.alpha_path`, at least one
+    frames : as of `fairopt.alpha_path`, at least one; allocations among them are horizontal lines
     measures : columns of the frames, a panel each
     marks : alphas to mark with a vertical line, by what the legend calls them
     ax : where to draw, as many axes as measures; by default in a new figure
@@ -149,13 +151,19 @@ def paths(
     DataError
         A frame lacks a measure, or there is none.
     """
-    if not frames or not all(isinstance(frame, pd.DataFrame) for frame in frames):
-        raise DataError("plot.paths draws frames of fairopt.alpha_path: plot.paths(first, second)")
-    for frame in frames:
+    from .allocation import Allocation
+
+    followed = [one for one in frames if isinstance(one, pd.DataFrame)]
+    if not followed or not all(isinstance(one, pd.DataFrame | Allocation) for one in frames):
+        raise DataError("plot.paths draws frames of fairopt.alpha_path, and allocations: plot.paths(first, second)")
+    for frame in followed:
         _known(frame, measures)
     figure, drawn = panels(ax, (2.5 * len(measures) + 0.3, 2.7), len(measures))
     for axes, measure in zip(drawn, measures, strict=True):
         for frame, look in zip(frames, cycle(looks(9)), strict=False):
+            if isinstance(frame, Allocation):
+                axes.axhline(frame.summary()[measure], label=plain(frame.mechanism), **look)
+                continue
             shown = frame[~frame.index.duplicated()].sort_index()
             label = plain(str(getattr(frame, "mechanism", "")))
             shown = _broken(shown[measure], frame.attrs.get("jumps"))

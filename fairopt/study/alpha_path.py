@@ -78,8 +78,8 @@ class AlphaPath(pd.DataFrame):  # type: ignore[misc]
         rows = [one.arrays.user_tasks for one in self.allocations]
         return pd.DataFrame(rows, self.index, pd.Index(cluster.users, name="user"))
 
-    def draw(self, *others: pd.DataFrame | str, **options: Any) -> Figure:
-        """Utilization, smallest share and Jain's index along alpha, with other paths: as `fairopt.plot.paths`.
+    def draw(self, *others: pd.DataFrame | Allocation | str, **options: Any) -> Figure:
+        """Utilization, smallest share and Jain's index along alpha, with other paths or allocations: `plot.paths`.
 
         `draw("tasks")` shows who gets what, as `fairopt.plot.tasks`; `draw("jain", "welfare")` has these columns.
         """

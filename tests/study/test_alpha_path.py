@@ -146,6 +146,10 @@ def test_plot() -> None:
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["alphaPF-VDS", "alpha-fair", "here"]
     with pytest.raises(DataError, match="no column 'jane'"):
         path.draw(measures=["jane"])
+    mine = fo.Allocation.of(cluster(), cluster().gamma / len(cluster().users), "mine")
+    _, level = path.draw(mine, measures=["jain"]).axes[0].lines
+    assert level.get_label() == "mine"
+    assert set(level.get_ydata()) == {mine.summary()["jain"]}
 
 
 def test_tasks_along_alpha() -> None:
