@@ -27,6 +27,8 @@ Array = NDArray[np.float64]
 
 #: Rounds without progress that end it; progress is an exploitability below this part of the least so far.
 _PATIENCE, _BETTER = 60, 0.9
+#: A judge, who may see through to the last digits, takes longer than a round: it is asked where a third is left.
+_WORTH = 0.3
 
 
 def solutions(
@@ -70,7 +72,7 @@ def _best_responses(
     fractions = polytope.inside(polytope.fractions(start.tasks))
     prices = np.zeros(polytope.use.shape[0]) if start.prices is None else polytope.row_prices(start.prices)
     runs: list[Run] = list(start.runs)
-    gaps, best, since = np.full(polytope.cluster.shape[1], np.inf), np.inf, 0
+    gaps, best, since, judged = np.full(polytope.cluster.shape[1], np.inf), np.inf, 0, np.inf
     while max_rounds > 0 and since <= _PATIENCE:
         max_rounds -= 1
         # Servers that would gain next to nothing may wait; with max-min that was seen to end in cycles.
@@ -85,11 +87,14 @@ def _best_responses(
             runs += problem.runs
             problem.runs.clear()
         tasks = polytope.allocation(polytope.inside(fractions))
-        yield Solution(
-            tasks, polytope.unit_prices(prices), "declarative", tuple(runs), start.build, len(runs), runs[-1].status
-        )
         gaps = _gains(polytope, criterion, tasks, prices)
-        best, since = (float(gaps.max()), 0) if gaps.max() < _BETTER * best else (best, since + 1)
+        gap = float(gaps.max())
+        best, since = (gap, 0) if gap < _BETTER * best else (best, since + 1)
+        if gap <= max(_WORTH * judged, tol) or max_rounds == 0 or since > _PATIENCE:
+            judged = gap
+            yield Solution(
+                tasks, polytope.unit_prices(prices), "declarative", tuple(runs), start.build, len(runs), runs[-1].status
+            )
 
 
 def proportional(cluster: Cluster, criterion: Criterion) -> Criterion:
