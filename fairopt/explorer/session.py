@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import mechanisms
 from ..errors import DataError, FairoptError
-from ..game.curve.two_sided import equilibrium_curve
+from ..game.curve.two_sided import EquilibriumCurve, equilibrium_curve
 from ..mechanisms import Mechanism
 from ..mechanisms.alphapf_vds import AlphaPFVDS
 from ..model.cluster import Cluster, expected
@@ -60,6 +60,7 @@ class Session:
     last: State = field(init=False)
     _edited: tuple[str, Edited] | None = field(init=False, default=None)
     _drawn: Bands | None = field(init=False, default=None)
+    _curve: tuple[Cluster, EquilibriumCurve] | None = field(init=False, default=None)
     _kept: OrderedDict[str, dict[str, Any]] = field(init=False, default_factory=OrderedDict)
 
     def __post_init__(self) -> None:
@@ -215,9 +216,7 @@ class Session:
         # Other equilibria are looked for where few share.
         if not isinstance(self.mechanism(state), AlphaPFVDS) or not between or users * servers > 100:
             return alone
-        # The curve of equilibria is followed to twice alpha (below 1: to half of it): folds come back from there.
-        beyond = state.alpha * 2.0 ** math.copysign(1, state.alpha - 1)
-        curve = equilibrium_curve(edited.cluster, [state.alpha, beyond], seconds=1.0)
+        curve = self._followed(edited.cluster, state.alpha)
         there = curve.crossings(state.alpha)
         if len(there) < 2:
             return alone
@@ -228,6 +227,21 @@ class Session:
             "text": f"There are {len(there)} equilibria on the curve from alpha = 1: "
             f"{edited.cluster.users[apart]} has {span} tasks."
         }
+
+    def _followed(self, cluster: Cluster, alpha: float) -> EquilibriumCurve:
+        """The curve of equilibria to twice alpha (below 1: to half of it), as folds come back from there.
+
+        That of all alphas of the path is followed once.
+        """
+        path = [one for one in ALPHAS if isinstance(one, float) and one not in (0.0, 1.0)]
+        if alpha in path:
+            if self._curve is None or self._curve[0] is not cluster:
+                ends = [0.5 * path[0], *path, 2 * path[-1]]
+                self._curve = cluster, equilibrium_curve(cluster, ends, seconds=1.0)
+            if not self._curve[1].missing:
+                return self._curve[1]
+        beyond = alpha * 2.0 ** math.copysign(1, alpha - 1)
+        return equilibrium_curve(cluster, [alpha, beyond], seconds=1.0)
 
 
 def _named(question: dict[str, Any]) -> dict[str, Any]:
