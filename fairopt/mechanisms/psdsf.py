@@ -24,7 +24,7 @@ class PSDSF(GameMechanism):
     limit of alphaPF-VDS for alpha to infinity, which does not depend on the order of users and servers nor on merging;
     with positive demands nobody has more tasks in any other PS-DSF allocation (docs/psdsf.md). Where zero demands or
     task counts keep the limit from being found, a note says so; the answer is then what best responses come to in an
-    order that does not depend on the given one (`game/model/canonical.py`). The engines `best-response` and
+    order that does not depend on the given one (`model/canonical.py`). The engines `best-response` and
     `declarative` return one that their iteration reaches.
 
     Properties: envy-freeness, sharing incentive, bottleneck fairness (per server). Not Pareto (catalogue item 38), not

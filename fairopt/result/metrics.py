@@ -44,6 +44,9 @@ class Answer(Protocol):
     def utilization(self) -> pd.Series:
         """By resource."""
 
+    def summary(self) -> dict[str, Any]:
+        """Its measures by name."""
+
 
 Measure = Callable[[Answer], float]
 M = TypeVar("M", bound=Callable[..., float])

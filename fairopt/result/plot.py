@@ -38,8 +38,6 @@ from .metrics import Answer
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from .allocation import Allocation
-
 __all__ = ["allocation", "compare", "paths", "tasks", "two_users"]
 
 #: From this many users on, the largest are shown and the others joined.
@@ -132,7 +130,7 @@ def compare(frame: pd.DataFrame, measures: Sequence[str] = _MEASURES, *, ax: Any
 
 
 def paths(
-    *frames: pd.DataFrame | Allocation,
+    *frames: pd.DataFrame | Answer,
     measures: Sequence[str] = _MEASURES,
     marks: Mapping[str, float] | None = None,
     ax: Any = None,
@@ -151,17 +149,15 @@ def paths(
     DataError
         A frame lacks a measure, or there is none.
     """
-    from .allocation import Allocation
-
     followed = [one for one in frames if isinstance(one, pd.DataFrame)]
-    if not followed or not all(isinstance(one, pd.DataFrame | Allocation) for one in frames):
+    if not followed or not all(isinstance(one, pd.DataFrame) or hasattr(one, "summary") for one in frames):
         raise DataError("plot.paths draws frames of fairopt.alpha_path, and allocations: plot.paths(first, second)")
     for frame in followed:
         _known(frame, measures)
     figure, drawn = panels(ax, (2.5 * len(measures) + 0.3, 2.7), len(measures))
     for axes, measure in zip(drawn, measures, strict=True):
         for frame, look in zip(frames, cycle(looks(9)), strict=False):
-            if isinstance(frame, Allocation):
+            if not isinstance(frame, pd.DataFrame):
                 axes.axhline(frame.summary()[measure], label=plain(frame.mechanism), **look)
                 continue
             shown = frame[~frame.index.duplicated()].sort_index()

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..certificates.ill_scaled import spread
-from ..game.model.canonical import canonical
+from ..model.canonical import canonical
 from ..model.problem import Problem
 from .solvable import Solvable
 

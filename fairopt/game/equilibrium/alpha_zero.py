@@ -18,9 +18,9 @@ from ... import _clock
 from ..._libraries import optimize
 from ...engines.base import Run, Solution
 from ...model._pointers import by_group
+from ...model.canonical import canonical
 from ...model.polytope import Polytope
 from ...model.problem import Problem
-from ..model.canonical import canonical
 
 Array = NDArray[np.float64]
 

@@ -11,8 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._libraries import pd
-from ...model.cluster import Cluster
+from .cluster import Cluster
 
 Index = NDArray[np.intp]
 Codes = NDArray[np.uint64]
@@ -24,16 +23,19 @@ _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 def canonical(cluster: Cluster) -> tuple[Index, Index]:
     """Users (users,) and servers (servers,) in that order, as positions in the cluster."""
     about = np.column_stack([cluster.demand, cluster.weight, cluster.max_tasks])
-    eligible = cluster.eligible.astype(np.uint64)
-    serves, runs = eligible.T @ _codes(about), eligible @ _codes(cluster.capacity)
-    users = np.lexsort((runs, *about.T[::-1]))
-    servers = np.lexsort((serves, *cluster.capacity.T[::-1]))
-    return users, servers
+    serves: tuple[Codes, ...] = ()
+    runs: tuple[Codes, ...] = ()
+    if cluster.constrained:
+        eligible = cluster.eligible.astype(np.uint64)
+        serves, runs = (eligible.T @ _codes(about),), (eligible @ _codes(cluster.capacity),)
+    return np.lexsort((*runs, *about.T[::-1])), np.lexsort((*serves, *cluster.capacity.T[::-1]))
 
 
 def _codes(rows: NDArray[np.float64]) -> Codes:
-    """A number for every row."""
+    """A number for every row: all of its bits, mixed."""
     result = np.zeros(len(rows), np.uint64)
     for column in rows.T:
-        result = result * _FACTOR + pd.util.hash_array(np.ascontiguousarray(column))
+        result = result * _FACTOR + np.ascontiguousarray(column).view(np.uint64)
+        for _ in range(2):
+            result = (result ^ (result >> np.uint64(29))) * _FACTOR
     return result
