@@ -81,8 +81,8 @@ class Policy:
     queue: ClassVar[Literal["user", "one"]] = "user"
     #: Does it need `State.placed`, what a queue holds on every server?
     per_server: ClassVar[bool] = False
-    #: How many servers are found quickly: the score depends on their capacity alone ("types"), it is Best-Fit's of two
-    #: resources ("ratios"), or all are looked at.
+    #: How many servers are found quickly: the score depends on their capacity alone ("types"), it is Best-Fit's
+    #: ("ratios"), or all are looked at.
     index: ClassVar[Literal["types", "ratios", ""]] = "types"
 
     strict: bool = False
