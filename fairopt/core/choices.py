@@ -21,13 +21,18 @@ Users, servers and pairs of a stack follow each other, problem after problem.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._libraries import csgraph, optimize, sp
+from ..model.problem import Problem
 from . import simplex
+from .judge import infeasibility
+from .maxmin import fractions, owed
+from .system import stacked
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -331,3 +336,49 @@ def _solution(matrix: Array, rhs: Array) -> Array:
         return np.asarray(np.linalg.solve(matrix, rhs))
     except np.linalg.LinAlgError:
         return np.full(rhs.shape, np.nan)
+
+
+@dataclass
+class _Pairs:
+    """Those of a stack, in tasks over the user's largest gamma, as a `System`."""
+
+    start: Index
+    user: Index
+    server: Index
+    log_gain: Array
+    per_task: Array
+    row: Mask
+
+
+def greatest(problems: list[Problem]) -> tuple[Array, Array]:
+    """Tasks (B, N, K) of the greatest PS-DSF allocations of problems of one shape, and exploitabilities (B,).
+
+    Infinite where there is none for certain: somebody can do without a resource, runs nowhere or meets a task count.
+    """
+    q = stacked(problems, np.ones(len(problems)))
+    rate = q.gamma * np.stack([one.criterion.weight for one in problems], axis=-1)[:, None]
+    count, users, servers = (q.gamma.shape[k] for k in (2, 0, 1))
+    tasks, known = np.zeros((count, users, servers)), ((q.use > 0) | ~(q.rows[:, None] & q.usable)).all(axis=(0, 1, 2))
+    known &= (q.unused == 0).all(axis=0)
+    if known.any():
+        some, own = q.some(known), rate[..., known]
+        problem, user, server = np.nonzero(some.usable.transpose(2, 0, 1))
+        here = user, server, problem
+        pairs = _Pairs(
+            np.searchsorted(problem * users + user, np.arange(some.usable.shape[2] * users + 1)),
+            problem * users + user,
+            problem * servers + server,
+            np.log(own[here] / some.gamma[here] * some.size[here]),
+            some.use[:, user, server, problem].T / some.size[here][:, None],
+            some.rows.transpose(2, 1, 0).reshape(-1, len(some.rows)),
+        )
+        found = Choices(pairs, some.usable.shape[2])
+        found.cool(1e-5)
+        x, proved = found.greatest()
+        z = np.zeros(some.gamma.shape)
+        z[here] = x / some.size[here]
+        tasks[known] = some.tasks(z)
+        known[known] = proved & (tasks[known].sum(axis=2) < some.limit.T * (1 - 1e-9)).all(axis=1)
+    tasks[~known] = 0.0
+    error = np.maximum(owed(q, rate, tasks, True), infeasibility(q, fractions(q, tasks)))
+    return tasks, np.where(known, error, np.inf)

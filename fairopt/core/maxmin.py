@@ -103,25 +103,15 @@ def fractions(q: Stack, tasks: Array) -> Array:
     return tasks.transpose(1, 2, 0) / np.where(q.usable, q.gamma, 1.0)
 
 
-def response(q: Stack, rate: Array, server: int | slice, elsewhere: Array) -> Array:
-    """Max-min of tasks over `rate` (N, K, B) on one server, or some; tasks elsewhere and here are (N, K, B)."""
-    gamma, use = q.gamma[:, server], q.use[:, :, server]
-    shape, unit = elsewhere.shape, np.where(gamma > 0, gamma, 1.0)
-    limit = q.limit if gamma.ndim == 2 else q.limit[:, None]
-    room = np.where(gamma > 0, np.maximum(limit - elsewhere, 0.0), 0.0)
-    gain = np.where(gamma > 0, rate[:, server], 1.0)
-
-    def by_server(values: Array) -> Array:
-        return values.reshape(len(gamma), -1).T
-
-    per_task = np.moveaxis(use, 0, -1).reshape(len(gamma), -1, len(use)).swapaxes(0, 1)
-    parts = filled(by_server(gain / unit), per_task, by_server(elsewhere / unit), by_server(room / unit))
-    return parts.T.reshape(shape) * gamma
-
-
 def _filled(q: Stack, rate: Array) -> Array:
-    """Every server on its own, (B, N, K)."""
-    return response(q, rate, slice(None), np.zeros(q.gamma.shape)).transpose(2, 0, 1)
+    """Max-min of tasks over `rate` (N, K, B) inside every server on its own, (B, N, K)."""
+    users, servers, count = q.gamma.shape
+    unit = np.where(q.usable, q.gamma, 1.0)
+    gain = np.where(q.usable, rate, 1.0) / unit
+    room = np.where(q.usable, q.limit[:, None], 0.0) / unit
+    per_task = np.moveaxis(q.use, 0, -1).reshape(users, -1, len(q.use)).swapaxes(0, 1)
+    parts = filled(gain.reshape(users, -1).T, per_task, np.zeros(per_task.shape[:2]), room.reshape(users, -1).T)
+    return (parts.T.reshape(users, servers, count) * q.gamma).transpose(2, 0, 1)
 
 
 def owed(q: Stack, rate: Array, tasks: Array, everywhere: bool) -> Array:

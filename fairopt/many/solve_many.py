@@ -75,8 +75,9 @@ def solve_many(
     -----
     Kernels cover criteria of the alpha-fair family without floors: lexicographic max-min over a pool, over servers and
     inside every server, alpha in [0, infinity) over a pool and over servers, alpha > 0 in the per-server game, and
-    PS-DSF. Others (floors, FDS, bottleneck fairness, concave utilities) go to `Mechanism.solve` one by one, as do
-    problems so large that it is faster (`engines.small.kinds.LARGEST`).
+    PS-DSF where demands are positive and no task count binds. Others (floors, FDS, bottleneck fairness, concave
+    utilities) go to `Mechanism.solve` one by one, as do problems so large that it is faster
+    (`engines.small.kinds.LARGEST`).
     Allocations that are not unique (PS-DSF, equilibria of the game, optima at alpha = 0, how a user's tasks are split
     over servers) need not be those of `Mechanism.solve`: what is judged is the same. Every certificate is that of
     `Mechanism.certify`, computed from the tasks and the prices found.
@@ -113,7 +114,7 @@ class _Found:
             answer = kernels.answer(batch, self.tol)
             for k, statement in enumerate(batch.statements):
                 p, certificate = statement.number, float(answer.certificate[k])
-                if certificate > self.tol and self.fallback:
+                if certificate > self.tol and (self.fallback or batch.kind == "psdsf"):
                     self._alone(p, some.clusters[p])
                     continue
                 self.certificate[p] = certificate

@@ -65,16 +65,6 @@ def test_where_a_kernel_is_off_the_next_engine_answers(
     np.testing.assert_allclose(found.arrays.user_tasks, right, rtol=1e-5)
 
 
-def test_psdsf_of_few_pairs_with_zero_demands() -> None:
-    cluster = CLUSTER.replace(demand=[[1, 4], [3, 0], [2, 2.5]])
-    found = fo.PSDSF().solve(cluster)
-    assert found.stats.solver == "dense limit"
-    with without_kernels():
-        other = fo.PSDSF().solve(cluster, 1e-9)
-    assert other.stats.solver == "equilibria followed to infinity"
-    np.testing.assert_allclose(found.arrays.user_tasks, other.arrays.user_tasks, rtol=1e-7)
-
-
 def test_large_problems_and_other_criteria_have_none() -> None:
     rng = np.random.default_rng(0)
     large = fo.Cluster(rng.uniform(1, 2, (30, 2)), rng.uniform(1, 2, (40, 2)))
@@ -120,13 +110,3 @@ def test_where_a_task_count_binds_the_equilibrium_is_that_of_any_size(seed: int)
     assert (found.arrays.user_tasks >= cluster.max_tasks * (1 - 1e-6)).any()
     with without_kernels():
         np.testing.assert_allclose(found.arrays.user_tasks, mechanism.solve(cluster, 1e-9).arrays.user_tasks, rtol=1e-7)
-
-
-def test_what_rounding_decides_is_left_to_the_engine_that_follows_the_limit() -> None:
-    """Users short of CPU on two servers, told apart by memory, which costs next to nothing beside it at large alpha."""
-    demand, weight = [[1, 1], [1, 3], [0, 1], [0, 1]], [8, 8, 1, 3]
-    trap = fo.Cluster([[4, 20], [4, 20]], demand, weight, eligible=[[1, 1], [1, 1], [1, 0], [0, 1]])
-    limited = CLUSTER.replace(max_tasks=[np.inf, 0.5, np.inf])
-    alike = fo.Cluster([[4, 4], [4, 4]], [[1, 1], [1, 1]], eligible=[[1, 1], [1, 0]])
-    for cluster in (trap, limited, alike):
-        assert fo.PSDSF().solve(cluster).stats.solver != "dense limit"

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from ... import _clock
 from ...core import maxmin
-from ...core.limits import psdsf
 from ...core.solve import finite
 from ...model.problem import Problem
 from ..base import Run, Solution
@@ -46,17 +45,12 @@ def solutions(problem: Problem, tol: float, engine: str) -> Iterator[Solution]:
     """
     kind = kinds.kind_of(problem.criterion)
     pairs, alpha = problem.cluster.shape[0] * problem.cluster.shape[1], problem.criterion.alpha
-    if kind in (None, "efficient") or not kinds.fastest(kind, problem.cluster, alpha) or _trivial(problem, kind):
+    if kind in (None, "efficient", "psdsf") or not kinds.fastest(kind, problem.cluster, alpha):
         return  # of several optima at alpha = 0 the interior point finds one that depends on no order
-    if kind == "psdsf" and (pairs > _TINY or (problem.cluster.demand > 0).all()):
-        return  # with zero demands something is decided by rounding there, as a rule; without there are better ways
+    if _trivial(problem, kind):
+        return
     begun = _clock.now()
-    if kind == "leximin":
-        found = _leximin(problem)
-    elif kind == "psdsf":
-        found = _limit(problem, tol)
-    else:
-        found = _equilibrium(problem, kind, tol)
+    found = _leximin(problem) if kind == "leximin" else _equilibrium(problem, kind, tol)
     fine = bool(found.certificate <= min(_DIGITS, tol))
     if fine or (found.certificate <= tol and pairs <= _TINY):
         run = Run(found.by, "converged", 0.0, _clock.now() - begun, float(found.certificate))
@@ -92,13 +86,6 @@ def _leximin(problem: Problem) -> _Answer:
     with np.errstate(divide="ignore"):
         log = np.log(found.prices[0])
     return _Answer("dense simplex", found.tasks[0], found.certificate[0], _per_unit(problem, log), int(found.rounds[0]))
-
-
-def _limit(problem: Problem, tol: float) -> _Answer:
-    """PS-DSF, where it is the limit for certain."""
-    found = psdsf([problem], min(_AIM * tol, 1e-9), 1, 0)
-    certificate = found.certificate[0] if found.certain[0] else np.inf
-    return _Answer("dense limit", found.tasks[0], certificate, None, 1)
 
 
 def _equilibrium(problem: Problem, kind: kinds.Kind, tol: float) -> _Answer:
