@@ -11,7 +11,6 @@ and have a t, a mu and step lengths of their own. Bounds from both sides say how
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -91,11 +90,6 @@ class State:
         )
         self.mu = self.total(self.products) / self.count
 
-    @cached_property
-    def reach(self) -> Array:
-        """The most that each user could have alone, (users,)."""
-        return self.pairs.sums(1 / np.maximum(self.pairs.takes.max(axis=1), TINY))
-
     @property
     def now(self) -> Point:
         """All that moves."""
@@ -139,11 +133,8 @@ class State:
         paid = by_part(self.lam, pairs.servers)
         fix = by_part(np.where(rising, 0.0, least * self.held), pairs.users)
         total = by_part(np.where(rising, np.maximum(least, 0.0), 0.0), pairs.users)
-        if self.full.any():
-            paid_to = np.where(rising | ~self.exact, np.maximum(-least, 0.0), 0.0)
-            if paid_to.any():
-                fix = fix - by_part(paid_to * (self.reach - np.where(rising, 0.0, self.held)), pairs.users)
-        high = np.where(total > 0, (paid - fix) / np.maximum(total, TINY), np.inf)
+        paid_to = by_part((least < 0) & ~self.exact, pairs.users)
+        high = np.where((total > 0) & ~paid_to, (paid - fix) / np.maximum(total, TINY), np.inf)
         return low, high, least
 
 
