@@ -75,10 +75,7 @@ def refined(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Ar
                 best = Refined(found.tasks, found.log_rows, error, steps)
             if steps >= 40 or found.error > 1e-6 or violated <= 1e-13:
                 break
-            if violated < 1e-4:
-                start, mu, pairs, rows = there, min(max(violated**2, 1e-14), 1e-2), ~outside | back, ~idles | full
-            else:
-                pairs, rows = pairs | back, rows | full
+            start, mu, pairs, rows = there, min(max(violated**2, 1e-14), 1e-2), ~outside | back, ~idles | full
         return None if best is None else replace(best, steps=steps)
 
 
@@ -241,7 +238,7 @@ def _run(conditions: Conditions, start: Point, mu: float, aim: float, most: int)
     while True:
         error = state.error
         if best is None or error < best[0]:
-            best = error, state.here, state.conditions
+            best = error, state.here
         # Where products still fall there is progress, though the error does not show it yet.
         reached = min(error, float((state.u * state.v)[state.pairs].sum()))
         since = 0 if reached < 0.5 * least else since + 1
@@ -250,9 +247,9 @@ def _run(conditions: Conditions, start: Point, mu: float, aim: float, most: int)
             break
         steps += 1
     assert best is not None
-    error, at, these = best
+    error, at = best
     tasks, log_rows = np.zeros(len(start.tasks)), np.full(len(start.log_rows), -np.inf)
-    tasks[these.pairs], log_rows[these.rows] = at.tasks, at.log_rows
+    tasks[conditions.pairs], log_rows[conditions.rows] = at.tasks, at.log_rows
     return Refined(tasks, log_rows, error, steps), at.excess
 
 
@@ -268,15 +265,9 @@ class _State:
         self.v = np.maximum(v, mu / np.maximum(self.u, root))
         p, rows = len(c.pairs), slice(len(c.pairs), len(c.pairs) + len(c.rows))
         log_rows = start.log_rows[c.rows] + np.log(self.u[rows] / u[rows])
-        self._take(c, start.tasks[c.pairs] + (self.u - u)[:p] * np.minimum(start.total[c.user], c.gamma), log_rows)
-
-    def _take(self, conditions: Conditions, tasks: Array, log_rows: Array) -> None:
-        """Go on with these pairs and rows."""
-        self.conditions = c = conditions
-        p, r = len(c.pairs), len(c.rows)
-        self.pairs, self.rows = slice(0, p), slice(p, p + r)
-        self.limits = slice(p + r, p + r + len(c.limits))
-        self._move(tasks, log_rows)
+        self.conditions, self.pairs, self.rows = c, slice(0, p), rows
+        self.limits = slice(rows.stop, rows.stop + len(c.limits))
+        self._move(start.tasks[c.pairs] + (self.u - u)[:p] * np.minimum(start.total[c.user], c.gamma), log_rows)
 
     def _move(self, tasks: Array, log_rows: Array) -> None:
         c, excess = self.conditions, np.zeros(len(self.conditions.polytope.users))
@@ -322,19 +313,7 @@ class _State:
         self._move(
             at.tasks + t * d[self.pairs] * at.total[self.conditions.user], at.log_rows + np.log1p(t * d[self.rows])
         )
-        self._prune()
         return True
-
-    def _prune(self) -> None:
-        """Leave pairs that have next to no tasks aside if they are many; nobody loses all."""
-        c, at, part = self.conditions, self.here, self.here.part
-        most = np.zeros(len(at.total))
-        np.maximum.at(most, c.user, part)
-        stay = (self.u > 1e-3 * self.v)[self.pairs] | (part >= most[c.user])
-        if stay.mean() < 0.8:
-            kept = np.concatenate([stay, np.ones(len(self.u) - len(stay), dtype=bool)])
-            self.u, self.v = self.u[kept], self.v[kept]
-            self._take(c.some(stay, np.ones(len(c.rows), dtype=bool)), at.tasks[stay], at.log_rows)
 
     def _direction(self, solve: Solve, wanted: Array) -> tuple[Array, Array, Array]:
         """Changes of unknowns and of both factors, products changing by what is wanted."""
