@@ -211,18 +211,10 @@ class Leximin:
         return rising[at.part], at.t[at.part]
 
     def _apart(self, at: State) -> Mask:
-        """Is it clear of everybody who goes on, and then of every pair and row? (parts,)"""
+        """Is it clear of everybody who goes on? (parts,)"""
         count, t = self._scales(at)
-        pairs = at.pairs
         users = np.where(at.exact, np.inf, _ratio(at.p * count, at.s / t))
-        clear = -most(-users, pairs.users) > _APART
-        going = by_part(((at.rising > 0) & (at.p * count <= at.s / t)).astype(float), pairs.users) > 0
-        if not (clear & going).any():
-            return clear
-        two = _ratio(at.z * pairs.of_user(count), at.y / pairs.of_user(t))
-        rows = np.where(at.row, _ratio(at.lam * self._scale(at), at.w), np.inf).min(axis=1)
-        same = np.minimum(-most(-two, pairs.pairs), -most(-rows, pairs.servers)) > _APART
-        return np.asarray(clear & (same | ~going))
+        return np.asarray(-most(-users, at.pairs.users) > _APART)
 
     def _scale(self, at: State) -> Array:
         """Rows of a part over its level, (servers, 1): prices sum up to about the level."""

@@ -64,21 +64,13 @@ def _tasks(levels: Leximin) -> Iterator[Array]:
 
 
 def _exact(problem: Problem) -> Iterator[Solution]:
-    """Without rounding, where the cluster, or every server on its own, is small enough for that."""
+    """Without rounding, where the cluster is small enough for that and servers interact."""
     from ...exact import rational
 
-    start, cluster, criterion, limits = _clock.now(), problem.cluster, problem.criterion, problem.limits
-    if criterion.scope == "per_server":
-        limits = np.where(limits > 0, np.inf, 0.0)
-        parts = [rational.leximin(*rational.on_one(cluster, criterion, i), limits) for i in range(cluster.shape[1])]
-        found = [part for part in parts if part is not None]
-        if len(found) < len(parts):
-            return
-        tasks, prices = np.hstack([part.tasks for part in found]).astype(float), None
-    else:
-        whole = rational.leximin(cluster, criterion, limits)
-        if whole is None:
-            return
-        tasks, prices = whole.tasks.astype(float), whole.prices.astype(float)
+    start, criterion = _clock.now(), problem.criterion
+    whole = None if criterion.scope == "per_server" else rational.leximin(problem.cluster, criterion, problem.limits)
+    if whole is None:
+        return
+    tasks, prices = whole.tasks.astype(float), whole.prices.astype(float)
     run = Run("rational simplex", "exact", 0.0, _clock.now() - start, 0.0)
     yield Solution(tasks, prices, "native", (run,), 0.0, 1, "exact", (_NOTE,))
