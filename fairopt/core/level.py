@@ -133,7 +133,7 @@ class State:
         paid = by_part(self.lam, pairs.servers)
         fix = by_part(np.where(rising, 0.0, least * self.held), pairs.users)
         total = by_part(np.where(rising, np.maximum(least, 0.0), 0.0), pairs.users)
-        paid_to = by_part(np.where(self.exact, 0.0, least < 0), pairs.users)
+        paid_to = by_part(np.where(self.exact | ~self.full.any(), 0.0, least < 0), pairs.users)
         high = np.where((total > 0) & (paid_to == 0), (paid - fix) / np.maximum(total, TINY), np.inf)
         return low, high, least
 
