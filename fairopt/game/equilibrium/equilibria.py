@@ -114,15 +114,21 @@ def _candidates(method: EquilibriumSystem, path: float, followed: bool) -> Itera
 
 @suppress_fp_warnings
 def _homotopy(method: EquilibriumSystem) -> Iterator[Candidate]:
-    """Points of the homotopy near its end, from where prices decide who runs where."""
-    ends = [1e-9, 1e-11]
+    """Points of the homotopy near its end, from where prices decide who runs where; or where it stops before."""
+    ends, place = [1e-9, 1e-11], None
     for place in entropy_homotopy.follow(method, ends[-1]):
         if place.tau <= ends[0] * (1 + 1e-6):
             ends = [end for end in ends if end < place.tau * (1 - 1e-6)]
-            point = place.here.end()
-            yield Candidate(point, error_of(method, point), place.steps, by="entropy homotopy")
+            yield _at(method, place)
             if not ends:
                 return
+    if place is not None and (ends[0] == 1e-9 or place.tau):
+        yield _at(method, place)
+
+
+def _at(method, place):
+    point = place.here.end()
+    return Candidate(point, error_of(method, point), place.steps, by="entropy homotopy")
 
 
 def _responses(method: EquilibriumSystem, best: Candidate | None, aim: float) -> Iterator[Candidate]:
