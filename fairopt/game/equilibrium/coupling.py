@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
+from ..model.equilibrium_system import EquilibriumSystem
 from . import _coupling
 
 Array = NDArray[np.float64]
@@ -175,12 +175,3 @@ class CoupledGame:
             return None
         paid = [np.einsum("pr,pr->p", self.share, price[self.q.server]) for price in prices]
         return np.stack([self._chosen(c - p / self.tau) for c, p in zip(choices, paid, strict=True)])
-
-    def end(self) -> EquilibriumPoint:
-        """Tasks and prices as they are, where next to nothing is left of tau."""
-        q, mu = self.q, self.tau
-        log_price = np.where(q.row, self.price, 0.0)
-        at = EquilibriumPoint(self.tasks, self.tasks, log_price, self.log_level, log_price, mu, q.power)
-        slack = np.maximum(q.priced(at, q.alpha)[0], 0.0)
-        idle = np.where(q.row, np.maximum(1 - self.used, 0.0), 1.0)
-        return EquilibriumPoint(self.tasks, slack, log_price, self.log_level, idle, mu, q.power)
