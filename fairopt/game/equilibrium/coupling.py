@@ -63,11 +63,8 @@ class CoupledGame:
     def _levels(self) -> tuple[Array, Array, Array]:
         """Price shares of the pairs, users' highest log levels, and by how much those of the pairs are lower."""
         q = self.q
-        share, highest = np.empty(q.use.shape), np.empty(len(q.weight))
-        whole, short = np.empty(len(q.server)), np.empty(len(q.server))
-        price = np.where(q.row, self.price, 0.0)
-        _coupling.costs(q.server, q.use, q.log_gain, price, self.a, share, whole, short)
-        short -= np.log(whole) / self.a
+        highest = np.empty(len(q.weight))
+        short, share, whole = q.levels(self.price, self.a)
         _coupling.below_highest(q.start, whole, share, short, highest)
         return share, highest, short
 

@@ -90,15 +90,14 @@ class SmoothedSystem:
     @np.errstate(over="ignore")  # a point far off has an infinite merit
     def __init__(self, q: EquilibriumSystem, at: CurvePoint, units: Units | None = None) -> None:
         self.q, self.at, self.mu, self.power = q, at, float(np.exp(at.log_mu)), q.power
-        cost, share = q.priced(at.log_price)
-        level = cost / q.alpha - q.log_gain + at.log_level[q.user]
-        true = np.expm1(np.clip(self.power * level, -50, 60))
+        level, share, whole = q.levels(at.log_price, q.alpha)
+        true = np.expm1(np.clip(self.power * (at.log_level[q.user] - level), -50, 60))
         self.total = np.exp(at.log_level)
         if units is None:
             # A price in what makes it the largest part that it has in anybody's cost, in levels: then mu is what the
             # certificate will find. With the average part in its users' costs that was 2 to 20 times mu.
             parts = np.full(q.row.shape, 1e-300)
-            np.maximum.at(parts, q.server, share)
+            np.maximum.at(parts, q.server, share / whole[:, None])
             units = self.total, at.log_price - np.where(q.row, np.log(parts), 0.0) / q.alpha
         self.units, self.unit = units, units[0][q.user]
         self.residual_pairs, self.rate_pairs, self.to_part, to_slack = _smoothed(

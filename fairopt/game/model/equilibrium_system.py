@@ -50,12 +50,6 @@ class EquilibriumSystem:
         inverse = 1 / np.where(cluster.capacity > 0, cluster.capacity, np.inf)
         return Pairs(self.user, self.server, demand, inverse, *ends)
 
-    @cached_property
-    def log_use(self) -> Array:
-        """Logs of what all of a pair takes of capacities, (pairs, resources)."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.use))
-
     @classmethod
     def of(cls, polytope: Polytope, criterion: Criterion) -> EquilibriumSystem:
         """Those of a criterion: the game's, or of a global program, where a task is worth the same on every server.
@@ -96,13 +90,12 @@ class EquilibriumSystem:
         """In which slacks are measured: of a level price."""
         return min(self.alpha, _LARGEST)
 
-    def priced(self, log_price: Array) -> tuple[Array, Array]:
-        """Of the pairs, log prices of what all of a server would take, `log sum_r D v^alpha`, and resources' shares."""
-        logs = self.log_use + np.where(self.row, self.alpha * log_price, 0.0)[self.server]
-        top = logs.max(axis=1)
-        share = np.exp(logs - top[:, None])
-        whole = share.sum(axis=1)
-        return top + np.log(whole), share / whole[:, None]
+    def levels(self, log_price: Array, a: float) -> tuple[Array, Array, Array]:
+        """Of the pairs, levels `log(phi gamma) - log(sum_r D v^a)/a`, and terms of that sum over their common sum."""
+        level, share, whole = np.empty(len(self.gamma)), np.empty(self.use.shape), np.empty(len(self.gamma))
+        price = np.where(self.row, log_price, 0.0)
+        _kernels.costs(self.server, self.use, self.log_gain, price, a, share, whole, level)
+        return level - np.log(whole) / a, share, whole
 
     def begin(self, part: float) -> Array:
         """What users would take, softly, if all prices were equal: tasks of pairs that use half of everything, about.
@@ -125,6 +118,5 @@ class EquilibriumSystem:
 
     def exploitability(self, tasks: Array, log_price: Array) -> float:
         """What the certificate will find: tasks misplaced, capacity that idles at a price, overuse."""
-        price = np.where(self.row, self.alpha * log_price, -1e300)
-        of_pairs = self.start, self.server, self.use, tasks, self.log_gain, self.limit
-        return float(_kernels.exploitability(*of_pairs, price, self.alpha, self.power, self.row, self.used(tasks)))
+        of_pairs = self.start, self.server, *self.levels(log_price, self.alpha), tasks
+        return float(_kernels.exploitability(*of_pairs, self.limit, self.power, self.row, self.used(tasks)))
