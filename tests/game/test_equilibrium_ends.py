@@ -12,13 +12,11 @@ from numpy.typing import NDArray
 import fairopt as fo
 from fairopt.engines.base import Solution
 from fairopt.errors import NotConverged
-from fairopt.game.equilibrium import equilibria, smoothing
-from fairopt.game.model.candidate import solution
+from fairopt.game.equilibrium import equilibria
 from fairopt.game.model.equilibrium_system import EquilibriumSystem
 from fairopt.game.psdsf import continuation
 from fairopt.game.responses import played
 from fairopt.game.selection import MAYBE_OTHERS
-from fairopt.model.polytope import Polytope
 from fairopt.model.problem import Problem
 
 from .test_equilibrium import cluster, solve
@@ -97,12 +95,10 @@ def test_who_solved_it_is_said() -> None:
     assert solve(shared, 2.0).stats.solver == "interior point"
     assert solve(shared, math.inf).stats.solver == "linear programs"
     assert solve(shared, 2.0, engine="best-response").stats.solver == "best responses"
-    criterion = fo.AlphaPFVDS(16.0).criterion(shared)
-    polytope = Polytope(shared, criterion.limits(shared))
-    method = EquilibriumSystem(polytope, criterion.weight, 16.0)
-    with np.errstate(all="ignore"):
-        for found in smoothing.follow(method, 1e-6):
-            assert solution(polytope, method, found, 0, 0, 16.0, 1e-6).runs[-1].solver == "smoothed path"
+    problem = Problem(shared, fo.AlphaPFVDS(16.0).criterion(shared))
+    method = EquilibriumSystem.of(problem.polytope, problem.criterion)
+    for rescue, name in ((equilibria._smoothed, "smoothed path"), (equilibria._homotopy, "entropy homotopy")):
+        assert {found.runs[-1].solver for found in rescue(method, 1e-6)} == {name}
 
 
 def test_small_alpha_is_solved_or_the_remedy_is_named() -> None:

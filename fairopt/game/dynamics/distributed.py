@@ -228,7 +228,7 @@ def _measured(sweeps: Sweeps, state: State, rule: Criterion) -> dict[str, float]
         exploit = float(exploitability(polytope, tasks, rule)[0].max())
     else:
         with np.errstate(all="ignore"):
-            exploit = sweeps.found(state, 0).error
+            exploit = sweeps.exploitability(state)
     capacity = polytope.cluster.capacity
     used = (method.used(state.tasks) * capacity).sum(axis=0)
     whole = capacity.sum(axis=0)

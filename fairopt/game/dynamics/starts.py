@@ -25,7 +25,7 @@ def fair(polytope: Polytope, method: EquilibriumSystem, least_alpha: float = 0.3
     As for `max(alpha, least_alpha)`: for smaller alpha a user could be left without a task.
     """
     begun = method.at(max(method.alpha, least_alpha)).begin(0.3)
-    return np.asarray(polytope.inside(begun.tasks / method.gamma) * method.gamma)
+    return np.asarray(polytope.inside(begun / method.gamma) * method.gamma)
 
 
 def given(cluster: Cluster, start: Any) -> Array:

@@ -15,41 +15,8 @@ from ..._loops import compiled
 _NOTHING = 60.0
 #: A limit leaves no less than e^-LARGEST of a rise in level: the least that is not 0.
 _LARGEST = 700.0
-#: Costs below this, relative to the server's dearest resource, are computed in logarithms.
-_TINY = 1e-280
 #: Shares of prices below this are none: products with subnormal numbers take ten times as long.
 _LEAST = 1e-200
-
-
-@compiled
-def costs(server, use, log_gain, price, a, share, whole, level):  # type: ignore[no-untyped-def]
-    """`D v^a` of the pairs (pairs, resources) over `e^above`, their sums, and `log gain - above/a`.
-
-    `price` (servers, resources) is log v; above is that of the server's dearest resource, or of the pair's where sums
-    would be too small for logarithms.
-    """
-    servers, size = price.shape
-    top, scaled = np.full(servers, -np.inf), np.empty((servers, size))
-    for i in range(servers):
-        for r in range(size):
-            top[i] = max(top[i], a * price[i, r])
-        for r in range(size):
-            scaled[i, r] = np.exp(a * price[i, r] - top[i])
-    for k in range(len(server)):
-        i, above, total = server[k], top[server[k]], 0.0
-        for r in range(size):
-            share[k, r] = use[k, r] * scaled[i, r]
-            total += share[k, r]
-        if not total > _TINY:
-            above, total = -np.inf, 0.0
-            for r in range(size):
-                if use[k, r] > 0:
-                    above = max(above, np.log(use[k, r]) + a * price[i, r])
-            for r in range(size):
-                share[k, r] = np.exp(np.log(use[k, r]) + a * price[i, r] - above) if use[k, r] > 0 else 0.0
-                total += share[k, r]
-        whole[k] = total
-        level[k] = log_gain[k] - above / a
 
 
 @compiled

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
+from ..model.equilibrium_system import EquilibriumSystem
 from . import _coupling
 
 Array = NDArray[np.float64]
@@ -63,11 +63,8 @@ class CoupledGame:
     def _levels(self) -> tuple[Array, Array, Array]:
         """Price shares of the pairs, users' highest log levels, and by how much those of the pairs are lower."""
         q = self.q
-        share, highest = np.empty(q.use.shape), np.empty(len(q.weight))
-        whole, short = np.empty(len(q.server)), np.empty(len(q.server))
-        price = np.where(q.row, self.price, 0.0)
-        _coupling.costs(q.server, q.use, q.log_gain, price, self.a, share, whole, short)
-        short -= np.log(whole) / self.a
+        highest = np.empty(len(q.weight))
+        short, share, whole = q.levels(self.price, self.a)
         _coupling.below_highest(q.start, whole, share, short, highest)
         return share, highest, short
 
@@ -175,12 +172,3 @@ class CoupledGame:
             return None
         paid = [np.einsum("pr,pr->p", self.share, price[self.q.server]) for price in prices]
         return np.stack([self._chosen(c - p / self.tau) for c, p in zip(choices, paid, strict=True)])
-
-    def end(self) -> EquilibriumPoint:
-        """Tasks and prices as they are, where next to nothing is left of tau."""
-        q, mu = self.q, self.tau
-        log_price = np.where(q.row, self.price, 0.0)
-        at = EquilibriumPoint(self.tasks, self.tasks, log_price, self.log_level, log_price, mu, q.power)
-        slack = np.maximum(q.priced(at, q.alpha)[0], 0.0)
-        idle = np.where(q.row, np.maximum(1 - self.used, 0.0), 1.0)
-        return EquilibriumPoint(self.tasks, slack, log_price, self.log_level, idle, mu, q.power)

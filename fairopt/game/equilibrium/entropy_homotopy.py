@@ -57,17 +57,19 @@ class Place:
 def follow(
     equations: EquilibriumSystem,
     last: float = 1e-7,
-    budget: int = 600,
+    budget: int | None = None,
     warm: bool = False,
     most: float = 0.5,
 ) -> Iterator[Place]:
     """Points as tau falls from 1 to `last`, once alpha itself is reached, at most `budget` systems; none if large.
 
-    `warm`: those before that as well; `most` as in `CoupledGame`.
+    `warm`: those before that as well; `most` as in `CoupledGame`. Users change over one by one: of thousands on a few
+    servers, whose systems are small, thousands of systems are worth it.
     """
     # Every system takes the third power of the number of prices.
     start = decoupled(equations, most) if equations.row.size <= 1000 else None
     if start is not None:
+        budget = int(np.clip(2e5 / equations.row.sum(), 600, 6000)) if budget is None else budget
         yield from cooled(start, last, budget, warm)
 
 
@@ -93,7 +95,7 @@ def cooled(place: Place, last: float, budget: int, warm: bool = False) -> Iterat
         if found is not None:
             here, length = found[0], control.after(length, found[1])
         else:
-            past, more = _past(here)
+            past, more = _past(here, budget - systems)
             systems += more
             if past is None:
                 return
@@ -102,8 +104,8 @@ def cooled(place: Place, last: float, budget: int, warm: bool = False) -> Iterat
             yield Place(here, systems)
 
 
-def newton(here: CoupledGame, most: int) -> Reached[CoupledGame]:
-    """The curve at the temperature of `here`."""
+def newton(here: CoupledGame, most: int, shortest: float = 0.02) -> Reached[CoupledGame]:
+    """The curve at the temperature of `here`, by steps of at least this part of Newton's."""
     return damped_newton(
         here,
         lambda at: float(np.abs(at.residual).max()) < max(_NEAR * at.tau, 1e-12),
@@ -111,13 +113,13 @@ def newton(here: CoupledGame, most: int) -> Reached[CoupledGame]:
         lambda at, step, t: at.moved(t * step),
         lambda at: float(np.linalg.norm(at.residual)),
         most,
-        DampingOptions(shortest=0.02),
+        DampingOptions(shortest=shortest),
     )
 
 
-def _past(here: CoupledGame) -> tuple[CoupledGame | None, int]:
+def _past(here: CoupledGame, most: int) -> tuple[CoupledGame | None, int]:
     """The curve followed by its length until tau has fallen a little, or None; and the systems solved."""
-    origin, control, most = here.tau, STEPS, 200
+    origin, control = here.tau, STEPS
     at = _Bend(here, min(1.0, 10.0 / here.q.row.sum()) / origin**2)
 
     def reached(at: _Bend) -> bool:
@@ -182,5 +184,5 @@ def decoupled(q: EquilibriumSystem, most: float = 0.5) -> Place | None:
         if np.abs(fullest).max() < 0.3:
             break
         unit = unit + np.clip(fullest, -2, 2)
-    there = newton(even(), 60)
+    there = newton(even(), 60, 1e-3)
     return None if there.here is None else Place(there.here, there.systems)

@@ -1,4 +1,4 @@
-"""Equilibria for alpha in (0, infinity): the interior point, else along a curve, else best responses.
+"""Equilibria for alpha in (0, infinity): the interior point, else along a curve.
 
 Each is a candidate, whose certificate is computed from its tasks and prices alone. Deterministic: no random start, and
 the order of users and servers does not matter beyond rounding.
@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ... import _clock
 from ...engines import native
@@ -19,15 +18,12 @@ from ...engines.small.solutions import in_levels
 from ...engines.welfare import concave
 from ...model.problem import Problem
 from ..model._warnings import suppress_fp_warnings
-from ..model.candidate import Candidate, solution
+from ..model.candidate import solution
 from ..model.equilibrium_system import EquilibriumSystem
-from ..responses.rounds import Sweeps
-from . import entropy_homotopy
-from .smoothing import METHOD_NAME, error_of, follow
+from . import entropy_homotopy, smoothing
 
-Array = NDArray[np.float64]
-
-
+#: Temperatures at which the homotopy's points are offered.
+_ENDS = (1e-9, 1e-11)
 #: Up to so many prices the homotopy is faster than what follows.
 _FEW = 64
 #: Above this alpha prices in money are further apart than doubles resolve, and levels come first.
@@ -49,16 +45,11 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
         return
     if game and criterion.alpha == 1:
         yield from _program(problem, tol)
-    begun = _clock.now()
     method = EquilibriumSystem.of(polytope, criterion)
     prices = int(method.row.sum())
     many = len(method.weight) >= max(500, 5 * prices)
     few, steep = game and not many and prices <= _FEW, game and criterion.alpha > _STEEP
     small = problem.cluster.shape[0] * problem.cluster.shape[1] <= _LEVELS and (few or steep)
-
-    def offered(answers: Iterator[Candidate]) -> Iterator[Solution]:
-        for answer in answers:
-            yield solution(polytope, method, answer, 0.0, _clock.now() - begun, criterion.alpha, tol)
 
     def in_money() -> Iterator[Solution]:
         # Prices that are decades from where they belong take long, and where they are few the homotopy does not.
@@ -69,12 +60,14 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
     if not steep and not many:
         yield from in_money()
     if many or few:
-        yield from offered(_homotopy(method))
+        yield from _homotopy(method, tol)
     if small:
         yield from in_levels(problem, tol, "equilibrium")
     if steep or many:
         yield from in_money()
-    yield from offered(equilibria(method, tol, many or few))
+    if not (many or few):
+        gentle = criterion.alpha < 1 or len(polytope.limited)  # the smoothed path often has no beginning there
+        yield from _homotopy(method, tol) if gentle else _smoothed(method, tol)
 
 
 def _program(problem: Problem, tol: float) -> Iterator[Solution]:
@@ -86,57 +79,30 @@ def _program(problem: Problem, tol: float) -> Iterator[Solution]:
 
 
 @suppress_fp_warnings
-def equilibria(method: EquilibriumSystem, tol: float, followed: bool = False) -> Iterator[Candidate]:
-    """Where the interior point jams: points each better than those before, from where last digits may be found.
-
-    On the path, whose products are of two alike factors, that takes smaller ones. Has the homotopy been `followed`?
-    """
-    path, best, near = max(3e-4 * tol, 1e-11), None, 3e-8
-    for answer in _candidates(method, path, followed):
-        if best is None or answer.error < best.error:
-            best = answer
-            if best.by != METHOD_NAME and best.error <= 1e-2:
-                yield best
-            elif best.by == METHOD_NAME and best.error <= max(path, near):
-                near = 0.1 * best.error
-                yield best
-    yield from _responses(method, best, path)
+def _homotopy(method: EquilibriumSystem, tol: float) -> Iterator[Solution]:
+    """Points of the homotopy near its end, from where prices decide who runs where, and the one at which it stops."""
+    begun, offered, place = _clock.now(), np.inf, None
+    for place in entropy_homotopy.follow(method, _ENDS[-1]):
+        if any(place.tau <= end * (1 + 1e-6) < offered for end in _ENDS):
+            offered = place.tau
+            yield _solution(method, place, begun, tol)
+    if place is not None and place.tau < offered:
+        yield _solution(method, place, begun, tol)
 
 
-def _candidates(method: EquilibriumSystem, path: float, followed: bool) -> Iterator[Candidate]:
-    """The smoothed path, then the homotopy."""
-    prices = int(method.row.sum())
-    for mu, near in ((3.0, 0.3), (1.0, 0.1)):  # the second is more careful: alpha next to 0 asks for it
-        yield from follow(method, path, mu, near, max(1000, 5 * prices))
-    if not followed:  # of users held at limits
-        yield from _homotopy(method)
+def _solution(method: EquilibriumSystem, place: entropy_homotopy.Place, begun: float, tol: float) -> Solution:
+    here, seconds = place.here, _clock.now() - begun
+    return solution(method, here.tasks, here.price, "entropy homotopy", place.steps, seconds, tol)
 
 
 @suppress_fp_warnings
-def _homotopy(method: EquilibriumSystem) -> Iterator[Candidate]:
-    """Points of the homotopy near its end, from where prices decide who runs where."""
-    ends = [1e-9, 1e-11]
-    for place in entropy_homotopy.follow(method, ends[-1]):
-        if place.tau <= ends[0] * (1 + 1e-6):
-            ends = [end for end in ends if end < place.tau * (1 - 1e-6)]
-            point = place.here.end()
-            yield Candidate(point, error_of(method, point), place.steps, by="entropy homotopy")
-            if not ends:
-                return
-
-
-def _responses(method: EquilibriumSystem, best: Candidate | None, aim: float) -> Iterator[Candidate]:
-    """The best point, and better ones by best responses in turn: where alpha is next to 0 they do."""
-    sweeps = Sweeps.of(method)
-    state = sweeps.start(method.begin(0.3).tasks if best is None else best.point.tasks)
-    for _ in range(8):
-        for _ in range(40):
-            if sweeps.gauss_seidel(state) < aim:
-                break
-        answer = sweeps.found(state, 0 if best is None else best.steps)
-        if best is None or answer.error < best.error:
-            best = answer
-            if best.error <= 1e-2:
-                yield best
-    if best is not None:
-        yield best
+def _smoothed(method: EquilibriumSystem, tol: float) -> Iterator[Solution]:
+    """Points of the smoothed path, each nearer to the end than those before, from where last digits may be found."""
+    begun, near = _clock.now(), 3e-8
+    for at, steps in smoothing.follow(method):
+        tasks = np.maximum(at.tasks, 0.0)
+        if (error := method.exploitability(tasks, at.log_price)) <= near:
+            near = 0.1 * error
+            yield solution(method, tasks, at.log_price, "smoothed path", steps, _clock.now() - begun, tol)
+        if error <= 1e-12:
+            return

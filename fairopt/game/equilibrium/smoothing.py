@@ -1,11 +1,11 @@
-"""Equilibria of the per-server game followed along a smoothed path, where the interior point jams.
+"""Equilibria of the per-server game followed along a smoothed path, where the interior point jams; without limits.
 
 Complementarity `a >= 0, b >= 0, a b = 0` is smoothed to `a b = mu`, a, b > 0, in the form of Chen, Harker, Kanzow and
 Smale, `a + b - sqrt((a - b)^2 + 4 mu) = 0`, for every pair (its part of the user's tasks against its slack) and every
-resource (what idles against its price). With tasks x[n,i], level prices v[i,r], every user's level `U_n` (what its
+resource (what idles against its price). With tasks x[n,i], level prices v[i,r], every user's level `X_n` (what its
 tasks cost where they cost least) and `p_ni = sum_r D_nir v_ir^alpha`, k = min(alpha, 4), the two factors are
 
-    x_ni / X_n(U_n)    and    (p_ni^(k/alpha) (U_n / (phi_n gamma_ni))^k - 1)/k,      v_ir^k    and    1 - use_ir.
+    x_ni / X_n    and    (p_ni^(k/alpha) (X_n / (phi_n gamma_ni))^k - 1)/k,      v_ir^k    and    1 - use_ir.
 
 For almost all data the solutions form a smooth curve from large mu to mu = 0. It need not fall: prices slide along a
 server while mu hardly changes, and mu may rise again for a while, wherever equilibria are nearly not unique (exact
@@ -26,14 +26,13 @@ from ...core.algebra import Equations
 from ...engines.linalg.arclength import CorrectionOptions, Step, stepped, towards
 from ...engines.linalg.damped_newton import DampingOptions, Reached, damped_newton
 from ...engines.linalg.step_control import StepControl
-from ..model.candidate import Candidate
-from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
+from ..model.equilibrium_system import EquilibriumSystem
 
 Array = NDArray[np.float64]
 Units = tuple[Array, Array]  # tasks (users,) and log prices (servers, resources) in which pairs and prices are measured
 
-#: What answers from here say that they were found by.
-METHOD_NAME = "smoothed path"
+#: mu at first, and what is wrong on the curve is below this part of mu.
+_FIRST, _NEAR = 3.0, 0.3
 _STEPS = StepControl(0.5, 2.0, 1e-7, 0.4, (2.0, 2.0, 1.7, 1.4, 1.1, 0.9, 0.7, 0.6, 0.6, 0.6))
 _CORRECTIONS = CorrectionOptions(most=9, serves=0.3)
 
@@ -44,7 +43,7 @@ class CurvePoint:
 
     log_price: Array  # (servers, resources), log v
     log_level: Array  # (users,)
-    tasks: Array  # (pairs,)
+    tasks: Array  # (pairs,), in the user's largest gamma
     log_mu: float
 
     def moved(self, step: Step, t: float) -> CurvePoint:
@@ -57,81 +56,59 @@ class CurvePoint:
         )
 
 
-def follow(
-    equations: EquilibriumSystem,
-    tol: float,
-    mu: float = 3.0,
-    near: float = 0.3,
-    budget: int = 1000,
-) -> Iterator[Candidate]:
-    """Points from `mu` on, until the error is below `tol`, no step is short enough, or `budget` systems are solved.
-
-    What is wrong at the first is below `near mu`.
-    """
-    here, _, solved = start_of_curve(equations, mu, near)
+def follow(q: EquilibriumSystem) -> Iterator[tuple[CurvePoint, int]]:
+    """Points of the curve and the systems solved, until no step is short enough, mu rises far, or systems are many."""
+    here, _, solved = start_of_curve(q)
     if here is None:
         return
-    control = _STEPS
-
-    def reached(at: SmoothedSystem) -> bool:
-        return bool(at.largest < near * at.mu)
-
-    met, step, before, along, least = here, control.first, None, None, np.inf
+    along, before, length, least = None, None, _STEPS.first, np.inf
+    budget = max(1000, 5 * int(q.row.sum()))
     while solved < budget:
         if along is None:
             along, solved = here.tangent, solved + 1
         tangent = towards(here, along, before)
-        while True:
-            shortest = control.shortest if here is met else 1e-4
-            left = budget - solved
-            found, more, step = stepped(here, tangent, step, shortest, left, reached, _CORRECTIONS)
-            solved += more
-            if found is not None:
-                break
-            if here is met or solved > budget:
-                return
-            # Units have jumped: on with those that it was met in.
-            here, step = met, 0.1
-            tangent, solved = towards(here, here.tangent, tangent), solved + 1
-        met, along, before = found.here, found.along, tangent
-        here = SmoothedSystem(equations, met.at)
-        offered = _found(equations, met.at, solved)
-        yield offered
-        if offered.error <= tol:
+        found, more, length = stepped(here, tangent, length, _STEPS.shortest, budget - solved, _reached, _CORRECTIONS)
+        solved += more
+        if found is None:
             return
-        least = min(least, met.mu)
+        yield found.here.at, solved
+        here, along, before = SmoothedSystem(q, found.here.at), found.along, tangent
+        length = _STEPS.after(length, found.corrections)
+        least = min(least, here.mu)
         # mu rises where the curve bends, but seldom so far unless another curve, which leads back, has been met.
-        if met.mu > min(10 * mu, 30 * least):
+        if here.mu > min(10 * _FIRST, 30 * least):
             return
-        step = control.after(step, found.corrections)
+
+
+def _reached(here: SmoothedSystem) -> bool:
+    return bool(here.largest < _NEAR * here.mu)
 
 
 class SmoothedSystem:
     """The smoothed equations at one place: what is wrong, and Newton's steps."""
 
     @np.errstate(over="ignore")  # a point far off has an infinite merit
-    def __init__(
-        self,
-        equations: EquilibriumSystem,
-        at: CurvePoint,
-        units: Units | None = None,
-    ) -> None:
-        q = self.equations = equations
-        self.at, self.mu, self.power = at, float(np.exp(at.log_mu)), q.power
-        true, self.share, _ = q.priced(_point(q, at), q.alpha)
-        self.total, slope = q.totals(at.log_level, self.mu)
-        self.slope = slope * q.power
-        self.units = _units(q, at, true, self.share, self.total) if units is None else units
-        self.unit = self.units[0][q.user]
+    def __init__(self, q: EquilibriumSystem, at: CurvePoint, units: Units | None = None) -> None:
+        self.q, self.at, self.mu, self.power = q, at, float(np.exp(at.log_mu)), q.power
+        level, share, whole = q.levels(at.log_price, q.alpha)
+        true = np.expm1(np.clip(self.power * (at.log_level[q.user] - level), -50, 60))
+        self.total = np.exp(at.log_level)
+        if units is None:
+            # A price in what makes it the largest part that it has in anybody's cost, in levels: then mu is what the
+            # certificate will find. With the average part in its users' costs that was 2 to 20 times mu.
+            parts = np.full(q.row.shape, 1e-300)
+            np.maximum.at(parts, q.server, share / whole[:, None])
+            units = self.total, at.log_price - np.where(q.row, np.log(parts), 0.0) / q.alpha
+        self.units, self.unit = units, units[0][q.user]
         self.residual_pairs, self.rate_pairs, self.to_part, to_slack = _smoothed(
-            at.tasks / self.unit, true / q.power, self.mu
+            at.tasks / self.unit, true / self.power, self.mu
         )
         self.weight = self.unit * (to_slack / self.to_part) * (1 + true)
-        price = np.where(q.row, np.exp(q.power * (at.log_price - self.units[1])), 1.0)
+        price = np.where(q.row, np.exp(self.power * (at.log_price - units[1])), 1.0)
         found = _smoothed(np.where(q.row, 1 - q.used(at.tasks), 0.0), price, self.mu)
         self.residual_rows, self.rate_rows = np.where(q.row, found[:2], 0.0)
         self.to_idle = np.where(q.row, found[2], 1.0)
-        self.own = np.where(q.row, q.power * price * found[3] / found[2], 1.0)
+        self.own = np.where(q.row, self.power * price * found[3] / found[2], 1.0)
         self.gap = q.sums(at.tasks) - self.total
         wrong = np.concatenate([self.residual_pairs, self.residual_rows.ravel(), self.gap / self.total])
         self.merit, self.largest = float(np.linalg.norm(wrong)), float(np.abs(wrong).max())
@@ -143,15 +120,11 @@ class SmoothedSystem:
     @cached_property
     def tangent(self) -> Step:
         """By how much everything changes as log mu does by 1 along the curve."""
-        q = self.equations
-        # A user near its limit keeps the further from it the larger mu is (`EquilibriumSystem.totals`).
-        room = 1 - self.total / q.limit
-        gap = np.where(np.isfinite(q.limit), self.slope / self.power * self.mu / (room + self.mu), 0.0)
-        return (*self._solve(self.rate_pairs, self.rate_rows, gap), 1.0)
+        return (*self._solve(self.rate_pairs, self.rate_rows, np.zeros(len(self.total))), 1.0)
 
     def moved(self, step: Step, part: float) -> SmoothedSystem:
         """The equations after a part of a step, in the same units."""
-        return SmoothedSystem(self.equations, self.at.moved(step, part), self.units)
+        return SmoothedSystem(self.q, self.at.moved(step, part), self.units)
 
     def solved(self, there: SmoothedSystem) -> tuple[Step, Step]:
         """Newton's step from `there`, and the tangent."""
@@ -159,19 +132,19 @@ class SmoothedSystem:
 
     def part(self, step: Step) -> float:
         """The part of a step that changes no price, in the power of slacks, by more than a factor e^2; 0: mu jumps."""
-        return _damped(self.equations, step) if abs(step[-1]) <= 1.5 else 0.0
+        return min(1.0, 2 / max(float(np.abs(step[0]).max()) * self.power, 1e-300)) if abs(step[-1]) <= 1.5 else 0.0
 
     def product(self, one: Step, other: Step) -> float:
         """Inner product of steps: log prices in the power of slacks, tasks in the user's own."""
-        parts = float((one[2] * other[2] / self.total[self.equations.user] ** 2).sum())
-        scale = min(1.0, 10.0 / self.equations.row.sum())
+        parts = float((one[2] * other[2] / self.total[self.q.user] ** 2).sum())
+        scale = min(1.0, 10.0 / self.q.row.sum())
         return float(scale * (self.power * (one[0] * other[0]).sum() + parts) + one[3] * other[3])
 
     def _solve(self, pairs: Array, rows: Array, gap: Array) -> tuple[Array, Array, Array]:
         """The step that takes away what is wrong, to first order."""
-        q = self.equations
-        fixed, whole = -self.unit * pairs / self.to_part, self.slope + q.sums(self.weight)
-        level = (gap + q.sums(fixed)) / whole
+        q = self.q
+        fixed = -self.unit * pairs / self.to_part
+        level = (gap + q.sums(fixed)) / (self.total + q.sums(self.weight))
         rhs = np.where(q.row, q.used(fixed - self.weight * level[q.user]) - rows / self.to_idle, 0.0)
         sharp = np.array([1e-7 * max(float(np.abs(rhs).max()), 1e-300)])
         prices, of_users, _ = self._factored.solve(rhs, np.zeros(len(level)), np.zeros(1), sharp)
@@ -182,18 +155,17 @@ class SmoothedSystem:
     @cached_property
     def _price(self) -> Array:
         """v^alpha by that of the server's dearest resource, (servers, resources), of which changes are equations'."""
-        q = self.equations
-        log_price = np.where(q.row, q.alpha * self.at.log_price, -np.inf)
+        log_price = np.where(self.q.row, self.q.alpha * self.at.log_price, -np.inf)
         top = log_price.max(axis=1, initial=-1e300, keepdims=True)
         return np.asarray(np.exp(np.maximum(log_price - top, -600.0)))
 
     @cached_property
     def _factored(self) -> Equations:
         """The prices' system."""
-        q, price = self.equations, self._price
-        pairs = q.pairs.worth(np.maximum(q.pairs.worth(None).cost(price), 1e-280))
+        q, price = self.q, self._price
+        pairs = q.pairs.worth(np.maximum(q.pairs.cost(price), 1e-280))
         idle = np.where(q.row, self.own / price, np.inf)
-        return Equations(pairs, self.weight, idle, self.slope, np.zeros(len(self.slope)), self.mu > 1e-5)
+        return Equations(pairs, self.weight, idle, self.total, np.zeros(len(self.total)), self.mu > 1e-5)
 
 
 def _smoothed(one: Array, other: Array, mu: float) -> tuple[Array, Array, Array, Array]:
@@ -208,50 +180,19 @@ def _smoothed(one: Array, other: Array, mu: float) -> tuple[Array, Array, Array,
     return half, -mu / root, np.where(more > 0, small, large), np.where(more < 0, small, large)
 
 
-def _units(q: EquilibriumSystem, at: CurvePoint, true: Array, share: Array, total: Array) -> Units:
-    """Tasks in the user's own; a price in what makes it the largest part that it has in anybody's cost, in levels.
-
-    (Then mu is what the certificate will find. With the average part in its users' costs that was 2 to 20 times mu.)
-    """
-    point = _point(q, at, np.maximum(at.tasks, 1e-12 * np.repeat(total, np.diff(q.start))))
-    parts = np.where(q.row, np.maximum(q.largest_parts(q.wanted(point, share, true)), 1e-300), 1.0)
-    return total, at.log_price - np.log(parts) / q.alpha
-
-
-def _point(q: EquilibriumSystem, at: CurvePoint, tasks: Array | None = None) -> EquilibriumPoint:
-    tasks = at.tasks if tasks is None else tasks
-    return EquilibriumPoint(tasks, tasks, at.log_price, at.log_level, at.log_price, float(np.exp(at.log_mu)), q.power)
-
-
-def _found(q: EquilibriumSystem, at: CurvePoint, solved: int) -> Candidate:
-    point = _point(q, at, np.maximum(at.tasks, 0.0))
-    return Candidate(point, error_of(q, point), solved, by=METHOD_NAME)
-
-
-def error_of(q: EquilibriumSystem, point: EquilibriumPoint) -> float:
-    """How far a point is from an equilibrium, by its tasks and prices."""
-    true, share, _ = q.priced(point, q.alpha)
-    total = q.totals(point.log_level, 0.0)[0]
-    return q.error(point, true, q.largest_parts(q.wanted(point, share, true)), total, q.used(point.tasks))
-
-
-def _damped(q: EquilibriumSystem, step: Step) -> float:
-    """The part of a step that changes no price, in the power of slacks, by more than a factor e^2."""
-    return min(1.0, 2 / max(float(np.abs(step[0]).max()) * q.power, 1e-300))
-
-
-def start_of_curve(q: EquilibriumSystem, mu: float, near: float) -> Reached[SmoothedSystem]:
-    """The curve at `mu`."""
-    first = q.begin(mu)
-    total = np.add.reduceat(first.tasks, q.start[:-1])
-    at = CurvePoint(np.where(q.row, first.log_price, 0.0), np.log(total), first.tasks, float(np.log(mu)))
+def start_of_curve(q: EquilibriumSystem) -> Reached[SmoothedSystem]:
+    """The curve at the first mu, from equal prices."""
+    tasks = q.begin(_FIRST)
+    log_level = np.log(q.sums(tasks))
+    best = np.maximum.reduceat(q.log_gain - np.log(q.use.sum(axis=1)) / q.alpha, q.start[:-1])
+    prices = np.where(q.row, np.median(best - log_level), 0.0)
     return damped_newton(
-        SmoothedSystem(q, at),
-        lambda here: here.largest < near * here.mu,
+        SmoothedSystem(q, CurvePoint(prices, log_level, tasks, float(np.log(_FIRST)))),
+        _reached,
         lambda here: here.newton(here),
         lambda here, step, t: here.moved(step, t),
         lambda here: here.merit,
         39,
         DampingOptions(shorter=0.5),
-        lambda step: _damped(q, step),
+        lambda step: min(1.0, 2 / max(float(np.abs(step[0]).max()) * q.power, 1e-300)),
     )

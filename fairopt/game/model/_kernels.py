@@ -6,75 +6,63 @@ import numpy as np
 
 from ..._loops import compiled
 
+#: Costs below this, relative to the server's dearest resource, are computed in logarithms.
+_TINY = 1e-280
+
 
 @compiled
-def price(start, server, use, log_price, power, log_gain, log_level, slack, share, cost):  # type: ignore[no-untyped-def]
-    """Per pair: true slack `p^power / level - 1`, price shares, and `log p` of all of the server, `p = sum_r D e^y`.
+def costs(server, use, log_gain, price, a, share, whole, level):  # type: ignore[no-untyped-def]
+    """`D v^a` of the pairs (pairs, resources) over `e^above`, their sums, and `log gain - above/a`.
 
-    `log_gain` (pairs,) is `log(phi gamma)`, `log_level` (users,); `power` the pair (kappa/alpha, kappa).
+    `price` (servers, resources) is log v; above is that of the server's dearest resource, or of the pair's where sums
+    would be too small for logarithms.
     """
-    servers, size = log_price.shape
-    top = np.full(servers, -np.inf)
-    scaled = np.empty((servers, size))
+    servers, size = price.shape
+    top, scaled = np.full(servers, -np.inf), np.empty((servers, size))
     for i in range(servers):
         for r in range(size):
-            top[i] = max(top[i], log_price[i, r])
+            top[i] = max(top[i], a * price[i, r])
         for r in range(size):
-            scaled[i, r] = np.exp(log_price[i, r] - top[i])
-    for n in range(len(start) - 1):
-        for k in range(start[n], start[n + 1]):
-            i = server[k]
-            total = 0.0
+            scaled[i, r] = np.exp(a * price[i, r] - top[i])
+    for k in range(len(server)):
+        i, above, total = server[k], top[server[k]], 0.0
+        for r in range(size):
+            share[k, r] = use[k, r] * scaled[i, r]
+            total += share[k, r]
+        if not total > _TINY:
+            above, total = -np.inf, 0.0
             for r in range(size):
-                share[k, r] = use[k, r] * scaled[i, r]
+                if use[k, r] > 0:
+                    above = max(above, np.log(use[k, r]) + a * price[i, r])
+            for r in range(size):
+                share[k, r] = np.exp(np.log(use[k, r]) + a * price[i, r] - above) if use[k, r] > 0 else 0.0
                 total += share[k, r]
-            if total > 1e-200:
-                cost[k] = np.log(total) + top[i]
-                for r in range(size):
-                    share[k, r] /= total
-            else:  # it needs only resources that are next to free here
-                most = -np.inf
-                for r in range(size):
-                    if use[k, r] > 0:
-                        most = max(most, np.log(use[k, r]) + log_price[i, r])
-                total = 0.0
-                for r in range(size):
-                    share[k, r] = np.exp(np.log(use[k, r]) + log_price[i, r] - most) if use[k, r] > 0 else 0.0
-                    total += share[k, r]
-                cost[k] = most + np.log(total)
-                for r in range(size):
-                    share[k, r] /= total
-            ratio = power[0] * cost[k] - power[1] * (log_gain[k] - log_level[n])
-            slack[k] = np.expm1(min(max(ratio, -50.0), 60.0))
+        whole[k] = total
+        level[k] = log_gain[k] - above / a
 
 
 @compiled
-def error(start, tasks, total, true, power, log_level, limit, row, used, parts):  # type: ignore[no-untyped-def]
-    """The largest error, relative in tasks: misplaced, missing, priced and idle, or beyond a capacity.
+def exploitability(start, server, level, share, whole, tasks, limit, power, row, used):  # type: ignore[no-untyped-def]
+    """The largest error, relative in tasks: misplaced, priced and idle, or beyond a capacity; see `certificates.game`.
 
-    See `certificates.game`. A user's level exceeds that of its tasks where a limit holds them down.
+    `level` (pairs,) is log, `share` (pairs, resources) of costs, over `whole`. Of a pair that pays less than its user
+    would, as one at its limit may, prices count less, in this `power`.
     """
-    worst = 0.0
+    worst, parts = 0.0, np.zeros(row.shape)
     for n in range(len(start) - 1):
-        above, room, whole = log_level[n] - np.log(total[n]), limit[n] / total[n] - 1, 0.0
+        total = 0.0
         for k in range(start[n], start[n + 1]):
-            level = np.log1p(max(true[k], -1 + 1e-20)) / power - above
-            worst = max(worst, min(-level, room) if level < 0 else tasks[k] / total[n] * level)
-            whole += tasks[k]
-        worst = max(worst, abs(whole / total[n] - 1))
-        if not np.isfinite(whole):
+            total += tasks[k]
+        if not np.isfinite(total):
             return np.inf
+        for k in range(start[n], start[n + 1]):
+            above = np.log(total) - level[k]
+            worst = max(worst, min(-above, limit[n] / total - 1) if above < 0 else tasks[k] / total * above)
+            part = np.exp(power * min(above, 0.0)) / whole[k]
+            for r in range(row.shape[1]):
+                parts[server[k], r] = max(parts[server[k], r], share[k, r] * part)
     for i in range(row.shape[0]):
         for r in range(row.shape[1]):
             if row[i, r]:
                 worst = max(worst, (1 - used[i, r]) * parts[i, r], used[i, r] - 1)
     return worst
-
-
-@compiled
-def largest_parts(start, server, share, result):  # type: ignore[no-untyped-def]
-    """The largest price share of each resource over the pairs of its server, (servers, resources)."""
-    for k in range(start[-1]):
-        i = server[k]
-        for r in range(share.shape[1]):
-            result[i, r] = max(result[i, r], share[k, r])

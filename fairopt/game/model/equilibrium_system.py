@@ -1,4 +1,4 @@
-"""The equations of an equilibrium in level form, on the arrays of a polytope; see `smoothing` for what they are.
+"""The game in level form, on the arrays of a polytope: what a user's level is on a server at its prices.
 
 Users are in units of their largest gamma and capacities in units of themselves, so that units do not matter.
 """
@@ -6,7 +6,6 @@ Users are in units of their largest gamma and capacities in units of themselves,
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -20,27 +19,15 @@ from . import _kernels
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-
-@dataclass(frozen=True)
-class EquilibriumPoint:
-    """Where an algorithm is."""
-
-    tasks: Array  # (pairs,), in the user's largest gamma
-    slack: Array  # (pairs,)
-    log_price: Array  # (servers, resources), log v
-    log_level: Array  # (users,), log of the tasks that the level allows, without limits
-    idle: Array  # (servers, resources)
-    mu: float
-    power: float  # in which slacks are measured
+#: Slacks are measured in this power of level prices, or alpha if that is less.
+_LARGEST = 4.0
 
 
 class EquilibriumSystem:
     """The game of one polytope, for one alpha in (0, infinity)."""
 
-    def __init__(self, polytope: Polytope, weight: Array, alpha: float, largest_power: float = 4.0) -> None:
+    def __init__(self, polytope: Polytope, weight: Array, alpha: float) -> None:
         self.polytope, self.alpha = polytope, alpha
-        #: Slacks are measured in this power of a level price.
-        self.power, self.largest_power = min(alpha, largest_power), largest_power
         self.start: Index = polytope.start
         self.user, self.server = polytope.pair_user, polytope.pair_server
         self.use = polytope.pair_use
@@ -80,7 +67,7 @@ class EquilibriumSystem:
     def at(self, alpha: float) -> EquilibriumSystem:
         """The same game for another alpha, which shares the arrays."""
         other = copy(self)
-        other.alpha, other.power = alpha, min(alpha, self.largest_power)
+        other.alpha = alpha
         return other
 
     @property
@@ -98,80 +85,38 @@ class EquilibriumSystem:
         """The part of every capacity in use, (servers, resources)."""
         return self.pairs.use(tasks)
 
-    def priced(self, point: EquilibriumPoint, a: float) -> tuple[Array, Array, Array]:
-        """True slacks, price shares and log prices of the pairs."""
-        pairs = len(self.gamma)
-        slack, share, cost = np.empty(pairs), np.empty((pairs, self.row.shape[1])), np.empty(pairs)
-        log_price = np.where(self.row, a * point.log_price, -1e300)
-        powers = np.array([self.power / a, self.power])
-        _kernels.price(
-            self.start, self.server, self.use, log_price, powers, self.log_gain, point.log_level, slack, share, cost
-        )
-        return slack, share, cost
+    @property
+    def power(self) -> float:
+        """In which slacks are measured: of a level price."""
+        return min(self.alpha, _LARGEST)
 
-    def totals(self, log_level: Array, mu: float) -> tuple[Array, Array]:
-        """X_n, and minus its slope over the log of the user's price `U_n^-k`; a limit q bends X below it."""
-        total = np.exp(log_level)
-        slope = total / self.power
-        if len(own := self.limited):
-            low = self._below_limits(log_level[own] - np.log(self.limit[own]), mu)
-            part, room = np.exp(low), np.maximum(-np.expm1(low), 1e-300)
-            total[own] = part * self.limit[own]
-            slope[own] = self.limit[own] / (self.power / part + mu / (room * (room + mu)))
-        return total, slope
+    def levels(self, log_price: Array, a: float) -> tuple[Array, Array, Array]:
+        """Of the pairs, levels `log(phi gamma) - log(sum_r D v^a)/a`, and terms of that sum over their common sum."""
+        level, share, whole = np.empty(len(self.gamma)), np.empty(self.use.shape), np.empty(len(self.gamma))
+        price = np.where(self.row, log_price, 0.0)
+        _kernels.costs(self.server, self.use, self.log_gain, price, a, share, whole, level)
+        return level - np.log(whole) / a, share, whole
 
-    def _below_limits(self, log_excess: Array, mu: float) -> Array:
-        """log of the part t < 1 of its limit that each user has: `(e^log_excess / t)^power = 1 + mu/(1 - t)`."""
-        low, high = np.full(len(log_excess), -700.0), np.zeros(len(log_excess))
-        for _ in range(80):
-            middle = (low + high) / 2
-            less = self.power * (log_excess - middle) > np.log1p(mu / np.maximum(-np.expm1(middle), 1e-300))
-            low, high = np.where(less, middle, low), np.where(less, high, middle)
-        return low
+    def begin(self, part: float) -> Array:
+        """What users would take, softly, if all prices were equal: tasks of pairs that use half of everything, about.
 
-    def begin(self, mu: float) -> EquilibriumPoint:
-        """All prices of a server equal, products of all pairs `mu`, and about half of everything in use."""
+        `part` is by how much a user's tasks on a server, relative to all, follow what a pair lacks of its best one.
+        """
         users, k = self.user, self.power
-        at = EquilibriumPoint(
-            self.gamma, self.gamma, np.zeros(self.row.shape), np.zeros(len(self.weight)), self.row * 1.0, mu, k
-        )
-        level = -np.log1p(self.priced(at, k)[0]) / k  # what every pair allows, log
+        level = self.log_gain - np.log(self.use.sum(axis=1)) / k  # what every pair allows, log
         best = np.maximum.reduceat(level, self.start[:-1])
-        low, high = best + np.log1p(k * mu) / k, best + np.log1p(k * mu * np.diff(self.start)) / k
+        low, high = best + np.log1p(k * part) / k, best + np.log1p(k * part * np.diff(self.start)) / k
         for _ in range(12):
             middle = (low + high) / 2
-            whole = np.add.reduceat(k * mu / np.expm1(k * (middle[users] - level)), self.start[:-1])
+            whole = np.add.reduceat(k * part / np.expm1(k * (middle[users] - level)), self.start[:-1])
             low, high = np.where(whole > 1, middle, low), np.where(whole > 1, high, middle)
-        slack = np.expm1(np.minimum(k * (high[users] - level), 50.0))
-        part = 1 / slack
-        part /= np.add.reduceat(part, self.start[:-1])[users]
-        most = high.max()  # of small alpha, levels are beyond the range of numbers
-        tasks = part * np.exp(high - most)[users]
-        used = self.used(tasks)[self.row]
-        scale = 0.5 / (used.sum() / len(used))
-        tasks = tasks * scale
-        log_scale = np.log(scale) - most
-        tasks *= np.minimum(1.0, 0.5 * self.limit / np.add.reduceat(tasks, self.start[:-1]))[users]
-        log_level = high + log_scale
-        idle = np.where(self.row, np.maximum(1 - self.used(tasks), 0.1), 1.0)
-        return EquilibriumPoint(tasks, slack, np.full(self.row.shape, -log_scale), log_level, idle, mu, k)
+        of_pair = 1 / np.expm1(np.minimum(k * (high[users] - level), 50.0))
+        of_pair /= self.sums(of_pair)[users]
+        tasks = of_pair * np.exp(high - high.max())[users]  # of small alpha, levels are beyond the range of numbers
+        tasks = tasks * (0.5 / self.used(tasks)[self.row].mean())
+        return np.asarray(tasks * np.minimum(1.0, 0.5 * self.limit / self.sums(tasks))[users])
 
-    def error(self, point: EquilibriumPoint, slack: Array, parts: Array, total: Array, used: Array) -> float:
+    def exploitability(self, tasks: Array, log_price: Array) -> float:
         """What the certificate will find: tasks misplaced, capacity that idles at a price, overuse."""
-        of_users = self.start, point.tasks, total, slack, self.power, point.log_level, self.limit
-        return float(_kernels.error(*of_users, self.row, used, parts))
-
-    def wanted(self, point: EquilibriumPoint, share: Array, slack: Array) -> Array:
-        """Price shares relative to what the user would pay: one at its limit would pay more than it has to."""
-        if not len(self.limited):
-            return share
-        users = self.user
-        above = point.log_level - np.log(self.totals(point.log_level, point.mu)[0])
-        part = np.exp(np.minimum(np.log1p(np.maximum(slack, -1 + 1e-20)) - self.power * above[users], 0.0))
-        return np.asarray(share * part[:, None])
-
-    def largest_parts(self, share: Array) -> Array:
-        """The largest part that each resource has in the price that somebody would pay, (servers, resources)."""
-        result = np.zeros(self.row.shape)
-        _kernels.largest_parts(self.start, self.server, share, result)
-        return result
+        of_pairs = self.start, self.server, *self.levels(log_price, self.alpha), tasks
+        return float(_kernels.exploitability(*of_pairs, self.limit, self.power, self.row, self.used(tasks)))

@@ -69,7 +69,7 @@ def _found(
             yield replace(exact, tasks=state.tasks)
     ends, start = continuation.furthest(method, options.continuation, prices), Found(np.empty(0), "best responses", 0)
     if ends is None:
-        start = replace(start, tasks=method.begin(0.3).tasks)
+        start = replace(start, tasks=method.begin(0.3))
     else:
         place = ends.last
         offered = continuation.PriceStart.of(ends.first, options.continuation) if ends.first else None

@@ -8,7 +8,6 @@ to as alpha changes slowly. Source: docs/equilibria.md.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
@@ -16,7 +15,6 @@ from ... import _clock
 from ...engines.base import Solution
 from ...model.problem import Problem
 from ..model._warnings import suppress_fp_warnings
-from ..model.candidate import solution
 from ..model.equilibrium_system import EquilibriumSystem
 from .rounds import Sweeps
 
@@ -35,7 +33,7 @@ def solutions(problem: Problem, tol: float) -> Iterator[Solution]:
         return
     method = EquilibriumSystem(polytope, problem.criterion.weight[polytope.users], 1.0)
     steps = max(1, int(np.ceil(abs(np.log(alpha)) / np.log(_RATIO))))
-    state = Sweeps.of(method).start(method.begin(0.3).tasks)
+    state = Sweeps.of(method).start(method.begin(0.3))
     played = 0
     for each in np.geomspace(1.0, alpha, steps + 1):
         sweeps = Sweeps.of(method.at(float(each)))
@@ -45,6 +43,4 @@ def solutions(problem: Problem, tol: float) -> Iterator[Solution]:
             played += 1
             if sweeps.gauss_seidel(state) <= enough:
                 break
-    answer = replace(sweeps.found(state, played), by="best responses chained in alpha")
-    found = solution(polytope, sweeps.method, answer, 0.0, _clock.now() - begun, alpha, tol)
-    yield replace(found, warm=None)
+    yield sweeps.solution(state, "best responses chained in alpha", played, _clock.now() - begun, tol)

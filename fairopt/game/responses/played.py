@@ -11,7 +11,6 @@ from ... import _clock
 from ...engines.base import Solution
 from ...model.problem import Problem
 from ..model._warnings import suppress_fp_warnings
-from ..model.candidate import solution
 from ..model.equilibrium_system import EquilibriumSystem
 from .elastic import Elastic
 from .rounds import Sweeps
@@ -30,7 +29,7 @@ def solutions(problem: Problem, tol: float, most: int = 5000) -> Iterator[Soluti
         return
     method = EquilibriumSystem(polytope, criterion.weight[polytope.users], min(criterion.alpha, 1e6))
     sweeps = Sweeps.of(method, criterion.alpha)
-    state = sweeps.start(method.begin(0.3).tasks)
+    state = sweeps.start(method.begin(0.3))
     game, rounds, wait = Elastic(sweeps, state), 0, 1
     while rounds < most:
         for _ in range(wait):
@@ -38,9 +37,5 @@ def solutions(problem: Problem, tol: float, most: int = 5000) -> Iterator[Soluti
             if game.round() <= 3e-4 * tol:
                 break
         wait = min(2 * wait, _LONGEST)
-        answer, seconds = sweeps.found(state, rounds), _clock.now() - begun
-        yield replace(
-            solution(polytope, method, answer, 0.0, seconds, criterion.alpha, tol),
-            engine="best-response",
-            warm=None,
-        )
+        found = sweeps.solution(state, "best responses", rounds, _clock.now() - begun, tol)
+        yield replace(found, engine="best-response")

@@ -8,9 +8,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ...engines.base import Solution
 from ...model._pointers import by_group
-from ..model.candidate import Candidate
-from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
+from ..model.candidate import solution
+from ..model.equilibrium_system import EquilibriumSystem
 from ._rounds import Game, State, at_once, play, sweep
 
 Array = NDArray[np.float64]
@@ -63,18 +64,18 @@ class Sweeps:
         copy.log_price[:] = state.log_price
         return self.jacobi(copy, 0.0)
 
-    def found(self, state: State, steps: int) -> Candidate:
-        """The state as a point, with the prices at which the servers last responded (alpha finite)."""
-        method = self.method
-        log_price = np.where(method.row, np.maximum(state.log_price, _FREE / min(self.alpha, 1.0)), 0.0)
-        point = EquilibriumPoint(
-            state.tasks.copy(), np.ones(0), log_price, np.log(state.total), np.zeros(0), 0.0, method.power
-        )
-        true, share, _ = method.priced(point, self.alpha)
-        total = method.totals(point.log_level, 0.0)[0]
-        parts, used = method.largest_parts(method.wanted(point, share, true)), method.used(point.tasks)
-        error = method.error(point, true, parts, total, used)
-        return Candidate(point, error, steps, by="best responses")
+    def log_price(self, state: State) -> Array:
+        """Level prices, log v (servers, resources), at which the servers last responded (alpha finite)."""
+        return np.where(self.method.row, np.maximum(state.log_price, _FREE / min(self.alpha, 1.0)), 0.0)
+
+    def exploitability(self, state: State) -> float:
+        """How far a state is from an equilibrium (alpha finite)."""
+        return self.method.exploitability(state.tasks, self.log_price(state))
+
+    def solution(self, state: State, by: str, rounds: int, seconds: float, tol: float) -> Solution:
+        """The state as an engine's answer."""
+        prices = self.log_price(state) if np.isfinite(self.alpha) else None
+        return solution(self.method, state.tasks, prices, by, rounds, seconds, tol)
 
     @cached_property
     def _game(self) -> Game:
