@@ -26,13 +26,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import islice, product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from ._cells import Game
+from .cells import Game, connected
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -59,8 +58,7 @@ class Solved(NamedTuple):
 def solutions(g: Game, faces: Index, start: Array) -> Solved:
     """Those of cells (cells, servers) with prices in them (cells, servers, resources)."""
     servers, users, resources = g.use.shape
-    on = (g.support[faces][..., None] >> np.arange(users) & 1).astype(bool)
-    paid = (g.rows[faces][..., None] >> np.arange(resources) & 1).astype(bool)
+    on, paid = g.support[faces], g.rows[faces]
     for rounds, least in _ROUNDS:
         free = paid.sum(axis=(1, 2)) - on.sum(axis=(1, 2)) + users >= least
         if free.any():
@@ -68,10 +66,7 @@ def solutions(g: Game, faces: Index, start: Array) -> Solved:
             faces, start, on, paid = faces[~free], start[~free], on[~free], paid[~free]
     if not len(faces):
         return Solved(np.zeros((0, servers, users)), np.zeros((0, servers, resources)), 0, 0)
-    joined = on @ on.transpose(0, 2, 1)
-    for _ in range(servers.bit_length()):
-        joined = joined @ joined
-    member = joined.argmax(axis=2)[:, None] == np.arange(servers)[:, None]  # (cells, first server of a part, servers)
+    member = connected(on)
     cell, first = np.nonzero(member.any(axis=2))
     member = member[cell, first]
     _, one, number = np.unique(np.where(member, faces[cell], -1), axis=0, return_index=True, return_inverse=True)
