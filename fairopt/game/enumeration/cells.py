@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,15 +101,32 @@ def connected(on: Mask) -> Mask:
     return np.asarray(joined.argmax(axis=2)[:, None] == np.arange(on.shape[1])[:, None])
 
 
-def _possible(g: Game, chosen: Index) -> Index:
-    """Those of cells (cells, servers) in which everybody may be somewhere, and every part has fewer ties than rows."""
-    on, paid, usable = g.support[chosen], g.rows[chosen], g.gain > -np.inf
-    left = (g.host[chosen][..., None] != np.arange(len(usable))).all(axis=1)
+def _counted(g: Game, chosen: Index) -> Index:
+    """Those of cells (cells, servers) in which every part has fewer ties than rows."""
+    on = g.support[chosen]
     member = connected(on)
-    spare = np.matvec(member.astype(int), paid.sum(axis=2) - on.sum(axis=2)) + (member @ on).sum(axis=2)
-    good = ((spare > 0) | ~member.any(axis=2)).all(axis=1)
-    good &= (on.any(axis=1) | left @ usable | ~usable.any(axis=0)).all(axis=1)
-    return chosen[np.flatnonzero(good)]
+    spare = np.matvec(member.astype(int), g.rows[chosen].sum(axis=2) - on.sum(axis=2)) + (member @ on).sum(axis=2)
+    return chosen[np.flatnonzero(((spare > 0) | ~member.any(axis=2)).all(axis=1))]
+
+
+def _beside(g: Game, chosen: Index, j: int, together: Mask | None) -> Index:
+    """Cells (cells, servers), each with every face of server j: fewer ties than rows, and a place for everybody."""
+    own, usable = np.flatnonzero(g.host == j), g.gain > -np.inf
+    support, rows, found = g.support[own].T.astype(float), g.rows[own].sum(axis=1), []
+    for some in _chunks(chosen, g.until):
+        on, left = g.support[some], (g.host[some][..., None] != np.arange(len(usable))).all(axis=1)
+        left[:, j] = False
+        there = on.any(axis=1)
+        asked = usable.any(axis=0) & ~there & ~(left @ usable)
+        spare = g.rows[some].sum(axis=(1, 2)) - on.sum(axis=(1, 2)) + there.sum(axis=1)
+        fits = (asked.astype(float) @ support == asked.sum(axis=1)[:, None]) & (
+            there.astype(float) @ support < spare[:, None] + rows
+        )
+        if together is not None:
+            fits &= together[:, own][some].all(axis=1)
+        at, face = np.nonzero(fits)
+        found.append(np.column_stack([some[at], own[face]]))
+    return np.concatenate(found)
 
 
 def _priced(g: Game, chosen: Index, strict: bool, enough: float = np.inf) -> tuple[Mask, Array]:
@@ -121,7 +139,7 @@ def _priced(g: Game, chosen: Index, strict: bool, enough: float = np.inf) -> tup
     home, level = on.argmax(axis=1)[:, None], (g.gain - g.middle[:, None])[servers]
     c, a, n = np.ogrid[:cells, : count - 1, :users]
     away = (home + 1 + a) % count
-    asked: Mask = on.any(axis=1)[:, None] & (level[c, away, n] > -np.inf)
+    asked = on.any(axis=1, keepdims=True) & (level[c, away, n] > -np.inf)
     with np.errstate(invalid="ignore"):
         apart = np.where(asked, g.alpha * (level[c, away, n] - level[c, home, n]), 0.0)[..., None]
     cost = paid[:, :, None] * g.use[servers]
@@ -143,7 +161,7 @@ def _fitting(g: Game, chosen: Index, strict: bool) -> Index:
     """Those of cells (cells, servers) that pass both tests."""
     found = [chosen[:0]]
     for some in _chunks(chosen, g.until):
-        some = _possible(g, some)
+        some = _counted(g, some)
         found.append(some[_priced(g, some, strict, 1e-10)[0]])
     return np.concatenate(found)
 
@@ -156,24 +174,21 @@ def cells(g: Game) -> Iterator[tuple[Index, Array]]:
     LateError
         It is too late.
     """
-    servers, first = len(g.gain), np.searchsorted(g.host, np.arange(len(g.gain) + 1))
+    servers = len(g.gain)
     strict = g.alpha < 6.0  # beyond it prices differ by more than rounding leaves of the smaller
-    together = g.host[:, None] < g.host
+    together = None
     if servers > 2:
-        couples = _fitting(g, np.argwhere(together), strict)
-        together[:] = False
-        together[tuple(couples.T)] = True
-    chosen = np.zeros((1, 0), np.intp)
-    for j in range(servers):
-        found = []
-        for some in _chunks(chosen, g.until):
-            at, face = np.nonzero(together[:, first[j] : first[j + 1]][some].all(axis=1))
-            found.append(np.column_stack([some[at], first[j] + face]))
-        chosen = np.concatenate(found)
+        together = np.zeros((len(g.host), len(g.host)), bool)
+        for i, j in combinations(range(servers), 2):
+            couples = _beside(g, np.argwhere(g.host == i), j, None)
+            together[tuple(_fitting(g, couples, strict).T)] = True
+    chosen = np.argwhere(g.host == 0)
+    for j in range(1, servers):
+        chosen = _beside(g, chosen, j, together)
         if 1 < j < servers - 1:
             chosen = _fitting(g, chosen, strict)
     for some in _chunks(chosen, g.until):
-        some = _possible(g, some)
+        some = _counted(g, some)
         fits, start = _priced(g, some, True)
         if not strict:
             left = np.flatnonzero(~fits)
