@@ -13,7 +13,7 @@ class EnumerationOptions:
     seconds: float = 60.0
     #: Most subsets of users and resources of servers, and faces of them.
     subsets: float = 1e6
-    faces: int = 16_000
+    faces: int = 24_000
     #: Beyond enumeration: starts of best responses, and most rounds of each.
     starts: int = 20
     rounds: int = 2000
