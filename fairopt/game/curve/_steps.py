@@ -116,7 +116,7 @@ class Run:
         """What entered or left last goes on as it did, or all tasks and log alpha."""
         if self._event >= 0:
             return unknowns.gradient(v, self._event, False)
-        return self._way[np.append(unknowns.members, -1)]
+        return np.asarray(self._way[np.append(unknowns.members, -1)])
 
     def _next(self, rising: bool) -> float:
         """The nearest of the targets above or below, NaN for none."""
