@@ -182,8 +182,8 @@ def cells(g: Game) -> Iterator[tuple[Index, Array]]:
         for i, j in combinations(range(servers), 2):
             couples = _beside(g, np.argwhere(g.host == i), j, None)
             together[tuple(_fitting(g, couples, strict).T)] = True
-    chosen = np.argwhere(g.host == 0)
-    for j in range(1, servers):
+    chosen = np.zeros((1, 0), np.intp)
+    for j in range(servers):
         chosen = _beside(g, chosen, j, together)
         if 1 < j < servers - 1:
             chosen = _fitting(g, chosen, strict)

@@ -14,7 +14,7 @@ all. If R - T = 2, prices are `(1 - t) lambda' + t lambda''`, and what remains i
 
 which has at most as many roots as beta has changes of sign in the order of the zeros of cost_n ((t + s)^(-p) is totally
 positive: Karlin, "Total Positivity" (1968), chapter 3); it is looked at on a grid, and on ever finer ones where it
-changes sign. Prices below 1e-13 of the largest are hidden by rounding: they are looked for from several values.
+changes sign.
 
 Otherwise solutions are looked for by damped Newton steps from several starts.
 
@@ -271,9 +271,9 @@ class Parts:
         log_norm = (top + np.log(np.exp(each - top[..., None]).sum(axis=2))) / self.alpha
         return np.asarray(np.exp(np.minimum(self.stack.gain[which, :users] - log_norm, 300.0)))
 
-    def log_prices(self, which: Index, scaled: Array, floor: float | Array = 1e-15) -> Array:
-        """w of prices (some, rows) measured from the middles, at least a part `floor` of the largest."""
-        least = floor * scaled.max(axis=1, keepdims=True)
+    def log_prices(self, which: Index, scaled: Array) -> Array:
+        """w of prices (some, rows) measured from the middles, at least a part 1e-15 of the largest."""
+        least = 1e-15 * scaled.max(axis=1, keepdims=True)
         return np.asarray(np.log(np.maximum(scaled, least)) / self.alpha + self.middle[which])
 
     def roots(self) -> tuple[Index, Array]:
@@ -295,11 +295,8 @@ class Parts:
         vector = vector * np.sign(vector.sum(axis=1))[:, None]
         least, most = vector.min(axis=1), vector.max(axis=1)
         good = np.flatnonzero(least >= -1e-12 * most)
-        hidden = good[least[good] < 1e-13 * most[good]]
-        floor = np.repeat(1e-15 * 1e-6 ** np.arange(6), [len(good), *[len(hidden)] * 5])
-        good = np.concatenate([good, *[hidden] * 5])
         which = which[good]
-        w = self.log_prices(which, vector[good], floor[:, None])
+        w = self.log_prices(which, vector[good])
         size, whole = np.matvec(self.stack.buys[which], self.totals(which, w)), self.stack.whole[which]
         ratio = (size * whole).sum(axis=1) / (whole**2).sum(axis=1)
         good = (ratio > 0) & (ratio < np.inf)
