@@ -115,7 +115,7 @@ class Run:
     def _border(self, unknowns: Active, v: Values) -> Array:
         """What entered or left last goes on as it did, or all tasks and log alpha."""
         if self._event >= 0:
-            return unknowns.gradient(v, self._event, False)
+            return unknowns.gradient(v, self._event)
         return np.asarray(self._way[np.append(unknowns.members, -1)])
 
     def _next(self, rising: bool) -> float:
@@ -165,8 +165,8 @@ def _corrected(
             return -1, None
         rhs, off, unit = np.append(-v.outside[unknowns.members], 0.0), 0.0, across
         if c >= 0:
-            unit = unknowns.gradient(v, c, target < there.theta)
-            off = abs(target - there.theta) if c == unknowns.whole else unknowns.distances(v, there)[c]
+            unit = unknowns.gradient(v, c)
+            off = there.theta - target if c == unknowns.whole else unknowns.distances(v, there)[c]
         size = max(float(np.abs(rhs).max()), abs(off))
         if size <= aim:
             return turns, v

@@ -239,13 +239,13 @@ class Active:
         found[others] = self.slopes(v, others) @ t
         return np.asarray(found)
 
-    def gradient(self, v: Values, c: int, away: bool) -> Array:
-        """The derivative of the distance of c, (unknowns + 1,); `away`: is log alpha to fall?"""
+    def gradient(self, v: Values, c: int) -> Array:
+        """The derivative of the distance of c, or of log alpha, (unknowns + 1,)."""
         if c < self.whole and self.place[c] < 0:
             return np.asarray(self.slopes(v, np.array([c]))[0])
         found = np.zeros(self.count + 1)
         if c == self.whole:
-            found[-1] = 1.0 if away else -1.0
+            found[-1] = 1.0
         else:
             found[self.place[c]] = v.unit[c]
         return found
