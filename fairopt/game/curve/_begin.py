@@ -46,17 +46,9 @@ def begun(problem: Problem, alpha: float, tol: float, most: int) -> tuple[Game, 
     polytope = problem.polytope
     price = found.log_rows[polytope.row_resource, polytope.row_server, 0]
     z, on = found.z[g.user, g.server, 0], price > -np.inf
-    at = Place(
-        z,
-        on.astype(float),
-        np.where(on, price, 0.0) / alpha,
-        np.zeros(len(g.limit)),
-        float(np.log(alpha)),
-        z > 0,
-        on,
-        np.zeros(len(g.limit), np.bool_),
-        np.zeros(len(on), np.bool_),
-    )
+    amount = np.concatenate([z, on, np.zeros(len(g.limit))])
+    level = np.where(on, price, 0.0) / alpha
+    at = Place(amount, amount > 0, level, np.zeros(len(on), np.bool_), float(np.log(alpha)), len(z))
     v = Values(g, at)
     if v.sound and np.isfinite(g.limit).any():
         # Rows that idle lose the price that an interior point has left them: it may be more than the tax.
@@ -103,10 +95,8 @@ def _regular(g: Game, at: Place) -> bool:
 
 def _split(g: Game, at: Place, v: Values) -> int:
     """Move tasks between servers, every user's total and the use of priced rows held, until the split is determined."""
-    pairs, rows, users = len(g.user), len(g.host), len(g.limit)
-    matrix, (p, r) = np.zeros((users + rows, pairs)), np.nonzero(g.cost)
-    matrix[g.user, np.arange(pairs)] = g.size
-    matrix[users + g.at[p, r], p] = g.cost[p, r]
+    users = len(g.limit)
+    matrix = np.vstack([(np.arange(users)[:, None] == g.user) * g.size, g.use])
     value, fixed = np.append(np.zeros(users), v.idle), np.append(np.ones(users, np.bool_), at.row_on)
     taken = _pushed(matrix, at.z, at.pair_on, value, -1.0, fixed)
     at.row_on[:] = fixed[users:]
@@ -115,7 +105,7 @@ def _split(g: Game, at: Place, v: Values) -> int:
 
 def _price(g: Game, at: Place, v: Values) -> int:
     """Move prices, what active pairs pay held, until they are determined."""
-    matrix, (p, r) = np.zeros((len(g.user), len(g.host))), np.nonzero(g.cost)
+    matrix, (p, r) = np.zeros((len(g.user), len(g.host))), np.nonzero(g.log_cost > -np.inf)
     matrix[p, g.at[p, r]] = v.felt[p, r]
     return _pushed(matrix, at.w, at.row_on, -np.expm1(-np.exp(at.theta) * v.slack), 1.0, at.pair_on)
 

@@ -46,15 +46,15 @@ class Run:
     length: float = 0.0
     ended: int = SPENT
     _event: int = -1
-    _main: int = -1
-    _way: float = 0.0
+    _way: Array = field(default_factory=lambda: np.zeros(0))  # the last tangent, of everybody and log alpha
     _reach: float = 0.0
     _fold: float = np.nan
     _before: Array = field(default_factory=lambda: np.zeros(0))
-    _back: tuple[Place, int, float] | None = None  # the point before, if alpha went on there
+    _back: tuple[Place, Array] | None = None  # the point before, if alpha went on there
 
     def __post_init__(self) -> None:
-        self.length, self._way = 0.05 * self.shorter, 1.0 if self.up else -1.0
+        self.length, self._way = 0.05 * self.shorter, np.zeros(len(self.at.on) + 1)
+        self._way[-1] = 1.0 if self.up else -1.0
         self._reach = self.at.theta
 
     def steps_on(self) -> Iterator[None]:
@@ -81,16 +81,17 @@ class Run:
         rises = bool(forward * t[-1] > _LEVEL)
         if self._back is not None and not rises and self._event < 0 and self.length > 1e-3:
             # A fold lies between here and the point before: nearer to it.
-            back, self._main, self._way = self._back
-            self.at, self.length = back.copied(), 0.3 * self.length
+            (back, self._way), self.length = self._back, 0.3 * self.length
+            self.at = back.copied()
             return None
         self._met(v, rises, forward)
         self._reach = max(self._reach, at.theta) if self.up else min(self._reach, at.theta)
         target = self._next(bool(t[-1] > 0)) if abs(t[-1]) > _LEVEL else np.nan
         if rises and self._fold == self._fold and not forward * (target - self._fold) < 0:
             target = self._fold
-        self._back = (at.copied(), self._main, self._way) if rises and self._event < 0 else None
-        self._main, self._way = _main(t, unknowns, scale)
+        self._back = (at.copied(), self._way) if rises and self._event < 0 else None
+        self._way = np.zeros(unknowns.whole + 1)
+        self._way[np.append(unknowns.pairs, -1)] = np.append((scale * t)[: len(unknowns.pairs)], t[-1])
         land, turns, done = advanced(unknowns, at, v, border, factors, t, scale, self.length, target)
         if turns < 0:
             return STUCK
@@ -112,12 +113,10 @@ class Run:
         return None
 
     def _border(self, unknowns: Active, v: Values) -> Array:
-        """What entered or left last, or the unknown that changed most, goes on as it did."""
+        """What entered or left last goes on as it did, or all tasks and log alpha."""
         if self._event >= 0:
-            return unknowns.gradient(v, self._event, False)
-        border = np.zeros(unknowns.count + 1)
-        border[unknowns.place[self._main] if self._main >= 0 else -1] = self._way
-        return border
+            return unknowns.gradient(v, self._event)
+        return np.asarray(self._way[np.append(unknowns.members, -1)])
 
     def _next(self, rising: bool) -> float:
         """The nearest of the targets above or below, NaN for none."""
@@ -141,18 +140,7 @@ class Run:
         """Write down a crossing, and its index."""
         v, unknowns = Values(self.g, self.at), Active(self.g, self.at)
         border = np.eye(1, unknowns.count + 1, unknowns.count)[0]
-        sign = Factors(unknowns.bordered(v, border)).sign
-        negative = len(unknowns.rows) + len(unknowns.limits)
-        self.crossings.append((self.at.copied(), sign * (-1) ** negative))
-
-
-def _main(t: Array, unknowns: Active, scale: Array) -> tuple[int, float]:
-    """The pair whose tasks change most along the tangent, or -1 for log alpha, and which way."""
-    moves = np.abs(t) * np.sqrt(scale)
-    k = int(moves[: len(unknowns.pairs)].argmax())
-    if moves[k] > abs(t[-1]):
-        return int(unknowns.pairs[k]), 1.0 if t[k] > 0 else -1.0
-    return -1, 1.0 if t[-1] > 0 else -1.0
+        self.crossings.append((self.at.copied(), Factors(unknowns.bordered(v, border)).sign))
 
 
 def tangent(factors: Factors, scale: Array) -> Array | None:
@@ -175,10 +163,10 @@ def _corrected(
         v = Values(unknowns.g, there)
         if not v.sound:
             return -1, None
-        rhs, off, unit = unknowns.residual(v), 0.0, across
+        rhs, off, unit = np.append(-v.outside[unknowns.members], 0.0), 0.0, across
         if c >= 0:
-            unit = unknowns.gradient(v, c, target < there.theta)
-            off = abs(target - there.theta) if c == unknowns.whole else unknowns.distances(v, there)[c]
+            unit = unknowns.gradient(v, c)
+            off = there.theta - target if c == unknowns.whole else unknowns.distances(v, there)[c]
         size = max(float(np.abs(rhs).max()), abs(off))
         if size <= aim:
             return turns, v
@@ -233,7 +221,7 @@ def advanced(
     """
     aim, start = 1e-12 * max(1.0, float(np.exp(at.theta)) / 10), at.copied()
     rate, land, h = unknowns.rates(v, t), -1, length
-    first = np.where(rate < np.inf, np.maximum(unknowns.distances(v, at), 0.0), np.inf)
+    first = np.maximum(unknowns.distances(v, at), 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         reached = np.where(rate < 0, first / -rate, np.inf)
     if len(reached) and (c := int(reached.argmin())) >= 0 and reached[c] < h:

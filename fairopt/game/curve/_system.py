@@ -43,8 +43,8 @@ class Game:
     size: Array  # (pairs,), gamma in units of the user's largest
     gain: Array  # (pairs,), log(phi_n gamma_p)
     at: Index  # (pairs, resources), the row, any where there is no cost
-    cost: Array  # (pairs, resources), D
-    log_cost: Array  # (pairs, resources), -inf for none
+    log_cost: Array  # (pairs, resources), log D, -inf for none
+    use: Array  # (rows, pairs), D
     host: Index  # (rows,), the server of a row
     unused: Array  # (users,), 1 of those who can run nothing
     limit: Array  # (users,), infinite where it cannot bind
@@ -63,18 +63,17 @@ class Game:
         gain = np.log(problem.criterion.weight[user] * size)
         number = np.zeros(cluster.capacity.shape, np.intp)
         number[polytope.row_server, polytope.row_resource] = np.arange(len(polytope.row_server))
-        cost = polytope.pair_use
         limit = np.full(cluster.shape[0], np.inf)
         binds = polytope.limit < polytope.user_tasks(np.ones(len(user))) * (1 + 1e-9)
         limit[polytope.users[binds]] = (polytope.limit / largest[polytope.users])[binds]
         with np.errstate(divide="ignore"):
-            log_cost = np.log(cost)
+            log_cost = np.log(polytope.pair_use)
         tax = gain - np.log(limit)[user] - TAX_BELOW
         at, host = number[server], polytope.row_server
         unused = np.ones(len(limit))
         unused[polytope.users] = 0.0  # of no account
         none = np.zeros(len(user)), np.zeros(len(host))
-        return cls(user, server, size, gain, at, cost, log_cost, host, unused, limit, tax, *none)
+        return cls(user, server, size, gain, at, log_cost, polytope.use.toarray(), host, unused, limit, tax, *none)
 
     def costs(self, alpha: float, log_price: Array, w: Array) -> tuple[Array, Array, Array, Array]:
         """Of pairs `sum_r D w e^log_price + tax` over e^top, its top, `D e^log_price` and the tax, both over e^top."""
@@ -87,55 +86,49 @@ class Game:
         """X of tasks, (users,)."""
         return np.bincount(self.user, self.size * z, len(self.limit)).astype(float)
 
-    def used(self, z: Array) -> Array:
-        """Part of every row that is used, (rows,)."""
-        return np.bincount(self.at.ravel(), (self.cost * z[:, None]).ravel(), len(self.host)).astype(float)
-
 
 @dataclass
 class Place:
-    """A point of the curve."""
+    """A point of the curve. Amounts are of pairs, rows and limits, one after the other; so is what is active."""
 
-    z: Array  # (pairs,)
-    w: Array  # (rows,), largest part of a row in what a pair pays; 1 for the row that stands for its server
+    amount: Array  # (pairs + rows + users,), z, w and xi
+    on: Mask  # (pairs + rows + users,), active?
     level: Array  # (rows,), l
-    xi: Array  # (users,), by how much a limit bends the level, log
+    stands: Mask  # (rows,), does the row stand for its server? Its w is 1
     theta: float  # log alpha
-    pair_on: Mask  # (pairs,), active?
-    row_on: Mask  # (rows,)
-    limit_on: Mask  # (users,)
-    stands: Mask  # (rows,), does the row stand for its server?
+    pairs: int
+
+    def __post_init__(self) -> None:
+        cuts = self.pairs, self.pairs + len(self.level)
+        #: Fractions, largest parts of rows in what a pair pays, and by how much limits bend levels, log.
+        self.z, self.w, self.xi = np.split(self.amount, cuts)
+        self.pair_on, self.row_on, self.limit_on = np.split(self.on, cuts)
 
     def copied(self) -> Place:
         """Another place with the same numbers."""
-        arrays: Any = {name: one.copy() for name, one in vars(self).items() if name != "theta"}
+        arrays: Any = {name: getattr(self, name).copy() for name in ("amount", "on", "level", "stands")}
         return replace(self, **arrays)
 
     def changed(self, c: int) -> None:
         """Number c, which is at its end, leaves the active set or enters it."""
-        pairs, rows = len(self.z), len(self.w)
-        if c < pairs:
-            self.pair_on[c] ^= True
-            self.z[c] = 0.0
-        elif c < pairs + rows:
-            self.row_on[c - pairs] ^= True
-            self.w[c - pairs], self.stands[c - pairs] = 0.0, False
-        else:
-            self.limit_on[c - pairs - rows] ^= True
-            self.xi[c - pairs - rows] = 0.0
+        self.on[c] ^= True
+        self.amount[c] = 0.0
+        if 0 <= c - self.pairs < len(self.level):
+            self.stands[c - self.pairs] = False
 
 
 class Values:
     """What the equations say at a place; not `sound` where a user has no tasks or an active pair costs nothing.
 
     `x` (users,); `felt` (pairs, resources), by how much the log of a cost rises with w, relative to the cost; `slack`
-    (pairs,) and its derivative by log alpha, `turn`; `idle` (rows,).
+    (pairs,) and its derivative by log alpha, `turn`; `idle` (rows,). Of pairs, rows and limits: `outside`, how far they
+    are from entering the active set, and `unit`, in which amounts are from leaving it.
     """
 
     def __init__(self, g: Game, at: Place) -> None:
         self.alpha, self.w = alpha, w = float(np.exp(at.theta)), at.w
         self.x = g.totals(at.z) + g.unused
-        self.idle = 1 + g.room - g.used(at.z)
+        self.idle = 1 + g.room - g.use @ at.z
         with np.errstate(all="ignore"):
             whole, top, self.felt, taxed = g.costs(alpha, np.where(at.row_on, alpha * at.level, -np.inf), w)
             level = at.level[g.at]
@@ -147,6 +140,9 @@ class Values:
             self.turn = turn / whole - log_cost
         free = ~(whole > 0)
         self.slack[free], self.turn[free], self.felt[free] = -np.inf, 0.0, 0.0
+        self.outside = np.concatenate([self.slack, self.idle, 1 - self.x / g.limit])
+        self.unit = np.ones(len(self.outside))
+        self.unit[: len(g.user)] = g.size / self.x[g.user]
         self.sound = bool((self.x > 0).all() and not (free & at.pair_on).any())
 
 
@@ -169,135 +165,87 @@ def gauge(g: Game, at: Place) -> None:
     np.minimum.at(least, g.server[pays], taxed[pays])
     known = at.row_on & (floor > -np.inf)
     at.level[known], at.w[known] = -floor[known] / alpha, part[known]
-    at.stands[:] = False
-    order = np.lexsort((np.arange(rows)[::-1], np.where(at.row_on, part, 0.0)))
-    best = np.full(servers, -1)
+    fit = at.row_on & (part > 0) & (least < _TAXED)[g.host]
+    order = np.argsort(part, kind="stable")
+    order, best = order[fit[order]], np.full(servers, -1)
     best[g.host[order]] = order
-    best = best[(best >= 0) & (least < _TAXED)]
-    best = best[at.row_on[best] & (part[best] > 0)]
+    best = best[best >= 0]
+    at.stands[:] = False
     at.stands[best], at.level[best], at.w[best] = True, log_price[best] / alpha, 1.0
 
 
 class Active:
-    """The unknowns at a place, numbered: active pairs, active rows, limits that are met, and at last log alpha."""
+    """The unknowns at a place, numbered: active pairs, active rows, limits that are met, and at last log alpha.
+
+    What may change on the way is numbered too: pairs, rows, users by their limit, and log alpha by reaching a value.
+    """
 
     def __init__(self, g: Game, at: Place) -> None:
         self.g, self.at = g, at
-        self.members = np.flatnonzero(np.concatenate([at.pair_on, at.row_on, at.limit_on]))
-        self.count, self.whole = len(self.members), len(at.z) + len(at.w) + len(at.xi)
-        self.place = np.full(self.whole, -1)
+        self.members, self.pairs = np.flatnonzero(at.on), np.flatnonzero(at.pair_on)
+        self.count, self.whole = len(self.members), len(at.on)
+        self.place = np.full(self.whole, -1)  # -1: not active; as a column that of log alpha
         self.place[self.members] = np.arange(self.count)
-        self.pairs, self.rows, self.limits = (np.flatnonzero(one) for one in (at.pair_on, at.row_on, at.limit_on))
-        self.of_pair, self.of_row, self.of_limit = np.split(self.place, np.cumsum([len(at.z), len(at.w)]))
-        stand = np.full(int(g.host.max()) + 1, -1)
-        stand[g.host[at.stands]] = self.of_row[at.stands]
-        self.stand = stand  # (servers,), the unknown of the row that stands for it
+        _, self.of_row, self.of_limit = np.split(self.place, (at.pairs, at.pairs + len(at.level)))
+        self.stand = np.full(int(g.host.max()) + 1, -1)  # (servers,), the unknown of the row that stands for it
+        self.stand[g.host[at.stands]] = self.of_row[at.stands]
 
-    def slack_rows(self, v: Values, some: Index) -> Array:
-        """Derivatives of some pairs' slacks, (some, unknowns + 1)."""
-        g, at, users = self.g, self.at, self.g.user[some]
-        found, here = np.zeros((len(some), self.count + 1)), np.arange(len(some))
-        own = users[:, None] == g.user[self.pairs]
-        found[:, : len(self.pairs)] = own * (g.size / v.x[g.user])[self.pairs]
-        felt, row = v.felt[some], g.at[some]
-        k, r = np.nonzero((g.cost[some] > 0) & (at.row_on & ~at.stands)[row])
-        found[k, self.of_row[row[k, r]]] = felt[k, r] / v.alpha
-        stand = self.stand[g.server[some]]
-        k = here[stand >= 0]
-        found[k, stand[k]] = (felt * v.w[row]).sum(axis=1)[k]
-        k = here[at.limit_on[users]]
-        found[k, self.of_limit[users[k]]] = 1.0
-        found[:, -1] = v.turn[some]
-        return found
-
-    def use_rows(self, some: Index) -> Array:
-        """Derivatives of what is used of some rows, (some, unknowns + 1)."""
-        number = np.full(len(self.g.host), -1)
-        number[some] = np.arange(len(some))
-        found, row = np.zeros((len(some), self.count + 1)), number[self.g.at[self.pairs]]
-        k, r = np.nonzero((row >= 0) & (self.g.cost[self.pairs] > 0))
-        found[row[k, r], k] = self.g.cost[self.pairs][k, r]
-        return found
-
-    def total_rows(self, some: Index) -> Array:
-        """Derivatives of some users' tasks over their limits, (some, unknowns + 1)."""
-        found = np.zeros((len(some), self.count + 1))
-        own = some[:, None] == self.g.user[self.pairs]
-        found[:, : len(self.pairs)] = own * self.g.size[self.pairs] / self.g.limit[some, None]
+    def slopes(self, v: Values, some: Index) -> Array:
+        """Derivatives of slacks, idle parts of rows and rooms of limits, by number, sorted: (some, unknowns + 1)."""
+        g, at, users = self.g, self.at, self.g.user[self.pairs]
+        found, cuts = np.zeros((len(some), self.count + 1)), np.searchsorted(some, [at.pairs, at.pairs + len(at.level)])
+        p, r, n = np.split(some, cuts)
+        r, n, here, row = r - at.pairs, n - at.pairs - len(at.level), np.arange(len(p)), g.at[p]
+        of_pairs, of_rows, of_limits = np.split(found, cuts)
+        price = np.where(at.stands, -1, self.of_row)[row]
+        of_pairs[here[:, None], np.where(g.log_cost[p] > -np.inf, price, -1)] = v.felt[p] / v.alpha
+        of_pairs[here, self.stand[g.server[p]]] = (v.felt[p] * v.w[row]).sum(axis=1)
+        of_pairs[here, self.of_limit[g.user[p]]] = 1.0
+        of_pairs[:, -1] = v.turn[p]
+        of_pairs[:, : len(users)] = (g.user[p][:, None] == users) * v.unit[self.pairs]
+        of_rows[:, : len(users)] = -g.use[r][:, self.pairs]
+        of_limits[:, : len(users)] = (n[:, None] == users) * -g.size[self.pairs] / g.limit[n, None]
         return found
 
     def bordered(self, v: Values, border: Array) -> Array:
         """The derivative of the equations by unknowns and log alpha, and `border` as the last row."""
-        return np.vstack(
-            [self.slack_rows(v, self.pairs), self.use_rows(self.rows), self.total_rows(self.limits), border]
-        )
-
-    def residual(self, v: Values) -> Array:
-        """Minus what is wrong, (unknowns + 1,), 0 at last."""
-        over = 1 - v.x[self.limits] / self.g.limit[self.limits]
-        return np.concatenate([-v.slack[self.pairs], v.idle[self.rows], over, [0.0]])
-
-    def spread(self, t: Array) -> tuple[Array, Array, Array, Array]:
-        """Changes of z, w, levels and xi of everybody by a step (unknowns + 1,)."""
-        g, at = self.g, self.at
-        dz, dw, dxi = (np.where(one >= 0, t[one], 0.0) for one in (self.of_pair, self.of_row, self.of_limit))
-        stand = self.stand[g.host]
-        return dz, np.where(at.stands, 0.0, dw), np.where((stand >= 0) & at.row_on, t[stand], 0.0), dxi
+        return np.vstack([self.slopes(v, self.members), border])
 
     def moved(self, there: Place, step: Array, part: float) -> None:
         """Change a place with this active set by a part of a step (unknowns + 1,)."""
-        for amount, change in zip((there.z, there.w, there.level, there.xi), self.spread(step), strict=True):
-            amount += part * change
+        amounts, levels = self.spread(part * step)
+        there.amount += amounts
+        there.level += levels
         there.theta += part * float(step[-1])
+
+    def spread(self, t: Array) -> tuple[Array, Array]:
+        """Changes of amounts and levels of everybody by a step (unknowns + 1,)."""
+        change, of_unknowns = np.zeros(self.whole), np.append(t[:-1], 0.0)
+        change[self.members] = t[:-1]
+        change[self.at.pairs + np.flatnonzero(self.at.stands)] = 0.0
+        return change, np.where(self.at.row_on, of_unknowns[self.stand[self.g.host]], 0.0)
 
     def weights(self, v: Values) -> Array:
         """Squares of the units in which the curve's length is measured, (unknowns + 1,)."""
-        found = np.full(self.count + 1, min(1.0, 10.0 / (self.count + 1)))
-        found[: len(self.pairs)] *= (self.g.size / v.x[self.g.user])[self.pairs] ** 2
-        found[-1] = 1.0
-        return found
-
-    # -- what may change: pairs, rows, users by their limit, and at last log alpha reaching a value asked for --------
+        return np.append(min(1.0, 10.0 / (self.count + 1)) * v.unit[self.members] ** 2, 1.0)
 
     def distances(self, v: Values, there: Place) -> Array:
         """How far everybody is from entering or leaving the set, (pairs + rows + users,), >= 0 on the curve."""
-        g = self.g
-        return np.concatenate(
-            [
-                np.where(there.pair_on, g.size * there.z / v.x[g.user], v.slack),
-                np.where(there.row_on, there.w, v.idle),
-                np.where(there.limit_on, there.xi, 1 - v.x / g.limit),
-            ]
-        )
+        return np.where(there.on, there.amount * v.unit, v.outside)
 
     def rates(self, v: Values, t: Array) -> Array:
-        """The change of distances along t, infinite where there is none."""
-        g, at = self.g, self.at
-        dz, dw, level, dxi = self.spread(t)
-        dx = g.totals(dz)
-        off = (dx / v.x + dxi)[g.user] + v.turn * t[-1]
-        off += (v.felt * (v.w * level + dw / v.alpha)[g.at]).sum(axis=1)
-        of_rows = np.where(at.stands, np.inf, np.where(at.row_on, dw, -g.used(dz)))
-        of_limits = np.where(np.isfinite(g.limit), -dx / g.limit, np.inf)
-        return np.concatenate(
-            [
-                np.where(at.pair_on, g.size * dz / v.x[g.user], off),
-                of_rows,
-                np.where(at.limit_on, dxi, of_limits),
-            ]
-        )
+        """The change of distances along t."""
+        found, others = self.spread(t)[0] * v.unit, np.flatnonzero(~self.at.on)
+        found[others] = self.slopes(v, others) @ t
+        return np.asarray(found)
 
-    def gradient(self, v: Values, c: int, away: bool) -> Array:
-        """The derivative of the distance of c, (unknowns + 1,); `away`: is log alpha to fall?"""
-        found, pairs, rows = np.zeros(self.count + 1), len(self.at.z), len(self.at.w)
+    def gradient(self, v: Values, c: int) -> Array:
+        """The derivative of the distance of c, or of log alpha, (unknowns + 1,)."""
+        if c < self.whole and self.place[c] < 0:
+            return np.asarray(self.slopes(v, np.array([c]))[0])
+        found = np.zeros(self.count + 1)
         if c == self.whole:
-            found[-1] = 1.0 if away else -1.0
-        elif self.place[c] >= 0:
-            found[self.place[c]] = self.g.size[c] / v.x[self.g.user[c]] if c < pairs else 1.0
-        elif c < pairs:
-            found = self.slack_rows(v, np.array([c]))[0]
-        elif c < pairs + rows:
-            found = -self.use_rows(np.array([c - pairs]))[0]
+            found[-1] = 1.0
         else:
-            found = -self.total_rows(np.array([c - pairs - rows]))[0]
+            found[self.place[c]] = v.unit[c]
         return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._libraries import csgraph, sp
 from ...model.problem import Problem
 
 Array = NDArray[np.float64]
@@ -23,7 +22,7 @@ def unique(problem: Problem) -> bool:
 
     One server, one resource, servers that are proportional; with one binding resource on every server prices do not
     know alpha. Also of two users, whose ratio is unique, but at isolated alphas (where the index is 0). False where
-    that is not known. With placement constraints pairs are compared along a spanning forest of users and servers.
+    that is not known. With placement constraints factors are carried from users to servers and back.
     """
     polytope, cluster = problem.polytope, problem.cluster
     users, servers, gamma = len(polytope.users), cluster.shape[1], polytope.gamma
@@ -41,37 +40,16 @@ def unique(problem: Problem) -> bool:
     if (least >= 1 - _EXACT).any(axis=1).all():
         return True
     log = np.log(gamma)
-    near = _EXACT * max(1.0, float(np.abs(log).max()))
-    if len(log) == users * servers:
-        table = log.reshape(users, servers)
-        off = table - table[:, :1] - table[:1] + table[0, 0]
-    elif _between_servers(user, server, log) > 4 * near:  # so most games end
-        return False
-    else:
-        off = _along_forest(user, server, log)
-    return bool(np.abs(off).max() <= near)
+    off = log - sum(_factors(user, server, log))
+    return bool(np.abs(off).max() <= _EXACT * max(1.0, float(np.abs(log).max())))
 
 
-def _between_servers(user: Index, server: Index, log: Array) -> float:
-    """By how much users differ, of those with the same two servers next to each other."""
-    both = np.flatnonzero(user[1:] == user[:-1])
-    step = server[both] * (int(server.max()) + 1) + server[both + 1]
-    order = np.argsort(step, kind="stable")
-    step, change = step[order], (log[both + 1] - log[both])[order]
-    return float(np.abs(np.diff(change)[step[1:] == step[:-1]]).max(initial=0.0))
-
-
-def _along_forest(user: Index, server: Index, log: Array) -> Array:
-    """What logs of pairs miss of sums, where factors are carried from one user or server to the next."""
-    users = int(user.max()) + 1
-    size = users + int(server.max()) + 1
-    graph = sp.csr_matrix((np.ones(len(log)), (user, users + server)), shape=(size, size))
-    between = dict(zip(zip(user.tolist(), (users + server).tolist(), strict=True), log.tolist(), strict=True))
-    factor = [0.0] * size
-    component = csgraph.connected_components(graph, directed=False)[1]
-    for first in np.unique(component, return_index=True)[1]:
-        order, known = csgraph.breadth_first_order(graph, first, directed=False)
-        for at, other in zip(order[1:].tolist(), known[order[1:]].tolist(), strict=True):
-            factor[at] = between[min(at, other), max(at, other)] - factor[other]
-    carried = np.array(factor)
-    return np.asarray(log - carried[user] - carried[users + server])
+def _factors(user: Index, server: Index, log: Array) -> tuple[Array, Array]:
+    """Of pairs, numbers of users and of servers whose sums are `log` if any are; of each component one server has 0."""
+    a, b = np.full(int(user.max()) + 1, -np.inf), np.full(int(server.max()) + 1, -np.inf)
+    while (unknown := b[server] == -np.inf).any():
+        b[server[unknown.argmax()]], known = 0.0, -1
+        while known < (known := int(np.count_nonzero(b > -np.inf))):
+            np.maximum.at(a, user, log + np.where(b > -np.inf, -b, -np.inf)[server])
+            np.maximum.at(b, server, log + np.where(a > -np.inf, -a, -np.inf)[user])
+    return a[user], b[server]

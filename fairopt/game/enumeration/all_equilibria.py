@@ -20,9 +20,8 @@ from ...model.problem import Problem
 from ...model.split import Split
 from ...result.allocation import Allocation, Stats, idle
 from ..dynamics.arguments import generator_of
-from .arranged import JITTER, jittered
 from .beyond import STRATEGIES
-from .enumerate import Enumeration, enumerated
+from .enumerate import JITTER, Enumeration, enumerated, jittered
 from .listing import Equilibria
 from .options import OPTIONS, EnumerationOptions
 from .verified import Collected, Verified
@@ -86,11 +85,11 @@ def equilibria(
     made = enumerated(system, options)
     collected.take(made.tasks, made.log_price, "enumeration")
     bounded = bool(len(problem.polytope.limited))
-    if made.finished and not bounded and not _sums(collected):
+    if not made.reason and not bounded and not _sums(collected):
         made = enumerated(jittered(system), options)
         collected.take(made.tasks, made.log_price, "enumeration")
         tried["ties"] = f"enumerated with all data changed by {JITTER:g}, then solved as they are"
-    finished = made.finished and not bounded and _sums(collected)
+    finished = not made.reason and not bounded and _sums(collected)
     tried["enumeration"] = _told(made, bounded, collected)
     if not finished:
         tried |= _beyond(problem, collected, rng, options)
@@ -137,9 +136,9 @@ def _ends(found: list[Verified]) -> list[Verified]:
 
 def _told(made: Enumeration, bounded: bool, collected: Collected) -> str:
     """What came of the enumeration, in words."""
-    if not made.finished:
+    if made.reason:
         return f"not finished: {made.reason}"
-    text = f"finished: {made.cells} products of faces, {made.components} parts solved, {made.searched} of them searched"
+    text = f"finished: {made.cells} products of faces, {made.parts} parts solved, {made.searched} of them searched"
     text += f"; indices sum to {sum(one.index for one in collected.found)}"
     if any(one.index == 0 for one in collected.found):
         text += "; index 0: degenerate, or part of a continuum"

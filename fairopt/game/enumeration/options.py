@@ -11,10 +11,9 @@ class EnumerationOptions:
 
     #: CPU seconds.
     seconds: float = 60.0
-    #: Most subsets of users and resources of a server, faces of it, and pairs of faces that are tabulated.
-    subsets: float = 4e6
-    faces: int = 20_000
-    tabulated: int = 200_000_000
+    #: Most subsets of users and resources of servers, and faces of them.
+    subsets: float = 1e6
+    faces: int = 24_000
     #: Beyond enumeration: starts of best responses, and most rounds of each.
     starts: int = 20
     rounds: int = 2000

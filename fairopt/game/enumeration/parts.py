@@ -14,7 +14,7 @@ all. If R - T = 2, prices are `(1 - t) lambda' + t lambda''`, and what remains i
 
 which has at most as many roots as beta has changes of sign in the order of the zeros of cost_n ((t + s)^(-p) is totally
 positive: Karlin, "Total Positivity" (1968), chapter 3); it is looked at on a grid, and on ever finer ones where it
-changes sign. Prices below 1e-13 of the largest are hidden by rounding: they are looked for from several values.
+changes sign.
 
 Otherwise solutions are looked for by damped Newton steps from several starts.
 
@@ -26,13 +26,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import islice, product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from ._cells import Game
+from .cells import Game, connected
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -40,8 +39,8 @@ Mask = NDArray[np.bool_]
 
 #: Starts of Newton's method, points of a grid, and most solutions of a cell.
 _STARTS, _GRID, _MOST = 12, 289, 16
-#: Rounds of bounds, and for which R - T of a cell; by what part bounds are widened.
-_ROUNDS, _SLACK = ((4, 1), (12, 3)), 1e-6
+#: Rounds of bounds, and by what part these are widened.
+_ROUNDS, _SLACK = 8, 1e-6
 #: Most steps of Newton's method; it has reached a solution; it has where no step helps any more.
 _STEPS, _REACHED, _STUCK = 14, 1e-12, 1e-10
 
@@ -59,19 +58,12 @@ class Solved(NamedTuple):
 def solutions(g: Game, faces: Index, start: Array) -> Solved:
     """Those of cells (cells, servers) with prices in them (cells, servers, resources)."""
     servers, users, resources = g.use.shape
-    on = (g.support[faces][..., None] >> np.arange(users) & 1).astype(bool)
-    paid = (g.rows[faces][..., None] >> np.arange(resources) & 1).astype(bool)
-    for rounds, least in _ROUNDS:
-        free = paid.sum(axis=(1, 2)) - on.sum(axis=(1, 2)) + users >= least
-        if free.any():
-            free[free] = ~_bounded(g, on[free], paid[free], rounds)
-            faces, start, on, paid = faces[~free], start[~free], on[~free], paid[~free]
+    on, paid = g.support[faces], g.rows[faces]
+    stay = _bounded(g, on, paid)
+    faces, start, on, paid = faces[stay], start[stay], on[stay], paid[stay]
     if not len(faces):
         return Solved(np.zeros((0, servers, users)), np.zeros((0, servers, resources)), 0, 0)
-    joined = on @ on.transpose(0, 2, 1)
-    for _ in range(servers.bit_length()):
-        joined = joined @ joined
-    member = joined.argmax(axis=2)[:, None] == np.arange(servers)[:, None]  # (cells, first server of a part, servers)
+    member = connected(on)
     cell, first = np.nonzero(member.any(axis=2))
     member = member[cell, first]
     _, one, number = np.unique(np.where(member, faces[cell], -1), axis=0, return_index=True, return_inverse=True)
@@ -101,7 +93,7 @@ def solutions(g: Game, faces: Index, start: Array) -> Solved:
     return Solved(*_split(g, on[[each[0] for each in chosen]], level), len(one), searched)
 
 
-def _bounded(g: Game, on: Mask, paid: Mask, rounds: int) -> Mask:
+def _bounded(g: Game, on: Mask, paid: Mask) -> Mask:
     """Cells whose conditions, each in turn, leave bounds of tasks and prices that are not empty.
 
     Bounds are pairs (2, ..): the least, and minus the most.
@@ -112,7 +104,7 @@ def _bounded(g: Game, on: Mask, paid: Mask, rounds: int) -> Mask:
     cost = paid[:, :, None] * g.use * scale[..., None]
     asked = on | ((sign > 0) & usable)  # elsewhere a price may be as high as it likes
     tasks, total, prices = (np.where(sign > 0, 0.0, -1e200 * one) for one in (on, on[:, :1] | True, paid))
-    for _ in range(rounds):
+    for _ in range(_ROUNDS):
         tasks = _narrowed(use, sign - _SLACK, tasks)
         total = np.fmax(total, tasks.sum(axis=2, keepdims=True))
         level = np.where(asked, sign * np.abs(total[::-1]) ** -g.alpha, -np.inf)
@@ -276,9 +268,9 @@ class Parts:
         log_norm = (top + np.log(np.exp(each - top[..., None]).sum(axis=2))) / self.alpha
         return np.asarray(np.exp(np.minimum(self.stack.gain[which, :users] - log_norm, 300.0)))
 
-    def log_prices(self, which: Index, scaled: Array, floor: float | Array = 1e-15) -> Array:
-        """w of prices (some, rows) measured from the middles, at least a part `floor` of the largest."""
-        least = floor * scaled.max(axis=1, keepdims=True)
+    def log_prices(self, which: Index, scaled: Array) -> Array:
+        """w of prices (some, rows) measured from the middles, at least a part 1e-15 of the largest."""
+        least = 1e-15 * scaled.max(axis=1, keepdims=True)
         return np.asarray(np.log(np.maximum(scaled, least)) / self.alpha + self.middle[which])
 
     def roots(self) -> tuple[Index, Array]:
@@ -300,11 +292,8 @@ class Parts:
         vector = vector * np.sign(vector.sum(axis=1))[:, None]
         least, most = vector.min(axis=1), vector.max(axis=1)
         good = np.flatnonzero(least >= -1e-12 * most)
-        hidden = good[least[good] < 1e-13 * most[good]]
-        floor = np.repeat(1e-15 * 1e-6 ** np.arange(6), [len(good), *[len(hidden)] * 5])
-        good = np.concatenate([good, *[hidden] * 5])
         which = which[good]
-        w = self.log_prices(which, vector[good], floor[:, None])
+        w = self.log_prices(which, vector[good])
         size, whole = np.matvec(self.stack.buys[which], self.totals(which, w)), self.stack.whole[which]
         ratio = (size * whole).sum(axis=1) / (whole**2).sum(axis=1)
         good = (ratio > 0) & (ratio < np.inf)

@@ -1,0 +1,196 @@
+"""Products of faces of servers in which an equilibrium may be: by counting, and by linear programs in prices.
+
+A column of an equilibrium lies in the relative interior of a face `{z_S > 0, (D z)_R = 1, the rest zero or <= 1}` of
+its server's polytope on which some positive prices of R are maximal: a support S and rows R. Users without a demand for
+any row of R could take more for nothing, so every usable pair must need one.
+
+Counting: the pairs of a connected part ask for ties, one for each server of a user but the first; ties are homogeneous
+linear equations in prices `lambda c`, so that a part with as many as rows has no prices in general.
+Linear programs: users prefer the servers they are on, which is linear in prices too:
+
+    cost_ni / exp(alpha gain_ni) = cost_nj / exp(alpha gain_nj)  (n on i and j),   <=  (n on i, not on j),
+
+cost_ni = sum_r D_nir lambda_ir c_ir. Two servers at a time are tabulated; from three on all at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ... import _clock
+from .simplex import highest
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+#: Linear programs that are solved at once.
+_CHUNK = 1000
+
+
+class LateError(Exception):
+    """There is no time for all cells."""
+
+
+@dataclass(frozen=True)
+class Game:
+    """Servers in the order in which they are gone through; faces are numbered server by server."""
+
+    alpha: float
+    use: Array  # (servers, users, resources), D
+    gain: Array  # (servers, users), log phi gamma, -inf where not usable; users in units of their largest gamma
+    size: Array  # (servers, users), gamma in these units
+    middle: Array  # (servers,), what log prices are measured from
+    host: Index  # (faces,), server
+    support: Mask  # (faces, users)
+    rows: Mask  # (faces, resources)
+    until: float  # CPU time at which it is too late
+
+
+def _chunks(numbers: Index, until: float) -> Iterator[Index]:
+    for first in range(0, len(numbers), _CHUNK):
+        if _clock.cpu() > until:
+            raise LateError
+        yield numbers[first : first + _CHUNK]
+
+
+def faces(use: Array, usable: Mask, until: float) -> tuple[Index, Mask, Mask]:
+    """Servers (faces,), supports (faces, users) and rows (faces, resources) of faces of servers.
+
+    Fractions of the support have a common margin, fill its rows, and no other row over.
+
+    Raises
+    ------
+    LateError
+        It is too late.
+    """
+    users, resources = use.shape[1:]
+    found = []
+    for i, own in enumerate(usable):
+        number, part = np.indices((2**resources, 2 ** int(own.sum()))).reshape(2, -1)[:, 1:]
+        support, rows = np.zeros((len(part), users), bool), number[:, None] >> np.arange(resources) & 1 > 0
+        support[:, own] = part[:, None] >> np.arange(own.sum()) & 1
+        needs = use[i, own] > 0
+        good = (support.sum(axis=1) >= rows.sum(axis=1)) & rows.any(axis=1) & ~(rows & ~needs.any(axis=0)).any(axis=1)
+        good &= (rows[:, None] & needs).any(axis=2).all(axis=1)
+        found.append((np.full(good.sum(), i), support[good], rows[good]))
+    host, support, rows = (np.concatenate(each) for each in zip(*found, strict=True))
+    kept = []
+    for some in _chunks(np.arange(len(host)), until):
+        members, full = support[some], rows[some]
+        need = use[host[some]].swapaxes(1, 2)
+        over = members[:, None] * (need - need[np.arange(len(some)), full.argmax(axis=1)][:, None])
+        program = np.concatenate([members[:, None] * -np.eye(users), over, -over * full[..., None]], axis=1)
+        level = np.zeros(program.shape[:2])
+        level[:, :users] = members
+        kept.append(some[highest(program, level, 1e-9)[0] > 1e-9])
+    chosen = np.concatenate(kept)
+    return host[chosen], support[chosen], rows[chosen]
+
+
+def connected(on: Mask) -> Mask:
+    """Servers that are, by pairs (cells, servers, users): (cells, first server of a part, servers)."""
+    joined = on @ on.transpose(0, 2, 1)
+    for _ in range(on.shape[1].bit_length()):
+        joined = joined @ joined
+    return np.asarray(joined.argmax(axis=2)[:, None] == np.arange(on.shape[1])[:, None])
+
+
+def _counted(g: Game, chosen: Index) -> Index:
+    """Those of cells (cells, servers) in which every part has fewer ties than rows."""
+    on = g.support[chosen]
+    member = connected(on)
+    spare = np.matvec(member.astype(int), g.rows[chosen].sum(axis=2) - on.sum(axis=2)) + (member @ on).sum(axis=2)
+    return chosen[np.flatnonzero(((spare > 0) | ~member.any(axis=2)).all(axis=1))]
+
+
+def _beside(g: Game, chosen: Index, j: int, together: Mask | None) -> Index:
+    """Cells (cells, servers), each with every face of server j: fewer ties than rows, and a place for everybody."""
+    own, usable = np.flatnonzero(g.host == j), g.gain > -np.inf
+    support, rows, found = g.support[own].T.astype(float), g.rows[own].sum(axis=1), []
+    for some in _chunks(chosen, g.until):
+        on, left = g.support[some], (g.host[some][..., None] != np.arange(len(usable))).all(axis=1)
+        left[:, j] = False
+        there = on.any(axis=1)
+        asked = usable.any(axis=0) & ~there & ~(left @ usable)
+        spare = g.rows[some].sum(axis=(1, 2)) - on.sum(axis=(1, 2)) + there.sum(axis=1)
+        fits = (asked.astype(float) @ support == asked.sum(axis=1)[:, None]) & (
+            there.astype(float) @ support < spare[:, None] + rows
+        )
+        if together is not None:
+            fits &= together[:, own][some].all(axis=1)
+        at, face = np.nonzero(fits)
+        found.append(np.column_stack([some[at], own[face]]))
+    return np.concatenate(found)
+
+
+def _priced(g: Game, chosen: Index, strict: bool, enough: float = np.inf) -> tuple[Mask, Array]:
+    """Are there prices (positive if `strict`) at which users prefer to be where they are? And prices.
+
+    `chosen` (cells, servers) are faces of some servers; prices (cells, servers, resources), 0 for none.
+    """
+    on, paid, servers = g.support[chosen], g.rows[chosen], g.host[chosen]
+    (cells, count, users), resources = on.shape, paid.shape[2]
+    home, level = on.argmax(axis=1)[:, None], (g.gain - g.middle[:, None])[servers]
+    c, a, n = np.ogrid[:cells, : count - 1, :users]
+    away = (home + 1 + a) % count
+    asked = on.any(axis=1, keepdims=True) & (level[c, away, n] > -np.inf)
+    with np.errstate(invalid="ignore"):
+        apart = np.where(asked, g.alpha * (level[c, away, n] - level[c, home, n]), 0.0)[..., None]
+    cost = paid[:, :, None] * g.use[servers]
+    rows = np.zeros((cells, count - 1, users, count, resources))
+    rows[c, a, n, home] = np.exp(np.minimum(apart, 0.0)) * cost[c, home, n] * asked[..., None]
+    rows[c, a, n, away] = -np.exp(np.minimum(-apart, 0.0)) * cost[c, away, n] * asked[..., None]
+    shape = cells, (count - 1) * users, count * resources
+    rows = rows.reshape(shape) / np.maximum(np.abs(rows).max(axis=(3, 4)).reshape(*shape[:2], 1), 1e-300)
+    own = paid.reshape(cells, 1, shape[2])
+    margin = own * -np.eye(shape[2]) if strict else -own.astype(float)
+    program = np.concatenate([rows, -rows * on[c, away, n].reshape(*shape[:2], 1), margin], axis=1)
+    least = np.zeros(program.shape[:2])
+    least[:, 2 * shape[1] :] = own[:, 0] if strict else 1.0
+    found, prices = highest(program, least, enough)
+    return (found > 1e-10) | (found == -1.0), prices.reshape(paid.shape) * paid
+
+
+def _fitting(g: Game, chosen: Index, strict: bool) -> Index:
+    """Those of cells (cells, servers) that pass both tests."""
+    found = [chosen[:0]]
+    for some in _chunks(chosen, g.until):
+        some = _counted(g, some)
+        found.append(some[_priced(g, some, strict, 1e-10)[0]])
+    return np.concatenate(found)
+
+
+def cells(g: Game) -> Iterator[tuple[Index, Array]]:
+    """Faces (some, servers) that go together, and prices in these cells (some, servers, resources), 0 for none.
+
+    Raises
+    ------
+    LateError
+        It is too late.
+    """
+    servers = len(g.gain)
+    strict = g.alpha < 6.0  # beyond it prices differ by more than rounding leaves of the smaller
+    together = None
+    if servers > 2:
+        together = np.zeros((len(g.host), len(g.host)), bool)
+        for i, j in combinations(range(servers), 2):
+            couples = _beside(g, np.argwhere(g.host == i), j, None)
+            together[tuple(_fitting(g, couples, strict).T)] = True
+    chosen = np.zeros((1, 0), np.intp)
+    for j in range(servers):
+        chosen = _beside(g, chosen, j, together)
+        if 1 < j < servers - 1:
+            chosen = _fitting(g, chosen, strict)
+    for some in _chunks(chosen, g.until):
+        some = _counted(g, some)
+        fits, start = _priced(g, some, True)
+        if not strict:
+            left = np.flatnonzero(~fits)
+            fits[left], start[left] = _priced(g, some[left], False)
+        yield some[fits], start[fits]
