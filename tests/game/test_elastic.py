@@ -98,7 +98,7 @@ def test_a_tree_takes_a_handful_of_rounds_without_caps(alpha: float) -> None:
 
 
 def test_what_is_sent_is_counted() -> None:
-    """Two plain rounds tell a number of each user in common, others three; servers share 6 sums up a tree, 1 down."""
+    """Two plain rounds tell a number of each user in common, others three; servers share 7 sums up a tree, 1 down."""
     eligible = np.array([[1, 1, 0], [1, 1, 0], [0, 1, 1]], dtype=bool)
     shared = fo.Cluster([[2.0], [3.0], [4.0]], [[1.0], [2.0], [3.0]], eligible=eligible)
     found = fo.best_response(shared, 2.0, tol=1e-12, max_rounds=4, throw=False)
@@ -106,8 +106,8 @@ def test_what_is_sent_is_counted() -> None:
     frame = found.trace.frame.diff().fillna(found.trace.frame)
     common, tree = 2 * (2 + 1), 2
     assert frame["messages"].tolist()[:2] == [4 + 2 * tree] * 2  # servers 1 and 3 have nobody in common
-    assert frame["numbers"].tolist()[:2] == [common + 7 * tree] * 2
-    assert (frame["numbers"].iloc[2:] == 3 * common + 7 * tree).all()
+    assert frame["numbers"].tolist()[:2] == [common + 8 * tree] * 2
+    assert (frame["numbers"].iloc[2:] == 3 * common + 8 * tree).all()
 
 
 def test_never_many_more_rounds_than_in_cyclic_order() -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ...model._pointers import by_group
 from ..model.candidate import Candidate
 from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
-from ._rounds import Game, State, at_once, play, sweep
+from ._rounds import Game, State, compare, play, sweep
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -51,17 +51,35 @@ class Sweeps:
 
     def jacobi(self, state: State, relax: float) -> float:
         """All servers at once, each moving by the part `relax` of its response, which is exact."""
-        return float(at_once(self._game._replace(accuracy=0.0), relax, state))
+        change, seen = 0.0, state.total.copy()
+        for server in range(len(self.method.row)):
+            change = max(change, self.respond(server, state._replace(total=seen.copy()), relax))
+        state.total[:] = self.method.sums(state.tasks)
+        return change
 
     def respond(self, server: int, state: State, relax: float = 1.0) -> float:
-        """One server, moving its column by the part `relax` of its response; the largest change that it asked for."""
-        return float(play(server, self._game, relax, state))
+        """One server, moving its column by the part `relax` of its response, which is exact; the change asked for."""
+        return float(play(server, self._game._replace(accuracy=0.0), relax, state))
 
-    def requested(self, state: State) -> float:
-        """The largest change that a best response would make now, relative to the user's tasks."""
+    def requested(self, state: State, enough: float = np.inf) -> float:
+        """The largest change that a best response would make now, relative to the user's tasks; it ends above `enough`.
+
+        If it does not, the state has the prices of these responses.
+        """
         copy = self.start(state.tasks)
         copy.log_price[:] = state.log_price
-        return self.jacobi(copy, 0.0)
+        change = 0.0
+        for place, server in enumerate(self._doubted):
+            change = max(change, self.respond(server, copy, 0.0))
+            if change > enough:
+                self._doubted.insert(0, self._doubted.pop(place))
+                return change
+        state.log_price[:] = copy.log_price
+        return change
+
+    def compare(self, state: State, tasks: Array, step: Array) -> Array:
+        """Fill the step since `tasks`; its products with the one before, by server (`_rounds.compare`)."""
+        return np.asarray(compare(self._game, state, tasks, step))
 
     def found(self, state: State, steps: int) -> Candidate:
         """The state as a point, with the prices at which the servers last responded (alpha finite)."""
@@ -75,6 +93,11 @@ class Sweeps:
         parts, used = method.largest_parts(method.wanted(point, share, true)), method.used(point.tasks)
         error = method.error(point, true, parts, total, used)
         return Candidate(point, error, steps, by="best responses")
+
+    @cached_property
+    def _doubted(self) -> list[int]:
+        """Servers, first those that would have changed the most when last looked at."""
+        return list(range(len(self.method.row)))
 
     @cached_property
     def _game(self) -> Game:
