@@ -195,13 +195,16 @@ class _Game:
         row |= {"seconds": self.watch.cpu + self._offset} | dict(zip(_SENT, self._sent.tolist(), strict=True))
         self.rows.append(row)
         self.certified = None
-        if row["residual"] <= self.tol * self.ahead and row["exploitability"] <= self._wanted:
-            if (residual := self.sweeps.requested(self.state, self.tol)) <= self.tol:
-                row["residual"] = residual
-                self._wanted /= 2  # the judge, who decides, measures a little otherwise
-                self.certified = _certify(self.sweeps, self.state, self.rule)
-                if self.certified.certificate.passes(self.tol):
-                    return f"no response would change anything by more than tol={self.tol:g}"
+        if (
+            row["residual"] <= self.tol * self.ahead
+            and row["exploitability"] <= self._wanted
+            and (residual := self.sweeps.requested(self.state, self.tol)) <= self.tol
+        ):
+            row["residual"] = residual
+            self._wanted /= 2  # the judge, who decides, measures a little otherwise
+            self.certified = _certify(self.sweeps, self.state, self.rule)
+            if self.certified.certificate.passes(self.tol):
+                return f"no response would change anything by more than tol={self.tol:g}"
         if row["residual"] <= self.tol and not self.state.total.all():
             polytope = self.sweeps.method.polytope
             user = polytope.cluster.users[int(polytope.users[int(self.state.total.argmin())])]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..responses._rounds import State
+from ..responses._rounds import State, compare
 from ..responses.elastic import Elastic, cosine
 from ..responses.rounds import Sweeps
 from .network import Network
@@ -65,7 +65,7 @@ def over_relaxed(
         before = state.tasks.copy()
         change = sweeps.gauss_seidel(state, None, relax)
         if damping is None:
-            turn = cosine(sweeps.compare(state, before, step).sum(axis=0))
+            turn = cosine(compare(sweeps.game, state, before, step).sum(axis=0))
             relax = min(relax + 0.05, 1.8) if turn > 0.5 else 1 + (0.7 if turn < 0 else 1.0) * (relax - 1)
         return change
 

@@ -20,9 +20,10 @@ Index = NDArray[np.intp]
 class Game(NamedTuple):
     """What rounds need of the pairs: those of server i are `pairs[first[i]:first[i + 1]]`, other arrays in that order.
 
-    `gain` (pairs,) is its log for finite alpha; `limit` (users,).
+    `gain` (pairs,) is its log for finite alpha; `limit` (users,). Servers of a `kind` (servers,) have equal capacities.
     """
 
+    kind: Index
     first: Index
     pairs: Index
     user: Index
@@ -145,13 +146,13 @@ def fill_shares(power, per_task, use, line, q, answer, full, served, scaled, par
 def sweep(order, game, relax, state):  # type: ignore[no-untyped-def]
     """Gauss-Seidel: servers respond one after the other; returns the largest relative change asked for."""
     add_up(game, state)
-    change, moved = 0.0, np.zeros(state.log_price.shape[1])
+    change, moved = 0.0, np.zeros_like(state.log_price)
     for i in order:
-        q = state.log_price[i]
+        q, last = state.log_price[i], moved[game.kind[i]]
         begun = q.copy()
-        q += moved  # as those of the server before did
+        q += last  # as those of the server of its kind before did
         change = max(change, play(i, game, relax, state))
-        moved = np.where(np.abs(q - begun) < np.inf, q - begun, 0.0)
+        last[:] = np.where(np.abs(q - begun) < np.inf, q - begun, 0.0)
     return change
 
 

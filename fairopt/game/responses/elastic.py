@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ._rounds import State
+from ._rounds import State, compare
 from .rounds import Sweeps
 
 Array = NDArray[np.float64]
@@ -42,9 +42,8 @@ class ElasticOptions(NamedTuple):
     #: The largest cap; twice as large after each round of a drift of all that has gone on for `still` rounds.
     top: float = 8.0
     highest: float = 64.0
-    #: Rounds that a jump goes at first; rounds without progress from which on it ends where a pair is empty.
+    #: Rounds that a jump goes at first; after twice `still` rounds without progress it ends where a pair is empty.
     reach: float = 20.0
-    jammed: int = 16
     #: Rounds without progress until others take over, plain or damped, as many at first, more by a factor every time.
     patience: int = 150
     longer: float = 1.5
@@ -106,7 +105,7 @@ class Elastic:
             _restore(state, jumped[1])
             self._reach, self._step[:] = self._reach / 4, 0.0
         else:
-            products = self._sweeps.compare(state, tasks, self._step)
+            products = compare(self._sweeps.game, state, tasks, self._step)
             if products[:, 2].any():
                 self._set_caps(products)
                 self._jump(change, products.sum(axis=0), state.foreseen - foreseen)
@@ -137,7 +136,7 @@ class Elastic:
             return
         order, method = sweeps.pairs, sweeps.method
         whole, reach = state.total[method.user[order]], self._reach
-        if self._since >= self._options.jammed:
+        if self._since >= 2 * self._options.still:
             falls = (step < -1e-12) & (state.tasks[order] > 0)
             reach = float((state.tasks[order][falls] / (whole * -step)[falls]).min(initial=np.inf))
         shrinks = max(1 - math.sqrt(size / old), 1e-9)

@@ -8,10 +8,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ...model._arrays import numbered
 from ...model._pointers import by_group
 from ..model.candidate import Candidate
 from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
-from ._rounds import Game, State, compare, play, sweep
+from ._rounds import Game, State, play, sweep
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -47,7 +48,7 @@ class Sweeps:
     def gauss_seidel(self, state: State, order: Index | None = None, relax: float = 1.0) -> float:
         """All servers in turn; the largest change that a response asked for, relative to the user's tasks."""
         order = np.arange(len(self.method.row)) if order is None else order
-        return float(sweep(order, self._game, relax, state))
+        return float(sweep(order, self.game, relax, state))
 
     def jacobi(self, state: State, relax: float) -> float:
         """All servers at once, each moving by the part `relax` of its response, which is exact."""
@@ -59,7 +60,7 @@ class Sweeps:
 
     def respond(self, server: int, state: State, relax: float = 1.0) -> float:
         """One server, moving its column by the part `relax` of its response, which is exact; the change asked for."""
-        return float(play(server, self._game._replace(accuracy=0.0), relax, state))
+        return float(play(server, self.game._replace(accuracy=0.0), relax, state))
 
     def requested(self, state: State, enough: float = np.inf) -> float:
         """The largest change that a best response would make now, relative to the user's tasks; it ends above `enough`.
@@ -76,10 +77,6 @@ class Sweeps:
                 return change
         state.log_price[:] = copy.log_price
         return change
-
-    def compare(self, state: State, tasks: Array, step: Array) -> Array:
-        """Fill the step since `tasks`; its products with the one before, by server (`_rounds.compare`)."""
-        return np.asarray(compare(self._game, state, tasks, step))
 
     def found(self, state: State, steps: int) -> Candidate:
         """The state as a point, with the prices at which the servers last responded (alpha finite)."""
@@ -100,10 +97,11 @@ class Sweeps:
         return list(range(len(self.method.row)))
 
     @cached_property
-    def _game(self) -> Game:
+    def game(self) -> Game:
+        """What compiled rounds need."""
         m, order = self.method, self.pairs
         gain = np.exp(m.log_gain[order]) if np.isinf(self.alpha) else m.log_gain[order]
-        user = m.polytope.pair_user[order]
-        return Game(
-            self.first, order, user, float(self.alpha), gain, m.per_task[order], m.use[order], m.limit, self.accuracy
-        )
+        kind = numbered(m.polytope.cluster.capacity)
+        kind = np.where(np.bincount(kind)[kind] > 1, kind, 0)  # those without their like are one
+        user, per_task, use = m.user[order], m.per_task[order], m.use[order]
+        return Game(kind, self.first, order, user, float(self.alpha), gain, per_task, use, m.limit, self.accuracy)
