@@ -44,8 +44,9 @@ class ElasticOptions(NamedTuple):
     highest: float = 64.0
     #: Rounds that a jump goes at first; after twice `still` rounds without progress it ends where a pair is empty.
     reach: float = 20.0
-    #: Rounds without progress until others take over, plain or damped, as many at first, more by a factor every time.
+    #: Rounds without progress until others take over, plain or damped: how many at first, by which factor more later.
     patience: int = 150
+    plain: int = 50
     longer: float = 1.5
 
 
@@ -60,7 +61,7 @@ class Elastic:
         self._sweeps, self._state, self._options = sweeps, state, options
         self._top, self._reach = options.top, options.reach
         #: Plain rounds to go, at first for games that end in two, and of the next phase; how far they go.
-        self._plain, self._next, self._part = 2, float(options.patience), 1.0
+        self._plain, self._next, self._part = 2, float(options.plain), 1.0
         #: The least change of plain rounds, now and at the end of their last phase, where that ended, if it is of use.
         self._least, self._before = np.inf, np.inf
         self._kept, self._begins = state, False
@@ -121,8 +122,8 @@ class Elastic:
         turn, whole = cosine(products), cosine(products.sum(axis=0))
         if whole > 0.9 and self._since >= options.still:
             self._top = min(2 * self._top, options.highest)
-        elif whole < 0:
-            self._top = max(self._top / 2, options.top)
+        elif whole < 0.3:  # no drift: counted thrice
+            self._top, self._since = max(self._top / 2, options.top), self._since + 2
         drifts = (turn > 0.95) & (products[:, 1] > 0.93**2 * products[:, 2])
         cap *= np.where(drifts, 2.0, np.where(turn < 0.3, 0.25, 0.95))
         self._still = np.where(products[:, 3] > 0, 0, self._still + 1)
