@@ -97,8 +97,40 @@ def test_a_tree_takes_a_handful_of_rounds_without_caps(alpha: float) -> None:
         assert sweeps.requested(state) <= 1e-6
 
 
+def test_surplus_pairs_of_a_dense_game_leave() -> None:
+    """A drift without end: of the caps alone, up to a thousand, 1,000 rounds were not enough."""
+    shared = open_source("lognormal?users=60&servers=25", rng=np.random.default_rng([41, 407])).cluster
+    assert not fo.best_response(shared, 1.0, max_rounds=1000).flagged
+
+
+def test_a_jammed_drift_goes_on_until_a_pair_is_empty() -> None:
+    """That of a fifth of its tasks a round: for 5 rounds, where others go on for 20."""
+    sweeps, state = game(open_source("lognormal?users=6&servers=3", rng=np.random.default_rng(5)).cluster, 2.0)
+    one = Elastic(sweeps, state, ElasticOptions(still=0))
+    for _ in range(2):
+        one.round()
+    part = (state.tasks / state.total[sweeps.method.user])[sweeps.pairs]
+    falls = int(np.where(part > 0, part, np.inf).argmin())
+    one._since, one._step[falls] = 0, -part[falls] / 5
+    one._jump(1.0, np.array([*[part[falls] ** 2 / 25] * 3, 0.0]), np.zeros(len(part)))
+    assert ((state.tasks[sweeps.pairs] > 1e-12) == ((part > 0) & (np.arange(len(part)) != falls))).all()
+
+
+def test_a_look_ends_at_the_first_server_that_would_change_more_than_enough() -> None:
+    sweeps, state = game(open_source("lognormal?users=12&servers=6", rng=np.random.default_rng(1)).cluster, 2.0)
+    for _ in range(5):
+        sweeps.gauss_seidel(state)
+    before, whole = state.log_price.copy(), sweeps.requested(state)
+    state.log_price[:] = before
+    for enough in (0.9 * whole, 0.1 * whole):
+        assert enough < sweeps.requested(state, enough) <= whole * (1 + 1e-9)
+        np.testing.assert_array_equal(state.log_price, before)
+    assert sweeps.requested(state, whole * 1.1) == pytest.approx(whole)
+    assert (state.log_price != before).any()
+
+
 def test_what_is_sent_is_counted() -> None:
-    """Two plain rounds tell a number of each user in common, others three; servers share 6 sums up a tree, 1 down."""
+    """Two plain rounds tell a number of each user in common, others three; servers share 7 sums up a tree, 1 down."""
     eligible = np.array([[1, 1, 0], [1, 1, 0], [0, 1, 1]], dtype=bool)
     shared = fo.Cluster([[2.0], [3.0], [4.0]], [[1.0], [2.0], [3.0]], eligible=eligible)
     found = fo.best_response(shared, 2.0, tol=1e-12, max_rounds=4, throw=False)
@@ -106,8 +138,8 @@ def test_what_is_sent_is_counted() -> None:
     frame = found.trace.frame.diff().fillna(found.trace.frame)
     common, tree = 2 * (2 + 1), 2
     assert frame["messages"].tolist()[:2] == [4 + 2 * tree] * 2  # servers 1 and 3 have nobody in common
-    assert frame["numbers"].tolist()[:2] == [common + 7 * tree] * 2
-    assert (frame["numbers"].iloc[2:] == 3 * common + 7 * tree).all()
+    assert frame["numbers"].tolist()[:2] == [common + 8 * tree] * 2
+    assert (frame["numbers"].iloc[2:] == 3 * common + 8 * tree).all()
 
 
 def test_never_many_more_rounds_than_in_cyclic_order() -> None:

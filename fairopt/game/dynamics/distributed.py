@@ -38,8 +38,8 @@ Array = NDArray[np.float64]
 
 #: Servers miss a capacity by at most this part of the tolerance.
 _PART = 0.01
-#: Elastic rounds ask for this much more than plain ones would, at most about; rounds between two passes that look.
-_AHEAD, _WAIT = 10.0, 4
+#: Elastic rounds ask for this much more than plain ones would, at most about.
+_AHEAD = 10.0
 #: What was sent so far: columns of a trace.
 _SENT = ("messages", "numbers")
 _INTERRUPTED = "interrupted: hand this allocation back as start to go on"
@@ -174,8 +174,8 @@ class _Game:
     def __post_init__(self) -> None:
         last = self.rows[-1] if self.rows else dict.fromkeys(("seconds", *_SENT), 0.0)
         self._offset, self._sent = last["seconds"], np.array([last[name] for name in _SENT])
-        #: The exploitability from which on the certificate is looked at; the round from which on a pass looks ahead.
-        self._wanted, self._next = self.tol, 0
+        #: The exploitability from which on the certificate is looked at.
+        self._wanted = self.tol
 
     def play(self, rounds: Iterator[Round]) -> str | None:
         """All rounds, up to one that ends the game; why it ended, or None if rounds did."""
@@ -195,15 +195,16 @@ class _Game:
         row |= {"seconds": self.watch.cpu + self._offset} | dict(zip(_SENT, self._sent.tolist(), strict=True))
         self.rows.append(row)
         self.certified = None
-        near = self.tol * (self.ahead if len(self.rows) >= self._next else 1.0)
-        if row["residual"] <= near and row["exploitability"] <= self._wanted:
-            row["residual"] = self.sweeps.requested(self.state)
-            self._next = len(self.rows) + _WAIT
-            if row["residual"] <= self.tol:
-                self._wanted /= 2  # the judge, who decides, measures a little otherwise
-                self.certified = _certify(self.sweeps, self.state, self.rule)
-                if self.certified.certificate.passes(self.tol):
-                    return f"no response would change anything by more than tol={self.tol:g}"
+        if (
+            row["residual"] <= self.tol * self.ahead
+            and row["exploitability"] <= self._wanted
+            and (residual := self.sweeps.requested(self.state, self.tol)) <= self.tol
+        ):
+            row["residual"] = residual
+            self._wanted /= 2  # the judge, who decides, measures a little otherwise
+            self.certified = _certify(self.sweeps, self.state, self.rule)
+            if self.certified.certificate.passes(self.tol):
+                return f"no response would change anything by more than tol={self.tol:g}"
         if row["residual"] <= self.tol and not self.state.total.all():
             polytope = self.sweeps.method.polytope
             user = polytope.cluster.users[int(polytope.users[int(self.state.total.argmin())])]

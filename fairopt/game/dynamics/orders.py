@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..responses._rounds import State
-from ..responses.elastic import Elastic, cosine, moved
+from ..responses._rounds import State, compare
+from ..responses.elastic import Elastic, cosine
 from ..responses.rounds import Sweeps
 from .network import Network
 
@@ -22,8 +22,8 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 #: What servers tell of a round of elastic responses to a tree of theirs, and hear from it: the largest change, pairs
-#: served, three products of steps, the largest step; how far to jump.
-_UP, _DOWN = 6, 1
+#: served, three products of steps, the largest step, when the first pair will be empty; how far to jump.
+_UP, _DOWN = 7, 1
 
 
 class Round(NamedTuple):
@@ -58,17 +58,15 @@ def over_relaxed(
     sweeps: Sweeps, state: State, rng: np.random.Generator, damping: float | None, network: Network
 ) -> Rounds:
     """Gauss-Seidel beyond the response: further where the last two rounds went the same way, less where they turned."""
-    relax, last = damping or 1.4, np.zeros_like(state.tasks)
+    relax, step = damping or 1.4, np.zeros_like(state.tasks)
 
     def play() -> float:
-        nonlocal relax, last
+        nonlocal relax
         before = state.tasks.copy()
         change = sweeps.gauss_seidel(state, None, relax)
-        step = moved(sweeps, state, before)
         if damping is None:
-            turn = cosine(step, last)
+            turn = cosine(compare(sweeps.game, state, before, step).sum(axis=0))
             relax = min(relax + 0.05, 1.8) if turn > 0.5 else 1 + (0.7 if turn < 0 else 1.0) * (relax - 1)
-        last = step
         return change
 
     return _told(sweeps, play)

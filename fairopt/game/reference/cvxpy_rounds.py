@@ -41,13 +41,6 @@ class CvxpySweeps(Sweeps):
         servers = range(len(self.method.row)) if order is None else order
         return max(self.respond(int(i), state, relax) for i in servers)
 
-    def jacobi(self, state: State, relax: float) -> float:
-        change, seen = 0.0, state.total.copy()
-        for i in range(len(self.method.row)):
-            change = max(change, self.respond(i, state._replace(total=seen.copy()), relax))
-        state.total[:] = np.add.reduceat(state.tasks, self.method.start[:-1])
-        return change
-
     def respond(self, server: int, state: State, relax: float = 1.0) -> float:
         mine = self.pairs[self.first[server] : self.first[server + 1]]
         if not len(mine):

@@ -20,9 +20,10 @@ Index = NDArray[np.intp]
 class Game(NamedTuple):
     """What rounds need of the pairs: those of server i are `pairs[first[i]:first[i + 1]]`, other arrays in that order.
 
-    `gain` (pairs,) is its log for finite alpha; `limit` (users,).
+    `gain` (pairs,) is its log for finite alpha; `limit` (users,). Servers of a `kind` (servers,) have equal capacities.
     """
 
+    kind: Index
     first: Index
     pairs: Index
     user: Index
@@ -38,7 +39,7 @@ class State(NamedTuple):
     """What rounds change: tasks and supply lines of the pairs, their sums of the users, prices and caps of the servers.
 
     A pair's supply line is `tasks - slope (X - foreseen)` at a total X of its user; plain responses have no slopes, as
-    their servers' caps are 0.
+    their servers' caps are 0. `slope` and `foreseen` are in the order of servers, as in `Game`.
     """
 
     tasks: Array
@@ -59,17 +60,18 @@ def play(server, game, relax, state):  # type: ignore[no-untyped-def]
     """
     here, cap, q = slice(game.first[server], game.first[server + 1]), state.cap[server], state.log_price[server]
     user, pair, per_task, use = game.user[here], game.pairs[here], game.per_task[here], game.use[here]
+    slope, foreseen = state.slope[here], state.foreseen[here]
     count, size = per_task.shape
     room, line, gain = np.empty(count), np.empty(count), game.gain[here].copy()
     now, elsewhere, stretch = np.empty(count), np.empty(count), np.ones(count)
     for k in range(count):
-        n, p = user[k], pair[k]
-        now[k] = state.tasks[p]
+        n = user[k]
+        now[k] = state.tasks[pair[k]]
         elsewhere[k] = line[k] = max(state.total[n] - now[k], 0.0)
         room[k] = max(game.limit[n] - elsewhere[k], 0.0)
-        if state.slope[p] > 0:
-            state.slopes[n] = max(state.slopes[n] - state.slope[p], 0.0)
-            state.expected[n] = max(state.expected[n] - state.slope[p] * state.foreseen[p], 0.0)
+        if slope[k] > 0:
+            state.slopes[n] = max(state.slopes[n] - slope[k], 0.0)
+            state.expected[n] = max(state.expected[n] - slope[k] * foreseen[k], 0.0)
         if cap > 0 and elsewhere[k] > 0 and state.slopes[n] > 0:
             part = min(cap / state.slopes[n], 1.0)
             stretch[k] += part * state.slopes[n]
@@ -96,12 +98,11 @@ def play(server, game, relax, state):  # type: ignore[no-untyped-def]
     if cap > 0:
         kept = leverage(game.alpha, per_task, use, line, room, q, answer)
         for k in range(count):
-            n, p = user[k], pair[k]
-            if kept[k] < 1 or state.slope[p] > 0:
-                state.slope[p] = min(stretch[k] * (1 - kept[k]) / kept[k], cap)
-                state.foreseen[p] = (line[k] + answer[k]) / stretch[k]
-                state.slopes[n] += state.slope[p]
-                state.expected[n] += state.slope[p] * state.foreseen[p]
+            if kept[k] < 1 or slope[k] > 0:
+                slope[k] = min(stretch[k] * (1 - kept[k]) / kept[k], cap)
+                foreseen[k] = (line[k] + answer[k]) / stretch[k]
+                state.slopes[user[k]] += slope[k]
+                state.expected[user[k]] += slope[k] * foreseen[k]
     return change
 
 
@@ -114,12 +115,13 @@ def leverage(alpha, per_task, use, line, room, q, answer):  # type: ignore[no-un
     over the resources that are full, W being tasks and line together and s the shares of the price.
     """
     (count, size), power, full, kept = use.shape, min(alpha, 1e6), np.flatnonzero(q > -np.inf), np.ones(len(use))
-    shares, matrix, inverse = np.zeros((count, size)), np.zeros((size, size)), np.eye(size)
+    served = np.flatnonzero((answer > 0) & (answer < room))
+    shares, matrix, inverse = np.empty((count, size)), np.zeros((size, size)), np.eye(size)
     scaled = np.exp(power * (q - q.max()))
-    fill_shares(power, per_task, use, line, room, q, answer, full, scaled, np.empty(size), shares, matrix)
+    fill_shares(power, per_task, use, line, q, answer, full, served, scaled, np.empty(size), shares, matrix)
     for r in full:
         inverse[r] = solve(matrix.copy(), inverse[r])
-    for n in range(count):
+    for n in served:
         part = 0.0
         for r in full:
             for s in full:
@@ -129,41 +131,48 @@ def leverage(alpha, per_task, use, line, room, q, answer):  # type: ignore[no-un
 
 
 @compiled(borrows=True)
-def fill_shares(power, per_task, use, line, room, q, answer, full, scaled, parts, shares, matrix):  # type: ignore[no-untyped-def]
+def fill_shares(power, per_task, use, line, q, answer, full, served, scaled, parts, shares, matrix):  # type: ignore[no-untyped-def]
     """`W_n s_n` of users that are served, and J."""
     usual = power * q.max()
-    for n in range(len(use)):
-        if 0 < answer[n] < room[n]:
-            whole = max(price_parts(power, use, n, scaled, q, usual, parts)[0], 1e-300)
-            for s in full:
-                shares[n, s] = parts[s] * (line[n] + answer[n]) / whole
-                for r in full:
-                    matrix[r, s] += per_task[n, r] * shares[n, s]
+    for n in served:
+        whole = (line[n] + answer[n]) / max(price_parts(power, use, n, scaled, q, usual, parts)[0], 1e-300)
+        for s in full:
+            shares[n, s] = parts[s] * whole
+            for r in full:
+                matrix[r, s] += per_task[n, r] * shares[n, s]
 
 
 @compiled
 def sweep(order, game, relax, state):  # type: ignore[no-untyped-def]
     """Gauss-Seidel: servers respond one after the other; returns the largest relative change asked for."""
     add_up(game, state)
-    change, moved = 0.0, np.zeros(state.log_price.shape[1])
+    change, moved = 0.0, np.zeros_like(state.log_price)
     for i in order:
-        q = state.log_price[i]
+        q, last = state.log_price[i], moved[game.kind[i]]
         begun = q.copy()
-        q += moved  # as those of the server before did
+        q += last  # as those of the server of its kind before did
         change = max(change, play(i, game, relax, state))
-        moved = np.where(np.abs(q - begun) < np.inf, q - begun, 0.0)
+        last[:] = np.where(np.abs(q - begun) < np.inf, q - begun, 0.0)
     return change
 
 
 @compiled
-def at_once(game, relax, state):  # type: ignore[no-untyped-def]
-    """Jacobi: all servers respond to the same sums; returns the largest relative change asked for."""
-    change, total = 0.0, state.total.copy()
-    for i in range(len(game.first) - 1):
-        change = max(change, play(i, game, relax, state))
-        state.total[:] = total
-    add_up(game, state)
-    return change
+def compare(game, state, tasks, step):  # type: ignore[no-untyped-def]
+    """Fill `step`, by how much tasks have changed since `tasks`, relative to their users', in the order of servers.
+
+    Returns, (servers, 4), the products of each server's step with the one before and of both with themselves, and how
+    many of its pairs have come or gone.
+    """
+    products = np.zeros((len(state.cap), 4))
+    for i in range(len(products)):
+        for k in range(game.first[i], game.first[i + 1]):
+            now, then, last = state.tasks[game.pairs[k]], tasks[game.pairs[k]], step[k]
+            step[k] = (now - then) / max(state.total[game.user[k]], 1e-300)
+            products[i, 0] += step[k] * last
+            products[i, 1] += step[k] ** 2
+            products[i, 2] += last**2
+            products[i, 3] += (now > 0) != (then > 0)
+    return products
 
 
 @compiled
@@ -171,7 +180,7 @@ def add_up(game, state):  # type: ignore[no-untyped-def]
     """Sums of users: what is left of rounding as servers add and subtract may be more than a user has."""
     state.total[:], state.slopes[:], state.expected[:] = 0.0, 0.0, 0.0
     for k in range(len(game.pairs)):
-        n, pair = game.user[k], game.pairs[k]
-        state.total[n] += state.tasks[pair]
-        state.slopes[n] += state.slope[pair]
-        state.expected[n] += state.slope[pair] * state.foreseen[pair]
+        n = game.user[k]
+        state.total[n] += state.tasks[game.pairs[k]]
+        state.slopes[n] += state.slope[k]
+        state.expected[n] += state.slope[k] * state.foreseen[k]

@@ -20,12 +20,13 @@ Source: Moallemi and Van Roy, IEEE Trans. Inf. Theory 55 (2009), for trees and q
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ._rounds import State
+from ._rounds import State, compare
 from .rounds import Sweeps
 
 Array = NDArray[np.float64]
@@ -40,11 +41,12 @@ class ElasticOptions(NamedTuple):
     still: int = 8
     #: The largest cap; twice as large after each round of a drift of all that has gone on for `still` rounds.
     top: float = 8.0
-    highest: float = 1000.0
-    #: Rounds that a jump goes at first.
+    highest: float = 64.0
+    #: Rounds that a jump goes at first; after twice `still` rounds without progress it ends where a pair is empty.
     reach: float = 20.0
-    #: Rounds without progress until others take over, plain or damped, as many at first, more by a factor every time.
-    patience: int = 50
+    #: Rounds without progress until others take over, plain or damped: how many at first, by which factor more later.
+    patience: int = 150
+    plain: int = 50
     longer: float = 1.5
 
 
@@ -57,10 +59,9 @@ class Elastic:
 
     def __init__(self, sweeps: Sweeps, state: State, options: ElasticOptions = OPTIONS) -> None:
         self._sweeps, self._state, self._options = sweeps, state, options
-        self._user, self._server = sweeps.method.polytope.pair_user, sweeps.method.server
         self._top, self._reach = options.top, options.reach
         #: Plain rounds to go, at first for games that end in two, and of the next phase; how far they go.
-        self._plain, self._next, self._part = 2, float(options.patience), 1.0
+        self._plain, self._next, self._part = 2, float(options.plain), 1.0
         #: The least change of plain rounds, now and at the end of their last phase, where that ended, if it is of use.
         self._least, self._before = np.inf, np.inf
         self._kept, self._begins = state, False
@@ -88,7 +89,7 @@ class Elastic:
             self._before, self._best, self._since = self._least, np.inf, 0
             self._state.cap[:] = self._options.cap
             self._served, self._still = len(self._state.tasks), np.zeros(len(self._state.cap))
-            self._step: Array | None = None
+            self._step = np.zeros_like(self._state.tasks)
             self._jumped: tuple[float, State] | None = None
         return change
 
@@ -100,59 +101,61 @@ class Elastic:
         served = int(np.count_nonzero(state.tasks))
         if change < self._best / 2 or served < self._served:
             self._best, self._served, self._since = min(self._best, change), min(self._served, served), 0
-        step, last = moved(self._sweeps, state, tasks), self._step
-        jumped, self._jumped, self._step = self._jumped, None, step
+        jumped, self._jumped = self._jumped, None
         if jumped is not None and change > 30 * jumped[0]:
             _restore(state, jumped[1])
-            self._reach, self._step = self._reach / 4, None
-        elif last is not None:
-            self._set_caps(step, last, (state.tasks > 0) != (tasks > 0))
-            self._jump(change, step, last, state.foreseen - foreseen)
+            self._reach, self._step[:] = self._reach / 4, 0.0
+        else:
+            products = compare(self._sweeps.game, state, tasks, self._step)
+            if products[:, 2].any():
+                self._set_caps(products)
+                self._jump(change, products.sum(axis=0), state.foreseen - foreseen)
         if self._since >= self._options.patience:
             state.slope[:], state.foreseen[:], state.cap[:] = 0.0, 0.0, 0.0
             self._top = self._options.top
             self._plain, self._next, self._begins = int(self._next), self._options.longer * self._next, True
         return change
 
-    def _set_caps(self, step: Array, last: Array, crossed: Array) -> None:
+    def _set_caps(self, products: Array) -> None:
         """By the servers' last two steps: twice as large where they drift, a fourth where they turned."""
-        options, cap, servers = self._options, self._state.cap, len(self._state.cap)
-        turn, size, old = (np.bincount(self._server, each, servers) for each in (step * last, step**2, last**2))
-        whole = cosine(step, last)
+        options, cap = self._options, self._state.cap
+        turn, whole = cosine(products), cosine(products.sum(axis=0))
         if whole > 0.9 and self._since >= options.still:
             self._top = min(2 * self._top, options.highest)
-        elif whole < 0:
-            self._top = max(self._top / 2, options.top)
-        turn = turn / np.maximum(np.sqrt(size * old), 1e-300)
-        cap *= np.where((turn > 0.95) & (size > 0.93**2 * old), 2.0, np.where(turn < 0.3, 0.25, 0.95))
-        self._still = np.where(np.bincount(self._server, crossed, servers) > 0, 0, self._still + 1)
+        elif whole < 0.3:  # no drift: counted thrice
+            self._top, self._since = max(self._top / 2, options.top), self._since + 2
+        drifts = (turn > 0.95) & (products[:, 1] > 0.93**2 * products[:, 2])
+        cap *= np.where(drifts, 2.0, np.where(turn < 0.3, 0.25, 0.95))
+        self._still = np.where(products[:, 3] > 0, 0, self._still + 1)
         np.clip(cap, np.where(self._still > options.still, options.least, options.cap), self._top, out=cap)
 
-    def _jump(self, change: float, step: Array, last: Array, moved: Array) -> None:
+    def _jump(self, change: float, products: Array, moved: Array) -> None:
         """Go on along a drift of all: tasks, which are cut back to what fits, and foreseen totals."""
-        state, size = self._state, float(np.linalg.norm(step))
-        if not float(np.linalg.norm(step - last)) < 0.1 * size:
+        state, sweeps, step = self._state, self._sweeps, self._step
+        turn, size, old, _ = products
+        if not size + old - 2 * turn < 0.01 * size:
             return
-        shrinks = max(1 - size / float(np.linalg.norm(last)), 1e-9)
-        rounds = min(self._reach, 0.7 / float(np.abs(step).max()), 1 / shrinks - 1)
+        order, method = sweeps.pairs, sweeps.method
+        whole, reach = state.total[method.user[order]], self._reach
+        if self._since >= 2 * self._options.still:
+            falls = (step < -1e-12) & (state.tasks[order] > 0)
+            reach = float((state.tasks[order][falls] / (whole * -step)[falls]).min(initial=np.inf))
+        shrinks = max(1 - math.sqrt(size / old), 1e-9)
+        rounds = min(reach, 0.7 / float(np.abs(step).max()), 1 / shrinks - 1)
         if rounds >= 2:
-            self._jumped, self._reach, self._step = (change, _copy(state)), 2 * self._reach, None
-            polytope, gamma = self._sweeps.method.polytope, self._sweeps.method.gamma
-            ahead = np.maximum(state.tasks + rounds * step * state.total[self._user], 0.0)
-            state.tasks[:] = polytope.inside(ahead / gamma) * gamma
+            self._jumped = change, _copy(state)
+            self._reach = 2 * reach if reach == self._reach else self._reach
+            ahead = state.tasks.copy()
+            ahead[order] = np.maximum(ahead[order] + rounds * step * whole, 0.0)
+            state.tasks[:] = method.polytope.inside(ahead / method.gamma) * method.gamma
             state.foreseen[:] = np.maximum(state.foreseen + rounds * moved, 0.0)
+            step[:] = 0.0
 
 
-def moved(sweeps: Sweeps, state: State, tasks: Array) -> Array:
-    """By how much tasks have changed, relative to those of their users."""
-    whole = np.maximum(state.total, np.finfo(float).tiny)
-    return np.asarray((state.tasks - tasks) / whole[sweeps.method.polytope.pair_user])
-
-
-def cosine(step: Array, last: Array) -> float:
-    """Of the angle between two steps; 0 where one of them is none."""
-    sizes = float(np.linalg.norm(step) * np.linalg.norm(last))
-    return float(step @ last) / sizes if sizes > 0 else 0.0
+def cosine(products: Array) -> Array:
+    """Of the angle between two steps, by their products; 0 where one of them is none."""
+    turn, size, old, _ = products.T
+    return np.asarray(turn / np.maximum(np.sqrt(size * old), 1e-300))
 
 
 def _copy(state: State) -> State:

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engines.base import Solution
+from ...model._arrays import numbered
 from ...model._pointers import by_group
 from ..model.candidate import solution
 from ..model.equilibrium_system import EquilibriumSystem
-from ._rounds import Game, State, at_once, play, sweep
+from ._rounds import Game, State, play, sweep
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -48,21 +49,35 @@ class Sweeps:
     def gauss_seidel(self, state: State, order: Index | None = None, relax: float = 1.0) -> float:
         """All servers in turn; the largest change that a response asked for, relative to the user's tasks."""
         order = np.arange(len(self.method.row)) if order is None else order
-        return float(sweep(order, self._game, relax, state))
+        return float(sweep(order, self.game, relax, state))
 
     def jacobi(self, state: State, relax: float) -> float:
         """All servers at once, each moving by the part `relax` of its response, which is exact."""
-        return float(at_once(self._game._replace(accuracy=0.0), relax, state))
+        change, seen = 0.0, state.total.copy()
+        for server in range(len(self.method.row)):
+            change = max(change, self.respond(server, state._replace(total=seen.copy()), relax))
+        state.total[:] = self.method.sums(state.tasks)
+        return change
 
     def respond(self, server: int, state: State, relax: float = 1.0) -> float:
-        """One server, moving its column by the part `relax` of its response; the largest change that it asked for."""
-        return float(play(server, self._game, relax, state))
+        """One server, moving its column by the part `relax` of its response, which is exact; the change asked for."""
+        return float(play(server, self.game._replace(accuracy=0.0), relax, state))
 
-    def requested(self, state: State) -> float:
-        """The largest change that a best response would make now, relative to the user's tasks."""
+    def requested(self, state: State, enough: float = np.inf) -> float:
+        """The largest change that a best response would make now, relative to the user's tasks; it ends above `enough`.
+
+        If it does not, the state has the prices of these responses.
+        """
         copy = self.start(state.tasks)
         copy.log_price[:] = state.log_price
-        return self.jacobi(copy, 0.0)
+        change = 0.0
+        for place, server in enumerate(self._doubted):
+            change = max(change, self.respond(server, copy, 0.0))
+            if change > enough:
+                self._doubted.insert(0, self._doubted.pop(place))
+                return change
+        state.log_price[:] = copy.log_price
+        return change
 
     def log_price(self, state: State) -> Array:
         """Level prices, log v (servers, resources), at which the servers last responded (alpha finite)."""
@@ -78,10 +93,16 @@ class Sweeps:
         return solution(self.method, state.tasks, prices, by, rounds, seconds, tol)
 
     @cached_property
-    def _game(self) -> Game:
+    def _doubted(self) -> list[int]:
+        """Servers, first those that would have changed the most when last looked at."""
+        return list(range(len(self.method.row)))
+
+    @cached_property
+    def game(self) -> Game:
+        """What compiled rounds need."""
         m, order = self.method, self.pairs
         gain = np.exp(m.log_gain[order]) if np.isinf(self.alpha) else m.log_gain[order]
-        user = m.polytope.pair_user[order]
-        return Game(
-            self.first, order, user, float(self.alpha), gain, m.per_task[order], m.use[order], m.limit, self.accuracy
-        )
+        kind = numbered(m.polytope.cluster.capacity)
+        kind = np.where(np.bincount(kind)[kind] > 1, kind, 0)  # those without their like are one
+        user, per_task, use = m.user[order], m.per_task[order], m.use[order]
+        return Game(kind, self.first, order, user, float(self.alpha), gain, per_task, use, m.limit, self.accuracy)
