@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from .._libraries import lapack
+from .._libraries import blas, lapack
 
 Array = NDArray[np.float64]
 
@@ -50,7 +50,8 @@ def _cholesky(matrix: Array) -> Array:
 
 def _solved(factor: Array, given: Array) -> Array:
     """By a factor of `_cholesky`."""
-    if factor.dtype != np.float32:
-        return np.asarray(lapack.dpotrs(factor, given, lower=1)[0])
-    size = max(float(np.abs(given).max()), TINY)
-    return np.asarray(lapack.spotrs(factor, given / size, lower=1)[0] * size)
+    single = factor.dtype == np.float32
+    solved = blas.strsv if single else blas.dtrsv
+    size = max(float(np.abs(given).max(initial=0.0)), TINY) if single else 1.0
+    half = solved(factor, (given / size).astype(factor.dtype), lower=1)
+    return np.asarray(solved(factor, half, lower=1, trans=1), dtype=float) * size

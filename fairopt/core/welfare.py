@@ -43,6 +43,8 @@ _GENTLE, _STEEPER, _STEEPER_GAME = 4.0, 2.0, 3.0
 _MOST = 500.0
 #: Steps of mirror descent to a first point, and over how many of them it is an average: they go to and fro.
 _DESCENTS, _LAST = 25, 13
+#: What of a point a predictor tells, but for pairs.
+_LATER = ("lam", "w", "x", "xi", "v", "tilt")
 
 
 class Worth(NamedTuple):
@@ -64,10 +66,30 @@ class Point(NamedTuple):
     v: Array
     tilt: float  # log of the weight of the sum of shares
 
-    def along(self, step: Point, t: float) -> Point:
+    def along(self, step: Change, t: float) -> Point:
         """A part of a step further."""
-        parts: Any = (one + t * change for one, change in zip(self, step, strict=True))  # type: ignore[operator]
-        return Point(*parts)
+        y, z = (one * (1 + t * change) for one, change in zip(self[:2], step[:2], strict=True))
+        rest: Any = (one + t * change for one, change in zip(self[2:], step[2:], strict=True))
+        return Point(y, z, *rest)
+
+
+class Change(NamedTuple):
+    """Of a point, amounts and slacks of pairs by parts of themselves."""
+
+    y: Array
+    z: Array
+    lam: Array
+    w: Array
+    x: Array
+    p: Array
+    xi: Array
+    v: Array
+    tilt: float
+
+    def plus(self, other: Change) -> Change:
+        """Both at once."""
+        parts: Any = (one + more for one, more in zip(self, other, strict=True))
+        return Change(*parts)
 
 
 class Market:
@@ -154,11 +176,12 @@ class Market:
         slope = (1 - own.alpha) * np.exp(powers - fair) - np.exp(log_share - total)
         return self.ratio + fair - total, slope
 
-    def turnover(self, at: Point) -> Array:
-        """What products of pairs are measured in: a user's turnover, or a server's if that is less, (pairs,)."""
-        pairs = self.pairs
-        cheapest = pairs.of_user(pairs.least(pairs.cost(at.lam)))
-        return np.asarray(np.minimum(pairs.of_user(at.x), self.size) * cheapest)
+    def weights(self, at: Point) -> tuple[Array, Array]:
+        """What products of pairs are measured in, a user's turnover, or a server's if that is less, and those of rows."""
+        pairs, cost = self.pairs, self.pairs.cost(at.lam)
+        turnover = np.minimum(pairs.of_user(at.x), self.size)
+        turnover *= pairs.of_user(pairs.least(cost))
+        return turnover, self.of_rows(cost)
 
     def even(self, at: Point, weights: tuple[Array, Array]) -> None:
         """Let products of rows and limits aim at what they are at a first point, about."""
@@ -172,10 +195,11 @@ class Market:
         """Units of products of rows, (servers, resources): the price at which a row is all that a pair pays."""
         pairs, result = self.pairs, np.ones((len(self.row), self.pairs.inverse.shape[1]))
         cost = cost if pairs.value is None else cost * pairs.value
+        table = pairs.table(cost, np.inf) if pairs.dense else cost
         with np.errstate(divide="ignore"):
             for r in range(result.shape[1]):
-                if pairs.full:
-                    each = (cost.reshape(len(self.unit), -1) / pairs.demand[:, r, None]).min(axis=0)
+                if pairs.dense:
+                    each = (table / pairs.demand[:, r, None]).min(axis=0)
                     each /= pairs.inverse[:, r]
                 else:
                     each = np.full(len(result), np.inf)
@@ -319,29 +343,29 @@ class Step:
         q, pairs = market, market.pairs
         self.worth = q.worth(at.x, at.tilt)
         self.pays = at.p + q.on_users(q.sign * at.xi)
-        self.dual = at.z - pairs.cost(at.lam) + pairs.of_user(at.p)
+        self.inverse = 1 / at.z
+        self.product = at.y * at.z / weights[0]
+        #: Errors of slacks as parts of them.
+        self.dual = 1 - pairs.slack(at.lam, at.p) * self.inverse
         self.excess = np.where(q.row, 1 - pairs.use(at.y) - at.w, 0.0)
         self.short = at.x - pairs.sums(at.y)
         self.rho = np.log(self.pays) - self.worth.log + q.level
         self.off = at.v - q.sign * (q.bound - at.x[q.user])
         tilt, self.slopes = q.tilt(at.x)
         self.untilted = tilt - at.tilt if q.tilted else 0.0
-        self.mu = self.mean(at)
-        part = np.abs(self.dual) * at.y / weights[0]
-        errors = (part, self.excess, self.short / at.x, self.rho * self._counts, self.off / q.bound, self.untilted)
+        self.mu = self._mean(float(self.product.sum()), at)
+        errors = (
+            self.dual * self.product, self.excess, self.short / at.x, self.rho / q.power, self.off / q.bound,
+            self.untilted,
+        )  # fmt: skip
         self.missed = max(float(np.abs(each).max(initial=0.0)) for each in errors)
         self.rough = rough
 
-    @property
-    def _counts(self) -> Array | float:
-        return 1 / self.market.power
-
-    def mean(self, at: Point) -> float:
-        """The mean product over its weight."""
+    def _mean(self, of_pairs: float, at: Point) -> float:
+        """The mean product over its weight, from their sum over pairs."""
         q = self.market
-        limits = at.xi * at.v / (q.bound * self._worth_of_limits)
-        total = (at.y * at.z / self.weights[0]).sum() + limits.sum()
-        total += (at.lam * at.w / self.weights[1])[q.row].sum()
+        of_limits = at.xi * at.v / (q.bound * self._worth_of_limits)
+        total = of_pairs + (at.lam * at.w / self.weights[1])[q.row].sum() + of_limits.sum()
         return float(total / (len(at.y) + np.count_nonzero(q.row) + len(at.v)))
 
     @property
@@ -351,103 +375,117 @@ class Step:
     def factor(self) -> None:
         """Eliminate pairs, limits and tasks."""
         q, at = self.market, self.at
-        self.weight = at.y / at.z
+        self.weight = at.y * self.inverse
         stiff = np.maximum(self.worth.elastic, 1e-13) * self.pays / at.x + q.on_users(at.xi / at.v)
         self.loose = 1 / stiff
-        idle = np.where(q.row, at.w / np.maximum(at.lam, TINY), np.inf)
+        self.ratio = np.where(q.row, at.w / np.maximum(at.lam, TINY), 0.0)
+        idle = np.where(q.row, self.ratio, np.inf)
         self.equations = Equations(q.pairs, self.weight, idle, self.loose, np.zeros(len(at.x)), self.rough)
+        #: Users whose worth hardly depends on tasks does not say these.
+        self.unsaid = self.loose > q.pairs.sums(self.weight)
         if q.tilted:
             users = self.worth.part * self.pays
-            self.by_tilt = self._solve(0 * at.y, 0 * at.lam, 0 * at.x, -users, 0 * at.lam, 0 * at.x, None)
+            self.by_tilt = self._solve(None, 0 * at.lam, 0 * at.x, -users, 0 * at.lam, None)
 
     def _solve(
-        self, own: Array, rows: Array, short: Array, k: Array, excess: Array, of_user: Array, sharp: Array | None
+        self, own: Array | None, rows: Array, short: Array, k: Array, excess: Array, sharp: Array | None
     ) -> tuple[Array, Array, Array]:
         """Changes of prices, pay and tasks."""
         pairs = self.market.pairs
-        b = pairs.use(own) + rows - excess
-        lam, p, _ = self.equations.solve(b, short - self.loose * k - pairs.sums(own), np.zeros(1), sharp)
+        b, e = rows - excess, short - self.loose * k
+        if own is not None:
+            b, e = b + pairs.use(own), e - pairs.sums(own)
+        lam, p, _ = self.equations.solve(b, e, np.zeros(1), sharp)
         return lam, p, -self.loose * (p + k)
 
-    def direction(self, cy: Array, cw: Array, cv: Array, bend: Array | None = None, wrong: bool = True) -> Point:
-        """The step that changes products by so much, and puts the other equations right if `wrong`."""
-        q, at, _pairs = self.market, self.at, self.market.pairs
+    def direction(
+        self, cy: Array | float, cw: Array, cv: Array, bend: Array | None = None, wrong: bool = True
+    ) -> Change:
+        """The step that changes products by so much, of pairs by parts, and puts the other equations right if `wrong`."""
+        q, at = self.market, self.at
         none = np.zeros(len(at.x))
-        dual, short, excess = (self.dual, self.short, self.excess) if wrong else (0 * at.y, none, 0 * at.lam)
-        off = self.off if wrong else 0 * at.v
+        short, excess, off = (self.short, self.excess, self.off) if wrong else (none, 0 * at.lam, 0 * at.v)
         rho = (self.rho if wrong else none) + (none if bend is None else bend)
-        own, rows = cy / at.z + self.weight * dual, np.where(q.row, cw / np.maximum(at.lam, TINY), 0.0)
+        own = at.y * (self.dual + cy if wrong else cy)
+        rows = np.where(q.row, cw / np.maximum(at.lam, TINY), 0.0)
         k = rho * self.pays + q.on_users(q.sign * (cv + at.xi * off) / at.v)
-        lam, p, x = self._solve(own, rows, short, k, excess, none, None)
+        lam, p, x = self._solve(own, rows, short, k, excess, None)
         tilt: Any = 0.0
         if q.tilted:
             slope = self.slopes / at.x
             tilt = ((self.untilted if wrong else 0.0) + slope @ x) / (1 - slope @ self.by_tilt[2])
             tilt = float(np.clip(tilt, -1.0, 1.0))  # where its slope is nearly 0 it would run away
             lam, p, x = (one + tilt * more for one, more in zip((lam, p, x), self.by_tilt, strict=True))
-        return self._whole(cy, rows, lam, p, x, dual, short, off, cv, tilt)
+        return self._whole(cy, rows, lam, p, x, wrong, short, off, cv, tilt)
 
     def _whole(
-        self, cy: Array, rows: Array, lam: Array, p: Array, x: Array, dual: Array, short: Array, off: Array,
+        self, cy: Array | float, rows: Array, lam: Array, p: Array, x: Array, wrong: bool, short: Array, off: Array,
         cv: Array, tilt: float,
-    ) -> Point:  # fmt: skip
+    ) -> Change:  # fmt: skip
         """With what follows from prices, pay and tasks."""
         q, at, pairs = self.market, self.at, self.market.pairs
-        z = pairs.cost(lam) - pairs.of_user(p) - dual
-        y = (cy - at.y * z) / at.z
-        # Worth that hardly depends on tasks does not say these.
-        x = np.where(self.loose > pairs.sums(self.weight), pairs.sums(y) - short, x)
-        w = rows - np.where(q.row, at.w / np.maximum(at.lam, TINY), 0.0) * lam
+        z = pairs.slack(lam, p)
+        z *= self.inverse
+        if wrong:
+            z -= self.dual
+        y = cy - z
+        if self.unsaid.any():
+            x = np.where(self.unsaid, pairs.sums(at.y * y) - short, x)
+        w = rows - self.ratio * lam
         v = -q.sign * x[q.user] - off
         xi = (cv - at.xi * v) / at.v
-        return Point(y, z, lam, w, x, p, xi, v, tilt)
+        return Change(y, z, lam, w, x, p, xi, v, tilt)
 
-    def finished(self, step: Point, sharp: float) -> Point:
+    def finished(self, step: Change, sharp: float) -> Change:
         """With what factors left of the equations of rows and users put right."""
         q, at, pairs, best, least = self.market, self.at, self.market.pairs, step, np.inf
         for _ in range(3):
-            rows = np.where(q.row, self.excess - pairs.use(step.y) - step.w, 0.0)
-            users = self.short + step.x - pairs.sums(step.y)
+            tasks = at.y * step.y
+            rows = np.where(q.row, self.excess - pairs.use(tasks) - step.w, 0.0)
+            users = self.short + step.x - pairs.sums(tasks)
             size = max(float(np.abs(rows).max()), float((np.abs(users) / at.x).max()))
             if not size < least:
                 break
             best, least = step, size
             if size <= sharp:
                 break
-            nothing = 0 * at.y
-            lam, p, x = self._solve(nothing, 0 * at.lam, users, 0 * at.x, rows, at.x, np.array([sharp]))
-            more = self._whole(nothing, 0 * at.lam, lam, p, x, nothing, users, 0 * at.v, 0 * at.v, 0.0)
-            step = step.along(more, 1.0)
+            nothing = 0 * at.lam
+            lam, p, x = self._solve(None, nothing, users, 0 * at.x, rows, np.array([sharp]))
+            step = step.plus(self._whole(0.0, nothing, lam, p, x, False, users, 0 * at.v, 0 * at.v, 0.0))
         self.rough = self.rough and least < 50 * sharp
         return best
 
-    def longest(self, step: Point) -> float:
+    def longest(self, step: Change) -> float:
         """The longest step, at most 1, that leaves nothing negative."""
         q, at = self.market, self.at
         pays = step.p + q.on_users(q.sign * step.xi)
-        falls = [step.y / at.y, step.z / at.z, (step.lam / np.maximum(at.lam, TINY))[q.row], step.w / at.w]
+        falls = [step.y, step.z, (step.lam / np.maximum(at.lam, TINY))[q.row], step.w / at.w]
         falls += [step.x / at.x / 0.95, pays / self.pays / 0.95, step.xi / at.xi, step.v / at.v]
         return 1 / max(max(float(-each.min(initial=0.0)) for each in falls), 1.0)
 
-    def aims(self) -> tuple[Point, float]:
+    def aims(self) -> tuple[Change, float]:
         """Predictor, corrector and centring correctors: the step, and how far it goes."""
-        q, at, _pairs = self.market, self.at, self.market.pairs
+        q, at = self.market, self.at
         self.factor()
-        of_pair, of_row = self.weights[0], self.weights[1]
-        of_limit = q.bound * self._worth_of_limits
-        yz, lw, xv = at.y * at.z, np.where(q.row, at.lam * at.w, 0.0), at.xi * at.v
-        aim = self.direction(-yz, -lw, -xv)
+        of_row, of_limit = self.weights[1], q.bound * self._worth_of_limits
+        lw, xv = np.where(q.row, at.lam * at.w, 0.0), at.xi * at.v
+        aim = self.direction(-1.0, -lw, -xv)
         t = self.longest(aim)
-        target = (self.mean(at.along(aim, t)) / self.mu) ** 3
+        bent, there = (
+            aim.y * aim.z,
+            at._replace(**{name: getattr(at, name) + t * getattr(aim, name) for name in _LATER}),
+        )
+        whole, curved = float(self.product.sum()), float(self.product @ bent)
+        target = (self._mean(whole * (1 - t) + t * t * curved, there) / self.mu) ** 3
         target = min(max(target, 1e-6), 0.1 if t > 0.1 else 0.5) * self.mu
         if self.mu > 1e-4:
             target = max(target, min(0.005 * self.missed, 0.5 * self.mu))
-        there = at.along(aim, t)
         bend = np.log(self.pays + t * (aim.p + q.on_users(q.sign * aim.xi))) + q.level
         most = 0.5 * np.minimum(self.worth.elastic, 1.0)
         bend = np.clip(bend - q.worth(there.x, there.tilt).log - (1 - t) * self.rho, -most, most)
+        aimed = target / self.product
         step = self.direction(
-            target * of_pair - yz - aim.y * aim.z,
+            aimed - bent - 1,
             np.where(q.row, target * of_row - lw - aim.lam * aim.w, 0.0),
             target * of_limit - xv - aim.xi * aim.v,
             bend,
@@ -456,12 +494,14 @@ class Step:
         for _ in range(5):
             if t > 0.9:
                 break
-            far = at.along(step, min(t + 0.3, 1.0))
-            rows = np.where(q.row, far.lam * far.w / of_row, target)
-            products = far.y * far.z / of_pair, rows, far.xi * far.v / of_limit
-            asked = [np.maximum(np.clip(one, 0.1 * target, 10 * target) - one, -10 * target) for one in products]
-            tried = self.direction(asked[0] * of_pair, asked[1] * of_row, asked[2] * of_limit, wrong=False)
-            tried = step.along(tried, 1.0)
+            far = min(t + 0.3, 1.0)
+            pairs = (1 + far * step.y) * (1 + far * step.z)
+            rows = np.where(q.row, (at.lam + far * step.lam) * (at.w + far * step.w) / of_row, target)
+            limits = (at.xi + far * step.xi) * (at.v + far * step.v) / of_limit
+            groups = (pairs, aimed), (rows, target), (limits, target)
+            asked = [np.maximum(np.clip(one, 0.1 * aim, 10 * aim) - one, -10 * aim) for one, aim in groups]
+            tried = self.direction(asked[0], asked[1] * of_row, asked[2] * of_limit, wrong=False)
+            tried = step.plus(tried)
             longer = self.longest(tried)
             if longer < t + 0.02:
                 break
@@ -491,7 +531,7 @@ def run(problem: Problem, tol: float, start: object = None, most: int = 60, pati
     following = isinstance(start, Start) and q.fits(start)
     at = q.begin_from(start) if following and isinstance(start, Start) else q.begin()
     best = Candidate(np.zeros(len(polytope.gamma)), np.full(len(polytope.row_server), -np.inf), np.inf, 0)
-    weights = q.turnover(at), q.of_rows(q.pairs.cost(at.lam))
+    weights = q.weights(at)
     q.even(at, weights)
     step, since, short, slow, least, lowest = Step(q, at, weights, True), 0, 0, 0, np.inf, np.inf
     for number in range(most + 1):
@@ -510,10 +550,8 @@ def run(problem: Problem, tol: float, start: object = None, most: int = 60, pati
         for _ in range(8):
             there = step.at.along(change, t)
             follow = q.follow[0] if step.mu > 1e-4 else q.follow[1]
-            then = (
-                np.maximum(q.turnover(there), follow * weights[0]),
-                np.maximum(q.of_rows(q.pairs.cost(there.lam)), follow * weights[1]),
-            )
+            of_pairs, of_rows = q.weights(there)
+            then = np.maximum(of_pairs, follow * weights[0]), np.maximum(of_rows, follow * weights[1])
             new = Step(q, there, then, step.rough)
             if new.missed + new.mu <= 2 * (step.missed + step.mu) + 1e-9:
                 break
@@ -532,7 +570,7 @@ def run(problem: Problem, tol: float, start: object = None, most: int = 60, pati
             steeper = _STEEPER if q.log_gamma is None else _STEEPER_GAME
             slow = 0
             at = q.steepened(step.at, min(q.own.alpha * steeper, problem.criterion.alpha))
-            weights = q.turnover(at), q.of_rows(q.pairs.cost(at.lam))
+            weights = q.weights(at)
             step = Step(q, at, weights, step.rough)
     if np.isinf(best.error) and np.isfinite(step.mu + step.missed):
         best = _judged(q, step.at, tol, most)
