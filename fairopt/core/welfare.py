@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..certificates.backward import error_at
+from ..model.criterion import Criterion
 from ..model.fairness_efficiency import FairnessEfficiency, log_sum
 from ..model.problem import Problem
 from .algebra import Equations, Pairs
@@ -43,6 +44,8 @@ _GENTLE, _STEEPER, _STEEPER_GAME = 4.0, 2.0, 3.0
 _MOST = 500.0
 #: Steps of mirror descent to a first point, and over how many of them it is an average: they go to and fro.
 _DESCENTS, _LAST = 25, 13
+#: With more pairs, most users being on most servers, welfare without limits takes another start, and bolder steps.
+_MANY = 20_000
 #: What of a point a predictor tells, but for pairs.
 _LATER = ("lam", "w", "x", "xi", "v", "tilt")
 
@@ -68,9 +71,8 @@ class Point(NamedTuple):
 
     def along(self, step: Change, t: float) -> Point:
         """A part of a step further."""
-        y, z = (one * (1 + t * change) for one, change in zip(self[:2], step[:2], strict=True))
-        rest: Any = (one + t * change for one, change in zip(self[2:], step[2:], strict=True))
-        return Point(y, z, *rest)
+        parts: Any = (one + t * change for one, change in zip(self[2:], step[2:], strict=True))  # type: ignore[operator]
+        return Point(self.y * (1 + t * step.y), self.z * (1 + t * step.z), *parts)
 
 
 class Change(NamedTuple):
@@ -88,7 +90,7 @@ class Change(NamedTuple):
 
     def plus(self, other: Change) -> Change:
         """Both at once."""
-        parts: Any = (one + more for one, more in zip(self, other, strict=True))
+        parts: Any = (one + more for one, more in zip(self, other, strict=True))  # type: ignore[operator]
         return Change(*parts)
 
 
@@ -127,7 +129,13 @@ class Market:
         self.most = np.inf
         #: What is left of weights after a step, at least, at first and later. Where limits bind prices swing; in the
         #: game without limits some are so far below others that weights have to fall with them.
-        self.follow = (0.1, 0.001) if self.log_gamma is not None and not len(self.user) else (0.7, 0.3)
+        game = self.log_gamma is not None
+        self.follow = (0.1, 0.001) if game and not len(self.user) else (0.7, 0.3)
+        #: Many pairs, and nothing that makes prices swing: steps are bold.
+        self.plain = not (game or len(self.user)) and len(self.size) > _MANY and rule.alpha <= 8
+        self.plain = self.plain and type(own) in (Criterion, FairnessEfficiency) and self.pairs.dense
+        if self.plain:
+            self.follow = 0.1, 0.1
         self.ratio = 0.0
         if isinstance(rule, FairnessEfficiency):
             self.ratio = float(np.log(rule.efficient) - np.log(rule.fair))
@@ -177,7 +185,7 @@ class Market:
         return self.ratio + fair - total, slope
 
     def weights(self, at: Point) -> tuple[Array, Array]:
-        """What products of pairs are measured in, a user's turnover, or a server's if that is less, and those of rows."""
+        """Units of products of pairs, a user's turnover, or a server's if that is less, and of rows."""
         pairs, cost = self.pairs, self.pairs.cost(at.lam)
         turnover = np.minimum(pairs.of_user(at.x), self.size)
         turnover *= pairs.of_user(pairs.least(cost))
@@ -217,6 +225,8 @@ class Market:
         """Mirror descent in logs: prices follow use, amounts what a server is worth over what it costs."""
         pairs, power = self.pairs, self.power
         size = self.size
+        if self.plain:
+            return self._even()
         crowd = np.bincount(pairs.server, minlength=len(pairs.inverse))
         y = 0.7 * size / crowd[pairs.server]
         caps = np.flatnonzero(self.sign > 0)
@@ -267,6 +277,24 @@ class Market:
         at_limit = np.where(excess > 0, np.maximum(worth - p, 0.1 * p), 0.1 * p)[self.user]
         v = np.maximum(self.sign * (self.bound - x[self.user]), 0.1 * np.maximum(x[self.user], self.bound))
         return Point(y, z, lam, w, x, p, at_limit, v, tilt)
+
+    def _even(self) -> Point:
+        """Servers split evenly, most of them in use; a unit of a resource has the same price everywhere."""
+        pairs, crowd = self.pairs, np.bincount(self.pairs.server, minlength=len(self.pairs.inverse))
+        y = self.size / crowd[pairs.server]
+        y = y * (0.8 / pairs.use(y)[self.row].mean())
+        x = pairs.sums(y)
+        tilt = self.tilt(x)[0]
+        log = self.worth(x, tilt).log
+        self.level = float(log_sum(log + np.log(x)) - np.log(len(x)))  # users spend 1 on average
+        p = np.maximum(np.exp(log - self.level), 1e-12)
+        part = np.divide(1.0, pairs.inverse, out=np.zeros(self.row.shape), where=self.row)
+        part /= np.maximum(part.sum(axis=0), TINY)
+        lam = np.where(self.row, len(x) * np.maximum(part / part.sum(), 1e-12), 0.0)
+        cost, pays = pairs.cost(lam), pairs.of_user(p)
+        z = np.maximum(cost - pays, 0.1 * np.maximum(cost, pays))
+        w = np.where(self.row, np.maximum(1 - pairs.use(y), 0.1), 1.0)
+        return Point(y, z, lam, w, x, p, np.zeros(0), np.zeros(0), tilt)
 
     def steepened(self, at: Point, alpha: float) -> Point:
         """A point for a larger alpha: prices of rows are powers of the levels of those who pay for little else."""
@@ -401,7 +429,7 @@ class Step:
     def direction(
         self, cy: Array | float, cw: Array, cv: Array, bend: Array | None = None, wrong: bool = True
     ) -> Change:
-        """The step that changes products by so much, of pairs by parts, and puts the other equations right if `wrong`."""
+        """The step that changes products by so much, of pairs by parts; other equations are put right if `wrong`."""
         q, at = self.market, self.at
         none = np.zeros(len(at.x))
         short, excess, off = (self.short, self.excess, self.off) if wrong else (none, 0 * at.lam, 0 * at.v)
@@ -477,7 +505,7 @@ class Step:
         )
         whole, curved = float(self.product.sum()), float(self.product @ bent)
         target = (self._mean(whole * (1 - t) + t * t * curved, there) / self.mu) ** 3
-        target = min(max(target, 1e-6), 0.1 if t > 0.1 else 0.5) * self.mu
+        target = min(max(target, 1e-6), (0.05 if q.plain else 0.1) if t > 0.1 else 0.5) * self.mu
         if self.mu > 1e-4:
             target = max(target, min(0.005 * self.missed, 0.5 * self.mu))
         bend = np.log(self.pays + t * (aim.p + q.on_users(q.sign * aim.xi))) + q.level
@@ -494,16 +522,17 @@ class Step:
         for _ in range(5):
             if t > 0.9:
                 break
-            far = min(t + 0.3, 1.0)
+            far = min(1.1 * t + 0.5 if q.plain else t + 0.3, 1.0)
             pairs = (1 + far * step.y) * (1 + far * step.z)
             rows = np.where(q.row, (at.lam + far * step.lam) * (at.w + far * step.w) / of_row, target)
             limits = (at.xi + far * step.xi) * (at.v + far * step.v) / of_limit
+            low, high = (0.2, 5.0) if q.plain else (0.1, 10.0)
             groups = (pairs, aimed), (rows, target), (limits, target)
-            asked = [np.maximum(np.clip(one, 0.1 * aim, 10 * aim) - one, -10 * aim) for one, aim in groups]
+            asked = [np.maximum(np.clip(one, low * aim, high * aim) - one, -high * aim) for one, aim in groups]
             tried = self.direction(asked[0], asked[1] * of_row, asked[2] * of_limit, wrong=False)
             tried = step.plus(tried)
             longer = self.longest(tried)
-            if longer < t + 0.02:
+            if longer < t + (0.01 * (far - t) if q.plain else 0.02):
                 break
             step, t = tried, longer
         step = self.finished(step, max(1e-2 * min(self.mu, 1.0), 1e-15))
@@ -546,7 +575,7 @@ def run(problem: Problem, tol: float, start: object = None, most: int = 60, pati
             if best.error <= 0.5 * tol or since > 5 or step.mu < 1e-16:
                 break
         change, t = step.aims()
-        t = min(1.0, t * max(0.9 if t < 0.9 else 0.95, 1 - np.sqrt(10 * step.mu)))
+        t = min(1.0, t * (0.9 if t < 0.9 else max(0.95, 1 - np.sqrt(10 * step.mu))))
         for _ in range(8):
             there = step.at.along(change, t)
             follow = q.follow[0] if step.mu > 1e-4 else q.follow[1]
