@@ -536,7 +536,9 @@ class Step:
                 break
             step, t = tried, longer
         step = self.finished(step, max(1e-2 * min(self.mu, 1.0), 1e-15))
-        return step, self.longest(step)
+        longest = self.longest(step)
+        self.rough = self.rough and longest > 0.95 * t
+        return step, longest
 
 
 @dataclass(frozen=True)
