@@ -50,8 +50,8 @@ def _cholesky(matrix: Array) -> Array:
 
 def _solved(factor: Array, given: Array) -> Array:
     """By a factor of `_cholesky`."""
-    single = factor.dtype == np.float32
-    solved = blas.strsv if single else blas.dtrsv
-    size = max(float(np.abs(given).max(initial=0.0)), TINY) if single else 1.0
-    half = solved(factor, (given / size).astype(factor.dtype), lower=1)
-    return np.asarray(solved(factor, half, lower=1, trans=1), dtype=float) * size
+    if factor.dtype != np.float32:
+        return np.asarray(lapack.dpotrs(factor, given, lower=1)[0])
+    size = max(float(np.abs(given).max()), TINY)
+    half = blas.strsv(factor, given / size, lower=1)  # a fourth of the time of potrs
+    return np.asarray(blas.strsv(factor, half, lower=1, trans=1) * size)

@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .._libraries import optimize
 from ..certificates.backward import error_at
 from ..model.criterion import Criterion
 from ..model.fairness_efficiency import FairnessEfficiency, log_sum
@@ -97,7 +98,9 @@ class Change(NamedTuple):
 class Market:
     """The data of a problem in units in which users have about 1."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, weight: float | None = None) -> None:
+        #: At which the log of the weight of the sum of shares is held, if it is.
+        self.weight = weight
         polytope, rule = problem.polytope, problem.criterion
         self.polytope, self.problem = polytope, problem
         servers = polytope.cluster.shape[1]
@@ -119,7 +122,7 @@ class Market:
             largest = np.maximum.reduceat(polytope.gamma, polytope.start[:-1])
             self.log_gamma = np.log(polytope.gamma / largest[polytope.pair_user])
             self.own = own = replace(own, share=1 / largest)
-        if not self.tilted:
+        if not isinstance(own, FairnessEfficiency):
             self._take(min(own.alpha, _GENTLE))
         limited, floored = polytope.limited, np.flatnonzero(own.floor > 0)
         self.user = np.concatenate([limited, floored])
@@ -132,7 +135,7 @@ class Market:
         game = self.log_gamma is not None
         self.follow = (0.1, 0.001) if game and not len(self.user) else (0.7, 0.3)
         #: Many pairs, and nothing that makes prices swing: steps are bold.
-        self.plain = not (game or len(self.user)) and len(self.size) > _MANY and rule.alpha <= 8
+        self.plain = not (game or len(self.user)) and len(self.size) > _MANY and rule.alpha > 0
         self.plain = self.plain and type(own) in (Criterion, FairnessEfficiency) and self.pairs.dense
         if self.plain:
             self.follow = 0.1, 0.1
@@ -159,7 +162,7 @@ class Market:
     @property
     def tilted(self) -> bool:
         """Has worth a part for the sum of shares?"""
-        return isinstance(self.own, FairnessEfficiency)
+        return isinstance(self.own, FairnessEfficiency) and self.weight is None
 
     def worth(self, x: Array, tilt: float) -> Worth:
         """At tasks (users,) in units; in the efficient case without a unit of welfare."""
@@ -173,11 +176,14 @@ class Market:
         log = own.log_marginal(tasks) + log_unit
         return Worth(np.minimum(log, self.most), np.where(log < self.most, own.elasticity(tasks), 0.0), 0.0)
 
-    def tilt(self, x: Array) -> tuple[float, Array]:
-        """What the weight of the sum of shares is to be at tasks (users,), and its slopes in their logs."""
+    def tilt(self, x: Array, free: bool = False) -> tuple[float, Array]:
+        """What the weight of the sum of shares is to be at tasks (users,), and its slopes in their logs.
+
+        `free`: also where it is held.
+        """
         own = self.own
-        if not isinstance(own, FairnessEfficiency):
-            return 0.0, np.zeros(len(x))
+        if not isinstance(own, FairnessEfficiency) or (self.weight is not None and not free):
+            return self.weight or 0.0, np.zeros(len(x))
         log_share = np.log(own.share * x * self.unit)
         powers = own.alpha * np.log(own.weight) + (1 - own.alpha) * log_share
         total, fair = log_sum(log_share), log_sum(powers)
@@ -409,7 +415,7 @@ class Step:
         self.ratio = np.where(q.row, at.w / np.maximum(at.lam, TINY), 0.0)
         idle = np.where(q.row, self.ratio, np.inf)
         self.equations = Equations(q.pairs, self.weight, idle, self.loose, np.zeros(len(at.x)), self.rough)
-        #: Users whose worth hardly depends on tasks does not say these.
+        #: Users whose worth hardly depends on tasks, and does not say these.
         self.unsaid = self.loose > q.pairs.sums(self.weight)
         if q.tilted:
             users = self.worth.part * self.pays
@@ -550,17 +556,21 @@ class Candidate:
     error: float
     steps: int
     warm: Start | None = None
+    off: float = 0.0  # by what the weight of the sum of shares is to change, if it was held
 
 
-def run(problem: Problem, tol: float, start: object = None, most: int = 60, patience: float = math.inf) -> Candidate:
+def run(
+    problem: Problem, tol: float, start: object = None, most: int = 60, patience: float = math.inf,
+    weight: float | None = None,
+) -> Candidate:  # fmt: skip
     """The best point of a run; from a start for another alpha if it fits and that leads somewhere.
 
     `patience`: it ends after so many steps in which products do not halve, nor alpha grows.
     """
     polytope = problem.polytope
-    q, warm = Market(problem), None
+    q, warm = Market(problem, weight), None
     following = isinstance(start, Start) and q.fits(start)
-    at = q.begin_from(start) if following and isinstance(start, Start) else q.begin()
+    at = first = q.begin_from(start) if following and isinstance(start, Start) else q.begin()
     best = Candidate(np.zeros(len(polytope.gamma)), np.full(len(polytope.row_server), -np.inf), np.inf, 0)
     weights = q.weights(at)
     q.even(at, weights)
@@ -607,7 +617,31 @@ def run(problem: Problem, tol: float, start: object = None, most: int = 60, pati
         best = _judged(q, step.at, tol, most)
     if following and best.error > tol:
         return run(problem, tol, patience=patience)
-    return replace(best, warm=warm)
+    if q.tilted and best.error > tol and most > 1:
+        best = min(best, _weighed(problem, tol, first.tilt), key=lambda one: one.error)
+    return replace(best, warm=warm, off=q.tilt(step.at.x, free=True)[0] - step.at.tilt)
+
+
+def _weighed(problem: Problem, tol: float, weight: float) -> Candidate:
+    """The weight of the sum of shares by Brent's method, each in a run of its own: in one run it may go to and fro."""
+    tried: list[Candidate] = []
+
+    def off(weight: float) -> float:
+        found = run(problem, tol, weight=weight)
+        tried.append(found)
+        return 0.0 if found.error <= tol else found.off
+
+    length, here = 8.0, off(weight)
+    for _ in range(8):
+        further = weight + math.copysign(length, here)
+        there = off(further)
+        if not here * there > 0:
+            break
+        weight, here, length = further, there, 2 * length
+    if here * there < 0:
+        optimize.brentq(off, weight, further, xtol=1e-12, maxiter=30)
+    best = min(tried, key=lambda one: one.error)
+    return replace(best, steps=sum(each.steps for each in tried))
 
 
 def _judged(q: Market, at: Point, tol: float, steps: int) -> Candidate:
