@@ -48,6 +48,8 @@ _LITTLE = 1e-13, 1e-7
 _FILLED = 20
 #: Couplings so far below the diagonal are left out of lists.
 _NOTHING = 1e-13
+#: Where pairs are at least that part of users times servers, sums over them are products of dense tables.
+_DENSE = 0.25
 _TINY = 1e-300
 
 
@@ -118,6 +120,29 @@ class Pairs:
         return len(self.user) == len(self.demand) * len(self.inverse)
 
     @cached_property
+    def dense(self) -> bool:
+        """Are most users on most servers?"""
+        return len(self.user) >= _DENSE * len(self.demand) * len(self.inverse)
+
+    @cached_property
+    def _place(self) -> Index:
+        """(pairs,), in a table of users and servers."""
+        return np.asarray(self.user * len(self.inverse) + self.server)
+
+    def table(self, values: Array, fill: float = 0.0) -> Array:
+        """What pairs have, (users, servers)."""
+        shape = len(self.demand), len(self.inverse)
+        if self.full:
+            return values.reshape(shape)
+        table = np.full(shape, fill)
+        table.reshape(-1)[self._place] = values
+        return table
+
+    def _listed(self, table: Array) -> Array:
+        """A table (users, servers) as values of pairs."""
+        return table.reshape(-1) if self.full else table.reshape(-1).take(self._place)
+
+    @cached_property
     def takes(self) -> Array:
         """(pairs, resources), what a unit takes of whole capacities."""
         return np.asarray(self.demand[self.user] * self.inverse[self.server])
@@ -141,7 +166,7 @@ class Pairs:
 
     def of_user(self, values: Array) -> Array:
         """A value of every user on its pairs, (pairs,)."""
-        return np.repeat(values, len(self.inverse)) if self.full else values[self.user]
+        return np.repeat(values, len(self.inverse)) if self.full else values.take(self.user)
 
     def sums(self, amount: Array) -> Array:
         """Over each user's pairs, (users,)."""
@@ -167,36 +192,34 @@ class Pairs:
 
     def cost(self, prices: Array) -> Array:
         """Of what a unit is worth at prices (servers, resources) of whole capacities, (pairs,)."""
-        if self.full:
-            return self.over_value(np.asarray(self.demand @ (prices * self.inverse).T).ravel())
+        if self.dense:
+            return self.over_value(self._listed(self.demand @ (prices * self.inverse).T))
         return self.over_value(np.asarray(self.matrix @ prices.ravel()))
 
     def use(self, amount: Array) -> Array:
         """Parts of whole capacities that amounts (pairs,) take, (servers, resources)."""
-        if self.full:
-            return np.asarray((amount.reshape(len(self.demand), -1).T @ self.demand) * self.inverse)
+        if self.dense:
+            return np.asarray((self.table(amount).T @ self.demand) * self.inverse)
         return np.asarray(self._transposed @ amount).reshape(self.inverse.shape)
 
     def slack(self, prices: Array, worth: Array) -> Array:
         """`cost(prices)` above what it is `worth` to each user, (pairs,)."""
-        if self.full and self.value is None:
+        if self.dense and self.value is None:
             per_server = np.hstack([prices * self.inverse, np.ones((len(prices), 1))])
-            return np.asarray(np.hstack([self.demand, -worth[:, None]]) @ per_server.T).ravel()
+            return self._listed(np.hstack([self.demand, -worth[:, None]]) @ per_server.T)
         return self.cost(prices) - self.of_user(worth)
 
     def weighed_cost(self, weight: Array, prices: Array) -> Array:
         """`sums(weight * cost(prices))`, (users,)."""
-        if self.full:
-            weight = self.over_value(weight)
-            return np.asarray(
-                ((weight.reshape(len(self.demand), -1) @ (prices * self.inverse)) * self.demand).sum(axis=1)
-            )
+        if self.dense:
+            weight = self.table(self.over_value(weight))
+            return np.asarray(((weight @ (prices * self.inverse)) * self.demand).sum(axis=1))
         return self.sums(weight * self.cost(prices))
 
     def weighed_use(self, weight: Array, amount: Array) -> Array:
         """`use(weight * of_user(amount))`, (servers, resources)."""
-        if self.full:
-            return np.asarray((weight.reshape(len(amount), -1).T @ (self.demand * amount[:, None])) * self.inverse)
+        if self.dense:
+            return np.asarray((self.table(weight).T @ (self.demand * amount[:, None])) * self.inverse)
         return self.use(weight * self.of_user(amount))
 
     def squares(self, weight: Array) -> Array:
@@ -204,8 +227,8 @@ class Pairs:
         weight = self.over_value(weight)
         size = self.inverse.shape[1]
         result = np.empty((size, size, len(self.inverse)))
-        if self.full:
-            weight = np.ascontiguousarray(weight.reshape(len(self.demand), -1).T)
+        if self.dense:
+            weight = np.ascontiguousarray(self.table(weight).T)
             for r in range(size):
                 result[r] = (
                     self.inverse * self.inverse[:, r, None] * (weight @ (self.demand * self.demand[:, r, None]))
@@ -389,8 +412,8 @@ class Equations:
 def _table(at: Equations, bin: Bin, weight: Array) -> Array:
     """Of a bin, (users, servers)."""
     pairs, shape = at.pairs, (bin.users.stop - bin.users.start, bin.servers.stop - bin.servers.start)
-    if pairs.full:
-        return weight.reshape(shape)
+    if shape == (len(pairs.demand), len(pairs.inverse)) and pairs.dense:
+        return pairs.table(weight)
     table, mine = np.zeros(shape), bin.pairs
     table[pairs.user[mine] - bin.users.start, pairs.server[mine] - bin.servers.start] = weight[mine]
     return table

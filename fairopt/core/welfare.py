@@ -29,7 +29,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .._libraries import optimize
 from ..certificates.backward import error_at
+from ..model.criterion import Criterion
 from ..model.fairness_efficiency import FairnessEfficiency, log_sum
 from ..model.problem import Problem
 from .algebra import Equations, Pairs
@@ -43,6 +45,10 @@ _GENTLE, _STEEPER, _STEEPER_GAME = 4.0, 2.0, 3.0
 _MOST = 500.0
 #: Steps of mirror descent to a first point, and over how many of them it is an average: they go to and fro.
 _DESCENTS, _LAST = 25, 13
+#: With more pairs, most users being on most servers, welfare without limits takes another start, and bolder steps.
+_MANY = 20_000
+#: What of a point a predictor tells, but for pairs.
+_LATER = ("lam", "w", "x", "xi", "v", "tilt")
 
 
 class Worth(NamedTuple):
@@ -64,16 +70,37 @@ class Point(NamedTuple):
     v: Array
     tilt: float  # log of the weight of the sum of shares
 
-    def along(self, step: Point, t: float) -> Point:
+    def along(self, step: Change, t: float) -> Point:
         """A part of a step further."""
-        parts: Any = (one + t * change for one, change in zip(self, step, strict=True))  # type: ignore[operator]
-        return Point(*parts)
+        parts: Any = (one + t * change for one, change in zip(self[2:], step[2:], strict=True))  # type: ignore[operator]
+        return Point(self.y * (1 + t * step.y), self.z * (1 + t * step.z), *parts)
+
+
+class Change(NamedTuple):
+    """Of a point, amounts and slacks of pairs by parts of themselves."""
+
+    y: Array
+    z: Array
+    lam: Array
+    w: Array
+    x: Array
+    p: Array
+    xi: Array
+    v: Array
+    tilt: float
+
+    def plus(self, other: Change) -> Change:
+        """Both at once."""
+        parts: Any = (one + more for one, more in zip(self, other, strict=True))  # type: ignore[operator]
+        return Change(*parts)
 
 
 class Market:
     """The data of a problem in units in which users have about 1."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, weight: float | None = None) -> None:
+        #: At which the log of the weight of the sum of shares is held, if it is.
+        self.weight = weight
         polytope, rule = problem.polytope, problem.criterion
         self.polytope, self.problem = polytope, problem
         servers = polytope.cluster.shape[1]
@@ -95,7 +122,7 @@ class Market:
             largest = np.maximum.reduceat(polytope.gamma, polytope.start[:-1])
             self.log_gamma = np.log(polytope.gamma / largest[polytope.pair_user])
             self.own = own = replace(own, share=1 / largest)
-        if not self.tilted:
+        if not isinstance(own, FairnessEfficiency):
             self._take(min(own.alpha, _GENTLE))
         limited, floored = polytope.limited, np.flatnonzero(own.floor > 0)
         self.user = np.concatenate([limited, floored])
@@ -105,7 +132,13 @@ class Market:
         self.most = np.inf
         #: What is left of weights after a step, at least, at first and later. Where limits bind prices swing; in the
         #: game without limits some are so far below others that weights have to fall with them.
-        self.follow = (0.1, 0.001) if self.log_gamma is not None and not len(self.user) else (0.7, 0.3)
+        game = self.log_gamma is not None
+        self.follow = (0.1, 0.001) if game and not len(self.user) else (0.7, 0.3)
+        #: Many pairs, and nothing that makes prices swing: steps are bold.
+        self.plain = not (game or len(self.user)) and len(self.size) > _MANY and rule.alpha > 0
+        self.plain = self.plain and type(own) in (Criterion, FairnessEfficiency) and self.pairs.dense
+        if self.plain:
+            self.follow = 0.1, 0.1
         self.ratio = 0.0
         if isinstance(rule, FairnessEfficiency):
             self.ratio = float(np.log(rule.efficient) - np.log(rule.fair))
@@ -129,7 +162,7 @@ class Market:
     @property
     def tilted(self) -> bool:
         """Has worth a part for the sum of shares?"""
-        return isinstance(self.own, FairnessEfficiency)
+        return isinstance(self.own, FairnessEfficiency) and self.weight is None
 
     def worth(self, x: Array, tilt: float) -> Worth:
         """At tasks (users,) in units; in the efficient case without a unit of welfare."""
@@ -143,22 +176,26 @@ class Market:
         log = own.log_marginal(tasks) + log_unit
         return Worth(np.minimum(log, self.most), np.where(log < self.most, own.elasticity(tasks), 0.0), 0.0)
 
-    def tilt(self, x: Array) -> tuple[float, Array]:
-        """What the weight of the sum of shares is to be at tasks (users,), and its slopes in their logs."""
+    def tilt(self, x: Array, free: bool = False) -> tuple[float, Array]:
+        """What the weight of the sum of shares is to be at tasks (users,), and its slopes in their logs.
+
+        `free`: also where it is held.
+        """
         own = self.own
-        if not isinstance(own, FairnessEfficiency):
-            return 0.0, np.zeros(len(x))
+        if not isinstance(own, FairnessEfficiency) or (self.weight is not None and not free):
+            return self.weight or 0.0, np.zeros(len(x))
         log_share = np.log(own.share * x * self.unit)
         powers = own.alpha * np.log(own.weight) + (1 - own.alpha) * log_share
         total, fair = log_sum(log_share), log_sum(powers)
         slope = (1 - own.alpha) * np.exp(powers - fair) - np.exp(log_share - total)
         return self.ratio + fair - total, slope
 
-    def turnover(self, at: Point) -> Array:
-        """What products of pairs are measured in: a user's turnover, or a server's if that is less, (pairs,)."""
-        pairs = self.pairs
-        cheapest = pairs.of_user(pairs.least(pairs.cost(at.lam)))
-        return np.asarray(np.minimum(pairs.of_user(at.x), self.size) * cheapest)
+    def weights(self, at: Point) -> tuple[Array, Array]:
+        """Units of products of pairs, a user's turnover, or a server's if that is less, and of rows."""
+        pairs, cost = self.pairs, self.pairs.cost(at.lam)
+        turnover = np.minimum(pairs.of_user(at.x), self.size)
+        turnover *= pairs.of_user(pairs.least(cost))
+        return turnover, self.of_rows(cost)
 
     def even(self, at: Point, weights: tuple[Array, Array]) -> None:
         """Let products of rows and limits aim at what they are at a first point, about."""
@@ -172,10 +209,11 @@ class Market:
         """Units of products of rows, (servers, resources): the price at which a row is all that a pair pays."""
         pairs, result = self.pairs, np.ones((len(self.row), self.pairs.inverse.shape[1]))
         cost = cost if pairs.value is None else cost * pairs.value
+        table = pairs.table(cost, np.inf) if pairs.dense else cost
         with np.errstate(divide="ignore"):
             for r in range(result.shape[1]):
-                if pairs.full:
-                    each = (cost.reshape(len(self.unit), -1) / pairs.demand[:, r, None]).min(axis=0)
+                if pairs.dense:
+                    each = (table / pairs.demand[:, r, None]).min(axis=0)
                     each /= pairs.inverse[:, r]
                 else:
                     each = np.full(len(result), np.inf)
@@ -193,6 +231,8 @@ class Market:
         """Mirror descent in logs: prices follow use, amounts what a server is worth over what it costs."""
         pairs, power = self.pairs, self.power
         size = self.size
+        if self.plain:
+            return self._even()
         crowd = np.bincount(pairs.server, minlength=len(pairs.inverse))
         y = 0.7 * size / crowd[pairs.server]
         caps = np.flatnonzero(self.sign > 0)
@@ -243,6 +283,24 @@ class Market:
         at_limit = np.where(excess > 0, np.maximum(worth - p, 0.1 * p), 0.1 * p)[self.user]
         v = np.maximum(self.sign * (self.bound - x[self.user]), 0.1 * np.maximum(x[self.user], self.bound))
         return Point(y, z, lam, w, x, p, at_limit, v, tilt)
+
+    def _even(self) -> Point:
+        """Servers split evenly, most of them in use; a unit of a resource has the same price everywhere."""
+        pairs, crowd = self.pairs, np.bincount(self.pairs.server, minlength=len(self.pairs.inverse))
+        y = self.size / crowd[pairs.server]
+        y = y * (0.8 / pairs.use(y)[self.row].mean())
+        x = pairs.sums(y)
+        tilt = self.tilt(x)[0]
+        log = self.worth(x, tilt).log
+        self.level = float(log_sum(log + np.log(x)) - np.log(len(x)))  # users spend 1 on average
+        p = np.maximum(np.exp(log - self.level), 1e-12)
+        part = np.divide(1.0, pairs.inverse, out=np.zeros(self.row.shape), where=self.row)
+        part /= np.maximum(part.sum(axis=0), TINY)
+        lam = np.where(self.row, len(x) * np.maximum(part / part.sum(), 1e-12), 0.0)
+        cost, pays = pairs.cost(lam), pairs.of_user(p)
+        z = np.maximum(cost - pays, 0.1 * np.maximum(cost, pays))
+        w = np.where(self.row, np.maximum(1 - pairs.use(y), 0.1), 1.0)
+        return Point(y, z, lam, w, x, p, np.zeros(0), np.zeros(0), tilt)
 
     def steepened(self, at: Point, alpha: float) -> Point:
         """A point for a larger alpha: prices of rows are powers of the levels of those who pay for little else."""
@@ -319,29 +377,29 @@ class Step:
         q, pairs = market, market.pairs
         self.worth = q.worth(at.x, at.tilt)
         self.pays = at.p + q.on_users(q.sign * at.xi)
-        self.dual = at.z - pairs.cost(at.lam) + pairs.of_user(at.p)
+        self.inverse = 1 / at.z
+        self.product = at.y * at.z / weights[0]
+        #: Errors of slacks as parts of them.
+        self.dual = 1 - pairs.slack(at.lam, at.p) * self.inverse
         self.excess = np.where(q.row, 1 - pairs.use(at.y) - at.w, 0.0)
         self.short = at.x - pairs.sums(at.y)
         self.rho = np.log(self.pays) - self.worth.log + q.level
         self.off = at.v - q.sign * (q.bound - at.x[q.user])
         tilt, self.slopes = q.tilt(at.x)
         self.untilted = tilt - at.tilt if q.tilted else 0.0
-        self.mu = self.mean(at)
-        part = np.abs(self.dual) * at.y / weights[0]
-        errors = (part, self.excess, self.short / at.x, self.rho * self._counts, self.off / q.bound, self.untilted)
+        self.mu = self._mean(float(self.product.sum()), at)
+        errors = (
+            self.dual * self.product, self.excess, self.short / at.x, self.rho / q.power, self.off / q.bound,
+            self.untilted,
+        )  # fmt: skip
         self.missed = max(float(np.abs(each).max(initial=0.0)) for each in errors)
         self.rough = rough
 
-    @property
-    def _counts(self) -> Array | float:
-        return 1 / self.market.power
-
-    def mean(self, at: Point) -> float:
-        """The mean product over its weight."""
+    def _mean(self, of_pairs: float, at: Point) -> float:
+        """The mean product over its weight, from their sum over pairs."""
         q = self.market
-        limits = at.xi * at.v / (q.bound * self._worth_of_limits)
-        total = (at.y * at.z / self.weights[0]).sum() + limits.sum()
-        total += (at.lam * at.w / self.weights[1])[q.row].sum()
+        of_limits = at.xi * at.v / (q.bound * self._worth_of_limits)
+        total = of_pairs + (at.lam * at.w / self.weights[1])[q.row].sum() + of_limits.sum()
         return float(total / (len(at.y) + np.count_nonzero(q.row) + len(at.v)))
 
     @property
@@ -351,103 +409,117 @@ class Step:
     def factor(self) -> None:
         """Eliminate pairs, limits and tasks."""
         q, at = self.market, self.at
-        self.weight = at.y / at.z
+        self.weight = at.y * self.inverse
         stiff = np.maximum(self.worth.elastic, 1e-13) * self.pays / at.x + q.on_users(at.xi / at.v)
         self.loose = 1 / stiff
-        idle = np.where(q.row, at.w / np.maximum(at.lam, TINY), np.inf)
+        self.ratio = np.where(q.row, at.w / np.maximum(at.lam, TINY), 0.0)
+        idle = np.where(q.row, self.ratio, np.inf)
         self.equations = Equations(q.pairs, self.weight, idle, self.loose, np.zeros(len(at.x)), self.rough)
+        #: Users whose worth hardly depends on tasks, and does not say these.
+        self.unsaid = self.loose > q.pairs.sums(self.weight)
         if q.tilted:
             users = self.worth.part * self.pays
-            self.by_tilt = self._solve(0 * at.y, 0 * at.lam, 0 * at.x, -users, 0 * at.lam, 0 * at.x, None)
+            self.by_tilt = self._solve(None, 0 * at.lam, 0 * at.x, -users, 0 * at.lam, None)
 
     def _solve(
-        self, own: Array, rows: Array, short: Array, k: Array, excess: Array, of_user: Array, sharp: Array | None
+        self, own: Array | None, rows: Array, short: Array, k: Array, excess: Array, sharp: Array | None
     ) -> tuple[Array, Array, Array]:
         """Changes of prices, pay and tasks."""
         pairs = self.market.pairs
-        b = pairs.use(own) + rows - excess
-        lam, p, _ = self.equations.solve(b, short - self.loose * k - pairs.sums(own), np.zeros(1), sharp)
+        b, e = rows - excess, short - self.loose * k
+        if own is not None:
+            b, e = b + pairs.use(own), e - pairs.sums(own)
+        lam, p, _ = self.equations.solve(b, e, np.zeros(1), sharp)
         return lam, p, -self.loose * (p + k)
 
-    def direction(self, cy: Array, cw: Array, cv: Array, bend: Array | None = None, wrong: bool = True) -> Point:
-        """The step that changes products by so much, and puts the other equations right if `wrong`."""
-        q, at, _pairs = self.market, self.at, self.market.pairs
+    def direction(
+        self, cy: Array | float, cw: Array, cv: Array, bend: Array | None = None, wrong: bool = True
+    ) -> Change:
+        """The step that changes products by so much, of pairs by parts; other equations are put right if `wrong`."""
+        q, at = self.market, self.at
         none = np.zeros(len(at.x))
-        dual, short, excess = (self.dual, self.short, self.excess) if wrong else (0 * at.y, none, 0 * at.lam)
-        off = self.off if wrong else 0 * at.v
+        short, excess, off = (self.short, self.excess, self.off) if wrong else (none, 0 * at.lam, 0 * at.v)
         rho = (self.rho if wrong else none) + (none if bend is None else bend)
-        own, rows = cy / at.z + self.weight * dual, np.where(q.row, cw / np.maximum(at.lam, TINY), 0.0)
+        own = at.y * (self.dual + cy if wrong else cy)
+        rows = np.where(q.row, cw / np.maximum(at.lam, TINY), 0.0)
         k = rho * self.pays + q.on_users(q.sign * (cv + at.xi * off) / at.v)
-        lam, p, x = self._solve(own, rows, short, k, excess, none, None)
+        lam, p, x = self._solve(own, rows, short, k, excess, None)
         tilt: Any = 0.0
         if q.tilted:
             slope = self.slopes / at.x
             tilt = ((self.untilted if wrong else 0.0) + slope @ x) / (1 - slope @ self.by_tilt[2])
             tilt = float(np.clip(tilt, -1.0, 1.0))  # where its slope is nearly 0 it would run away
             lam, p, x = (one + tilt * more for one, more in zip((lam, p, x), self.by_tilt, strict=True))
-        return self._whole(cy, rows, lam, p, x, dual, short, off, cv, tilt)
+        return self._whole(cy, rows, lam, p, x, wrong, short, off, cv, tilt)
 
     def _whole(
-        self, cy: Array, rows: Array, lam: Array, p: Array, x: Array, dual: Array, short: Array, off: Array,
+        self, cy: Array | float, rows: Array, lam: Array, p: Array, x: Array, wrong: bool, short: Array, off: Array,
         cv: Array, tilt: float,
-    ) -> Point:  # fmt: skip
+    ) -> Change:  # fmt: skip
         """With what follows from prices, pay and tasks."""
         q, at, pairs = self.market, self.at, self.market.pairs
-        z = pairs.cost(lam) - pairs.of_user(p) - dual
-        y = (cy - at.y * z) / at.z
-        # Worth that hardly depends on tasks does not say these.
-        x = np.where(self.loose > pairs.sums(self.weight), pairs.sums(y) - short, x)
-        w = rows - np.where(q.row, at.w / np.maximum(at.lam, TINY), 0.0) * lam
+        z = pairs.slack(lam, p)
+        z *= self.inverse
+        if wrong:
+            z -= self.dual
+        y = cy - z
+        if self.unsaid.any():
+            x = np.where(self.unsaid, pairs.sums(at.y * y) - short, x)
+        w = rows - self.ratio * lam
         v = -q.sign * x[q.user] - off
         xi = (cv - at.xi * v) / at.v
-        return Point(y, z, lam, w, x, p, xi, v, tilt)
+        return Change(y, z, lam, w, x, p, xi, v, tilt)
 
-    def finished(self, step: Point, sharp: float) -> Point:
+    def finished(self, step: Change, sharp: float) -> Change:
         """With what factors left of the equations of rows and users put right."""
         q, at, pairs, best, least = self.market, self.at, self.market.pairs, step, np.inf
         for _ in range(3):
-            rows = np.where(q.row, self.excess - pairs.use(step.y) - step.w, 0.0)
-            users = self.short + step.x - pairs.sums(step.y)
+            tasks = at.y * step.y
+            rows = np.where(q.row, self.excess - pairs.use(tasks) - step.w, 0.0)
+            users = self.short + step.x - pairs.sums(tasks)
             size = max(float(np.abs(rows).max()), float((np.abs(users) / at.x).max()))
             if not size < least:
                 break
             best, least = step, size
             if size <= sharp:
                 break
-            nothing = 0 * at.y
-            lam, p, x = self._solve(nothing, 0 * at.lam, users, 0 * at.x, rows, at.x, np.array([sharp]))
-            more = self._whole(nothing, 0 * at.lam, lam, p, x, nothing, users, 0 * at.v, 0 * at.v, 0.0)
-            step = step.along(more, 1.0)
+            nothing = 0 * at.lam
+            lam, p, x = self._solve(None, nothing, users, 0 * at.x, rows, np.array([sharp]))
+            step = step.plus(self._whole(0.0, nothing, lam, p, x, False, users, 0 * at.v, 0 * at.v, 0.0))
         self.rough = self.rough and least < 50 * sharp
         return best
 
-    def longest(self, step: Point) -> float:
+    def longest(self, step: Change) -> float:
         """The longest step, at most 1, that leaves nothing negative."""
         q, at = self.market, self.at
         pays = step.p + q.on_users(q.sign * step.xi)
-        falls = [step.y / at.y, step.z / at.z, (step.lam / np.maximum(at.lam, TINY))[q.row], step.w / at.w]
+        falls = [step.y, step.z, (step.lam / np.maximum(at.lam, TINY))[q.row], step.w / at.w]
         falls += [step.x / at.x / 0.95, pays / self.pays / 0.95, step.xi / at.xi, step.v / at.v]
         return 1 / max(max(float(-each.min(initial=0.0)) for each in falls), 1.0)
 
-    def aims(self) -> tuple[Point, float]:
+    def aims(self) -> tuple[Change, float]:
         """Predictor, corrector and centring correctors: the step, and how far it goes."""
-        q, at, _pairs = self.market, self.at, self.market.pairs
+        q, at = self.market, self.at
         self.factor()
-        of_pair, of_row = self.weights[0], self.weights[1]
-        of_limit = q.bound * self._worth_of_limits
-        yz, lw, xv = at.y * at.z, np.where(q.row, at.lam * at.w, 0.0), at.xi * at.v
-        aim = self.direction(-yz, -lw, -xv)
+        of_row, of_limit = self.weights[1], q.bound * self._worth_of_limits
+        lw, xv = np.where(q.row, at.lam * at.w, 0.0), at.xi * at.v
+        aim = self.direction(-1.0, -lw, -xv)
         t = self.longest(aim)
-        target = (self.mean(at.along(aim, t)) / self.mu) ** 3
-        target = min(max(target, 1e-6), 0.1 if t > 0.1 else 0.5) * self.mu
+        bent, there = (
+            aim.y * aim.z,
+            at._replace(**{name: getattr(at, name) + t * getattr(aim, name) for name in _LATER}),
+        )
+        whole, curved = float(self.product.sum()), float(self.product @ bent)
+        target = (self._mean(whole * (1 - t) + t * t * curved, there) / self.mu) ** 3
+        target = min(max(target, 1e-6), (0.05 if q.plain else 0.1) if t > 0.1 else 0.5) * self.mu
         if self.mu > 1e-4:
             target = max(target, min(0.005 * self.missed, 0.5 * self.mu))
-        there = at.along(aim, t)
         bend = np.log(self.pays + t * (aim.p + q.on_users(q.sign * aim.xi))) + q.level
         most = 0.5 * np.minimum(self.worth.elastic, 1.0)
         bend = np.clip(bend - q.worth(there.x, there.tilt).log - (1 - t) * self.rho, -most, most)
+        aimed = target / self.product
         step = self.direction(
-            target * of_pair - yz - aim.y * aim.z,
+            aimed - bent - 1,
             np.where(q.row, target * of_row - lw - aim.lam * aim.w, 0.0),
             target * of_limit - xv - aim.xi * aim.v,
             bend,
@@ -456,18 +528,23 @@ class Step:
         for _ in range(5):
             if t > 0.9:
                 break
-            far = at.along(step, min(t + 0.3, 1.0))
-            rows = np.where(q.row, far.lam * far.w / of_row, target)
-            products = far.y * far.z / of_pair, rows, far.xi * far.v / of_limit
-            asked = [np.maximum(np.clip(one, 0.1 * target, 10 * target) - one, -10 * target) for one in products]
-            tried = self.direction(asked[0] * of_pair, asked[1] * of_row, asked[2] * of_limit, wrong=False)
-            tried = step.along(tried, 1.0)
+            far = min(1.1 * t + 0.5 if q.plain else t + 0.3, 1.0)
+            pairs = (1 + far * step.y) * (1 + far * step.z)
+            rows = np.where(q.row, (at.lam + far * step.lam) * (at.w + far * step.w) / of_row, target)
+            limits = (at.xi + far * step.xi) * (at.v + far * step.v) / of_limit
+            low, high = (0.2, 5.0) if q.plain else (0.1, 10.0)
+            groups = (pairs, aimed), (rows, target), (limits, target)
+            asked = [np.maximum(np.clip(one, low * aim, high * aim) - one, -high * aim) for one, aim in groups]
+            tried = self.direction(asked[0], asked[1] * of_row, asked[2] * of_limit, wrong=False)
+            tried = step.plus(tried)
             longer = self.longest(tried)
-            if longer < t + 0.02:
+            if longer < t + (0.01 * (far - t) if q.plain else 0.02):
                 break
             step, t = tried, longer
         step = self.finished(step, max(1e-2 * min(self.mu, 1.0), 1e-15))
-        return step, self.longest(step)
+        longest = self.longest(step)
+        self.rough = self.rough and longest > 0.95 * t
+        return step, longest
 
 
 @dataclass(frozen=True)
@@ -479,19 +556,23 @@ class Candidate:
     error: float
     steps: int
     warm: Start | None = None
+    off: float = 0.0  # by what the weight of the sum of shares is to change, if it was held
 
 
-def run(problem: Problem, tol: float, start: object = None, most: int = 60, patience: float = math.inf) -> Candidate:
+def run(
+    problem: Problem, tol: float, start: object = None, most: int = 60, patience: float = math.inf,
+    weight: float | None = None,
+) -> Candidate:  # fmt: skip
     """The best point of a run; from a start for another alpha if it fits and that leads somewhere.
 
     `patience`: it ends after so many steps in which products do not halve, nor alpha grows.
     """
     polytope = problem.polytope
-    q, warm = Market(problem), None
+    q, warm = Market(problem, weight), None
     following = isinstance(start, Start) and q.fits(start)
-    at = q.begin_from(start) if following and isinstance(start, Start) else q.begin()
+    at = first = q.begin_from(start) if following and isinstance(start, Start) else q.begin()
     best = Candidate(np.zeros(len(polytope.gamma)), np.full(len(polytope.row_server), -np.inf), np.inf, 0)
-    weights = q.turnover(at), q.of_rows(q.pairs.cost(at.lam))
+    weights = q.weights(at)
     q.even(at, weights)
     step, since, short, slow, least, lowest = Step(q, at, weights, True), 0, 0, 0, np.inf, np.inf
     for number in range(most + 1):
@@ -506,14 +587,12 @@ def run(problem: Problem, tol: float, start: object = None, most: int = 60, pati
             if best.error <= 0.5 * tol or since > 5 or step.mu < 1e-16:
                 break
         change, t = step.aims()
-        t = min(1.0, t * max(0.9 if t < 0.9 else 0.95, 1 - np.sqrt(10 * step.mu)))
+        t = min(1.0, t * (0.9 if t < 0.9 else max(0.95, 1 - np.sqrt(10 * step.mu))))
         for _ in range(8):
             there = step.at.along(change, t)
             follow = q.follow[0] if step.mu > 1e-4 else q.follow[1]
-            then = (
-                np.maximum(q.turnover(there), follow * weights[0]),
-                np.maximum(q.of_rows(q.pairs.cost(there.lam)), follow * weights[1]),
-            )
+            of_pairs, of_rows = q.weights(there)
+            then = np.maximum(of_pairs, follow * weights[0]), np.maximum(of_rows, follow * weights[1])
             new = Step(q, there, then, step.rough)
             if new.missed + new.mu <= 2 * (step.missed + step.mu) + 1e-9:
                 break
@@ -532,13 +611,37 @@ def run(problem: Problem, tol: float, start: object = None, most: int = 60, pati
             steeper = _STEEPER if q.log_gamma is None else _STEEPER_GAME
             slow = 0
             at = q.steepened(step.at, min(q.own.alpha * steeper, problem.criterion.alpha))
-            weights = q.turnover(at), q.of_rows(q.pairs.cost(at.lam))
+            weights = q.weights(at)
             step = Step(q, at, weights, step.rough)
     if np.isinf(best.error) and np.isfinite(step.mu + step.missed):
         best = _judged(q, step.at, tol, most)
     if following and best.error > tol:
         return run(problem, tol, patience=patience)
-    return replace(best, warm=warm)
+    if q.tilted and best.error > tol and most > 1:
+        best = min(best, _weighed(problem, tol, first.tilt), key=lambda one: one.error)
+    return replace(best, warm=warm, off=q.tilt(step.at.x, free=True)[0] - step.at.tilt)
+
+
+def _weighed(problem: Problem, tol: float, weight: float) -> Candidate:
+    """The weight of the sum of shares by Brent's method, each in a run of its own: in one run it may go to and fro."""
+    tried: list[Candidate] = []
+
+    def off(weight: float) -> float:
+        found = run(problem, tol, weight=weight)
+        tried.append(found)
+        return 0.0 if found.error <= tol else found.off
+
+    length, here = 8.0, off(weight)
+    for _ in range(8):
+        further = weight + math.copysign(length, here)
+        there = off(further)
+        if not here * there > 0:
+            break
+        weight, here, length = further, there, 2 * length
+    if here * there < 0:
+        optimize.brentq(off, weight, further, xtol=1e-12, maxiter=30)
+    best = min(tried, key=lambda one: one.error)
+    return replace(best, steps=sum(each.steps for each in tried))
 
 
 def _judged(q: Market, at: Point, tol: float, steps: int) -> Candidate:

@@ -38,11 +38,7 @@ def _large(problem: Problem, tol: float, warm: object) -> Iterator[Solution]:
 
 
 def welfare(problem: Problem, tol: float, warm: object = None) -> Iterator[Solution]:
-    """The core's interior point; of very many pairs, or where nothing comes of it, the one that leaves pairs aside."""
-    from .welfare import concave, interior_point
+    """The core's interior point."""
+    from .welfare import concave
 
-    unbound = concave.unbound(problem)
-    if not (unbound and concave.slower(problem)):
-        yield from concave.solutions(problem, tol, warm)
-    if unbound and len(problem.polytope.users):
-        yield from interior_point.solutions(problem, tol, warm)
+    yield from concave.solutions(problem, tol, warm)

@@ -9,7 +9,6 @@ from families import draw
 
 import fairopt as fo
 from fairopt.certificates import _linear
-from fairopt.engines.linalg import column_screening
 from fairopt.model.cluster import Cluster
 from fairopt.workloads import alibaba_like, google_like
 
@@ -71,9 +70,3 @@ def test_users_with_all_their_tasks_on_free_servers(alpha: float) -> None:
     at_limit = found.arrays.user_tasks >= cluster.max_tasks * (1 - 1e-9)
     assert 0.2 < at_limit.mean() < 1
     assert found.certificate.residual <= 1e-9
-
-
-def test_columns_are_not_screened_where_users_have_few() -> None:
-    """29,000 pairs, ten a user: their couplings are 400 numbers, and not worth a decision."""
-    assert not column_screening.applies(29_340, 2, 2934, 1e-3)
-    assert column_screening.applies(29_340, 4, 150, 1e-3)

@@ -11,11 +11,10 @@ import pytest
 import fairopt as fo
 from fairopt.certificates import certify
 from fairopt.certificates.backward import error_at
-from fairopt.engines.welfare import concave, conditions, interior_point
-from fairopt.engines.welfare.options import OPTIONS
+from fairopt.core import welfare
 from fairopt.errors import SolverError
 from fairopt.game.equilibrium import equilibria
-from fairopt.model.polytope import Polytope
+from fairopt.model.problem import Problem
 from fairopt.solving import candidates
 
 from .test_welfare import plain
@@ -23,9 +22,7 @@ from .test_welfare import plain
 
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """The interior point after one step, without other engines and without last digits."""
-    monkeypatch.setattr(concave, "solutions", lambda *_: iter(()))
-    few = partial(interior_point.solutions, options=replace(OPTIONS, steps=1))
-    monkeypatch.setattr(interior_point, "solutions", few)
+    monkeypatch.setattr(welfare, "run", partial(welfare.run, most=1))
     monkeypatch.setattr(equilibria, "solutions", lambda *_: iter(()))
     monkeypatch.setattr(candidates, "with_last_digits", lambda *_: None)
 
@@ -46,10 +43,13 @@ def test_the_declarative_engine_steps_in(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_wrong_answer_does_not_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine's own error is not believed: here it calls the optimum what leaves a thousandth unused."""
-    monkeypatch.setattr(concave, "solutions", lambda *_: iter(()))
-    honest = conditions.Welfare.fractions
-    monkeypatch.setattr(conditions.Welfare, "fractions", lambda self, point: 0.999 * honest(self, point))
-    monkeypatch.setattr(interior_point, "judge_of", lambda *_: lambda *_: 0.0)
+    honest = welfare.run
+
+    def lying(*given: object, **named: object) -> welfare.Candidate:
+        found = honest(*given, **named)  # type: ignore[arg-type]
+        return replace(found, fractions=0.999 * found.fractions, error=0.0)
+
+    monkeypatch.setattr(welfare, "run", lying)
     monkeypatch.setattr(equilibria, "solutions", lambda *_: iter(()))
     honestly = candidates.with_last_digits
     monkeypatch.setattr(candidates, "with_last_digits", lambda *_: None)
@@ -59,28 +59,34 @@ def test_a_wrong_answer_does_not_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     assert fo.AlphaFair(3.0).solve(plain(11)).stats.engine == "native"  # the last digits put it right
 
 
-def test_the_error_of_the_engine_is_the_certificate_s() -> None:
+def problem() -> Problem:
     shared = plain(12)
-    criterion = fo.AlphaFair(2.0).criterion(shared)
-    polytope = Polytope(shared, criterion.limits(shared))
-    q = conditions.Welfare(polytope, criterion)
-    *_, found = interior_point.run(q, 1e-8, interior_point.judge_of(polytope, criterion, 1e-8))
+    return Problem(shared, fo.AlphaFair(2.0).criterion(shared))
+
+
+def test_the_error_of_the_engine_is_the_certificate_s() -> None:
+    asked = problem()
+    polytope, found = asked.polytope, welfare.run(asked, 1e-8)
     assert found.error <= 1e-8
-    tasks = polytope.allocation(found.fractions)
-    prices = polytope.log_unit_prices(np.log(found.point.price[q.row]))
+    tasks, prices = polytope.allocation(found.fractions), polytope.log_unit_prices(found.log_rows)
     # The judge tries several levels, of which the engine knows one: its own bound is the larger one.
-    assert certify(shared, tasks, criterion, prices)[0].optimality <= found.error * (1 + 1e-3) + 1e-13
+    error = certify(asked.cluster, tasks, asked.criterion, prices)[0].optimality
+    assert error <= found.error * (1 + 1e-3) + 1e-13
     rows = polytope.log_row_prices(prices)
-    assert error_at(polytope, criterion, tasks, rows, 1e-8) == pytest.approx(found.error, rel=1e-3, abs=1e-13)
+    assert error_at(polytope, asked.criterion, tasks, rows, 1e-8) == pytest.approx(found.error, rel=1e-3, abs=1e-13)
 
 
 def test_a_point_without_tasks_for_somebody_has_no_error() -> None:
     """Scaled back until it fits, a point may leave a user with nothing: no marginal welfare."""
-    shared = plain(12)
-    criterion = fo.AlphaFair(2.0).criterion(shared)
-    q = conditions.Welfare(Polytope(shared, criterion.limits(shared)), criterion)
-    at, judged = q.begin(), interior_point.judge_of(q.polytope, criterion, 1.0)  # rows that idle keep their prices
-    fractions = q.polytope.inside(q.fractions(at))
-    assert 0 < judged(fractions, at) < np.inf
-    assert judged(np.where(q.polytope.pair_user == 0, 0.0, fractions), at) == np.inf
-    assert judged(np.full_like(fractions, np.nan), at) == np.inf
+    asked = problem()
+    q, polytope = welfare.Market(asked), asked.polytope
+    at = q.begin()
+    fractions = polytope.inside(at.y * q.pairs.of_user(q.unit) / polytope.gamma)
+    log_rows = np.log(at.lam[polytope.row_server, polytope.row_resource])
+
+    def judged(fractions: np.ndarray) -> float:
+        return error_at(polytope, asked.criterion, polytope.allocation(fractions), log_rows, 1.0)
+
+    assert 0 < judged(fractions) < np.inf
+    assert judged(np.where(polytope.pair_user == 0, 0.0, fractions)) == np.inf
+    assert judged(np.full_like(fractions, np.nan)) == np.inf

@@ -1,1 +1,1 @@
-"""Alpha-fair welfare and fairness on dominant shares, by a structured interior point."""
+"""Concave welfare, alpha-fair among it, by the core's interior point, and where nothing is scarce."""

@@ -9,26 +9,8 @@ import numpy as np
 from ... import _clock
 from ...core import welfare
 from ...model.concave_welfare import ConcaveWelfare
-from ...model.criterion import Criterion
-from ...model.fairness_efficiency import FairnessEfficiency
 from ...model.problem import Problem
 from ..base import Run, Solution
-
-#: Of so many pairs, with more users than prices, most are left aside by `interior_point`, which takes half the steps.
-MANY = 100_000
-
-
-def unbound(problem: Problem) -> bool:
-    """Is it alpha-fair welfare or FDS without limits and floors, which is all that `interior_point` knows?"""
-    rule = problem.criterion
-    known = type(rule) in (Criterion, FairnessEfficiency)
-    return known and not len(problem.polytope.limited) and not rule.floor.any()
-
-
-def slower(problem: Problem) -> bool:
-    """Is `interior_point` the quicker one for the shape of a problem?"""
-    polytope = problem.polytope
-    return len(polytope.users) >= len(polytope.row_server) and len(polytope.gamma) > MANY
 
 
 def solutions(problem: Problem, tol: float, warm: object = None, patience: float = np.inf) -> Iterator[Solution]:
