@@ -37,11 +37,6 @@ def site() -> ModuleType:
     return load("build_site")
 
 
-@pytest.fixture(scope="module")
-def text() -> ModuleType:
-    return load("docstring_text")
-
-
 @pytest.mark.long
 def test_every_mechanism_command_paper_and_figure_has_a_page(
     site: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
