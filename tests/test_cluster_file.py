@@ -288,6 +288,3 @@ def test_what_a_file_is_stays_what_it_is(tmp_path: Path) -> None:
     cluster.save(tmp_path / "pipe.json")
     assert b'"servers"' in os.read(reader, 10_000)
     os.close(reader)
-
-
-# -- anything at all ---------------------------------------------------------------------------------

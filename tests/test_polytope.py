@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from strategies import clusters
 
 from fairopt.certificates import feasibility
-from fairopt.model._pointers import by_group, row_pointers
 from fairopt.model.cluster import Cluster
 from fairopt.model.polytope import Polytope
 
@@ -68,14 +67,3 @@ def test_users_who_can_run_nothing_are_left_out() -> None:
     polytope = Polytope(cluster, cluster.max_tasks)
     assert polytope.users.tolist() == [0]
     assert len(Polytope(cluster, np.zeros(3)).users) == 0
-
-
-@given(st.lists(st.integers(0, 4), max_size=12))
-def test_row_pointers(values: list[int]) -> None:
-    group = np.array(values, dtype=np.intp)
-    order, pointers = by_group(group, 5)
-    assert sorted(order) == list(range(len(group)))
-    for k in range(5):
-        members = order[pointers[k] : pointers[k + 1]]
-        assert members.tolist() == np.flatnonzero(group == k).tolist()
-    assert row_pointers(np.sort(group), 5).tolist() == pointers.tolist()
