@@ -56,7 +56,6 @@ def live(browser: Chromium) -> Iterator[Session]:
     session = Session(open_source("lognormal?users=20&servers=10&seed=1").cluster, source="20 x 10")
     with serving(session) as server:
         browser.errors()
-        browser.look()
         browser.open(server.address)
         browser.wait(READY)
         yield session
@@ -186,7 +185,6 @@ def test_a_file_works_offline(browser: Chromium, tmp_path: Path, shots: Path) ->
     pages.write(session, tmp_path / "page.html")
     browser.errors()
     browser.offline()
-    browser.look()
     browser.open((tmp_path / "page.html").as_uri())
     drawn(browser)
     for t in np.linspace(0, 1, 60):
@@ -215,7 +213,6 @@ def test_many_users_are_not_drawn_one_by_one(browser: Chromium, shots: Path) -> 
     with serving(session) as server:
         browser.cdp("Network.disable")
         browser.errors()
-        browser.look()
         browser.open(server.address)
         browser.wait(READY)
         assert browser.run("return document.querySelectorAll('.fo-explorer *').length") < 6000
