@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import first_minutes
 import pytest
 
 import fairopt as fo
@@ -76,12 +76,6 @@ def test_only_what_is_needed_is_imported(codes: list[str], needed: set[str]) -> 
     assert "cvxpy" in needed or found & LIBRARIES == needed
     if codes[0] in NOTHING:
         assert not {"numpy", "fairopt.mechanisms", "fairopt.model.cluster"} & found
-
-
-MINUTES = importlib.util.spec_from_file_location("first_minutes", ROOT / "tools" / "first_minutes.py")
-first_minutes = importlib.util.module_from_spec(MINUTES)  # type: ignore[arg-type]
-sys.modules["first_minutes"] = first_minutes
-MINUTES.loader.exec_module(first_minutes)  # type: ignore[union-attr]
 
 
 #: A cluster and a file of one are compared alike.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from chromium import READY, Chromium, missing
 
 import fairopt as fo
 from fairopt.explorer import Session
@@ -18,11 +18,6 @@ from fairopt.explorer import page as pages
 from fairopt.workloads import open_source
 
 from .conftest import serving
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-
-from chromium import READY, Chromium, missing  # noqa: E402
 
 pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(missing()), reason=missing() or "all there")]
 

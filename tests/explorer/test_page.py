@@ -8,22 +8,18 @@ import math
 import re
 import shutil
 import subprocess
-import sys
 import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
+from chromium import binary
 
 import fairopt as fo
 from fairopt.cli import main
 from fairopt.explorer import Session, State
 from fairopt.explorer import page as pages
 from fairopt.explorer.page import module, program
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
-
-from chromium import binary
 
 
 def data(text: str) -> dict[str, object]:
