@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import clusters
 
@@ -15,7 +15,6 @@ from fairopt.model.polytope import Polytope
 ANY_SEED = st.integers(0, 2**32 - 1)
 
 
-@settings(max_examples=100)
 @given(clusters(), ANY_SEED)
 def test_inside_is_feasible_and_the_way_there_and_back(cluster: Cluster, seed: int) -> None:
     polytope = Polytope(cluster, cluster.max_tasks)
@@ -32,7 +31,6 @@ def test_inside_is_feasible_and_the_way_there_and_back(cluster: Cluster, seed: i
     np.testing.assert_allclose(polytope.tasks @ inside, tasks.sum(axis=1)[polytope.users], rtol=1e-12)
 
 
-@settings(max_examples=60)
 @given(clusters(), ANY_SEED)
 def test_rows_are_the_capacities(cluster: Cluster, seed: int) -> None:
     polytope = Polytope(cluster, cluster.max_tasks)
@@ -50,7 +48,6 @@ def test_rows_are_the_capacities(cluster: Cluster, seed: int) -> None:
         np.testing.assert_allclose(polytope.use_of_limit @ fractions, part[polytope.limited])
 
 
-@settings(max_examples=60)
 @given(clusters(), ANY_SEED)
 def test_prices_of_rows_and_of_units(cluster: Cluster, seed: int) -> None:
     polytope = Polytope(cluster, cluster.max_tasks)

@@ -39,7 +39,6 @@ def solved(name: str, cluster: Cluster = TYPED) -> Allocation:
     return parse(name)[0].solve(cluster)
 
 
-@settings(max_examples=100)
 @given(clusters(), st.booleans(), st.integers(0, 2**32 - 1))
 def test_split_is_the_whole_table(cluster: Cluster, users: bool, seed: int) -> None:
     merging = merge(cluster, users=users)
