@@ -110,7 +110,7 @@ def test_errors_are_those_of_the_data(alpha: float) -> None:
 
 @settings(max_examples=60)
 @given(
-    clusters(styles=("nice", "wide"), max_users=4, max_servers=3, max_resources=2),
+    clusters(styles=("nice",), max_users=4, max_servers=3, max_resources=2) | clusters(styles=("wide",), max_users=4),
     st.sampled_from([0.3, 0.9, 1.0, 1.3]),
 )
 def test_without_rounding(cluster: fo.Cluster, part: float) -> None:
