@@ -1,6 +1,6 @@
 """Hypothesis profiles, chosen by HYPOTHESIS_PROFILE.
 
-`fixed` (default) draws the same examples every time, `explore` draws new ones, and `first` reports the first failure
+`fixed` (default) draws the same examples every time, `explore` new ones and more, and `first` reports the first failure
 without making it smaller, which is quicker.
 """
 
@@ -29,9 +29,11 @@ _COMMON: dict[str, Any] = {
     "suppress_health_check": [HealthCheck.too_slow, HealthCheck.large_base_example],
     "print_blob": True,
 }
-settings.register_profile("fixed", derandomize=True, database=None, phases=(*_SEARCH, Phase.shrink), **_COMMON)
+#: Of tests that do not say how many examples they need.
+_FEW = _COMMON | {"max_examples": 40}
+settings.register_profile("fixed", derandomize=True, database=None, phases=(*_SEARCH, Phase.shrink), **_FEW)
 settings.register_profile("explore", derandomize=False, phases=(*_SEARCH, Phase.shrink), **_COMMON)
-settings.register_profile("first", derandomize=True, database=None, phases=_SEARCH, **_COMMON)
+settings.register_profile("first", derandomize=True, database=None, phases=_SEARCH, **_FEW)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 

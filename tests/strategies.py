@@ -75,22 +75,3 @@ def plain_clusters(**changes: object) -> st.SearchStrategy[Cluster]:
     """Well-conditioned clusters without zeros, constraints, limits or copies: tasks of most mechanisms are unique."""
     arguments: dict[str, object] = {"styles": ("plain",), "limits": False, "placement": False, "zeros": False}
     return clusters(**(arguments | {"copies": False} | changes))
-
-
-@st.composite
-def integer_clusters(draw: st.DrawFn) -> Cluster:
-    """Tiny clusters of small integers that tie: zeros, limits, constraints, users who can run nowhere."""
-    users, servers, resources = draw(st.integers(1, 4)), draw(st.integers(2, 3)), draw(st.integers(1, 2))
-
-    def table(rows: int, columns: int, numbers: list[int]) -> NDArray[np.int64]:
-        size = rows * columns
-        values = draw(st.lists(st.sampled_from(numbers), min_size=size, max_size=size))
-        return np.array(values).reshape(rows, columns)
-
-    demand = table(users, resources, [0, 1, 1, 2, 3])
-    demand[~demand.any(axis=1), 0] = 1
-    capacity = table(servers, resources, [0, 2, 3, 4, 6, 6])
-    weight = table(users, 1, [1, 1, 1, 2])[:, 0]
-    eligible = table(users, servers, [0, 1, 1, 1]).astype(bool)
-    limits = table(users, 1, [0, 1, 2, 99, 99, 99, 99])[:, 0].astype(float)
-    return Cluster(capacity, demand, weight, eligible, np.where(limits == 99, np.inf, limits))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from strategies import clusters
 
 from fairopt.errors import DataError, FairoptError
@@ -30,7 +30,6 @@ def test_monopoly_tasks_of_pf_figure_1() -> None:
     assert FIGURE_1.shape == (4, 2, 3)
 
 
-@settings(max_examples=60)
 @given(clusters())
 def test_derived_quantities_by_loops(cluster: Cluster) -> None:
     n_users, n_servers, n_resources = cluster.shape

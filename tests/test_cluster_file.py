@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import clusters
 
@@ -89,7 +89,6 @@ def test_round_trip(suffix: str) -> None:
         unique=True,
     )
 
-    @settings(max_examples=60)
     @given(clusters(), names)
     def law(cluster: Cluster, labels: list[str]) -> None:
         named = cluster.replace(users=labels[: len(cluster.users)], servers=labels[: len(cluster.servers)])
@@ -288,6 +287,3 @@ def test_what_a_file_is_stays_what_it_is(tmp_path: Path) -> None:
     cluster.save(tmp_path / "pipe.json")
     assert b'"servers"' in os.read(reader, 10_000)
     os.close(reader)
-
-
-# -- anything at all ---------------------------------------------------------------------------------

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -94,21 +93,19 @@ def test_what_is_given_is_copied() -> None:
     assert not other.tasks.any()
 
 
-def allocations(folder: Path) -> Iterator[fo.Allocation]:
+@pytest.fixture(scope="module")
+def allocations(tmp_path_factory: pytest.TempPathFactory) -> list[fo.Allocation]:
     """One of each way to come by an allocation."""
-    solved = fo.AlphaPFVDS(3).solve(LIMITED)
-    yield solved
-    yield fo.DRFH().solve(LIMITED)
-    yield fo.FDS(2, -2).solve(LIMITED)
-    yield fo.PSDSF().solve(fo.Cluster([[9, 18], [18, 36], [4, 4]], [[1, 4], [3, 1]]))  # merged, and split again
-    yield fo.best_response(LIMITED, 2.0)
-    solved.save(folder / "saved.json")
-    yield fo.Allocation.load(folder / "saved.json")
+    solved, saved = fo.AlphaPFVDS(3).solve(LIMITED), tmp_path_factory.mktemp("saved") / "saved.json"
+    solved.save(saved)
+    merged = fo.PSDSF().solve(fo.Cluster([[9, 18], [18, 36], [4, 4]], [[1, 4], [3, 1]]))  # and split again
+    others = [fo.DRFH().solve(LIMITED), fo.FDS(2, -2).solve(LIMITED), fo.best_response(LIMITED, 2.0)]
+    return [solved, merged, *others, fo.Allocation.load(saved)]
 
 
 @pytest.mark.parametrize("how", COPIES)
-def test_allocations(how: str, tmp_path: Path) -> None:
-    for allocation in allocations(tmp_path):
+def test_allocations(how: str, allocations: list[fo.Allocation]) -> None:
+    for allocation in allocations:
         wanted, tasks = allocation.certify(), np.array(allocation.tasks)
         found = COPIES[how](allocation)
         np.testing.assert_array_equal(found.tasks, tasks)

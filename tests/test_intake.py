@@ -160,9 +160,6 @@ def test_names_that_cannot_be_written_or_have_no_order() -> None:
     assert fo.Cluster(**(GOOD | {"users": [1, np.int64(2)]})).users == ("1", "2")
 
 
-# -- labels ----------------------------------------------------------------------------------------
-
-
 # -- anything at all ---------------------------------------------------------------------------------
 
 ATOMS = [0, 1, 2.5, -1, True, float("nan"), float("inf"), *NO_NUMBERS]

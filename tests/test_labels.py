@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import clusters
 
@@ -154,7 +154,6 @@ def test_from_frames_takes_every_kind_of_number() -> None:
     assert (numbered.users, numbered.servers) == (("0", "1"), ("0", "1"))
 
 
-@settings(max_examples=100)
 @given(clusters(), st.randoms(use_true_random=False))
 def test_frames_in_any_order_are_the_same_cluster(cluster: fo.Cluster, random: Any) -> None:
     frames = cluster.to_frames()

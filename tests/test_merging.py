@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from strategies import clusters
@@ -66,7 +66,6 @@ def same(numbers: NDArray[np.intp]) -> NDArray[np.bool_]:
     return np.asarray(numbers[:, None] == numbers[None, :])
 
 
-@settings(max_examples=80)
 @given(clusters())
 def test_groups_of_servers_by_definition(cluster: Cluster) -> None:
     """Merged are servers with proportional capacities and the same usable users, and no others."""
@@ -78,7 +77,6 @@ def test_groups_of_servers_by_definition(cluster: Cluster) -> None:
     np.testing.assert_array_equal(same(merge(cluster, users=False).server_of), together)
 
 
-@settings(max_examples=100)
 @given(clusters(), st.integers(0, 2**32 - 1))
 def test_sums_are_kept_and_the_way_back_is_exact(cluster: Cluster, seed: int) -> None:
     merging = merge(cluster)
@@ -104,7 +102,6 @@ def test_sums_are_kept_and_the_way_back_is_exact(cluster: Cluster, seed: int) ->
         np.testing.assert_allclose(per_weight, per_weight[0], rtol=1e-9, atol=1e-300)
 
 
-@settings(max_examples=60)
 @given(clusters())
 def test_gamma_adds_up(cluster: Cluster) -> None:
     merging = merge(cluster, users=False)

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import ast
-import sys
 from pathlib import Path
 
-import pytest
-
-sys.path.append(str(Path(__file__).resolve().parent.parent / "tools"))
-
 import mutate
+import pytest
 
 
 def test_what_is_replaced_is_there_and_becomes_python() -> None:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import re
 import shlex
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pandas as pd
 import pytest
+import readme as tool
 
 import fairopt as fo
 from fairopt.cli import main as fairopt_command
@@ -34,17 +33,7 @@ PAGES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def tool() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("readme_tool", ROOT / "tools" / "readme.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_readme_prints_what_it_says(tool: ModuleType) -> None:
+def test_readme_prints_what_it_says() -> None:
     text = tool.README.read_text(encoding="utf-8")
     assert tool.render(text) == text, "run: make readme"
     # The check can fail: a wrong output is put right.
@@ -94,22 +83,22 @@ def test_every_command_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.Mo
     assert (tmp_path / "installed" / "fairopt" / "__init__.py").is_file()
 
 
-def test_nothing_public_changes_unnoticed(tool: ModuleType) -> None:
+def test_nothing_public_changes_unnoticed() -> None:
     assert tool.PUBLIC.read_text(encoding="utf-8") == tool.public(), "docs/stability.md; on purpose: make readme"
 
 
-def test_type_checkers_know_every_name(tool: ModuleType) -> None:
+def test_type_checkers_know_every_name() -> None:
     assert tool.STUB.read_text(encoding="utf-8") == tool.stub(), "run: make readme"
     assert "from .mechanisms.fds import GFJ as GFJ" in tool.stub()
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_pages_say_what_is_printed_and_measured(tool: ModuleType, page: str) -> None:
+def test_pages_say_what_is_printed_and_measured(page: str) -> None:
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     assert tool.render(text) == text, "run: make readme"
 
 
-def test_first_task_is_what_its_page_says(tool: ModuleType, tmp_path: Path) -> None:
+def test_first_task_is_what_its_page_says(tmp_path: Path) -> None:
     page = ROOT / "docs" / "first-task.md"
     text = page.read_text(encoding="utf-8")
     assert tool.in_folder(page, text, tmp_path) == text, "run: make readme"
@@ -122,7 +111,7 @@ def test_first_task_is_what_its_page_says(tool: ModuleType, tmp_path: Path) -> N
     assert len({*map(tuple, cluster.capacity)}) == 10
 
 
-def test_the_explorers_page_says_what_a_report_says(tool: ModuleType, tmp_path: Path) -> None:
+def test_the_explorers_page_says_what_a_report_says(tmp_path: Path) -> None:
     page = ROOT / "docs" / "explorer.md"
     text = page.read_text(encoding="utf-8")
     assert tool.in_folder(page, text, tmp_path) == text, "run: make readme"

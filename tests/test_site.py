@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
+import build_site as site
 import pytest
 
 import fairopt as fo
@@ -19,34 +18,8 @@ from fairopt.report import figures
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def load(name: str) -> ModuleType:
-    sys.path.insert(0, str(ROOT / "tools"))
-    try:
-        spec = importlib.util.spec_from_file_location(f"{name}_of_site", ROOT / "tools" / f"{name}.py")
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module
-    finally:
-        sys.path.remove(str(ROOT / "tools"))
-
-
-@pytest.fixture(scope="module")
-def site() -> ModuleType:
-    return load("build_site")
-
-
-@pytest.fixture(scope="module")
-def text() -> ModuleType:
-    return load("docstring_text")
-
-
 @pytest.mark.long
-def test_every_mechanism_command_paper_and_figure_has_a_page(
-    site: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+def test_every_mechanism_command_paper_and_figure_has_a_page(tmp_path: Path) -> None:
     source = site.assemble(tmp_path / "source")
     for name in fo.mechanisms.names():
         assert "![What two users can have" in (source / "mechanisms" / f"{name}.md").read_text(encoding="utf-8")
@@ -72,7 +45,7 @@ def test_every_mechanism_command_paper_and_figure_has_a_page(
     assert "](../" not in "".join(path.read_text(encoding="utf-8") for path in source.glob("*.md"))
 
 
-def test_links_that_lead_nowhere_are_found(site: ModuleType, tmp_path: Path) -> None:
+def test_links_that_lead_nowhere_are_found(tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text(
         '<a href="b.html#here">x</a><a href="b.html#gone">y</a><a href="https://x.y">z</a>'
     )
@@ -82,7 +55,7 @@ def test_links_that_lead_nowhere_are_found(site: ModuleType, tmp_path: Path) -> 
     assert site.lost(tmp_path) == ["a.html: b.html#gone", "b.html: c.html", "b.html: d.png"]
 
 
-def test_a_page_that_lists_others_is_a_table_of_contents(site: ModuleType) -> None:
+def test_a_page_that_lists_others_is_a_table_of_contents() -> None:
     text = "# A\n\n- [B](b.md): b\n- [C](notebooks/c.ipynb)\n- [D](mechanisms/d.md)\n\n```\n- [E](e.md)\n```\n"
     assert site.contents(text, "theory").split() == ["```{toctree}", ":hidden:", "b", "notebooks/c", "```"]
     assert site.contents(text, "mechanisms").split() == ["```{toctree}", ":hidden:", "mechanisms/d", "```"]

@@ -39,7 +39,6 @@ def solved(name: str, cluster: Cluster = TYPED) -> Allocation:
     return parse(name)[0].solve(cluster)
 
 
-@settings(max_examples=100)
 @given(clusters(), st.booleans(), st.integers(0, 2**32 - 1))
 def test_split_is_the_whole_table(cluster: Cluster, users: bool, seed: int) -> None:
     merging = merge(cluster, users=users)
@@ -63,7 +62,7 @@ def test_another_split_does_not_match() -> None:
 
 
 @pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0, math.inf])
-@settings(max_examples=40)
+@settings(max_examples=12)
 @given(
     cluster=clusters(styles=("nice", "plain"), max_servers=3),
     seed=st.integers(0, 2**32 - 1),

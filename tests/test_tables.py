@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from strategies import clusters
 
 from fairopt import Cluster
@@ -72,7 +72,6 @@ def test_two_files_as_pandas_writes_them(tmp_path: Path) -> None:
     assert everywhere == expected.replace(eligible=None)
 
 
-@settings(max_examples=60)
 @given(cluster=clusters())
 def test_what_is_saved_is_read_back(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("csv") / "c.csv"

@@ -36,7 +36,7 @@ def missing() -> str:
 class Chromium:
     """One browser; a context manager."""
 
-    def __init__(self, width: int = 1200, height: int = 900) -> None:
+    def __init__(self) -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -47,7 +47,7 @@ class Chromium:
         try:
             self._wait_for_driver()
             arguments = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-                         f"--window-size={width},{height}", "--hide-scrollbars"]  # fmt: skip
+                         "--window-size=1200,900", "--hide-scrollbars"]  # fmt: skip
             made = self._call(
                 "POST",
                 "/session",
@@ -95,28 +95,6 @@ class Chromium:
         """A command of Chrome's own protocol."""
         return self._call("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
 
-    def click(self, selector: str) -> None:
-        """Press and release the mouse in the middle of an element, as a person does."""
-        box = "const b = document.querySelector(arguments[0]).getBoundingClientRect();"
-        x, y = self.run(f"{box} return [b.x + b.width / 2, b.y + b.height / 2]", selector)
-        for kind in ("mousePressed", "mouseReleased"):
-            self.cdp("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
-
-    def press(self, key: str, code: int) -> None:
-        """Press and release a key, which whatever has the focus hears; `code` is its virtual key code."""
-        text = {"text": key} if len(key) == 1 else {}
-        for kind in ("keyDown" if text else "rawKeyDown", "keyUp"):
-            self.cdp("Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code, **text)
-
-    def look(self, scheme: str = "light", width: int = 1200, height: int = 900, media: str = "") -> None:
-        """Set the colour scheme, the size and the medium (`print`)."""
-        self.cdp(
-            "Emulation.setEmulatedMedia", media=media, features=[{"name": "prefers-color-scheme", "value": scheme}]
-        )
-        self.cdp(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
-        )
-
     def offline(self) -> None:
         """Cut the network off."""
         self.cdp("Network.enable")
@@ -130,9 +108,11 @@ class Chromium:
             if one["level"] in ("SEVERE", "WARNING")
         ]
 
-    def picture(self, path: Path, whole: bool = True) -> Path:
-        """A PNG of what is shown, or of the whole page."""
-        shot = self.cdp("Page.captureScreenshot", format="png", captureBeyondViewport=whole, **self._clip(whole))
+    def picture(self, path: Path) -> Path:
+        """A PNG of the whole page."""
+        width, height = self.run("const e = document.documentElement; return [e.clientWidth, e.scrollHeight]")
+        clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}
+        shot = self.cdp("Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=clip)
         path.write_bytes(base64.b64decode(shot["data"]))
         return path
 
@@ -146,12 +126,6 @@ class Chromium:
                 named = {key: node.get(key, {}).get("value", "") for key in ("role", "name")}
                 nodes.append(named | {"focusable": any(focus)})
         return nodes
-
-    def _clip(self, whole: bool) -> dict[str, Any]:
-        if not whole:
-            return {}
-        size = self.run("const e = document.documentElement; return [e.clientWidth, e.scrollHeight]")
-        return {"clip": {"x": 0, "y": 0, "width": size[0], "height": size[1], "scale": 1}}
 
     def _wait_for_driver(self) -> None:
         for _ in range(300):

@@ -54,41 +54,40 @@ GOALS = {1e-6: 1e-3, 1e-9: 1e-2}
 TOLERANCES = tuple(GOALS)
 KEYS = ["mechanism", "family", "seed", "tol"]
 FIELDS = [*KEYS, "status", "error", "user", "e", "condition", "seconds", "seconds_reference"]
-#: Seconds of a search for a reference, and of one in fractions.
-PATIENCE, PATIENCE_FRACTIONS = 5.0, 30.0
+#: Seconds of the processor for an exact answer; fractions that grow long may take hours.
+PATIENCE = 30.0
 #: No certificate is below rounding.
 FLOOR = 1e-15
 
 
-def exact_tasks(name: str, cluster: fo.Cluster, found: fo.Allocation | None, hint: bool = True) -> Array | None:
-    """Users' tasks (users,) of the exact answer, near `found` if there is one; None if there is no proof.
+def exact_tasks(name: str, found: fo.Allocation, hint: bool = True) -> Array | None:
+    """Users' tasks (users,) of the exact answer near `found`; None if there is no proof.
 
     `hint`: prices of `found` say where to look, which leads to the same equilibrium where many are near; the judge's
     may lead to another.
     """
-    mechanism = MECHANISMS[name]
+    mechanism, cluster = MECHANISMS[name], found.cluster
     criterion = mechanism.criterion(cluster)
     if np.isinf(criterion.alpha):
         exact = patiently(lambda: rational.leximin(cluster, criterion, criterion.limits(cluster), part=5.0))
         return None if exact is None else exact.tasks.sum(axis=1).astype(float)
-    kind = "game" if criterion.scope == "game" else "global"
-    near, prices = (None, None) if found is None else (found.tasks, found.log_prices)
-    if near is not None and (prices is None or not hint):
-        prices = mechanism.certify(cluster, near)[1]  # the judge's own
-    if prices is not None:  # which rows are full; whatever comes of it is proved
-        prices = prices + np.log(np.where(cluster.capacity > 0, cluster.capacity, 1.0))
-    proved = reference(cluster, criterion.alpha, kind, near=near, log_prices=prices, seconds=PATIENCE)
+    kind, prices = "game" if criterion.scope == "game" else "global", found.log_prices
+    if prices is None or not hint:
+        prices = mechanism.certify(cluster, found.tasks)[1]  # the judge's own
+    # Which rows are full; whatever comes of it is proved.
+    prices = prices + np.log(np.where(cluster.capacity > 0, cluster.capacity, 1.0))
+    proved = patiently(lambda: reference(cluster, criterion.alpha, kind, found.tasks, prices))
     return None if proved is None else proved.user_tasks
 
 
 def patiently(find: Callable[[], T]) -> T | None:
-    """What is found in `PATIENCE_FRACTIONS` seconds of the processor; fractions that grow long may take hours."""
+    """What is found in `PATIENCE` seconds."""
 
     def over(signum: int, frame: object) -> None:
         raise TimeoutError
 
     signal.signal(signal.SIGVTALRM, over)
-    signal.setitimer(signal.ITIMER_VIRTUAL, PATIENCE_FRACTIONS)
+    signal.setitimer(signal.ITIMER_VIRTUAL, PATIENCE)
     try:
         return find()
     except TimeoutError:
@@ -137,7 +136,7 @@ def rows(name: str, family: str, seed: int, size: str, traces: Path | None = Non
             if not proved or (
                 "PF" in name and nearest(answer.arrays.user_tasks, proved)[0] > scale(row["e"], row["condition"])
             ):
-                exact = exact_tasks(name, cluster, answer, hint)
+                exact = exact_tasks(name, answer, hint)
                 proved += [] if exact is None else [exact]
         row["seconds_reference"] = time.perf_counter() - began
         answers.append((row, answer.arrays.user_tasks))

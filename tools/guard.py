@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import json
 import math
 import os
-import resource
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -24,6 +22,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ[_name] = "1"
 
 import numpy as np  # noqa: E402 - threads are chosen first
+from apart import apart  # noqa: E402
 
 import fairopt as fo  # noqa: E402
 
@@ -97,32 +96,12 @@ def solved(shape: str, size: int, name: str) -> tuple[float, float]:
     return seconds, more
 
 
-def apart(shape: str, size: int, name: str) -> tuple[float, float] | str:
-    """`solved` in a process of its own; or why there is no answer."""
-    read, write = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT + 1))
-        try:
-            found: object = solved(shape, size, name)
-        except BaseException as error:
-            found = f"{type(error).__name__}: {str(error)[:80]}"
-        os.write(write, json.dumps(found).encode())
-        os._exit(0)
-    os.close(write)
-    with os.fdopen(read) as stream:
-        text = stream.read()
-    os.waitpid(pid, 0)
-    found = json.loads(text) if text else f"no answer in {LIMIT} CPU s"
-    return found if isinstance(found, str) else (found[0], found[1])
-
-
 def row(shape: str, name: str) -> tuple[str, bool]:
     """A line of the table, and whether it keeps its limits."""
     kept: list[tuple[float, float]] = []
     for _ in range(1 if (shape, name) in KNOWN else 3):  # a busy machine is no growth
         for k, size in enumerate(SHAPES[shape]):
-            found = apart(shape, size, name)
+            found = apart(lambda size=size: solved(shape, size, name), LIMIT)
             if isinstance(found, str):
                 return f"{size}: {found}", False
             kept[k : k + 1] = [(min(found[0], kept[k][0]), min(found[1], kept[k][1])) if k < len(kept) else found]

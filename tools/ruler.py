@@ -5,8 +5,8 @@
     python tools/ruler.py compare OLD OLD  # one run
 
 Results are `results/ruler/NAME.csv`, one row a problem, and `NAME.npz`, tasks of users in 12 digits by problem. A
-problem is called FAMILY/SIZE/SEED/MECHANISM. Its seconds are those of the processor without compilation; solves below
-half a second are repeated, and the quicker counts. Large ones have a process of their own, whose memory is measured.
+problem is called FAMILY/SIZE/SEED/MECHANISM, and has a process of its own, whose memory is measured. Its seconds are
+those of the processor without compilation; solves below half a second are repeated, and the quicker counts.
 """
 
 from __future__ import annotations
@@ -17,20 +17,14 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUM
     os.environ.setdefault(_name, "1")
 
 import argparse  # noqa: E402 - threads are chosen first
-import faulthandler  # noqa: E402
 import json  # noqa: E402
 import re  # noqa: E402
 import resource  # noqa: E402
-import signal  # noqa: E402
 import sys  # noqa: E402
 import warnings  # noqa: E402
 import zlib  # noqa: E402
 from collections.abc import Iterator  # noqa: E402
-from concurrent.futures import ProcessPoolExecutor  # noqa: E402
-from concurrent.futures.process import BrokenProcessPool  # noqa: E402
 from functools import lru_cache  # noqa: E402
-from itertools import groupby  # noqa: E402
-from multiprocessing import get_context  # noqa: E402
 from pathlib import Path  # noqa: E402
 from typing import Any, NamedTuple  # noqa: E402
 
@@ -43,13 +37,14 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]  # of this checkout, whatever is installed
 
 import families  # noqa: E402
+from apart import apart  # noqa: E402
 
 import fairopt as fo  # noqa: E402
 from benchmarks.families import FAMILIES as LARGER  # noqa: E402
 from fairopt import _clock, papers, workloads  # noqa: E402
 from fairopt.errors import FairoptError  # noqa: E402
 
-#: Pairs (user, server) up to which condition numbers are cheap, and problems of a cluster share a process.
+#: Pairs (user, server) up to which condition numbers are cheap.
 CHEAP = 2_500
 MECHANISMS: dict[str, fo.mechanisms.Mechanism] = {
     label: fo.mechanisms.parse(spec)[0]
@@ -133,7 +128,6 @@ class Problem(NamedTuple):
     where: str
     source: str
     mechanism: str
-    alone: bool
 
     @property
     def name(self) -> str:
@@ -160,13 +154,13 @@ def draw(where: str, source: str) -> fo.Cluster:
 
 def corpus() -> Iterator[Problem]:
     """Every problem, those of a cluster one after another."""
-    clusters = [(f"papers/{name}/0", "", 1) for name in papers.instances()]
+    clusters = [(f"papers/{name}/0", "") for name in papers.instances()]
     for family, n, k, count, source in map(str.split, SOURCES):
-        clusters += [(f"{family}/{n}x{k}/{seed}", source, int(n) * int(k)) for seed in range(int(count))]
-    for where, source, pairs in clusters:
+        clusters += [(f"{family}/{n}x{k}/{seed}", source) for seed in range(int(count))]
+    for where, source in clusters:
         for mechanism in FEW if "/200x2000/" in where else MECHANISMS:
             if mechanism != EITHER[zlib.crc32(where.encode()) % 2]:
-                yield Problem(where, source, mechanism, pairs > CHEAP)
+                yield Problem(where, source, mechanism)
 
 
 def of_one_resource(cluster: fo.Cluster) -> fo.Cluster:
@@ -187,25 +181,14 @@ def solved(mechanism: fo.mechanisms.Mechanism, cluster: fo.Cluster) -> tuple[Row
     return {"status": status, "message": " ".join(message.split())[:400], "cpu": _clock.cpu() - begun}, found
 
 
-def measured(problem: Problem, limit: float) -> Row:
-    """The row of a problem, with `x`, tasks of users; the process ends if it takes more than `limit` seconds."""
-    cluster, mechanism = draw(problem.where, problem.source), MECHANISMS[problem.mechanism]
+def measured(problem: Problem, cluster: fo.Cluster) -> Row:
+    """The row of a problem, with `x`, tasks of users; called in a process of its own, so that memory is its own."""
+    mechanism = MECHANISMS[problem.mechanism]
     if problem.mechanism == "CMMF":
         cluster = of_one_resource(cluster)
-    before, begun = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, _clock.cpu()
-
-    def over(*_: object) -> None:
-        if (left := limit - (_clock.cpu() - begun)) <= 0:
-            os._exit(1)
-        signal.setitimer(signal.ITIMER_REAL, left + 0.01)  # others were busy, or loops were compiled
-
-    signal.signal(signal.SIGALRM, over)
-    signal.setitimer(signal.ITIMER_REAL, limit)  # not ITIMER_PROF, beside which the kernel counts seconds in ticks
-    faulthandler.dump_traceback_later(100 * limit, exit=True)  # a library that hangs
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     row, found = solved(mechanism, cluster)
-    row["name"] = problem.name
-    if problem.alone:
-        row["MiB"] = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    row["MiB"] = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     if row["cpu"] < 0.5:
         row["cpu"] = min(row["cpu"], solved(mechanism, cluster)[0]["cpu"])
     data = (cluster.capacity, cluster.demand, cluster.weight, cluster.max_tasks)  # rounded: exp and log differ by ulps
@@ -216,25 +199,7 @@ def measured(problem: Problem, limit: float) -> Row:
         if cluster.eligible.size <= CHEAP:
             row["condition"] = getattr(found.certificate, "condition", None)
         row["x"] = [float(f"{x:.12g}") for x in found.arrays.user_tasks]
-    signal.setitimer(signal.ITIMER_REAL, 0)
     return row
-
-
-def rows(batch: list[Problem], limit: float) -> Iterator[Row]:
-    """The rows of a batch, of processes that may end before they are done."""
-    while batch:
-        before = sum(os.times()[2:4])
-        with ProcessPoolExecutor(1, get_context("fork")) as pool:
-            for problem in batch:
-                try:
-                    yield pool.submit(measured, problem, limit).result()
-                except BrokenProcessPool:
-                    break
-                batch = batch[1:]
-        if batch:
-            message = f"its process ended after {sum(os.times()[2:4]) - before:.1f} CPU seconds"
-            yield {"name": batch[0].name, "status": "no answer", "message": message, "cpu": limit}
-            batch = batch[1:]
 
 
 def kept(path: Path) -> dict[str, Row]:
@@ -252,14 +217,15 @@ def run(path: Path, problems: list[Problem], limit: float) -> None:
     warnings.simplefilter("ignore")
     for mechanism in MECHANISMS.values():  # loops are loaded before there are processes
         solved(mechanism, families.draw("limits", 0, 8, 5, 2))
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # processes end with this one
     tqdm.monitor_interval = 0  # no threads where processes are forked
-    groups = groupby(todo, key=lambda one: one.name if one.alone else one.where)
     with open(f"{path}.{os.getpid()}.jsonl", "a", encoding="utf-8") as file:
-        for _, group in tqdm(groups, mininterval=10, unit=" clusters"):
-            for row in rows([*group], limit):
-                file.write(json.dumps(row) + "\n")
-                file.flush()
+        for problem in tqdm(todo, mininterval=10):
+            cluster = draw(problem.where, problem.source)
+            row = apart(lambda problem=problem, cluster=cluster: measured(problem, cluster), limit)
+            if isinstance(row, str):
+                row = {"status": "no answer", "message": row, "cpu": limit}
+            file.write(json.dumps(row | {"name": problem.name}) + "\n")
+            file.flush()
     found = kept(path).values()
     np.savez_compressed(f"{path}.npz", **{row["name"]: row.pop("x") for row in found if "x" in row})
     pd.DataFrame(found, columns=FIELDS).to_csv(f"{path}.csv", index=False)

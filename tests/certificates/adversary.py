@@ -16,6 +16,7 @@ from reference import Kind, Reference, reference
 
 from fairopt.model.cluster import Cluster
 from fairopt.model.criterion import Criterion
+from fairopt.result.allocation import Allocation
 
 Array = NDArray[np.float64]
 Rng = np.random.Generator
@@ -50,8 +51,7 @@ def log_marginal(cluster: Cluster, n: int, i: int, total: float, alpha: float, s
 
 
 def attack(
-    cluster: Cluster,
-    criterion: Criterion,
+    answer: Allocation,
     certify: Judge,
     rng: Rng,
     bound: float = 1e-6,
@@ -60,17 +60,19 @@ def attack(
 ) -> Find:
     """The allocation with `judge <= bound` that is farthest from the proved answer, of those it meets.
 
-    `starts` answers of changed weights, and `tries` steps in all. The exact answer itself must pass.
+    That is the exact answer near a computed one, and must pass itself. It tries `starts` answers of changed weights,
+    and `tries` steps in all.
     """
+    cluster, criterion = answer.cluster, answer.criterion
     kind: Kind = "game" if criterion.scope == "game" else "global"
     share = None if kind == "game" else criterion.share
-    exact = reference(cluster, criterion.alpha, kind, share)
+    exact = reference(cluster, criterion.alpha, kind, answer.tasks, answer.log_prices + np.log(cluster.capacity), share)
     assert exact is not None, "nothing to compare with"
     best = _judged(cluster, criterion, certify, exact, exact.tasks, exact.log_prices)
     assert best.e <= bound, f"the exact answer has e = {best.e}"
     for _ in range(starts):
         other = cluster.replace(weight=cluster.weight * np.exp(bound * rng.choice([-0.9, 0.9], len(cluster.weight))))
-        moved = reference(other, criterion.alpha, kind, share, exact.tasks, exact.log_prices)
+        moved = reference(other, criterion.alpha, kind, exact.tasks, exact.log_prices, share)
         if moved is not None:
             best = _passed(cluster, criterion, certify, exact, moved.tasks, moved.log_prices, bound, best)
     sizes = dict.fromkeys(STEPS, 10 * bound)

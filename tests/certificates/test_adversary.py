@@ -40,9 +40,9 @@ def products(cluster: Cluster, tasks: Array, criterion: Criterion, log_prices: A
 @pytest.mark.long
 def test_it_finds_what_products_hide() -> None:
     """Part and dearness may both be 1e-3 where their product is 1e-6."""
-    criterion = get("alphapf-vds", alpha=3.0).criterion(TIE)
-    weak = attack(TIE, criterion, products, np.random.default_rng(0))
-    firm = attack(TIE, criterion, fairopt_s, np.random.default_rng(0))
+    answer = get("alphapf-vds", alpha=3.0).solve(TIE)
+    weak = attack(answer, products, np.random.default_rng(0))
+    firm = attack(answer, fairopt_s, np.random.default_rng(0))
     assert weak.off > 1e-4
     assert 1e-7 < firm.off < 1e-5
 
@@ -70,7 +70,7 @@ def test_nobody_is_farther_off_than_ten_times_the_condition_says(name: str, alph
     mechanism = get(name, scope="servers") if alpha is None else get(name, alpha=alpha)
     cluster = draw(family, 2, 4, 4)
     criterion = mechanism.criterion(cluster)
-    found = attack(cluster, criterion, fairopt_s, np.random.default_rng(0), tries=250, starts=2)
+    found = attack(mechanism.solve(cluster, 1e-9), fairopt_s, np.random.default_rng(0), tries=250, starts=2)
     assert found.e <= 1e-6
     with np.errstate(divide="ignore"):
         certificate = certify(cluster, found.tasks, criterion, found.log_prices - np.log(cluster.capacity))[0]

@@ -31,7 +31,8 @@ def allowed(found: fo.Allocation, other: fo.Allocation) -> Array:
         return np.asarray(2 * np.sqrt(2 * gaps / (criterion.alpha * part)) + 1e-9)
 
 
-@pytest.mark.parametrize("block", [0, *(pytest.param(k, marks=pytest.mark.long) for k in range(1, 10))])
+@pytest.mark.long  # every commit: tests/laws/test_engines.py
+@pytest.mark.parametrize("block", range(10))
 def test_agreement_with_the_declarative_engine(block: int) -> None:
     """500 clusters, a fifth of them over eight decades: certified, and the tasks that strict concavity leaves."""
     fallbacks, narrow = 0, 0

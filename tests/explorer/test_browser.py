@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from chromium import READY, Chromium, missing
 
 import fairopt as fo
 from fairopt.explorer import Session
@@ -18,11 +18,6 @@ from fairopt.explorer import page as pages
 from fairopt.workloads import open_source
 
 from .conftest import serving
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-
-from chromium import READY, Chromium, missing  # noqa: E402
 
 pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(missing()), reason=missing() or "all there")]
 
@@ -56,7 +51,6 @@ def live(browser: Chromium) -> Iterator[Session]:
     session = Session(open_source("lognormal?users=20&servers=10&seed=1").cluster, source="20 x 10")
     with serving(session) as server:
         browser.errors()
-        browser.look()
         browser.open(server.address)
         browser.wait(READY)
         yield session
@@ -186,7 +180,6 @@ def test_a_file_works_offline(browser: Chromium, tmp_path: Path, shots: Path) ->
     pages.write(session, tmp_path / "page.html")
     browser.errors()
     browser.offline()
-    browser.look()
     browser.open((tmp_path / "page.html").as_uri())
     drawn(browser)
     for t in np.linspace(0, 1, 60):
@@ -215,7 +208,6 @@ def test_many_users_are_not_drawn_one_by_one(browser: Chromium, shots: Path) -> 
     with serving(session) as server:
         browser.cdp("Network.disable")
         browser.errors()
-        browser.look()
         browser.open(server.address)
         browser.wait(READY)
         assert browser.run("return document.querySelectorAll('.fo-explorer *').length") < 6000

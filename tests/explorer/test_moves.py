@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
+from chromium import READY, Chromium, missing
 
 from fairopt.explorer import Session, State
 from fairopt.explorer.session import ALPHAS
 from fairopt.workloads import open_source
 
 from .conftest import serving
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-
-from chromium import READY, Chromium, missing  # noqa: E402
 
 pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(missing()), reason=missing() or "all there")]
 

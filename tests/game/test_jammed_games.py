@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import fairopt as fo
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT))
-
-from benchmarks.families import FAMILIES  # noqa: E402
+from benchmarks.families import FAMILIES
 
 #: Family, alpha and seeds.
 GAMES = [

@@ -12,7 +12,7 @@ from families import draw
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from strategies import clusters, integer_clusters
+from strategies import clusters
 
 import fairopt as fo
 from fairopt.certificates import blocking, certify
@@ -110,7 +110,7 @@ def test_errors_are_those_of_the_data(alpha: float) -> None:
 
 @settings(max_examples=60)
 @given(
-    st.one_of(integer_clusters(), clusters(styles=("wide",), max_users=4, max_servers=3)),
+    clusters(styles=("nice",), max_users=4, max_servers=3, max_resources=2) | clusters(styles=("wide",), max_users=4),
     st.sampled_from([0.3, 0.9, 1.0, 1.3]),
 )
 def test_without_rounding(cluster: fo.Cluster, part: float) -> None:

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import sys
-from pathlib import Path
 
 import numpy as np
 
 from fairopt import papers, sweeps
 from fairopt.papers import MEASURED_OTHERWISE, NOT_REPRODUCED, Measurements, measurements
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "tools"))
-
 
 ALPHAS = [0.1, 0.2, 0.35, 0.5, 0.7, 0.8, 0.9, 0.95, 1, 1.05, 1.1, 1.25, 1.5, 2, 3, 5, 8, 16, 32, 64, math.inf]
 CLAIMS = {claim.statement: claim for claim in papers.claims("PF", 35)}

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
 
+import fairness_tables as TOOL
 import pandas as pd
 import pytest
 
@@ -16,11 +15,6 @@ from fairopt.properties._table import answers, matrix
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-_SPEC = importlib.util.spec_from_file_location("fairness_tables", ROOT / "tools" / "fairness_tables.py")
-assert _SPEC is not None
-assert _SPEC.loader is not None
-TOOL = sys.modules["fairness_tables"] = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(TOOL)
 ROWS = pd.read_csv(DOCS / "survey.csv").fillna({"conditions": "", "file": ""})
 
 

@@ -1,5 +1,5 @@
-"""Exact answers at finite alpha, independent of fairopt's solvers and certificates: `reference`, `best_welfare`."""
+"""Exact answers at finite alpha, proved independently of fairopt's solvers and certificates: `reference`."""
 
-from .answers import Kind, Reference, best_welfare, dominant_shares, reference
+from .answers import Kind, Reference, reference
 
-__all__ = ["Kind", "Reference", "best_welfare", "dominant_shares", "reference"]
+__all__ = ["Kind", "Reference", "reference"]

@@ -12,8 +12,7 @@ from decimal import Decimal
 import numpy as np
 
 from .conditions import NOTHING, Conditions, Decimals, exp, log, rough_log
-from .equations import AT_MOST, EquilibriumSystem, Mask
-from .interior import State, System
+from .equations import AT_MOST, Array, EquilibriumSystem, Mask
 
 #: Part of its tasks that a user is given where it lacks some.
 LITTLE = Decimal("1e-13")
@@ -30,19 +29,17 @@ class Root:
     step: Decimal
 
 
-def refined(system: System, at: State) -> Root | None:
-    """The root near a state of the interior point; `None` where no guess leads to one."""
+def refined(of: Conditions, near: Array, log_prices: Array) -> Root | None:
+    """The root near tasks (users, servers) and log prices; `None` where no guess leads to one."""
     try:
-        return _refined(system, at)
+        return _refined(of, EquilibriumSystem(of, near, log_prices))
     except (ArithmeticError, np.linalg.LinAlgError):  # a guess so wrong that numbers have no logarithm
         return None
 
 
-def _refined(system: System, at: State) -> Root | None:
-    of, count, seen = system.of, len(system.server), set()
-    pairs = np.asarray(at.x / system.theta > at.s, dtype=bool)
-    rows = np.asarray(at.v > at.w, dtype=bool)
-    at_hand = EquilibriumSystem(system, at)
+def _refined(of: Conditions, at_hand: EquilibriumSystem) -> Root | None:
+    seen: set[tuple[bytes, bytes]] = set()
+    pairs, rows = at_hand.guess()
     rows = rows | _unpaid(of, at_hand, pairs, rows)
     while (guess := (pairs.tobytes(), rows.tobytes())) not in seen and len(seen) < GUESSES:
         seen.add(guess)
@@ -55,7 +52,7 @@ def _refined(system: System, at: State) -> Root | None:
         more, over = _violated(of, at_hand, pairs, rows, len(seen) > GUESSES / 4)
         if not more.any() and not over.any():
             prices = np.full(of.shape[1:], NOTHING, dtype=object)
-            prices[system.server, system.resource] = log(at_hand.y[:count])
+            prices[at_hand.server, at_hand.resource] = log(at_hand.y[: at_hand.count])
             return Root(at_hand.x, prices, step)
         pairs, rows = pairs | more, rows | over
     return None
@@ -66,7 +63,7 @@ def _unpaid(of: Conditions, at: EquilibriumSystem, pairs: Mask, rows: Mask) -> M
     at.y[~rows] = Decimal(0)
     nothing = pairs & np.asarray(at.price() == 0, dtype=bool) & ~(at.owned & rows[at.count :]).any(axis=1)
     found, idle = np.zeros(len(rows), dtype=bool), (1 - at.x @ at.taken).astype(float)
-    marginal = exp(of.worth - of.alpha * log(of.tasks_of(at.x))[of.user])
+    marginal = exp(at.log_marginal())
     for k in np.flatnonzero(idle[: at.count] < 1e-5):
         own = np.flatnonzero(nothing & (at.use[:, k] > 0))
         if len(own):
@@ -78,7 +75,7 @@ def _unpaid(of: Conditions, at: EquilibriumSystem, pairs: Mask, rows: Mask) -> M
 def _violated(of: Conditions, at: EquilibriumSystem, pairs: Mask, rows: Mask, one: bool) -> tuple[Mask, Mask]:
     """Pairs that lack tasks and rows that lack a price, at a root: those get a little."""
     price, total = at.price(), of.tasks_of(at.x)
-    log_marginal = of.worth - of.alpha * log(total)[of.user]
+    log_marginal = at.log_marginal()
     dear = rough_log(price) - log_marginal.astype(float)
     more = ~pairs & (dear < -1e-11 * max(float(of.alpha), 1.0))
     idle = (1 - at.x @ at.taken).astype(float)

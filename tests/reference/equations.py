@@ -18,8 +18,7 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import NDArray
 
-from .conditions import Conditions, Decimals, Index, decimals, exp, log
-from .interior import State, System
+from .conditions import NOTHING, Conditions, Decimals, Index, decimals, exp, log
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -37,6 +36,10 @@ RANK = 1e-12
 HOLD, ROUGH = 6, Decimal("1e-16")
 #: In the game, how much less tasks move than prices where either could: near equilibria may be others.
 STAY = 1e-3
+#: A limit below such a t may have none.
+LIMITED = Decimal("1e-6")
+#: t where nothing has a price: large, so that a price that comes in may be small.
+FREE = Decimal(60)
 #: An error that is not below such a part of the last one stays.
 NEARLY = Decimal("0.99")
 
@@ -44,26 +47,43 @@ NEARLY = Decimal("0.99")
 class EquilibriumSystem:
     """x (pairs,) and y (rows,): tasks, prices of capacities, and t of limits; no units."""
 
-    def __init__(self, system: System, at: State) -> None:
-        of, unit, self.count = system.of, system.unit, len(system.server)
-        v = log(decimals(at.v)) * max(of.alpha, Decimal(1))
-        self.of, self.x = of, decimals(at.x) * unit[of.user]
+    def __init__(self, of: Conditions, near: Array, log_prices: Array) -> None:
+        needed = np.zeros(of.shape[1:], dtype=bool)
+        np.logical_or.at(needed, of.server, of.use > 0)
+        self.of, self.x = of, decimals(np.maximum(near[of.user, of.server], 0.0))
+        self.server, self.resource = np.nonzero(needed)  # of the rows that are capacities
+        self.count = len(self.server)
+        limited = np.flatnonzero(np.array([of.limit[n] < Decimal("Infinity") for n in of.user], dtype=bool))
+        owners = [[j] for j in limited] if of.game else [np.flatnonzero(of.user == n) for n in {*of.user[limited]}]
         self.use = np.full((len(self.x), self.count), Decimal(0), dtype=object)
-        self.taken = np.full(system.priced.shape, Decimal(0), dtype=object)
-        for k, (i, r) in enumerate(zip(system.server, system.resource, strict=True)):
+        self.taken = np.full((len(self.x), self.count + len(owners)), Decimal(0), dtype=object)
+        for k, (i, r) in enumerate(zip(self.server, self.resource, strict=True)):
             own = np.flatnonzero(of.server == i)
             self.use[own, k] = self.taken[own, k] = of.use[own, r]
-        self.y = exp(np.concatenate([system.base[system.server], np.zeros(len(v) - self.count, dtype=int)]) + v)
+        given = decimals(log_prices[self.server, self.resource])
+        prices = exp(np.where([value.is_nan() for value in given], NOTHING, given))
+        self.y = np.concatenate([prices, np.full(len(owners), Decimal(0), dtype=object)])
         #: Whose t a limit's row is, (pairs, limits).
-        self.owned = system.priced[:, self.count :]
-        cost = self.use @ self.y[: self.count]
-        for k in range(self.count, len(v)):
-            own = np.flatnonzero(self.owned[:, k - self.count])
+        self.owned = np.zeros((len(self.x), len(owners)), dtype=bool)
+        cost, log_marginal = self.use @ prices, self.log_marginal()
+        for k, own in enumerate(owners):
+            self.owned[own, k] = True
             n = of.user[own[0]]
-            self.taken[of.user == n, k] = 1 / of.limit[n]
-            # v is such a part of what a task is worth.
-            worth, least = of.worth[own[0]] - of.alpha * unit[n].ln() + v[k], min(cost[own])
-            self.y[k] = (1 + worth.exp() / least).ln() if least > 0 else Decimal(0)
+            self.taken[of.user == n, self.count + k] = 1 / of.limit[n]
+            least = min(cost[own])  # 0: the limit alone holds somebody back
+            self.y[self.count + k] = max(log_marginal[own[0]] - least.ln(), Decimal(0)) if least else FREE
+
+    def log_marginal(self) -> Decimals:
+        """`log m_ni`, (pairs,)."""
+        return np.asarray(self.of.worth - self.of.alpha * log(self.of.tasks_of(self.x))[self.of.user])
+
+    def guess(self) -> tuple[Mask, Mask]:
+        """Pairs with tasks and rows with prices, as they are now."""
+        part = (self.x / self.of.tasks_of(self.x)[self.of.user]).astype(float)
+        dear = ((log(self.price()) - self.log_marginal()) / self.of.alpha).astype(float)
+        idle = (1 - self.x @ self.taken).astype(float)
+        priced = np.asarray(self.y > np.where(np.arange(len(self.y)) < self.count, Decimal(0), LIMITED), dtype=bool)
+        return (part > 1e-5) | ((part > 1e-9) & (dear < 1e-9)), priced & (idle < 1e-5)
 
     def price(self) -> Decimals:
         """What a task costs, times `e^t`, (pairs,)."""

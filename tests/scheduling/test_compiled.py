@@ -181,6 +181,7 @@ def test_few_tasks_are_simulated_plainly_and_many_compiled(monkeypatch: pytest.M
     assert simulate(w, other).engine == "compiled", "what is kept is loaded, where it is worth it"
 
 
+@pytest.mark.long
 def test_what_begins_plainly_ends_compiled_alike() -> None:
     tasks = pd.DataFrame({"user": ["a", "b", "c"] * 300, "arrival": np.arange(900.0), "duration": 7.0,
                           "cpu": [1.0, 2.0, 3.0] * 300})  # fmt: skip

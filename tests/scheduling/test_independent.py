@@ -1,4 +1,4 @@
-"""Tasks start when programs of others start them (`tools/independent_starts.py` asked them)."""
+"""Tasks start when programs of others start them."""
 
 from __future__ import annotations
 

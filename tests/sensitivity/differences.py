@@ -1,4 +1,4 @@
-"""Derivatives against differences of certified solves: the tests' and `tools/sensitivity_table.py`'s judge."""
+"""Derivatives against differences of certified solves."""
 
 from __future__ import annotations
 

@@ -3,27 +3,14 @@
 from __future__ import annotations
 
 import gzip
-import importlib.util
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
 
 Write = Callable[..., Path]
-
-
-def calibration() -> ModuleType:
-    """`tools/calibrate.py`, which measures the generators' tables."""
-    path = Path(__file__).resolve().parents[2] / "tools" / "calibrate.py"
-    spec = importlib.util.spec_from_file_location("calibrate", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 BITBRAINS_HEADER = ";\t".join(

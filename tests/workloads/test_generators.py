@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from importlib.resources import files
 
+import calibrate
 import numpy as np
 import pytest
 
@@ -13,10 +14,6 @@ from fairopt.errors import DataError
 from fairopt.workloads import alibaba_like, bitbrains_like, google_like, lognormal, pf_servers
 from fairopt.workloads import google2011 as google_reader
 from fairopt.workloads._marginals import PROBABILITY, Marginals, load
-
-from .conftest import calibration
-
-calibrate = calibration()
 
 GENERATORS = [google_like, bitbrains_like, alibaba_like]
 LARGE = 20_000

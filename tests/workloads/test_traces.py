@@ -6,16 +6,13 @@ import json
 from collections import Counter
 from importlib.resources import files
 
+import calibrate
 import numpy as np
 import pytest
 
 from fairopt.model.merging import merge
 from fairopt.workloads import alibaba, bitbrains, google2011, open_source
 from fairopt.workloads._marginals import load
-
-from .conftest import calibration
-
-calibrate = calibration()
 
 CLASSES = {
     (0.5, 0.4995): 6732,
