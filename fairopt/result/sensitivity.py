@@ -343,7 +343,7 @@ class Sensitivity:
         direct = gradient.pool * ratio(cluster.capacity, cluster.pooled_capacity)
         per_type = np.bincount(self.derivatives.merging.server_of, direct.sum(axis=1))
         parts = ([0.0], gradient.weight, gradient.demand, direct, np.zeros(len(cluster.users)), per_type)
-        return through + np.concatenate([np.ravel(part) for part in parts])
+        return np.asarray(through + np.concatenate([np.ravel(part) for part in parts]))
 
     def _difference(self, label: tuple[str, str, str], step: float) -> Array:
         """One-sided differences of log tasks by certified solves, NaN where two steps do not agree."""

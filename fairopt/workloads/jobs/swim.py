@@ -127,7 +127,7 @@ def _workload(
         lasts = 1 + size[some] / number[some] / (rate * _MB)
         parts.append(_part(jobs, some, user, memory, number, lasts))
     tasks = pd.concat(parts, ignore_index=True)
-    report = {"jobs": len(jobs), "tasks": int(tasks["tasks"].sum())}
+    report: dict[str, int | float | str] = {"jobs": len(jobs), "tasks": int(tasks["tasks"].sum())}
     hosts = pd.DataFrame({"count": [servers], "cpu": [16.0], "memory": [32.0]})
     return Workload.from_frames(tasks, hosts, source=about, report=report)
 
