@@ -342,8 +342,7 @@ def proofs(found: Exact, cluster: Cluster, criterion: Criterion, limits: Array) 
 
     With prices lambda of capacities and mu of tasks at their limits, and `p_n` the least cost of a task of n, any x'
     has `sum p_n x'_n <= sum lambda c + sum mu q`. Where the optimum has equality, nobody with `p_n > 0` can rise while
-    the others of them keep theirs: a proof for the highest of them, as nobody may take from who is at its floor. Who
-    is at its limit needs none.
+    the others of them keep theirs: a proof for the highest of them. Who is at its limit needs none.
     """
     usable = cluster.usable & (limits > 0)[:, None]
     users = np.flatnonzero(usable.any(axis=1))
@@ -351,17 +350,11 @@ def proofs(found: Exact, cluster: Cluster, criterion: Criterion, limits: Array) 
     capacity, demand = numbers(cluster.capacity), numbers(cluster.demand[users])
     limit = numbers(np.where(limited, limits[users], 0.0))
     tasks, total = found.tasks[users], found.tasks[users].sum(axis=1)
-    floor = numbers(criterion.floor[users])
-    feasible = (
-        (tasks >= 0).all()
-        and (total >= floor).all()
-        and (tasks.T @ demand <= capacity).all()
-        and (total <= limit)[limited].all()
-    )
+    feasible = (tasks >= 0).all() and (tasks.T @ demand <= capacity).all() and (total <= limit)[limited].all()
     if not feasible or found.tasks.sum() != tasks[usable].sum():
         return None
     level = total * numbers(criterion.share[users]) / numbers(criterion.weight[users])
-    by, free, above = np.full(len(limits), -1), ~(limited & (total == limit)), total > floor
+    by, free = np.full(len(limits), -1), ~(limited & (total == limit))
     for k, (prices, of_limit) in enumerate(zip(found.prices, found.limits[:, users], strict=True)):
         cost = demand @ prices.T + of_limit[:, None]
         cost[~usable] = np.inf
@@ -369,5 +362,5 @@ def proofs(found: Exact, cluster: Cluster, criterion: Criterion, limits: Array) 
         marginal = (prices * capacity).sum() + (of_limit * limit).sum()
         priced = (prices >= 0).all() and (of_limit >= 0).all() and not of_limit[~limited].any()
         if priced and marginal == (cost * total).sum():
-            by[users[free & (by[users] < 0) & (cost > 0) & (level >= level[above & (cost > 0)].max(initial=0))]] = k
+            by[users[free & (by[users] < 0) & (cost > 0) & (level >= level[cost > 0].max(initial=0))]] = k
     return by if (by[users] >= 0)[free].all() else None

@@ -52,10 +52,7 @@ class Exact(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """`sum entries[column] y <= bound`, and what it is about: a server and a resource, or a user.
-
-    The part s of the floors and the level, which comes after it, have the same column.
-    """
+    """`sum entries[column] y <= bound`, and what it is about: a server and a resource, or a user."""
 
     kind: str
     about: tuple[int, ...]
@@ -75,60 +72,44 @@ def tried(cluster: Cluster, limits: Array, part: float = 1.0) -> bool:
 def leximin(cluster: Cluster, criterion: Criterion, limits: Array, part: float = 1.0) -> Exact | None:
     """The optimum over the servers of a cluster, `None` where it would take more than a part of `WORK`.
 
-    Nor is there one for somebody who can run and whose share is infinite, as a file may say. The last ones are
-    remembered, as a judge asks for what an engine has just found.
+    Nor is there one where there are floors, or for somebody who can run and whose share is infinite, as a file may say.
+    The last ones are remembered, as a judge asks for what an engine has just found.
     """
     usable = cluster.usable & (limits > 0)[:, None]
-    if not tried(cluster, limits, part) or not np.isfinite(criterion.share[usable.any(axis=1)]).all():
+    known = np.isfinite(criterion.share[usable.any(axis=1)]).all() and not criterion.floor.any()
+    if not known or not tried(cluster, limits, part):
         return None
     if cluster.shape[1] == 1:
         return _filled(cluster, criterion, limits)
-    data = (cluster.capacity, cluster.demand, usable, criterion.share, criterion.weight, limits, criterion.floor)
+    data = (cluster.capacity, cluster.demand, usable, criterion.share, criterion.weight, limits)
     return _leximin(cluster.shape, tuple(np.asarray(values, dtype=float).tobytes() for values in data), part * WORK)
 
 
 @lru_cache(maxsize=8)
 def _leximin(shape: tuple[int, int, int], data: tuple[bytes, ...], work: float) -> Exact | None:
     """Every round raises the common level t of the users that are left, `phi_n t <= u_n sum_i x_ni`, to the largest
-    that the others at their levels leave; whose row has a price is done. Where there are floors, the part s of them
-    that everyone has is raised first, to 1: `s floor_n <= sum_i x_ni`.
+    that the others at their levels leave; whose row has a price is done.
     """
     users, servers, resources = shape
     capacity, demand, usable = (
         numbers(np.frombuffer(part)).reshape(-1, columns)
         for part, columns in zip(data[:3], (resources, resources, servers), strict=True)
     )
-    share, weight, most, floor = (np.frombuffer(part).tolist() for part in data[3:])
     pairs = [(int(n), int(i)) for n, i in np.argwhere(usable)]
     rows, level = list(_capacities(capacity, demand, pairs)), len(pairs)
-    one, runs = Fraction(1), sorted({n for n, _ in pairs})
-    floored = any(floor[n] > 0 for n in runs)
-    for user in runs:
-        own = [k for k, (n, _) in enumerate(pairs) if n == user]
-        if most[user] < math.inf:
-            rows.append(_Row("limit", (user,), dict.fromkeys(own, one), Fraction(most[user])))
-        if floor[user] > 0:
-            rows.append(_Row("floor", (user,), dict.fromkeys(own, -one) | {level: Fraction(floor[user])}, 0 * one))
-        entries = dict.fromkeys(own, -Fraction(share[user]) / Fraction(weight[user]))
-        rows.append(_Row("level", (user,), entries if floored else entries | {level: one}, 0 * one))
-    if floored:
-        rows.append(_Row("part", (), {level: one}, one))
+    rows += _levels(pairs, *(np.frombuffer(part).tolist() for part in data[3:]))
     rising = [level + 1 + k for k, row in enumerate(rows) if row.kind == "level"]
     rounds: list[tuple[Numbers, Numbers]] = []
     try:
         program = Dictionary((row[2:] for row in rows), level + 1, work)
-        if floored:
-            program.maximise(level)
-            if program.values().get(level) != 1:
-                return None  # floors that cannot be met together
-            program.hold(level, next(iter(program.prices())), rising)
         while rising:
             program.maximise(level)
             price = program.prices()
             prices, of_limit = (np.full(size, Fraction(0), dtype=object) for size in ((servers, resources), users))
+            into = {"capacity": prices, "limit": of_limit}
             for at, row in enumerate(rows, level + 1):
-                if at in price and row.kind in ("capacity", "limit"):
-                    (prices if row.kind == "capacity" else of_limit)[row.about] = price[at]
+                if at in price and row.kind in into:
+                    into[row.kind][row.about] = price[at]
             rounds.append((prices, of_limit))
             done = next(slack for slack in rising if slack in price)
             rising = [slack for slack in rising if slack not in price]
@@ -138,8 +119,8 @@ def _leximin(shape: tuple[int, int, int], data: tuple[bytes, ...], work: float) 
         return None
     values = program.values()
     tasks = np.full((users, servers), Fraction(0), dtype=object)
-    for k, (n, i) in enumerate(pairs):
-        tasks[n, i] = values.get(k, tasks[n, i])
+    for k, pair in enumerate(pairs):
+        tasks[pair] = values.get(k, Fraction(0))
     proofs = [np.array([each[k] for each in rounds], dtype=object) for k in (0, 1)]
     found = Exact(tasks, proofs[0].reshape(-1, servers, resources), proofs[1].reshape(-1, users))
     for part in found:
@@ -147,12 +128,18 @@ def _leximin(shape: tuple[int, int, int], data: tuple[bytes, ...], work: float) 
     return found
 
 
-def _filled(cluster: Cluster, criterion: Criterion, limits: Array) -> Exact | None:
-    """One server: all levels rise together until a limit is met or a resource is full, whose price is then a proof.
+def _levels(pairs: list[tuple[int, int]], share: list[float], weight: list[float], most: list[float]) -> Iterator[_Row]:
+    """Of every user the limit, if it has one, and the level, whose column is behind those of the pairs."""
+    for user in sorted({n for n, _ in pairs}):
+        own = [k for k, (n, _) in enumerate(pairs) if n == user]
+        if most[user] < math.inf:
+            yield _Row("limit", (user,), dict.fromkeys(own, Fraction(1)), Fraction(most[user]))
+        entries = dict.fromkeys(own, -Fraction(share[user]) / Fraction(weight[user]))
+        yield _Row("level", (user,), entries | {len(pairs): Fraction(1)}, Fraction(0))
 
-    Users come in where the common level reaches their floors, which they have from the beginning; `None` if those
-    cannot be met together.
-    """
+
+def _filled(cluster: Cluster, criterion: Criterion, limits: Array) -> Exact:
+    """One server: all levels rise together until a limit is met or a resource is full, whose price is then a proof."""
     users, _, resources = cluster.shape
     demand, left = numbers(cluster.demand), numbers(cluster.capacity[0])
     rising = np.flatnonzero(cluster.usable[:, 0] & (limits > 0))
@@ -161,22 +148,15 @@ def _filled(cluster: Cluster, criterion: Criterion, limits: Array) -> Exact | No
     limited = rising[np.isfinite(limits[rising])]
     stop[limited] = numbers(limits[limited]) / rate[limited]
     tasks, full = np.full((users, 1), Fraction(0), dtype=object), []
-    floor, level = numbers(criterion.floor), Fraction(0)
-    start = np.full(users, Fraction(0), dtype=object)
-    start[rising] = floor[rising] / rate[rising]
-    if (floor[rising] @ demand[rising] > left).any():
-        return None
     while len(rising):
-        inside = start[rising] <= level
-        mine, waiting = rising[inside], rising[~inside]
-        requested, remaining = rate[mine] @ demand[mine], left - floor[waiting] @ demand[waiting]
-        meets = {r: remaining[r] / requested[r] for r in range(resources) if requested[r]}
-        level = min([*meets.values(), *stop[mine], *start[waiting]])
+        requested = rate[rising] @ demand[rising]
+        meets = {r: left[r] / requested[r] for r in range(resources) if requested[r]}
+        level = min([*meets.values(), *stop[rising]])
         done = stop[rising] == level
-        if not done.any() and not (start[waiting] == level).any():
+        if not done.any():
             full.append(min(meets, key=meets.__getitem__))
             done = demand[rising, full[-1]] > 0
-        tasks[rising[done], 0] = np.maximum(level * rate[rising[done]], floor[rising[done]])
+        tasks[rising[done], 0] = level * rate[rising[done]]
         left = left - tasks[rising[done], 0] @ demand[rising[done]]
         rising = rising[~done]
     prices = np.full((len(full), 1, resources), Fraction(0), dtype=object)

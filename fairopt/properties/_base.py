@@ -120,11 +120,7 @@ class Property(ABC):
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
-        if cls.__dict__.get("name"):
-            old = REGISTRY.taken(cls.name, cls.__module__)
-            if old is not None and (old.__module__, old.__qualname__) != (cls.__module__, cls.__qualname__):
-                raise DataError(f"two properties are called {cls.name!r}, in {old.__module__} and {cls.__module__}")
-            REGISTRY[cls.name] = cls
+        REGISTRY.defined(cls)
 
     def unfit(self, mechanism: Mechanism | None) -> str:
         """Why the property says nothing about a mechanism, or about tasks of nobody knows which; empty if it does."""

@@ -30,6 +30,9 @@ from .witness import Witness, written
 #: The version of the format of stored cells.
 VERSION = 1
 _WRITTEN = ("numpy", "numba", "scipy")
+#: Entries of a stored cell beside what was searched and found, and their types.
+_ENTRIES = {"seed": int, "blocks": int, "trials": int, "seconds": float, "doubted": float, "note": str,
+            "versions": dict}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -122,9 +125,9 @@ class Outcome:
 
     def document(self) -> dict[str, Any]:
         """As plain data."""
-        plain = {name: getattr(self, name) for name in ("seed", "blocks", "trials", "seconds", "doubted", "note")}
+        plain = {name: getattr(self, name) for name in _ENTRIES}
         found = None if self.witness is None else self.witness.document()
-        return {"fairopt_cell": VERSION, **asdict(self.cell), **plain, "witness": found, "versions": self.versions}
+        return {"fairopt_cell": VERSION, **asdict(self.cell), **plain, "witness": found}
 
 
 def outcome(document: Any) -> Outcome:
@@ -134,17 +137,8 @@ def outcome(document: Any) -> Outcome:
     try:
         cell = Cell(document["mechanism"], document["property"], tuple(document["conditions"]))
         found = document["witness"]
-        return Outcome(
-            cell,
-            int(document["seed"]),
-            int(document["blocks"]),
-            int(document["trials"]),
-            float(document["seconds"]),
-            float(document["doubted"]),
-            None if found is None else Witness.of(found),
-            str(document["note"]),
-            dict(document["versions"]),
-        )
+        plain: dict[str, Any] = {name: kind(document[name]) for name, kind in _ENTRIES.items()}
+        return Outcome(cell, **plain, witness=None if found is None else Witness.of(found))
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(f"a stored cell is damaged: {type(error).__name__} {error}") from None
 

@@ -142,19 +142,22 @@ def selection(mechanism: Mechanism, name: str, instance: Instance) -> str:
     At finite alpha the violation is looked for in every pair of an equilibrium of the cluster and one of the changed
     cluster that `fairopt.game.equilibria` finds; of PS-DSF that best responses from random starts find.
     """
-    cluster, deviation = instance
     if not mechanism.judged_by_criterion:
         return ""
-    alpha = mechanism.criterion(cluster).alpha
+    alpha, game = mechanism.criterion(instance[0]).alpha, isinstance(mechanism, GameMechanism)
     if alpha == 0 and exact(mechanism, instance) is not None:
         return ""  # it is the only optimum
-    if alpha == 0:
-        return f"{_RETURNED.format('optimum')}; others were not looked for"
-    if not isinstance(mechanism, GameMechanism) or alpha == 1:
+    if alpha == 1 or not (game or alpha == 0):
         return ""
-    returned = _RETURNED.format("equilibrium")
+    returned = _RETURNED.format("equilibrium" if alpha else "optimum")
     if not enumerable(mechanism) and not isinstance(mechanism, PSDSF):
         return f"{returned}; others were not looked for"
+    return _among(returned, mechanism, name, instance)
+
+
+def _among(returned: str, mechanism: Mechanism, name: str, instance: Instance) -> str:
+    """In how many pairs of equilibria the violation is, of those that are known."""
+    cluster, deviation = instance
     before = alternatives(mechanism, cluster)
     after = None if deviation is None else alternatives(mechanism, deviation.cluster)
     if not before or (after is not None and not after):

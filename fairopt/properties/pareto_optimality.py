@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
@@ -143,26 +144,20 @@ def gains(cluster: Cluster, low: Numbers, high: Numbers) -> Numbers:
 
 def _direction(cluster: Cluster, low: Numbers, high: Numbers) -> Numbers | None:
     """Changes of tasks, (users, servers): the largest sum of relative gains within `|change| <= gamma`."""
-    demand, capacity = numbers(cluster.demand), numbers(cluster.capacity)
-    users, servers, _ = cluster.shape
-    up = [(n, i) for n in range(users) for i in range(servers) if cluster.usable[n, i] and cluster.max_tasks[n] > 0]
-    down = [pair for pair in up if low[pair] > 0]
-    columns = [(pair, 1) for pair in up] + [(pair, -1) for pair in down]
+    up = [(int(n), int(i)) for n, i in np.argwhere(cluster.usable & (cluster.max_tasks > 0)[:, None])]
+    columns = [(pair, 1) for pair in up] + [(pair, -1) for pair in up if low[pair] > 0]
     total, goal = high.sum(axis=1), len(columns)
-    rows: list[tuple[dict[int, Fraction], Fraction]] = []
-    for i, r in np.ndindex(capacity.shape):
-        if (high[:, i] * demand[:, r]).sum() >= capacity[i, r] * (1 - _FULL):
-            taken = {k: sign * demand[n, r] for k, ((n, j), sign) in enumerate(columns) if i == j and demand[n, r]}
-            rows.append((taken, Fraction(0)))
-    sums = {n: {k: Fraction(-sign) for k, ((m, _), sign) in enumerate(columns) if m == n} for n in range(users)}
-    rows += [(own, Fraction(0)) for own in sums.values() if own]
-    at_limit = [n for n in range(users) if total[n] >= cluster.max_tasks[n] * (1 - float(_FULL))]
-    rows += [({k: -by for k, by in sums[n].items()}, Fraction(0)) for n in at_limit]
-    rows += [({k: Fraction(1)}, Fraction(cluster.gamma[pair])) for k, (pair, _) in enumerate(columns)]
-    unit = {n: Fraction(float(total[n])).limit_denominator(1000) for n in range(users) if total[n] > 0}
-    if any(n not in unit or unit[n] == 0 for n in range(users) if sums[n]):
+    sums: dict[int, dict[int, Fraction]] = {n: {} for n, _ in up}
+    for k, ((n, _), sign) in enumerate(columns):
+        sums[n][k] = Fraction(-sign)
+    unit = {n: Fraction(float(total[n])).limit_denominator(1000) for n in sums}
+    if not all(unit.values()):
         return None
-    gain = {k: by / unit[n] for n in range(users) for k, by in sums[n].items()}
+    gain = {k: by / unit[n] for n, own in sums.items() for k, by in own.items()}
+    at_limit = [own for n, own in sums.items() if total[n] >= cluster.max_tasks[n] * (1 - float(_FULL))]
+    rows = [(taken, Fraction(0)) for taken in (*_used_up(cluster, high, columns), *sums.values())]
+    rows += [({k: -by for k, by in own.items()}, Fraction(0)) for own in at_limit]
+    rows += [({k: Fraction(1)}, Fraction(cluster.gamma[pair])) for k, (pair, _) in enumerate(columns)]
     rows.append((gain | {goal: Fraction(1)}, Fraction(0)))
     try:
         program = Dictionary(rows, goal + 1, _WORK)
@@ -170,7 +165,17 @@ def _direction(cluster: Cluster, low: Numbers, high: Numbers) -> Numbers | None:
     except (TooMuch, ValueError):
         return None
     values = program.values()
-    found = np.full((users, servers), Fraction(0), dtype=object)
+    found = np.full(cluster.shape[:2], Fraction(0), dtype=object)
     for k, (pair, sign) in enumerate(columns):
         found[pair] += sign * values.get(k, Fraction(0))
     return found if values.get(goal, 0) > 0 else None
+
+
+def _used_up(
+    cluster: Cluster, high: Numbers, columns: list[tuple[tuple[int, int], int]]
+) -> Iterator[dict[int, Fraction]]:
+    """What changes take of every capacity that is used up, by column."""
+    demand, capacity = numbers(cluster.demand), numbers(cluster.capacity)
+    for i, r in np.ndindex(capacity.shape):
+        if (high[:, i] * demand[:, r]).sum() >= capacity[i, r] * (1 - _FULL):
+            yield {k: sign * demand[n, r] for k, ((n, j), sign) in enumerate(columns) if i == j and demand[n, r]}

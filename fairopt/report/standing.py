@@ -6,8 +6,9 @@ What is said is computed in `fairopt.explorer.standing`; here it gets words.
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -98,40 +99,44 @@ def _head(found: Standing) -> list[str]:
     ]
 
 
+def _blocks(found: Standing, forms: Mapping[str, Callable[[Any], str]]) -> list[str]:
+    """All but the words, by the forms of `title`, `line`, `section` and `table`."""
+    said: list[tuple[str, Any]] = [("title", found.session.source), *(("line", line) for line in _head(found))]
+    for section in sections(found):
+        said += [("section", section.title), ("table", section.table) if len(section.table) else ("line", "(none)")]
+        said += [("line", section.note)] if section.note else []
+    return [forms[kind](one) for kind, one in [*said, ("section", "Words")]]
+
+
 def text(found: Standing, table: Callable[[pd.DataFrame], str]) -> str:
     """For a terminal; `table` draws a frame there."""
-    parts = [found.session.source, *_head(found)]
-    for section in sections(found):
-        drawn = table(section.table) if len(section.table) else "(none)"
-        parts += ["", section.title, drawn, *([section.note] if section.note else [])]
-    parts += ["", "Words", *(f"  {word}: {meaning}" for word, meaning in GLOSSARY.items())]
-    return "\n".join(parts)
+    parts = _blocks(found, {"title": str, "line": str, "section": "\n{}".format, "table": table})
+    return "\n".join([*parts, *(f"  {word}: {meaning}" for word, meaning in GLOSSARY.items())])
 
 
 def as_markdown(found: Standing) -> str:
     """As Markdown."""
-    parts = [f"# {escape(found.session.source)}", *map(escape, _head(found))]
-    for section in sections(found):
-        drawn = markdown(section.table) if len(section.table) else "(none)"
-        parts += [f"## {escape(section.title)}", drawn, *([escape(section.note)] if section.note else [])]
-    parts += ["## Words", "\n".join(f"- **{word}**: {meaning}" for word, meaning in GLOSSARY.items())]
-    return "\n\n".join(parts) + "\n"
+    forms = {"title": lambda line: f"# {escape(line)}", "line": escape,
+             "section": lambda line: f"## {escape(line)}", "table": markdown}  # fmt: skip
+    words = "\n".join(f"- **{word}**: {meaning}" for word, meaning in GLOSSARY.items())
+    return "\n\n".join([*_blocks(found, forms), words]) + "\n"
 
 
 def as_html(found: Standing, progress: bool = False) -> str:
     """As one page that works offline, with the explorer below the tables."""
-    parts = [pages.head(f"{found.session.source}: report", linked=False), f"<style>\n{_STYLE}</style>"]
-    parts.append(f'<div class="report"><h1>{html.escape(found.session.source)}</h1>')
-    parts += [f"<p>{html.escape(line)}</p>" for line in _head(found)]
-    for section in sections(found):
-        rows = for_people(section.table).to_html(index=False, escape=True, border=0)
-        drawn = rows if len(section.table) else "<p>(none)</p>"
-        parts += [f"<h2>{html.escape(section.title)}</h2>", '<div class="wide" tabindex="0">', drawn, "</div>"]
-        parts += [f"<p>{html.escape(section.note)}</p>"] if section.note else []
-    words = "".join(
-        f"<dt>{html.escape(word)}</dt><dd>{html.escape(meaning)}</dd>" for word, meaning in GLOSSARY.items()
-    )
-    parts += [f"<h2>Words</h2><dl>{words}</dl>", "<h2>Explorer</h2></div>", '<main id="explorer"></main>']
+
+    def tagged(tag: str) -> Callable[[Any], str]:
+        return lambda line: f"<{tag}>{html.escape(line)}</{tag}>"
+
+    def table(frame: pd.DataFrame) -> str:
+        drawn = for_people(frame).to_html(index=False, escape=True, border=0)
+        return f'<div class="wide" tabindex="0">\n{drawn}\n</div>'
+
+    begin = pages.head(f"{found.session.source}: report", linked=False)
+    forms = {"title": tagged("h1"), "line": tagged("p"), "section": tagged("h2"), "table": table}
+    words = "".join(tagged("dt")(word) + tagged("dd")(meaning) for word, meaning in GLOSSARY.items())
+    end = f'<dl>{words}</dl>\n<h2>Explorer</h2></div>\n<main id="explorer"></main>'
+    parts = [begin, f"<style>\n{_STYLE}</style>", '<div class="report">', *_blocks(found, forms), end]
     return "\n".join([*parts, pages.scripts(found.session, progress), "</body>\n</html>\n"])
 
 

@@ -7,10 +7,9 @@ there, nor has one that a tie lets act through either of two resources: these ar
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
-from itertools import product
+from itertools import pairwise, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -217,46 +216,34 @@ def _ties(equations: Equations, most: int) -> list[str]:
     return found[:most]
 
 
-@dataclass(frozen=True)
-class ByData:
-    """Something for each of k numbers, by every datum: `alpha` (1, k), `weight` (users, k), ..., NaN where undefined.
-
-    Attributes
-    ----------
-    demand : (users, resources, k); capacity : (servers, resources, k), of servers as they are
-    limit : (users, k), by `log q_n`
-    count : (merged servers, k), by the log of how many servers there are of a type: all capacities of it
-    """
-
-    alpha: Array
-    weight: Array
-    demand: Array
-    capacity: Array
-    limit: Array
-    count: Array
-
-    def items(self) -> Iterator[tuple[str, Array]]:
-        """Names and arrays, the last axis k."""
-        yield from vars(self).items()
+#: Kinds of data, in the order of their rows: alpha; log weights; log demands (users, resources); log capacities
+#: (servers, resources), of servers as they are; log limits; the logs of how many servers there are of a (merged) type.
+KINDS = ("alpha", "weight", "demand", "capacity", "limit", "count")
 
 
 class Derivatives:
-    """Derivatives at one answer."""
+    """Derivatives at one answer; `rows` has those of every kind of data."""
 
     def __init__(self, active: Active, merging: Merging, pooling: Pooling) -> None:
         self.equations, self.criterion = Equations(active), active.criterion
         self.merging, self.pooling, self.cluster = merging, pooling, merging.cluster
         self.linear = Factors(self.equations.matrix, self.equations.main)
         self.finite = bool(np.isfinite(self.criterion.alpha))
+        users, types, resources = self.cluster.shape
+        sizes = (1, users, users * resources, len(merging.server_of) * resources, users, types)
+        ends = np.cumsum((0, *sizes)).tolist()
+        self.rows = {name: slice(*pair) for name, pair in zip(KINDS, pairwise(ends), strict=True)}
         #: Does anything follow shares of users, and does somebody know how?
         self._by_share = self.criterion.scope != "game" and self.criterion.alpha != 1
         rule = self.criterion.share_rule if self._by_share else "constant"
-        self._known = rule != "unknown"
+        self._unknown = np.zeros(ends[-1], dtype=bool)
+        for name in ("demand", "capacity", "count") if rule == "unknown" else ():
+            self._unknown[self.rows[name]] = True
         #: How data enter; several ways where ties decide.
         self._ways = list(product(inputs(self.equations), share_derivatives(self.cluster, rule)))
 
-    def of_tasks(self, gradient: Array) -> ByData:
-        """Derivatives of numbers that move by `gradient' d log x_n`; gradient (all users, k)."""
+    def of_tasks(self, gradient: Array) -> Array:
+        """Derivatives (data, k) of numbers that move by `gradient' d log x_n`, (all users, k); NaN where undefined."""
         equations = self.equations
         whose = equations.active.polytope.users[equations.user[equations.standing]]
         given = np.zeros((self.linear.matrix.shape[1], gradient.shape[1]))
@@ -265,26 +252,23 @@ class Derivatives:
         found, *others = self._pulled(adjoint)
         part = equations.parts[1]
         concerned = summed(part, int(part.max()) + 1) @ (gradient != 0).astype(float) > 0
-        for name, values in found.items():
-            undefined = self._inconsistent[name].astype(float) @ concerned.astype(float) > 0
-            for other in others:
-                undefined |= np.abs(values - getattr(other, name)) > 1e-9
-            values[undefined | (missed > ROUNDING)] = np.nan
+        undefined = self._inconsistent.astype(float) @ concerned.astype(float) > 0
+        for other in others:
+            undefined |= np.abs(found - other) > 1e-9
+        found[undefined | (missed > ROUNDING)] = np.nan
+        found[self._unknown] = np.nan
         if not self.finite:
-            found.alpha[:] = np.nan
-        if not self._known:
-            for values in (found.demand, found.capacity, found.count):
-                values[:] = np.nan
+            found[self.rows["alpha"]] = np.nan
         return found
 
-    def why(self, name: str, at: tuple[int, ...]) -> str:
+    def why(self, row: int) -> str:
         """Say what is in the way of a derivative by one datum."""
-        if not self._known and name in ("demand", "capacity", "count"):
+        if self._unknown[row]:
             return "the mechanism does not say how shares follow from the data"
-        return _why(self.equations, self.linear.null, self._inconsistent[name][at])
+        return _why(self.equations, self.linear.null, self._inconsistent[row])
 
-    def _pulled(self, w: Array) -> list[ByData]:
-        """`-w' B` by every datum, shares included, of w (equations, k); in every way."""
+    def _pulled(self, w: Array) -> list[Array]:
+        """`-w' B` (data, k), shares included, of w (equations, k); in every way."""
         users, _, resources = self.cluster.shape
         whole, members, found = self.cluster.pooled_capacity, self.merging.server_of, []
         for b, rule in self._ways:
@@ -298,24 +282,24 @@ class Derivatives:
                 if rule.by_server is not None:
                     merged = merged + np.einsum("nir,nk->irk", rule.by_server, share)
             capacity = merged[members] * self.merging.server_part[:, None, None]
-            found.append(ByData(by["alpha"], by["weight"], demand, capacity, by["limit"], merged.sum(axis=1)))
+            tables = (by["alpha"], by["weight"], demand, capacity, by["limit"], merged.sum(axis=1))
+            found.append(np.vstack([table.reshape(-1, w.shape[1]) for table in tables]))
         return found
 
     @cached_property
-    def _inconsistent(self) -> dict[str, Mask]:
-        """By datum, (..., parts): do the equations of this part have no solution as the datum changes?"""
+    def _inconsistent(self) -> Mask:
+        """(data, parts): do the equations of this part have no solution as the datum changes?"""
         part, null, pools = self.equations.parts[0], self.linear.null, self.pooling.part
-        members, count = self.merging.server_of, int(self.equations.parts[1].max()) + 1
         # What is a small part of a pool does little.
-        size = {"count": pools.max(axis=1), "capacity": pools[members] * self.merging.server_part[:, None]}
-        empty = self._pulled(np.zeros((len(part), 1)))[0]
-        result = {name: np.zeros((*values.shape[:-1], count), dtype=bool) for name, values in empty.items()}
+        size = np.ones(len(self._unknown))
+        size[self.rows["count"]] = pools.max(axis=1)
+        size[self.rows["capacity"]] = (pools[self.merging.server_of] * self.merging.server_part[:, None]).ravel()
+        result = np.zeros((len(size), int(self.equations.parts[1].max()) + 1), dtype=bool)
         for c in np.unique(part[np.abs(null).max(axis=1, initial=0.0) > 0]):
             for found in self._pulled(np.where((part == c)[:, None], null, 0.0)):
-                for name, values in found.items():
-                    result[name][..., c] |= np.abs(values).max(axis=-1) > ROUNDING * size.get(name, 1.0)
+                result[:, c] |= np.abs(found).max(axis=1) > ROUNDING * size
         if self.finite:
-            self._apart(result["capacity"])
+            self._apart(result[self.rows["capacity"]].reshape(-1, self.cluster.shape[2], result.shape[1]))
         return result
 
     def _apart(self, capacity: Mask) -> None:

@@ -16,7 +16,7 @@ from ..model._arrays import ratio
 from ..model.cluster import Cluster
 from ..model.merging import merge
 from . import metrics
-from .derivatives import ByData, Derivatives, share_derivatives
+from .derivatives import Derivatives, share_derivatives
 from .metrics import Answer
 
 if TYPE_CHECKING:
@@ -179,10 +179,9 @@ class Sensitivity:
         """`d log x_n` by one kind of data: a row per datum, a column per user."""
         if by not in DATA:
             raise DataError(f"by is {by!r}; it must be one of {', '.join(DATA)}")
-        values = getattr(self._of_users, DATA[by][0])
-        users = pd.Index(self.answer.cluster.users, name="user")
-        frame = pd.DataFrame(values.reshape(-1, values.shape[-1]), index=self._index(by), columns=users)
-        return frame[self._there(by)]
+        rows, users = self.derivatives.rows[DATA[by][0]], pd.Index(self.answer.cluster.users, name="user")
+        there = self._there[rows]
+        return pd.DataFrame(self._of_users[rows][there], index=self._index(by)[there], columns=users)
 
     @cached_property
     def measures(self) -> pd.DataFrame:
@@ -192,38 +191,22 @@ class Sensitivity:
         through = self.derivatives.of_tasks(np.column_stack(by_tasks))
         columns, begin = {}, 0
         for name, several in found.items():
-            each = [self._of_measure(one, through, begin + k) for k, one in enumerate(several or ())]
+            each = [self._of_measure(one, through[:, begin + k]) for k, one in enumerate(several or ())]
             begin += len(each)
             if each:
                 apart = np.ptp(each, axis=0) > 1e-7 * (1 + np.abs(each[0]))
                 columns[name] = np.where(apart, np.nan, each[0])
-        return pd.DataFrame(columns, index=self._whole)[np.concatenate([self._there(by) for by in DATA])]
-
-    def measure_by_alpha(self, name: str) -> float:
-        """The derivative of one measure by alpha; NaN if there is none."""
-        found = gradients(self.answer, name) if name in metrics.MEASURES else None
-        if not found or not self.derivatives.finite:
-            return float("nan")
-        slopes = [
-            float(self.derivatives.of_tasks(np.where(self._runs, one.tasks, 0.0)[:, None]).alpha[0, 0]) for one in found
-        ]
-        return slopes[0] if np.ptp(slopes) <= 1e-7 * (1 + abs(slopes[0])) else float("nan")
+        return pd.DataFrame(columns, index=self._whole)[self._there]
 
     @cached_property
     def not_differentiable(self) -> pd.DataFrame:
         """The data with a NaN: `users`, for how many, and `why`, in words."""
-        rows: list[tuple[int, str]] = []
-        index = []
-        for by, (name, _) in DATA.items():
-            values = getattr(self._of_users, name)[..., self._runs]
-            undetermined = np.isnan(values).sum(axis=-1) * (self._there(by).reshape(values.shape[:-1]))
-            if by == "alpha" and not self.derivatives.finite:
-                continue
-            for at in map(tuple, np.argwhere(undetermined > 0).tolist()):
-                index.append(self._label(by, at))
-                rows.append((int(undetermined[at]), self.derivatives.why(name, at) if len(rows) < 200 else ""))
-        levels = pd.MultiIndex.from_tuples(index, names=["by", "of", "resource"]) if index else self._whole[:0]
-        return pd.DataFrame(rows, index=levels, columns=["users", "why"])
+        undetermined = np.isnan(self._of_users[:, self._runs]).sum(axis=1) * self._there
+        if not self.derivatives.finite:
+            undetermined[self.derivatives.rows["alpha"]] = 0
+        data = np.flatnonzero(undetermined)
+        why = [self.derivatives.why(row) if k < 200 else "" for k, row in enumerate(data.tolist())]
+        return pd.DataFrame({"users": undetermined[data], "why": why}, index=self._whole[data])
 
     def one_sided(self, step: float = 1e-5, most: int = 50) -> pd.DataFrame:
         """Derivatives from the right and from the left of what has none, by certified solves of changed clusters.
@@ -258,7 +241,7 @@ class Sensitivity:
         The largest sum of gains first; to first order, so that a unit which is much of a server may bring less.
         """
         frame = self.tasks("capacities")
-        capacity = self.answer.cluster.capacity.ravel()[self._there("capacities")]
+        capacity = self.answer.cluster.capacity.ravel()[self._there[self.derivatives.rows["capacity"]]]
         found = frame.mul(self.answer.arrays.user_tasks, axis=1).div(capacity, axis=0)
         found.loc[:, ~self._runs] = 0.0
         found.insert(0, self._all_name, found.sum(axis=1, skipna=False))
@@ -308,16 +291,14 @@ class Sensitivity:
 
     # -- inside --------------------------------------------------------------------------------------
 
-    def _there(self, by: str) -> NDArray[np.bool_]:
-        """The data of a kind that there are, flat: not limits of who has none, nor zeros."""
-        cluster = self.answer.cluster
-        if by == "demands":
-            return np.asarray(cluster.demand > 0).ravel()
-        if by == "capacities":
-            return np.asarray(cluster.capacity > 0).ravel()
-        if by == "max_tasks":
-            return np.isfinite(cluster.max_tasks) & (cluster.max_tasks > 0)
-        return np.ones(len(self._index(by)), dtype=bool)
+    @cached_property
+    def _there(self) -> NDArray[np.bool_]:
+        """(data,): those that there are, not limits of who has none, nor zeros."""
+        cluster, there = self.answer.cluster, np.ones(len(self._whole), dtype=bool)
+        limited = np.isfinite(cluster.max_tasks) & (cluster.max_tasks > 0)
+        for name, some in (("demand", cluster.demand > 0), ("capacity", cluster.capacity > 0), ("limit", limited)):
+            there[self.derivatives.rows[name]] = some.ravel()
+        return there
 
     def _index(self, by: str) -> pd.Index:
         cluster = self.answer.cluster
@@ -352,32 +333,17 @@ class Sensitivity:
         return np.asarray(self.answer.arrays.user_tasks > 0)
 
     @cached_property
-    def _of_users(self) -> ByData:
-        found = self.derivatives.of_tasks(np.eye(len(self._runs)))
-        for _, values in found.items():
-            values[..., ~self._runs] = np.nan
-        return found
+    def _of_users(self) -> Array:
+        """(data, users)."""
+        return np.where(self._runs, self.derivatives.of_tasks(np.eye(len(self._runs))), np.nan)
 
-    def _of_measure(self, gradient: Gradient, through: ByData, number: int) -> Array:
-        """One measure by all data, flat; what it does through tasks has this number."""
+    def _of_measure(self, gradient: Gradient, through: Array) -> Array:
+        """One measure by all data, (data,); `through` is what it does through tasks."""
         cluster = self.answer.cluster
-        found = {name: values[..., number] for name, values in through.items()}
-        there = cluster.pooled_capacity
-        part = ratio(cluster.capacity, there)
-        found["weight"] = found["weight"] + gradient.weight
-        found["demand"] = found["demand"] + gradient.demand
-        direct = gradient.pool * part
-        found["capacity"] = found["capacity"] + direct
-        groups = self.derivatives.merging.server_of
-        per_type = np.zeros(len(found["count"]))
-        np.add.at(per_type, groups, direct.sum(axis=1))
-        found["count"] = found["count"] + per_type
-        return np.concatenate([np.ravel(found[DATA[by][0]]) for by in DATA])
-
-    def _label(self, by: str, at: tuple[int, ...]) -> tuple[str, str, str]:
-        shape = getattr(self._of_users, DATA[by][0]).shape[:-1]
-        found = self._index(by)[int(np.ravel_multi_index(at, shape))]
-        return (by, *found) if isinstance(found, tuple) else (by, found, "")
+        direct = gradient.pool * ratio(cluster.capacity, cluster.pooled_capacity)
+        per_type = np.bincount(self.derivatives.merging.server_of, direct.sum(axis=1))
+        parts = ([0.0], gradient.weight, gradient.demand, direct, np.zeros(len(cluster.users)), per_type)
+        return np.asarray(through + np.concatenate([np.ravel(part) for part in parts]))
 
     def _difference(self, label: tuple[str, str, str], step: float) -> Array:
         """One-sided differences of log tasks by certified solves, NaN where two steps do not agree."""

@@ -29,7 +29,7 @@ class Snapshot:
     source : str
         One line for people: which trace or generator, which instant, what was drawn.
     report : mapping of str to int
-        Counts: rows read, rows skipped as malformed, tasks, users and servers found and left out.
+        Counts: rows read, tasks, users and servers found and left out.
     left_out : mapping of str to str
         Every user that was found and could not be used, with the reason. Users that were merely
         not drawn are counted in `report` and not listed here.
@@ -103,20 +103,18 @@ def of_shapes(
         [float(shape.tasks) for shape in some] if limited else None, resources, [names[n] for n in kept], nodes,
     )  # fmt: skip
     left_out = {name: reason for name, reason in zip(names, lacks, strict=True) if reason}
-    place = {name: i for i, name in enumerate(nodes)}
-    placement, elsewhere = np.zeros(cluster.shape[:2]), Counter[str]()
-    for row, user, shape in zip(placement, cluster.users, some, strict=True):
-        for node, count in shape.on.items():
-            if node in place:
-                row[place[node]] += count
-            else:
-                elsewhere[user] += count
+    place, placement = {name: i for i, name in enumerate(nodes)}, np.zeros(cluster.shape[:2])
+    for row, shape in zip(placement, some, strict=True):
+        for node in shape.on.keys() & place.keys():
+            row[place[node]] = shape.on[node]
+    away = {user: shape.on.total() - int(row.sum())
+            for user, shape, row in zip(cluster.users, some, placement, strict=True)}  # fmt: skip
     gated = {user: shape.gated for user, shape in zip(cluster.users, some, strict=True) if shape.gated}
     notes = [f"Left out, as {why}: {listed(list(left_out))}."] if left_out else []
-    if elsewhere:
-        counted = listed([f"{user} {count}" for user, count in elsewhere.most_common()])
-        away = "on nodes that are left out (drained, not ready) or not named, counted as waiting"
-        notes.append(f"{elsewhere.total()} running {away}: {counted}.")
+    if any(away.values()):
+        counted = listed([f"{user} {count}" for user, count in Counter(away).most_common() if count])
+        where = "on nodes that are left out (drained, not ready) or not named, counted as waiting"
+        notes.append(f"{sum(away.values())} running {where}: {counted}.")
     return Snapshot(cluster, about.format(len(kept)), dict(report), left_out, placement, gated, tuple(notes))
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -27,8 +27,6 @@ from ._draw import above_zero, amount, choose, finite, needed, positive
 from ._pf_servers import pf_servers
 from ._snapshot import Snapshot
 from ._sources import reader
-
-Statistic = Literal["mean", "provisioned"]
 
 _LAYOUT = (
     "a folder of <vm>.csv or <vm>.csv.gz files, one per virtual machine, named by number, or a folder above such "
@@ -44,15 +42,13 @@ _COLUMNS = {
     "disk_write": ("Disk write throughput [KB/s]", 1e-3),
     "received": ("Network received throughput [KB/s]", 8e-3),
     "transmitted": ("Network transmitted throughput [KB/s]", 8e-3),
-    "cpu_provisioned": ("CPU capacity provisioned [MHZ]", 1e-3),
-    "memory_provisioned": ("Memory capacity provisioned [KB]", _KB),
 }
 _FORMAT = _csv.Format(
     separator=";",
     columns=(Column(_TIME, "int"), Column(_CORES), *(Column(name) for name, _ in _COLUMNS.values())),
 )
 
-#: Rows of a trace that are kept for the next draw (160 MB), and the last such trace.
+#: Rows of a trace that are kept for the next draw (128 MB), and the last such trace.
 _MOST_KEPT = 2_000_000
 _kept: dict[str, Any] = {}
 
@@ -62,12 +58,11 @@ def samples(
     start: float = -math.inf,
     end: float = math.inf,
     part: str | None = None,
-    skip_malformed: bool = False,
 ) -> pd.DataFrame:
     """Every sample of every VM that is switched on, with start <= time < end (Unix seconds).
 
-    Columns: `vm` (number), `time`, `cpu` and `cpu_provisioned` [GHz], `memory` and `memory_provisioned` [GB],
-    `disk_read` and `disk_write` [MB/s], `received` and `transmitted` [Mb/s]. It takes 80 bytes per row: name
+    Columns: `vm` (number), `time`, `cpu` [GHz], `memory` [GB], `disk_read` and `disk_write` [MB/s], `received` and
+    `transmitted` [Mb/s]. It takes 64 bytes per row: name
     `start` and `end` for the whole archive (11 million rows) if that is too much.
 
     Parameters
@@ -79,26 +74,20 @@ def samples(
     Raises
     ------
     DataError
-        No such trace; a malformed row (unless `skip_malformed`).
+        No such trace; a malformed row.
     """
-    return _samples(_find(directory, part), start, end, skip_malformed, Counter())
+    return _samples(_find(directory, part), start, end, Counter())
 
 
-def demands(table: pd.DataFrame, at: float, window: float, statistic: Statistic = "mean") -> pd.DataFrame:
+def demands(table: pd.DataFrame, at: float, window: float) -> pd.DataFrame:
     """Per VM (index, ascending) its demand for cpu, memory, disk_read, disk_write, received, transmitted.
 
-    `"mean"`: the mean of `samples` with at <= time < at + window. `"provisioned"`: cpu and memory as provisioned,
-    on average, and the mean of the others, of which nothing is provisioned. Samples of one VM with the same time
-    count as one, with their mean.
+    The mean of `samples` with at <= time < at + window; those of one VM with the same time count as one, with their
+    mean.
     """
-    if statistic not in ("mean", "provisioned"):
-        raise DataError(f"statistic must be 'mean' or 'provisioned'; got {statistic!r}")
     inside = table[(table["time"] >= at) & (table["time"] < at + window)]
     once = inside.groupby(["vm", "time"]).mean()
-    result = once.groupby(level="vm").mean()
-    if statistic == "provisioned":
-        result = result.assign(cpu=result["cpu_provisioned"], memory=result["memory_provisioned"])
-    return result[["cpu", "memory", "disk_read", "disk_write", "received", "transmitted"]]
+    return once.groupby(level="vm").mean()
 
 
 @reader(
@@ -113,11 +102,9 @@ def cluster(
     window: Annotated[float, above_zero] = 3600.0,
     vms: Annotated[int | float | None, amount] = 100,
     servers: Annotated[int, positive] = 20,
-    statistic: Statistic = "mean",
     split_disk: bool = False,
     part: str | None = None,
     rng: np.random.Generator | None = None,
-    skip_malformed: bool = False,
 ) -> Snapshot:
     """Virtual machines as users, on the servers of `pf_servers`.
 
@@ -135,7 +122,6 @@ def cluster(
         How many to draw with `rng`: a number, a fraction of all, or everything (None).
     servers : int
         How many servers; for another mix use `snapshot.cluster.replace` with `pf_servers(...)`.
-    statistic : "mean" or "provisioned"
     split_disk : bool
         Reading and writing as two resources, `disk_read` and `disk_write`, in place of their sum `disk`.
     part : str, optional
@@ -144,7 +130,7 @@ def cluster(
     Raises
     ------
     DataError
-        No such trace; a malformed row (unless `skip_malformed`); too few VMs; `rng` missing.
+        No such trace; a malformed row; too few VMs; `rng` missing.
     """
     above_zero(window, "window")
     hosts = pf_servers(servers, split_disk=split_disk)
@@ -152,13 +138,13 @@ def cluster(
     report: Counter[str] = Counter()
     start, end = (-math.inf, math.inf) if at is None else (at, at + window)
     if at is None:
-        table, counts = _whole(folder, skip_malformed)
+        table, counts = _whole(folder)
         report += counts
     else:
-        table = _samples(folder, start, end, skip_malformed, report)
+        table = _samples(folder, start, end, report)
     if at is None:
         at = _drawn_instant(table, window, vms, needed(rng, "choose an instant (or pass at=...)"))
-    demand = demands(table, at, window, statistic)
+    demand = demands(table, at, window)
     report["virtual machines found"] = len(demand)
     usable = (demand > 0).any(axis=1)
     left_out = {f"vm{vm}": "it uses nothing within the window" for vm in demand.index[~usable]}
@@ -176,10 +162,9 @@ def cluster(
         users=[f"vm{vm}" for vm in demand.index[chosen]],
         servers=hosts.names,
     )
-    what = "mean use" if statistic == "mean" else "provisioned CPU and memory, mean use of the rest"
     where = folder.absolute().relative_to(Path(directory).absolute().parent).as_posix()
     source = (
-        f"Bitbrains ({where}): {len(chosen)} of {len(demand)} virtual machines, {what} "
+        f"Bitbrains ({where}): {len(chosen)} of {len(demand)} virtual machines, mean use "
         f"within {window:g} s from {at:.0f}; {servers} servers of three types at three locations"
     )
     return Snapshot(result, source, dict(report), left_out)
@@ -215,29 +200,27 @@ def _vm_files(folder: Path) -> dict[int, Path]:
     return {int(name): paths[name] for name in sorted(paths) if name.isdecimal()}
 
 
-def _whole(folder: Path, skip: bool) -> tuple[pd.DataFrame, Counter[str]]:
+def _whole(folder: Path) -> tuple[pd.DataFrame, Counter[str]]:
     """All samples and the counts of reading them; those of the last folder are kept, as drawing 100 instants of it
     would otherwise read it 100 times. Not those that fill memory (a month)."""
     files = tuple((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in _vm_files(folder).values())
-    requested = (folder.resolve(), skip, files)
+    requested = (folder.resolve(), files)
     before, table, report = _kept.get("last", (None, None, None))
     if before != requested:
         report = Counter()
-        table = _samples(folder, -math.inf, math.inf, skip, report)
+        table = _samples(folder, -math.inf, math.inf, report)
         if len(table) <= _MOST_KEPT:
             _kept["last"] = requested, table, report
     return table, report
 
 
-def _samples(folder: Path, start: float, end: float, skip: bool, report: Counter[str]) -> pd.DataFrame:
+def _samples(folder: Path, start: float, end: float, report: Counter[str]) -> pd.DataFrame:
     frames, times = [], []
     for vm, path in sorted(_vm_files(folder).items()):
-        table = _csv.read(path, _FORMAT, skip)
-        frame = table.frame
+        frame = _csv.read(path, _FORMAT)
         on = frame[_CORES] > 0
         times += [frame[_TIME].min(), frame[_TIME].max()]
-        report["rows read"] += table.rows
-        report["rows skipped as malformed"] += table.skipped
+        report["rows read"] += len(frame)
         report["rows dropped, switched off"] += int((~on).sum())
         kept = frame[on & (frame[_TIME] >= start) & (frame[_TIME] < end)]
         if len(kept):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 import fairopt as fo
 from fairopt.errors import FairoptError
 from fairopt.model.cluster import Cluster
+from fairopt.result.sensitivity import DATA
 
 Array = NDArray[np.float64]
 #: Kinds of data and the fields of a cluster that they are.
@@ -70,9 +71,9 @@ def compared(
     result = []
     for k in rng.permutation(len(every))[:most]:
         by, at = every[k]
-        values = getattr(sensitivity._of_users, {"alpha": "alpha", "weights": "weight", "demands": "demand",
-                                                 "capacities": "capacity", "max_tasks": "limit"}[by])  # fmt: skip
-        mine = values[at][runs]
+        shape = (1,) if by == "alpha" else getattr(seen, FIELDS[by]).shape
+        rows = sensitivity.derivatives.rows[DATA[by][0]]
+        mine = sensitivity._of_users[rows].reshape(*shape, -1)[at][runs]
         try:
             verdict = _verdict(mine, *_sides(mechanism, found, by, at, STEP))
             if verdict[0] in ("wrong", "missed"):  # a kink may be nearer than the step
