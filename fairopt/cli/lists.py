@@ -1,4 +1,4 @@
-"""Names of all there is; the documentation and schemas; loops compiled ahead."""
+"""Names of all there is; the documentation and schemas; loops compiled ahead; frozen instances for other solvers."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import os
 import pydoc
 import webbrowser
 from collections.abc import Mapping
+from pathlib import Path
 
 from .. import _clock, _shipped, papers, report
 from .._libraries import pd
 from ..errors import DataError, FairoptError
+from ..report import instances as frozen
 from ..report.schemas import SCHEMAS
 from ..workloads import known, known_workloads
 from . import _screen
@@ -113,4 +115,18 @@ def warmup(options: argparse.Namespace) -> int:
         print(f"{made} loops compiled in {watch.loops:.0f} s, and kept below {where}")
     else:
         print(f"all loops are compiled already, and kept below {where}")
+    return 0
+
+
+def bench(options: argparse.Namespace) -> int:
+    """`fairopt bench`."""
+    if options.action == "list":
+        print("\n".join(frozen.names()))
+        return 0
+    folder, count = Path(options.out), 0
+    for made in frozen.export(folder, options.names or None):
+        count += 1
+        row = made.row
+        print(f"{made.name}: {row['users']} x {row['servers']}, certificate {row['certificate']:.1e}", flush=True)
+    print(f"{count} instances and index.json in {folder}")
     return 0

@@ -48,14 +48,23 @@ class Format:
     separator: str = ","
 
 
-def read(path: Path, layout: Format) -> pd.DataFrame:
-    """The columns of `layout` from a plain or gzipped file, in file order.
+@dataclass(frozen=True)
+class CsvTable:
+    """The good rows in file order, and how many rows there were and were skipped."""
+
+    frame: pd.DataFrame
+    rows: int
+    skipped: int
+
+
+def read(path: Path, layout: Format, skip_malformed: bool = False) -> CsvTable:
+    """The columns of `layout` from a plain or gzipped file.
 
     Raises
     ------
     DataError
-        A malformed row: the message names the file, the line (from 1, the header included) and the fault. A file that
-        cannot be unpacked, a wrong header, no rows.
+        Naming the file, the line (from 1, the header included) and what is wrong with it, unless
+        `skip_malformed`; always for a file that cannot be unpacked, a wrong header, or no rows at all.
     """
     raw = content(path)
     lines = raw.removesuffix(b"\n").split(b"\n") if raw else []
@@ -63,18 +72,19 @@ def read(path: Path, layout: Format) -> pd.DataFrame:
     first, separator = int(layout.fields is None), layout.separator.encode()
     if len(lines) <= first:
         raise DataError(f"{path} holds no rows")
-    for number, line in enumerate(lines[first:], first):
-        if (fields := line.count(separator) + 1) != len(names):
-            raise _malformed(path, number, f"has {fields} fields instead of {len(names)}")
-    frame = _parse(lines[first:], names, layout)
+    fields = [line.count(separator) + 1 for line in lines]
+    good = [number for number in range(first, len(lines)) if fields[number] == len(names)]
+    if len(good) < len(lines) - first and not skip_malformed:
+        number = next(number for number in range(first, len(lines)) if fields[number] != len(names))
+        raise _malformed(path, number, f"has {fields[number]} fields instead of {len(names)}")
+    frame = _parse([lines[number] for number in good], names, layout)
     if frame is None:
-        for number, line in enumerate(lines[first:], first):
-            texts = dict(zip(names, line.decode(errors="replace").split(layout.separator), strict=True))
-            for column in layout.columns:
-                if fault := _fault(column, texts[column.name].strip()):
-                    raise _malformed(path, number, f"has {fault}")
-        raise DataError(f"{path} cannot be read as a table of {', '.join(names)}")
-    return frame
+        good = _without_faults(path, lines, good, names, layout, skip_malformed)
+        frame = _parse([lines[number] for number in good], names, layout)
+        if frame is None:
+            raise DataError(f"{path} cannot be read as a table of {', '.join(names)}")
+    rows = len(lines) - first
+    return CsvTable(frame, rows, rows - len(good))
 
 
 def content(path: Path) -> bytes:
@@ -137,6 +147,24 @@ def _parse(lines: list[bytes], names: tuple[str, ...], layout: Format) -> pd.Dat
     return frame
 
 
+def _without_faults(
+    path: Path, lines: list[bytes], numbers: list[int], names: tuple[str, ...], layout: Format, skip_malformed: bool
+) -> list[int]:
+    """Look at every line: the numbers of the good ones, or an error at the first bad one."""
+    good, where = [], [(column, names.index(column.name)) for column in layout.columns]
+    for number in numbers:
+        fields = lines[number].decode(errors="replace").split(layout.separator)
+        faults = (_fault(column, fields[index].strip()) for column, index in where)
+        fault = next((fault for fault in faults if fault), None)
+        if fault is None:
+            good.append(number)
+        elif not skip_malformed:
+            raise _malformed(path, number, f"has {fault}")
+    if not good:
+        raise DataError(f"{path} holds no rows that are not malformed")
+    return good
+
+
 def _fault(column: Column, text: str) -> str | None:
     """Say what is wrong with one field, or None."""
     if text == "":
@@ -158,7 +186,7 @@ def _fault(column: Column, text: str) -> str | None:
 
 def _malformed(path: Path, index: int, what: str) -> DataError:
     line = index + 1
-    message = f"{path}, line {line}: the line {what}. Mend or remove it"
+    message = f"{path}, line {line}: the line {what}. Mend or remove it, or pass skip_malformed=True"
     return DataError(message, ("line", line))
 
 

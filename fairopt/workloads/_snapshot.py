@@ -29,7 +29,7 @@ class Snapshot:
     source : str
         One line for people: which trace or generator, which instant, what was drawn.
     report : mapping of str to int
-        Counts: rows read, tasks, users and servers found and left out.
+        Counts: rows read, rows skipped as malformed, tasks, users and servers found and left out.
     left_out : mapping of str to str
         Every user that was found and could not be used, with the reason. Users that were merely
         not drawn are counted in `report` and not listed here.

@@ -55,33 +55,24 @@ _POD = _csv.Format(
         Column("pod_phase", "text"),
         Column("creation_time", "int"),
         Column("deletion_time", "int"),
-        Column("scheduled_time", optional=True),
     )
 )
 
 
-def nodes(directory: str | Path, report: Counter[str] | None = None) -> pd.DataFrame:
+def nodes(directory: str | Path, skip_malformed: bool = False) -> pd.DataFrame:
     """All nodes in file order: index `node`; `cpu` [cores], `memory` [GiB], `gpu` [GPUs], `model` ("": no GPU)."""
-    frame = _table(_find(directory), f"{_NODES}_all_node", _NODE, Counter() if report is None else report)
-    frame = frame.assign(gpu=frame["gpu"].astype(float), model=frame["model"].fillna(""))
-    return frame.rename(columns={"sn": "node"}).set_index("node")[[*RESOURCES, "model"]]
+    return _nodes(_find(directory), skip_malformed, Counter())
 
 
 def pods(
-    directory: str | Path, at: float | None = None, variant: str = "gpuspec33", report: Counter[str] | None = None
+    directory: str | Path, at: float | None = None, variant: str = "gpuspec33", skip_malformed: bool = False
 ) -> pd.DataFrame:
     """The pods with creation_time <= at < deletion_time (seconds); None: all pods of the list.
 
-    The trace's columns (`scheduled_time` is NaN of one that never was) and `cpu` [cores], `memory` [GiB],
-    `gpu = num_gpu*gpu_milli/1000` [GPUs]; `gpu_spec` is normalised: each model once, in order of name, "" for any.
+    The trace's columns and `cpu` [cores], `memory` [GiB], `gpu = num_gpu*gpu_milli/1000` [GPUs]; `gpu_spec`
+    is normalised: each model once, in order of name, "" for any.
     """
-    report = Counter() if report is None else report
-    frame = _table(_find(directory), f"{_PODS}_{variant}", _POD, report)
-    if at is not None:
-        frame = frame[(frame["creation_time"] <= at) & (at < frame["deletion_time"])]
-    report["pods found"] = len(frame)
-    specs = ["|".join(sorted(set(spec.split("|")))) for spec in frame["gpu_spec"].fillna("")]
-    return frame.assign(gpu=frame["num_gpu"] * frame["gpu_milli"] / 1000, gpu_spec=specs)
+    return _pods(_find(directory), at, variant, skip_malformed, Counter())
 
 
 def _columns(by: str | Sequence[str], what: str = "by") -> list[str]:
@@ -105,6 +96,7 @@ def cluster(
     users: Annotated[int | float | None, amount] = None,
     max_tasks: bool = False,
     rng: np.random.Generator | None = None,
+    skip_malformed: bool = False,
 ) -> Snapshot:
     """Groups of pods as users, on all nodes.
 
@@ -130,13 +122,13 @@ def cluster(
     Raises
     ------
     DataError
-        No such trace; a malformed row; no pod alive; `rng` missing.
+        No such trace; a malformed row (unless `skip_malformed`); no pod alive; `rng` missing.
     """
     columns = _columns(by)
     folder = _find(directory)
     report: Counter[str] = Counter()
-    hosts = nodes(folder, report)
-    alive = pods(folder, at, variant, report)
+    hosts = _nodes(folder, skip_malformed, report)
+    alive = _pods(folder, at, variant, skip_malformed, report)
     groups = _groups(alive, columns, hosts["model"].to_numpy(dtype=str))
     left_out = groups.left_out
     report["groups found"] = len(groups.names)
@@ -211,13 +203,38 @@ def _find(directory: str | Path) -> Path:
     return _csv.locate(directory, "alibaba", holds, _LAYOUT)
 
 
-def _table(folder: Path, start: str, layout: _csv.Format, report: Counter[str]) -> pd.DataFrame:
+def table(folder: Path, start: str, layout: _csv.Format, skip: bool, report: Counter[str]) -> pd.DataFrame:
     """One of the tables, with our units."""
     files = _csv.table_files(folder, start)
     named = [path for path in files if path.name.removeprefix(start) in _csv.SUFFIXES]
     if not named:
         others = ", ".join(path.name for path in _csv.table_files(folder))
         raise DataError(f"{folder} has no {start}.csv; it has {others}")
-    frame = _csv.read(named[0], layout)
-    report[f"{start} rows read"] += len(frame)
+    read = _csv.read(named[0], layout, skip)
+    report[f"{start} rows read"] += read.rows
+    report[f"{start} rows skipped as malformed"] += read.skipped
+    frame = read.frame
     return frame.assign(cpu=frame["cpu_milli"] / 1000, memory=frame["memory_mib"] / 1024)
+
+
+def _nodes(folder: Path, skip: bool, report: Counter[str]) -> pd.DataFrame:
+    frame = table(folder, f"{_NODES}_all_node", _NODE, skip, report)
+    frame = frame.assign(gpu=frame["gpu"].astype(float), model=frame["model"].fillna(""))
+    return frame.rename(columns={"sn": "node"}).set_index("node")[[*RESOURCES, "model"]]
+
+
+def lifetimes(directory: str | Path, variant: str, skip_malformed: bool, report: Counter[str]) -> pd.DataFrame:
+    """All pods, as `pods` has them, with `scheduled_time` [s], NaN for one that never was."""
+    layout = _csv.Format(columns=(*_POD.columns, Column("scheduled_time", optional=True)))
+    return _pods(_find(directory), None, variant, skip_malformed, report, layout)
+
+
+def _pods(
+    folder: Path, at: float | None, variant: str, skip: bool, report: Counter[str], layout: _csv.Format = _POD
+) -> pd.DataFrame:
+    frame = table(folder, f"{_PODS}_{variant}", layout, skip, report)
+    if at is not None:
+        frame = frame[(frame["creation_time"] <= at) & (at < frame["deletion_time"])]
+    report["pods found"] = len(frame)
+    specs = ["|".join(sorted(set(spec.split("|")))) for spec in frame["gpu_spec"].fillna("")]
+    return frame.assign(gpu=frame["num_gpu"] * frame["gpu_milli"] / 1000, gpu_spec=specs)

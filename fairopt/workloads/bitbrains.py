@@ -58,6 +58,7 @@ def samples(
     start: float = -math.inf,
     end: float = math.inf,
     part: str | None = None,
+    skip_malformed: bool = False,
 ) -> pd.DataFrame:
     """Every sample of every VM that is switched on, with start <= time < end (Unix seconds).
 
@@ -74,9 +75,9 @@ def samples(
     Raises
     ------
     DataError
-        No such trace; a malformed row.
+        No such trace; a malformed row (unless `skip_malformed`).
     """
-    return _samples(_find(directory, part), start, end, Counter())
+    return _samples(_find(directory, part), start, end, skip_malformed, Counter())
 
 
 def demands(table: pd.DataFrame, at: float, window: float) -> pd.DataFrame:
@@ -105,6 +106,7 @@ def cluster(
     split_disk: bool = False,
     part: str | None = None,
     rng: np.random.Generator | None = None,
+    skip_malformed: bool = False,
 ) -> Snapshot:
     """Virtual machines as users, on the servers of `pf_servers`.
 
@@ -130,7 +132,7 @@ def cluster(
     Raises
     ------
     DataError
-        No such trace; a malformed row; too few VMs; `rng` missing.
+        No such trace; a malformed row (unless `skip_malformed`); too few VMs; `rng` missing.
     """
     above_zero(window, "window")
     hosts = pf_servers(servers, split_disk=split_disk)
@@ -138,10 +140,10 @@ def cluster(
     report: Counter[str] = Counter()
     start, end = (-math.inf, math.inf) if at is None else (at, at + window)
     if at is None:
-        table, counts = _whole(folder)
+        table, counts = _whole(folder, skip_malformed)
         report += counts
     else:
-        table = _samples(folder, start, end, report)
+        table = _samples(folder, start, end, skip_malformed, report)
     if at is None:
         at = _drawn_instant(table, window, vms, needed(rng, "choose an instant (or pass at=...)"))
     demand = demands(table, at, window)
@@ -200,27 +202,29 @@ def _vm_files(folder: Path) -> dict[int, Path]:
     return {int(name): paths[name] for name in sorted(paths) if name.isdecimal()}
 
 
-def _whole(folder: Path) -> tuple[pd.DataFrame, Counter[str]]:
+def _whole(folder: Path, skip: bool) -> tuple[pd.DataFrame, Counter[str]]:
     """All samples and the counts of reading them; those of the last folder are kept, as drawing 100 instants of it
     would otherwise read it 100 times. Not those that fill memory (a month)."""
     files = tuple((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in _vm_files(folder).values())
-    requested = (folder.resolve(), files)
+    requested = (folder.resolve(), skip, files)
     before, table, report = _kept.get("last", (None, None, None))
     if before != requested:
         report = Counter()
-        table = _samples(folder, -math.inf, math.inf, report)
+        table = _samples(folder, -math.inf, math.inf, skip, report)
         if len(table) <= _MOST_KEPT:
             _kept["last"] = requested, table, report
     return table, report
 
 
-def _samples(folder: Path, start: float, end: float, report: Counter[str]) -> pd.DataFrame:
+def _samples(folder: Path, start: float, end: float, skip: bool, report: Counter[str]) -> pd.DataFrame:
     frames, times = [], []
     for vm, path in sorted(_vm_files(folder).items()):
-        frame = _csv.read(path, _FORMAT)
+        table = _csv.read(path, _FORMAT, skip)
+        frame = table.frame
         on = frame[_CORES] > 0
         times += [frame[_TIME].min(), frame[_TIME].max()]
-        report["rows read"] += len(frame)
+        report["rows read"] += table.rows
+        report["rows skipped as malformed"] += table.skipped
         report["rows dropped, switched off"] += int((~on).sum())
         kept = frame[on & (frame[_TIME] >= start) & (frame[_TIME] < end)]
         if len(kept):

@@ -64,7 +64,7 @@ ENDED = (2, 3, 4, 5, 6)  # EVICT, FAIL, FINISH, KILL, LOST: the task is not ther
 _TASK = ["job", "task"]
 
 
-def machines(directory: str | Path, at: float | None = 0.0, report: Counter[str] | None = None) -> pd.DataFrame:
+def machines(directory: str | Path, at: float | None = 0.0, skip_malformed: bool = False) -> pd.DataFrame:
     """The machines of the cell: columns `cpu` and `memory` (largest machine = 1), index `machine` (id), ascending.
 
     Parameters
@@ -75,54 +75,31 @@ def machines(directory: str | Path, at: float | None = 0.0, report: Counter[str]
         of the published table, class by class (first capacities give the same number and slightly other
         classes). A machine whose capacity is not known by then is left out; one that comes back without a
         capacity keeps its last.
-    report : what is read and left out is counted here
 
     Raises
     ------
     DataError
         No such trace; a malformed row.
     """
-    report = Counter() if report is None else report
-    events = _events(_find(directory) / "machine_events", _MACHINES, math.inf if at is None else at, report)
-    known = events.dropna(subset=list(RESOURCES))
-    capacity = known.drop_duplicates("machine", keep="last").set_index("machine")
-    state = events.drop_duplicates("machine", keep="last")
-    here = state["machine"] if at is None else state.loc[state["event"] != _REMOVE, "machine"]
-    result = capacity.loc[capacity.index.isin(here), list(RESOURCES)].sort_index()
-    report["machines found"] = len(here)
-    report["machines left out, capacity unknown"] = len(here) - len(result)
-    return result
+    return _machines(_find(directory), at, skip_malformed, Counter())
 
 
-def tasks(
-    directory: str | Path, at: float = 0.0, window: float = 0.0, report: Counter[str] | None = None
-) -> pd.DataFrame:
+def tasks(directory: str | Path, at: float = 0.0, window: float = 0.0, skip_malformed: bool = False) -> pd.DataFrame:
     """The tasks that were pending or running at some time in [at, at + window] (seconds), one row per (job, task).
 
     Columns `job, task, user, cpu, memory`; the requests are those of the task's first SUBMIT, in parts of the
-    largest machine, NaN where the trace lacks them. What is read and left out is counted in `report`.
+    largest machine, NaN where the trace lacks them.
     """
-    report = Counter() if report is None else report
-    finite(at, "at")
-    not_negative(window, "window")
-    events = _events(_find(directory) / "task_events", _TASKS, at + window, report)
-    there = ~events["event"].isin(ENDED)
-    before = events["time"] <= at * 1e6
-    last = events[before].drop_duplicates(_TASK, keep="last")
-    alive = pd.concat([last.loc[there[last.index], _TASK], events.loc[~before & there, _TASK]]).drop_duplicates()
-    submitted = events[events["event"] == SUBMIT].drop_duplicates(_TASK)[[*_TASK, "user", *RESOURCES]]
-    result = alive.merge(submitted, on=_TASK)
-    report["tasks found"] = len(alive)
-    report["tasks left out, never submitted"] = len(alive) - len(result)
-    return result
+    return _tasks(_find(directory), at, window, skip_malformed, Counter())
 
 
-def running(directory: str | Path, at: float = 0.0) -> pd.Series:
+def running(directory: str | Path, at: float = 0.0, skip_malformed: bool = False) -> pd.Series:
     """Tasks that every user had on machines at `at` seconds: a series by user, named as in `cluster`.
 
     A task is on a machine whose last event by then is SCHEDULE, or UPDATE_RUNNING. Users without any are left out.
     """
-    last = events(directory, at).drop_duplicates(_TASK, keep="last")
+    events = _events(_find(directory) / "task_events", _TASKS, at, skip_malformed, Counter())
+    last = events.drop_duplicates(_TASK, keep="last")
     count = last[last["event"].isin(_RUNNING)].groupby("user", sort=True).size()
     return pd.Series(count.to_numpy(), pd.Index(named(count.index), name="user"), name="tasks")
 
@@ -143,6 +120,7 @@ def cluster(
     every_machine: bool = False,
     max_tasks: bool = False,
     rng: np.random.Generator | None = None,
+    skip_malformed: bool = False,
 ) -> Snapshot:
     """Google's users and machines at an instant.
 
@@ -165,12 +143,12 @@ def cluster(
     Raises
     ------
     DataError
-        No such trace; a malformed row; nobody active; `rng` missing.
+        No such trace; a malformed row (unless `skip_malformed`); nobody active; `rng` missing.
     """
     folder = _find(directory)
     report: Counter[str] = Counter()
-    present = machines(folder, None if every_machine else at, report)
-    active = tasks(folder, at, window, report)
+    present = _machines(folder, None if every_machine else at, skip_malformed, report)
+    active = _tasks(folder, at, window, skip_malformed, report)
     groups = active.groupby("user", sort=True)
     demand = groups[list(RESOURCES)].mean()
     count = groups.size()
@@ -205,9 +183,9 @@ def cluster(
     return Snapshot(result, source, dict(report), left_out)
 
 
-def events(directory: str | Path, until: float = math.inf) -> pd.DataFrame:
-    """All task events up to `until` seconds, by time: `time` [us], `job`, `task`, `event`, `user`, `cpu`, `memory`."""
-    return _events(_find(directory) / "task_events", _TASKS, until, Counter())
+def events(directory: str | Path, skip_malformed: bool = False) -> pd.DataFrame:
+    """All task events by time: `time` [us], `job`, `task`, `event`, `user`, `cpu`, `memory`."""
+    return _events(_find(directory) / "task_events", _TASKS, math.inf, skip_malformed, Counter())
 
 
 def named(users: Iterable[object]) -> list[str]:
@@ -226,14 +204,42 @@ def _find(directory: str | Path) -> Path:
     return _csv.locate(directory, "google-2011", holds, _LAYOUT, parts)
 
 
-def _events(folder: Path, layout: _csv.Format, until: float, report: Counter[str]) -> pd.DataFrame:
+def _events(folder: Path, layout: _csv.Format, until: float, skip: bool, report: Counter[str]) -> pd.DataFrame:
     """All parts in order of time, up to `until` seconds; later parts are not opened."""
     frames = []
     for path in _csv.table_files(folder):
-        table = _csv.read(path, layout)
-        report[f"{folder.name} rows read"] += len(table)
-        frames.append(table[table["time"] <= until * 1e6])
-        if table["time"].iloc[-1] > until * 1e6:
+        table = _csv.read(path, layout, skip)
+        report[f"{folder.name} rows read"] += table.rows
+        report[f"{folder.name} rows skipped as malformed"] += table.skipped
+        frames.append(table.frame[table.frame["time"] <= until * 1e6])
+        if table.frame["time"].iloc[-1] > until * 1e6:
             break
     events = pd.concat(frames, ignore_index=True)
     return events if events["time"].is_monotonic_increasing else events.sort_values("time", kind="stable")
+
+
+def _machines(folder: Path, at: float | None, skip: bool, report: Counter[str]) -> pd.DataFrame:
+    events = _events(folder / "machine_events", _MACHINES, math.inf if at is None else at, skip, report)
+    known = events.dropna(subset=list(RESOURCES))
+    capacity = known.drop_duplicates("machine", keep="last").set_index("machine")
+    state = events.drop_duplicates("machine", keep="last")
+    here = state["machine"] if at is None else state.loc[state["event"] != _REMOVE, "machine"]
+    result = capacity.loc[capacity.index.isin(here), list(RESOURCES)].sort_index()
+    report["machines found"] = len(here)
+    report["machines left out, capacity unknown"] = len(here) - len(result)
+    return result
+
+
+def _tasks(folder: Path, at: float, window: float, skip: bool, report: Counter[str]) -> pd.DataFrame:
+    finite(at, "at")
+    not_negative(window, "window")
+    events = _events(folder / "task_events", _TASKS, at + window, skip, report)
+    there = ~events["event"].isin(ENDED)
+    before = events["time"] <= at * 1e6
+    last = events[before].drop_duplicates(_TASK, keep="last")
+    alive = pd.concat([last.loc[there[last.index], _TASK], events.loc[~before & there, _TASK]]).drop_duplicates()
+    submitted = events[events["event"] == SUBMIT].drop_duplicates(_TASK)[[*_TASK, "user", *RESOURCES]]
+    result = alive.merge(submitted, on=_TASK)
+    report["tasks found"] = len(alive)
+    report["tasks left out, never submitted"] = len(alive) - len(result)
+    return result

@@ -17,7 +17,7 @@ import fairopt as fo
 from fairopt import papers
 from fairopt.cli import _unraisable, main, parser, reproduce
 from fairopt.errors import NotConverged
-from fairopt.report import figures, schemas
+from fairopt.report import figures, instances, schemas
 from fairopt.report.typeset import PAGE
 from fairopt.sweeps.schema import LONG, SIMULATIONS
 
@@ -167,7 +167,10 @@ def test_what_is_declared_is_what_the_code_knows() -> None:
     assert choices["schema", "kind"] == list(schemas.SCHEMAS)
     assert choices["reproduce", "paper"] == list(reproduce.PAPERS)
     assert choices["results", "--table"] == sorted({"cells", *LONG, *SIMULATIONS.long})
-    defaults = {name: parser().parse_args([name]) for name in ("tables", "figures")}
+    defaults = {
+        name: parser().parse_args([name, *more]) for name, *more in (["bench", "list"], ["tables"], ["figures"])
+    }
+    assert defaults["bench"].out == instances.SET
     assert defaults["tables"].width == PAGE
     assert defaults["figures"].style == figures.PAPER
 

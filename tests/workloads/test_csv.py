@@ -21,11 +21,11 @@ GOOD = ["9223372036854775807,a,0.4995,x", "2,b,,", "3,NA,7.057e-05,x"]
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
 def test_reads_numbers_exactly_and_empty_fields_as_missing(tmp_path, write, suffix):
     table = read(write(tmp_path / f"t{suffix}", GOOD), PLAIN)
-    assert table["id"].tolist() == [2**63 - 1, 2, 3]
-    assert table["name"].tolist() == ["a", "b", "NA"]  # a name, not a missing value
-    assert table["size"].tolist()[::2] == [0.4995, 7.057e-05]
-    assert np.isnan(table["size"][1])
-    assert len(table) == 3
+    assert table.frame["id"].tolist() == [2**63 - 1, 2, 3]
+    assert table.frame["name"].tolist() == ["a", "b", "NA"]  # a name, not a missing value
+    assert table.frame["size"].tolist()[::2] == [0.4995, 7.057e-05]
+    assert np.isnan(table.frame["size"][1])
+    assert (table.rows, table.skipped) == (3, 0)
 
 
 @pytest.mark.parametrize(
@@ -51,23 +51,35 @@ def test_reads_numbers_exactly_and_empty_fields_as_missing(tmp_path, write, suff
         ("-4,d,1,x", "id -4; it must be >= 0"),
     ],
 )
-def test_a_malformed_line_is_named(tmp_path, write, line, what):
+def test_a_malformed_line_is_named_or_skipped(tmp_path, write, line, what):
     path = write(tmp_path / "t.csv", [*GOOD[:2], line, GOOD[2]])
     with pytest.raises(DataError) as caught:
         read(path, PLAIN)
     assert f"{path}, line 3: " in str(caught.value)
     assert what in str(caught.value)
     assert caught.value.where == ("line", 3)
+    table = read(path, PLAIN, skip_malformed=True)
+    assert (table.rows, table.skipped) == (4, 1)
+    assert table.frame["id"].tolist() == [2**63 - 1, 2, 3]
 
 
 def test_lines_are_counted_with_the_header(tmp_path, write):
     path = write(tmp_path / "t.csv", ["id,other,size", "1,x,2.5", "2,x,?"])
     with pytest.raises(DataError, match=r"t\.csv, line 3: .*size '\?'"):
         read(path, HEADED)
+    assert read(path, HEADED, skip_malformed=True).frame.to_dict("list") == {"id": [1], "size": [2.5]}
 
 
 def test_whole_numbers_with_a_point_are_whole(tmp_path, write):
-    assert read(write(tmp_path / "t.csv", ["2.0,a,1,x"]), PLAIN)["id"].tolist() == [2]
+    for lines in (["2.0,a,1,x"], ["2.0,a,1,x", "x,a,1,x"]):
+        assert read(write(tmp_path / "t.csv", lines), PLAIN, skip_malformed=True).frame["id"].tolist() == [2]
+
+
+def test_several_bad_lines_of_both_kinds_are_skipped(tmp_path, write):
+    path = write(tmp_path / "t.csv", ["x,a,1,", GOOD[0], "5,a", GOOD[1], "6,a,-1,"])
+    table = read(path, PLAIN, skip_malformed=True)
+    assert (table.rows, table.skipped) == (5, 3)
+    assert table.frame["name"].tolist() == ["a", "b"]
 
 
 def test_a_line_cut_at_the_end_of_the_file(tmp_path):
@@ -76,13 +88,13 @@ def test_a_line_cut_at_the_end_of_the_file(tmp_path):
     with pytest.raises(DataError, match="line 2: the line has 2 fields instead of 4"):
         read(path, PLAIN)
     path.write_text("1,a,1,x\n2,b,1,x")  # only the last line feed is missing
-    assert len(read(path, PLAIN)) == 2
+    assert read(path, PLAIN).rows == 2
 
 
 def test_windows_line_ends(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes(b"id,size\r\n1,2\r\n3,4\r\n")
-    assert read(path, HEADED)["size"].tolist() == [2, 4]
+    assert read(path, HEADED).frame["size"].tolist() == [2, 4]
 
 
 def test_a_stray_carriage_return_is_not_a_row(tmp_path):
@@ -98,6 +110,12 @@ def test_a_file_without_rows(tmp_path, content):
     path.write_bytes(content)
     with pytest.raises(DataError, match=r"holds no rows|line 1"):
         read(path, HEADED)
+
+
+def test_nothing_but_malformed_rows(tmp_path, write):
+    for line in ("1,a", "x,a,1,"):
+        with pytest.raises(DataError, match="holds no rows that are not malformed"):
+            read(write(tmp_path / "t.csv", [line]), PLAIN, skip_malformed=True)
 
 
 def test_a_wrong_header(tmp_path, write):
@@ -117,4 +135,4 @@ def test_a_header_that_names_a_column_twice(tmp_path, write):
     """The first of two was read, without a word."""
     with pytest.raises(DataError, match=r"t\.csv, line 1: the line is the header; it names 'size' twice"):
         read(write(tmp_path / "t.csv", ["size,id,size", "1,2,3"]), HEADED)
-    assert read(write(tmp_path / "t.csv", ["size,id,other,other", "1,2,3,4"]), HEADED)["id"].tolist() == [2]
+    assert read(write(tmp_path / "t.csv", ["size,id,other,other", "1,2,3,4"]), HEADED).rows == 1

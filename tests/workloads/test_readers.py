@@ -1,4 +1,4 @@
-"""What readers of traces do alike: folders, draws with a generator, malformed rows that are named."""
+"""What readers of traces do alike: folders, draws with a generator, malformed rows that are named or skipped."""
 
 from __future__ import annotations
 
@@ -65,25 +65,25 @@ def test_folders(made, reader, inside, expected, tmp_path):
 
 def machine(row):
     given = {"machines": [*MACHINES[:3], row, *MACHINES[3:]]}
-    return "google", given, r"part-00000-of-00001\.csv\.gz, line 4: "
+    return "google", given, r"part-00000-of-00001\.csv\.gz, line 4: ", "machine_events "
 
 
 def task(row):
-    return "google", {"tasks": [TASKS[0], row, *TASKS[1:]]}, r"part-00000-of-00500\.csv\.gz, line 2: "
+    return "google", {"tasks": [TASKS[0], row, *TASKS[1:]]}, r"part-00000-of-00500\.csv\.gz, line 2: ", "task_events "
 
 
 def pod(row, what):
-    return "alibaba", {"pods": [*PODS, row]}, rf"gpuspec33\.csv, line 7: .*{what}"
+    return "alibaba", {"pods": [*PODS, row]}, rf"gpuspec33\.csv, line 7: .*{what}", "openb_pod_list_gpuspec33 "
 
 
 def sample(field, text, what):
     rows = every(300, 3)
     rows[1] = rows[1][:7] if field is None else [text if k == field else value for k, value in enumerate(rows[1])]
-    return "bitbrains", {"vms": {**VMS, 2: rows}}, rf"2\.csv, line 3: .*{what}"
+    return "bitbrains", {"vms": {**VMS, 2: rows}}, rf"2\.csv, line 3: .*{what}", ""
 
 
 @pytest.mark.parametrize(
-    ("reader", "given", "message"),
+    ("reader", "given", "message", "of"),
     [
         *map(machine, ["0,6,3,p,1,1", "0,6,0,p,1", "0,6,0,p,one,1", "0,6,0,p,-1,1", "0,,0,p,1,1"]),
         *map(task, ["0,,1,0,,9,u,2,0,1,1,1,0", "0,,1,0,,0,u,2,0,1", "0,,1,x,,0,u,2,0,1,1,1,0"]),
@@ -91,7 +91,8 @@ def sample(field, text, what):
         pod("p9,4000,2O48,1,500,T4,LS,Running,0,100,0", "memory_mib '2O48', which is not a whole number"),
         pod("p9,4000,2048,1,1500,T4,LS,Running,0,100,0", "gpu_milli 1500; it must be from 0 to 1000"),
         pod("p9,4000,2048,1,500,T4,,Running,0,100,0", "no qos"),
-        ("alibaba", {"nodes": [*NODES[:2], "n9,1,1,two,G2", *NODES[2:]]}, r"all_node\.csv, line 3: .*gpu 'two'"),
+        ("alibaba", {"nodes": [*NODES[:2], "n9,1,1,two,G2", *NODES[2:]]}, r"all_node\.csv, line 3: .*gpu 'two'",
+         "openb_node_list_all_node "),
         sample(3, "7x7.1", r"CPU usage \[MHZ\] '7x7.1', which is not a number"),
         sample(0, "now", r"Timestamp \[ms\] 'now', which is not a whole number"),
         sample(6, "-1.0", r"Memory usage \[KB\] -1.0; it must be >= 0"),
@@ -99,7 +100,12 @@ def sample(field, text, what):
         sample(None, "", "7 fields instead of 11"),
     ],
 )  # fmt: skip
-def test_malformed_rows_are_named(made, reader, given, message):
+def test_malformed_rows_are_named_or_skipped(made, reader, given, message, of):
     folder, read = made(**given), partial(READERS[reader][1], **({"vms": None} if reader == "bitbrains" else {}))
     with pytest.raises(DataError, match=message):
         read(folder)
+    skipped = read(folder, skip_malformed=True)
+    assert skipped.report[f"{of}rows skipped as malformed"] == 1
+    whole = read(made())
+    assert skipped.cluster.users == whole.cluster.users
+    assert skipped.cluster == whole.cluster or reader == "bitbrains"  # of one sample less the mean is another

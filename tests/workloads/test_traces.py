@@ -56,6 +56,7 @@ def test_google_machines_merge_into_their_classes(traces):
 
 def test_google_users(google):
     assert google.report["task_events rows read"] == 450146
+    assert google.report["task_events rows skipped as malformed"] == 0
     assert google.report["users found"] == len(google.cluster.users) + len(google.left_out)
     known = google.cluster.max_tasks.sum()
     assert google.report["tasks found"] - known in range(1, 292)  # tasks of the users left out: no requests known
@@ -91,6 +92,7 @@ def test_alibaba_demand_is_the_mean_request_of_the_pods(traces):
 def test_bitbrains_vms(traces, rng):
     snapshot = bitbrains.cluster(traces, at=1375308176, vms=None, part="rnd-day")
     assert snapshot.report["rows read"] == 144000
+    assert snapshot.report["rows skipped as malformed"] == 0
     assert "vm446" not in snapshot.cluster.users  # it starts two weeks later
     assert snapshot.report["virtual machines found"] == 500 - 8
 

@@ -26,6 +26,7 @@ def alibaba_pods(
     variant: str = "gpuspec33",
     after: Annotated[float, not_negative] = 0.0,
     rng: np.random.Generator | None = None,
+    skip_malformed: bool = False,
 ) -> Workload:
     """A job with one task for every pod, on all nodes; resources cores, GiB and GPUs.
 
@@ -39,7 +40,8 @@ def alibaba_pods(
         Leave out pods that were created before, in seconds of the trace (most came after 9.8e6), and count from then.
     """
     report: Counter[str] = Counter()
-    nodes, pods = alibaba.nodes(directory), alibaba.pods(directory, None, variant, report)
+    nodes = alibaba.nodes(directory, skip_malformed)
+    pods = alibaba.lifetimes(directory, variant, skip_malformed, report)
     started = pods["scheduled_time"].fillna(pods["creation_time"])
     models = nodes["model"].to_numpy(dtype=str)
     nowhere = {spec for spec in pods["gpu_spec"].unique() if not alibaba.allowed(models, spec).any()}

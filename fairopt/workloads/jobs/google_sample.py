@@ -24,14 +24,14 @@ _SHORTEST = 1e-3
 _DAY = 86_400.0
 
 
-def lifetimes(directory: str | Path) -> pd.DataFrame:
+def lifetimes(directory: str | Path, skip_malformed: bool = False) -> pd.DataFrame:
     """Every task of the trace that was submitted, a row each, in order of submission.
 
     Columns: `job, task, user, cpu, memory` (of the first SUBMIT; NaN where the trace lacks them), `arrival` in seconds
     from the trace's beginning, `before` (it was there already), `seen`: the seconds for which it was seen to run, and
     `ended`: whether it ended then; if not, `seen` is a lower bound of what was left, 0 for a task that never started.
     """
-    events = google2011.events(directory)
+    events = google2011.events(directory, skip_malformed=skip_malformed)
     task = ["job", "task"]
     last = float(events["time"].max()) / 1e6
     rows = events[events["event"] == google2011.SUBMIT].drop_duplicates(task)
@@ -67,6 +67,7 @@ def google_sample(
     servers: Annotated[int | float | None, amount] = None,
     users: Annotated[int | float | None, amount] = None,
     rng: np.random.Generator | None = None,
+    skip_malformed: bool = False,
 ) -> Workload:
     """The users, jobs and tasks of the trace, and its 12,583 machines.
 
@@ -87,11 +88,11 @@ def google_sample(
     Raises
     ------
     DataError
-        No such trace; a malformed row; `rng` missing where something is drawn.
+        No such trace; a malformed row (unless `skip_malformed`); `rng` missing where something is drawn.
     """
-    machines = google2011.machines(directory, None)
+    machines = google2011.machines(directory, None, skip_malformed)
     hosts = machines.iloc[choose(len(machines), servers, rng, "servers")]
-    rows = lifetimes(directory)
+    rows = lifetimes(directory, skip_malformed)
     report: Counter[str] = Counter({"tasks submitted": len(rows)})
     known = rows[["cpu", "memory"]].notna().all(axis=1)
     report["tasks without requests, left out"] = int((~known).sum())

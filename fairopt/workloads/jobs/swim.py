@@ -46,6 +46,7 @@ def swim(
     heavy: Annotated[float, probability] = 0.3,
     hours: Amount = 25.0,
     rng: np.random.Generator | None = None,
+    skip_malformed: bool = False,
 ) -> Workload:
     """The jobs of one of SWIM's days as tasks, on servers of 16 cores and 32 GB (those of DRF, section 7.3).
 
@@ -69,12 +70,12 @@ def swim(
     if not path.is_file():
         has = ", ".join(sorted(one.stem for one in folder.glob("*.tsv")))
         raise DataError(f"{folder} has no {path.name}; it has {has}", ("trace",))
-    every = _csv.read(path, _FORMAT)
-    jobs = every[every["submitted"] <= hours * 3600].reset_index(drop=True)
+    read = _csv.read(path, _FORMAT, skip_malformed)
+    jobs = read.frame[read.frame["submitted"] <= hours * 3600].reset_index(drop=True)
     if jobs.empty:
         raise DataError(f"{path} has no job in the first {hours:g} hours; choose more", ("hours",))
     about = f"SWIM ({path.name}): {len(jobs)} jobs, {users} users and demands drawn"
-    return _workload(jobs, rng, servers, users, block, rate, most, heavy, about)
+    return _workload(jobs, rng, servers, users, block, rate, most, heavy, about, read.skipped)
 
 
 @workload_generator("swim-like", "a day of Hadoop jobs like Facebook's")
@@ -104,12 +105,12 @@ def swim_like(
         }
     )
     about = f"Hadoop jobs like Facebook's: {jobs} jobs of {users} users on {servers} servers"
-    return _workload(table, rng, servers, users, block, rate, most, heavy, about)
+    return _workload(table, rng, servers, users, block, rate, most, heavy, about, 0)
 
 
 def _workload(
     jobs: pd.DataFrame, rng: np.random.Generator, servers: int, users: int, block: float, rate: float, most: int,
-    heavy: float, about: str,
+    heavy: float, about: str, skipped: int,
 ) -> Workload:  # fmt: skip
     """Maps and reduces of jobs, as tasks."""
     weight = 1 / np.arange(1, users + 1)
@@ -127,9 +128,9 @@ def _workload(
         lasts = 1 + size[some] / number[some] / (rate * _MB)
         parts.append(_part(jobs, some, user, memory, number, lasts))
     tasks = pd.concat(parts, ignore_index=True)
-    report: dict[str, int | float | str] = {"jobs": len(jobs), "tasks": int(tasks["tasks"].sum())}
+    report = {"jobs": len(jobs), "tasks": int(tasks["tasks"].sum()), "rows skipped as malformed": skipped}
     hosts = pd.DataFrame({"count": [servers], "cpu": [16.0], "memory": [32.0]})
-    return Workload.from_frames(tasks, hosts, source=about, report=report)
+    return Workload.from_frames(tasks, hosts, source=about, report=dict(report))
 
 
 def _part(
