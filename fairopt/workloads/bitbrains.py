@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -27,6 +27,8 @@ from ._draw import above_zero, amount, choose, finite, needed, positive
 from ._pf_servers import pf_servers
 from ._snapshot import Snapshot
 from ._sources import reader
+
+Statistic = Literal["mean", "provisioned"]
 
 _LAYOUT = (
     "a folder of <vm>.csv or <vm>.csv.gz files, one per virtual machine, named by number, or a folder above such "
@@ -42,13 +44,15 @@ _COLUMNS = {
     "disk_write": ("Disk write throughput [KB/s]", 1e-3),
     "received": ("Network received throughput [KB/s]", 8e-3),
     "transmitted": ("Network transmitted throughput [KB/s]", 8e-3),
+    "cpu_provisioned": ("CPU capacity provisioned [MHZ]", 1e-3),
+    "memory_provisioned": ("Memory capacity provisioned [KB]", _KB),
 }
 _FORMAT = _csv.Format(
     separator=";",
     columns=(Column(_TIME, "int"), Column(_CORES), *(Column(name) for name, _ in _COLUMNS.values())),
 )
 
-#: Rows of a trace that are kept for the next draw (128 MB), and the last such trace.
+#: Rows of a trace that are kept for the next draw (160 MB), and the last such trace.
 _MOST_KEPT = 2_000_000
 _kept: dict[str, Any] = {}
 
@@ -62,8 +66,8 @@ def samples(
 ) -> pd.DataFrame:
     """Every sample of every VM that is switched on, with start <= time < end (Unix seconds).
 
-    Columns: `vm` (number), `time`, `cpu` [GHz], `memory` [GB], `disk_read` and `disk_write` [MB/s], `received` and
-    `transmitted` [Mb/s]. It takes 64 bytes per row: name
+    Columns: `vm` (number), `time`, `cpu` and `cpu_provisioned` [GHz], `memory` and `memory_provisioned` [GB],
+    `disk_read` and `disk_write` [MB/s], `received` and `transmitted` [Mb/s]. It takes 80 bytes per row: name
     `start` and `end` for the whole archive (11 million rows) if that is too much.
 
     Parameters
@@ -80,15 +84,21 @@ def samples(
     return _samples(_find(directory, part), start, end, skip_malformed, Counter())
 
 
-def demands(table: pd.DataFrame, at: float, window: float) -> pd.DataFrame:
+def demands(table: pd.DataFrame, at: float, window: float, statistic: Statistic = "mean") -> pd.DataFrame:
     """Per VM (index, ascending) its demand for cpu, memory, disk_read, disk_write, received, transmitted.
 
-    The mean of `samples` with at <= time < at + window; those of one VM with the same time count as one, with their
-    mean.
+    `"mean"`: the mean of `samples` with at <= time < at + window. `"provisioned"`: cpu and memory as provisioned,
+    on average, and the mean of the others, of which nothing is provisioned. Samples of one VM with the same time
+    count as one, with their mean.
     """
+    if statistic not in ("mean", "provisioned"):
+        raise DataError(f"statistic must be 'mean' or 'provisioned'; got {statistic!r}")
     inside = table[(table["time"] >= at) & (table["time"] < at + window)]
     once = inside.groupby(["vm", "time"]).mean()
-    return once.groupby(level="vm").mean()
+    result = once.groupby(level="vm").mean()
+    if statistic == "provisioned":
+        result = result.assign(cpu=result["cpu_provisioned"], memory=result["memory_provisioned"])
+    return result[["cpu", "memory", "disk_read", "disk_write", "received", "transmitted"]]
 
 
 @reader(
@@ -103,6 +113,7 @@ def cluster(
     window: Annotated[float, above_zero] = 3600.0,
     vms: Annotated[int | float | None, amount] = 100,
     servers: Annotated[int, positive] = 20,
+    statistic: Statistic = "mean",
     split_disk: bool = False,
     part: str | None = None,
     rng: np.random.Generator | None = None,
@@ -124,6 +135,7 @@ def cluster(
         How many to draw with `rng`: a number, a fraction of all, or everything (None).
     servers : int
         How many servers; for another mix use `snapshot.cluster.replace` with `pf_servers(...)`.
+    statistic : "mean" or "provisioned"
     split_disk : bool
         Reading and writing as two resources, `disk_read` and `disk_write`, in place of their sum `disk`.
     part : str, optional
@@ -146,7 +158,7 @@ def cluster(
         table = _samples(folder, start, end, skip_malformed, report)
     if at is None:
         at = _drawn_instant(table, window, vms, needed(rng, "choose an instant (or pass at=...)"))
-    demand = demands(table, at, window)
+    demand = demands(table, at, window, statistic)
     report["virtual machines found"] = len(demand)
     usable = (demand > 0).any(axis=1)
     left_out = {f"vm{vm}": "it uses nothing within the window" for vm in demand.index[~usable]}
@@ -164,9 +176,10 @@ def cluster(
         users=[f"vm{vm}" for vm in demand.index[chosen]],
         servers=hosts.names,
     )
+    what = "mean use" if statistic == "mean" else "provisioned CPU and memory, mean use of the rest"
     where = folder.absolute().relative_to(Path(directory).absolute().parent).as_posix()
     source = (
-        f"Bitbrains ({where}): {len(chosen)} of {len(demand)} virtual machines, mean use "
+        f"Bitbrains ({where}): {len(chosen)} of {len(demand)} virtual machines, {what} "
         f"within {window:g} s from {at:.0f}; {servers} servers of three types at three locations"
     )
     return Snapshot(result, source, dict(report), left_out)

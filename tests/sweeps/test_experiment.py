@@ -148,9 +148,9 @@ def test_a_bad_file_is_named_with_line_and_key(path: Path, old: str, new: str, l
 
 def test_an_option_that_only_the_trace_has(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FAIROPT_TRACES", raising=False)
-    text = 'title = "T"\n[clusters.b]\nsource = "bitbrains"\npart = "rnd"\n[[grid]]\nmechanisms = "drfh"\n'
+    text = 'title = "T"\n[clusters.b]\nsource = "bitbrains"\nstatistic = "provisioned"\n[[grid]]\nmechanisms = "drfh"\n'
     experiment = load(path, text)  # there may be a trace where it is run
-    with pytest.raises(DataError, match=r":4: clusters.b.part: option part of bitbrains needs the trace"):
+    with pytest.raises(DataError, match=r":4: clusters.b.statistic: option statistic of bitbrains needs the trace"):
         sweeps.cells_of(experiment)
 
 

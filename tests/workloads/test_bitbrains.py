@@ -35,6 +35,13 @@ def test_units(bitbrains, suffix):
     np.testing.assert_allclose(split.demand, [[1.0, 1.0, 0.5, 0.25, 1.0, 2.0]])
 
 
+def test_provisioned(bitbrains):
+    cluster = reader.cluster(bitbrains({1: every(300, 3)}), at=START, vms=None, statistic="provisioned").cluster
+    np.testing.assert_allclose(cluster.demand, [[5.2, 8.0, 0.75, 1.0, 2.0]])
+    with pytest.raises(DataError, match="'mean' or 'provisioned'; got 'peak'"):
+        reader.cluster(bitbrains({1: every(300, 3)}), at=START, vms=None, statistic="peak")
+
+
 def test_the_window_counts_by_time_and_not_by_row(bitbrains):
     rows = [row(START, mhz=1000), row(START + 20, mhz=2000), row(START + 599, mhz=6000), row(START + 600, mhz=9000)]
     folder = bitbrains({1: rows})

@@ -40,7 +40,7 @@ def test_the_seed_in_the_name_comes_first():
 def test_a_trace_in_a_named_directory(vms, google, alibaba):
     cluster = open_source(f"bitbrains:{vms}?vms=4&servers=3&seed=1&at={START}").cluster
     assert cluster.shape == (4, 3, 5)
-    assert open_source(f"bitbrains:{vms}?vms=all&split_disk=1").cluster.shape == (10, 20, 6)
+    assert open_source(f"bitbrains:{vms}?vms=all&statistic=provisioned&split_disk=1").cluster.shape == (10, 20, 6)
     folder = google()
     for name in ("google", "google2011"):
         assert open_source(f"{name}:{folder}?at=700").cluster == google2011.cluster(folder, at=700).cluster
@@ -95,7 +95,7 @@ def test_an_option_is_never_dropped_by_the_stand_in():
         ("bitbrains-like?vms=0", "option vms of bitbrains-like cannot be '0': the number of vms must be a whole"),
         ("bitbrains?vms=1.5", "option vms of bitbrains cannot be '1.5': a fraction of the vms must be above 0 and at"),
         ("bitbrains?window=0", "option window of bitbrains cannot be '0': window must be a number > 0"),
-        ("google2011?every_machine=some", "option every_machine of google2011 cannot be 'some'"),
+        ("bitbrains?statistic=mode", "option statistic of bitbrains cannot be 'mode'"),
         ("google?window=-1", "option window of google2011 cannot be '-1': window must be a number >= 0"),
         ("google?at=inf", "option at of google2011 cannot be 'inf': at must be a number"),
         ("alibaba?by=colour", "option by of alibaba cannot be 'colour': pods cannot be grouped by 'colour'"),
