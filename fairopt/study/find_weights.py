@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import mechanisms
-from .._libraries import pd
+from .._libraries import optimize, pd
 from ..errors import DataError, NotConverged
 from ..mechanisms import Mechanism
 from ..model import _names, _validate
@@ -23,6 +25,9 @@ from .stated import Frontier, closed_form, frontier, per_user, runnable
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
+
+#: Weights that are looked at differ from their mean by at most this, in logarithms.
+_FAR = 50.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -249,71 +254,30 @@ def matched(
 
     Source: Walker and Ni, "Anderson acceleration for fixed-point iterations", SIAM J. Numer. Anal. 49 (2011).
     """
-    search = _Search(answer, stated, users)
-    for start in starts:
-        search.look(np.log(start))
-        if search.best.error <= tol:
-            return search.best
-    # Mixing is fast where answers follow weights smoothly; plain small steps also end at a kink.
-    for memory, step in ((5, 1.0), (1, 1.0), (1, 0.5), (1, 0.2)):
-        search.attempt(memory, step, tol)
-        if search.best.error <= tol:
-            break
-    return search.best
+    looked: list[Matched] = []
 
-
-class _Search:
-    """Answers that were looked at, and the best."""
-
-    best: Matched
-
-    def __init__(self, answer: Callable[[Array], Allocation], stated: Array, users: NDArray[np.intp]) -> None:
-        self._answer, self._stated, self._users = answer, stated, users
-        self._solves = 0
-
-    def look(self, log_weights: Array) -> Array:
+    def off(log_weights: Array) -> Array:
         """`log X - log x` of the answer with these weights, (users,)."""
-        self._solves += 1
-        found = self._answer(np.exp(log_weights))
-        off = self._off(found)
-        error = float(np.abs(np.expm1(off)).max(initial=0.0))
-        if self._solves == 1 or error < self.best.error:
-            self.best = Matched(np.exp(log_weights), found, error, self._solves)
-        return off
+        weights = np.exp(np.clip(log_weights - log_weights.mean(), -_FAR, _FAR))
+        found = answer(weights)
+        tasks = np.maximum(found.arrays.user_tasks[users], np.finfo(float).tiny)
+        looked.append(Matched(weights, found, float(np.abs(stated / tasks - 1).max(initial=0.0)), len(looked) + 1))
+        if looked[-1].error <= tol:
+            raise StopIteration
+        return np.asarray(np.log(stated) - np.log(tasks))
 
-    def attempt(self, memory: int, first: float, tol: float) -> None:
-        """Steps from the best weights so far, until they do or no longer get better: of 40 solves none, or of 200."""
-        step, begun = first, self._solves
-        points, residuals = self._again()
-        while self.best.error > tol and self._solves < begun + 200 and step >= first / 64:
-            if self._solves - max(self.best.found_at, begun) > 40:
-                break
-            error = float(np.abs(np.expm1(residuals[-1])).max())
-            if memory > 1 and error > 2 * self.best.error and len(points) > 1:
-                step /= 2
-                points, residuals = self._again()
-            # No weight changes by more than a factor of ten at once.
-            new = points[-1] + np.clip(_mixed(points, residuals, step), -np.log(10), np.log(10))
-            new -= new.mean()
-            points, residuals = [*points, new][-memory:], [*residuals, self.look(new)][-memory:]
+    def best() -> Matched:
+        return min(looked, key=lambda one: one.error)
 
-    def _again(self) -> tuple[list[Array], list[Array]]:
-        return [np.log(self.best.weights)], [self._off(self.best.allocation)]
-
-    def _off(self, found: Allocation) -> Array:
-        tasks = np.maximum(found.arrays.user_tasks[self._users], np.finfo(float).tiny)
-        return np.asarray(np.log(self._stated) - np.log(tasks))
-
-
-def _mixed(points: list[Array], residuals: list[Array], step: float) -> Array:
-    """Anderson's step from the last points and what they miss."""
-    last = step * residuals[-1]
-    if len(points) == 1:
-        return np.asarray(last)
-    moved = np.diff(np.array(points), axis=0).T
-    changed = np.diff(np.array(residuals), axis=0).T
-    mix = np.linalg.lstsq(changed, residuals[-1], rcond=1e-8)[0]
-    return np.asarray(last - (moved + step * changed) @ mix)
+    with suppress(StopIteration), warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore", RuntimeWarning)  # LinAlgWarning, of steps that no longer differ
+        for start in starts:
+            off(np.log(start))
+        # Mixing is fast where answers follow weights smoothly; plain small steps also end at a kink.
+        for memory, step in ((5, 1.0), (5, 0.5), (0, 0.5), (0, 0.2)):
+            with suppress(optimize.NoConvergence, ValueError):
+                optimize.anderson(off, np.log(best().weights), alpha=step, M=memory, maxiter=40, line_search=None)
+    return best()
 
 
 def criterion_of(mechanism: Mechanism, seen: Cluster) -> Criterion:
