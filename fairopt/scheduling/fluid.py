@@ -420,8 +420,9 @@ def fluid(
     multiple is reallocated among those who remain, as PF's, by a solve for them; those who arrive wait for that.
 
     PF's users arrive with one demand and an amount of work, and leave once it is done: that is a job here, with the
-    weight of its user. Nobody is limited to as many tasks as it has: they may run faster than on their own. Its normalised demands, `d_n / max_r d_nr` with `q_n = 300 max_r d_nr` tasks of these
-    to run for a second, are in our units tasks of 300 seconds: both give the same resources, and `q_n / x_n` seconds.
+    weight of its user. Nobody is limited to as many tasks as it has: they may run faster than on their own. Its
+    normalised demands, `d_n / max_r d_nr` with `q_n = 300 max_r d_nr` tasks of these to run for a second, are in our
+    units tasks of 300 seconds: both give the same resources, and `q_n / x_n` seconds.
 
     Parameters
     ----------

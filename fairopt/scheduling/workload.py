@@ -250,7 +250,8 @@ class Players:
 def players(workload: Workload, groups: NDArray[np.int64], up: NDArray[np.bool_], users: bool = False) -> Players:
     """Jobs whose `groups` are present, with the weights of their users, on the servers that are `up`.
 
-    A player's tasks may run where any of its groups may. Or users, who run no more tasks than they have in these groups.
+    A player's tasks may run where any of its groups may. Or users, who run no more tasks than they
+    have in these groups.
     """
     w = workload
     who, player = np.unique((w.user if users else w.job)[groups], return_inverse=True)

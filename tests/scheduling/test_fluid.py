@@ -109,7 +109,7 @@ def test_work_is_conserved_and_capacities_are_kept(mechanism: str, workload: Wor
 
 
 def plain(workload: Workload, mechanism: str) -> np.ndarray[Any, Any]:
-    """Ends of jobs, solved whenever one arrives or ends, by a loop over dictionaries that shares nothing with the run but `solve`."""
+    """Ends of jobs, solved at every event, by a loop over dictionaries that shares nothing with the run but `solve`."""
     w = workload
     left: dict[int, float] = {}
     ends = np.full(w.groups, np.nan)
