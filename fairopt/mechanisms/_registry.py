@@ -145,9 +145,11 @@ def parameters(text: str, inside: str) -> dict[str, Any]:
 
 
 def _value(node: ast.expr) -> Any:
-    """A number, a list or a string; bare words are strings, except `inf`."""
+    """A number, a string, or a list of these; bare words are strings, except `inf`."""
     if isinstance(node, ast.Name):
         return float("inf") if node.id in ("inf", "infinity") else node.id
+    if isinstance(node, ast.List | ast.Tuple):
+        return (tuple if isinstance(node, ast.Tuple) else list)(map(_value, node.elts))
     try:
         return ast.literal_eval(node)
     except (ValueError, TypeError, RecursionError):

@@ -111,6 +111,7 @@ def test_shares_in_every_form() -> None:
 
 def test_get_and_parse() -> None:
     from fairopt.mechanisms import names
+    from fairopt.mechanisms._registry import parameters
 
     assert names() == sorted(names())
     assert get("ALPHAPF_vds", alpha=3) == get("alphapf-vds", alpha=3)
@@ -118,6 +119,7 @@ def test_get_and_parse() -> None:
     assert parse(" fds(beta=2, lam=-1) ") == (get("fds", beta=2, lam=-1),)
     assert parse("mqdrf(shares=(0.5, 0.4), sizes=(1, 2))")[0].sizes == (1, 2)  # type: ignore[attr-defined]
     assert parse("drf(resource_weights=[[1, 2], [3, 4]])")[0] == get("drf", resource_weights=((1, 2), (3, 4)))
+    assert parameters("text", "names=[cpu, GPU], most=(1, inf)") == {"names": ["cpu", "GPU"], "most": (1, np.inf)}
     assert parse("ceei(scope=servers)") == (get("ceei", scope="servers"),)
     assert len(parse("alphapf-vds")) == 2
     with pytest.raises(DataError, match=r"no mechanism 'drx'; known: .*drf"):
