@@ -1,7 +1,8 @@
 """Numba's side of `_loops`: dispatchers, files that keep compiled code, and a word where compiling takes long.
 
 Numba's own cache does not do, for three reasons. It judges code by the date of the file that a function is in, so that
-a changed loop leaves its callers in other files as they were: here a file is named by content. Processes that begin
+a changed loop leaves its callers in other files as they were, and writes that there is new code before the code, under
+the name of the old one, which whoever reads in between runs: here a file is named by content. Processes that begin
 together all compile the same: here one does, and the others wait for its file. And numba copies whatever a function
 calls into it, through which the compiler works again at every level: here the code of a large loop stays in its own
 file, and those that call it find it by its name, which follows from its content. For the 17 loops of a first game

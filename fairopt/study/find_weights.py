@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 #: Weights that are looked at differ from their mean by at most this, in logarithms.
-_FAR = 50.0
+_FAR = 12.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -254,30 +254,32 @@ def matched(
 
     Source: Walker and Ni, "Anderson acceleration for fixed-point iterations", SIAM J. Numer. Anal. 49 (2011).
     """
-    looked: list[Matched] = []
+    looked, begun, best = 0, 0, list[Matched]()
 
     def off(log_weights: Array) -> Array:
         """`log X - log x` of the answer with these weights, (users,)."""
+        nonlocal looked
         weights = np.exp(np.clip(log_weights - log_weights.mean(), -_FAR, _FAR))
-        found = answer(weights)
+        found, looked = answer(weights), looked + 1
         tasks = np.maximum(found.arrays.user_tasks[users], np.finfo(float).tiny)
-        looked.append(Matched(weights, found, float(np.abs(stated / tasks - 1).max(initial=0.0)), len(looked) + 1))
-        if looked[-1].error <= tol:
+        error = float(np.abs(stated / tasks - 1).max(initial=0.0))
+        best[:] = [min([*best, Matched(weights, found, error, looked)], key=lambda one: one.error)]
+        if error <= tol:
             raise StopIteration
+        if looked - max(best[0].found_at, begun) > 40:
+            raise optimize.NoConvergence
         return np.asarray(np.log(stated) - np.log(tasks))
-
-    def best() -> Matched:
-        return min(looked, key=lambda one: one.error)
 
     with suppress(StopIteration), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", RuntimeWarning)  # LinAlgWarning, of steps that no longer differ
         for start in starts:
             off(np.log(start))
         # Mixing is fast where answers follow weights smoothly; plain small steps also end at a kink.
-        for memory, step in ((5, 1.0), (5, 0.5), (0, 0.5), (0, 0.2)):
-            with suppress(optimize.NoConvergence, ValueError):
-                optimize.anderson(off, np.log(best().weights), alpha=step, M=memory, maxiter=40, line_search=None)
-    return best()
+        for memory, step in ((5, 1.0), (0, 1.0), (0, 0.5), (0, 0.2)):
+            begun = looked
+            with suppress(optimize.NoConvergence, NotConverged):  # weights may be too far apart for an answer
+                optimize.anderson(off, np.log(best[0].weights), alpha=step, M=memory, maxiter=200, line_search=None)
+    return best[0]
 
 
 def criterion_of(mechanism: Mechanism, seen: Cluster) -> Criterion:
