@@ -1,15 +1,15 @@
 """Numba's side of `_loops`: dispatchers, files that keep compiled code, and a word where compiling takes long.
 
 Numba's own cache does not do, for three reasons. It judges code by the date of the file that a function is in, so that
-a changed loop leaves its callers in other files as they were: here a file is named by content. Processes that begin
+a changed loop leaves its callers in other files as they were, and writes that there is new code before the code, under
+the name of the old one, which whoever reads in between runs: here a file is named by content. Processes that begin
 together all compile the same: here one does, and the others wait for its file. And numba copies whatever a function
 calls into it, through which the compiler works again at every level: here the code of a large loop stays in its own
 file, and those that call it find it by its name, which follows from its content. For the 17 loops of a first game
 plain numba took 1.5 times as long (18.5 CPU seconds, not 12.6) and 5 times the disk (3.2 MB, not .6).
 
-A claim to compile is a file beside that of the loop that holds the number of a process. It counts while that process
-runs on this machine, for `PATIENCE` seconds at most: a process of another machine cannot be asked, and is waited for
-that long.
+A claim to compile is a lock on a file beside that of the loop, which ends with the process that holds it. It is waited
+for `PATIENCE` seconds; where there are no locks every process compiles for itself.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +40,11 @@ from numba.extending import (
     unbox,
 )
 
-from . import _clock, _progress
+from . import _clock
 
+#: Locks of files, where there are any; the claims of this process.
+_LOCKS: Any = import_module("fcntl") if os.name == "posix" else None
+_CLAIMS: dict[Path, int] = {}
 #: Seconds after which a claim does not count; between looks at one.
 PATIENCE, _LOOK = 60.0, 0.05
 #: A loop of more instructions is not copied: the compiler would hardly write it into its callers.
@@ -62,49 +66,35 @@ COMPILED: list[str] = []
 
 def kept_or_claimed(file: Path) -> bool:
     """Is the file there? If not, it is this process's turn to make it, after having waited for another that was."""
-    end, claim = time.monotonic() + PATIENCE, _claim(file)
-    while not file.is_file():
+    if file.is_file() or file in _CLAIMS or _LOCKS is None:
+        return file.is_file()
+    end = time.monotonic() + PATIENCE
+    try:
+        claim = os.open(file.with_suffix(".claim"), os.O_CREAT | os.O_WRONLY)
+    except OSError:  # nobody may write here: each process compiles for itself
+        return False
+    _CLAIMS[file] = claim
+    while True:
         try:
-            os.close(os.open(claim, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
-            with suppress(OSError):
-                claim.write_text(str(os.getpid()), encoding="ascii")
-            return False
-        except FileExistsError:
-            if not _counts(claim) or time.monotonic() > end:
-                claim.unlink(missing_ok=True)
-                return file.is_file()  # whoever claimed it may have ended just now
+            _LOCKS.flock(claim, _LOCKS.LOCK_EX | _LOCKS.LOCK_NB)
+            break
+        except BlockingIOError:
+            if time.monotonic() > end:
+                break
             time.sleep(_LOOK)
-        except OSError:  # nobody may write here: each process compiles for itself
-            return False
-    return True
+        except OSError:  # a folder without locks
+            break
+    if found := file.is_file():
+        given_up(file)
+    return found
 
 
 def given_up(file: Path) -> None:
     """The file is there, or will not be."""
-    with suppress(OSError):
-        _claim(file).unlink(missing_ok=True)
-
-
-def _claim(file: Path) -> Path:
-    return file.with_suffix(".claim")
-
-
-def _counts(claim: Path) -> bool:
-    """Does the process that made the claim still run, and has it not held it for longer than `PATIENCE`?"""
-    try:
-        owner = int(claim.read_text(encoding="ascii") or 0)
-        late = time.time() - claim.stat().st_mtime > PATIENCE
-    except (OSError, ValueError):
-        return claim.exists()  # being written, or just gone
-    if late or owner == os.getpid():
-        return False
-    if owner and os.name == "posix":  # elsewhere to ask is to kill
-        with suppress(PermissionError):
-            try:
-                os.kill(owner, 0)
-            except ProcessLookupError:
-                return False
-    return True
+    if (claim := _CLAIMS.pop(file, None)) is not None:
+        with suppress(OSError):
+            file.with_suffix(".claim").unlink()
+        os.close(claim)
 
 
 class Library(codegen.JITCodeLibrary):  # type: ignore[misc]
@@ -282,23 +272,20 @@ def _of_its_dispatcher(loop: Any, _: object) -> Any:
 
 
 class _Telling(event.Listener):  # type: ignore[misc]
-    """A bar over the loops that are compiled together, as soon as the process has lost a second to that."""
+    """Says that loops are compiled, once, as soon as the process has lost a second to that."""
 
     def __init__(self) -> None:
-        self._depth, self._done, self._said = 0, 0, False
+        self._depth, self._said = 0, False
         self._garbage = gc.get_threshold()
-        self._bar: Any = None
-        self._lock = threading.Lock()
 
     def on_start(self, event: Any) -> None:
-        if (loop := _LOOPS.get(event.data["dispatcher"].py_func)) is None:
+        if event.data["dispatcher"].py_func not in _LOOPS:
             return
         self._depth += 1
         if self._depth == 1:
-            self._done = 0
             self._garbage = gc.get_threshold()
             gc.set_threshold(*_GARBAGE)
-            self._later = threading.Timer(max(SILENCE - _clock.compiled(), 0.0), self._show, [loop])
+            self._later = threading.Timer(max(SILENCE - _clock.compiled(), 0.0), self._say)
             self._later.daemon = True
             self._later.start()
 
@@ -309,23 +296,12 @@ class _Telling(event.Listener):  # type: ignore[misc]
         self._depth -= 1
         if self._depth == 0:
             gc.set_threshold(*self._garbage)
-        with self._lock:
-            self._done += 1
-            if self._bar is not None:  # loops for several types come more than once, and nobody knows before how often
-                self._bar.total = max(self._bar.total, self._done + self._depth)
-                self._bar.update()
-            if self._depth == 0:
-                self._later.cancel()
-                if self._bar is not None:
-                    self._bar.close()
-                    self._bar = None
+            self._later.cancel()
 
-    def _show(self, loop: Any) -> None:
-        with self._lock:
-            if self._depth and (sys.stderr.isatty() or not self._said):  # a file need not hear it again
-                self._said, together = True, sum(not one.signatures for one in loop.calls.values()) + self._done
-                self._bar = _progress.tqdm(total=max(together, 1), desc="compiling, once", unit="loop", leave=False,
-                                           initial=self._done)  # fmt: skip
+    def _say(self) -> None:
+        if self._depth and not self._said:
+            self._said = True
+            sys.stderr.write("compiling, once: later processes load it (fairopt warmup compiles all beforehand)\n")
 
 
 class _Kept(caching.FunctionCache):  # type: ignore[misc]

@@ -111,8 +111,7 @@ class Runs:
 def knows(policy: Policy) -> bool:
     """Is everything that a policy decides by a rule, so that it can be compiled?"""
     kind = type(policy)
-    rules = all(isinstance(getattr(kind, name), rule) for name in ("share", "score", "value", "limit"))
-    return rules and kind.among is Policy.among
+    return all(isinstance(getattr(kind, name), rule) for name in ("share", "score", "value", "limit"))
 
 
 def run(
@@ -196,14 +195,8 @@ def _methods(setup: Setup, t: Tables) -> dict[str, Any]:
             t.rank[leaves + q, 0] = ranks[q]
             raised.py_func(t.rank, 0, leaves + q)
 
-    def among(t: Tables, count: int) -> int:
-        queues = t.chosen[:count, at.WHO]
-        first = np.isin(queues, policy.among(state, np.sort(queues))) if count else queues
-        order = np.argsort(~first, kind="stable")
-        t.chosen[:count], t.values[:count] = t.chosen[order], t.values[order]
-        return int(first.sum())
-
     return {
-        "share": lambda t, q: held[q], "scan": scan, "anew": anew, "PAIRS": policy.pairs, "FURTHEST": False,
+        "share": lambda t, q: held[q], "scan": scan, "anew": anew, "PAIRS": policy.pairs,
+        "FURTHEST": policy.competing < 1,
         "LIMITED": policy.limits, "ANEW": True, "RANKED": False, "INDEXED": not policy.pairs, "RATIOS": False,
-    } | ({"among": among} if policy.pairs else {})  # fmt: skip
+    }  # fmt: skip

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import mechanisms
-from .._libraries import pd
+from .._libraries import optimize, pd
 from ..errors import DataError, NotConverged
 from ..mechanisms import Mechanism
 from ..model import _names, _validate
@@ -20,10 +21,13 @@ from ..model.criterion import Criterion
 from ..model.merging import merge
 from ..model.polytope import Polytope
 from ..result.allocation import Allocation
-from .stated import Frontier, closed_form, frontier, per_user, ranges, runnable
+from .stated import Frontier, closed_form, frontier, per_user, runnable
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
+
+#: Weights that are looked at differ from their mean by at most this, in logarithms.
+_FAR = 12.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,37 +61,6 @@ class WeightsFound:
     scale: float
     mechanism: str
     solves: int
-    _place: Frontier | None = field(default=None)
-
-    @cached_property
-    def ranges(self) -> pd.DataFrame | None:
-        """`lowest` and `highest` by user: the weights that give the same tasks, where the reference keeps its own.
-
-        The ends of `phi_n / phi_ref` over all weights that give these tasks, times the reference's weight: one at a
-        time, not all at once. The reference (`ranges.attrs["reference"]`) is the user with the largest budget of those
-        whose task limit does not bind. By two linear programs per user. None for the per-server game and for servers
-        that do not coordinate, where other splits of the same tasks may have other weights.
-        """
-        if self._place is None:
-            return None
-        users = self._place.polytope.users
-        weights = self.weights.to_numpy()[users]
-        low, high, reference = ranges(self._place, self.allocation.criterion, weights)
-        names = self.allocation.cluster.users
-        frame = pd.DataFrame(
-            {"weight": weights, "lowest": low, "highest": high},
-            index=pd.Index([names[n] for n in users], name="user"),
-        )
-        frame.attrs["reference"] = names[users[reference]]
-        return frame
-
-    @property
-    def unique(self) -> bool | None:
-        """Are these the only weights, but for a common factor? None where that is not known."""
-        if (ends := self.ranges) is None:
-            return None
-        # Ratios of weights that differ by less than this part are the same.
-        return bool((ends["highest"] - ends["lowest"] <= 1e-6 * ends["weight"]).all())
 
     def to_frame(self) -> pd.DataFrame:
         """One row per user: `weight`, the tasks wanted (`tasks`) and those `reached`."""
@@ -135,7 +108,7 @@ def find_weights(
     finite alpha prices that support X give them, `phi_n = (w_n u_n^(alpha-1) X_n^alpha)^(1/alpha)`, w_n the price of a
     task; for max-min `phi_n = u_n X_n` will do (`docs/inverse.md`). Both are linear programs. Of several weights the
     cluster's own are taken if they do; otherwise for finite alpha those whose budgets are nearest to what the cluster's
-    own weights ask for. `ranges` and `unique` of the result tell how much they are decided.
+    own weights ask for.
 
     The per-server game and servers that do not coordinate: weights are looked for from one certified answer to the
     next. That none are found is then no proof that there are none, unless the tasks are infeasible (or alpha = 1, where
@@ -189,7 +162,7 @@ def find_weights(
         found = replace(found, allocation=answer(found.weights, cluster))
     reached = wanted if found.error <= tol else found.allocation.arrays.user_tasks[who]
     moved = moved or found.error > tol
-    return _result(chosen, found, reached, who, (moved, scale), place if exact else None)
+    return _result(chosen, found, reached, who, moved, scale)
 
 
 def _reason(place: Frontier, tol: float) -> str:
@@ -228,7 +201,7 @@ def _unmatched(mechanism: Mechanism, found: Matched, wanted: Array, who: Index, 
 
 
 def _result(
-    mechanism: Mechanism, found: Matched, reached: Array, who: Index, moved: tuple[bool, float], place: Frontier | None
+    mechanism: Mechanism, found: Matched, reached: Array, who: Index, moved: bool, scale: float
 ) -> WeightsFound:
     names = pd.Index(found.allocation.cluster.users, name="user")
     weights, tasks = np.ones(len(names)), np.zeros(len(names))
@@ -238,10 +211,10 @@ def _result(
         pd.Series(tasks, names, name="tasks"),
         found.allocation,
         float(np.abs(found.allocation.arrays.user_tasks[who] / reached - 1).max()),
-        *moved,
+        moved,
+        scale,
         str(mechanism),
         found.found_at,
-        place,
     )
 
 
@@ -281,71 +254,32 @@ def matched(
 
     Source: Walker and Ni, "Anderson acceleration for fixed-point iterations", SIAM J. Numer. Anal. 49 (2011).
     """
-    search = _Search(answer, stated, users)
-    for start in starts:
-        search.look(np.log(start))
-        if search.best.error <= tol:
-            return search.best
-    # Mixing is fast where answers follow weights smoothly; plain small steps also end at a kink.
-    for memory, step in ((5, 1.0), (1, 1.0), (1, 0.5), (1, 0.2)):
-        search.attempt(memory, step, tol)
-        if search.best.error <= tol:
-            break
-    return search.best
+    looked, begun, best = 0, 0, list[Matched]()
 
-
-class _Search:
-    """Answers that were looked at, and the best."""
-
-    best: Matched
-
-    def __init__(self, answer: Callable[[Array], Allocation], stated: Array, users: NDArray[np.intp]) -> None:
-        self._answer, self._stated, self._users = answer, stated, users
-        self._solves = 0
-
-    def look(self, log_weights: Array) -> Array:
+    def off(log_weights: Array) -> Array:
         """`log X - log x` of the answer with these weights, (users,)."""
-        self._solves += 1
-        found = self._answer(np.exp(log_weights))
-        off = self._off(found)
-        error = float(np.abs(np.expm1(off)).max(initial=0.0))
-        if self._solves == 1 or error < self.best.error:
-            self.best = Matched(np.exp(log_weights), found, error, self._solves)
-        return off
+        nonlocal looked
+        weights = np.exp(np.clip(log_weights - log_weights.mean(), -_FAR, _FAR))
+        found, looked = answer(weights), looked + 1
+        tasks = np.maximum(found.arrays.user_tasks[users], np.finfo(float).tiny)
+        error = float(np.abs(stated / tasks - 1).max(initial=0.0))
+        best[:] = [min([*best, Matched(weights, found, error, looked)], key=lambda one: one.error)]
+        if error <= tol:
+            raise StopIteration
+        if looked - max(best[0].found_at, begun) > 40:
+            raise optimize.NoConvergence
+        return np.asarray(np.log(stated) - np.log(tasks))
 
-    def attempt(self, memory: int, first: float, tol: float) -> None:
-        """Steps from the best weights so far, until they do or no longer get better: of 40 solves none, or of 200."""
-        step, begun = first, self._solves
-        points, residuals = self._again()
-        while self.best.error > tol and self._solves < begun + 200 and step >= first / 64:
-            if self._solves - max(self.best.found_at, begun) > 40:
-                break
-            error = float(np.abs(np.expm1(residuals[-1])).max())
-            if memory > 1 and error > 2 * self.best.error and len(points) > 1:
-                step /= 2
-                points, residuals = self._again()
-            # No weight changes by more than a factor of ten at once.
-            new = points[-1] + np.clip(_mixed(points, residuals, step), -np.log(10), np.log(10))
-            new -= new.mean()
-            points, residuals = [*points, new][-memory:], [*residuals, self.look(new)][-memory:]
-
-    def _again(self) -> tuple[list[Array], list[Array]]:
-        return [np.log(self.best.weights)], [self._off(self.best.allocation)]
-
-    def _off(self, found: Allocation) -> Array:
-        tasks = np.maximum(found.arrays.user_tasks[self._users], np.finfo(float).tiny)
-        return np.asarray(np.log(self._stated) - np.log(tasks))
-
-
-def _mixed(points: list[Array], residuals: list[Array], step: float) -> Array:
-    """Anderson's step from the last points and what they miss."""
-    last = step * residuals[-1]
-    if len(points) == 1:
-        return np.asarray(last)
-    moved = np.diff(np.array(points), axis=0).T
-    changed = np.diff(np.array(residuals), axis=0).T
-    mix = np.linalg.lstsq(changed, residuals[-1], rcond=1e-8)[0]
-    return np.asarray(last - (moved + step * changed) @ mix)
+    with suppress(StopIteration), warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore", RuntimeWarning)  # LinAlgWarning, of steps that no longer differ
+        for start in starts:
+            off(np.log(start))
+        # Mixing is fast where answers follow weights smoothly; plain small steps also end at a kink.
+        for memory, step in ((5, 1.0), (0, 1.0), (0, 0.5), (0, 0.2)):
+            begun = looked
+            with suppress(optimize.NoConvergence, NotConverged):  # weights may be too far apart for an answer
+                optimize.anderson(off, np.log(best[0].weights), alpha=step, M=memory, maxiter=200, line_search=None)
+    return best[0]
 
 
 def criterion_of(mechanism: Mechanism, seen: Cluster) -> Criterion:

@@ -25,9 +25,12 @@ from .stated import per_user, runnable, scaled
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["AlphaInferred", "InferenceOptions", "infer_alpha"]
-
 Array = NDArray[np.float64]
+
+#: The finite alphas of the first look, a constant factor apart; infinity is looked at too.
+GRID = tuple(float(alpha) for alpha in np.geomspace(0.05, 1000, 37))
+#: So many local minima of the first look are refined, to this accuracy of log alpha.
+MINIMA, ACCURACY = 4, 1e-6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,8 +47,6 @@ class AlphaInferred:
         With this probability the interval covers alpha, where the noise is normal in log tasks and the model true.
     sigma : float
         Standard deviation of log tasks that the residuals show, `sqrt(S / freedom)`.
-    sensitivity : float
-        `|d log x / d log alpha|` at alpha; NaN at infinity.
     overuse : float
         By what part the observed tasks exceed what is feasible (negative: so much idles in proportion).
     scale : float
@@ -55,7 +56,7 @@ class AlphaInferred:
     residuals : DataFrame by user
         `observed`, `fitted` (with the common factor), `log_residual`.
     curve : DataFrame by alpha
-        `misfit`: `sqrt(S / sum_n p_n)`, the root mean square of log residuals, of every alpha solved for.
+        `misfit`: `sqrt(S / users)`, the root mean square of log residuals, of every alpha solved for.
     allocation : Allocation
         The certified answer at alpha.
     """
@@ -65,7 +66,6 @@ class AlphaInferred:
     high: float
     confidence: float
     sigma: float
-    sensitivity: float
     overuse: float
     scale: float
     others: tuple[float, ...]
@@ -80,11 +80,6 @@ class AlphaInferred:
     def flat(self) -> bool:
         """Do the data leave alpha without a bound on one side, or on both?"""
         return self.low == 0 or math.isinf(self.high)
-
-    @property
-    def standard_error(self) -> float:
-        """Of log alpha: `sigma / |d log x / d log alpha|`, to first order; NaN at infinity."""
-        return self.sigma / self.sensitivity if self.sensitivity > 0 else math.nan
 
     def plot(self, *, ax: Any = None) -> Figure:
         """The misfit along alpha with the interval, and fitted against observed tasks; `ax` are two axes."""
@@ -118,16 +113,14 @@ def infer_alpha(
     mechanism: Followed = AlphaPFVDS,
     *,
     users: Iterable[object] | None = None,
-    precision: Any = None,
     free_scale: bool = False,
     confidence: float = 0.95,
     overuse: float = 0.25,
     tol: float | None = None,
-    options: InferenceOptions | None = None,
 ) -> AlphaInferred:
     """The alpha whose answer is nearest to observed tasks X, with an interval.
 
-        minimise  S(alpha) = sum_n p_n (log X_n - log x_n(alpha))^2    over alpha in [0.05, 1000] and infinity
+        minimise  S(alpha) = sum_n (log X_n - log x_n(alpha))^2    over alpha in [0.05, 1000] and infinity
 
     Parameters
     ----------
@@ -135,13 +128,11 @@ def infer_alpha(
     tasks : (users,), in tasks, or a series or dict by user; > 0
     mechanism : a class with a parameter `alpha` (`AlphaPFVDS`, `AlphaFair`), or its name
     users : the users that are compared, and the names that a list is in the order of; by default all who can run tasks
-    precision : (users,), `p_n` > 0, as 1 over the variance of log tasks, up to a factor; by default equal
     free_scale : compare up to a common factor, for clusters of which a part was in use
     confidence : of the interval, in (0, 1)
     overuse : observed tasks may exceed what is feasible by this part (noise does that); not looked at if the scale is
         free
     tol : as in `Mechanism.solve`
-    options : where alphas are looked for, and how closely; by default `InferenceOptions()`
 
     The interval is `{alpha: S(alpha) <= S_min (1 + t^2/m)}` around the minimum, with `m = users - 1` (one less if the
     scale is free) and t Student's quantile: where log x is linear in log alpha these are t standard errors,
@@ -156,7 +147,7 @@ def infer_alpha(
     SolverError
         No alpha could be solved for. Where a few could not, `notes` say so.
     """
-    options, cluster = options or InferenceOptions(), expected(cluster)
+    cluster = expected(cluster)
     confidence = _validate.number(confidence, "confidence", "a number between 0 and 1")
     if not 0 < confidence < 1:
         raise DataError(f"confidence is {confidence:g}; it must be a number between 0 and 1")
@@ -164,25 +155,24 @@ def infer_alpha(
     names = None if users is None else tuple(users)
     observed = per_user(tasks, "tasks", cluster, names)
     who = runnable(observed, "tasks", cluster, "its logarithm cannot be compared: leave it out with users=[...]")
-    weights = _precision(precision, cluster, names, who)
     curve = Follower(merge(cluster, users=False).cluster, mechanism, tol)
-    misfit = Misfit(curve, who, observed[who], weights, free_scale)
+    misfit = Misfit(curve, who, observed[who], free_scale)
     if misfit.freedom < 1:
         raise DataError(
             f"tasks of {len(who)} users who can run some are too few to infer alpha from; "
             f"give those of at least {2 + int(free_scale)}"
         )
     over = _overuse(curve.cluster, observed, who, math.inf if free_scale else overuse)
-    if not any(np.isfinite(misfit(alpha)) for alpha in (*options.grid, math.inf)):
+    if not any(np.isfinite(misfit(alpha)) for alpha in (*GRID, math.inf)):
         raise SolverError(
             f"no alpha could be solved for: {next(iter(misfit.failed.values()), 'somebody gets nothing')}"
         )
-    alpha, others = minima(misfit, options)
+    alpha, others = minima(misfit)
     # Below a standard deviation of 1e-7 differences of log tasks are the solver's.
     least = max(misfit(alpha), misfit.freedom * 1e-7**2)
     quantile = float(special.stdtrit(misfit.freedom, (1 + confidence) / 2))
     threshold = least * (1 + quantile**2 / misfit.freedom)
-    low, high = interval(misfit, alpha, threshold, options)
+    low, high = interval(misfit, alpha, threshold)
     merged = len(curve.cluster.servers) < len(cluster.servers)
     allocation = Follower(cluster, mechanism, tol)(alpha) if merged else curve(alpha)
     return AlphaInferred(
@@ -191,30 +181,16 @@ def infer_alpha(
         high=high,
         confidence=confidence,
         sigma=math.sqrt(misfit(alpha) / misfit.freedom),
-        sensitivity=misfit.slope(alpha),
         overuse=over,
         scale=math.exp(misfit.log_scale(alpha)),
         others=tuple(one for one in others if misfit(one) <= threshold and not low <= one <= high),
         mechanism=curve.title,
         notes=_notes(misfit.failed),
-        threshold=math.sqrt(threshold / weights.sum()),
+        threshold=math.sqrt(threshold / len(who)),
         residuals=_residuals(misfit, observed[who], allocation),
         curve=_curve(misfit),
         allocation=allocation,
     )
-
-
-def _precision(given: Any, cluster: Cluster, names: tuple[object, ...] | None, who: NDArray[np.intp]) -> Array:
-    if given is None:
-        return np.ones(len(who))
-    weights = per_user(given, "precision", cluster, names)[who]
-    for n in np.flatnonzero(~(weights > 0))[:1]:
-        raise DataError(
-            f"precision of user {cluster.users[who[n]]!r} is {weights[n]:g}; it must be > 0 (leave the user out with "
-            "users=[...])",
-            ("users", int(who[n])),
-        )
-    return np.asarray(weights / weights.mean())
 
 
 def _overuse(cluster: Cluster, observed: Array, who: NDArray[np.intp], most: float) -> float:
@@ -254,7 +230,7 @@ def _residuals(misfit: Misfit, observed: Array, allocation: Allocation) -> pd.Da
 
 def _curve(misfit: Misfit) -> pd.DataFrame:
     alphas = sorted(misfit.curve.found)
-    values = [math.sqrt(misfit(alpha) / misfit.precision.sum()) for alpha in alphas]
+    values = [math.sqrt(misfit(alpha) / len(misfit.users)) for alpha in alphas]
     return pd.DataFrame({"misfit": values}, index=pd.Index(alphas, name="alpha", dtype=float))
 
 
@@ -265,44 +241,24 @@ def _notes(failed: dict[float, str]) -> tuple[str, ...]:
     return (f"{len(failed)} alphas could not be solved for, such as {which}: {next(iter(failed.values()))}",)
 
 
-@dataclass(frozen=True)
-class InferenceOptions:
-    """How alpha is looked for."""
-
-    #: The ends of the finite alphas that are looked at; infinity is looked at too.
-    smallest: float = 0.05
-    largest: float = 1000.0
-    #: Alphas of the first look, a constant factor apart.
-    count: int = 37
-    #: So many local minima of the first look are refined, to this accuracy of log alpha.
-    minima: int = 4
-    accuracy: float = 1e-6
-
-    @property
-    def grid(self) -> list[float]:
-        """The finite alphas of the first look."""
-        return [float(alpha) for alpha in np.geomspace(self.smallest, self.largest, self.count)]
-
-
-def minima(misfit: Misfit, options: InferenceOptions) -> tuple[float, list[float]]:
+def minima(misfit: Misfit) -> tuple[float, list[float]]:
     """The alpha of the least misfit, and other local minima."""
-    grid = options.grid
-    values = np.array([misfit(alpha) for alpha in grid])
+    values = np.array([misfit(alpha) for alpha in GRID])
     values = np.where(np.isnan(values), np.inf, values)
     padded = np.concatenate([[np.inf], values, [np.inf]])
     places = np.flatnonzero(np.isfinite(values) & (values <= padded[:-2]) & (values <= padded[2:]))
-    places = places[np.argsort(values[places], kind="stable")][: options.minima]
+    places = places[np.argsort(values[places], kind="stable")][:MINIMA]
     found = [math.inf] if np.isfinite(misfit(math.inf)) else []
     for k in places.tolist():
-        ends = math.log(grid[max(k - 1, 0)]), math.log(grid[min(k + 1, len(grid) - 1)])
+        ends = math.log(GRID[max(k - 1, 0)]), math.log(GRID[min(k + 1, len(GRID) - 1)])
         refined = optimize.minimize_scalar(
             lambda log_alpha: _number(misfit(math.exp(log_alpha))),
             bounds=ends,
             method="bounded",
-            options={"xatol": options.accuracy},
+            options={"xatol": ACCURACY},
         )
         inside = math.exp(refined.x)
-        found.append(inside if misfit(inside) < values[k] else grid[k])
+        found.append(inside if misfit(inside) < values[k] else GRID[k])
     found.sort(key=misfit)
     return found[0], found[1:]
 
@@ -312,7 +268,7 @@ def _number(value: float) -> float:
     return value if math.isfinite(value) else 1e300
 
 
-def interval(misfit: Misfit, alpha: float, threshold: float, options: InferenceOptions) -> tuple[float, float]:
+def interval(misfit: Misfit, alpha: float, threshold: float) -> tuple[float, float]:
     """Where the misfit first exceeds the threshold on both sides of alpha; 0 and infinity where it does not."""
 
     def crossing(points: list[float], otherwise: float) -> float:
@@ -322,30 +278,27 @@ def interval(misfit: Misfit, alpha: float, threshold: float, options: InferenceO
             if value > threshold and math.isinf(inside):
                 return point  # beyond the largest finite alpha nothing is looked at
             if value > threshold and math.isfinite(point):
-                return bracketed(lambda a: threshold - _number(misfit(a)), inside, point, options.accuracy)[0]
+                return bracketed(lambda a: threshold - _number(misfit(a)), inside, point, ACCURACY)[0]
             if not math.isnan(value):
                 inside = point
         return otherwise
 
-    low = crossing([point for point in reversed(options.grid) if point < alpha], 0.0)
-    return low, alpha if math.isinf(alpha) else crossing([point for point in options.grid if point > alpha], math.inf)
+    low = crossing([point for point in reversed(GRID) if point < alpha], 0.0)
+    return low, alpha if math.isinf(alpha) else crossing([point for point in GRID if point > alpha], math.inf)
 
 
 class Misfit:
-    """`S(alpha) = sum_n p_n (log X_n - log x_n(alpha))^2` of one observation, arrays in the order of `users`.
+    """`S(alpha) = sum_n (log X_n - log x_n(alpha))^2` of one observation, arrays in the order of `users`.
 
     Parameters
     ----------
     users : which of the cluster's users are compared
     observed : their tasks, > 0
-    precision : weights of their squares, mean 1
     free_scale : compare up to a common factor of all tasks
     """
 
-    def __init__(
-        self, curve: Follower, users: NDArray[np.intp], observed: Array, precision: Array, free_scale: bool
-    ) -> None:
-        self.curve, self.users, self.precision, self.free_scale = curve, users, precision, free_scale
+    def __init__(self, curve: Follower, users: NDArray[np.intp], observed: Array, free_scale: bool) -> None:
+        self.curve, self.users, self.free_scale = curve, users, free_scale
         self._log = np.log(observed)
         self.failed: dict[float, str] = {}  # alphas without an answer, and why
 
@@ -356,7 +309,7 @@ class Misfit:
 
     def log_scale(self, alpha: float) -> float:
         """The common factor by which observed tasks exceed the answer's, as a logarithm; 0 unless it is free."""
-        return float(np.average(self._apart(alpha), weights=self.precision)) if self.free_scale else 0.0
+        return float(self._apart(alpha).mean()) if self.free_scale else 0.0
 
     def residuals(self, alpha: float) -> Array:
         """`log X_n - log x_n(alpha)`, less the common factor if that is free; NaN where there is no answer."""
@@ -364,17 +317,7 @@ class Misfit:
 
     def __call__(self, alpha: float) -> float:
         """S(alpha); NaN where there is no answer, infinite where it gives an observed user nothing."""
-        return float((self.precision * self.residuals(alpha) ** 2).sum())
-
-    def slope(self, alpha: float, step: float = 1e-3) -> float:
-        """`|d log x / d log alpha|` in the metric of S, by a central difference of certified answers.
-
-        A common factor that is free does not count. NaN at alpha = 0 and infinity.
-        """
-        if not 0 < alpha < np.inf:
-            return np.nan
-        ends = [self.residuals(alpha * np.exp(sign * step)) for sign in (-1, 1)]
-        return float(np.sqrt((self.precision * ((ends[1] - ends[0]) / (2 * step)) ** 2).sum()))
+        return float((self.residuals(alpha) ** 2).sum())
 
     def _apart(self, alpha: float) -> Array:
         if alpha not in self.failed:

@@ -47,12 +47,15 @@ def test_frames_of_a_small_schedule() -> None:
 
 def test_frames_are_the_sum_of_what_tasks_do() -> None:
     for seed in range(20):
-        found = simulate(workload(seed), "best-fit-drfh", until=9, timeline="events")
+        found = simulate(workload(seed), "best-fit-drfh", until=9)
         w, tasks, runs = found.workload, found.tasks, found.runs
-        for time in found.instants:
+        instants = np.unique(np.concatenate([w.arrival[w.arrival <= runs.time], runs.start, runs.end])) / SECOND
+        instants = instants[instants <= found.end]
+        timeline, shares = found.at(instants), found.shares_at(instants)
+        for time in instants:
             now = (runs.start <= time * SECOND) & (runs.end > time * SECOND)
             used = w.demand[w.group_of_task[runs.task[now]]]
-            row = found.timeline.loc[time]
+            row = timeline.loc[time]
             assert row["running"] == now.sum()
             group = w.group_of_task
             came = (w.arrival[group] <= time * SECOND) & (w.arrival[group] < w.leaves[w.user[group]])
@@ -61,7 +64,7 @@ def test_frames_are_the_sum_of_what_tasks_do() -> None:
             assert row["waiting"] == (came & ~over & ~left).sum() - now.sum()
             share = np.zeros((len(w.users), len(w.resources)))
             np.add.at(share, w.user[w.group_of_task[runs.task[now]]], used / w.total)
-            np.testing.assert_allclose(found.shares.loc[time], share.max(axis=1))
+            np.testing.assert_allclose(shares.loc[time], share.max(axis=1))
         assert (tasks.groupby("job", observed=False).size() == found.jobs["tasks"]).all()
 
 
@@ -112,7 +115,6 @@ def test_thrashing_slows_who_is_short() -> None:
     assert simulate(w, "cpu-fair").tasks["end"].tolist() == [10, 10]
     # By 10 s it has done 2 s of work at a fifth of the speed; 8 are left.
     assert simulate(w, "cpu-fair", thrashing=Thrashing(5)).tasks["end"].tolist() == [10, 18]
-    assert simulate(w, "cpu-fair", thrashing=Thrashing(5, "all")).tasks["end"].tolist() == [50, 50]
     assert simulate(w, "best-fit-drfh", thrashing=Thrashing(5)).tasks["end"].tolist() == [10, 20]
     with pytest.raises(DataError, match=r"factor is 0\.5"):
         Thrashing(0.5)
@@ -129,11 +131,13 @@ def test_dedicated_servers_are_given_out_once() -> None:
     users = pd.DataFrame({"user": ["a", "b"], "weight": [1, 2]})
     w = Workload.from_frames(tasks, pd.DataFrame({"type": ["x", "y"], "cpu": [1.0, 2.0], "count": [6, 5]}), users)
     found = dedicated(w, "first-fit-drfh")
-    assert {name: len(one.workload.servers) for name, one in found.items()} == {"a": 2 + 2, "b": 4 + 3}
-    servers = [name for one in found.values() for name in one.workload.servers]
-    assert sorted(servers) == sorted(w.servers)
-    assert found["a"].end == 20 / 6 // 1 + 1
-    assert found["b"].workload.jobs == ("job2", "job3")
+    used = found.tasks.groupby("user", observed=True)["server"].agg(set)
+    assert (len(used["a"]), len(used["b"])) == (2 + 2, 4 + 3)
+    assert not used["a"] & used["b"]
+    assert found.jobs["end"].tolist() == [20 / 6 // 1 + 1, 1, 1]
+    for waits in ("fifo(strict=false)", "discrete-drf", "mqdrf"):
+        with pytest.raises(DataError, match="users wait for each other, on servers of their own too"):
+            dedicated(w, waits)
 
 
 def test_many_numbers_are_refused() -> None:

@@ -153,11 +153,6 @@ class Policy:
         """How a task of the group would do on a server where it fits; the lowest pair of all is next."""
         return 0.0
 
-    def among(self, state: Any, queues: Whole) -> Whole:
-        """Of the queues that have a task that fits, those whose pairs are compared."""
-        order = np.argsort(self.share(state)[queues], kind="stable")
-        return np.sort(queues[order[: max(1, int(np.ceil(self.competing * len(queues))))]])
-
     @rule
     def limit(state: Any, queue: int) -> float:
         """The most of every cost, in parts of its total, that an active queue may hold after a task starts."""
