@@ -18,7 +18,7 @@ from ..model._arrays import ratio
 from ..model.cluster import Cluster
 from ..solving.earlier import OtherUsers
 from .schedule import Outcome, used_parts
-from .workload import NEVER, SECOND, Players, Whole, Workload, players
+from .workload import NEVER, SECOND, By, Players, Whole, Workload, choice, owner, players
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -68,9 +68,13 @@ class FluidRun:
     workload: Workload
     mechanism: Mechanism
     every: float
+    events: bool = False
+    by: By = "job"
+    limits: bool = False
     tol: float | None = None
     throw: bool = True
     warm: bool = True
+    idle: bool = False
     steps: list[Step] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -92,7 +96,7 @@ class FluidRun:
         self.present: Whole = np.zeros(0, dtype=np.int64)  # groups, ascending
         self.now = float(self.arrival.min(initial=np.inf)) if w.groups else 0.0
         self.due = True  # has anything changed since the last solve
-        self.forced = False  # must be solved now, whatever the time
+        self.forced = False  # must be solved now, whatever `events` says
         self.served = np.zeros(w.groups, dtype=bool)  # (groups,): who took part in the last solve
         self.released = False  # has one of them left since
         self.interrupted = False
@@ -154,11 +158,11 @@ class FluidRun:
     def _release(self, groups: Whole) -> None:
         """What groups had that are no longer there is free."""
         self.due = self.due or len(groups) > 0
-        self.released = self.released or bool(self.served[groups].any())
+        self.released = self.released or (not self.idle and bool(self.served[groups].any()))
 
     def _may_solve(self) -> bool:
         """Is it the time for a solve of all who are present?"""
-        return self.forced or abs(self.now - self.every * round(self.now / self.every)) < _TOGETHER
+        return self.forced or self.events or abs(self.now - self.every * round(self.now / self.every)) < _TOGETHER
 
     def _tick(self, time: float) -> float:
         """The first multiple of `every` from a time on (to a microsecond) that is to come."""
@@ -172,7 +176,7 @@ class FluidRun:
             self._solved(here)
             return None
         begun = _clock.now()
-        sharing = players(self.workload, here, self.up)
+        sharing = players(self.workload, here, self.up, self.by, self.limits)
         start = self._start if self.warm else None
         build = _clock.now() - begun
         found = self.mechanism.solve(sharing.cluster, self.tol, throw=self.throw, start=start)
@@ -208,12 +212,18 @@ class FluidRun:
         change = self.change[self._changed] if self._changed < len(self.change) else np.inf
         leave = float(self.leaves[w.user[here]].min(initial=np.inf))
         end = float(self._ends(here).min(initial=np.inf))
-        certain = min(change, leave, end)
+        certain = min(change, leave)
         if not len(here) and not math.isfinite(arrival):
             return math.inf  # servers may come and go, but nobody is there
+        if self.events:
+            return float(min(certain, arrival, end))
+        if not self.idle:
+            certain = min(certain, end)
         # Nothing is solved anew before something has changed, and then at the next multiple of `every`.
-        first = self.now if self.due else min(arrival, certain)
-        return float(min(certain, self._tick(first) if math.isfinite(first) else np.inf))
+        first = self.now if self.due else min(arrival, end, certain)
+        tick = self._tick(first) if math.isfinite(first) else np.inf
+        last = float(self._ends(here).max(initial=self.now))  # of all: nobody has to wait for what follows
+        return float(min(certain, tick if math.isfinite(arrival) or self.due else min(tick, last)))
 
     def _ends(self, groups: Whole) -> Array:
         """When groups end at their rates; infinite where they do not run."""
@@ -229,7 +239,7 @@ class FluidRun:
         served = np.where(done, left, rate * span)
         used = served @ (self.workload.demand[here] * self.workload.unit)
         capacity = self.workload.capacity[self.up].sum(axis=0) * self.workload.unit
-        known = len(np.unique(self.workload.job[here]))
+        known = len(np.unique(owner(self.workload, self.by)[here]))
         waiting = int(np.isnan(self.begun[here]).sum())
         self.steps.append(Step(self.now, span, known, len(here), waiting, capacity, used, solved))
         self.left[here] = np.where(done, 0.0, left - served)
@@ -383,7 +393,7 @@ class FluidSchedule(Outcome):
         """Use of resources and players over time, and the distribution of completion times; `ax` are three axes."""
         from ._plot import schedule
 
-        over_time, what = self.timeline, "jobs present"
+        over_time, what = self.timeline, f"{self.run.by}s present"
         over_time.loc[self.end] = over_time.iloc[-1]
         lines = {what: over_time["players"]}
         return schedule(over_time, self.jobs, self.workload.resources, lines, what, str(self.run.mechanism), ax)
@@ -403,10 +413,14 @@ def fluid(
     mechanism: str | Mechanism,
     *,
     every: float = 300.0,
+    events: bool = False,
+    by: str = "job",
+    limits: bool = False,
     until: float | None = None,
     tol: float | None = None,
     throw: bool = True,
     warm: bool = True,
+    idle: bool = False,
     progress: bool = False,
 ) -> FluidSchedule:
     """Serve a workload at the rates of a mechanism: the semi-dynamic model of PF section 6.
@@ -419,19 +433,23 @@ def fluid(
     unfinished groups, weighted by their tasks, and leaves with the last of them. What is released before the next
     multiple is reallocated among those who remain, as PF's, by a solve for them; those who arrive wait for that.
 
-    PF's users arrive with one demand and an amount of work, and leave once it is done: that is a job here, with the
-    weight of its user. Nobody is limited to as many tasks as it has: they may run faster than on their own. Its
-    normalised demands, `d_n / max_r d_nr` with `q_n = 300 max_r d_nr` tasks of these to run for a second, are in our
-    units tasks of 300 seconds: both give the same resources, and `q_n / x_n` seconds.
+    PF's users arrive with one demand and an amount of work, and leave once it is done: that is a job here (`by="job"`,
+    with the weight of its user). Its normalised demands, `d_n / max_r d_nr` with `q_n = 300 max_r d_nr` tasks of these
+    to run for a second, are in our units tasks of 300 seconds: both give the same resources, and `q_n / x_n` seconds.
 
     Parameters
     ----------
     workload : whose jobs, and when servers come and go
     mechanism : its name, such as `"alphapf-vds(alpha=3)"`, or itself
     every : seconds from solve to solve, at multiples of this; where servers come or go is always solved anew
+    events : solve whenever anybody arrives or ends as well
+    by : who a user of the mechanism is: every `"job"`, or a `"user"` with all its jobs there
+    limits : may nobody run more tasks than it has in unfinished groups, so that no task runs faster than on its own?
+        PF has no such limit
     until : seconds; default: until all work is done, or nobody who is left can run anything
     tol, throw : as `Mechanism.solve`: a solve that misses its tolerance is an error, or flagged in the timeline
     warm : may engines start from the solve before
+    idle : does what is released stay idle until the next multiple of `every`?
     progress : show a bar of the work done. Ctrl-C ends the run with what has happened until then; the schedule says so
         (`interrupted`), and `schedule.run.run()` goes on.
 
@@ -450,5 +468,7 @@ def fluid(
         raise DataError("here jobs come at given times, and some of these come after others (`after`): simulate them")
     if until is not None and math.isnan(until):
         raise DataError("until is nan; give seconds, or leave it out")
-    run = FluidRun(workload, mechanisms.one(mechanism), float(every), tol, throw, warm)
+    run = FluidRun(
+        workload, mechanisms.one(mechanism), float(every), events, choice(by), limits, tol, throw, warm, idle
+    )
     return FluidSchedule(run.run(math.inf if until is None else float(until), progress))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ from ._intake import NEVER as NEVER
 from ._intake import SECOND as SECOND
 from ._intake import Whole as Whole
 from ._intake import from_frames, to_frames
+
+By = Literal["job", "user"]
 
 #: In a file the first row of a table is on the line after the header.
 FIRST_LINE = 2
@@ -205,7 +208,7 @@ class Workload:
         for n in none[:1].tolist():
             raise DataError(f"user {self.users[n]!r} has no task; leave it out")
         up = np.ones(len(self.servers), dtype=bool)
-        return players(self, np.arange(self.groups), up, users=True).cluster
+        return players(self, np.arange(self.groups), up, "user", limits=True).cluster
 
     def to_frames(self) -> dict[str, pd.DataFrame]:
         """The tables `tasks` (a row per task), `servers`, `users` and `changes`, as `from_frames` takes them."""
@@ -247,14 +250,26 @@ class Players:
         return np.asarray(user_tasks[self.player] * self.part)
 
 
-def players(workload: Workload, groups: NDArray[np.int64], up: NDArray[np.bool_], users: bool = False) -> Players:
-    """Jobs whose `groups` are present, with the weights of their users, on the servers that are `up`.
+def choice(by: str) -> By:
+    """`by`, if it is one of those that there are."""
+    if by not in get_args(By):
+        raise DataError(f"by is {by!r}; it must be 'job' (PF: every job is a user of the mechanism) or 'user'")
+    return by  # type: ignore[return-value]
 
-    A player's tasks may run where any of its groups may. Or users, who run no more tasks than they
-    have in these groups.
+
+def owner(workload: Workload, by: By) -> Whole:
+    """The player of every group, (groups,)."""
+    return workload.job if by == "job" else workload.user
+
+
+def players(workload: Workload, groups: NDArray[np.int64], up: NDArray[np.bool_], by: By, limits: bool) -> Players:
+    """Those whose `groups` are present, on the servers that are `up`.
+
+    A player's tasks may run where any of its groups may. A job has the weight of its user. With `limits` nobody runs
+    more tasks than it has in unfinished groups.
     """
     w = workload
-    who, player = np.unique((w.user if users else w.job)[groups], return_inverse=True)
+    who, player = np.unique(owner(w, by)[groups], return_inverse=True)
     player = player.reshape(-1)
     count = (w.first[groups + 1] - w.first[groups]).astype(float)
     total = np.bincount(player, count)
@@ -265,9 +280,10 @@ def players(workload: Workload, groups: NDArray[np.int64], up: NDArray[np.bool_]
         kinds = np.unique(np.column_stack([player, w.placement[groups]]), axis=0)
         eligible = np.zeros((len(who), int(up.sum())), dtype=bool)
         np.logical_or.at(eligible, kinds[:, 0], w.eligible[:, up][kinds[:, 1]])
-    names, weight = (w.users, w.weight[who]) if users else (w.jobs, w.weight[w.job_user[who]])
+    names = w.jobs if by == "job" else w.users
+    weight = w.weight[w.job_user[who]] if by == "job" else w.weight[who]
     cluster = Cluster(
-        w.capacity[up] * w.unit, demand, weight, eligible, total if users else None,
+        w.capacity[up] * w.unit, demand, weight, eligible, total if limits else None,
         w.resources, [names[k] for k in who], [name for name, there in zip(w.servers, up, strict=True) if there],
     )  # fmt: skip
     return Players(cluster, groups, player, part)

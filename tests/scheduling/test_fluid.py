@@ -59,10 +59,13 @@ def spent(found: FluidSchedule) -> np.ndarray[Any, Any]:
 
 
 def test_drf_of_its_paper_by_hand() -> None:
-    """3 tasks of A and 2 of B: A's 3000 task seconds take 1000 s; B has 1000 left then, and runs 3 from then on."""
-    found = fluid(Workload.from_frames(TWO, SERVERS), "drf")
-    assert found.jobs["end"].tolist() == pytest.approx([1000, 1000 + 1000 / 3])
-    assert found.timeline["cpu"].tolist() == pytest.approx([1, 1])
+    """3 tasks of A and 2 of B: A's 3000 task seconds take 1000 s; B has 600 left at 1200, and 3 tasks run then."""
+    found = fluid(Workload.from_frames(TWO, SERVERS), "drf", idle=True)
+    assert found.jobs["end"].tolist() == pytest.approx([1000, 1400])
+    for options in ({}, {"events": True}):  # B has 1000 left at 1000, and 3 tasks run from then on
+        at_once = fluid(Workload.from_frames(TWO, SERVERS), "drf", **options)
+        assert at_once.jobs["end"].tolist() == pytest.approx([1000, 1000 + 1000 / 3])
+    assert found.timeline["cpu"].tolist() == pytest.approx([(3 * 1000 + 6 * 1200) / 9 / 1200, 1.0 * 6 * 0 + 1.0])
 
 
 def test_what_is_released_goes_to_those_who_remain_and_not_to_those_who_wait() -> None:
@@ -89,9 +92,17 @@ def test_pf_units_give_the_same_times() -> None:
 
 @pytest.mark.parametrize("mechanism", ["drfh", "ps-dsf", "alphapf-vds(alpha=1)"])
 @settings(max_examples=25)
-@given(workload=workloads())
-def test_work_is_conserved_and_capacities_are_kept(mechanism: str, workload: Workload) -> None:
-    found = fluid(workload, mechanism, every=100, until=5000)
+@given(
+    workload=workloads(),
+    by=st.sampled_from(["job", "user"]),
+    events=st.booleans(),
+    limits=st.booleans(),
+    idle=st.booleans(),
+)
+def test_work_is_conserved_and_capacities_are_kept(
+    mechanism: str, workload: Workload, by: str, events: bool, limits: bool, idle: bool
+) -> None:
+    found = fluid(workload, mechanism, every=100, by=by, events=events, limits=limits, idle=idle, until=5000)
     run, w = found.run, workload
     done = run.work - run.left
     assert (run.left >= 0).all()
@@ -106,6 +117,10 @@ def test_work_is_conserved_and_capacities_are_kept(mechanism: str, workload: Wor
     assert jobs["work"].sum() == pytest.approx(found.users["work"].sum())
     timeline = found.timeline
     np.testing.assert_allclose(timeline.index[1:], (timeline.index + timeline["span"])[:-1])
+    if limits:  # nobody runs faster than on its own
+        alone = run.arrival + run.work / np.diff(w.first)
+        over = run.ended - alone
+        assert (over[~np.isnan(over)] >= -1e-3).all()
 
 
 def plain(workload: Workload, mechanism: str) -> np.ndarray[Any, Any]:
@@ -155,7 +170,7 @@ def plain(workload: Workload, mechanism: str) -> np.ndarray[Any, Any]:
 def test_a_plain_loop_comes_to_the_same_ends(workload: Workload) -> None:
     frames = workload.to_frames()
     still = Workload.from_frames(frames["tasks"], frames["servers"], frames["users"].drop(columns="leaves"))
-    found = fluid(still, "drfh", every=50, warm=False)  # all arrive at multiples of 50
+    found = fluid(still, "drfh", events=True, warm=False)
     np.testing.assert_allclose(found.run.ended, plain(still, "drfh"), rtol=1e-5)
 
 
@@ -212,7 +227,7 @@ def test_players_are_jobs_or_users_with_the_mean_of_what_they_have_there() -> No
                           "cpu": [1.0, 5.0, 1.0], "memory": [2.0, 0.0, 1.0]})  # fmt: skip
     w = Workload.from_frames(tasks, SERVERS, pd.DataFrame({"user": ["a", "b"], "weight": [2.0, 1.0]}))
     everyone, up = np.arange(3), np.ones(1, dtype=bool)
-    jobs, users = players(w, everyone, up), players(w, everyone, up, users=True)
+    jobs, users = players(w, everyone, up, "job", False), players(w, everyone, up, "user", True)
     assert jobs.cluster.users == ("1", "2", "3")
     assert jobs.cluster.weight.tolist() == [2, 2, 1]
     assert users.cluster.users == ("a", "b")
@@ -241,14 +256,14 @@ def test_ctrl_c_ends_a_run_with_what_has_happened(monkeypatch: pytest.MonkeyPatc
 
 def test_frames_say_what_happened() -> None:
     w = Workload.from_frames(TWO, SERVERS)
-    found, end = fluid(w, "drf"), 4000 / 3
+    found = fluid(w, "drf", idle=True)
     assert found.shares["player"].tolist() == ["job1", "job2", "job2"]
     assert found.shares["share"].tolist() == pytest.approx([2 / 3, 2 / 3, 1])
     assert found.summary()["jobs done"] == 2
-    assert found.utilization.to_dict() == pytest.approx({"cpu": 3000 * 4 / 9 / end, "memory": 15000 / 18 / end})
+    assert found.utilization.to_dict() == pytest.approx({"cpu": (3000 * 4) / 9 / 1400, "memory": 15000 / 18 / 1400})
     assert "jobs 2 done" in repr(found)
-    assert found.users["mean_dominant_share"].tolist() == pytest.approx([3000 * 4 / 18 / end, 3000 * 3 / 9 / end])
-    assert found.users["mean_response"].tolist() == pytest.approx([1000, end])
+    assert found.users["mean_dominant_share"].tolist() == pytest.approx([3000 * 4 / 18 / 1400, 3000 * 3 / 9 / 1400])
+    assert found.users["mean_response"].tolist() == pytest.approx([1000, 1400])
     assert len(found.plot().axes) == 3
     assert fluid(w, "drf", until=0).jobs["state"].tolist() == ["to come"] * 2
 
@@ -268,6 +283,7 @@ def test_what_misses_its_tolerance_raises_or_is_flagged(monkeypatch: pytest.Monk
     [
         ({"every": 0}, "every is 0"),
         ({"every": math.inf}, "every is inf"),
+        ({"by": "task"}, "by is 'task'"),
         ({"until": math.nan}, "until is nan"),
         ({"mechanism": "nobody"}, "no mechanism"),
     ],
