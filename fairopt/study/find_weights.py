@@ -5,7 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from ..model.criterion import Criterion
 from ..model.merging import merge
 from ..model.polytope import Polytope
 from ..result.allocation import Allocation
-from .stated import Frontier, closed_form, frontier, per_user, runnable
+from .stated import Frontier, closed_form, frontier, per_user, ranges, runnable
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -61,6 +62,37 @@ class WeightsFound:
     scale: float
     mechanism: str
     solves: int
+    _place: Frontier | None = field(default=None)
+
+    @cached_property
+    def ranges(self) -> pd.DataFrame | None:
+        """`lowest` and `highest` by user: the weights that give the same tasks, where the reference keeps its own.
+
+        The ends of `phi_n / phi_ref` over all weights that give these tasks, times the reference's weight: one at a
+        time, not all at once. The reference (`ranges.attrs["reference"]`) is the user with the largest budget of those
+        whose task limit does not bind. By two linear programs per user. None for the per-server game and for servers
+        that do not coordinate, where other splits of the same tasks may have other weights.
+        """
+        if self._place is None:
+            return None
+        users = self._place.polytope.users
+        weights = self.weights.to_numpy()[users]
+        low, high, reference = ranges(self._place, self.allocation.criterion, weights)
+        names = self.allocation.cluster.users
+        frame = pd.DataFrame(
+            {"weight": weights, "lowest": low, "highest": high},
+            index=pd.Index([names[n] for n in users], name="user"),
+        )
+        frame.attrs["reference"] = names[users[reference]]
+        return frame
+
+    @property
+    def unique(self) -> bool | None:
+        """Are these the only weights, but for a common factor? None where that is not known."""
+        if (ends := self.ranges) is None:
+            return None
+        # Ratios of weights that differ by less than this part are the same.
+        return bool((ends["highest"] - ends["lowest"] <= 1e-6 * ends["weight"]).all())
 
     def to_frame(self) -> pd.DataFrame:
         """One row per user: `weight`, the tasks wanted (`tasks`) and those `reached`."""
@@ -108,7 +140,7 @@ def find_weights(
     finite alpha prices that support X give them, `phi_n = (w_n u_n^(alpha-1) X_n^alpha)^(1/alpha)`, w_n the price of a
     task; for max-min `phi_n = u_n X_n` will do (`docs/inverse.md`). Both are linear programs. Of several weights the
     cluster's own are taken if they do; otherwise for finite alpha those whose budgets are nearest to what the cluster's
-    own weights ask for.
+    own weights ask for. `ranges` and `unique` of the result tell how much they are decided.
 
     The per-server game and servers that do not coordinate: weights are looked for from one certified answer to the
     next. That none are found is then no proof that there are none, unless the tasks are infeasible (or alpha = 1, where
@@ -162,7 +194,7 @@ def find_weights(
         found = replace(found, allocation=answer(found.weights, cluster))
     reached = wanted if found.error <= tol else found.allocation.arrays.user_tasks[who]
     moved = moved or found.error > tol
-    return _result(chosen, found, reached, who, moved, scale)
+    return _result(chosen, found, reached, who, (moved, scale), place if exact else None)
 
 
 def _reason(place: Frontier, tol: float) -> str:
@@ -201,7 +233,7 @@ def _unmatched(mechanism: Mechanism, found: Matched, wanted: Array, who: Index, 
 
 
 def _result(
-    mechanism: Mechanism, found: Matched, reached: Array, who: Index, moved: bool, scale: float
+    mechanism: Mechanism, found: Matched, reached: Array, who: Index, moved: tuple[bool, float], place: Frontier | None
 ) -> WeightsFound:
     names = pd.Index(found.allocation.cluster.users, name="user")
     weights, tasks = np.ones(len(names)), np.zeros(len(names))
@@ -211,10 +243,10 @@ def _result(
         pd.Series(tasks, names, name="tasks"),
         found.allocation,
         float(np.abs(found.allocation.arrays.user_tasks[who] / reached - 1).max()),
-        moved,
-        scale,
+        *moved,
         str(mechanism),
         found.found_at,
+        place,
     )
 
 

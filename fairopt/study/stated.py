@@ -15,8 +15,9 @@ task limits that bind; budgets are `b_n = w_n X_n`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ Index = NDArray[np.intp]
 
 #: Linear programs end at vertices: fractions, idle parts and budgets up to this are zero there.
 _ZERO = 1e-9
+_NONE: Array = np.zeros(0)
 
 
 def per_user(given: Any, argument: str, cluster: Cluster, users: Iterable[object] | None = None) -> Array:
@@ -114,6 +116,11 @@ class Frontier:
     rises: Array
     fractions: Array
 
+    @cached_property
+    def normals(self) -> Normals:
+        """The normals of the feasible set at `tasks`."""
+        return Normals(self.polytope, self.tasks, self.fractions)
+
 
 def frontier(polytope: Polytope, stated: Array) -> Frontier:
     """Two linear programs: how far tasks (users,) > 0 can be scaled, and who can rise from there.
@@ -151,42 +158,119 @@ def scaled(polytope: Polytope, stated: Array) -> tuple[float, Index]:
     return float(solved[0][-1]), np.flatnonzero(solved[1][0] > _ZERO)
 
 
+class Normals:
+    """The cone of normals at efficient tasks, as budgets b (users,): what of it is extreme, by linear programs."""
+
+    def __init__(self, polytope: Polytope, tasks: Array, fractions: Array) -> None:
+        self.users = len(tasks)
+        rows = np.flatnonzero(1 - polytope.use @ fractions <= _ZERO)
+        self.limited = np.flatnonzero(tasks >= polytope.limit * (1 - 1e-7))
+        user = polytope.pair_user
+        cost = sp.diags(tasks[user] / polytope.gamma) @ polytope.use[rows].T
+        pairs = np.arange(len(user))
+        own = sp.csr_matrix((np.ones(len(user)), (pairs, user)), shape=(len(user), self.users))
+        whole = sp.hstack([cost, own[:, self.limited], -own], format="csr")
+        paying = fractions > _ZERO
+        self._equal, self._least = whole[paying], whole[~paying]
+        self._others = whole.shape[1] - self.users
+
+    def nearest(self, budgets: Array) -> Array | None:
+        """Budgets b, one of them as given and the others at least, of which the largest multiple of these is least."""
+        more = [-sp.identity(self.users), sp.csr_matrix(budgets[:, None])]
+        return self._minimise(np.zeros(self.users), budgets, np.full(self.users, np.inf), more, np.ones(1), np.inf)
+
+    def least(self, user: int, reference: int) -> float:
+        """The least budget of a user in normals in which the reference's is 1; infinite where that has none."""
+        low, high = np.zeros(self.users), np.full(self.users, np.inf)
+        low[reference] = high[reference] = 1.0
+        found = self._minimise(np.eye(self.users)[user], low, high)
+        return np.inf if found is None else max(float(found[user]), 0.0)
+
+    def without(self, user: int) -> NDArray[np.bool_]:
+        """Who has a budget in some normal in which this user has none, (users,)."""
+        high = np.full(self.users, np.inf)
+        high[user] = 0.0
+        zero, more = np.zeros(self.users), [sp.identity(self.users), -sp.identity(self.users)]
+        found = self._minimise(zero, zero, high, more, -np.ones(self.users), 1.0)  # it may grow: a part of it up to 1
+        return np.zeros(self.users, dtype=bool) if found is None else np.asarray(found > 0.5)
+
+    def _minimise(
+        self,
+        cost: Array,
+        low: Array,
+        high: Array,
+        more: Sequence[Any] = (),
+        cost_of_more: Array = _NONE,
+        most: float = np.inf,
+    ) -> Array | None:
+        """The budgets, at least `low` and at most `high`, of least cost; with variables more in `[0, most]`.
+
+        `more` are the blocks of rows >= 0 of budgets and of these variables.
+        """
+        others, extra = np.zeros(self._others), len(cost_of_more)
+        lower, equal = (
+            sp.hstack([block, sp.csr_matrix((block.shape[0], extra))]) for block in (self._least, self._equal)
+        )
+        if more:
+            lower = sp.vstack([lower, sp.hstack([sp.csr_matrix((self.users, self._others)), *more])])
+        bounds = [
+            np.concatenate([others, low, np.zeros(extra)]),
+            np.concatenate([others + np.inf, high, np.full(extra, most)]),
+        ]
+        solved = optimize.linprog(
+            np.concatenate([others, cost, cost_of_more]), A_ub=-lower.tocsr(), b_ub=np.zeros(lower.shape[0]),
+            A_eq=equal, b_eq=np.zeros(equal.shape[0]), bounds=np.transpose(bounds), method="highs",
+            options=_linear.highs(),
+        )  # fmt: skip
+        return np.asarray(solved.x[self._others :][: self.users]) if solved.status == 0 else None
+
+
 def closed_form(place: Frontier, rule: Criterion, own: Array) -> Array:
     """Weights at which efficient tasks X are optimal: from supporting prices, or for max-min `u_n X_n`."""
-    users, alpha = place.polytope.users, rule.alpha
-    level = _share(rule, users) * place.tasks
+    share, alpha = _share(rule, place.polytope.users), rule.alpha
     if np.isinf(alpha):
-        return level
-    log_budget = alpha * np.log(own) + (1 - alpha) * np.log(level)  # those that own weights ask for
-    log_budget = np.clip(log_budget - np.median(log_budget), -9, 9)  # beyond, the linear program sees nothing
-    budgets = _nearest(place, np.exp(log_budget))
+        return np.asarray(share * place.tasks)
+    log_budget = _log_budgets(alpha, own, share, place)
+    log_budget = np.clip(log_budget - np.median(log_budget), -9, 9)  # beyond, linear programs see nothing
+    budgets = place.normals.nearest(np.exp(log_budget))
     log_budget = log_budget if budgets is None else np.log(budgets)
-    found = (log_budget + (alpha - 1) * np.log(level)) / alpha
+    found = (log_budget + (alpha - 1) * np.log(share * place.tasks)) / alpha
     return np.asarray(np.exp(found - found.mean()))
 
 
-def _nearest(place: Frontier, wanted: Array) -> Array | None:
-    """Budgets (users,) of a normal at efficient tasks, at least those wanted, of which the largest multiple is least.
+def ranges(place: Frontier, rule: Criterion, weights: Array) -> tuple[Array, Array, int]:
+    """The ends of `phi_n / phi_ref` times the weight of the reference, (users,) each, and who that is.
 
-    The unknowns are prices of full rows and of task limits that bind, budgets, and that multiple.
+    It is the user with the largest budget of those whose task limit does not bind.
     """
-    polytope, tasks, fractions = place.polytope, place.tasks, place.fractions
-    users, user, pairs = len(tasks), polytope.pair_user, len(polytope.pair_user)
-    rows = np.flatnonzero(1 - polytope.use @ fractions <= _ZERO)
-    limited = np.flatnonzero(tasks >= polytope.limit * (1 - 1e-7))
-    own = sp.csr_matrix((np.ones(pairs), (np.arange(pairs), user)), shape=(pairs, users))
-    cost = sp.diags(tasks[user] / polytope.gamma) @ polytope.use[rows].T
-    least = sp.hstack([cost, own[:, limited], -own, sp.csr_matrix((pairs, 1))], format="csr")  # 0 where tasks run
-    prices, paying = len(rows) + len(limited), fractions > _ZERO
-    most = sp.hstack([sp.csr_matrix((users, prices)), -sp.identity(users), sp.csr_matrix(wanted[:, None])])
-    lower = sp.vstack([least[~paying], most])
-    low = np.concatenate([np.zeros(prices), wanted, [0.0]])
-    solved = optimize.linprog(
-        np.append(np.zeros(prices + users), 1.0), A_ub=-lower.tocsr(), b_ub=np.zeros(lower.shape[0]),
-        A_eq=least[paying], b_eq=np.zeros(int(paying.sum())), bounds=np.transpose([low, np.full(len(low), np.inf)]),
-        method="highs", options=_linear.highs(),
-    )  # fmt: skip
-    return np.asarray(solved.x[prices:-1]) if solved.status == 0 else None
+    share, free = _share(rule, place.polytope.users), np.ones(len(weights), dtype=bool)
+    free[place.normals.limited] = False
+    log_budget = np.log(weights) if np.isinf(rule.alpha) else _log_budgets(rule.alpha, weights, share, place)
+    reference = int(np.argmax(np.where(free, log_budget, -np.inf))) if free.any() else 0
+    of = _of_levels if np.isinf(rule.alpha) else _of_budgets
+    return *of(place, rule.alpha, share, weights, reference), reference
+
+
+def _of_budgets(place: Frontier, alpha: float, share: Array, weights: Array, reference: int) -> tuple[Array, Array]:
+    """The ends of weights for finite alpha: `phi_n / phi_ref` is `(b_n/b_ref (s_n/s_ref)^(alpha-1))^(1/alpha)`."""
+    normals, users = place.normals, range(len(weights))
+    size = (share * place.tasks) ** ((alpha - 1) / alpha)
+    size = weights[reference] * size / size[reference]
+    least = np.array([1.0 if n == reference else normals.least(n, reference) for n in users])
+    inverse = np.array([1.0 if n == reference else normals.least(reference, n) for n in users])
+    inverse[inverse <= _ZERO] = 0.0
+    with np.errstate(divide="ignore"):
+        return size * np.where(least <= _ZERO, 0.0, least) ** (1 / alpha), size * (1 / inverse) ** (1 / alpha)
+
+
+def _of_levels(place: Frontier, _: float, share: Array, weights: Array, reference: int) -> tuple[Array, Array]:
+    """The same for max-min: all levels may be equal, and whom prices hold without the reference may be below it."""
+    equal = share * place.tasks
+    equal = equal * weights[reference] / equal[reference]
+    normals, users = place.normals, range(len(weights))
+    high = np.where(normals.without(reference), np.inf, equal)
+    low = np.array([0.0 if n != reference and normals.without(n)[reference] else equal[n] for n in users])
+    return low, high
 
 
 def _share(rule: Criterion, users: Index) -> Array:
@@ -195,3 +279,8 @@ def _share(rule: Criterion, users: Index) -> Array:
         return rule.share[users]
     usable = np.isfinite(rule.share[users])
     return np.asarray(rule.share[users][np.arange(len(users)), usable.argmax(axis=1)])
+
+
+def _log_budgets(alpha: float, weights: Array, share: Array, place: Frontier) -> Array:
+    """`log(X_n dF/dx_n)` at efficient tasks X, (users,)."""
+    return np.asarray(alpha * np.log(weights) + (1 - alpha) * np.log(share * place.tasks))

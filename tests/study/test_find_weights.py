@@ -86,6 +86,32 @@ def test_weights_of_the_game_come_back_as_tasks(mechanism: Mechanism) -> None:
     assert found >= 7
 
 
+@pytest.mark.parametrize("mechanism", [fo.DRFH(), fo.AlphaFair(3)], ids=str)
+def test_the_ends_of_ranges_give_the_same_tasks_and_what_is_beyond_does_not(mechanism: Mechanism) -> None:
+    open_ranges = 0
+    for seed in range(6):
+        shared = cluster(seed, limits=True)
+        if len(shared.servers) == 1:
+            continue
+        tasks = given(mechanism, shared, seed)
+        found = fo.find_weights(shared, mechanism, tasks=tasks)
+        ranges, reference = found.ranges, found.ranges.attrs["reference"]
+        assert found.unique == bool((ranges["highest"] - ranges["lowest"] <= 1e-6 * ranges["weight"]).all())
+        assert ranges.loc[reference, "lowest"] == pytest.approx(ranges.loc[reference, "highest"])
+        assert (ranges["lowest"] <= ranges["weight"] * (1 + 1e-6)).all()
+        assert (ranges["highest"] >= ranges["weight"] * (1 - 1e-6)).all()
+        open_ranges += not found.unique
+        for user in ranges.index.drop(reference):
+            for end, factor in (("lowest", 0.98), ("highest", 1.02)):
+                if not 0 < ranges.loc[user, end] < np.inf:
+                    continue
+                beyond = found.weights.copy()
+                beyond[user] = ranges.loc[user, end] * factor
+                other = mechanism.solve(shared.replace(weight=beyond.to_numpy()), 1e-8).arrays.user_tasks
+                assert np.abs(other - tasks)[shared.runnable].max() > 1e-5 * tasks.max(), (seed, user, end)
+    assert open_ranges > 0
+
+
 def test_the_clusters_own_weights_are_taken_where_they_do() -> None:
     shared = cluster(1).replace(weight=np.random.default_rng(0).uniform(1, 3, len(cluster(1).users)))
     found = fo.find_weights(shared, "alpha-fair(alpha=2)", tasks=fo.AlphaFair(2).solve(shared).user_tasks)
@@ -183,6 +209,18 @@ def test_the_clusters_own_weights_come_first_where_many_will_do() -> None:
     cluster = fo.Cluster([[9.0, 6]], [[1.0, 0], [0, 1]], weight=[1, 3])
     found = fo.find_weights(cluster, fo.DRFH(), tasks=[9, 6])
     np.testing.assert_allclose(found.weights, [0.5, 1.5], rtol=1e-12)
+    ranges = fo.find_weights(cluster, fo.DRFH(), tasks=[9, 6]).ranges
+    assert ranges.loc["user1"].tolist() == [0.5, 0, np.inf]
+
+
+@pytest.mark.parametrize("mechanism", [fo.DRFH(), fo.AlphaFair(2)], ids=str)
+def test_whose_limit_binds_is_no_reference(mechanism: Mechanism) -> None:
+    """User 1 has all its tasks at any weight that is large enough; the others have theirs at one ratio only."""
+    cluster = fo.Cluster([[6.0]], [[1.0]] * 3, weight=[8, 1, 1], max_tasks=[2, np.inf, np.inf])
+    ranges = fo.find_weights(cluster, mechanism, tasks=[2, 2, 2]).ranges
+    assert ranges.attrs["reference"] != "user1"
+    np.testing.assert_allclose(ranges["lowest"], 0.3, rtol=1e-6)
+    np.testing.assert_allclose(ranges["highest"], [np.inf, 0.3, 0.3], rtol=1e-6)
 
 
 def test_the_answer_is_on_the_servers_as_they_are() -> None:
