@@ -36,7 +36,7 @@ def simulate(options: argparse.Namespace) -> int:
     for one in found.values():
         if options.out:
             report.export(getattr(one, options.table).reset_index(), options.out)
-        if options.plot:
+        if options.plot and not isinstance(one, simulating.Alone):
             figures.write(one.plot(), options.plot)
     if options.json:
         print_json({"workload": workload.source or options.workload, "report": workload.report, "policies": rows})

@@ -9,44 +9,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError
-from . import policies
+from ..model._pointers import from_sizes
 from .policies import Policy
 from .schedule import Schedule
 from .simulator import simulate
 from .workload import Whole, Workload
 
 
-def dedicated(workload: Workload, policy: str | Policy = "best-fit-drfh", **options: Any) -> Schedule:
-    """Simulate every user with tasks on its own part of the servers: its tasks may run there, and no others.
+def dedicated(workload: Workload, policy: str | Policy = "best-fit-drfh", **options: Any) -> dict[str, Schedule]:
+    """Simulate every user with tasks alone, on its part of the servers; by user.
 
     A user's part is its weight over that of all users who have tasks. Servers stay whole: of servers of one capacity
     (those that go and come are kinds of their own) everybody has the whole number below its part, and those with the
     largest fractions one more, ties to the first user. So every server is somebody's, and where there are fewer servers
-    than users some have none: tasks that fit no server of their user are "impossible" (`Schedule.state`), unless
-    `impossible="raise"` is given.
+    than users some have none: users without any are left out, and tasks that fit no server of their user are
+    "impossible" (`Schedule.state`), unless `impossible="raise"` is given.
 
     The comparison is that of DRFH section VI: is a user better off in the shared cluster, or on dedicated servers?
 
     Parameters
     ----------
     policy, options : as for `simulate`
-
-    Raises
-    ------
-    DataError
-        Under the policy users wait for each other whatever their servers are.
     """
-    chosen = policies.one(policy)
-    if chosen.strict or chosen.limits or chosen.queue == "one":
-        raise DataError(f"under {chosen} users wait for each other, on servers of their own too; "
-                        "choose a policy of queues by user, without limits, and with strict=False")  # fmt: skip
-    w = workload
-    owner = servers_of(w, np.flatnonzero(np.bincount(w.user, minlength=len(w.users))))
-    kinds, placement = np.unique(np.column_stack([w.placement, w.user]), axis=0, return_inverse=True)
-    own = w.eligible[kinds[:, 0]] & (owner == kinds[:, 1:])
-    anywhere = np.ones((1, len(owner)), dtype=bool)
-    alone = replace(w, eligible=np.concatenate([anywhere, own]), placement=placement.reshape(-1) + 1)
-    return simulate(alone, chosen, **({"impossible": "report"} | options))
+    options = {"impossible": "report"} | options
+    users = np.flatnonzero(np.bincount(workload.user, minlength=len(workload.users)))
+    owner = servers_of(workload, users)
+    return {
+        workload.users[n]: simulate(_alone(workload, n, np.flatnonzero(owner == n)), policy, **options)
+        for n in users.tolist()
+        if (owner == n).any()
+    }
 
 
 def servers_of(workload: Workload, users: Whole | NDArray[np.intp]) -> Whole:
@@ -65,3 +57,41 @@ def servers_of(workload: Workload, users: Whole | NDArray[np.intp]) -> Whole:
         whole[more] += 1
         owner[here] = np.repeat(users, whole)
     return owner
+
+
+def _alone(w: Workload, user: int, servers: NDArray[np.intp]) -> Workload:
+    """The workload of one user on some of the servers."""
+    groups = np.flatnonzero(w.user == user)
+    size = np.diff(w.first)[groups]
+    tasks = np.isin(w.group_of_task, groups)
+    jobs, job = np.unique(w.job[groups], return_inverse=True)
+    place = np.full(len(w.servers), -1, dtype=np.int64)
+    place[servers] = np.arange(len(servers))
+    mine = place[w.change_server] >= 0
+    return replace(
+        w, servers=tuple(w.servers[i] for i in servers.tolist()), users=(w.users[user],),
+        jobs=tuple(w.jobs[j] for j in jobs.tolist()), capacity=w.capacity[servers], weight=w.weight[[user]],
+        leaves=w.leaves[[user]], job_user=np.zeros(len(jobs), dtype=np.int64), job=job.astype(np.int64),
+        arrival=w.arrival[groups], demand=w.demand[groups], placement=w.placement[groups],
+        eligible=w.eligible[:, servers], first=from_sizes(size),
+        duration=w.duration[tasks], change_time=w.change_time[mine], change_server=place[w.change_server[mine]],
+        change_up=w.change_up[mine], after=_after(w, jobs),
+    )  # fmt: skip
+
+
+def _after(w: Workload, jobs: NDArray[np.intp]) -> Whole:
+    """(jobs,): the job of these that each comes after, or -1.
+
+    Raises
+    ------
+    DataError
+        One comes after another user's.
+    """
+    if not len(w.after):
+        return w.after
+    place = np.full(len(w.jobs) + 1, -1, dtype=np.int64)
+    place[jobs] = np.arange(len(jobs))
+    found = place[w.after[jobs]]
+    for k in np.flatnonzero((w.after[jobs] >= 0) & (found < 0)).tolist():
+        raise DataError(f"job {w.jobs[jobs[k]]!r} comes after another user's: it has no schedule of its own")
+    return found

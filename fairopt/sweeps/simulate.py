@@ -46,8 +46,44 @@ _SAID = (
 _DIGITS = 8
 
 
+@dataclass(frozen=True)
+class Alone:
+    """Every user by itself on servers of its own: simulations by user."""
+
+    schedules: dict[str, Schedule]
+
+    @property
+    def interrupted(self) -> bool:
+        """Was one of them stopped by Ctrl-C?"""
+        return any(one.interrupted for one in self.schedules.values())
+
+    @property
+    def jobs(self) -> pd.DataFrame:
+        """Those of all users, as `Schedule.jobs`."""
+        return pd.concat([one.jobs for one in self.schedules.values()])
+
+    @property
+    def users(self) -> pd.DataFrame:
+        """All of them, as `Schedule.users`; dominant shares are those of their own servers."""
+        return pd.concat([one.users for one in self.schedules.values()])
+
+    @property
+    def utilization(self) -> pd.Series:
+        """The mean used part of every resource of all these servers."""
+        each = [(one.utilization, one.workload.total * one.end) for one in self.schedules.values()]
+        total = sum(weight for _, weight in each)
+        return sum(use.fillna(0.0) * weight for use, weight in each) / total
+
+    def summary(self) -> pd.Series:
+        """Everybody's counts together, as `Schedule.summary`; mean times are of jobs."""
+        each, response = [one.summary() for one in self.schedules.values()], self.jobs["response"]
+        found = {name: sum(one[name] for one in each) for name in _SAID[:4]}
+        times = {"mean response": float(response.mean()), "median response": float(response.median())}
+        return pd.Series(found | times | {"end": max(one["end"] for one in each)}, dtype=object)
+
+
 #: What comes of a workload.
-Ran = Schedule | FluidSchedule
+Ran = Schedule | FluidSchedule | Alone
 
 
 def _prefixed(text: str) -> tuple[str, str]:
@@ -136,7 +172,7 @@ class Simulate:
                 raise DataError(f"{self.what} never over-commits servers; leave out thrashing")
             return fluid(workload, what, every=self.every or EVERY, until=self.until, throw=False, progress=progress)
         if self.what.text.startswith(DEDICATED):
-            return dedicated(workload, what, until=self.until, timeline=self.every, progress=progress)
+            return Alone(dedicated(workload, what, until=self.until))
         return simulate(
             workload,
             what,
@@ -180,8 +216,9 @@ def _of_workload(workload: Workload) -> Row:
 def _long(found: Ran, asked: tuple[str, ...]) -> Row:
     use = found.utilization
     tables = {"use": pd.DataFrame({"resource": use.index, "utilization": use.to_numpy()})}
-    makers = {"timeline": _timeline, "shares": _shares, "demands": _demands}
-    tables |= {name: make(found) for name, make in makers.items() if name in asked}
+    if not isinstance(found, Alone):
+        makers = {"timeline": _timeline, "shares": _shares, "demands": _demands}
+        tables |= {name: make(found) for name, make in makers.items() if name in asked}
     if "jobs" in asked:
         frame = found.jobs.reset_index()
         if "tasks_done" not in frame:

@@ -81,9 +81,12 @@ def test_what_cannot_be_is_refused(after: list[str], message: str) -> None:
         chain(after=after)
 
 
-def test_users_on_servers_of_their_own_keep_their_loops() -> None:
+def test_users_alone_keep_their_loops_and_need_nobody_elses() -> None:
+    two = chain(2, user=["u", "u", "u", "u", "v", "v"])
+    with pytest.raises(DataError, match="comes after another user's"):
+        dedicated(two)
     alone = dedicated(chain(after=["", "", "a", "a", "", ""]))
-    assert alone.jobs["arrival"].tolist() == [5, 8, 100]
+    assert alone["u"].jobs["arrival"].tolist() == [5, 8, 100]
 
 
 def test_the_fluid_model_has_none() -> None:

@@ -131,13 +131,11 @@ def test_dedicated_servers_are_given_out_once() -> None:
     users = pd.DataFrame({"user": ["a", "b"], "weight": [1, 2]})
     w = Workload.from_frames(tasks, pd.DataFrame({"type": ["x", "y"], "cpu": [1.0, 2.0], "count": [6, 5]}), users)
     found = dedicated(w, "first-fit-drfh")
-    used = found.tasks.groupby("user", observed=True)["server"].agg(set)
-    assert (len(used["a"]), len(used["b"])) == (2 + 2, 4 + 3)
-    assert not used["a"] & used["b"]
-    assert found.jobs["end"].tolist() == [20 / 6 // 1 + 1, 1, 1]
-    for waits in ("fifo(strict=false)", "discrete-drf", "mqdrf"):
-        with pytest.raises(DataError, match="users wait for each other, on servers of their own too"):
-            dedicated(w, waits)
+    assert {name: len(one.workload.servers) for name, one in found.items()} == {"a": 2 + 2, "b": 4 + 3}
+    servers = [name for one in found.values() for name in one.workload.servers]
+    assert sorted(servers) == sorted(w.servers)
+    assert found["a"].end == 20 / 6 // 1 + 1
+    assert found["b"].workload.jobs == ("job2", "job3")
 
 
 def test_many_numbers_are_refused() -> None:
