@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -71,7 +71,7 @@ class Schedule(Outcome):
     workload, policy (its text)
     runs : every start of a task with its server and end, in order
     possible : (groups,), False where tasks could never start (`impossible="report"`)
-    sampled : seconds between samples of `timeline`; `None`: 500 samples
+    sampled : seconds between samples of `timeline`, or "events"; `None`: 500 samples
     engine : "plain" or "compiled", `seconds` : that it took, compilation apart
     """
 
@@ -79,7 +79,7 @@ class Schedule(Outcome):
     policy: str
     runs: Runs
     possible: NDArray[np.bool_]
-    sampled: float | None
+    sampled: float | Literal["events"] | None
     engine: str
     seconds: float
 
@@ -201,6 +201,10 @@ class Schedule(Outcome):
     def instants(self) -> Numbers:
         """The times of `timeline` and `shares`, in seconds."""
         begun = float(self.workload.arrival.min()) / SECOND if self.workload.groups else 0.0
+        if self.sampled == "events":
+            ended = self.runs.end[self.runs.end < NEVER]
+            return np.unique(np.concatenate([self.arrival[self.arrival <= self.runs.time],
+                                             self.runs.start, ended])) / SECOND  # fmt: skip
         if self.sampled is None:
             return np.asarray(np.linspace(begun, max(self.end, begun), 500))
         return np.asarray(begun + self.sampled * np.arange(1 + int((max(self.end, begun) - begun) / self.sampled)))

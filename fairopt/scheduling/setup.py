@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from .workload import NEVER, Whole, Workload, fitting
 
 @dataclass(frozen=True)
 class Thrashing:
-    """Tasks that are short of something on an over-committed server run `factor` times slower, as long as they are.
+    """Tasks on an over-committed server run `factor` times slower, as long as it is; others at full speed.
 
     A server is over-committed in a resource if its tasks demand more than it has. Inside it the resource is divided
     max-min fairly: everybody is given up to a level, and who demands less only what it demands. Who is given less than
@@ -30,10 +31,14 @@ class Thrashing:
 
     #: How many times slower, >= 1.
     factor: float = 5.0
+    #: Which tasks: those that are short of something, or all on the server.
+    slows: Literal["short", "all"] = "short"
 
     def __post_init__(self) -> None:
         if not 1 <= self.factor < np.inf:
             raise DataError(f"factor is {self.factor!r}; it must be a finite number >= 1")
+        if self.slows not in ("short", "all"):
+            raise DataError(f"slows is {self.slows!r}; it must be 'short' or 'all'")
 
 
 #: Up to this many servers a scan is faster than an index (`benchmarks/scheduling.py`).
@@ -108,8 +113,13 @@ class Setup:
         changes = self._changes()
         evicts, slower = len(w.change_time) + (w.leaves < NEVER).sum() > 0, thrashing is not None
         n = _zeros(at.SLOWS + 1)
-        n[at.STRICT], n[at.TRACKED], n[at.SLOWS] = self.policy.strict, evicts or slower, slower
-        n[at.OPEN] = np.diff(w.first)[order][self.possible].sum()
+        n[at.STRICT], n[at.TRACKED], n[at.OPEN] = (
+            self.policy.strict,
+            evicts or slower,
+            np.diff(w.first)[order][self.possible].sum(),
+        )
+        if thrashing is not None:
+            n[at.SLOWS] = at.ALL if thrashing.slows == "all" else at.SHORT
         free = np.where(w.there[:, None], capacity, -1)
 
         table = _lines(servers, 8)

@@ -33,7 +33,7 @@ def simulate(
     impossible: Impossible = "raise",
     progress: bool = False,
     engine: Engine = "default",
-    timeline: float | None = None,
+    timeline: float | Literal["events"] | None = None,
 ) -> Schedule:
     """Run whole tasks on servers over time, as a policy decides.
 
@@ -60,8 +60,8 @@ def simulate(
         plain one for the first tasks of a process that policies of the same rules start (`PLAINLY`), then the compiled
         one where it can, at once where it is kept from before and there are as many tasks.
     timeline
-        Seconds from one sample of `Schedule.timeline` and `Schedule.shares` to the next. Default: 500 samples. Other
-        times can be asked for later (`Schedule.at`).
+        When `Schedule.timeline` and `Schedule.shares` look: seconds from one sample to the next, or "events" for every
+        instant. Default: 500 samples. Any other times can be asked for later (`Schedule.at`).
 
     Raises
     ------
@@ -75,8 +75,8 @@ def simulate(
                                ("impossible", impossible, ("raise", "report"))):  # fmt: skip
         if value not in known:
             raise DataError(f"{name} is {value!r}; it must be one of {', '.join(known)}")
-    if timeline is not None and not (isinstance(timeline, int | float) and timeline > 0):
-        raise DataError(f"timeline is {timeline!r}; it must be seconds > 0")
+    if timeline is not None and timeline != "events" and not (isinstance(timeline, int | float) and timeline > 0):
+        raise DataError(f"timeline is {timeline!r}; it must be seconds > 0, or 'events'")
     setup = Setup.of(workload, chosen)
     if impossible == "raise":
         _all_possible(setup)

@@ -6,6 +6,8 @@ from fractions import Fraction as F
 from math import ceil
 from typing import Any
 
+import numpy as np
+
 from fairopt.scheduling import Thrashing, policies
 from fairopt.scheduling.workload import NEVER, Workload
 
@@ -109,6 +111,8 @@ class Reference:
             needs = demand[[self.runs[k][0] for k in runs]]
             levels = [level(needs[:, r].tolist(), int(have)) for r, have in enumerate(self.w.capacity[server])]
             short = (needs > levels).any(axis=1)
+            if thrashing.slows == "all":
+                short[:] = np.isfinite(levels).any()
             for k, slow in zip(runs, short.tolist(), strict=True):
                 left, was, since = self.pace[k]
                 if slow != was:

@@ -55,7 +55,7 @@ def drawn(seed: int, resources: int) -> tuple[Workload, int, Thrashing | None]:
         resources=resources, constrained=bool(rng.random() < 0.5), changes=bool(rng.random() < 0.7),
         loops=bool(rng.random() < 0.4),
     )  # fmt: skip
-    slower = Thrashing(rng.choice([1.0, 1.7, 5.0])) if rng.random() < 0.4 else None
+    slower = Thrashing(rng.choice([1.0, 1.7, 5.0]), rng.choice(["short", "all"])) if rng.random() < 0.4 else None
     return w, int(rng.choice([NEVER, 7 * SECOND])), slower
 
 

@@ -45,18 +45,18 @@ def test_the_loop_decides_as_the_reference(
 )
 @given(
     seed=SEEDS, resources=st.integers(1, 3), until=st.sampled_from([NEVER, 7 * SECOND]),
-    factor=st.sampled_from([1, 1.7, 5]), loops=st.booleans(),
+    factor=st.sampled_from([1, 1.7, 5]), slows=st.sampled_from(["short", "all"]), loops=st.booleans(),
 )  # fmt: skip
 @settings(max_examples=20, deadline=None)
 def test_where_servers_are_over_committed(
-    name: str, given_: dict[str, Any], seed: int, resources: int, until: int, factor: float, loops: bool
+    name: str, given_: dict[str, Any], seed: int, resources: int, until: int, factor: float, slows: Any, loops: bool
 ) -> None:
     w, rng = workload(seed, resources=resources, loops=loops), np.random.default_rng(seed)
     if rng.random() < 0.7:  # levels between demands
         tasks, servers, users, *changes = w.to_frames().values()
         tasks[list(w.resources)] *= rng.uniform(0.3, 1, (len(tasks), len(w.resources)))
         w = Workload.from_frames(tasks, servers, users, *changes)
-    compare(w, name, given_, until, Thrashing(factor))
+    compare(w, name, given_, until, Thrashing(factor, slows))
 
 
 def compare(w: Workload, name: str, given_: dict[str, Any], until: int, thrashing: Thrashing | None = None) -> None:

@@ -47,15 +47,12 @@ def test_frames_of_a_small_schedule() -> None:
 
 def test_frames_are_the_sum_of_what_tasks_do() -> None:
     for seed in range(20):
-        found = simulate(workload(seed), "best-fit-drfh", until=9)
+        found = simulate(workload(seed), "best-fit-drfh", until=9, timeline="events")
         w, tasks, runs = found.workload, found.tasks, found.runs
-        instants = np.unique(np.concatenate([w.arrival[w.arrival <= runs.time], runs.start, runs.end])) / SECOND
-        instants = instants[instants <= found.end]
-        timeline, shares = found.at(instants), found.shares_at(instants)
-        for time in instants:
+        for time in found.instants:
             now = (runs.start <= time * SECOND) & (runs.end > time * SECOND)
             used = w.demand[w.group_of_task[runs.task[now]]]
-            row = timeline.loc[time]
+            row = found.timeline.loc[time]
             assert row["running"] == now.sum()
             group = w.group_of_task
             came = (w.arrival[group] <= time * SECOND) & (w.arrival[group] < w.leaves[w.user[group]])
@@ -64,7 +61,7 @@ def test_frames_are_the_sum_of_what_tasks_do() -> None:
             assert row["waiting"] == (came & ~over & ~left).sum() - now.sum()
             share = np.zeros((len(w.users), len(w.resources)))
             np.add.at(share, w.user[w.group_of_task[runs.task[now]]], used / w.total)
-            np.testing.assert_allclose(shares.loc[time], share.max(axis=1))
+            np.testing.assert_allclose(found.shares.loc[time], share.max(axis=1))
         assert (tasks.groupby("job", observed=False).size() == found.jobs["tasks"]).all()
 
 
@@ -115,6 +112,7 @@ def test_thrashing_slows_who_is_short() -> None:
     assert simulate(w, "cpu-fair").tasks["end"].tolist() == [10, 10]
     # By 10 s it has done 2 s of work at a fifth of the speed; 8 are left.
     assert simulate(w, "cpu-fair", thrashing=Thrashing(5)).tasks["end"].tolist() == [10, 18]
+    assert simulate(w, "cpu-fair", thrashing=Thrashing(5, "all")).tasks["end"].tolist() == [50, 50]
     assert simulate(w, "best-fit-drfh", thrashing=Thrashing(5)).tasks["end"].tolist() == [10, 20]
     with pytest.raises(DataError, match=r"factor is 0\.5"):
         Thrashing(0.5)

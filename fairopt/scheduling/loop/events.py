@@ -9,6 +9,7 @@ from .tables import (
     ACTIVE,
     AFTER,
     AGAIN,
+    ALL,
     BASE,
     BEFORE,
     BIG,
@@ -338,6 +339,8 @@ def settle(t):  # type: ignore[no-untyped-def]
         t.servers[s, MOVED] = 0
         for a in range(t.really.shape[1]):
             t.level[a] = _level(t, s, a)
+            if t.n[SLOWS] == ALL and t.level[a] < np.inf:
+                t.level[a] = -1.0
         r = t.servers[s, HEAD]
         while r >= 0:
             slow = 0.0

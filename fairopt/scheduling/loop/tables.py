@@ -41,6 +41,8 @@ WHO, WHICH, WHERE, BEGIN, STOP = range(5)
 # Rows of `links`; of `jobs`.
 MAY_COME, JOB, JOB_BEFORE, FOLLOWS = range(4)
 TO_DO, FOLLOWING = range(2)
+#: Tasks that run slower on an over-committed server: those that are short of something, or all.
+SHORT, ALL = 1, 2
 
 
 @bundle
