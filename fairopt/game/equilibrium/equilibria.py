@@ -66,8 +66,9 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
     if steep or many:
         yield from in_money()
     if not (many or few):
-        gentle = criterion.alpha < 1 or len(polytope.limited)  # the smoothed path often has no beginning there
-        yield from _homotopy(method, tol) if gentle else _smoothed(method, tol)
+        # The smoothed path often has no beginning at small alpha, and knows no limits.
+        followed = prices <= _FEW or criterion.alpha < 1 or len(polytope.limited)
+        yield from _homotopy(method, tol) if followed else _smoothed(method, tol)
 
 
 def _program(problem: Problem, tol: float) -> Iterator[Solution]:
