@@ -12,7 +12,8 @@ floors (sign -1) with excesses xi:
 
 A product counts by what its user turns over or by its price, so that nobody is small. Pay may have any sign where a
 limit binds: nothing diverges where a user has all of its tasks and servers are free. Where worth has a part for the
-sum of shares, one more unknown is what that part weighs. In the game costs are divided by what a task is worth on its
+sum of shares, one more unknown is what that part weighs; where that goes to and fro it is held in a run, and Brent's
+method finds it. In the game costs are divided by what a task is worth on its
 server beside the user's best one (`Pairs.value`).
 
 Where alpha is large prices of servers are decades apart, and a start would have to know which is where: alpha begins at
