@@ -260,7 +260,8 @@ def run(
             if best.error <= 0.5 * tol or since > 5 or step.mu < 1e-16:
                 break
         change, t = step.aims()
-        t = min(1.0, t * (0.9 if t < 0.9 else max(0.95, 1 - np.sqrt(10 * step.mu))))
+        near = 0.9 if q.plain and t < 0.9 else 1 - np.sqrt(10 * step.mu)  # who blocks a step stays near others
+        t = min(1.0, t * max(0.9 if t < 0.9 else 0.95, near))
         for _ in range(8):
             there = step.at.along(change, t)
             follow = q.follow[0] if step.mu > 1e-4 else q.follow[1]
