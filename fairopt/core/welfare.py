@@ -12,7 +12,8 @@ floors (sign -1) with excesses xi:
 
 A product counts by what its user turns over or by its price, so that nobody is small. Pay may have any sign where a
 limit binds: nothing diverges where a user has all of its tasks and servers are free. Where worth has a part for the
-sum of shares, one more unknown is what that part weighs. In the game costs are divided by what a task is worth on its
+sum of shares, one more unknown is what that part weighs; where that goes to and fro it is held in a run, and Brent's
+method finds it. In the game costs are divided by what a task is worth on its
 server beside the user's best one (`Pairs.value`).
 
 Where alpha is large prices of servers are decades apart, and a start would have to know which is where: alpha begins at
@@ -22,351 +23,23 @@ Where alpha is large prices of servers are decades apart, and a start would have
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._libraries import optimize
 from ..certificates.backward import error_at
-from ..model.criterion import Criterion
-from ..model.fairness_efficiency import FairnessEfficiency, log_sum
 from ..model.problem import Problem
-from .algebra import Equations, Pairs
+from .algebra import Equations
+from .market import GENTLE, TINY, Change, Market, Point, Start
 
 Array = NDArray[np.float64]
-Index = NDArray[np.intp]
-TINY = 1e-300
-#: Where alpha begins, and by what it grows, also in the game, as long as the equations are met about.
-_GENTLE, _STEEPER, _STEEPER_GAME = 4.0, 2.0, 3.0
-#: So far above a unit of welfare, in logarithms, worth no longer grows: numbers of who has a limit would overflow.
-_MOST = 500.0
-#: Steps of mirror descent to a first point, and over how many of them it is an average: they go to and fro.
-_DESCENTS, _LAST = 25, 13
-#: With more pairs, most users being on most servers, welfare without limits takes another start, and bolder steps.
-_MANY = 20_000
+#: By what alpha grows, also in the game, as long as the equations are met about.
+_STEEPER, _STEEPER_GAME = 2.0, 3.0
 #: What of a point a predictor tells, but for pairs.
 _LATER = ("lam", "w", "x", "xi", "v", "tilt")
-
-
-class Worth(NamedTuple):
-    """What a unit is worth, and how that falls."""
-
-    log: Array  # (users,)
-    elastic: Array  # (users,), by how much it falls with the log of the tasks
-    part: Array | float  # (users,), how it grows with the log of the weight of sums of shares
-
-
-class Point(NamedTuple):
-    y: Array  # (pairs,)
-    z: Array
-    lam: Array  # (servers, resources)
-    w: Array
-    x: Array  # (users,)
-    p: Array
-    xi: Array  # (limits,)
-    v: Array
-    tilt: float  # log of the weight of the sum of shares
-
-    def along(self, step: Change, t: float) -> Point:
-        """A part of a step further."""
-        parts: Any = (one + t * change for one, change in zip(self[2:], step[2:], strict=True))  # type: ignore[operator]
-        return Point(self.y * (1 + t * step.y), self.z * (1 + t * step.z), *parts)
-
-
-class Change(NamedTuple):
-    """Of a point, amounts and slacks of pairs by parts of themselves."""
-
-    y: Array
-    z: Array
-    lam: Array
-    w: Array
-    x: Array
-    p: Array
-    xi: Array
-    v: Array
-    tilt: float
-
-    def plus(self, other: Change) -> Change:
-        """Both at once."""
-        parts: Any = (one + more for one, more in zip(self, other, strict=True))  # type: ignore[operator]
-        return Change(*parts)
-
-
-class Market:
-    """The data of a problem in units in which users have about 1."""
-
-    def __init__(self, problem: Problem, weight: float | None = None) -> None:
-        #: At which the log of the weight of the sum of shares is held, if it is.
-        self.weight = weight
-        polytope, rule = problem.polytope, problem.criterion
-        self.polytope, self.problem = polytope, problem
-        servers = polytope.cluster.shape[1]
-        crowd = np.bincount(polytope.pair_server, minlength=servers)
-        self.unit: Array = np.bincount(polytope.pair_user, polytope.gamma / crowd[polytope.pair_server]).astype(float)
-        self.unit = np.minimum(self.unit, polytope.limit)
-        demand = polytope.cluster.demand[polytope.users] * self.unit[:, None]
-        with np.errstate(divide="ignore"):
-            inverse = np.where(polytope.cluster.capacity > 0, 1 / polytope.cluster.capacity, 0.0)
-        ends = np.array([0, len(demand)]), np.array([0, servers])
-        self.pairs = Pairs(polytope.pair_user, polytope.pair_server, demand, inverse, *ends)
-        self.row = self.pairs.present
-        #: What of each user a server could run, (pairs,).
-        self.size = 1 / self.pairs.takes.max(axis=1)
-        own = self.own = rule.restrict(polytope.users)
-        #: In the game logs of what a user could run on a server, beside the most on any, (pairs,).
-        self.log_gamma: Array | None = None
-        if rule.scope == "game":
-            largest = np.maximum.reduceat(polytope.gamma, polytope.start[:-1])
-            self.log_gamma = np.log(polytope.gamma / largest[polytope.pair_user])
-            self.own = own = replace(own, share=1 / largest)
-        if not isinstance(own, FairnessEfficiency):
-            self._take(min(own.alpha, _GENTLE))
-        limited, floored = polytope.limited, np.flatnonzero(own.floor > 0)
-        self.user = np.concatenate([limited, floored])
-        self.sign = np.repeat([1.0, -1.0], [len(limited), len(floored)])
-        self.bound = np.concatenate([polytope.limit[limited], own.floor[floored]]) / self.unit[self.user]
-        self.of_row = self.of_limit = 1.0
-        self.most = np.inf
-        #: What is left of weights after a step, at least, at first and later. Where limits bind prices swing; in the
-        #: game without limits some are so far below others that weights have to fall with them.
-        game = self.log_gamma is not None
-        self.follow = (0.1, 0.001) if game and not len(self.user) else (0.7, 0.3)
-        #: Many pairs, and nothing that makes prices swing: steps are bold.
-        self.plain = not (game or len(self.user)) and len(self.size) > _MANY and rule.alpha > 0
-        self.plain = self.plain and type(own) in (Criterion, FairnessEfficiency) and self.pairs.dense
-        if self.plain:
-            self.follow = 0.1, 0.1
-        self.ratio = 0.0
-        if isinstance(rule, FairnessEfficiency):
-            self.ratio = float(np.log(rule.efficient) - np.log(rule.fair))
-
-    def _take(self, alpha: float) -> None:
-        """Go on with another alpha, by which the game says what a task is worth where."""
-        self.own = replace(self.own, alpha=alpha)
-        if self.log_gamma is not None:
-            self.pairs = self.pairs.worth(np.exp((alpha - 1) * self.log_gamma))
-
-    @property
-    def steep(self) -> bool:
-        """Is alpha as large as it is to be?"""
-        return self.own.alpha >= self.problem.criterion.alpha
-
-    @property
-    def power(self) -> float:
-        """By how much logs of prices are further apart than those of levels."""
-        return max(self.own.alpha, 1.0)
-
-    @property
-    def tilted(self) -> bool:
-        """Has worth a part for the sum of shares?"""
-        return isinstance(self.own, FairnessEfficiency) and self.weight is None
-
-    def worth(self, x: Array, tilt: float) -> Worth:
-        """At tasks (users,) in units; in the efficient case without a unit of welfare."""
-        own, tasks, log_unit = self.own, x * self.unit, np.log(self.unit)
-        if isinstance(own, FairnessEfficiency):
-            log_share = np.log(own.share * tasks)
-            fair = own.alpha * (np.log(own.weight) - log_share)
-            log = np.logaddexp(fair, tilt)
-            part = np.exp(tilt - log)
-            return Worth(log + np.log(own.share) + log_unit, own.alpha * (1 - part), part)
-        log = own.log_marginal(tasks) + log_unit
-        return Worth(np.minimum(log, self.most), np.where(log < self.most, own.elasticity(tasks), 0.0), 0.0)
-
-    def tilt(self, x: Array, free: bool = False) -> tuple[float, Array]:
-        """What the weight of the sum of shares is to be at tasks (users,), and its slopes in their logs.
-
-        `free`: also where it is held.
-        """
-        own = self.own
-        if not isinstance(own, FairnessEfficiency) or (self.weight is not None and not free):
-            return self.weight or 0.0, np.zeros(len(x))
-        log_share = np.log(own.share * x * self.unit)
-        powers = own.alpha * np.log(own.weight) + (1 - own.alpha) * log_share
-        total, fair = log_sum(log_share), log_sum(powers)
-        slope = (1 - own.alpha) * np.exp(powers - fair) - np.exp(log_share - total)
-        return self.ratio + fair - total, slope
-
-    def weights(self, at: Point) -> tuple[Array, Array]:
-        """Units of products of pairs, a user's turnover, or a server's if that is less, and of rows."""
-        pairs, cost = self.pairs, self.pairs.cost(at.lam)
-        turnover = np.minimum(pairs.of_user(at.x), self.size)
-        turnover *= pairs.of_user(pairs.least(cost))
-        return turnover, self.of_rows(cost)
-
-    def even(self, at: Point, weights: tuple[Array, Array]) -> None:
-        """Let products of rows and limits aim at what they are at a first point, about."""
-        pair = float((at.y * at.z / weights[0]).mean())
-        self.of_row = float(np.sqrt(max((at.lam * at.w / weights[1])[self.row].mean() / pair, 1.0)))
-        pays = (at.p + self.on_users(self.sign * at.xi))[self.user]
-        if len(pays):
-            self.of_limit = float(np.sqrt(max((at.xi * at.v / (self.bound * pays)).mean() / pair, 1.0)))
-
-    def of_rows(self, cost: Array) -> Array:
-        """Units of products of rows, (servers, resources): the price at which a row is all that a pair pays."""
-        pairs, result = self.pairs, np.ones((len(self.row), self.pairs.inverse.shape[1]))
-        cost = cost if pairs.value is None else cost * pairs.value
-        table = pairs.table(cost, np.inf) if pairs.dense else cost
-        with np.errstate(divide="ignore"):
-            for r in range(result.shape[1]):
-                if pairs.dense:
-                    each = (table / pairs.demand[:, r, None]).min(axis=0)
-                    each /= pairs.inverse[:, r]
-                else:
-                    each = np.full(len(result), np.inf)
-                    np.minimum.at(each, pairs.server, cost / pairs.takes[:, r])
-                result[:, r] = each
-        return self.of_row * np.where(self.row, result, 1.0)
-
-    def on_users(self, of_limits: Any) -> Array:
-        """The sum over a user's limits, (users,)."""
-        if not len(self.user):
-            return np.zeros(len(self.unit))
-        return np.asarray(np.bincount(self.user, of_limits, len(self.unit)), dtype=float)
-
-    def begin(self) -> Point:
-        """Mirror descent in logs: prices follow use, amounts what a server is worth over what it costs."""
-        pairs, power = self.pairs, self.power
-        size = self.size
-        if self.plain:
-            return self._even()
-        crowd = np.bincount(pairs.server, minlength=len(pairs.inverse))
-        y = 0.7 * size / crowd[pairs.server]
-        caps = np.flatnonzero(self.sign > 0)
-        who, cap = self.user[caps], self.bound[caps]
-        excess, log_lam = np.zeros(len(self.unit)), np.zeros(0)
-        means: list[Any] = [0.0, 0.0, 0.0]
-        for number in range(_DESCENTS):
-            x = pairs.sums(y)
-            full = x[who] / cap
-            shrink = np.ones(len(x))
-            shrink[who] = 0.7 / np.maximum(full, 0.7)
-            y, x = y * pairs.of_user(shrink), x * shrink
-            excess[who] = np.maximum(excess[who] + 0.7 * np.maximum(np.log(full / 0.7), -1), 0.0)
-            value = self.worth(x, self.tilt(x)[0]).log / power - excess
-            if number == 0:
-                most = np.full(len(pairs.inverse), -np.inf)
-                np.maximum.at(most, pairs.server, pairs.of_user(value) - np.log(pairs.over_value(1 / size)) / power)
-                log_lam = np.repeat(most[:, None], pairs.inverse.shape[1], axis=1)
-            change = np.log(np.maximum(pairs.use(y), TINY) / 0.7)
-            log_lam = log_lam + 0.35 * np.clip(change, -1, 1)
-            top = power * log_lam[self.row].max()
-            lam = np.where(self.row, np.exp(np.maximum(power * log_lam - top, -600)), 0.0)
-            cost = (np.log(np.maximum(pairs.cost(lam), TINY)) + top) / power
-            y = np.minimum(y * np.exp(np.clip(0.7 * (pairs.of_user(value) - cost), -2, 2)), size)
-            if number >= _DESCENTS - _LAST:
-                means = [mean + one / _LAST for mean, one in zip(means, (y, log_lam, excess), strict=True)]
-        y, log_lam, excess = means
-        top = power * log_lam[self.row].max()
-        lam = np.where(self.row, np.exp(np.maximum(power * log_lam - top, -600)), 0.0)
-        # A row that idles costs the first user to whom that matters a part of what it pays: Newton's method sees it.
-        lam = np.where(self.row, np.maximum(lam, 0.3 * self.of_rows(pairs.cost(lam))), 0.0)
-        cost, x = pairs.cost(lam), pairs.sums(y)
-        self.level = top
-        p = np.exp(self.worth(x, self.tilt(x)[0]).log - top - power * excess)
-        p = np.minimum(p, 0.9 * pairs.least(cost))
-        z = np.maximum(cost - pairs.of_user(p), 0.1 * cost)
-        turnover = np.minimum(pairs.of_user(x), size) * pairs.of_user(pairs.least(cost))
-        y = np.maximum(y, np.minimum(0.05 * turnover / z, 0.07 * size / crowd[pairs.server]))
-        z = np.minimum(z, turnover / y)
-        y = y * (0.9 / np.maximum(pairs.use(y).max(axis=1), 0.9))[pairs.server]
-        x = pairs.sums(y)
-        shrink = np.ones(len(x))
-        shrink[who] = 0.9 / np.maximum(x[who] / cap, 0.9)
-        y, x = y * pairs.of_user(shrink), x * shrink
-        tilt = self.tilt(x)[0]
-        worth = np.exp(self.worth(x, tilt).log - top)
-        w = np.where(self.row, np.maximum(1 - pairs.use(y), 0.1), 1.0)
-        at_limit = np.where(excess > 0, np.maximum(worth - p, 0.1 * p), 0.1 * p)[self.user]
-        v = np.maximum(self.sign * (self.bound - x[self.user]), 0.1 * np.maximum(x[self.user], self.bound))
-        return Point(y, z, lam, w, x, p, at_limit, v, tilt)
-
-    def _even(self) -> Point:
-        """Servers split evenly, most of them in use; a unit of a resource has the same price everywhere."""
-        pairs, crowd = self.pairs, np.bincount(self.pairs.server, minlength=len(self.pairs.inverse))
-        y = self.size / crowd[pairs.server]
-        y = y * (0.8 / pairs.use(y)[self.row].mean())
-        x = pairs.sums(y)
-        tilt = self.tilt(x)[0]
-        log = self.worth(x, tilt).log
-        self.level = float(log_sum(log + np.log(x)) - np.log(len(x)))  # users spend 1 on average
-        p = np.maximum(np.exp(log - self.level), 1e-12)
-        part = np.divide(1.0, pairs.inverse, out=np.zeros(self.row.shape), where=self.row)
-        part /= np.maximum(part.sum(axis=0), TINY)
-        lam = np.where(self.row, len(x) * np.maximum(part / part.sum(), 1e-12), 0.0)
-        cost, pays = pairs.cost(lam), pairs.of_user(p)
-        z = np.maximum(cost - pays, 0.1 * np.maximum(cost, pays))
-        w = np.where(self.row, np.maximum(1 - pairs.use(y), 0.1), 1.0)
-        return Point(y, z, lam, w, x, p, np.zeros(0), np.zeros(0), tilt)
-
-    def steepened(self, at: Point, alpha: float) -> Point:
-        """A point for a larger alpha: prices of rows are powers of the levels of those who pay for little else."""
-        pairs, own, cost = self.pairs, self.own, self.pairs.cost(at.lam)
-        self._take(alpha)
-        pairs = self.pairs
-        low = (alpha / own.alpha - 1) * np.log(pairs.least(cost) / (own.share * self.unit))
-        part = at.y / (pairs.of_user(at.x) * cost)
-        of_pair = pairs.of_user(low)
-        if self.log_gamma is not None:  # in the game a server's prices are what its users pay times what it is worth
-            of_pair = of_pair + (alpha - own.alpha) * self.log_gamma
-        of_row = pairs.use(part * of_pair) / np.maximum(pairs.use(part), TINY)
-        top = float(of_row[self.row].max())
-        of_row = np.exp(of_row - top)
-        self.level = self.level * alpha / own.alpha + top
-        self.most = self.level + _MOST
-        lam = np.where(self.row, at.lam * of_row, 0.0)
-        # Of pairs on servers of several levels the dearer ones matter less; nobody pays more than its cheapest.
-        dearer = pairs.cost(lam)
-        grown = dearer / cost
-        of_user = pairs.sums(at.y * cost) / pairs.sums(at.y * cost / grown)
-        of_user = np.minimum(of_user, pairs.least(dearer) / pairs.least(cost))
-        y = at.y * np.minimum(1.0, 3 * pairs.of_user(of_user) / grown)
-        at = at._replace(y=y, z=at.z * grown, lam=lam, x=pairs.sums(y), p=at.p * of_user, xi=at.xi * of_user[self.user])
-        pays = at.p + self.on_users(self.sign * at.xi)
-        missed = self.worth(at.x, at.tilt).log - np.log(pays)
-        # What a unit costs is known better than tasks, but for those whom a limit holds.
-        more = at.x * np.expm1(np.clip((missed - self.level) / self.power, -2.0, 2.0))
-        toward = np.where(at.xi * self.bound > at.v * pays[self.user], np.inf, self.sign * more[self.user])
-        more[self.user] = self.sign * np.minimum(toward, 0.5 * at.v)
-        x, y = at.x + more, at.y * pairs.of_user(1 + more / at.x)
-        excess = self.sign * (np.exp(self.worth(x, at.tilt).log - self.level) - at.p)[self.user]
-        xi = np.where(toward < 0.5 * at.v, at.xi, np.maximum(excess, 0.1 * at.xi))
-        return at._replace(y=y, x=x, xi=xi, v=at.v - self.sign * more[self.user])
-
-    def begin_from(self, start: Start) -> Point:
-        """A point of another alpha, in the unit of welfare that fits most users."""
-        at = start.point
-        self._take(start.alpha)
-        pays = at.p + self.on_users(self.sign * at.xi)
-        self.level = float(np.median(self.worth(at.x, at.tilt).log - np.log(pays)))
-        return self.steepened(at, self.problem.criterion.alpha)
-
-    def fits(self, start: object) -> bool:
-        """Is it a start for the same pairs and limits, in the same units?"""
-        return (
-            isinstance(start, Start)
-            and np.array_equal(start.unit, self.unit)
-            and [np.shape(each) for each in start.point] == [*start.shapes_of(self)]
-        )
-
-
-@dataclass(frozen=True)
-class Start:
-    """Where a run for another alpha may begin."""
-
-    point: Point
-    unit: Array
-    alpha: float
-
-    @staticmethod
-    def shapes_of(market: Market) -> Iterator[tuple[int, ...]]:
-        """Of the parts of a point."""
-        pair, row = market.size.shape, market.row.shape
-        user, limit = market.unit.shape, market.bound.shape
-        yield from (pair, pair, row, row, user, user, limit, limit, ())
 
 
 class Step:
@@ -587,7 +260,8 @@ def run(
             if best.error <= 0.5 * tol or since > 5 or step.mu < 1e-16:
                 break
         change, t = step.aims()
-        t = min(1.0, t * (0.9 if t < 0.9 else max(0.95, 1 - np.sqrt(10 * step.mu))))
+        near = 0.9 if q.plain and t < 0.9 else 1 - np.sqrt(10 * step.mu)  # who blocks a step stays near others
+        t = min(1.0, t * max(0.9 if t < 0.9 else 0.95, near))
         for _ in range(8):
             there = step.at.along(change, t)
             follow = q.follow[0] if step.mu > 1e-4 else q.follow[1]
@@ -604,7 +278,7 @@ def run(
         if t < 0.5 and step.mu < 1e-9:  # rounding is about all that is left: others find last digits from here
             since += 2
         short = short + 1 if t < 0.01 else 0
-        if short > 10 and q.power > _GENTLE:
+        if short > 10 and q.power > GENTLE:
             break
         step, weights = new, then
         if not q.steep and step.missed < 0.3:

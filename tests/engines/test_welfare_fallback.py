@@ -11,7 +11,7 @@ import pytest
 import fairopt as fo
 from fairopt.certificates import certify
 from fairopt.certificates.backward import error_at
-from fairopt.core import welfare
+from fairopt.core import market, welfare
 from fairopt.errors import SolverError
 from fairopt.game.equilibrium import equilibria
 from fairopt.model.problem import Problem
@@ -79,7 +79,7 @@ def test_the_error_of_the_engine_is_the_certificate_s() -> None:
 def test_a_point_without_tasks_for_somebody_has_no_error() -> None:
     """Scaled back until it fits, a point may leave a user with nothing: no marginal welfare."""
     asked = problem()
-    q, polytope = welfare.Market(asked), asked.polytope
+    q, polytope = market.Market(asked), asked.polytope
     at = q.begin()
     fractions = polytope.inside(at.y * q.pairs.of_user(q.unit) / polytope.gamma)
     log_rows = np.log(at.lam[polytope.row_server, polytope.row_resource])

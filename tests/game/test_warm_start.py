@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt.core.welfare import Market, Start
+from fairopt.core.market import Market, Start
 from fairopt.model.problem import Problem
 from fairopt.solving.earlier import Earlier
 
