@@ -412,7 +412,7 @@ def fitted_gap(polytope: Polytope, tasks: Array, criterion: Criterion, log_rows:
     middle = np.logaddexp.reduce(marginal) - np.logaddexp.reduce(log_rows)
     if not np.isfinite(middle):
         return gap(0.0)
-    found = optimize.minimize_scalar(gap, bounds=(middle - 40, middle + 40), method="bounded", options={"xatol": 1e-6})
+    found = optimize.minimize_scalar(gap, bounds=(middle - 40, middle + 40), method="bounded", options={"xatol": 1e-12})
     return min(gap(0.0), gap(middle), gap(float(found.x)))
 
 
