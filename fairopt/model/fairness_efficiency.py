@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .._libraries import optimize, special
 from .criterion import Criterion
 
 Array = NDArray[np.float64]
@@ -80,30 +79,49 @@ class FairnessEfficiency(Criterion):
     def _bought(self, price: Array, start: Array, high: Array) -> Array:
         """Logarithms of the shares whose slopes are the prices, or `high` for users who would buy more.
 
-        Two numbers tell them: theta, where S is `fair exp(-theta)`, and where `tilt = efficient / T` is between nothing
-        and the least price of the hungry, in the logarithm of `t / (1 - t)`. What prices leave for fairness is
-        `log sigma = log phi + (theta - log (price - tilt)) / beta`. Powell's hybrid method finds both, or nearly so.
+        Newton on two numbers: theta, where S is `fair exp(-theta)`, and where `tilt = efficient / T` is between nothing
+        and the least price of the hungry, in the logarithm of `t / (1 - t)`. Their shares follow from what prices leave
+        for fairness: `log sigma = log phi + (theta - log (price - tilt)) / beta`.
         """
         hungry = (start < high - 1e-6) & (price > 0)
+        log_share, log_weight, beta = np.where(hungry, start, high), np.log(self.weight), self.alpha
         if not hungry.any():
-            return high
-        log_weight = np.log(self.weight)
+            return log_share
+        # F has a unit: at these prices users spend as much as it gives out.
+        log_share[hungry] += np.log(self.fair + self.efficient) - log_sum(np.log(price[hungry]) + log_share[hungry])
+        theta = np.log(self.fair) - log_sum(self._powers(log_share))
         cheapest = int(np.where(hungry, price, np.inf).argmin())
-        dearer, least = price - price[cheapest], price[cheapest]
-
-        def shares(theta: float, place: float) -> Array:
-            left = least * float(special.expit(place))
-            wanted = log_weight + (theta - np.log(np.maximum(dearer + left, 0.0))) / self.alpha
-            return np.where(hungry, np.minimum(wanted, high), high)
-
-        def missed(at: Array) -> Array:
-            found = shares(*at)
-            tilt = np.log(least / self.efficient) + special.log_expit(-at[1])
-            return np.array([tilt + log_sum(found), at[0] + log_sum(self._powers(found)) - np.log(self.fair)])
-
-        theta = np.log(self.fair) - log_sum(self._powers(start))
-        left = min(np.exp(theta - self.alpha * (start - log_weight)[cheapest]) / least, _MOST)
-        return shares(*optimize.root(missed, [theta, special.logit(left)]).x)
+        least, left = price[cheapest], np.exp(theta - beta * (log_share - log_weight)[cheapest])
+        left = min(left, _MOST * least)
+        for _ in range(200):
+            reweighting, fair = least - left, price[hungry] - least + left
+            log_share[hungry] = log_weight[hungry] + (theta - np.log(fair)) / beta
+            powers, total = self._powers(log_share), log_sum(log_share)
+            power_sum = log_sum(powers)
+            residual = np.array([np.log(reweighting / self.efficient) + total, theta + power_sum - np.log(self.fair)])
+            size, over = float(np.abs(residual).max()), hungry & (log_share > high)
+            if size < 0.1 and over.any():  # near enough to tell who would buy more than it can
+                hungry &= ~over
+                log_share = np.minimum(log_share, high)
+                if not hungry.any():
+                    break
+                dearer = float(price[hungry].min())
+                least, left = dearer, min(left + dearer - least, _MOST * dearer)
+                continue
+            if size < 1e-9:  # an error counts squared
+                break
+            # Steps are in the logarithm of left / tilt, which is free.
+            of_place, of_theta = -(left * reweighting / least) / fair / beta, 1 / beta
+            part, power = np.exp(log_share[hungry] - total), (1 - beta) * np.exp(powers[hungry] - power_sum)
+            a, b = part @ of_place - left / least, part.sum() * of_theta
+            c, d = power @ of_place, 1 + power.sum() * of_theta
+            step = np.array([b * residual[1] - d * residual[0], c * residual[0] - a * residual[1]]) / (a * d - b * c)
+            step /= max(
+                np.abs(of_place * step[0] + of_theta * step[1]).max() / 2, 1.0
+            )  # no share changes by more than e^2
+            theta, ratio = theta + step[1], left / reweighting * np.exp(step[0])
+            left = least * ratio / (1 + ratio)
+        return np.minimum(log_share, high)
 
 
 def log_sum(logs: Array) -> float:
