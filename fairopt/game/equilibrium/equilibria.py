@@ -65,10 +65,12 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
         yield from in_levels(problem, tol, "equilibrium")
     if steep or many:
         yield from in_money()
-    if not (many or few):
-        # The smoothed path often has no beginning at small alpha, and knows no limits.
-        followed = prices <= _FEW or criterion.alpha < 1 or len(polytope.limited)
-        yield from _homotopy(method, tol) if followed else _smoothed(method, tol)
+    # The smoothed path often has no beginning at small alpha, and knows no limits.
+    smooth = not (many or criterion.alpha < 1 or len(polytope.limited))
+    if not (many or few) and (prices <= _FEW or not smooth):
+        yield from _homotopy(method, tol)
+    if smooth:
+        yield from _smoothed(method, tol)
 
 
 def _program(problem: Problem, tol: float) -> Iterator[Solution]:
