@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from strategies import clusters
 
 from fairopt import Cluster
 from fairopt.errors import DataError
@@ -70,9 +72,23 @@ def test_two_files_as_pandas_writes_them(tmp_path: Path) -> None:
     assert everywhere == expected.replace(eligible=None)
 
 
-def test_csv_is_read_and_not_written(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"saved as \.toml or \.json; to_frames\(\) has tables for CSV"):
-        Cluster([[1]], [[1]]).save(tmp_path / "c.csv")
+@given(cluster=clusters())
+def test_what_is_saved_is_read_back(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.mktemp("csv") / "c.csv"
+    if cluster.eligible.any(axis=1).all():
+        cluster.save(path)
+        assert Cluster.load(path) == cluster
+    else:
+        with pytest.raises(DataError, match=r"eligible nowhere, which CSV cannot say; save as \.toml or \.json"):
+            cluster.save(path)
+        assert not path.exists()
+
+
+@pytest.mark.parametrize("name", ["a;b", " a", "", "kind"])
+def test_names_that_csv_cannot_hold_are_refused(name: str, tmp_path: Path) -> None:
+    odd = Cluster([[1]], [[1]], servers=[name], resources=[name])
+    with pytest.raises(DataError, match=r"which CSV cannot hold here; save as \.toml or \.json"):
+        odd.save(tmp_path / "c.csv")
     assert not list(tmp_path.iterdir())
 
 

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..errors import DataError
-from . import _files
+from . import _files, cluster_file
 from ._shown import short
 from .cluster_file import Document, Where
 
@@ -77,6 +78,29 @@ def read(file: str | Path, users: str | Path | None = None, eligible: str | Path
         return found[str(where[0])][int(where[1])].place if known else str(head.file)
 
     return Document(said | {"resources": resources}, place)
+
+
+def write(path: str | Path, arguments: Mapping[str, Any]) -> None:
+    """Write the arguments of a `Cluster` as one CSV file; numbers keep every digit."""
+    said = cluster_file.document(arguments)
+    resources = said["resources"]
+    for kind, names in (("resource", resources), ("server", arguments["servers"]), ("user", arguments["users"])):
+        for name in names:
+            taken = kind == "resource" and name in _RESERVED
+            if taken or not name or name != name.strip() or (kind == "server" and ";" in name):
+                raise DataError(f"a {kind} is called {short(name)}, which CSV cannot hold here; save as .toml or .json")
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["kind", "name", "weight", "max_tasks", "eligible", *resources])
+    for kind, amounts in _AMOUNTS.items():
+        for entry in said[kind]:
+            if entry.get("eligible") == []:
+                raise DataError(
+                    f"user {entry['name']!r} is eligible nowhere, which CSV cannot say; save as .toml or .json"
+                )
+            about = [entry.get("weight", ""), entry.get("max_tasks", ""), ";".join(entry.get("eligible", ()))]
+            writer.writerow([kind[:-1], entry["name"], *about, *entry[amounts].values()])
+    _files.write(Path(path), out.getvalue(), "cluster file")
 
 
 def _rows(file: str | Path, name: str = "") -> list[_Row]:

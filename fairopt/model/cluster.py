@@ -285,10 +285,9 @@ class Cluster:
         return _csv_files.read(file, users, eligible).made(cls)
 
     def save(self, path: str | Path) -> None:
-        """Write a cluster file, TOML or JSON by its suffix, that `load` reads back unchanged."""
-        if Path(path).suffix.lower() == ".csv":
-            raise DataError(f"{path}: clusters are saved as .toml or .json; to_frames() has tables for CSV")
-        cluster_file.write(path, {name: getattr(self, name) for name in ARGUMENTS})
+        """Write a cluster file that `load` reads back unchanged."""
+        arguments = {name: getattr(self, name) for name in ARGUMENTS}
+        (_csv_files if Path(path).suffix.lower() == ".csv" else cluster_file).write(path, arguments)
 
     def to_frames(self) -> dict[str, pd.DataFrame]:
         """Three tables: `servers` (capacities), `users` (demands, weight, max_tasks) and `eligible`."""

@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._loops import Loop
+from ..errors import DataError
 from .loop import handed, variant
 from .loop import tables as at
 from .loop.rounds import FINISHED, GROW, advance
 from .loop.tables import RUNNING, Tables, first_of, raised
 from .policies import Policy, rule
+from .policies._base import READ
 from .setup import NEAR, Setup, Thrashing, grown
 from .workload import NEVER, Whole, Workload
 
@@ -145,6 +147,13 @@ def run(
                     loop, now = handed(advance, parts, True), True
     except KeyboardInterrupt:
         interrupted = True
+    except AttributeError as error:
+        if not isinstance(error.obj, Tables):
+            raise
+        raise DataError(
+            f"a rule of {policy} reads state.{error.name}; rules read {', '.join(READ)}. A method of arrays, "
+            "def share(self, state) and the like, reads all of State"
+        ) from None
     run = t.runs[: t.n[at.STARTED]].T
     end, how = run[at.END].copy(), run[at.HOW].astype(np.int8)
     end[how == RUNNING] = NEVER

@@ -113,7 +113,7 @@ def test_outages_by_name() -> None:
 
 def test_numbers_of_any_kind_are_compiled_once() -> None:
     """An int for alpha or damping once had every loop compiled again."""
-    loops = [_rounds.sweep, _rounds.play, _rounds.at_once, _response.respond]
+    loops = [_rounds.sweep, _rounds.play, _response.respond]
     best_response(cluster(0), 2.0, damping=1.0)
     before = [len(loop.signatures) for loop in loops]
     given: dict[str, Any] = {"damping": 1, "tol": np.float32(1e-6), "max_rounds": np.int64(500)}

@@ -150,6 +150,17 @@ def test_rules_and_methods_of_others_run_plain() -> None:
         simulate(w, _Last(), engine="compiled")
 
 
+def test_a_rule_that_reads_what_methods_read_is_told_what_rules_read() -> None:
+    @dataclass(frozen=True)
+    class Fewest(Policy):
+        @rule
+        def share(state: Any, queue: int) -> float:
+            return float(state.running[queue])
+
+    with pytest.raises(DataError, match=r"reads state\.running; rules read capacity, .*def share\("):
+        simulate(workload(1), Fewest())
+
+
 def test_the_state_says_what_waits_without_an_index_that_wraps() -> None:
     @dataclass(frozen=True)
     class Old(_Next):
@@ -181,7 +192,6 @@ def test_few_tasks_are_simulated_plainly_and_many_compiled(monkeypatch: pytest.M
     assert simulate(w, other).engine == "compiled", "what is kept is loaded, where it is worth it"
 
 
-@pytest.mark.long
 def test_what_begins_plainly_ends_compiled_alike() -> None:
     tasks = pd.DataFrame({"user": ["a", "b", "c"] * 300, "arrival": np.arange(900.0), "duration": 7.0,
                           "cpu": [1.0, 2.0, 3.0] * 300})  # fmt: skip

@@ -199,7 +199,7 @@ def test_ps_dsf_starts_from_the_solve_before_unless_told_not_to() -> None:
     )  # fmt: skip
     w = Workload.from_frames(tasks, pd.DataFrame({"cpu": [10, 0, 6.0], "memory": [8, 12, 0.0]}))
     warm, cold = (fluid(w, "ps-dsf", until=1500, warm=started) for started in (True, False))
-    assert warm.timeline["warm"].tolist() == [False, False, False, True]
+    assert warm.timeline["warm"].tolist() == [False, True, True, True]
     assert not cold.timeline["warm"].any()
     assert np.allclose(warm.jobs["left"], cold.jobs["left"], rtol=1e-6)
 

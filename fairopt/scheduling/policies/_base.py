@@ -22,6 +22,9 @@ Numbers = NDArray[np.float64]
 #: Every policy by its name; a subclass that states a `name` is in it by being defined.
 REGISTRY: Registry[type[Policy]] = Registry(__package__, Path(__file__).parent, "policy", "policies")
 
+#: What rules read of the state.
+READ = ("capacity", "free", "pool", "demand", "cost", "weight", "allocated", "total", "placed", "numbers")
+
 
 class rule:
     """Decorate a function of whole numbers in a policy's class: it is compiled together with the simulator's loop.
@@ -31,7 +34,7 @@ class rule:
             return -state.free[server, 0]
 
     `share(state, queue)` and `limit(state, queue)`, `score` and `value(state, group, queue, server)` return one number.
-    `state` has the arrays of `State`, and `numbers` of the policy. A rule may look at its queue, group and server
+    `state` has the arrays of `State` that `READ` names. A rule may look at its queue, group and server
     alone, and no value may fall while other queues and servers are served; a method in its place may look at
     everything.
     """
