@@ -198,16 +198,6 @@ class Sensitivity:
                 columns[name] = np.where(apart, np.nan, each[0])
         return pd.DataFrame(columns, index=self._whole)[self._there]
 
-    def measure_by_alpha(self, name: str) -> float:
-        """The derivative of one measure by alpha; NaN if there is none."""
-        found = gradients(self.answer, name) if name in metrics.MEASURES else None
-        if not found or not self.derivatives.finite:
-            return float("nan")
-        slopes = [
-            float(self.derivatives.of_tasks(np.where(self._runs, one.tasks, 0.0)[:, None]).alpha[0, 0]) for one in found
-        ]
-        return slopes[0] if np.ptp(slopes) <= 1e-7 * (1 + abs(slopes[0])) else float("nan")
-
     @cached_property
     def not_differentiable(self) -> pd.DataFrame:
         """The data with a NaN: `users`, for how many, and `why`, in words."""
