@@ -117,7 +117,7 @@ def row(shape: str, name: str) -> tuple[str, bool]:
 def main() -> int:
     """Print the table, and say what is amiss."""
     names = [name for name in (*fo.mechanisms.names(), *VARIANTS) if name not in LEFT_OUT]
-    rows = {shape: [ROUNDS] if shape == PLAYED else names for shape in SHAPES}
+    rows = {shape: [ROUNDS, "alphapf-vds(alpha=3)"] if shape == PLAYED else names for shape in SHAPES}
     for shape, (size, _) in SHAPES.items():  # what is imported and loaded once is shared by all
         for name in rows[shape]:
             solve(name, cluster(shape, size))
