@@ -336,15 +336,15 @@ class _State:
         none = np.zeros(slopes.shape[0] - size)
         scale = np.append(1 / np.maximum(1.0, self.diagonal), none + 1)
         matrix = sp.diags(scale) @ (slopes + sp.diags(np.append(self.diagonal, none)))
-        # Minimum degree fills in least; rows of thousands of pairs keep it busy. Those are few, and last.
-        few = len(self.conditions.row) > 500 * len(self.conditions.rows)
-        order = np.arange(len(scale))
-        if few:
+        # Minimum degree fills in least; rows of thousands of pairs keep it busy. Those are few, and last, after pairs
+        # and users. Pivots off the diagonal would fill in: refinement makes up for small ones.
+        order, how, pivot = np.arange(len(scale)), "MMD_AT_PLUS_A", 0.01
+        if len(self.conditions.row) > 500 * len(self.conditions.rows):
+            how, pivot = "NATURAL", 0.0
             order = np.concatenate([order[: self.rows.start], order[size:], order[self.rows.start : size]])
         regular = (matrix + sp.diags(np.append(np.full(size, 1e-9), none))).tocsc()[order][:, order]
-        how = "NATURAL" if few else "MMD_AT_PLUS_A"
         try:
-            factors = sparse_linalg.splu(regular, how, 0.01, options={"SymmetricMode": True})
+            factors = sparse_linalg.splu(regular, how, pivot, options={"SymmetricMode": True})
         except (RuntimeError, MemoryError):
             return None
         back = np.argsort(order)
