@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .._libraries import optimize, sp, sparse_linalg
+from .._libraries import lapack, optimize, sp, sparse_linalg
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 
@@ -33,8 +33,10 @@ Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 Solve = Callable[[Array], Array]
 
-#: Factors of more unknowns would take too long.
-_LARGE = 50_000
+#: Numbers in a table that would take too long, or gigabytes.
+_LARGE = 4e7
+#: Matrices are dense up to so many unknowns.
+DENSE = 300
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ def refined(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Ar
         best, steps = None, 0
         for _ in range(5):
             chosen = whole.some(pairs, rows)
-            if len(chosen.pairs) + len(rows) > _LARGE:
+            if chosen.heavy:
                 break
             found, excess = _run(chosen, start, mu, aim, 40 - steps)
             steps += found.steps
@@ -75,7 +77,10 @@ def refined(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Ar
                 best = Refined(found.tasks, found.log_rows, error, steps)
             if steps >= 40 or found.error > 1e-6 or violated <= 1e-13:
                 break
-            start, mu, pairs, rows = there, min(max(violated**2, 1e-14), 1e-2), ~outside | back, ~idles | full
+            if violated < 1e-4:
+                start, mu, pairs, rows = there, min(max(violated**2, 1e-14), 1e-2), ~outside | back, ~idles | full
+            else:
+                pairs, rows = pairs | back, rows | full
         return None if best is None else replace(best, steps=steps)
 
 
@@ -93,24 +98,23 @@ def vertex(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Arr
         whole = Conditions(polytope, criterion, np.arange(len(tasks)), np.arange(len(log_rows)))
         start = whole.started(tasks, log_rows)
         c = whole.some(start.slack < 0.03, np.ones(len(log_rows), dtype=bool))
+        if c.heavy or (np.bincount(c.user).astype(float) ** 2).sum() > _LARGE:
+            return None
         state = _State(c, start, 1e-300)
         unit = state.error
         length = min(30 * unit, 0.03)
-        if len(c.pairs) > _LARGE or not 0 < unit < length:
+        if not 0 < unit < length:
             return None
-        slopes, size = state.slopes(), len(state.u)
-        slopes @= sp.diags(np.append(1 / state.unit, np.ones(len(start.total))))
-        low, high = np.append(-state.u, np.full(len(start.total), -length)), np.full(slopes.shape[0], np.inf)
+        slopes = state.slopes() @ sp.diags(1 / state.unit)
+        totals = sp.csr_matrix(
+            (1 / state.unit[state.pairs], (c.user, np.arange(len(c.pairs)))), (len(start.total), len(state.u))
+        )
+        low, high = -state.u, np.full(len(state.u), np.inf)
         low[state.rows], high[state.rows] = np.maximum(low[state.rows], -length), length
-        high[size:] = length
-        cost = slopes[:size].T @ np.minimum(state.u / unit, 1e3)
-        cost[:size] += np.clip(state.f / unit, 1e-3, 1e3)
         found = optimize.linprog(
-            cost,
-            A_ub=-slopes[:size],
-            b_ub=state.f / unit,
-            A_eq=slopes[size:],
-            b_eq=np.zeros(len(start.total)),
+            np.clip(state.f / unit, 1e-3, 1e3) + slopes.T @ np.minimum(state.u / unit, 1e3),
+            A_ub=sp.vstack([-slopes, totals, -totals]),
+            b_ub=np.concatenate([state.f, np.full(2 * len(start.total), length)]) / unit,
             bounds=np.stack([low, high], axis=1) / unit,
             method="highs",
             options={
@@ -121,7 +125,7 @@ def vertex(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Arr
         )
         if found.x is None:
             return None
-        d = found.x[:size] * unit / state.unit
+        d = found.x * unit / state.unit
         moved = np.zeros(len(tasks))
         moved[c.pairs] = np.maximum(state.here.tasks + d[state.pairs] * state.here.total[c.user], 0.0)
         return Refined(moved, state.here.log_rows + np.log(np.maximum(1 + d[state.rows], 1e-9)), unit, 1)
@@ -163,6 +167,17 @@ class Conditions:
         self.log_gamma = np.log(self.gamma)
         users = np.unique(self.user)
         self.limits = users[np.isfinite(polytope.limit[users])]
+
+    @property
+    def heavy(self) -> bool:
+        """Would a table of rows take gigabytes?"""
+        thin = len(self.own.weight) if self.few_users else len(self.rows)
+        return thin * len(self.rows) > _LARGE
+
+    @property
+    def few_users(self) -> bool:
+        """Are rows so many more than users that what couples them is best a product of thin matrices?"""
+        return 50 * len(self.own.weight) < len(self.rows)
 
     def some(self, pairs: Mask, rows: Mask) -> Conditions:
         return Conditions(self.polytope, self.criterion, self.pairs[pairs], self.rows[rows])
@@ -238,7 +253,7 @@ def _run(conditions: Conditions, start: Point, mu: float, aim: float, most: int)
     while True:
         error = state.error
         if best is None or error < best[0]:
-            best = error, state.here
+            best = error, state.here, state.conditions
         # Where products still fall there is progress, though the error does not show it yet.
         reached = min(error, float((state.u * state.v)[state.pairs].sum()))
         since = 0 if reached < 0.5 * least else since + 1
@@ -247,9 +262,9 @@ def _run(conditions: Conditions, start: Point, mu: float, aim: float, most: int)
             break
         steps += 1
     assert best is not None
-    error, at = best
+    error, at, these = best
     tasks, log_rows = np.zeros(len(start.tasks)), np.full(len(start.log_rows), -np.inf)
-    tasks[conditions.pairs], log_rows[conditions.rows] = at.tasks, at.log_rows
+    tasks[these.pairs], log_rows[these.rows] = at.tasks, at.log_rows
     return Refined(tasks, log_rows, error, steps), at.excess
 
 
@@ -265,9 +280,16 @@ class _State:
         self.v = np.maximum(v, mu / np.maximum(self.u, root))
         p, rows = len(c.pairs), slice(len(c.pairs), len(c.pairs) + len(c.rows))
         log_rows = start.log_rows[c.rows] + np.log(self.u[rows] / u[rows])
-        self.conditions, self.pairs, self.rows = c, slice(0, p), rows
-        self.limits = slice(rows.stop, rows.stop + len(c.limits))
-        self._move(start.tasks[c.pairs] + (self.u - u)[:p] * np.minimum(start.total[c.user], c.gamma), log_rows)
+        self._take(c, start.tasks[c.pairs] + (self.u - u)[:p] * np.minimum(start.total[c.user], c.gamma), log_rows)
+
+    def _take(self, conditions: Conditions, tasks: Array, log_rows: Array) -> None:
+        """Go on with these pairs and rows."""
+        self.conditions = c = conditions
+        p, r = len(c.pairs), len(c.rows)
+        self.pairs, self.rows = slice(0, p), slice(p, p + r)
+        self.limits = slice(p + r, p + r + len(c.limits))
+        self.entries = _couples(c.pair)
+        self._move(tasks, log_rows)
 
     def _move(self, tasks: Array, log_rows: Array) -> None:
         c, excess = self.conditions, np.zeros(len(self.conditions.polytope.users))
@@ -313,7 +335,19 @@ class _State:
         self._move(
             at.tasks + t * d[self.pairs] * at.total[self.conditions.user], at.log_rows + np.log1p(t * d[self.rows])
         )
+        self._prune()
         return True
+
+    def _prune(self) -> None:
+        """Leave pairs that have next to no tasks aside if they are many; nobody loses all."""
+        c, at, part = self.conditions, self.here, self.here.part
+        most = np.zeros(len(at.total))
+        np.maximum.at(most, c.user, part)
+        stay = (self.u > 1e-3 * self.v)[self.pairs] | (part >= most[c.user])
+        if stay.mean() < 0.8:
+            kept = np.concatenate([stay, np.ones(len(self.u) - len(stay), dtype=bool)])
+            self.u, self.v = self.u[kept], self.v[kept]
+            self._take(c.some(stay, np.ones(len(c.rows), dtype=bool)), at.tasks[stay], at.log_rows)
 
     def _direction(self, solve: Solve, wanted: Array) -> tuple[Array, Array, Array]:
         """Changes of unknowns and of both factors, products changing by what is wanted."""
@@ -331,46 +365,146 @@ class _State:
 
     def _factored(self) -> Solve | None:
         """Solves with the matrix. Splits and prices need not be unique: factors are of one that is regular."""
-        slopes, size = self.slopes(), len(self.u)
+        apart, size = self.apart(), len(self.u)
         self.diagonal = self.unit * self.v / self.u
-        none = np.zeros(slopes.shape[0] - size)
-        scale = np.append(1 / np.maximum(1.0, self.diagonal), none + 1)
-        matrix = sp.diags(scale) @ (slopes + sp.diags(np.append(self.diagonal, none)))
-        # Minimum degree fills in least; rows of thousands of pairs keep it busy. Those are few, and last, after pairs
-        # and users. Pivots off the diagonal would fill in: refinement makes up for small ones.
-        order, how, pivot = np.arange(len(scale)), "MMD_AT_PLUS_A", 0.01
-        if len(self.conditions.row) > 500 * len(self.conditions.rows):
-            how, pivot = "NATURAL", 0.0
-            order = np.concatenate([order[: self.rows.start], order[size:], order[self.rows.start : size]])
-        regular = (matrix + sp.diags(np.append(np.full(size, 1e-9), none))).tocsc()[order][:, order]
-        try:
-            factors = sparse_linalg.splu(regular, how, pivot, options={"SymmetricMode": True})
-        except (RuntimeError, MemoryError):
-            return None
-        back = np.argsort(order)
-        solve = _refining(lambda given: factors.solve(given[order])[back], matrix.dot, scale)
-        return lambda given: solve(np.append(given, none))[:size]
+        scale = 1 / np.maximum(1.0, self.diagonal)
+        user, slope = self.conditions.user, self.here.slope
+
+        def product(x: Array) -> Array:
+            found = apart @ x + self.diagonal * x
+            found[self.pairs] += slope * np.bincount(user, x[self.pairs])[user]
+            return np.asarray(scale * found)
+
+        if size <= DENSE:
+            near = self._dense(sp.diags(scale) @ (apart + self.together() + sp.diags(self.diagonal)))
+        else:
+            near = self._eliminated(1 / scale)
+        return None if near is None else _refining(near, product, scale)
 
     def slopes(self) -> sp.csr_matrix:
-        """Of slacks, idle parts, rooms and what users' parts sum up to beyond the change of their tasks, which is 0.
+        """Of slacks, idle parts and rooms, in parts of pairs, log prices of rows and of limits."""
+        return self.apart() + self.together()
 
-        In parts of pairs, log prices of rows and of limits, and logs of users' tasks.
-        """
+    def together(self) -> sp.csr_matrix:
+        """Of slacks in tasks of the same user, on whichever server: a table of pairs for each user."""
+        mine, other = _couples(self.conditions.user)
+        return sp.csr_matrix((self.here.slope[mine], (mine, other)), shape=(len(self.u), len(self.u)))
+
+    def apart(self) -> sp.csr_matrix:
+        """All slopes but those of `together`, of which few are not 0."""
         c, at, size = self.conditions, self.here, len(self.u)
         self.unit = np.ones(size)
         self.unit[self.pairs] = at.weighty / at.part
         self.unit[self.rows] = self.u[self.rows]
         of_limit = np.full(len(at.total), -1)
-        of_limit[c.limits] = limits = np.arange(self.limits.start, size)
-        pairs, users = np.arange(len(c.pairs)), size + np.arange(len(at.total))
+        of_limit[c.limits] = np.arange(self.limits.start, size)
         held = np.flatnonzero(of_limit[c.user] >= 0)
         rows, taken = c.row + self.rows.start, -c.use * (at.total[c.user] / c.gamma)[c.pair]
-        where = [(c.pair, rows, at.share / c.scale), (rows, c.pair, taken), (users, users, -np.ones(len(users)))]
-        where += [(pairs, users[c.user], at.slope), (users[c.user], pairs, np.ones(len(pairs)))]
-        where += [(held, of_limit[c.user[held]], np.ones(len(held)))]
-        where += [(limits, users[c.limits], -(at.total / c.polytope.limit)[c.limits])]
+        limit, whole = of_limit[c.user[held]], (at.total / c.polytope.limit)[c.user[held]]
+        where = [(c.pair, rows, at.share / c.scale), (rows, c.pair, taken)]
+        where += [(held, limit, np.ones(len(held))), (limit, held, -whole)]
         i, j, values = (np.concatenate(one) for one in zip(*where, strict=True))
-        return sp.csr_matrix((values, (i, j)), shape=(size + len(users),) * 2)
+        return sp.csr_matrix((values, (i, j)), shape=(size, size))
+
+    def _dense(self, matrix: sp.csr_matrix) -> Solve | None:
+        table = matrix.toarray()
+        np.einsum("ii->i", table)[:] += 1e-9
+        factors, order, info = lapack.dgetrf(table)
+        return None if info else lambda given: lapack.dgetrs(factors, order, given)[0]
+
+    def _eliminated(self, scale: Array) -> Solve | None:
+        """Limits, pairs and users in turn: a matrix over rows is left."""
+        c, at = self.conditions, self.here
+        users, count = len(at.total), len(c.rows)
+        soft = self.diagonal + 1e-8
+        weight = 1 / soft[self.pairs]
+        whole = np.zeros(users)
+        whole[c.limits] = (at.total / c.polytope.limit)[c.limits]
+        softness = np.ones(users)
+        softness[c.limits] = soft[self.limits]
+        slope = at.slope + (whole / softness)[c.user]
+        use, share = c.use * (at.total[c.user] / c.gamma)[c.pair], at.share / c.scale
+        each = weight * slope
+        total = 1 + np.bincount(c.user, each, users)
+        # What a user's other pairs weigh: for the largest of them summed, not subtracted.
+        rest = total[c.user] - each
+        large = rest < 0.5 * total[c.user]
+        rest[large] = (1 + np.bincount(c.user, np.where(large, 0.0, each), users))[c.user[large]]
+
+        def of_rows(parts: Array) -> Array:
+            return np.bincount(c.row, use * parts[c.pair], count).astype(float)
+
+        def bought(value: Array) -> Array:
+            mean = np.bincount(c.user, weight * value, users) / total
+            return np.asarray(weight * (value - slope * mean[c.user]))
+
+        place, shape = (c.user[c.pair], c.row), (users, count)
+        left = sp.csr_matrix((use * (each / total[c.user])[c.pair], place), shape)
+        right = sp.csr_matrix((share * weight[c.pair], place), shape)
+        # Blocks of servers, each of which a user has one pair of, are not a difference.
+        host = c.polytope.row_server[c.rows]
+        first, second = self.entries
+        block = use[first] * (weight * rest / total[c.user])[c.pair[first]] * share[second]
+        if c.few_users:
+            coupled = _less_thin(left, right, host, (c.row[first], c.row[second], block), soft[self.rows])
+        else:
+            if 10 * (np.bincount(place[0]) ** 2).sum() < users * count**2:
+                matrix = -(left.T @ right).toarray()
+            else:
+                matrix = -left.toarray().T @ right.toarray()
+            matrix[host[:, None] == host] = 0.0
+            matrix += np.bincount(c.row[first] * count + c.row[second], block, count * count).reshape(count, count)
+            np.einsum("ii->i", matrix)[:] += soft[self.rows]
+            factors, order, info = lapack.dgetrf(matrix)
+            coupled = None if info else lambda given: lapack.dgetrs(factors, order, given)[0]
+
+        if coupled is None:
+            return None
+        of_rows_alone: Solve = coupled
+
+        def once(given: Array) -> Array:
+            given = given * scale
+            full = np.zeros(users)
+            full[c.limits] = given[self.limits]
+            value = given[self.pairs] - (full / softness)[c.user]
+            log_rows = of_rows_alone(given[self.rows] + of_rows(bought(value)))
+            cost = np.bincount(c.pair, share * log_rows[c.row], len(weight))
+            parts = bought(value - cost)
+            excess = ((full + whole * np.bincount(c.user, parts, users)) / softness)[c.limits]
+            return np.concatenate([parts, log_rows, excess])
+
+        return once
+
+
+def _couples(group: Index) -> tuple[Index, Index]:
+    """All two members (k,) of a group, each with itself too; groups are sorted."""
+    count = np.bincount(group)
+    start, mine = np.cumsum(count) - count, count[group]
+    first = np.repeat(np.arange(len(group)), mine)
+    offset = np.arange(len(first)) - np.repeat(np.cumsum(mine) - mine, mine)
+    return first, start[group[first]] + offset
+
+
+def _less_thin(
+    left: sp.csr_matrix, right: sp.csr_matrix, host: Index, block: tuple[Index, Index, Array], soft: Array
+) -> Solve | None:
+    """Solves with blocks of servers less what couples them through few users: left' right but for these blocks."""
+    i, j = _couples(host)
+    before, after, size = left.toarray(), right.toarray(), (len(host), len(host))
+    own = np.einsum("ui,ui->i", before[:, i], after[:, j])
+    blocks = sp.csc_matrix((block[2], block[:2]), size) + sp.csc_matrix((own, (i, j)), size) + sp.diags(soft)
+    try:
+        of_servers = sparse_linalg.splu(blocks.tocsc())
+        through = of_servers.solve(np.ascontiguousarray(before.T))
+        users = np.linalg.inv(np.eye(len(before)) - after @ through)
+    except (RuntimeError, np.linalg.LinAlgError):
+        return None
+
+    def coupled(given: Array) -> Array:
+        apart = of_servers.solve(given)
+        return np.asarray(apart + through @ (users @ (after @ apart)))
+
+    return coupled
 
 
 def _refining(once: Solve, product: Solve, scale: Array) -> Solve:

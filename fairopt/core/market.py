@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -320,13 +319,11 @@ class Market:
         self.level = float(np.median(self.worth(at.x, at.tilt).log - np.log(pays)))
         return self.steepened(at, self.problem.criterion.alpha)
 
-    def fits(self, start: object) -> bool:
+    def fits(self, start: Start) -> bool:
         """Is it a start for the same pairs and limits, in the same units?"""
-        return (
-            isinstance(start, Start)
-            and np.array_equal(start.unit, self.unit)
-            and [np.shape(each) for each in start.point] == [*start.shapes_of(self)]
-        )
+        pair, row, user, limit = (np.shape(each) for each in (self.size, self.row, self.unit, self.bound))
+        shapes = [pair, pair, row, row, user, user, limit, limit, ()]
+        return np.array_equal(start.unit, self.unit) and [np.shape(each) for each in start.point] == shapes
 
 
 @dataclass(frozen=True)
@@ -336,10 +333,3 @@ class Start:
     point: Point
     unit: Array
     alpha: float
-
-    @staticmethod
-    def shapes_of(market: Market) -> Iterator[tuple[int, ...]]:
-        """Of the parts of a point."""
-        pair, row = market.size.shape, market.row.shape
-        user, limit = market.unit.shape, market.bound.shape
-        yield from (pair, pair, row, row, user, user, limit, limit, ())

@@ -13,8 +13,8 @@ floors (sign -1) with excesses xi:
 A product counts by what its user turns over or by its price, so that nobody is small. Pay may have any sign where a
 limit binds: nothing diverges where a user has all of its tasks and servers are free. Where worth has a part for the
 sum of shares, one more unknown is what that part weighs; where that goes to and fro it is held in a run, and Brent's
-method finds it. In the game costs are divided by what a task is worth on its
-server beside the user's best one (`Pairs.value`).
+method finds it. In the game costs are divided by what a task is worth on its server beside the user's best one
+(`Pairs.value`).
 
 Where alpha is large prices of servers are decades apart, and a start would have to know which is where: alpha begins at
 4 and is doubled as soon as equations hold about, prices being taken to the power that their users' levels ask for.
@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -170,6 +171,20 @@ class Step:
         falls += [step.x / at.x / 0.95, pays / self.pays / 0.95, step.xi / at.xi, step.v / at.v]
         return 1 / max(max(float(-each.min(initial=0.0)) for each in falls), 1.0)
 
+    def moved(self, change: Change, t: float) -> tuple[Step, float]:
+        """The equations after the part t of a step, halved while they get worse; weights follow the point."""
+        q = self.market
+        follow = q.follow[0] if self.mu > 1e-4 else q.follow[1]
+        for _ in range(8):
+            there = self.at.along(change, t)
+            weights = zip(q.weights(there), self.weights, strict=True)
+            of_pairs, of_rows = (np.maximum(now, follow * before) for now, before in weights)
+            new = Step(q, there, (of_pairs, of_rows), self.rough)
+            if new.missed + new.mu <= 2 * (self.missed + self.mu) + 1e-9:
+                break
+            t /= 2
+        return new, t
+
     def aims(self) -> tuple[Change, float]:
         """Predictor, corrector and centring correctors: the step, and how far it goes."""
         q, at = self.market, self.at
@@ -238,12 +253,13 @@ def run(
 ) -> Candidate:  # fmt: skip
     """The best point of a run; from a start for another alpha if it fits and that leads somewhere.
 
-    `patience`: it ends after so many steps in which products do not halve, nor alpha grows.
+    `patience`: it ends after so many steps in which products do not halve, nor alpha grows. `weight`: the log of what
+    the sum of shares weighs, which is held; `Candidate.off` is by what it should change.
     """
     polytope = problem.polytope
     q, warm = Market(problem, weight), None
-    following = isinstance(start, Start) and q.fits(start)
-    at = first = q.begin_from(start) if following and isinstance(start, Start) else q.begin()
+    known = start if isinstance(start, Start) and q.fits(start) else None
+    at = first = q.begin() if known is None else q.begin_from(known)
     best = Candidate(np.zeros(len(polytope.gamma)), np.full(len(polytope.row_server), -np.inf), np.inf, 0)
     weights = q.weights(at)
     q.even(at, weights)
@@ -262,15 +278,7 @@ def run(
         change, t = step.aims()
         near = 0.9 if q.plain and t < 0.9 else 1 - np.sqrt(10 * step.mu)  # who blocks a step stays near others
         t = min(1.0, t * max(0.9 if t < 0.9 else 0.95, near))
-        for _ in range(8):
-            there = step.at.along(change, t)
-            follow = q.follow[0] if step.mu > 1e-4 else q.follow[1]
-            of_pairs, of_rows = q.weights(there)
-            then = np.maximum(of_pairs, follow * weights[0]), np.maximum(of_rows, follow * weights[1])
-            new = Step(q, there, then, step.rough)
-            if new.missed + new.mu <= 2 * (step.missed + step.mu) + 1e-9:
-                break
-            t /= 2
+        new, t = step.moved(change, t)
         gains = q.steep and step.mu < 0.5 * lowest
         slow, lowest = (0, step.mu) if gains else (slow + 1, lowest)
         if slow > patience:
@@ -280,16 +288,15 @@ def run(
         short = short + 1 if t < 0.01 else 0
         if short > 10 and q.power > GENTLE:
             break
-        step, weights = new, then
+        step = new
         if not q.steep and step.missed < 0.3:
             steeper = _STEEPER if q.log_gamma is None else _STEEPER_GAME
             slow = 0
             at = q.steepened(step.at, min(q.own.alpha * steeper, problem.criterion.alpha))
-            weights = q.weights(at)
-            step = Step(q, at, weights, step.rough)
+            step = Step(q, at, q.weights(at), step.rough)
     if np.isinf(best.error) and np.isfinite(step.mu + step.missed):
         best = _judged(q, step.at, tol, most)
-    if following and best.error > tol:
+    if known is not None and best.error > tol:
         return run(problem, tol, patience=patience)
     if q.tilted and best.error > tol and most > 1:
         best = min(best, _weighed(problem, tol, first.tilt), key=lambda one: one.error)
@@ -300,20 +307,21 @@ def _weighed(problem: Problem, tol: float, weight: float) -> Candidate:
     """The weight of the sum of shares by Brent's method, each in a run of its own: in one run it may go to and fro."""
     tried: list[Candidate] = []
 
+    @cache
     def off(weight: float) -> float:
         found = run(problem, tol, weight=weight)
         tried.append(found)
-        return 0.0 if found.error <= tol else found.off
+        return found.off if found.error > tol and np.isfinite(found.off) else 0.0
 
     length, here = 8.0, off(weight)
-    for _ in range(8):
+    while here and length <= 1024:
         further = weight + math.copysign(length, here)
         there = off(further)
-        if not here * there > 0:
+        if here * there < 0:
+            optimize.brentq(off, weight, further, xtol=1e-12, maxiter=30, disp=False)
+        if here * there <= 0:
             break
         weight, here, length = further, there, 2 * length
-    if here * there < 0:
-        optimize.brentq(off, weight, further, xtol=1e-12, maxiter=30)
     best = min(tried, key=lambda one: one.error)
     return replace(best, steps=sum(each.steps for each in tried))
 

@@ -73,6 +73,18 @@ def test_the_first_engine_answers_in_as_many_rounds_as_ever(mechanism: Mechanism
     assert found.stats.rounds <= 1.5 * ROUNDS[kind][MECHANISMS.index(mechanism)] + 3
 
 
+def test_dense_welfare_of_many_pairs_takes_bold_steps() -> None:
+    """From an even start, 23 rounds; by those of smaller problems 36."""
+    rng = np.random.default_rng(1)
+    capacity, demand = 100 * rng.lognormal(0, 0.5, (200, 4)), rng.lognormal(0, 0.5, (1000, 4))
+    demand *= rng.random(demand.shape) > 0.4
+    demand[~demand.any(axis=1), 0] = 1.0
+    shared = fo.Cluster(capacity, demand)
+    found = [fo.AlphaFair(alpha).solve(shared) for alpha in (0.5, 1.0, 3.0)]
+    assert all(one.stats.engine == "native" for one in found)
+    assert sum(one.stats.rounds for one in found) <= 30
+
+
 def test_what_is_known_saves_rounds() -> None:
     """Along alpha, from each answer to the next, in fewer rounds than from none, and hardly more than ever (74, 90)."""
     rng, alphas = np.random.default_rng(3), [float(alpha) for alpha in np.geomspace(1.2, 8, 12)]

@@ -20,6 +20,7 @@ from ...model.problem import Problem
 from ..model._warnings import suppress_fp_warnings
 from ..model.candidate import solution
 from ..model.equilibrium_system import EquilibriumSystem
+from ..responses.rounds import Sweeps
 from . import entropy_homotopy, smoothing
 
 #: Temperatures at which the homotopy's points are offered.
@@ -100,12 +101,22 @@ def _solution(method: EquilibriumSystem, place: entropy_homotopy.Place, begun: f
 
 @suppress_fp_warnings
 def _smoothed(method: EquilibriumSystem, tol: float) -> Iterator[Solution]:
-    """Points of the smoothed path, each nearer to the end than those before, from where last digits may be found."""
-    begun, near = _clock.now(), 3e-8
+    """Points of the smoothed path, each nearer to the end than those before, from where last digits may be found.
+
+    Last what best responses make of its end: where costs differ by less than tasks tell, each server knows its own.
+    """
+    begun, near, tasks, steps = _clock.now(), 3e-8, None, 0
     for at, steps in smoothing.follow(method):
         tasks = np.maximum(at.tasks, 0.0)
         if (error := method.exploitability(tasks, at.log_price)) <= near:
             near = 0.1 * error
             yield solution(method, tasks, at.log_price, "smoothed path", steps, _clock.now() - begun, tol)
         if error <= 1e-12:
-            return
+            break
+    if tasks is not None and near < 3e-8:
+        sweeps = Sweeps.of(method)
+        state = sweeps.start(tasks)
+        for _ in range(320):
+            if sweeps.gauss_seidel(state) < 3e-4 * tol:
+                break
+        yield sweeps.solution(state, "best responses", steps, _clock.now() - begun, tol)
