@@ -97,8 +97,10 @@ def test_who_solved_it_is_said() -> None:
     assert solve(shared, 2.0, engine="best-response").stats.solver == "best responses"
     problem = Problem(shared, fo.AlphaPFVDS(16.0).criterion(shared))
     method = EquilibriumSystem.of(problem.polytope, problem.criterion)
-    for rescue, name in ((equilibria._smoothed, "smoothed path"), (equilibria._homotopy, "entropy homotopy")):
-        assert {found.runs[-1].solver for found in rescue(method, 1e-6)} == {name}
+    *smoothed, last = (found.runs[-1].solver for found in equilibria._smoothed(method, 1e-6))
+    assert {*smoothed} == {"smoothed path"}
+    assert last == "best responses"
+    assert {found.runs[-1].solver for found in equilibria._homotopy(method, 1e-6)} == {"entropy homotopy"}
 
 
 def test_small_alpha_is_solved_or_the_remedy_is_named() -> None:
