@@ -24,7 +24,7 @@ def handles(criterion: Criterion) -> bool:
 def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Solution]:
     """Ever better answers, for a judge to take the first good one."""
     yield from served.solutions(problem, "native")
-    yield from small.solutions(problem, tol, "native")
+    yield from small.solutions(problem, tol, "native", warm)
     yield from _large(problem, tol, warm)
 
 

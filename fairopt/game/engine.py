@@ -30,7 +30,7 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
     elif np.isinf(problem.criterion.alpha):
         yield from _psdsf(problem, tol, warm)
     else:
-        yield from small.solutions(problem, tol, "equilibrium")
+        yield from small.solutions(problem, tol, "equilibrium", warm)
         yield from equilibria.solutions(problem, tol, warm)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..engines.base import ServerStart
+from ..engines.small.solutions import Together
 from ..model.cluster import Cluster
 from ..model.merging import Merging, merge
 from ..result.allocation import Allocation
@@ -25,6 +26,19 @@ class OtherUsers:
         """What is left of what the allocation offers; None if nothing is."""
         warm = self.answer.warm
         return warm if isinstance(warm, Earlier) and isinstance(warm.engine, ServerStart) else None
+
+
+@dataclass(frozen=True)
+class OtherAlphas(OtherUsers):
+    """An allocation as a start for other alphas on the same cluster, those of small problems answered at once."""
+
+    together: Together
+
+    @property
+    def earlier(self) -> Earlier | None:
+        """What the allocation offers, or else the stack."""
+        warm = self.answer.warm
+        return replace(warm, engine=warm.engine or self.together) if isinstance(warm, Earlier) else None
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,16 @@ def test_same_answers_as_one_by_one(seed: int) -> None:
         np.testing.assert_allclose(found.arrays.user_tasks, alone.arrays.user_tasks, rtol=1e-6)
 
 
+def test_alphas_of_a_small_cluster_are_answered_at_once() -> None:
+    """Half of the seconds of one by one; what a stack took is told by the steps of its alphas."""
+    shared, alphas = cluster(4, 20, 10), np.geomspace(0.1, 64, 24)
+    frames = [fo.alpha_path(shared, alphas) for _ in range(3)]
+    alone = [sum(fo.AlphaPFVDS(alpha).solve(shared).stats.total for alpha in alphas) for _ in range(3)]
+    assert min(frame["seconds"].sum() for frame in frames) < 0.75 * min(alone)
+    seconds = frames[0]["seconds"] / frames[0]["steps"]
+    assert seconds.max() < 8 * seconds.median()
+
+
 def test_frame() -> None:
     frame = fo.alpha_path(cluster(), [0.5, 2.0])
     assert (frame["steps"] > 0).all()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from ... import _clock
 from ...core import maxmin
-from ...core.solve import finite
+from ...core.solve import Found, finite
+from ...model.cluster import Cluster
 from ...model.problem import Problem
 from ..base import Run, Solution
 from . import kinds
@@ -36,9 +37,32 @@ class _Answer(NamedTuple):
     certificate: float
     log_prices: Array | None
     steps: int
+    seconds: float
 
 
-def solutions(problem: Problem, tol: float, engine: str) -> Iterator[Solution]:
+class Together:
+    """Alphas at which one cluster is to be shared: as a start, the kernel of finite alpha answers them at once."""
+
+    def __init__(self, alphas: Sequence[float]) -> None:
+        self.alphas = alphas
+        self.cluster: Cluster | None = None
+        self.found: dict[float, tuple[Found, float]] = {}
+
+    def at(self, problem: Problem, kind: kinds.Kind, tol: float, aim: float) -> tuple[Found, float] | None:
+        """What is found of a problem, as a stack of one, and its part of the seconds; None if it is another's."""
+        cluster, alpha = problem.cluster, problem.criterion.alpha
+        if self.cluster is None:
+            self.cluster, begun = cluster, _clock.now()
+            some = [one for one in {alpha, *self.alphas} if 0 < one < np.inf and kinds.fastest(kind, cluster, one)]
+            every = finite([problem] * len(some), tol, aim, np.array(some))
+            each = (_clock.now() - begun) / max(int(every.steps.sum()), 1)
+            for k, one in enumerate(some):
+                found = Found(every.tasks[[k]], every.certificate[[k]], every.log_rows[[k]], every.steps[[k]])
+                self.found[one] = found, each * int(every.steps[k])
+        return self.found.get(alpha) if cluster is self.cluster else None
+
+
+def solutions(problem: Problem, tol: float, engine: str, warm: object = None) -> Iterator[Solution]:
     """The answer of a kernel, if the problem is small and the kernel's own certificate reaches `tol`.
 
     Of all but the smallest problems with the last digits only, which other engines find as fast.
@@ -49,11 +73,10 @@ def solutions(problem: Problem, tol: float, engine: str) -> Iterator[Solution]:
         return  # of several optima at alpha = 0 the interior point finds one that depends on no order
     if _trivial(problem, kind):
         return
-    begun = _clock.now()
-    found = _leximin(problem) if kind == "leximin" else _equilibrium(problem, kind, tol)
+    found = _leximin(problem) if kind == "leximin" else _equilibrium(problem, kind, tol, warm)
     fine = bool(found.certificate <= min(_DIGITS, tol))
     if fine or (found.certificate <= tol and pairs <= _TINY):
-        run = Run(found.by, "converged", 0.0, _clock.now() - begun, float(found.certificate))
+        run = Run(found.by, "converged", 0.0, found.seconds, float(found.certificate))
         log = found.log_prices
         yield Solution(found.tasks, None, engine, (run,), 0.0, found.steps, "converged", log=log, fine=fine)
 
@@ -82,19 +105,24 @@ def _trivial(problem: Problem, kind: kinds.Kind) -> bool:
 
 def _leximin(problem: Problem) -> _Answer:
     """Max-min over servers; none where rounding may hide a user."""
+    begun = _clock.now()
     found = maxmin.leximin([problem])
     with np.errstate(divide="ignore"):
         log = np.log(found.prices[0])
-    return _Answer("dense simplex", found.tasks[0], found.certificate[0], _per_unit(problem, log), int(found.rounds[0]))
+    log, steps, seconds = _per_unit(problem, log), int(found.rounds[0]), _clock.now() - begun
+    return _Answer("dense simplex", found.tasks[0], found.certificate[0], log, steps, seconds)
 
 
-def _equilibrium(problem: Problem, kind: kinds.Kind, tol: float) -> _Answer:
+def _equilibrium(problem: Problem, kind: kinds.Kind, tol: float, warm: object) -> _Answer:
     """Finite alpha. Where a task count binds equilibria of the game are many: none, so that size does not choose."""
-    found = finite([problem], _AIM * tol, min(_AIM * tol, _FINE))
+    begun, errors = _clock.now(), (_AIM * tol, min(_AIM * tol, _FINE))
+    known = warm.at(problem, kind, *errors) if isinstance(warm, Together) else None
+    found, seconds = known or (finite([problem], *errors), _clock.now() - begun)
     tasks, certificate = found.tasks[0], float(found.certificate[0])
     bound = (tasks.sum(axis=1) >= problem.limits * (1 - _BINDS)) & (problem.limits > 0)
-    known = np.inf if kind == "game" and bound.any() else certificate
-    return _Answer("dense interior point", tasks, known, _per_unit(problem, found.log_rows[0]), int(found.steps[0]))
+    certificate = np.inf if kind == "game" and bound.any() else certificate
+    log, steps = _per_unit(problem, found.log_rows[0]), int(found.steps[0])
+    return _Answer("dense interior point", tasks, certificate, log, steps, seconds)
 
 
 def _per_unit(problem: Problem, log_rows: Array) -> Array:
