@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pandas as pd
 from matplotlib.figure import Figure
 
-from fairopt.report import Results, interval
+from fairopt.report import Results
 
-from .style import DOUBLE, alpha_axis, apart, at_alpha, band, legend, line, new, per_cent
+from .style import DOUBLE, alpha_axis, band, by_alpha, legend, new, per_cent
 
 NEEDS = ("frontier",)
 CAPTION = (
@@ -25,10 +24,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     drawn, table = new(width, 2.3, 1, len(_PANELS), stack=True)
     for axes, (measure, (unit, label)) in zip(table[0], _PANELS.items(), strict=True):
         for k, (cluster, name) in enumerate(_CLUSTERS.items()):
-            found = _means(cells, cluster, measure)
-            x, mean, half = at_alpha(found.index), unit * found["mean"], unit * found["half"].fillna(0)
-            axes.plot(x, mean, label=name, **line(k), markevery=apart(found.index))
-            axes.fill_between(x, mean - half, mean + half, color=line(k)["color"], alpha=0.15, lw=0)
+            by_alpha(axes, cells[cells["cluster"] == cluster], measure, k, name, unit)
         alpha_axis(axes)
         axes.set_xlabel("α (PS-DSF at ∞)")
         axes.set_title(label[0].upper() + label[1:] + (" of αPF-VDS" if axes is table[0, 0] else ""))
@@ -38,9 +34,3 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     band(table[0, 0])
     legend(drawn, table[0, 0])
     return drawn
-
-
-def _means(cells: pd.DataFrame, cluster: str, measure: str) -> pd.DataFrame:
-    """`mean` and `half` by alpha."""
-    found = interval(cells[cells["cluster"] == cluster], ["alpha"], measure)
-    return found.set_index("alpha").sort_index()

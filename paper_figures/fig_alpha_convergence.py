@@ -9,9 +9,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fairopt.report import Results, interval, median_interval, reached
+from fairopt.report import Results, median_interval, reached
 
-from .style import DOUBLE, NARROW, alpha_axis, at_alpha, legend, line, new
+from .style import DOUBLE, NARROW, alpha_axis, at_alpha, by_alpha, legend, line, new
 
 NEEDS = ("alpha_convergence",)
 CAPTION = (
@@ -61,7 +61,8 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     _medians(panels[3], {label: taken[taken["cluster"] == name] for name, label in _NAMES.items()}, "seconds")
     panels[3].set_title("Seconds to solve")
     for axes, measure, title in zip(panels[4:], ("utilization", "jain"), ("Utilization", "Jain's index"), strict=True):
-        _means(axes, solved, measure)
+        for k, (cluster, label) in enumerate(_NAMES.items()):
+            by_alpha(axes, solved[solved["cluster"] == cluster], measure, k, label, marks=False)
         axes.set_title(title)
     for axes in panels:
         alpha_axis(axes, label=axes in (*table[-1],))
@@ -94,11 +95,3 @@ def _medians(axes: Axes, lines: dict[str, pd.DataFrame], what: str, bands: bool 
             low, high = shown[f"{what} low"].replace(np.inf, np.nan), shown[f"{what} high"].clip(upper=2 * top)
             axes.fill_between(x, low, high, where=middle.notna(), color=line(k)["color"], alpha=0.12, lw=0)
     axes.set_ylim(top=top)
-
-
-def _means(axes: Axes, cells: pd.DataFrame, measure: str) -> None:
-    for k, (cluster, label) in enumerate(_NAMES.items()):
-        of = interval(cells[cells["cluster"] == cluster], ["alpha"], measure).sort_values("alpha")
-        x, half = at_alpha(of["alpha"]), of["half"].fillna(0)
-        axes.plot(x, of["mean"], label=label, **line(k))
-        axes.fill_between(x, of["mean"] - half, of["mean"] + half, color=line(k)["color"], alpha=0.15, lw=0)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from fairopt.report import Results, interval
+from fairopt.report import Results
 
-from .style import DOUBLE, NARROW, alpha_axis, apart, at_alpha, band, legend, line, new
+from .style import DOUBLE, NARROW, alpha_axis, band, by_alpha, legend, new
 
 NEEDS = ("frontier",)
 CAPTION = (
@@ -27,15 +27,11 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
         of = cells[cells["cluster"] == cluster]
         for row, (measure, (unit, label)) in enumerate(_MEASURES.items()):
             axes = table[row, column]
-            found = interval(of, ["alpha"], measure).sort_values("alpha")
-            x = at_alpha(found["alpha"])
-            mean, half = unit * found["mean"], unit * found["half"].fillna(0)
-            axes.plot(x, mean, **line(row), markevery=apart(found["alpha"]))
-            axes.fill_between(x, mean - half, mean + half, color=line(row)["color"], alpha=0.15, lw=0)
+            top = by_alpha(axes, of, measure, row, unit=unit)
             alpha_axis(axes, label=row == len(_MEASURES) - 1)
             if unit == 100:
                 axes.yaxis.set_major_formatter("{x:g}%")
-            axes.set_ylim(0, 1.12 * float((mean + half).max()))  # from 0 on, so that heights can be compared
+            axes.set_ylim(0, 1.12 * top)  # from 0 on, so that heights can be compared
             if column == 0:
                 axes.set_ylabel(label)
         table[0, column].set_title(_TITLES[cluster].replace(", ", ",\n") if width < NARROW else _TITLES[cluster])

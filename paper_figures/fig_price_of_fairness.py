@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from fairopt.report import Results, interval
+from fairopt.report import Results
 
-from .style import SINGLE, alpha_axis, apart, at_alpha, band, legend, line, new
+from .style import SINGLE, alpha_axis, band, by_alpha, legend, new
 
 NEEDS = ("frontier",)
 CAPTION = (
@@ -23,10 +23,7 @@ def figure(results: Results, width: float = SINGLE) -> Figure:
     drawn, table = new(width, 2.3)
     axes = table[0, 0]
     for k, (cluster, text) in enumerate(_CLUSTERS.items()):
-        found = interval(cells[cells["cluster"] == cluster], ["alpha"], "price_of_fairness").sort_values("alpha")
-        x, mean, half = at_alpha(found["alpha"]), 100 * found["mean"], 100 * found["half"].fillna(0)
-        axes.plot(x, mean, label=text, markevery=apart(found["alpha"]), **line(k))
-        axes.fill_between(x, mean - half, mean + half, color=line(k)["color"], alpha=0.15, lw=0)
+        by_alpha(axes, cells[cells["cluster"] == cluster], "price_of_fairness", k, text, 100)
     alpha_axis(axes)
     axes.set_ylim(bottom=0)
     axes.yaxis.set_major_formatter("{x:g}%")

@@ -9,12 +9,14 @@ from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.legend_handler import HandlerTuple
 from numpy.typing import ArrayLike, NDArray
 
+from fairopt.report import interval
 from fairopt.result import _plot
 from fairopt.result._plot import Picture
 from fairopt.result._plot import at_alpha as at_alpha
@@ -104,6 +106,17 @@ def apart(alphas: ArrayLike, least: float = 0.03) -> list[int]:
         if k == len(x) - 1 or ((not chosen or here - x[chosen[-1]] >= least) and here <= x[-1] - 1.5 * least):
             chosen.append(k)
     return chosen
+
+
+def by_alpha(
+    axes: Axes, cells: pd.DataFrame, measure: str, k: int, label: str | None = None, unit: float = 1, marks: bool = True
+) -> float:
+    """The k-th line, of means by alpha with 95% bands; the largest that it shows. `marks`: leave out close markers."""
+    found = interval(cells, ["alpha"], measure).sort_values("alpha")
+    x, mean, half = at_alpha(found["alpha"]), unit * found["mean"], unit * found["half"].fillna(0)
+    axes.plot(x, mean, label=label, **line(k), markevery=apart(found["alpha"]) if marks else None)
+    axes.fill_between(x, mean - half, mean + half, color=line(k)["color"], alpha=0.15, lw=0)
+    return float((mean + half).max())
 
 
 def groups(
