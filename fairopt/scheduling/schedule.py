@@ -107,12 +107,17 @@ class Schedule(Outcome):
         before = w.after[w.job] if len(w.after) else w.after
         if not (before >= 0).any():
             return w.arrival
-        job, done = w.job[w.group_of_task], self.runs.how == DONE
-        finished = np.bincount(job[self.runs.task[done]], minlength=len(w.jobs))
+        return np.where(before >= 0, np.maximum(w.arrival, self._job_ends[2][before]), w.arrival)
+
+    @cached_property
+    def _job_ends(self) -> tuple[Whole, Whole, Whole]:
+        """(jobs,): tasks, tasks done, and when the last of all was, or never [microseconds]."""
+        w, done = self.workload, self.runs.how == DONE
+        job = w.job[w.group_of_task]
+        count, finished = (np.bincount(of, minlength=len(w.jobs)) for of in (job, job[self.runs.task[done]]))
         end = np.zeros(len(w.jobs), dtype=np.int64)
         np.maximum.at(end, job[self.runs.task[done]], self.runs.end[done])
-        end[finished < np.bincount(job, minlength=len(w.jobs))] = NEVER
-        return np.where(before >= 0, np.maximum(w.arrival, end[before]), w.arrival)
+        return count, finished, np.where(finished == count, end, NEVER)
 
     @cached_property
     def _first_start(self) -> NDArray[np.int64]:
@@ -170,13 +175,9 @@ class Schedule(Outcome):
         np.minimum.at(arrival, w.job, self.arrival)
         start = np.full(len(w.jobs), NEVER, dtype=np.int64)
         np.minimum.at(start, job, self._first_start)
-        last, done = self._last, self.state == 0
-        end = np.zeros(len(w.jobs), dtype=np.int64)
-        np.maximum.at(end, job[done], self.runs.end[last[done]])
-        count, finished = np.bincount(job, minlength=len(w.jobs)), np.bincount(job[done], minlength=len(w.jobs))
-        ended = np.where(finished == count, end / SECOND, np.nan)
+        count, finished, end = self._job_ends
         return self._per_job(
-            {"arrival": _seconds(arrival), "start": _seconds(start), "end": ended, "tasks": count,
+            {"arrival": _seconds(arrival), "start": _seconds(start), "end": _seconds(end), "tasks": count,
              "tasks_done": finished}
         )  # fmt: skip
 
