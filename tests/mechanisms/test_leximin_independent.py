@@ -6,12 +6,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from mechanisms.exact import leximin
 from hypothesis import given, settings
 from strategies import clusters
 
 from fairopt.mechanisms import Mechanism, get
 from fairopt.model.cluster import Cluster
+from mechanisms.exact import leximin
 
 Row = list[Fraction]
 MECHANISMS = [
