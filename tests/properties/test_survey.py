@@ -39,7 +39,7 @@ def test_what_is_searched() -> None:
 
 def test_others_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """No counterexample among all clusters, or one that has positive demands: no search for another."""
-    some = survey(["drf", "task-maxmin"], [MONOTONE, "sharing-incentive"], trials=400, seed=3)
+    some = survey(["drf", "task-maxmin"], [MONOTONE, "sharing-incentive"], trials=800, seed=3)
     found = {(one.cell.mechanism, one.cell.property, one.cell.conditions): one for one in some}
     assert found["drf", MONOTONE, ()].witness is not None
     assert found["drf", MONOTONE, ("positive demands",)].witness is None
