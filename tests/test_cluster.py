@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from strategies import clusters
@@ -188,15 +187,6 @@ def test_pool() -> None:
     np.testing.assert_allclose(pool.capacity, [[20, 20, 75]])
     assert pool.eligible.ravel().tolist() == [False, True, True, True]
     assert pool.pool() is pool
-
-
-def test_frames_by_hand() -> None:
-    servers = pd.DataFrame({"cpu": [9], "ram": [18]}, index=["S"])
-    users = pd.DataFrame({"ram": [4, 1], "cpu": [1, 3], "max_tasks": [np.nan, 2]}, index=["A", "B"])
-    cluster = Cluster.from_frames(servers, users)
-    np.testing.assert_array_equal(cluster.demand, [[1, 4], [3, 1]])
-    np.testing.assert_array_equal(cluster.max_tasks, [np.inf, 2])
-    np.testing.assert_array_equal(cluster.weight, [1, 1])
 
 
 def test_equality() -> None:

@@ -19,6 +19,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -32,16 +33,20 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]  # of this checkout, whatever is
 
 from families import FAMILIES, draw  # noqa: E402
 from reference import reference  # noqa: E402
-from snapshots import SNAPSHOTS, missing, snapshot  # noqa: E402
 
 import fairopt as fo  # noqa: E402
 from fairopt.errors import FairoptError  # noqa: E402
 from fairopt.exact import rational  # noqa: E402
-from fairopt.workloads import traces_root  # noqa: E402
+from fairopt.workloads import open_source, trace_folder, traces_root  # noqa: E402
 
 Array = NDArray[np.float64]
 T = TypeVar("T")
 SIZES = {"small": (8, 8), "large": (60, 25)}
+#: Snapshots of traces; of Google's at a moment, a third with limits, on all machines or on a hundred.
+SNAPSHOTS = {
+    "bitbrains": "bitbrains?vms={users}&servers={servers}",
+    "google2011": "google2011?users={users}&at={at}&max_tasks={limited}{machines}",
+}
 MECHANISMS: dict[str, fo.mechanisms.Mechanism] = {
     **{f"alpha-fair({alpha:g})": fo.AlphaFair(alpha) for alpha in (0.5, 2.0, 7.0, 50.0)},
     "CEEI": fo.CEEI(scope="servers"),
@@ -58,6 +63,16 @@ FIELDS = [*KEYS, "status", "error", "user", "e", "condition", "seconds", "second
 PATIENCE = 30.0
 #: No certificate is below rounding.
 FLOOR = 1e-15
+
+
+@lru_cache(maxsize=4)
+def snapshot(family: str, seed: int, most: tuple[int, int], traces: Path | None) -> fo.Cluster:
+    """Number `seed` of a trace, of at most `most` users and servers (Google's machines: of ten kinds)."""
+    rng = np.random.default_rng([seed, *family.encode()])
+    users, servers = (int(rng.integers(2, number + 1)) for number in most)
+    at, limited, machines = 1000 * rng.integers(6), rng.random() < 1 / 3, rng.choice(["", "&servers=100"])
+    source = SNAPSHOTS[family].format(users=users, servers=servers, at=at, limited=limited, machines=machines)
+    return fo.merge(open_source(source, traces=traces, rng=rng).cluster).cluster
 
 
 def exact_tasks(name: str, found: fo.Allocation, hint: bool = True) -> Array | None:
@@ -209,9 +224,10 @@ def main() -> None:
     there = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=FIELDS)
     if not asked.print:
         traces = traces_root(asked.traces)
-        why = {family: missing(family, traces) for family in asked.families if family in SNAPSHOTS}
-        sys.stderr.write("".join(f"skipped {reason}\n" for reason in why.values() if reason))
-        used = [family for family in asked.families if not why.get(family)]
+        absent = {family for family in SNAPSHOTS if trace_folder(family, traces) is None}
+        used = [family for family in asked.families if family not in absent]
+        for family in {*asked.families} - {*used}:
+            sys.stderr.write(f"skipped {family}: no such trace (name their folder by --traces or FAIROPT_TRACES)\n")
         # A cluster is done when the row of its last tolerance was written.
         last = there[there.tol == TOLERANCES[-1]]
         done = set(zip(last.mechanism, last.family, last.seed, strict=True))

@@ -7,22 +7,17 @@ exceeds its limits is measured again. Two rows are measured at a time: seconds a
 
 from __future__ import annotations
 
-import ctypes
-import gc
 import math
 import os
 import sys
-import time
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import suppress
 from multiprocessing import get_context
-from pathlib import Path
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ[_name] = "1"
 
 import numpy as np  # noqa: E402 - threads are chosen first
-from apart import apart  # noqa: E402
+from apart import apart, cost  # noqa: E402
 
 import fairopt as fo  # noqa: E402
 
@@ -63,12 +58,6 @@ def cluster(shape: str, size: int) -> fo.Cluster:
     return fo.Cluster(capacity, demand, eligible=eligible)
 
 
-def memory(key: str) -> float:
-    """MiB that Linux says this process has (`VmRSS`), or had at most (`VmHWM`)."""
-    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(key))
-
-
 def solve(name: str, data: fo.Cluster) -> None:
     """With a mechanism, or rounds of the distributed game."""
     if name == ROUNDS:
@@ -81,20 +70,7 @@ def solved(shape: str, size: int, name: str) -> tuple[float, float]:
     """CPU seconds and MiB that a solve takes, beyond those of a smaller one."""
     data = cluster(shape, size)
     solve(name, cluster(shape, size // 4))
-    gc.collect()
-    with suppress(OSError, AttributeError):  # elsewhere than on Linux memory reads as 0
-        ctypes.CDLL(None).malloc_trim(0)
-        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak begins anew
-    before = memory("VmRSS") if Path("/proc/self/status").exists() else math.nan
-    begun = time.process_time()
-    solve(name, data)
-    seconds = time.process_time() - begun
-    more = memory("VmHWM") - before if before == before else 0.0
-    if seconds < LIMIT / 30:
-        begun = time.process_time()
-        solve(name, data)
-        seconds = min(seconds, time.process_time() - begun)
-    return seconds, more
+    return cost(lambda: solve(name, data))[1:]
 
 
 def row(shape: str, name: str) -> tuple[str, bool]:

@@ -19,7 +19,6 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUM
 import argparse  # noqa: E402 - threads are chosen first
 import json  # noqa: E402
 import re  # noqa: E402
-import resource  # noqa: E402
 import sys  # noqa: E402
 import warnings  # noqa: E402
 import zlib  # noqa: E402
@@ -37,11 +36,11 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]  # of this checkout, whatever is installed
 
 import families  # noqa: E402
-from apart import apart  # noqa: E402
+from apart import apart, cost  # noqa: E402
 
 import fairopt as fo  # noqa: E402
 from benchmarks.families import FAMILIES as LARGER  # noqa: E402
-from fairopt import _clock, papers, workloads  # noqa: E402
+from fairopt import papers, workloads  # noqa: E402
 from fairopt.errors import FairoptError  # noqa: E402
 
 #: Pairs (user, server) up to which condition numbers are cheap.
@@ -172,13 +171,11 @@ def of_one_resource(cluster: fo.Cluster) -> fo.Cluster:
 
 def solved(mechanism: fo.mechanisms.Mechanism, cluster: fo.Cluster) -> tuple[Row, fo.Allocation | None]:
     """What one solve came to."""
-    found, status, message, begun = None, "certified", "", _clock.cpu()
     try:
-        found = mechanism.solve(cluster, 1e-6)
+        return {"status": "certified", "message": ""}, mechanism.solve(cluster, 1e-6)
     except Exception as error:  # whatever it is, it is to be counted and named
-        status = "refused" if isinstance(error, FairoptError) else "broken"
-        message = f"{type(error).__name__}: {error}"
-    return {"status": status, "message": " ".join(message.split())[:400], "cpu": _clock.cpu() - begun}, found
+        status, message = "refused" if isinstance(error, FairoptError) else "broken", f"{type(error).__name__}: {error}"
+        return {"status": status, "message": " ".join(message.split())[:400]}, None
 
 
 def measured(problem: Problem, cluster: fo.Cluster) -> Row:
@@ -186,11 +183,7 @@ def measured(problem: Problem, cluster: fo.Cluster) -> Row:
     mechanism = MECHANISMS[problem.mechanism]
     if problem.mechanism == "CMMF":
         cluster = of_one_resource(cluster)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    row, found = solved(mechanism, cluster)
-    row["MiB"] = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-    if row["cpu"] < 0.5:
-        row["cpu"] = min(row["cpu"], solved(mechanism, cluster)[0]["cpu"])
+    (row, found), row["cpu"], row["MiB"] = cost(lambda: solved(mechanism, cluster))
     data = (cluster.capacity, cluster.demand, cluster.weight, cluster.max_tasks)  # rounded: exp and log differ by ulps
     row["data"] = zlib.crc32(cluster.eligible.tobytes(), zlib.crc32(b"".join(a.astype("f4").tobytes() for a in data)))
     if found is not None:

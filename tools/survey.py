@@ -1,9 +1,10 @@
-"""From a stored survey of properties to what docs show: docs/survey.csv, and its counterexamples.
+"""Counterexamples in docs/witnesses: of what mechanisms say they have not, and those that a survey of properties found.
 
+    python tools/survey.py                                                  # searches for those of claims that lack one
     fairopt properties --trials 20000 --seconds 120 --seed 1 --store DIR    # hours; goes on where it ended
-    python tools/survey.py DIR                                              # then `make readme`
+    python tools/survey.py DIR                                              # docs/survey.csv and docs/witnesses/found
 
-Every counterexample is verified again before it is written to docs/witnesses/found.
+`make readme` writes the pages. Every counterexample of a survey is verified again before it is written.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from fairopt.properties._survey import Outcome
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "docs" / "survey.csv"
 FOUND = ROOT / "docs" / "witnesses" / "found"
+#: The most trials for the counterexample of a claim.
+TRIALS = 200_000
 
 
 def keep(outcomes: list[Outcome]) -> list[str]:
@@ -57,16 +60,28 @@ def known(table: pd.DataFrame) -> pd.DataFrame:
     return table.reset_index()
 
 
+def lacking() -> list[str]:
+    """Search for counterexamples that claims lack; the claims of which none was found."""
+    wrong = []
+    for claimed in properties.claims(holds=False):
+        path = FOUND.parent / f"{claimed.mechanism.name}--{claimed.claim.property}.json"
+        if not path.exists():
+            found = properties.search(claimed.mechanism, claimed.claim.property, TRIALS, rng=1)
+            sys.stdout.write(f"{claimed.mechanism}, {claimed.claim.property}:\n{found}\n\n")
+            if found is None:
+                wrong.append(path.name)
+            else:
+                found.save(path)
+    return wrong
+
+
 def main() -> int:
-    """Keep what a store holds; 1 if a counterexample is none."""
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    outcomes = properties.read(sys.argv[1])
-    if not outcomes:
-        sys.exit(f"{sys.argv[1]}: no store of a survey; what is there is kept")
-    wrong = keep(outcomes)
-    for text in wrong:
-        sys.stdout.write(f"{text}\n")
+    """Search, or keep what a store holds; 1 if there is no counterexample, or one is none."""
+    outcomes = properties.read(sys.argv[1]) if len(sys.argv) == 2 else []
+    if len(sys.argv) > 1 and not outcomes:
+        sys.exit(f"{sys.argv[1]}: no store of a survey; what is there is kept\n\n{__doc__}")
+    wrong = keep(outcomes) if outcomes else lacking()
+    sys.stdout.write("".join(f"{text}\n" for text in wrong))
     return int(bool(wrong))
 
 

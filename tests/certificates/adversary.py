@@ -18,6 +18,8 @@ from fairopt.model.cluster import Cluster
 from fairopt.model.criterion import Criterion
 from fairopt.result.allocation import Allocation
 
+from .reference import cut
+
 Array = NDArray[np.float64]
 Rng = np.random.Generator
 #: e of tasks (users, servers) and log prices of whole capacities (servers, resources) by a criterion.
@@ -116,10 +118,7 @@ def _passed(
 
 def _fitted(cluster: Cluster, tasks: Array) -> Array:
     """Tasks cut down, server by server and user by user, to what is feasible."""
-    for i in range(cluster.shape[1]):
-        use = tasks[:, i] @ cluster.demand
-        over = np.divide(use, cluster.capacity[i], out=np.zeros_like(use), where=use > 0).max()
-        tasks[:, i] /= max(over, 1.0)
+    tasks = cut(cluster, tasks)
     total = tasks.sum(axis=1)
     return (
         tasks * np.minimum(1.0, np.divide(cluster.max_tasks, total, out=np.ones_like(total), where=total > 0))[:, None]

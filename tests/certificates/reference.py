@@ -17,12 +17,17 @@ def random_feasible(cluster: Cluster, rng: np.random.Generator, fill: bool = Tru
         * rng.dirichlet(np.ones(cluster.shape[1]), cluster.shape[0])
         * rng.uniform(0.05, 1, cluster.shape[:2])
     )
+    return cut(cluster, tasks, fill)
+
+
+def cut(cluster: Cluster, tasks: Array, fill: bool = False) -> Array:
+    """Tasks on every server scaled to what there is, down or (if `fill`) up."""
     for i in range(cluster.shape[1]):
         use = tasks[:, i] @ cluster.demand
         over = np.divide(use, cluster.capacity[i], out=np.zeros_like(use), where=use > 0).max()
         if over > 1 or (fill and over > 0):
             tasks[:, i] /= over
-    return np.asarray(tasks)
+    return tasks
 
 
 def definition_4(cluster: Cluster, tasks: Array, eps: float) -> bool:

@@ -17,8 +17,8 @@ from .reference import random_feasible
 from .test_judges import EXAMPLE, Array, column
 
 PRICED = [
-    *(get("alpha-fair", alpha=alpha) for alpha in (0.0, 0.5, 1.0, 2.0, 20.0)),
-    *(get("alphapf-vds", alpha=alpha) for alpha in (0.0, 0.5, 1.0, 3.0)),
+    *(get("alpha-fair", alpha=alpha) for alpha in (0.0, 0.5, 1.0, 2.0, 50.0)),
+    *(get("alphapf-vds", alpha=alpha) for alpha in (0.0, 0.5, 1.0, 20.0)),
     get("fds", beta=0.5, lam=2.0),
     get("fds", beta=3.0, lam=-2.0),
     get("guaranteed-alpha-fair", alpha=2.0),

@@ -38,12 +38,16 @@ def _value(criterion: fo.Criterion, tasks: np.ndarray) -> float:
     return float(criterion.fair * mean + criterion.efficient * np.log(share.sum()))
 
 
+def crowded(seed: int) -> fo.Cluster:
+    """300 users of one pool."""
+    rng = np.random.default_rng(seed)
+    demand = rng.lognormal(0, 1, (300, 4))
+    return fo.Cluster([demand.sum(axis=0) * rng.uniform(0.5, 2, 4)], demand, rng.lognormal(0, 0.5, 300))
+
+
 @pytest.mark.parametrize(("beta", "lam"), [(0.2, 40.0), (2.0, -2.0), (16.0, -3.0), (64.0, -20.0)])
 def test_many_users(beta: float, lam: float) -> None:
-    rng = np.random.default_rng(3)
-    demand = rng.lognormal(0, 1, (300, 4))
-    cluster = fo.Cluster([demand.sum(axis=0) * rng.uniform(0.5, 2, 4)], demand, rng.lognormal(0, 0.5, 300))
-    found = fo.GFJ(beta, lam).solve(cluster, engine="native")
+    found = fo.GFJ(beta, lam).solve(crowded(3), engine="native")
     assert found.certify().passes(1e-6)
 
 
@@ -51,10 +55,7 @@ def test_hardly_any_run_goes_to_and_fro() -> None:
     """Pools of which whole Newton steps solve none or one."""
     refused = 0
     for seed in (0, 16, 22, 23, 36, 37, 39, 48):
-        rng = np.random.default_rng(seed)
-        demand = rng.lognormal(0, 1, (300, 4))
-        cluster = fo.Cluster([demand.sum(axis=0) * rng.uniform(0.5, 2, 4)], demand, rng.lognormal(0, 0.5, 300))
-        refused += fo.GFJ(16.0, -3.0).solve(cluster, engine="native", throw=False).flagged
+        refused += fo.GFJ(16.0, -3.0).solve(crowded(seed), engine="native", throw=False).flagged
     assert refused <= 1
 
 

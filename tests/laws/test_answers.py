@@ -57,7 +57,7 @@ def run_families(mechanism: Mechanism, count: int) -> None:
 
 @pytest.mark.parametrize("mechanism", VARIANTS, ids=identify)
 def test_families(mechanism: Mechanism) -> None:
-    run_families(mechanism, max(share_of(mechanism, max(MANY // 20, 2)), 2))
+    run_families(mechanism, share_of(mechanism, max(MANY // 20, 2)))
 
 
 @pytest.mark.long

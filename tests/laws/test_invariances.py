@@ -106,14 +106,6 @@ def test_invariances(mechanism: Mechanism) -> None:
     law()
 
 
-@pytest.mark.parametrize("mechanism", [m for m in VARIANTS if counts_tasks(m)], ids=identify)
-def test_mechanisms_that_count_tasks_depend_on_the_size_of_a_task(mechanism: Mechanism) -> None:
-    """The law above would be vacuous if they were exempted for nothing."""
-    small = mechanism.solve(Cluster([[9, 18]], [[1, 4], [3, 1]])).arrays.user_tasks
-    large = mechanism.solve(Cluster([[9, 18]], [[2, 8], [3, 1]])).arrays.user_tasks
-    assert abs(large[0] * 2 / small[0] - 1) > 0.1
-
-
 @pytest.mark.parametrize("mechanism", UNIQUE, ids=identify)
 def test_merging_changes_nothing(mechanism: Mechanism) -> None:
     """Proportional servers and users, merged by hand, give the tasks that `split_tasks` undoes."""

@@ -6,12 +6,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from engines.exact import leximin
 from hypothesis import given, settings
 from strategies import clusters
 
 from fairopt.mechanisms import Mechanism, get
 from fairopt.model.cluster import Cluster
+from mechanisms.exact import leximin
 
 Row = list[Fraction]
 MECHANISMS = [
@@ -70,12 +70,12 @@ def compare(mechanism: Mechanism, cluster: Cluster, rtol: float) -> None:
 def test_random_clusters(mechanism: Mechanism) -> None:
     """Ties, zeros, limits, users who can run nowhere; and numbers over eight decades."""
 
-    @settings(max_examples=50)
+    @settings(max_examples=25)
     @given(clusters(styles=("nice", "nice", "plain"), max_users=4, max_servers=3))
     def law(cluster: Cluster) -> None:
         compare(mechanism, cluster, 2e-9)
 
-    @settings(max_examples=15)
+    @settings(max_examples=10)
     @given(clusters(styles=("wide",), max_users=4, max_servers=3))
     def wide(cluster: Cluster) -> None:
         compare(mechanism, cluster, 1e-7)

@@ -33,8 +33,6 @@ assert not empty, "an empty panel"
 """
 ROOT = Path(__file__).parents[2]
 EVERY = sorted((ROOT / "notebooks").glob("*.ipynb"))
-#: Those of seconds run on every commit; of the others one compiles the simulator. The site, too, runs all of them.
-QUICK = {"quickstart", "alpha_tradeoff", "traces"}
 
 
 @pytest.mark.parametrize("path", EVERY, ids=lambda path: path.stem)
@@ -70,7 +68,7 @@ def test_the_day_of_the_notebook_has_users_whatever_its_seed(seed: int) -> None:
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::RuntimeWarning:zmq")
 @pytest.mark.parametrize(
     "path",
-    [path if path.stem in QUICK else pytest.param(path, marks=pytest.mark.long) for path in EVERY],
+    [path if path.stem == "quickstart" else pytest.param(path, marks=pytest.mark.long) for path in EVERY],
     ids=lambda path: path.stem,
 )
 def test_it_runs_from_top_to_bottom(path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -77,8 +77,7 @@ def compared(together: dict[str, Any], alone: dict[str, Any]) -> None:
 
 
 @pytest.mark.usefixtures("few")
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_what_was_computed_before_and_by_whom_does_not_matter(path: Path, tmp_path: Path, jobs: int) -> None:
+def test_what_was_computed_before_does_not_matter(path: Path, tmp_path: Path) -> None:
     cells = drawn(path, [3, 4])
     whole = sweeps.Store(tmp_path / "whole")
     frame = sweeps.sweep(path, store=whole, progress=False)
@@ -87,7 +86,7 @@ def test_what_was_computed_before_and_by_whom_does_not_matter(path: Path, tmp_pa
     some = sweeps.Store(tmp_path / "some")
     rows = whole.read().table.to_pylist()
     some.write([row for k, row in enumerate(rows) if k % 3])
-    again = sweeps.sweep(path, store=some, jobs=jobs, progress=False)
+    again = sweeps.sweep(path, store=some, progress=False)
     assert again["key"].tolist() == frame["key"].tolist()
     assert some.read().same_as(whole.read()) == []
 

@@ -141,7 +141,7 @@ with sweeps.Store(Path(sys.argv[1])) as store:
 def test_two_write_at_once_and_are_killed_and_no_row_that_was_acknowledged_is_lost(tmp_path: Path) -> None:
     acknowledged: set[str] = set()
     env = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-    for attempt in range(3):
+    for attempt in range(2):
         words = [sys.executable, "-c", WRITER, str(tmp_path)]
         writers = [
             subprocess.Popen([*words, f"{name}{attempt}-"], env=env, text=True, stdout=subprocess.PIPE) for name in "ab"
@@ -153,7 +153,7 @@ def test_two_write_at_once_and_are_killed_and_no_row_that_was_acknowledged_is_lo
             writer.send_signal(signal.SIGKILL)
             text, _, _ = writer.communicate()[0].rpartition("\n")
             acknowledged.update(text.split())
-    assert len(acknowledged) >= 120
+    assert len(acknowledged) >= 80
     assert acknowledged <= set(sweeps.Store(tmp_path).read().frame()["key"])
     assert acknowledged <= set(keys_stored(tmp_path))
 
