@@ -105,17 +105,25 @@ class State:
         wanted = np.where(self.rising > 0, self.t[part], self.held)
         self.short = wanted - self.have + np.where(self.exact, 0.0, self.s)
         self.sum = 1 - by_part(self.rising * self.p, pairs.users)
-        self.products = (
-            self.y * self.z,
-            np.where(self.row, self.lam * self.w, 0.0),
-            np.where(self.exact, 0.0, self.p * self.s),
-        )
+        self.products = self.products_of(self.now)
         self.mu = self.total(self.products) / self.count
 
     @property
     def now(self) -> Point:
         """All that moves."""
         return Point(self.y, self.z, self.w, self.lam, self.s, self.p, self.t)
+
+    def products_of(self, point: Point) -> tuple[Array, Array, Array]:
+        """Of pairs, rows and users at a point."""
+        rows, users = point.lam * point.w, point.p * point.s
+        return point.y * point.z, np.where(self.row, rows, 0.0), np.where(self.exact, 0.0, users)
+
+    def moved(self, step: Point, primal: Array, dual: Array) -> Point:
+        """After so much of a step, lengths of (parts,)."""
+        on = self.on_pairs, self.on_rows, self.on_users
+        lengths = (*(each(length) for each in on for length in (primal, dual)), primal)
+        changes = (length * change for length, change in zip(lengths, step, strict=True))
+        return Point(*(np.add(each, change, out=change) for each, change in zip(self.now, changes, strict=True)))
 
     def set(self, to: Point) -> None:
         """Be there."""
@@ -185,11 +193,10 @@ class Newton:
         users, of_sum = np.where(at.exact, 0.0, cs / at.p), np.zeros(len(at.t))
         if wrong:
             own += self.weight * at.dual
-            of_sum = at.sum
         b, e = pairs.use(own) + rows, users - pairs.sums(own)
-        lam, p, t = (
-            self.equations.solve(b - at.excess, e + at.short, of_sum) if wrong else self.equations.solve(b, e, of_sum)
-        )
+        if wrong:
+            b, e, of_sum = b - at.excess, e + at.short, at.sum
+        lam, p, t = self.equations.solve(b, e, of_sum)
         z = pairs.slack(lam, p)
         own -= self.weight * z
         if wrong:
@@ -296,24 +303,13 @@ def _lengths(at: State, step: Point) -> tuple[Array, Array]:
     )
 
 
-def _products(at: State, step: Point, primal: Array, dual: Array) -> tuple[Array, Array, Array]:
-    """Of pairs, rows and users after a step."""
-    rows = (at.lam + at.on_rows(dual) * step.lam) * (at.w + at.on_rows(primal) * step.w)
-    users = (at.p + at.on_users(dual) * step.p) * (at.s + at.on_users(primal) * step.s)
-    pairs, other = at.on_pairs(primal) * step.y, at.on_pairs(dual) * step.z
-    pairs += at.y
-    other += at.z
-    pairs *= other
-    return pairs, np.where(at.row, rows, 0.0), np.where(at.exact, 0.0, users)
-
-
 def _centred(at: State, newton: Newton, step: Point, targets: tuple[Array, Array, Array]) -> Point:
     """With up to three of Gondzio's correctors, which bring products back to within a factor of ten of targets."""
     primal, dual = _lengths(at, step)
     for _ in range(3):
         if (np.minimum(primal, dual) > 0.95).all():
             break
-        far = _products(at, step, np.minimum(primal + 0.3, 1.0), np.minimum(dual + 0.3, 1.0))
+        far = at.products_of(at.moved(step, np.minimum(primal + 0.3, 1.0), np.minimum(dual + 0.3, 1.0)))
         asked = [np.maximum(np.clip(q, 0.1 * c, 10 * c) - q, -10 * c) for q, c in zip(far, targets, strict=True)]
         tried = step.plus(newton.step(asked[0], asked[1], asked[2]))
         lengths = _lengths(at, tried)
@@ -330,7 +326,7 @@ def advance(at: State, gap: Array) -> None:
     newton, total = (Whole if at.whole else Newton)(at), at.mu * at.count
     yz, lw, ps = at.products
     aim = newton.step(-yz, -lw, -ps, wrong=True)
-    after = at.total(_products(at, aim, *_lengths(at, aim))) / total
+    after = at.total(at.products_of(at.moved(aim, *_lengths(at, aim)))) / total
     target = np.clip(after**3, 1e-8, 0.1) * at.mu
     targets = at.on_pairs(target), at.on_rows(target), at.on_users(target)
     step = aim.plus(newton.step(targets[0] - aim.y * aim.z, targets[1] - aim.lam * aim.w, targets[2] - aim.p * aim.s))
@@ -345,14 +341,7 @@ def advance(at: State, gap: Array) -> None:
         return
     primal, dual = _lengths(at, step)
     back = np.clip(1 - left, 0.9, np.where(np.minimum(primal, dual) > 0.9, 0.99995, 0.9))
-    primal, dual = back * primal, back * dual
-    at.set(
-        Point(
-            at.y + at.on_pairs(primal) * step.y, at.z + at.on_pairs(dual) * step.z, at.w + at.on_rows(primal) * step.w,
-            at.lam + at.on_rows(dual) * step.lam, at.s + at.on_users(primal) * step.s,
-            at.p + at.on_users(dual) * step.p, at.t + primal * step.t,
-        )
-    )  # fmt: skip
+    at.set(at.moved(step, back * primal, back * dual))
 
 
 def chosen(at: State, which: Mask, one: Point, other: Point) -> Point:
