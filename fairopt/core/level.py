@@ -243,25 +243,20 @@ class Whole(Newton):
         self.at, pairs = at, at.pairs
         self.weight, count = at.y / at.z, np.maximum(by_part(at.rising, pairs.users), 1.0)
         self.idle, self.loose = np.where(at.row, at.w / at.lam, 0.0), np.where(at.exact, 0.0, at.s / at.p)
-        self.kept = at.y > at.z * pairs.of_user((count * at.t)[at.part])
-        self.columns = np.zeros((len(at.y), at.lam.size + len(at.p)))
-        self.columns[:, : at.lam.size] = pairs.matrix.toarray()
-        self.columns[np.arange(len(at.y)), at.lam.size + pairs.user] = -1
-        few, both = int(self.kept.sum()), self.columns.shape[1]
-        self.matrix = np.zeros((few + both + len(at.t),) * 2)
-        dear, end = self.columns[~self.kept], few + both
-        self.matrix[:few, few:end] = self.columns[self.kept]
-        self.matrix[end + at.part, few + at.lam.size + np.arange(len(at.p))] = at.rising
-        self.matrix += self.matrix.T
-        self.matrix[few:end, few:end] = -(dear.T * self.weight[~self.kept]) @ dear
-        diagonal = np.einsum("ii->i", self.matrix)
-        diagonal[:few] = 1 / self.weight[self.kept]
-        diagonal[few:end] -= np.append(self.idle, self.loose)
+        self.kept = self.weight > pairs.of_user((count * at.t)[at.part])
+        self.columns = np.hstack([pairs.matrix.toarray(), -np.eye(len(at.p))[pairs.user]])
+        kept, dear, few = self.columns[self.kept], self.columns[~self.kept], int(self.kept.sum())
+        sums = np.zeros((len(at.t), len(kept.T)))
+        sums[at.part, at.lam.size + np.arange(len(at.p))] = at.rising
+        both = -(dear.T * self.weight[~self.kept]) @ dear - np.diag(np.append(self.idle, self.loose))
+        none = np.zeros((few, len(at.t)))
+        own = np.diag(1 / self.weight[self.kept])
+        self.matrix = np.block([[own, kept, none], [kept.T, both, sums.T], [none.T, sums, np.zeros((len(at.t),) * 2)]])
         size = np.abs(self.matrix).max(axis=0)
         self.scale = 1 / np.sqrt(np.where(size > 0, size, 1.0))
         scaled = self.matrix * self.scale * self.scale[:, None]
         # Equations may depend on each other, or be of rows that nobody uses.
-        np.einsum("ii->i", scaled)[few:end] -= _DEPENDENT * np.append(~at.row, at.exact)
+        np.einsum("ii->i", scaled)[few : few + len(both)] -= _DEPENDENT * np.append(~at.row, at.exact)
         self.factor = lapack.dgetrf(scaled, overwrite_a=1)[:2]
 
     def step(self, cy: Array, cw: Array, cs: Array, wrong: bool = False) -> Point:
