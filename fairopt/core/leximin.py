@@ -193,7 +193,10 @@ class Leximin:
             full=at.full | filled,
             held=held,
         )
-        return self._apart(pairs, faces, ~dropped, at.y / at.on_pairs(load), start, known)
+        after = self._apart(pairs, faces, ~dropped, at.y / at.on_pairs(load), start, known)
+        if after is not None:
+            after.whole = at.whole
+        return after
 
     def _waiting(self, at: State, waiting: Mask) -> State | None:
         """Those with floors above a level are held there, and their parts begin anew."""
