@@ -10,8 +10,7 @@ and have a t, a mu and step lengths of their own. Bounds from both sides say how
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,43 +33,66 @@ _ROUGH = 50.0
 TINY = 1e-300
 
 
-@dataclass
-class State:
-    """Where all parts are. Users, servers and pairs of a part follow each other, in the order of `pairs`."""
+class Faces(NamedTuple):
+    """Whom and what a state is about, by their numbers among all, and what has become an equation."""
 
-    pairs: Pairs
-    user: Index  # (users,), whom of all
+    user: Index  # (users,)
     server: Index  # (servers,)
     pair: Index  # (pairs,)
     rising: Array  # (users,), 1 or 0
     exact: Mask  # (users,), held at a level that is an equation
     full: Mask  # (servers, resources), full rows that are equations
     held: Array  # (users,), what the held have
+
+    def taken(self, u: Index, s: Index, p: Index) -> Faces:
+        """Of some users, servers and pairs."""
+        return Faces(
+            self.user[u], self.server[s], self.pair[p], self.rising[u], self.exact[u], self.full[s], self.held[u]
+        )
+
+
+class Point(NamedTuple):
+    """All that moves: tasks and slacks of pairs, slacks and prices of rows, slacks and worths of users, levels."""
+
     y: Array
     z: Array
     w: Array
     lam: Array
     s: Array
     p: Array
-    t: Array  # (parts,)
+    t: Array
 
-    def __post_init__(self) -> None:
-        pairs = self.pairs
+    def plus(self, other: Point) -> Point:
+        """The sum of two."""
+        return Point(*(one + two for one, two in zip(self, other, strict=True)))
+
+    def taken(self, u: Index, s: Index, p: Index, part: Index) -> Point:
+        """Of some users, servers, pairs and parts."""
+        return Point(*(each[i] for each, i in zip(self, (p, p, s, s, u, u, part), strict=True)))
+
+
+class State:
+    """Where all parts are. Users, servers and pairs of a part follow each other, in the order of `pairs`."""
+
+    def __init__(self, pairs: Pairs, faces: Faces, point: Point) -> None:
+        self.pairs, self.part = pairs, pairs.part_of_user
+        self.user, self.server, self.pair, self.rising, self.exact, self.full, self.held = faces
         self.row = pairs.present & ~self.full
-        self.part = pairs.part_of_user
         self.count = (
             np.diff(pairs.pairs) + by_part(self.row.astype(float), pairs.servers)
             + by_part((~self.exact).astype(float), pairs.users)
         )  # fmt: skip
-        parts = len(self.t)
-        self.best, self.lowest = np.full(parts, np.inf), np.full(parts, np.inf)
-        self.known = np.zeros(parts, dtype=bool)
-        self.last = np.full(parts, np.inf)
-        self.good = self.early = self.now
-        self.still = np.zeros(parts, dtype=int)
-        self.tries = np.zeros(parts, dtype=int)
+        parts = len(point.t)
+        self.best, self.lowest, self.last = np.full((3, parts), np.inf)
+        self.known, self.still = np.zeros(parts, dtype=bool), np.zeros(parts, dtype=int)
+        self.good = self.early = point
         self.rough, self.whole = True, False
-        self.residuals()
+        self.set(point)
+
+    @property
+    def faces(self) -> Faces:
+        """Whom and what it is about."""
+        return Faces(self.user, self.server, self.pair, self.rising, self.exact, self.full, self.held)
 
     def residuals(self) -> None:
         """What is wrong with the linear equations, what each user pays at least, products, and mu (parts,)."""
@@ -83,11 +105,7 @@ class State:
         wanted = np.where(self.rising > 0, self.t[part], self.held)
         self.short = wanted - self.have + np.where(self.exact, 0.0, self.s)
         self.sum = 1 - by_part(self.rising * self.p, pairs.users)
-        self.products = (
-            self.y * self.z,
-            np.where(self.row, self.lam * self.w, 0.0),
-            np.where(self.exact, 0.0, self.p * self.s),
-        )
+        self.products = self.products_of(self.now)
         self.mu = self.total(self.products) / self.count
 
     @property
@@ -95,20 +113,32 @@ class State:
         """All that moves."""
         return Point(self.y, self.z, self.w, self.lam, self.s, self.p, self.t)
 
+    def products_of(self, point: Point) -> tuple[Array, Array, Array]:
+        """Of pairs, rows and users at a point."""
+        rows, users = point.lam * point.w, point.p * point.s
+        return point.y * point.z, np.where(self.row, rows, 0.0), np.where(self.exact, 0.0, users)
+
+    def moved(self, step: Point, primal: Array, dual: Array) -> Point:
+        """After so much of a step, lengths of (parts,)."""
+        on = self.on_pairs, self.on_rows, self.on_users
+        lengths = (*(each(length) for each in on for length in (primal, dual)), primal)
+        changes = (length * change for length, change in zip(lengths, step, strict=True))
+        return Point(*(np.add(each, change, out=change) for each, change in zip(self.now, changes, strict=True)))
+
     def set(self, to: Point) -> None:
         """Be there."""
         self.y, self.z, self.w, self.lam, self.s, self.p, self.t = to
         self.residuals()
 
-    def on_users(self, of_part: Array) -> Array:
+    def on_users(self, of_part: NDArray[Any]) -> NDArray[Any]:
         """A value of every part on its users."""
         return of_part[self.part]
 
-    def on_pairs(self, of_part: Array) -> Array:
+    def on_pairs(self, of_part: NDArray[Any]) -> NDArray[Any]:
         """A value of every part on its pairs, or one that does for all."""
         return of_part if len(of_part) == 1 else of_part[self.part][self.pairs.user]
 
-    def on_rows(self, of_part: Array) -> Array:
+    def on_rows(self, of_part: NDArray[Any]) -> NDArray[Any]:
         """A value of every part on its rows, (servers, 1)."""
         return of_part[self.pairs.part_of_server][:, None]
 
@@ -116,6 +146,11 @@ class State:
         """The sum of what pairs, rows and users have, (parts,)."""
         rows = by_part(products[1], self.pairs.servers)
         return by_part(products[0], self.pairs.pairs) + rows + by_part(products[2], self.pairs.users)
+
+    def held_by(self, point: Point) -> Array:
+        """Logs of users' worths over their slacks, both in parts of the level's: of the held large, of others small."""
+        rising = np.maximum(by_part(self.rising, self.pairs.users), 1.0)
+        return np.asarray(np.log(point.p * (rising * self.t)[self.part] / point.s))
 
     def bounds(self) -> tuple[Array, Array, Array]:
         """Levels that the point reaches and that its prices leave possible, (parts,), and what each user pays at least.
@@ -138,19 +173,6 @@ class State:
         return low, high, least
 
 
-class Point(NamedTuple):
-    y: Array
-    z: Array
-    w: Array
-    lam: Array
-    s: Array
-    p: Array
-    t: Array
-
-    def plus(self, other: Point) -> Point:
-        return Point(*(one + two for one, two in zip(self, other, strict=True)))
-
-
 class Newton:
     """Newton's equations of all parts at a state, factored once."""
 
@@ -171,11 +193,10 @@ class Newton:
         users, of_sum = np.where(at.exact, 0.0, cs / at.p), np.zeros(len(at.t))
         if wrong:
             own += self.weight * at.dual
-            of_sum = at.sum
         b, e = pairs.use(own) + rows, users - pairs.sums(own)
-        lam, p, t = (
-            self.equations.solve(b - at.excess, e + at.short, of_sum) if wrong else self.equations.solve(b, e, of_sum)
-        )
+        if wrong:
+            b, e, of_sum = b - at.excess, e + at.short, at.sum
+        lam, p, t = self.equations.solve(b, e, of_sum)
         z = pairs.slack(lam, p)
         own -= self.weight * z
         if wrong:
@@ -222,25 +243,20 @@ class Whole(Newton):
         self.at, pairs = at, at.pairs
         self.weight, count = at.y / at.z, np.maximum(by_part(at.rising, pairs.users), 1.0)
         self.idle, self.loose = np.where(at.row, at.w / at.lam, 0.0), np.where(at.exact, 0.0, at.s / at.p)
-        self.kept = at.y > at.z * pairs.of_user((count * at.t)[at.part])
-        self.columns = np.zeros((len(at.y), at.lam.size + len(at.p)))
-        self.columns[:, : at.lam.size] = pairs.matrix.toarray()
-        self.columns[np.arange(len(at.y)), at.lam.size + pairs.user] = -1
-        few, both = int(self.kept.sum()), self.columns.shape[1]
-        self.matrix = np.zeros((few + both + len(at.t),) * 2)
-        dear, end = self.columns[~self.kept], few + both
-        self.matrix[:few, few:end] = self.columns[self.kept]
-        self.matrix[end + at.part, few + at.lam.size + np.arange(len(at.p))] = at.rising
-        self.matrix += self.matrix.T
-        self.matrix[few:end, few:end] = -(dear.T * self.weight[~self.kept]) @ dear
-        diagonal = np.einsum("ii->i", self.matrix)
-        diagonal[:few] = 1 / self.weight[self.kept]
-        diagonal[few:end] -= np.append(self.idle, self.loose)
+        self.kept = self.weight > pairs.of_user((count * at.t)[at.part])
+        self.columns = np.hstack([pairs.matrix.toarray(), -np.eye(len(at.p))[pairs.user]])
+        kept, dear, few = self.columns[self.kept], self.columns[~self.kept], int(self.kept.sum())
+        sums = np.zeros((len(at.t), len(kept.T)))
+        sums[at.part, at.lam.size + np.arange(len(at.p))] = at.rising
+        both = -(dear.T * self.weight[~self.kept]) @ dear - np.diag(np.append(self.idle, self.loose))
+        none = np.zeros((few, len(at.t)))
+        own = np.diag(1 / self.weight[self.kept])
+        self.matrix = np.block([[own, kept, none], [kept.T, both, sums.T], [none.T, sums, np.zeros((len(at.t),) * 2)]])
         size = np.abs(self.matrix).max(axis=0)
         self.scale = 1 / np.sqrt(np.where(size > 0, size, 1.0))
         scaled = self.matrix * self.scale * self.scale[:, None]
         # Equations may depend on each other, or be of rows that nobody uses.
-        np.einsum("ii->i", scaled)[few:end] -= _DEPENDENT * np.append(~at.row, at.exact)
+        np.einsum("ii->i", scaled)[few : few + len(both)] -= _DEPENDENT * np.append(~at.row, at.exact)
         self.factor = lapack.dgetrf(scaled, overwrite_a=1)[:2]
 
     def step(self, cy: Array, cw: Array, cs: Array, wrong: bool = False) -> Point:
@@ -282,24 +298,13 @@ def _lengths(at: State, step: Point) -> tuple[Array, Array]:
     )
 
 
-def _products(at: State, step: Point, primal: Array, dual: Array) -> tuple[Array, Array, Array]:
-    """Of pairs, rows and users after a step."""
-    rows = (at.lam + at.on_rows(dual) * step.lam) * (at.w + at.on_rows(primal) * step.w)
-    users = (at.p + at.on_users(dual) * step.p) * (at.s + at.on_users(primal) * step.s)
-    pairs, other = at.on_pairs(primal) * step.y, at.on_pairs(dual) * step.z
-    pairs += at.y
-    other += at.z
-    pairs *= other
-    return pairs, np.where(at.row, rows, 0.0), np.where(at.exact, 0.0, users)
-
-
 def _centred(at: State, newton: Newton, step: Point, targets: tuple[Array, Array, Array]) -> Point:
     """With up to three of Gondzio's correctors, which bring products back to within a factor of ten of targets."""
     primal, dual = _lengths(at, step)
     for _ in range(3):
         if (np.minimum(primal, dual) > 0.95).all():
             break
-        far = _products(at, step, np.minimum(primal + 0.3, 1.0), np.minimum(dual + 0.3, 1.0))
+        far = at.products_of(at.moved(step, np.minimum(primal + 0.3, 1.0), np.minimum(dual + 0.3, 1.0)))
         asked = [np.maximum(np.clip(q, 0.1 * c, 10 * c) - q, -10 * c) for q, c in zip(far, targets, strict=True)]
         tried = step.plus(newton.step(asked[0], asked[1], asked[2]))
         lengths = _lengths(at, tried)
@@ -316,7 +321,7 @@ def advance(at: State, gap: Array) -> None:
     newton, total = (Whole if at.whole else Newton)(at), at.mu * at.count
     yz, lw, ps = at.products
     aim = newton.step(-yz, -lw, -ps, wrong=True)
-    after = at.total(_products(at, aim, *_lengths(at, aim))) / total
+    after = at.total(at.products_of(at.moved(aim, *_lengths(at, aim)))) / total
     target = np.clip(after**3, 1e-8, 0.1) * at.mu
     targets = at.on_pairs(target), at.on_rows(target), at.on_users(target)
     step = aim.plus(newton.step(targets[0] - aim.y * aim.z, targets[1] - aim.lam * aim.w, targets[2] - aim.p * aim.s))
@@ -331,14 +336,7 @@ def advance(at: State, gap: Array) -> None:
         return
     primal, dual = _lengths(at, step)
     back = np.clip(1 - left, 0.9, np.where(np.minimum(primal, dual) > 0.9, 0.99995, 0.9))
-    primal, dual = back * primal, back * dual
-    at.set(
-        Point(
-            at.y + at.on_pairs(primal) * step.y, at.z + at.on_pairs(dual) * step.z, at.w + at.on_rows(primal) * step.w,
-            at.lam + at.on_rows(dual) * step.lam, at.s + at.on_users(primal) * step.s,
-            at.p + at.on_users(dual) * step.p, at.t + primal * step.t,
-        )
-    )  # fmt: skip
+    at.set(at.moved(step, back * primal, back * dual))
 
 
 def chosen(at: State, which: Mask, one: Point, other: Point) -> Point:
@@ -351,11 +349,9 @@ def chosen(at: State, which: Mask, one: Point, other: Point) -> Point:
     return Point(*(np.where(mask, a, b) for mask, a, b in zip(masks, one, other, strict=True)))
 
 
-def cold(
-    pairs: Pairs, user: Index, server: Index, pair: Index, rising: Array, exact: Mask, full: Mask, held: Array
-) -> State:
+def cold(pairs: Pairs, faces: Faces) -> Point:
     """Strictly feasible, but for the held: equal prices of whole capacities, and loads about balanced."""
-    present, part = pairs.present, pairs.part_of_user
+    present, part, rising = pairs.present, pairs.part_of_user, faces.rising
     lam = present.astype(float)
     least = pairs.least(pairs.cost(lam))
     total = by_part(np.where(rising > 0, least, 0.0), pairs.users)
@@ -371,18 +367,23 @@ def cold(
         root = np.where(load > 0, load, 1.0) ** -0.5
         share *= np.tile(root, len(p)) if pairs.full else root[pairs.server]
         share /= pairs.of_user(pairs.sums(share))
-    least_t = 0.5 / np.maximum(most(pairs.use(share * wanted), pairs.servers), TINY)
-    y = share * pairs.of_user(np.where(rising > 0, least_t[part], np.maximum(held, TINY)))
+    least_t, held = 0.5 / np.maximum(most(pairs.use(share * wanted), pairs.servers), TINY), np.maximum(faces.held, TINY)
+    y = share * pairs.of_user(np.where(rising > 0, least_t[part], held))
     t = least_t / 1.2
     w = np.where(present, np.maximum(1 - pairs.use(y), 0.1), 1.0)
-    s = np.where(exact, 1.0, np.where(rising > 0, 0.2 * t[part], 0.1 * np.maximum(held, TINY)))
-    return State(pairs, user, server, pair, rising, exact, full, held, y, z, w, lam, s, p, t)
+    s = np.where(faces.exact, 1.0, np.where(rising > 0, 0.2 * t[part], 0.1 * held))
+    return Point(y, z, w, lam, s, p, t)
 
 
-def centre(at: State, which: Mask) -> None:
-    """No product of those parts below a tenth of the mean: duals are lifted."""
-    mu = 0.1 * at.mu
-    z = np.maximum(at.z, at.on_pairs(mu) / at.y)
-    lam = np.where(at.row, np.maximum(at.lam, at.on_rows(mu) / at.w), at.lam)
-    p = np.where(at.exact, at.p, np.maximum(at.p, at.on_users(mu) / at.s))
-    at.set(chosen(at, which, Point(at.y, z, at.w, lam, at.s, p, at.t), at.now))
+def renew(at: State, which: Mask) -> None:
+    """Begin a level of some parts: duals in parts of what still rises there, no product below a tenth of the mean."""
+    left = np.where(which, np.maximum(by_part(at.rising * at.p, at.pairs.users), TINY), 1.0)
+    full, exact = at.on_rows(which) & at.full, at.on_users(which) & at.exact
+    w, s = np.where(full, 1.0, at.w), np.where(exact, 1.0, at.s)
+    lam, p = np.where(full, 0.0, at.lam / at.on_rows(left)), np.where(exact, 0.0, at.p / at.on_users(left))
+    at.set(Point(at.y, at.z / at.on_pairs(left), w, lam, s, p, at.t))
+    mu = np.where(which, 0.1 * at.mu, 0.0)
+    lam = np.where(at.row, np.maximum(lam, at.on_rows(mu) / w), lam)
+    p = np.where(at.exact, p, np.maximum(p, at.on_users(mu) / s))
+    at.set(at.now._replace(z=np.maximum(at.z, at.on_pairs(mu) / at.y), lam=lam, p=p))
+    at.good = at.early = at.now

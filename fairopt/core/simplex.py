@@ -7,7 +7,8 @@ Every round raises a common bound t of the levels that rise,
 
 and levels whose row has a price then are done. Bases stay from round to round: the column of t is made anew from the
 slacks of the levels that are left. All problems of a stack exchange a pair of variables at the same time, each where it
-is in its own rounds. Dantzig's rule; Bland's where the bound stands still.
+is in its own rounds. Dantzig's rule; of tied rows the one of the largest entry leaves. A problem that goes round in a
+circle, of which none is known, fails after many steps.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ Mask = NDArray[np.bool_]
 #: Entries of a tableau below this are rounding, ratios closer than the second are the same; parts of the price of a
 #: bound below the third are none.
 _SMALL, _TIE, _PRICED = 1e-9, 1e-13, 1e-10
-#: Steps in parts of rows + columns, in one round: most, and until Bland's rule is used if they do not raise the bound.
-_MOST, _BEFORE_BLAND = 50, 1
+#: Most steps in one round, in parts of rows + columns.
+_MOST = 50
 #: Numbers of the tableaus that are worked on at a time: more do not stay in the cache.
 _CACHE = 60_000
 
@@ -80,7 +81,7 @@ class _Tableaus:
         self.row = np.zeros(count, dtype=np.intp)  # of the bound, while it rises
         self.begins = np.ones(count, dtype=bool)
         self.round = np.zeros(count, dtype=np.intp)
-        self.steps, self.still = np.zeros(count, dtype=np.intp), np.zeros(count, dtype=np.intp)
+        self.steps = np.zeros(count, dtype=np.intp)
         self.size = every + slack
 
     def run(self) -> None:
@@ -91,7 +92,7 @@ class _Tableaus:
         while len(self.problem):
             if len(every) != len(self.problem):
                 every = np.arange(len(self.problem))
-            enter = np.where(self.begins, self.column, self._entering(every))
+            enter = np.where(self.begins, self.column, self.table[every, self.row, :-1].argmin(axis=1))
             ends = ~self.begins & (self.table[every, self.row, enter] >= -_SMALL)
             done = np.zeros(len(every), dtype=bool)
             if ends.any():
@@ -117,35 +118,22 @@ class _Tableaus:
         if not stay.all():
             for name in (
                 "table", "basic", "free", "place", "problem", "per_level", "rising", "column", "row", "begins", "round",
-                "steps", "still",
+                "steps",
             ):  # fmt: skip
                 setattr(self, name, getattr(self, name)[stay])
 
-    def _entering(self, every: Index) -> Index:
-        """The column that raises the bound most; by Bland's rule the first variable of those that raise it."""
-        gain = self.table[every, self.row, :-1]
-        enter = gain.argmin(axis=1)
-        bland = self.still > _BEFORE_BLAND * self.size
-        if bland.any():
-            first = np.where(gain < -_SMALL, self.free, self.size).argmin(axis=1)
-            enter = np.where(bland, first, enter)
-        return np.asarray(enter)
-
     def _leaving(self, column: Array) -> tuple[Index, Mask]:
-        """The row that stops a column first, of several the largest entry, by Bland's rule the first variable."""
+        """The row that stops a column first, of several that of the largest entry, and where there is none."""
         held = column > _SMALL
         ratio = np.divide(self.table[:, :, -1], column, out=np.full(column.shape, np.inf), where=held)
         least = ratio.min(axis=1)
         tied = ratio <= (least + _TIE)[:, None]
         leave = np.where(tied, column, -np.inf).argmax(axis=1)
-        bland = self.still > _BEFORE_BLAND * self.size
-        if bland.any():
-            leave = np.where(bland, np.where(tied, self.basic, np.iinfo(np.intp).max).argmin(axis=1), leave)
         return leave, np.isinf(least)
 
     def _exchange(self, every: Index, leave: Index, enter: Index, column: Array, ends: Mask) -> None:
         """The variables of a row and a column; where a round ends the bound keeps its value as a free variable."""
-        table, before = self.table, self.table[every, self.row, -1]
+        table = self.table
         pivot = column[every, leave]
         row = table[every, leave] / pivot[:, None]
         row[ends, -1] = 0.0
@@ -158,8 +146,6 @@ class _Tableaus:
         self.free[every, enter], self.basic[every, leave] = goes, comes
         self.place[every, goes], self.place[every, comes] = enter, ~leave
         self.row = np.where(self.begins, leave, self.row)
-        stands = ~self.begins & ~ends & (table[every, self.row, -1] <= before)
-        self.still = np.where(stands, self.still + 1, 0)
         self.steps = np.where(ends, 0, self.steps + 1)
         self.begins = ends
 

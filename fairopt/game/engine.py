@@ -36,7 +36,6 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
 
 def _psdsf(problem: Problem, tol: float, warm: object) -> Iterator[Solution]:
     """alpha = infinity; where the answer may be one of many, `solving` gives the problem in an order of its own."""
-    yield from small.solutions(problem, tol, "equilibrium")
     begun, cluster, polytope = _clock.now(), problem.cluster, problem.polytope
     if not len(polytope.users):
         yield Solution(np.zeros(cluster.shape[:2]), None, "equilibrium", status="nobody can run anything")

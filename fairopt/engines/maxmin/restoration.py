@@ -32,17 +32,12 @@ def restored(levels: Leximin) -> Array | None:
     polytope, level = levels.polytope, levels.level
     amounts = levels.amounts()
     pairs = np.flatnonzero(amounts > _NOTHING * level[polytope.pair_user])
-    user, amount, use = polytope.pair_user[pairs], amounts[pairs], levels.use[pairs]
-    shape = polytope.cluster.capacity.shape
-    row = (polytope.pair_server[pairs][:, None] * shape[1] + np.arange(shape[1])).ravel()
-    of_row = sp.csr_matrix(
-        (use.ravel(), (row, np.repeat(np.arange(len(pairs)), shape[1]))), (shape[0] * shape[1], len(pairs))
-    )
+    user, amount, of_row = polytope.pair_user[pairs], amounts[pairs], levels.pairs.matrix[pairs].T
     of_user = sp.csr_matrix((1 / level[user], (user, np.arange(len(pairs)))), (len(level), len(pairs)))
-    full, priced = np.abs(of_row @ amount - 1) < _FULL, np.zeros(shape, dtype=bool)
+    full, priced = np.abs(of_row @ amount - 1) < _FULL, np.zeros(levels.inverse.shape, dtype=bool)
     for stage in levels.stages:
         priced[stage.servers] |= stage.prices > _PRICED * np.abs(stage.prices).sum()
-    equations = sp.vstack([of_user, of_row[np.flatnonzero(full & priced.ravel())]], format="csr")
+    equations = sp.vstack([of_user, of_row.tocsr()[np.flatnonzero(full & priced.ravel())]], format="csr")
     matrix = sp.csc_matrix(equations @ sp.diags(amount) @ equations.T)
     try:
         factors = sparse_linalg.splu((matrix + sp.diags(_REGULAR * matrix.diagonal())).tocsc())

@@ -67,15 +67,16 @@ def solutions(problem: Problem, tol: float, engine: str, warm: object = None) ->
 
     Of all but the smallest problems with the last digits only, which other engines find as fast.
     """
-    kind = kinds.kind_of(problem.criterion)
-    pairs, alpha = problem.cluster.shape[0] * problem.cluster.shape[1], problem.criterion.alpha
-    if kind in (None, "efficient", "psdsf") or not kinds.fastest(kind, problem.cluster, alpha):
-        return  # of several optima at alpha = 0 the interior point finds one that depends on no order
-    if _trivial(problem, kind):
+    kind, (users, servers, _) = kinds.kind_of(problem.criterion), problem.cluster.shape
+    # Of several optima at alpha = 0 the interior point finds one that depends on no order; single servers are filled.
+    filled = kind == "per_server" or (kind == "leximin" and servers == 1)
+    if kind in (None, "efficient", "psdsf") or filled:
+        return
+    if not kinds.fastest(kind, problem.cluster, problem.criterion.alpha):
         return
     found = _leximin(problem) if kind == "leximin" else _equilibrium(problem, kind, tol, warm)
     fine = bool(found.certificate <= min(_DIGITS, tol))
-    if fine or (found.certificate <= tol and pairs <= _TINY):
+    if fine or (found.certificate <= tol and users * servers <= _TINY):
         run = Run(found.by, "converged", 0.0, found.seconds, float(found.certificate))
         log = found.log_prices
         yield Solution(found.tasks, None, engine, (run,), 0.0, found.steps, "converged", log=log, fine=fine)
@@ -92,15 +93,6 @@ def in_levels(problem: Problem, tol: float, engine: str) -> Iterator[Solution]:
         run = Run("dense interior point", status, 0.0, _clock.now() - begun, error)
         rough = error > tol
         yield Solution(found.tasks[0], None, engine, (run,), 0.0, int(found.steps[0]), status, log=log, rough=rough)
-
-
-def _trivial(problem: Problem, kind: kinds.Kind) -> bool:
-    """Is it answered exactly without a kernel: by water filling, or because one server has room for all tasks?"""
-    cluster, limits = problem.cluster, problem.limits
-    if kind == "per_server" or len(cluster.servers) > 1:
-        return kind == "per_server"
-    whole = kind == "global" and bool(np.isfinite(limits).all())
-    return kind == "leximin" or (whole and bool((limits @ cluster.demand <= cluster.capacity[0]).all()))
 
 
 def _leximin(problem: Problem) -> _Answer:
