@@ -30,7 +30,7 @@ Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 #: Linear programs that are solved at once.
-_CHUNK = 1000
+_CHUNK = 300
 
 
 class LateError(Exception):
@@ -85,10 +85,8 @@ def faces(use: Array, usable: Mask, until: float) -> tuple[Index, Mask, Mask]:
         members, full = support[some], rows[some]
         need = use[host[some]].swapaxes(1, 2)
         over = members[:, None] * (need - need[np.arange(len(some)), full.argmax(axis=1)][:, None])
-        program = np.concatenate([members[:, None] * -np.eye(users), over, -over * full[..., None]], axis=1)
-        level = np.zeros(program.shape[:2])
-        level[:, :users] = members
-        kept.append(some[highest(program, level, 1e-9)[0] > 1e-9])
+        program = np.concatenate([over, -over * full[..., None], members[:, None]], axis=1)
+        kept.append(some[highest(program, np.matvec(program, members), 1e-9)[0] > 1e-9])
     chosen = np.concatenate(kept)
     return host[chosen], support[chosen], rows[chosen]
 
@@ -148,13 +146,17 @@ def _priced(g: Game, chosen: Index, strict: bool, enough: float = np.inf) -> tup
     rows[c, a, n, away] = -np.exp(np.minimum(-apart, 0.0)) * cost[c, away, n] * asked[..., None]
     shape = cells, (count - 1) * users, count * resources
     rows = rows.reshape(shape) / np.maximum(np.abs(rows).max(axis=(3, 4)).reshape(*shape[:2], 1), 1e-300)
-    own = paid.reshape(cells, 1, shape[2])
-    margin = own * -np.eye(shape[2]) if strict else -own.astype(float)
-    program = np.concatenate([rows, -rows * on[c, away, n].reshape(*shape[:2], 1), margin], axis=1)
-    least = np.zeros(program.shape[:2])
-    least[:, 2 * shape[1] :] = own[:, 0] if strict else 1.0
-    found, prices = highest(program, least, enough)
-    return (found > 1e-10) | (found == -1.0), prices.reshape(paid.shape) * paid
+    tied = on[c, away, n].reshape(shape[:2])
+    ties = np.argsort(~tied, axis=1, kind="stable")[:, : tied.sum(axis=1).max(initial=0), None]
+    equal = np.take_along_axis(-rows * tied[..., None], ties, 1)
+    own = paid.reshape(cells, 1, shape[2]).astype(float)
+    program = np.concatenate([rows, equal, own] if strict else [rows, equal, -own, own], axis=1)
+    least = own[:, 0] * strict
+    level = np.matvec(program, least)
+    if not strict:
+        level[:, -2] = 1.0
+    found, prices = highest(program, level, enough)
+    return (found > 1e-10) | (found == -1.0), (prices + found[:, None] * least).reshape(paid.shape) * paid
 
 
 def _fitting(g: Game, chosen: Index, strict: bool) -> Index:
