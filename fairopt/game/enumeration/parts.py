@@ -41,6 +41,8 @@ Mask = NDArray[np.bool_]
 _STARTS, _GRID, _MOST = 12, 289, 16
 #: Rounds of bounds, first for all cells and then for those that are left, and by what part bounds are widened.
 _ROUNDS, _SLACK = (2, 8), 1e-6
+#: What rounding takes of a bound, in parts of what has been subtracted.
+_LOST = 1e-12
 #: Most steps of Newton's method; it has reached a solution; it has where no step helps any more.
 _STEPS, _REACHED, _STUCK = 14, 1e-12, 1e-10
 
@@ -120,9 +122,9 @@ def _bounded(g: Game, on: Mask, paid: Mask, rounds: int) -> Mask:
 
 def _narrowed(factor: Array | Mask, level: Array, bounds: Array) -> Array:
     """Bounds of what `factor @ .` (.., conditions, unknowns), nowhere negative, has the bounds `level` of."""
-    each = factor * bounds[::-1, ..., None, :]
-    room = level[..., None] + each.sum(axis=-1, keepdims=True) - each
-    return np.asarray(np.fmax(bounds, np.where(factor > 0, room / factor, -np.inf).max(axis=-2)))
+    other = bounds[::-1]
+    room = (level + np.matvec(factor, other))[..., None] / np.where(factor > 0, factor, np.nan)
+    return np.fmax(bounds, np.fmax.reduce(room, axis=-2) - other - _LOST * np.abs(other))
 
 
 def _middles(g: Game, on: Mask) -> Array:
