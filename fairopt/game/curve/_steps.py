@@ -71,7 +71,7 @@ class Run:
         g, at, forward = self.g, self.at, 1.0 if self.up else -1.0
         gauge(g, at)
         unknowns, v = Active(g, at), Values(g, at)
-        if not v.sound:
+        if not v.sound or forward * at.theta < 0:  # at alpha = 1 there is one equilibrium: it has come back
             return SINGULAR
         border = self._border(unknowns, v)
         scale, factors = unknowns.weights(v), Factors(unknowns.bordered(v, border))
