@@ -24,6 +24,7 @@ from ... import _clock
 from ...engines.welfare.served import everybody_served
 from ...model.problem import Problem
 from . import _begin, _point, _steps
+from ._system import Game
 from .options import OPTIONS, CurveOptions
 
 Array = NDArray[np.float64]
@@ -148,10 +149,10 @@ def follow(
 
 def _curve(problem: Problem, run: _steps.Run, alphas: Sequence[float], reason: str) -> Curve:
     """What a run has come to, on the data as they are."""
-    crossings = []
+    crossings, exact = [], Game.of(problem)
     for at, index in run.crossings:
         alpha = alphas[int(np.abs(run.targets - at.theta).argmin())]
-        error, tasks, log_rows = _point.refined(problem, alpha, at)
+        error, tasks, log_rows = _point.refined(problem, alpha, exact, at)
         crossings.append(Crossing(alpha, index, error, tasks, log_rows))
     whole = np.zeros((2, problem.cluster.shape[0]))
     jumps = []
