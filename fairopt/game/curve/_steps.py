@@ -71,7 +71,8 @@ class Run:
         g, at, forward = self.g, self.at, 1.0 if self.up else -1.0
         gauge(g, at)
         unknowns, v = Active(g, at), Values(g, at)
-        if not v.sound or forward * at.theta < 0:  # at alpha = 1 there is one equilibrium: it has come back
+        # At alpha = 1 there is one equilibrium: far beyond it the curve has come back.
+        if not v.sound or forward * at.theta < -np.abs(self.targets).max():
             return SINGULAR
         border, scale = self._border(unknowns, v), unknowns.weights(v)
         t = tangent(Factors(unknowns.bordered(v, border)), scale)
