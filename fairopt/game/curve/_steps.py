@@ -222,7 +222,9 @@ def advanced(
         there = start.copied()
         unknowns.moved(there, t, h)
         turns, now = corrected(unknowns, there, scale * t, land, target, aim)
-        if land >= 0 and abs(there.theta - start.theta) > 3 * length:
+        rise, members = there.theta - start.theta, unknowns.pairs
+        ahead = np.append((there.z - start.z)[members], rise) @ np.append((scale * t)[: len(members)], t[-1])
+        if land >= 0 and (abs(rise) > 3 * length or ahead < -1e-9):
             now = None  # Newton's method has gone to another place where it changes
         if now is None:
             h, land = 0.4 * h, -1
