@@ -114,10 +114,10 @@ def follow(
     """
     up = max(alphas) > 1
     end = max(alphas) if up else min(alphas)
-    found = everybody_served(problem.polytope)
-    if found is not None:
+    served = everybody_served(problem.polytope)
+    if served is not None and len(served):
         # Everybody has all tasks that it may have: nothing has a price, whatever alpha is.
-        tasks, free = problem.polytope.allocation(found), np.full(problem.cluster.capacity.shape, -np.inf)
+        tasks, free = problem.polytope.allocation(served), np.full(problem.cluster.capacity.shape, -np.inf)
         crossings = tuple(Crossing(one, 1, 0.0, tasks, free) for one in sorted(alphas, reverse=not up))
         return Curve(crossings, (), True, "", 0, end)
     if len(problem.polytope.gamma) > options.most_pairs:

@@ -124,7 +124,7 @@ def _narrowed(factor: Array | Mask, level: Array, bounds: Array) -> Array:
     """Bounds of what `factor @ .` (.., conditions, unknowns), nowhere negative, has the bounds `level` of."""
     other = bounds[::-1]
     room = (level + np.matvec(factor, other))[..., None] / np.where(factor > 0, factor, np.nan)
-    return np.fmax(bounds, np.fmax.reduce(room, axis=-2) - other - _LOST * np.abs(other))
+    return np.asarray(np.fmax(bounds, np.fmax.reduce(room, axis=-2) - other - _LOST * np.abs(other)))
 
 
 def _middles(g: Game, on: Mask) -> Array:
@@ -225,9 +225,6 @@ class Parts:
     """The same parts in the game."""
 
     alpha: float
-    user: Index  # (parts, pairs)
-    server: Index  # (parts, pairs)
-    number: Index  # (parts, pairs), the user's in the part
     host: Index  # (parts, rows)
     resource: Index  # (parts, rows)
     per_task: Array  # (parts, pairs, rows), D over gamma in units
@@ -262,7 +259,7 @@ class Parts:
         y, unique = _null(per_task[:, users:] - per_task[home])
         stack = Stack(log_use, gain, away, y @ per_task[:, :users].transpose(0, 2, 1), y.sum(axis=2))
         own /= own.max(axis=1, keepdims=True)
-        return cls(g.alpha, user, server, number, host, resource, per_task, of_rows, own, unique, null, stack)
+        return cls(g.alpha, host, resource, per_task, of_rows, own, unique, null, stack)
 
     def totals(self, which: Index, w: Array) -> Array:
         """X at prices w (some, rows), (some, users)."""
