@@ -21,8 +21,7 @@ from ..model.problem import Problem
 from . import engine
 from .curve.curve import Crossing, follow
 from .curve.options import OPTIONS, CurveOptions
-from .curve.satisfied import everybody
-from .curve.unique import unique
+from .curve.unique import everybody, unique
 from .responses import chained
 
 Array = NDArray[np.float64]

@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.interior import solved
+from ...core.settled import settled
 from ...core.system import stacked
+from ...errors import SolverError
 from ...model.problem import Problem
-from ._system import LOG_TAX, TAX_BELOW, Game, Place, Values, gauge
+from ._system import Game, Place, Values, gauge
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -25,9 +27,6 @@ Mask = NDArray[np.bool_]
 _GOOD, _SOUND = 1e-9, 1e-8
 #: Singular values below this part of the largest are ties, and rates below it are none.
 _TIE = 1e-9
-#: Limits with less room than this part are reached, and pairs with more than this part of a user's tasks say by how
-#: much they bind.
-_REACHED = 1e-7
 #: By how much what is outside the active set is worse than in the data, and the most that data may change.
 _JITTER, _MOST = 1e-8, 1e-5
 #: Splits and prices are determined in turn, at most so often.
@@ -39,45 +38,29 @@ def begun(problem: Problem, alpha: float, tol: float, most: int) -> tuple[Game, 
 
     The equilibrium there has an error of `tol`, if `most` steps suffice.
     """
-    g, q = Game.of(problem), stacked([problem], np.array([alpha]))
-    found = solved(q, _GOOD, tol, most)
-    if not len(g.user) or not found.error[0] <= _SOUND:
+    if not len(problem.polytope.users):
         return None
-    polytope = problem.polytope
-    price = found.log_rows[polytope.row_resource, polytope.row_server, 0]
-    z, on = found.z[g.user, g.server, 0], price > -np.inf
-    amount = np.concatenate([z, on, np.zeros(len(g.limit))])
-    level = np.where(on, price, 0.0) / alpha
-    at = Place(amount, amount > 0, level, np.zeros(len(on), np.bool_), float(np.log(alpha)), len(z))
-    v = Values(g, at)
-    if v.sound and np.isfinite(g.limit).any():
-        # Rows that idle lose the price that an interior point has left them: it may be more than the tax.
-        _of_idle(replace(g, tax=g.tax + TAX_BELOW - LOG_TAX / alpha), at, v)  # what the last task is worth
-        gauge(g, at)
-        v = Values(g, at)
-    if not v.sound:
+    g, polytope = Game.of(problem), problem.polytope
+    found = solved(stacked([problem], np.array([alpha])), _GOOD, tol, most)
+    if not found.error[0] <= _SOUND:
         return None
-    _settle(g, at, v)
+    log_rows = found.log_rows[polytope.row_resource, polytope.row_server, 0]
+    whole = found.z[polytope.users[g.user], g.server, 0]
+    try:
+        rule = replace(problem.criterion, alpha=alpha)
+        active = settled(polytope, rule, polytope.allocation(whole), log_rows, None)
+    except SolverError:
+        return None
+    on = np.concatenate([active.pairs, active.rows, active.limits])
+    z = active.part * active.total[g.user] / polytope.gamma
+    amount = np.concatenate([z, active.rows, np.zeros(len(g.limit))])
+    level = np.where(active.rows, active.prices[0].log_rows, 0.0) / alpha
+    at = Place(amount, on, level, np.zeros(len(g.host), np.bool_), float(np.log(alpha)), len(z))
+    gauge(g, at)
+    v, excess = Values(g, at), np.zeros(len(g.limit))
+    np.minimum.at(excess, g.user[at.pair_on], v.slack[at.pair_on])
+    at.xi[at.limit_on] = -excess[at.limit_on]
     return (g, at) if Values(g, at).sound and _regular(g, at) else None
-
-
-def _of_idle(g: Game, at: Place, v: Values) -> None:
-    """Of rows keep what is more than what idles."""
-    gauge(g, at)
-    at.row_on &= at.stands | (at.w > np.abs(v.idle))
-    at.w *= at.row_on
-
-
-def _settle(g: Game, at: Place, v: Values) -> None:
-    """Keep of pairs and rows what is more than its slack, or what idles; limits that are reached become active."""
-    at.limit_on |= 1 - v.x / g.limit < _REACHED
-    least, some = np.zeros(len(g.limit)), g.size * at.z > _REACHED * v.x[g.user]
-    np.minimum.at(least, g.user[some], v.slack[some])
-    at.xi[at.limit_on] = -least[at.limit_on]
-    at.pair_on[:] = g.size * at.z / v.x[g.user] > np.abs(v.slack + at.xi[g.user])
-    at.z *= at.pair_on
-    _of_idle(g, at, v)
-    gauge(g, at)
 
 
 def _regular(g: Game, at: Place) -> bool:

@@ -71,44 +71,41 @@ class Run:
         g, at, forward = self.g, self.at, 1.0 if self.up else -1.0
         gauge(g, at)
         unknowns, v = Active(g, at), Values(g, at)
-        if not v.sound:
+        # At alpha = 1 there is one equilibrium: far beyond it the curve has come back.
+        if not v.sound or forward * at.theta < -np.abs(self.targets).max():
             return SINGULAR
-        border = self._border(unknowns, v)
-        scale, factors = unknowns.weights(v), Factors(unknowns.bordered(v, border))
-        t = tangent(factors, scale) if factors.regular else None
+        border, scale = self._border(unknowns, v), unknowns.weights(v)
+        t = tangent(Factors(unknowns.bordered(v, border)), scale)
         if t is None:
             return SINGULAR
         rises = bool(forward * t[-1] > _LEVEL)
         if self._back is not None and not rises and self._event < 0 and self.length > 1e-3:
             # A fold lies between here and the point before: nearer to it.
-            (back, self._way), self.length = self._back, 0.3 * self.length
-            self.at = back.copied()
+            (self.at, self._way), self._back, self.length = self._back, None, 0.3 * self.length
             return None
         self._met(v, rises, forward)
-        self._reach = max(self._reach, at.theta) if self.up else min(self._reach, at.theta)
-        target = self._next(bool(t[-1] > 0)) if abs(t[-1]) > _LEVEL else np.nan
-        if rises and self._fold == self._fold and not forward * (target - self._fold) < 0:
-            target = self._fold
+        target = self._target(float(t[-1]))
         self._back = (at.copied(), self._way) if rises and self._event < 0 else None
         self._way = np.zeros(unknowns.whole + 1)
         self._way[np.append(unknowns.pairs, -1)] = np.append((scale * t)[: len(unknowns.pairs)], t[-1])
-        land, turns, done = advanced(unknowns, at, v, border, factors, t, scale, self.length, target)
+        land, turns, done = advanced(unknowns, at, v, t, scale, self.length, target)
         if turns < 0:
             return STUCK
-        longest = self.shorter * self.options.longest
-        grown = (done if land < 0 else self.length) * (
-            2.0 if turns <= 4 else 1.4 if turns <= 6 else 1.0 if turns <= 8 else 0.5
-        )
-        self.length, self._event = min(grown, longest), -1
-        if land == unknowns.whole:
-            at.theta = target
+        grown = (done if land < 0 else self.length) * (2.0 if turns <= 3 else 1.4 if turns <= 4 else 0.7)
+        self.length, self._event = min(grown, self.shorter * self.options.longest), -1
+        return self._landed(land, target)
+
+    def _landed(self, land: int, target: float) -> int | None:
+        """A step ended where `land` changes, or at a target: is it the last one?"""
+        if land == len(self.at.on):
+            self.at.theta = target
             if (self.targets == target).any():
                 self._record()
             if target == self.targets[-1 if self.up else 0]:
                 self.steps += 1
                 return ARRIVED
         elif land >= 0:
-            at.changed(land)
+            self.at.changed(land)
             self._event, self._back = land, None
         return None
 
@@ -118,74 +115,67 @@ class Run:
             return unknowns.gradient(v, self._event)
         return np.asarray(self._way[np.append(unknowns.members, -1)])
 
-    def _next(self, rising: bool) -> float:
-        """The nearest of the targets above or below, NaN for none."""
-        ahead = self.targets - self.at.theta
-        ahead = ahead[ahead > _SAME] if rising else ahead[ahead < -_SAME]
-        if not len(ahead):
-            return np.nan
-        return float(self.targets[np.abs(self.targets - self.at.theta - ahead[np.abs(ahead).argmin()]).argmin()])
+    def _target(self, rise: float) -> float:
+        """Log alpha that the step must not pass: the next one asked for, or that of the fold; NaN for none."""
+        goals, theta = np.append(self.targets, self._fold), self.at.theta
+        ahead = goals[np.sign(rise) * (abs(rise) > _LEVEL) * (goals - theta) > _SAME]
+        return float(ahead[np.abs(ahead - theta).argmin()]) if len(ahead) else np.nan
 
     def _met(self, v: Values, rises: bool, forward: float) -> None:
         """Does the curve turn back here, or come back to where it did, with other tasks?"""
-        inside = self._fold == self._fold
-        if not rises and not inside and forward * (self.at.theta - self._reach) > -_SAME:
-            self._before, self._fold = v.x, self.at.theta
-        elif rises and inside and forward * (self.at.theta - self._fold) >= -_SAME:
+        theta, inside = self.at.theta, self._fold == self._fold
+        if not rises and not inside and forward * (theta - self._reach) > -_SAME:
+            self._before, self._fold = v.x, theta
+        elif rises and inside and forward * (theta - self._fold) >= -_SAME:
             if np.abs(np.log(v.x / self._before)).max() > _JUMP:
                 self.jumps.append((self._fold, self._before, v.x))
             self._fold = np.nan
+        self._reach = forward * max(forward * self._reach, forward * theta)
 
     def _record(self) -> None:
         """Write down a crossing, and its index."""
         v, unknowns = Values(self.g, self.at), Active(self.g, self.at)
-        border = np.eye(1, unknowns.count + 1, unknowns.count)[0]
+        border = unknowns.gradient(v, unknowns.whole)
         self.crossings.append((self.at.copied(), Factors(unknowns.bordered(v, border)).sign))
 
 
 def tangent(factors: Factors, scale: Array) -> Array | None:
-    """The tangent of length 1 on the positive side of the border, (unknowns + 1,); None where it has no length."""
+    """The tangent of length 1 on the positive side of the border, (unknowns + 1,); None where there is none."""
+    if not factors.regular:
+        return None
     t = factors.solved(np.eye(1, len(scale), len(scale) - 1)[0])
     length = float(np.sqrt((scale * t * t).sum()))
     return t / length if 0 < length < np.inf else None
 
 
-def _corrected(
-    unknowns: Active, there: Place, border: Array, across: Array, factors: Factors, c: int, target: float, aim: float
+def corrected(
+    unknowns: Active, there: Place, across: Array, c: int, target: float, aim: float
 ) -> tuple[int, Values | None]:
     """Newton's method from `there`, in place: to the plane across `across`, or to where c changes if that is not -1.
 
-    `factors` are those where the step began. Returns the number of corrections, -1 for a failure.
+    Returns the number of corrections, -1 for a failure.
     """
-    last, before, matrices = np.eye(1, len(border), len(border) - 1)[0], np.inf, 1
-    along = factors.solved(last)
-    for turns in range(10):
+    before = np.inf
+    for turns in range(8):
         v = Values(unknowns.g, there)
         if not v.sound:
-            return -1, None
-        rhs, off, unit = np.append(-v.outside[unknowns.members], 0.0), 0.0, across
+            break
+        unit, off = across, 0.0
         if c >= 0:
             unit = unknowns.gradient(v, c)
             off = there.theta - target if c == unknowns.whole else unknowns.distances(v, there)[c]
-        size = max(float(np.abs(rhs).max()), abs(off))
+        rhs = -np.append(v.outside[unknowns.members], off)
+        size = float(np.abs(rhs).max())
         if size <= aim:
             return turns, v
         if not size < 1e3 or (turns > 2 and size > before and size > 1e-6):
-            return -1, None
-        if turns > 0 and size > 0.3 * before and matrices < 3:
-            matrices += 1
-            factors = Factors(unknowns.bordered(v, border))
-            if not factors.regular:
-                return -1, None
-            along = factors.solved(last)
-        before, step = size, factors.solved(rhs)
-        per = float(unit @ along)
-        if per == 0:
-            return -1, None
-        step = step + (-off - float(unit @ step)) / per * along
+            break
+        factors = Factors(unknowns.bordered(v, unit))
+        step = factors.solved(rhs) if factors.regular else rhs * np.nan
         if not np.isfinite(step).all():
-            return -1, None
+            break
         unknowns.moved(there, step, 1.0)
+        before = size
     return -1, None
 
 
@@ -212,9 +202,8 @@ def _passed(
 
 
 def advanced(
-    unknowns: Active, at: Place, v: Values, border: Array, factors: Factors, t: Array, scale: Array,
-    length: float, target: float,
-) -> tuple[int, int, float]:  # fmt: skip
+    unknowns: Active, at: Place, v: Values, t: Array, scale: Array, length: float, target: float
+) -> tuple[int, int, float]:
     """One step of at most `length` along t, in place: what changes at its end, or -1; corrections; its length.
 
     Corrections are -1 where no step of at least 1e-9 succeeds. `target` may be NaN.
@@ -232,8 +221,10 @@ def advanced(
     for _ in range(24):
         there = start.copied()
         unknowns.moved(there, t, h)
-        turns, now = _corrected(unknowns, there, border, scale * t, factors, land, target, aim)
-        if land >= 0 and abs(there.theta - start.theta) > 3 * length:
+        turns, now = corrected(unknowns, there, scale * t, land, target, aim)
+        rise, members = there.theta - start.theta, unknowns.pairs
+        ahead = np.append((there.z - start.z)[members], rise) @ np.append((scale * t)[: len(members)], t[-1])
+        if land >= 0 and (abs(rise) > 3 * length or ahead < -1e-9):
             now = None  # Newton's method has gone to another place where it changes
         if now is None:
             h, land = 0.4 * h, -1

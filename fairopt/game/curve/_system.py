@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...model.problem import Problem
+from ..model.equilibrium_system import EquilibriumSystem
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -46,7 +47,7 @@ class Game:
     log_cost: Array  # (pairs, resources), log D, -inf for none
     use: Array  # (rows, pairs), D
     host: Index  # (rows,), the server of a row
-    unused: Array  # (users,), 1 of those who can run nothing
+    largest: Array  # (users,), the unit of tasks
     limit: Array  # (users,), infinite where it cannot bind
     tax: Array  # (pairs,), log level of the tax, h_p; -inf where the limit cannot bind
     jitter: Array  # (pairs,), by how much a pair is dearer than in the data, log
@@ -55,25 +56,20 @@ class Game:
     @classmethod
     def of(cls, problem: Problem) -> Game:
         """That of a problem, whose alpha is not read; users who can run nothing have no pairs."""
-        polytope, cluster = problem.polytope, problem.cluster
-        user, server = polytope.users[polytope.pair_user], polytope.pair_server
-        largest = np.ones(cluster.shape[0])
-        largest[polytope.users] = np.maximum.reduceat(polytope.gamma, polytope.start[:-1])
-        size = polytope.gamma / largest[user]
-        gain = np.log(problem.criterion.weight[user] * size)
-        number = np.zeros(cluster.capacity.shape, np.intp)
-        number[polytope.row_server, polytope.row_resource] = np.arange(len(polytope.row_server))
-        limit = np.full(cluster.shape[0], np.inf)
+        polytope = problem.polytope
+        system = EquilibriumSystem.of(polytope, problem.criterion)
+        user, host = system.user, polytope.row_server
+        number = np.zeros(system.row.shape, np.intp)
+        number[host, polytope.row_resource] = np.arange(len(host))
         binds = polytope.limit < polytope.user_tasks(np.ones(len(user))) * (1 + 1e-9)
-        limit[polytope.users[binds]] = (polytope.limit / largest[polytope.users])[binds]
+        limit = np.where(binds, system.limit, np.inf)
         with np.errstate(divide="ignore"):
-            log_cost = np.log(polytope.pair_use)
-        tax = gain - np.log(limit)[user] - TAX_BELOW
-        at, host = number[server], polytope.row_server
-        unused = np.ones(len(limit))
-        unused[polytope.users] = 0.0  # of no account
+            log_cost = np.log(system.use)
+        tax = system.log_gain - np.log(limit)[user] - TAX_BELOW
+        at, use = number[system.server], polytope.use.toarray()
         none = np.zeros(len(user)), np.zeros(len(host))
-        return cls(user, server, size, gain, at, log_cost, polytope.use.toarray(), host, unused, limit, tax, *none)
+        each = user, system.server, system.gamma, system.log_gain, at, log_cost, use, host, system.largest, limit, tax
+        return cls(*each, *none)
 
     def costs(self, alpha: float, log_price: Array, w: Array) -> tuple[Array, Array, Array, Array]:
         """Of pairs `sum_r D w e^log_price + tax` over e^top, its top, `D e^log_price` and the tax, both over e^top."""
@@ -109,6 +105,11 @@ class Place:
         arrays: Any = {name: getattr(self, name).copy() for name in ("amount", "on", "level", "stands")}
         return replace(self, **arrays)
 
+    def log_prices(self, alpha: float) -> Array:
+        """Log prices of whole capacities (rows,), -inf for none."""
+        priced = self.row_on & (self.w > 0)
+        return np.where(priced, np.log(np.where(priced, self.w, 1.0)) + alpha * self.level, -np.inf)
+
     def changed(self, c: int) -> None:
         """Number c, which is at its end, leaves the active set or enters it."""
         self.on[c] ^= True
@@ -127,7 +128,7 @@ class Values:
 
     def __init__(self, g: Game, at: Place) -> None:
         self.alpha, self.w = alpha, w = float(np.exp(at.theta)), at.w
-        self.x = g.totals(at.z) + g.unused
+        self.x = g.totals(at.z)
         self.idle = 1 + g.room - g.use @ at.z
         with np.errstate(all="ignore"):
             whole, top, self.felt, taxed = g.costs(alpha, np.where(at.row_on, alpha * at.level, -np.inf), w)
@@ -152,8 +153,7 @@ def gauge(g: Game, at: Place) -> None:
     Where everybody pays hardly anything but the tax no row stands for the server, and all prices may fall to 0.
     """
     alpha, rows, servers = float(np.exp(at.theta)), len(g.host), int(g.host.max()) + 1
-    priced = at.row_on & (at.w > 0)
-    log_price = np.where(priced, np.log(np.where(priced, at.w, 1.0)) + alpha * at.level, -np.inf)
+    log_price = at.log_prices(alpha)
     with np.errstate(all="ignore"):
         whole, top, felt, taxed = g.costs(alpha, log_price, np.ones(rows))
         part_of, floor_of = felt / whole[:, None], g.log_cost - (top + np.log(whole))[:, None]

@@ -21,10 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import _clock
+from ...engines.welfare.served import everybody_served
 from ...model.problem import Problem
 from . import _begin, _point, _steps
+from ._system import Game
 from .options import OPTIONS, CurveOptions
-from .satisfied import satisfied
 
 Array = NDArray[np.float64]
 
@@ -113,8 +114,12 @@ def follow(
     """
     up = max(alphas) > 1
     end = max(alphas) if up else min(alphas)
-    if (still := satisfied(problem)) is not None:
-        return _still(problem, sorted(alphas, reverse=not up), *still)
+    served = everybody_served(problem.polytope)
+    if served is not None and len(served):
+        # Everybody has all tasks that it may have: nothing has a price, whatever alpha is.
+        tasks, free = problem.polytope.allocation(served), np.full(problem.cluster.capacity.shape, -np.inf)
+        crossings = tuple(Crossing(one, 1, 0.0, tasks, free) for one in sorted(alphas, reverse=not up))
+        return Curve(crossings, (), True, "", 0, end)
     if len(problem.polytope.gamma) > options.most_pairs:
         return Curve((), (), False, _LARGE, 0, 1.0)
     near = min(options.near, max(end, 1 / end))
@@ -142,19 +147,16 @@ def follow(
     return found
 
 
-def _still(problem: Problem, alphas: Sequence[float], tasks: Array, error: float) -> Curve:
-    """The curve where everybody has all tasks that it may have: nothing has a price, whatever alpha is."""
-    free = np.full(problem.cluster.capacity.shape, -np.inf)
-    return Curve(tuple(Crossing(one, 1, error, tasks, free) for one in alphas), (), True, "", 0, alphas[-1])
-
-
 def _curve(problem: Problem, run: _steps.Run, alphas: Sequence[float], reason: str) -> Curve:
     """What a run has come to, on the data as they are."""
-    crossings = []
+    crossings, exact = [], Game.of(problem)
     for at, index in run.crossings:
         alpha = alphas[int(np.abs(run.targets - at.theta).argmin())]
-        error, tasks, log_rows = _point.refined(problem, alpha, run.g, at)
+        error, tasks, log_rows = _point.refined(problem, alpha, exact, at)
         crossings.append(Crossing(alpha, index, error, tasks, log_rows))
-    unit = np.where(problem.limits > 0, problem.cluster.gamma.max(axis=1), 0.0)
-    jumps = tuple(Jump(float(np.exp(theta)), before * unit, after * unit) for theta, before, after in run.jumps)
-    return Curve(tuple(crossings), jumps, not reason, reason, run.steps, float(np.exp(run.at.theta)))
+    whole = np.zeros((2, problem.cluster.shape[0]))
+    jumps = []
+    for theta, *ends in run.jumps:
+        whole[:, problem.polytope.users] = np.array(ends) * run.g.largest
+        jumps.append(Jump(float(np.exp(theta)), *whole.copy()))
+    return Curve(tuple(crossings), tuple(jumps), not reason, reason, run.steps, float(np.exp(run.at.theta)))

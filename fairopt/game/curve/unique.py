@@ -15,6 +15,16 @@ Index = NDArray[np.intp]
 _EXACT = 1e-12
 
 
+#: A user who lacks less than this part of its tasks has them all.
+_LACKING = 1e-9
+
+
+def everybody(problem: Problem, tasks: Array) -> bool:
+    """Do tasks (users, servers) give every user its count? The curve then stands still."""
+    polytope = problem.polytope
+    return bool((tasks[polytope.users].sum(axis=1) >= (1 - _LACKING) * polytope.limit).all())
+
+
 def unique(problem: Problem) -> bool:
     """Is gamma of rank one on usable pairs, so that the game has a potential, or everybody bound by one row a server?
 

@@ -16,7 +16,7 @@ cost_ni = sum_r D_nir lambda_ir c_ir. Two servers at a time are tabulated; from 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -50,6 +50,11 @@ class Game:
     support: Mask  # (faces, users)
     rows: Mask  # (faces, resources)
     until: float  # CPU time at which it is too late
+
+    @property
+    def strict(self) -> bool:
+        """Are prices comparable? Beyond alpha = 6 they differ by more than rounding leaves of the smaller."""
+        return self.alpha < 6.0
 
 
 def _chunks(numbers: Index, until: float) -> Iterator[Index]:
@@ -85,10 +90,8 @@ def faces(use: Array, usable: Mask, until: float) -> tuple[Index, Mask, Mask]:
         members, full = support[some], rows[some]
         need = use[host[some]].swapaxes(1, 2)
         over = members[:, None] * (need - need[np.arange(len(some)), full.argmax(axis=1)][:, None])
-        program = np.concatenate([members[:, None] * -np.eye(users), over, -over * full[..., None]], axis=1)
-        level = np.zeros(program.shape[:2])
-        level[:, :users] = members
-        kept.append(some[highest(program, level, 1e-9)[0] > 1e-9])
+        program = np.concatenate([over, -over * full[..., None], members[:, None]], axis=1)
+        kept.append(some[highest(program, np.matvec(program, members), 1e-9)[0] > 1e-9])
     chosen = np.concatenate(kept)
     return host[chosen], support[chosen], rows[chosen]
 
@@ -112,18 +115,20 @@ def _counted(g: Game, chosen: Index) -> Index:
 def _beside(g: Game, chosen: Index, j: int, together: Mask | None) -> Index:
     """Cells (cells, servers), each with every face of server j: fewer ties than rows, and a place for everybody."""
     own, usable = np.flatnonzero(g.host == j), g.gain > -np.inf
-    support, rows, found = g.support[own].T.astype(float), g.rows[own].sum(axis=1), []
+    support, rows, found = g.support[own], g.rows[own].sum(axis=1), [np.zeros((0, chosen.shape[1] + 1), np.intp)]
+    # Who is left out costs more than all rows.
+    dear = 1.0 + usable.shape[0] * g.rows.shape[1]
+    faces = np.column_stack([support, ~support * dear, -rows, np.ones(len(own))]).T.astype(np.float32)
     for some in _chunks(chosen, g.until):
         on, left = g.support[some], (g.host[some][..., None] != np.arange(len(usable))).all(axis=1)
         left[:, j] = False
         there = on.any(axis=1)
         asked = usable.any(axis=0) & ~there & ~(left @ usable)
-        spare = g.rows[some].sum(axis=(1, 2)) - on.sum(axis=(1, 2)) + there.sum(axis=1)
-        fits = (asked.astype(float) @ support == asked.sum(axis=1)[:, None]) & (
-            there.astype(float) @ support < spare[:, None] + rows
-        )
+        ties = on.sum(axis=(1, 2)) - there.sum(axis=1) - g.rows[some].sum(axis=(1, 2))
+        cells = np.column_stack([there, asked, np.ones(len(some)), ties]).astype(np.float32)
+        fits = cells @ faces < 0
         if together is not None:
-            fits &= together[:, own][some].all(axis=1)
+            fits &= np.logical_and.reduce([together[np.ix_(face, own)] for face in some.T])
         at, face = np.nonzero(fits)
         found.append(np.column_stack([some[at], own[face]]))
     return np.concatenate(found)
@@ -148,49 +153,70 @@ def _priced(g: Game, chosen: Index, strict: bool, enough: float = np.inf) -> tup
     rows[c, a, n, away] = -np.exp(np.minimum(-apart, 0.0)) * cost[c, away, n] * asked[..., None]
     shape = cells, (count - 1) * users, count * resources
     rows = rows.reshape(shape) / np.maximum(np.abs(rows).max(axis=(3, 4)).reshape(*shape[:2], 1), 1e-300)
-    own = paid.reshape(cells, 1, shape[2])
-    margin = own * -np.eye(shape[2]) if strict else -own.astype(float)
-    program = np.concatenate([rows, -rows * on[c, away, n].reshape(*shape[:2], 1), margin], axis=1)
-    least = np.zeros(program.shape[:2])
-    least[:, 2 * shape[1] :] = own[:, 0] if strict else 1.0
-    found, prices = highest(program, least, enough)
-    return (found > 1e-10) | (found == -1.0), prices.reshape(paid.shape) * paid
+    tied = on[c, away, n].reshape(shape[:2])
+    ties = np.argsort(~tied, axis=1, kind="stable")[:, : tied.sum(axis=1).max(initial=0), None]
+    equal = np.take_along_axis(-rows * tied[..., None], ties, 1)
+    own = paid.reshape(cells, 1, shape[2]).astype(float)
+    program = np.concatenate([rows, equal, own] if strict else [rows, equal, -own, own], axis=1)
+    least = own[:, 0] * strict
+    level = np.matvec(program, least)
+    if not strict:
+        level[:, -2] = 1.0
+    found, prices = highest(program, level, enough)
+    return (found > 1e-10) | (found == -1.0), (prices + found[:, None] * least).reshape(paid.shape) * paid
 
 
-def _fitting(g: Game, chosen: Index, strict: bool) -> Index:
-    """Those of cells (cells, servers) that pass both tests."""
-    found = [chosen[:0]]
-    for some in _chunks(chosen, g.until):
-        some = _counted(g, some)
-        found.append(some[_priced(g, some, strict, 1e-10)[0]])
-    return np.concatenate(found)
+def _fitting(g: Game, chosen: Index) -> Mask:
+    """Which of some cells (cells, servers) have prices?"""
+    found = [_priced(g, some, g.strict, 1e-10)[0] for some in _chunks(chosen, g.until)]
+    return np.concatenate([np.zeros(0, bool), *found])
 
 
-def cells(g: Game) -> Iterator[tuple[Index, Array]]:
-    """Faces (some, servers) that go together, and prices in these cells (some, servers, resources), 0 for none.
+def _together(g: Game) -> tuple[Index, Mask]:
+    """Which faces of two servers go together, (couples, 2) and (faces, faces), servers in order.
+
+    Where they are many it is looked at for the first user, and then for one more at a time.
+    """
+    users, couples = g.use.shape[1], np.zeros((0, 2), np.intp)
+    for i, j in combinations(range(len(g.gain)), 2):
+        couples = np.concatenate([couples, _beside(g, np.argwhere(g.host == i), j, None)])
+    _, kinds = np.unique(np.column_stack([g.host, g.rows]), axis=0, return_inverse=True)
+    for k in range(1, users + 1):
+        _, kind, kinds = np.unique(2 * kinds + g.support[:, k - 1], return_index=True, return_inverse=True)
+        if k == users or len(couples) > _CHUNK:
+            first = replace(g, use=g.use[:, :k], gain=g.gain[:, :k], support=g.support[:, :k])
+            fits = np.zeros((len(kind), len(kind)), bool)
+            fits[tuple(kinds[couples].T)] = True
+            asked = np.argwhere(fits)
+            fits[tuple(asked.T)] = _fitting(first, kind[asked])
+            couples = couples[fits[tuple(kinds[couples].T)]]
+    together = np.zeros((len(g.host), len(g.host)), bool)
+    together[tuple(couples.T)] = True
+    return couples, together
+
+
+def cells(g: Game) -> Iterator[Index]:
+    """Faces (some, servers) that may go together.
 
     Raises
     ------
     LateError
         It is too late.
     """
-    servers = len(g.gain)
-    strict = g.alpha < 6.0  # beyond it prices differ by more than rounding leaves of the smaller
-    together = None
-    if servers > 2:
-        together = np.zeros((len(g.host), len(g.host)), bool)
-        for i, j in combinations(range(servers), 2):
-            couples = _beside(g, np.argwhere(g.host == i), j, None)
-            together[tuple(_fitting(g, couples, strict).T)] = True
-    chosen = np.zeros((1, 0), np.intp)
-    for j in range(servers):
+    (couples, together), servers = _together(g), len(g.gain)
+    chosen = couples[g.host[couples[:, 1]] < 2] if servers > 1 else np.zeros((1, 0), np.intp)
+    for j in range(chosen.shape[1], servers):
         chosen = _beside(g, chosen, j, together)
-        if 1 < j < servers - 1:
-            chosen = _fitting(g, chosen, strict)
+        if j < servers - 1:
+            chosen = chosen[_fitting(g, chosen)]
     for some in _chunks(chosen, g.until):
-        some = _counted(g, some)
-        fits, start = _priced(g, some, True)
-        if not strict:
-            left = np.flatnonzero(~fits)
-            fits[left], start[left] = _priced(g, some[left], False)
-        yield some[fits], start[fits]
+        yield _counted(g, some)
+
+
+def prices(g: Game, chosen: Index) -> tuple[Mask, Array]:
+    """Which of some cells (cells, servers) have prices, and these (cells, servers, resources), 0 for none."""
+    fits, found = _priced(g, chosen, True)
+    if not g.strict:
+        left = np.flatnonzero(~fits)
+        fits[left], found[left] = _priced(g, chosen[left], False)
+    return fits, found

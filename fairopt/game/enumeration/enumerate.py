@@ -52,8 +52,8 @@ def enumerated(system: EquilibriumSystem, options: EnumerationOptions = OPTIONS)
         if isinstance(made, str):
             return Enumeration(tasks[0], levels[0], made)
         game, order = made
-        for faces_of, start in cells(game):
-            solved = solutions(game, faces_of, start)
+        for faces_of in cells(game):
+            solved = solutions(game, faces_of)
             whole = np.zeros((len(solved.tasks), servers, users))
             level = np.full((len(whole), servers, resources), -np.inf)
             whole[:, order], level[:, order] = solved.tasks, solved.prices

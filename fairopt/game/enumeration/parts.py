@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .cells import Game, connected
+from .cells import Game, connected, prices
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -39,8 +39,10 @@ Mask = NDArray[np.bool_]
 
 #: Starts of Newton's method, points of a grid, and most solutions of a cell.
 _STARTS, _GRID, _MOST = 12, 289, 16
-#: Rounds of bounds, and by what part these are widened.
-_ROUNDS, _SLACK = 8, 1e-6
+#: Rounds of bounds, first for all cells and then for those that are left, and by what part bounds are widened.
+_ROUNDS, _SLACK = (2, 8), 1e-6
+#: What rounding takes of a bound, in parts of what has been subtracted.
+_LOST = 1e-12
 #: Most steps of Newton's method; it has reached a solution; it has where no step helps any more.
 _STEPS, _REACHED, _STUCK = 14, 1e-12, 1e-10
 
@@ -55,12 +57,14 @@ class Solved(NamedTuple):
 
 
 @np.errstate(all="ignore")
-def solutions(g: Game, faces: Index, start: Array) -> Solved:
-    """Those of cells (cells, servers) with prices in them (cells, servers, resources)."""
+def solutions(g: Game, faces: Index) -> Solved:
+    """Those of cells (cells, servers)."""
     servers, users, resources = g.use.shape
+    for rounds in _ROUNDS:
+        faces = faces[_bounded(g, g.support[faces], g.rows[faces], rounds)]
+    fits, start = prices(g, faces)
+    faces, start = faces[fits], start[fits]
     on, paid = g.support[faces], g.rows[faces]
-    stay = _bounded(g, on, paid)
-    faces, start, on, paid = faces[stay], start[stay], on[stay], paid[stay]
     if not len(faces):
         return Solved(np.zeros((0, servers, users)), np.zeros((0, servers, resources)), 0, 0)
     member = connected(on)
@@ -93,7 +97,7 @@ def solutions(g: Game, faces: Index, start: Array) -> Solved:
     return Solved(*_split(g, on[[each[0] for each in chosen]], level), len(one), searched)
 
 
-def _bounded(g: Game, on: Mask, paid: Mask) -> Mask:
+def _bounded(g: Game, on: Mask, paid: Mask, rounds: int) -> Mask:
     """Cells whose conditions, each in turn, leave bounds of tasks and prices that are not empty.
 
     Bounds are pairs (2, ..): the least, and minus the most.
@@ -104,7 +108,7 @@ def _bounded(g: Game, on: Mask, paid: Mask) -> Mask:
     cost = paid[:, :, None] * g.use * scale[..., None]
     asked = on | ((sign > 0) & usable)  # elsewhere a price may be as high as it likes
     tasks, total, prices = (np.where(sign > 0, 0.0, -1e200 * one) for one in (on, on[:, :1] | True, paid))
-    for _ in range(_ROUNDS):
+    for _ in range(rounds):
         tasks = _narrowed(use, sign - _SLACK, tasks)
         total = np.fmax(total, tasks.sum(axis=2, keepdims=True))
         level = np.where(asked, sign * np.abs(total[::-1]) ** -g.alpha, -np.inf)
@@ -118,9 +122,9 @@ def _bounded(g: Game, on: Mask, paid: Mask) -> Mask:
 
 def _narrowed(factor: Array | Mask, level: Array, bounds: Array) -> Array:
     """Bounds of what `factor @ .` (.., conditions, unknowns), nowhere negative, has the bounds `level` of."""
-    each = factor * bounds[::-1, ..., None, :]
-    room = level[..., None] + each.sum(axis=-1, keepdims=True) - each
-    return np.asarray(np.fmax(bounds, np.where(factor > 0, room / factor, -np.inf).max(axis=-2)))
+    other = bounds[::-1]
+    room = (level + np.matvec(factor, other))[..., None] / np.where(factor > 0, factor, np.nan)
+    return np.asarray(np.fmax(bounds, np.fmax.reduce(room, axis=-2) - other - _LOST * np.abs(other)))
 
 
 def _middles(g: Game, on: Mask) -> Array:
@@ -221,9 +225,6 @@ class Parts:
     """The same parts in the game."""
 
     alpha: float
-    user: Index  # (parts, pairs)
-    server: Index  # (parts, pairs)
-    number: Index  # (parts, pairs), the user's in the part
     host: Index  # (parts, rows)
     resource: Index  # (parts, rows)
     per_task: Array  # (parts, pairs, rows), D over gamma in units
@@ -258,7 +259,7 @@ class Parts:
         y, unique = _null(per_task[:, users:] - per_task[home])
         stack = Stack(log_use, gain, away, y @ per_task[:, :users].transpose(0, 2, 1), y.sum(axis=2))
         own /= own.max(axis=1, keepdims=True)
-        return cls(g.alpha, user, server, number, host, resource, per_task, of_rows, own, unique, null, stack)
+        return cls(g.alpha, host, resource, per_task, of_rows, own, unique, null, stack)
 
     def totals(self, which: Index, w: Array) -> Array:
         """X at prices w (some, rows), (some, users)."""

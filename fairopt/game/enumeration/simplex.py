@@ -12,7 +12,7 @@ _TINY = 1e-9
 
 
 def highest(rows: Array, level: Array, enough: float = np.inf) -> tuple[Array, Array]:
-    """The largest t (programs,) with `rows @ y + level t <= 0`, `y >= 0`, `sum y <= 1`; and y (programs, unknowns).
+    """The largest t (programs,) with `rows @ y + level t <= 0, .., 0, 1`, `y >= 0`; and y (programs, unknowns).
 
     t is -1 where the method fails, and may be less than the largest where it is more than `enough`. A basic variable is
     `table[i, -1] - sum_j table[i, j] free_j`; variables are numbered, columns first, then slacks of rows. Of ties the
@@ -20,9 +20,9 @@ def highest(rows: Array, level: Array, enough: float = np.inf) -> tuple[Array, A
     """
     programs, count, size = rows.shape
     best, point = np.full(programs, -1.0), np.zeros((programs, size))
-    table = np.zeros((programs, count + 1, size + 2))
-    table[:, :count, :size], table[:, :count, size], table[:, count, :size], table[:, count, -1] = rows, level, 1, 1
-    basic = np.tile(np.arange(size + 1, size + 2 + count), (programs, 1))
+    table = np.concatenate([rows, level[..., None], np.zeros((programs, count, 1))], axis=2)
+    table[:, -1, -1] = 1.0
+    basic = np.tile(np.arange(size + 1, size + 1 + count), (programs, 1))
     free = np.tile(np.arange(size + 1), (programs, 1))
     which, still = np.arange(programs), np.zeros(programs, np.intp)
     enter, top = np.full(programs, size), np.full(programs, -1)  # t enters first, and its row stays
