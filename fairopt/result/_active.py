@@ -120,15 +120,7 @@ def _groups(cluster: Cluster, tasks: Array, log_prices: Array, same: float) -> I
     size = cluster.demand / np.where(pool > 0, pool, 1.0)
     size /= size.max(axis=1, keepdims=True)
     squares = (size[:, :, None] * size[:, None, :]).reshape(len(size), -1)
-    likely = np.zeros(len(there), dtype=bool)  # some resource has nearly this price elsewhere
-    for price in cost.max(axis=1).T:
-        order = np.argsort(price, kind="stable")
-        with np.errstate(invalid="ignore"):
-            near = order[np.flatnonzero(np.diff(price[order]) <= same * len(pool))[:, None] + [0, 1]]
-        likely[near.ravel()] = True
-    yield from np.flatnonzero(~likely)[:, None]
-    left = np.flatnonzero(likely)
-    left = left[np.lexsort((-np.diff(on.indptr)[left], -there[left].sum(axis=1), ~clear[left]))]
+    left = np.lexsort((-np.diff(on.indptr), -there.sum(axis=1), ~clear))
     while len(left):
         root, left = left[0], left[1:]
         group, known = np.array([root]), np.zeros(len(tasks))
