@@ -207,7 +207,7 @@ def _slack(polytope: Polytope, criterion: Criterion, cost: Array, total: Array) 
             np.asarray(cost - criterion.restrict(polytope.users).log_marginal(total)[user, server])
             / criterion.stiffness
         )
-    least = np.minimum.reduceat(cost, np.searchsorted(user, np.arange(len(total))))
+    least = np.minimum.reduceat(cost, polytope.start[:-1])
     return np.asarray(cost - least[user]) / criterion.stiffness
 
 
