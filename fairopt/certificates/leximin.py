@@ -278,7 +278,7 @@ def held(
     groups, sets = by_level(level), [] if hint is None else list(hint)
     wanted = free & (proved(polytope, tasks, groups, np.array(sets), floor).rise > tol)
     x = polytope.user_tasks(polytope.fractions(tasks))
-    for group in groups if len(polytope.gamma) <= polytopes.LARGE else []:
+    for group in groups if wanted.any() and len(polytope.gamma) <= polytopes.LARGE else []:
         hungry = group[wanted[group]]
         if len(hungry):
             rows = rise_and_prices(polytope, x, kept(level <= level[group].max(), x, floor), hungry)[1]
