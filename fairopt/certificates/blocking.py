@@ -22,7 +22,7 @@ from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 from ..model.split import Split
 from .bottleneck import rises
-from .leximin import SAME_LEVEL, by_level, distances, programs, proofs, proved
+from .leximin import SAME_LEVEL, distances, held, proofs
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -136,19 +136,11 @@ def _by_prices(
 
     Who is `free` of its limit, and not held by the given prices, is asked about in a linear program.
     """
-    sets = [] if prices is None else list(prices)
-    rise, which = np.full(len(level), np.inf), np.full(len(level), -1)
-    if sets:
-        rise, which, _ = proved(polytope, tasks, by_level(level), np.array(sets), floor)
-    if len(polytope.gamma) > polytopes.LARGE and not sets:
+    if len(polytope.gamma) > polytopes.LARGE and prices is None:
         raise SolverError(
             "no prices came with this allocation, and it is too large to look for some: engine='native' gives them"
         )
-    x = polytope.tasks @ polytope.fractions(tasks)
-    for hungry, most, rows in programs(polytope, x, level, floor, free & (rise > tol)):
-        sets.append(polytope.unit_prices(rows))
-        better = hungry[most < rise[hungry]]
-        rise[better], which[better] = most, len(sets) - 1
+    sets, (rise, which, _) = held(polytope, tasks, level, floor, free, prices, tol)
     server, resource = np.full(len(level), -1), np.full(len(level), -1)
     for s in np.unique(which[which >= 0]):
         dearest = _dearest(polytope, tasks, polytope.row_prices(np.maximum(sets[s], 0.0)))

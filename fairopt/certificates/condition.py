@@ -53,36 +53,17 @@ def derivative(
     cost, log_rows : (pairs,), (rows,), log prices of a task and of whole capacities, -inf for none
     """
     user, server = polytope.pair_user[pairs], polytope.pair_server[pairs]
-    row_of = np.full(polytope.cluster.capacity.shape, -1)
-    row_of[polytope.row_server[rows], polytope.row_resource[rows]] = np.arange(len(rows))
-    to = row_of[server]
-    at, resource = np.nonzero((to >= 0) & (polytope.pair_use[pairs] > 0))
-    to = to[at, resource]
-    log_cost = cost[pairs] + np.log(polytope.gamma[pairs])
-    relative = np.log(polytope.pair_use[pairs][at, resource]) - log_cost[at]
-    log_price = log_rows[rows]
-    free = np.flatnonzero(log_price == -np.inf)
+    use = polytope.use[rows][:, pairs].tocoo()
+    part = np.log(use.data) - (cost + np.log(polytope.gamma))[pairs][use.col]
     most = np.full(len(rows), -np.inf)
-    np.maximum.at(most, to, relative)
-    log_price[free] = -np.where(np.isfinite(most[free]), most[free], 0.0)
-    share = np.exp(relative + log_price[to])
-    use = polytope.pair_use[pairs][at, resource] / polytope.gamma[pairs][at] * total[user[at]]
-    number = np.full(len(total), -1)
-    number[full] = np.arange(len(full))
-    own = number[user]
-    served = np.flatnonzero(own >= 0)
-    p, r, k = len(pairs), len(rows), len(full)
-    same = sp.csr_matrix((np.ones(p), (np.arange(p), user)), shape=(p, len(total)))
-    entries = [
-        (sp.diags(elasticity[user, server] if elasticity.ndim == 2 else elasticity[user]) @ same @ same.T).tocoo(),
-        sp.coo_matrix((share / scale, (at, p + to)), shape=(p, p + r + k)),
-        sp.coo_matrix((use, (p + to, at)), shape=(p + r, p)),
-        sp.coo_matrix((np.ones(len(served)), (served, p + r + own[served])), shape=(p, p + r + k)),
-        sp.coo_matrix((np.ones(len(served)), (p + r + own[served], served)), shape=(p + r + k, p)),
-    ]
-    size = p + r + k
-    joined = [np.concatenate([getattr(each, name) for each in entries]) for name in ("data", "row", "col")]
-    return sp.csr_matrix((joined[0], (joined[1], joined[2])), shape=(size, size))
+    np.maximum.at(most, use.row, part)
+    priced = log_rows[rows]
+    priced = np.where(priced > -np.inf, priced, -np.where(np.isfinite(most), most, 0.0))
+    share = sp.csr_matrix((np.exp(part + priced[use.row]) / scale, (use.col, use.row)), shape=use.shape[::-1])
+    same = sp.csr_matrix((np.ones(len(pairs)), (np.arange(len(pairs)), user)), shape=(len(pairs), len(total)))
+    slope = sp.diags(elasticity[user, server] if elasticity.ndim == 2 else elasticity[user]) @ same @ same.T
+    amounts = use @ sp.diags(total[user] / polytope.gamma[pairs])
+    return sp.bmat([[slope, share, same[:, full]], [amounts, None, None], [same[:, full].T, None, None]], format="csr")
 
 
 #: A multiple of the identity makes up for splits and prices that are not unique: the first keeps rounding small, the
@@ -226,7 +207,7 @@ def _slack(polytope: Polytope, criterion: Criterion, cost: Array, total: Array) 
             np.asarray(cost - criterion.restrict(polytope.users).log_marginal(total)[user, server])
             / criterion.stiffness
         )
-    least = np.minimum.reduceat(cost, np.searchsorted(user, np.arange(len(total))))
+    least = np.minimum.reduceat(cost, polytope.start[:-1])
     return np.asarray(cost - least[user]) / criterion.stiffness
 
 

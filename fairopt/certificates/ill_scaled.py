@@ -47,20 +47,17 @@ def ill_scaling(polytope: Polytope, criterion: Criterion) -> tuple[float, tuple[
         return 1.0, None
     rate = criterion.weight[users] / (share[users] if share.ndim == 1 else share[users, server])
     use: NDArray[np.float64] = polytope.pair_use * (rate / polytope.gamma)[:, None]
-    least, where = 1.0, None
-    for r in range(use.shape[1]):
-        mine = np.flatnonzero(use[:, r] > 0)
-        order = mine[np.lexsort((use[mine, r], server[mine]))]
-        ends = np.flatnonzero(np.diff(server[order], append=-1))
-        starts = np.append(0, ends[:-1] + 1)
-        if not len(order):
-            continue
-        part = use[order[starts], r] / use[order[ends], r]
-        k = int(part.argmin())
-        if part[k] < least:
-            least, few, many = float(part[k]), order[starts[k]], order[ends[k]]
-            where = int(users[few]), int(users[many]), int(server[few]), r
-    return least, where
+    least = np.full(polytope.cluster.capacity.shape, np.inf)
+    most = np.zeros(least.shape)
+    np.minimum.at(least, server, np.where(use > 0, use, np.inf))
+    np.maximum.at(most, server, use)
+    part = np.divide(least, most, out=np.ones(least.shape), where=most > 0)
+    if not (part < 1).any():
+        return 1.0, None
+    i, r = (int(at) for at in np.unravel_index(part.argmin(), part.shape))
+    mine = np.flatnonzero((server == i) & (use[:, r] > 0))
+    few, many = mine[use[mine, r].argmin()], mine[use[mine, r].argmax()]
+    return float(part[i, r]), (int(users[few]), int(users[many]), i, r)
 
 
 def advice(cluster: Cluster, criterion: Criterion) -> str:

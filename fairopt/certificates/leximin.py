@@ -10,7 +10,6 @@ With one server no program is needed: see `bottleneck`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -189,21 +188,6 @@ def rise_and_prices(
     return float(max(gap, 0.0) / smallest) if smallest > 0 else np.inf, found.prices
 
 
-def programs(
-    polytope: Polytope, x: Array, level: Array, floor: Array, wanted: NDArray[np.bool_]
-) -> Iterator[tuple[NDArray[np.intp], float, Array]]:
-    """By level the users `wanted` of it, their rise and its prices, as `rise_and_prices`; none of too many pairs.
-
-    Who is no longer wanted when the turn comes to a level is not asked about.
-    """
-    for group in by_level(level) if len(polytope.gamma) <= polytopes.LARGE else []:
-        hungry = group[wanted[group]]
-        if len(hungry):
-            most, rows = rise_and_prices(polytope, x, kept(level <= level[group].max(), x, floor), hungry)
-            if rows is not None:
-                yield hungry, most, rows
-
-
 def maxmin_condition(
     cluster: Cluster, tasks: Array | Split, criterion: Criterion, prices: Array | None = None
 ) -> Array:
@@ -262,9 +246,11 @@ def maxmin_condition(
     elif prices is not None:
         first = split.merging.first_server
         hint = prices.reshape(-1, *cluster.capacity.shape)[:, first]
-    rise, found = _of_levels(polytope, table, x, level, free, own.floor, hint)
+    asked = free & (merged.shape[1] > 1)
+    proof = held(polytope, table, level, own.floor, asked, hint, _PROVES)[1]
     # Capacity may hold who is a little below its limit, and not the limit.
-    result[users] = np.where(free | (above & (rise < to_limit)), found, 1.0)
+    found = np.where(proof.rise <= _PROVES, proof.condition, np.inf)
+    result[users] = np.where(free | (above & (proof.rise < to_limit)), found, 1.0)
     return result
 
 
@@ -275,26 +261,31 @@ def one_price_each(cluster: Cluster) -> Array:
     return np.asarray(np.diag(marginal)[:, None, :])
 
 
-def _of_levels(
+def held(
     polytope: Polytope,
     tasks: Array,
-    x: Array,
     level: Array,
-    free: NDArray[np.bool_],
     floor: Array,
+    free: NDArray[np.bool_],
     hint: Array | None,
-) -> tuple[Array, Array]:
-    """Proved rises of users, limits aside, and their condition by the prices that prove most for them."""
-    groups = by_level(level)
-    sets = [] if hint is None else list(hint)
-    known = proved(polytope, tasks, groups, np.array(sets), floor).rise if sets else np.full(len(x), np.inf)
-    if polytope.cluster.shape[1] > 1:
-        found = programs(polytope, x, level, floor, free & (known > _PROVES))
-        sets += [polytope.unit_prices(rows) for _, _, rows in found]
-    if not sets:
-        return np.full(len(x), np.inf), np.full(len(x), np.inf)
-    best = proved(polytope, tasks, groups, np.array(sets), floor)
-    return best.rise, np.where(best.rise <= _PROVES, best.condition, np.inf)
+    tol: float,
+) -> tuple[list[Array], Proof]:
+    """Sets of prices per unit (servers, resources), and what they prove: those of the hint, and of linear programs.
+
+    Users who are `free` of their limits, and whom nothing holds to `tol` so far, are asked about in a linear program
+    for each of their levels, unless there are too many pairs.
+    """
+    groups, sets = by_level(level), [] if hint is None else list(hint)
+    wanted = free & (proved(polytope, tasks, groups, np.array(sets), floor).rise > tol)
+    x = polytope.user_tasks(polytope.fractions(tasks))
+    for group in groups if wanted.any() and len(polytope.gamma) <= polytopes.LARGE else []:
+        hungry = group[wanted[group]]
+        if len(hungry):
+            rows = rise_and_prices(polytope, x, kept(level <= level[group].max(), x, floor), hungry)[1]
+            if rows is not None:
+                sets.append(polytope.unit_prices(rows))
+                wanted &= proved(polytope, tasks, groups, sets[-1], floor).rise > tol
+    return sets, proved(polytope, tasks, groups, np.array(sets), floor)
 
 
 def distances(

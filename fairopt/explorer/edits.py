@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._libraries import pd
 from ..errors import DataError
 from ..model import _validate
 from ..model._arrays import numbered
@@ -197,8 +198,7 @@ def group(user: str) -> str:
 
 def shared(weight: Array, groups: Sequence[str]) -> Array:
     """Two levels of weight: what a group has is shared in equal parts among its users."""
-    index = {name: k for k, name in enumerate(dict.fromkeys(groups))}
-    of = np.array([index[name] for name in groups], dtype=np.intp)
+    of = pd.factorize(np.array(groups, dtype=object))[0]
     return np.asarray(weight / np.bincount(of)[of])
 
 

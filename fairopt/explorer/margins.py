@@ -29,27 +29,22 @@ def margins(start: Start, edited: Edited, found: Allocation) -> tuple[pd.DataFra
     """
     columns = ["nodes", "count", "resource", "tasks more", "for"]
     try:
-        values = found.marginal_values()
+        by_capacity = found.sensitivity().capacities
     except (DataError, SolverError) as error:
         return pd.DataFrame(columns=columns), f"No derivatives: {error}."
     cluster = found.cluster
     single = len(cluster.servers) < len(edited.cluster.servers)
     names = ["all nodes"] if single else [start.names[entry] for entry in edited.entry_of]
-    server = {name: i for i, name in enumerate(cluster.servers)}
-    resource = {name: r for r, name in enumerate(cluster.resources)}
-    sums: dict[tuple[str, str], Array] = {}
-    counts: dict[tuple[str, str], int] = {}
-    per_unit = values.iloc[:, 1:].to_numpy()  # the first column is the sum
-    for (where, what), gain in zip(values.index, per_unit, strict=True):
-        i, r = server[where], resource[what]
-        key = (names[i], what)
-        sums[key] = sums.get(key, 0.0) + gain * cluster.capacity[i, r] * _MORE
-        counts[key] = counts.get(key, 0) + 1
+    kind, tasks = dict(zip(cluster.servers, names, strict=True)), found.arrays.user_tasks
+    gains: dict[tuple[str, str], list[Array]] = {}
+    for (server, what), gain in zip(by_capacity.index, by_capacity.to_numpy() * tasks * _MORE, strict=True):
+        gains.setdefault((kind[server], what), []).append(np.where(tasks > 0, gain, 0.0))
+    sums = {key: np.sum(each, axis=0) for key, each in gains.items()}
     # Gains below this part of all tasks, for so much more, are none.
-    least = 1e-7 * float(found.arrays.user_tasks.sum())
+    least = 1e-7 * float(tasks.sum())
     rows = [
-        (kind, counts[kind, what], what, *summed(cluster.users, gain, least))
-        for (kind, what), gain in sums.items()
+        (key[0], len(gains[key]), key[1], *summed(cluster.users, gain, least))
+        for key, gain in sums.items()
         if np.isfinite(gain).all() and np.abs(gain).max(initial=0.0) > least
     ]
     unknown = sum(bool(np.isnan(gain).any()) for gain in sums.values())

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._libraries import pd
 from ..certificates import Certificate
 from ..game.selection import MAYBE_OTHERS
 from ..model._arrays import ratio
@@ -95,15 +96,13 @@ def bands(start: Start, edited: Edited, found: Allocation) -> Bands:
     elif len(keys) > _ROWS:
         mostly = cluster.share_per_task.argmax(axis=1)
         keys, what = [f"mostly {cluster.resources[r]}" for r in mostly], "users by the resource that they need most of"
-    place = {key: k for k, key in enumerate(dict.fromkeys(keys))}
-    of = np.array([place[key] for key in keys], dtype=np.intp)
-    chosen = np.arange(len(place))
-    if len(place) > _COLOURED:
-        shares = np.bincount(of[edited.user_of], weights=found.arrays.dominant_shares, minlength=len(place))
+    of, names = pd.factorize(np.array(keys, dtype=object))
+    chosen = np.arange(len(names))
+    if len(names) > _COLOURED:
+        shares = np.bincount(of[edited.user_of], weights=found.arrays.dominant_shares, minlength=len(names))
         chosen = np.sort(np.argsort(-shares, kind="stable")[: _COLOURED - 1])
-    band = np.full(len(place), len(chosen))
+    band = np.full(len(names), len(chosen))
     band[chosen] = np.arange(len(chosen))
-    names = list(place)
     return Bands(tuple(names[k] for k in chosen), band[of], what)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -10,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines.reference.program import Formulation, Leximin, Program, alpha_fair
+from ..engines.reference.program import Formulation, Program, alpha_fair
 from ..errors import DataError
 from ..model import _intake, _validate
 from ..model.cluster import Cluster
@@ -98,6 +97,4 @@ class AlphaFair(Mechanism):
         return criterion(cluster, share_per_task(cluster, self.share), self.alpha, self.scope, share_rule=rule)
 
     def formulate(self, program: Program) -> Formulation:
-        if math.isinf(self.alpha):
-            return Formulation(Leximin(program.share / program.weight), program.constraints)
         return alpha_fair(program, self.alpha)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ..engines.base import Solution
-from ..engines.reference.program import Formulation, Leximin, Program, alpha_fair
+from ..engines.reference.program import Formulation, Program, alpha_fair
 from ..game import selection
 from ..game.curve.curve import Crossing
 from ..model import _validate
@@ -109,6 +109,4 @@ class AlphaPFVDS(GameMechanism):
 
     def formulate(self, program: Program) -> Formulation:
         """Server i's problem; `program.share` is its users' virtual dominant shares."""
-        if math.isinf(self.alpha):
-            return Formulation(Leximin(program.share / program.weight), program.constraints)
         return alpha_fair(program, self.alpha)

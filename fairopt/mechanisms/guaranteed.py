@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines.reference.program import Formulation, Leximin, Program, alpha_fair
+from ..engines.reference.program import Formulation, Program, alpha_fair
 from ..errors import DataError
 from ..model import _intake, _validate
 from ..model.cluster import Cluster
@@ -79,6 +79,4 @@ class GuaranteedAlphaFair(Mechanism):
 
     def formulate(self, program: Program) -> Formulation:
         """The floors are `program.constraints["min_tasks"]`."""
-        if math.isinf(self.alpha):
-            return Formulation(Leximin(program.share / program.weight), program.constraints)
         return alpha_fair(program, self.alpha)

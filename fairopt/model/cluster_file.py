@@ -115,7 +115,7 @@ def arguments(document: Any) -> tuple[dict[str, Any], dict[str, list[int]]]:
     """
     if not isinstance(document, dict):
         raise DataError("a cluster file holds a table with `servers` and `users`")
-    _known(document, ("resources", "servers", "users"), "", ())
+    known_keys(document, ("resources", "servers", "users"))
     servers = _entries(document, "servers", SERVER_KEYS, "capacity")
     users = _entries(document, "users", USER_KEYS, "demand")
     resources = document.get("resources")
@@ -189,7 +189,8 @@ def _name(entry: dict[str, Any], kind: str, row: int) -> str:
     return label(entry.get("name", f"{kind}{row + 1}"), kind, (f"{kind}s", row, "name"))
 
 
-def _known(table: dict[str, Any], keys: Sequence[str], of: str, where: Where) -> None:
+def known_keys(table: dict[str, Any], keys: Sequence[str], of: str = "", where: Where = ()) -> None:
+    """`DataError` for a key that nobody would read."""
     if unknown := sorted(set(table) - set(keys)):
         raise DataError(f"unknown key {short(unknown[0])}{of}; known: {', '.join(keys)}", (*where, unknown[0]))
 
@@ -201,7 +202,7 @@ def _entries(document: dict[str, Any], kind: str, keys: set[str], needed: str) -
             f"{kind} must be a list of tables with at least one entry: write [[{kind}]], or a row, for each", (kind,)
         )
     for row, entry in enumerate(entries):
-        _known(entry, sorted(keys), f" in {kind}", (kind, row))
+        known_keys(entry, sorted(keys), f" in {kind}", (kind, row))
         if needed not in entry:
             raise DataError(f"entry {row + 1} of {kind} has no {needed}", (kind, row))
     return entries

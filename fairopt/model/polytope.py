@@ -133,6 +133,11 @@ class Polytope:
         result[some] = amount * part
         return result
 
+    @cached_property
+    def capacity(self) -> Array:
+        """Of every row, (rows,)."""
+        return np.asarray(self.cluster.capacity[self.row_server, self.row_resource])
+
     def by_server(self, rows: Array, unused: float = 0.0) -> Array:
         """Values of rows as (servers, resources), `unused` where no pair uses the resource."""
         result = np.full(self.cluster.capacity.shape, unused)
@@ -141,8 +146,7 @@ class Polytope:
 
     def used(self, tasks: Array) -> Array:
         """Part of every row's capacity that an allocation (all users, servers) uses, (rows,)."""
-        capacity = self.cluster.capacity[self.row_server, self.row_resource]
-        return np.asarray((tasks.T @ self.cluster.demand)[self.row_server, self.row_resource] / capacity)
+        return np.asarray((tasks.T @ self.cluster.demand)[self.row_server, self.row_resource] / self.capacity)
 
     def price_per_task(self, row_prices: Array) -> Array:
         """`sum_r lambda[i,r] d[n,r]` of every pair, (pairs,), from prices of whole capacities (rows,)."""
@@ -154,25 +158,16 @@ class Polytope:
 
     def row_prices(self, prices: Array) -> Array:
         """Prices per unit (servers, resources) to prices of whole capacities (rows,)."""
-        return np.asarray(
-            prices[self.row_server, self.row_resource] * self.cluster.capacity[self.row_server, self.row_resource]
-        )
+        return np.asarray(prices[self.row_server, self.row_resource] * self.capacity)
 
     def unit_prices(self, row_prices: Array) -> Array:
         """Prices of whole capacities (rows,) to prices per resource unit, (servers, resources)."""
-        result = np.zeros_like(self.cluster.capacity)
-        at = self.row_server, self.row_resource
-        result[at] = row_prices / self.cluster.capacity[at]
-        return result
+        return self.by_server(row_prices / self.capacity)
 
     def log_row_prices(self, log_prices: Array) -> Array:
         """Log prices per resource unit (servers, resources) to those of whole capacities (rows,)."""
-        at = self.row_server, self.row_resource
-        return np.asarray(log_prices[at] + np.log(self.cluster.capacity[at]))
+        return np.asarray(log_prices[self.row_server, self.row_resource] + np.log(self.capacity))
 
     def log_unit_prices(self, log_rows: Array) -> Array:
         """Log prices of whole capacities (rows,) to those per resource unit, (servers, resources); -inf for none."""
-        result = np.full(self.cluster.capacity.shape, -np.inf)
-        at = self.row_server, self.row_resource
-        result[at] = log_rows - np.log(self.cluster.capacity[at])
-        return result
+        return self.by_server(log_rows - np.log(self.capacity), -np.inf)

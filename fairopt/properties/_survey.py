@@ -112,17 +112,6 @@ class Outcome:
         clusters = [] if found is None else [one for one in (found.cluster, found.changed) if one is not None]
         return [name for name, holds in CONDITIONS.items() if clusters and all(holds(one) for one in clusters)]
 
-    def with_block(self, trials: int, seconds: float, doubted: float, witness: Witness | None) -> Outcome:
-        """After another block of trials."""
-        return replace(
-            self,
-            blocks=self.blocks + 1,
-            trials=self.trials + trials,
-            seconds=self.seconds + seconds,
-            doubted=max(self.doubted, doubted),
-            witness=witness,
-        )
-
     def document(self) -> dict[str, Any]:
         """As plain data."""
         plain = {name: getattr(self, name) for name in _ENTRIES}
@@ -325,8 +314,14 @@ def _searched(cell: Cell, trials: int, seconds: float, folder: Path | None, seed
         except DataError as error:
             now = replace(now, note=str(error))
         else:
-            spent = _clock.cpu() - start
-            now = now.with_block(found.trials, spent, found.doubted, found.witness)
+            now = replace(
+                now,
+                blocks=now.blocks + 1,
+                trials=now.trials + found.trials,
+                seconds=now.seconds + _clock.cpu() - start,
+                doubted=max(now.doubted, found.doubted),
+                witness=found.witness,
+            )
         if path is not None:
             _files.folder(path.parent)
             _files.write(path, json.dumps(now.document(), indent=1, allow_nan=False) + "\n", "stored cell")

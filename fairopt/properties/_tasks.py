@@ -42,7 +42,8 @@ def exact_tasks(mechanism: Mechanism, cluster: Cluster) -> Numbers | None:
     if rule.floor.any():
         return None
     if rule.alpha == 0:
-        return _efficient(seen, rule)
+        known = _data(seen, rule)
+        return None if known is None else unique_optimum(seen, *known)
     if rule.scope == "per_server":
         each = [rational.on_one(seen, rule, i) for i in range(len(seen.servers))]
         found = [_leximin(*one) for one in each]
@@ -52,10 +53,9 @@ def exact_tasks(mechanism: Mechanism, cluster: Cluster) -> Numbers | None:
 
 def _leximin(cluster: Cluster, rule: Criterion) -> Numbers | None:
     runs = cluster.runnable
-    share = _fractions(rule.share, runs)
-    limits = _fractions(rule.limits(cluster), np.isfinite(rule.limits(cluster)))
-    if share is None or limits is None:
+    if (known := _data(cluster, rule)) is None:
         return None
+    share, limits = known
     common, unit = (math.lcm(*(value.denominator for value in some.values())) for some in (share, limits))
     whole, most = np.ones(len(runs)), np.full(len(runs), np.inf)
     for table, some, by in ((whole, share, common), (most, limits, unit)):
@@ -69,10 +69,11 @@ def _leximin(cluster: Cluster, rule: Criterion) -> Numbers | None:
     return None if found is None else np.asarray(found.tasks / unit)
 
 
-def _efficient(cluster: Cluster, rule: Criterion) -> Numbers | None:
-    share = _fractions(rule.share, cluster.runnable)
-    limits = _fractions(rule.limits(cluster), np.isfinite(rule.limits(cluster)))
-    return None if share is None or limits is None else unique_optimum(cluster, share, limits)
+def _data(cluster: Cluster, rule: Criterion) -> tuple[dict[int, Fraction], dict[int, Fraction]] | None:
+    """Shares per task of who can run, and limits of who has one; `None` where they are not known."""
+    limits = rule.limits(cluster)
+    found = _fractions(rule.share, cluster.runnable), _fractions(limits, np.isfinite(limits))
+    return None if found[0] is None or found[1] is None else (found[0], found[1])
 
 
 def _fractions(values: NDArray[np.float64], some: NDArray[np.bool_]) -> dict[int, Fraction] | None:

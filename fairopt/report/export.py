@@ -19,7 +19,7 @@ from ..errors import DataError
 from ..model import _files
 from ..model._names import apart
 from ..study.compare import NOTE
-from .typeset import INTERVAL, PAGE, latex
+from .typeset import INTERVAL, PAGE, latex, uses
 
 #: Suffixes of the files that tables are written to.
 FORMATS = (".csv", ".parquet", ".json", ".md", ".tex")
@@ -54,7 +54,7 @@ def for_people(frame: pd.DataFrame) -> pd.DataFrame:
     twice = [f"{name}_wanting" for name in ("min_share", "jain") if f"{name}_wanting" in frame and name in frame
              and frame[f"{name}_wanting"].equals(frame[name])]  # fmt: skip
     frame = frame.drop(columns=twice)
-    use = [name for name in map(str, frame.columns) if name.startswith("use_") and not name.endswith(" (user)")]
+    use = uses(frame)
     others = {str(name) for name in frame.columns} - {*use}
     called = dict(zip(use, apart([name.removeprefix("use_") for name in use], others, "use"), strict=True))
     for name, column in frame.items():

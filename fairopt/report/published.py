@@ -17,7 +17,7 @@ from ..study.intervals import interval
 from ..sweeps.experiment import load
 from ..sweeps.schema import SIMULATIONS
 from .export import write
-from .stored import Results, StoredCells, means, reached
+from .stored import Results, StoredCells, means, reached, telling
 from .typeset import INTERVAL, PAGE, base, differing
 
 _SUMMARY = ("tasks", "min_share", "max_share")
@@ -216,7 +216,7 @@ def simulated_means(found: StoredCells) -> pd.DataFrame:
     cells = found.cells.copy()
     for what in ("jobs", "tasks"):
         cells[f"{what}_done"] = cells[f"{what}_done"] / cells[what]
-    by = [name for name in _BY if cells[name].nunique(dropna=False) > 1 or name == "policy"]
+    by = telling(cells, _BY, "policy")
     table = cells.groupby(by, sort=False, dropna=False).agg(n=("key", "size")).reset_index()
     use = found.long("use").drop(columns="utilization_x", errors="ignore")
     for resource in use["resource"].unique():
@@ -231,7 +231,7 @@ def simulated_means(found: StoredCells) -> pd.DataFrame:
 def shares_at(found: StoredCells, times: Sequence[float]) -> pd.DataFrame:
     """One row per workload, policy and user: its dominant share at each time, as the last sample before has it."""
     shares = found.long("shares")
-    cells = [name for name in _BY[:3] if found.cells[name].nunique() > 1 or name == "policy"]
+    cells = telling(found.cells, _BY[:3], "policy")
     table = shares[[*cells, "user"]].drop_duplicates().reset_index(drop=True)
     for time in times:
         before = shares[shares["time"] <= time].groupby(["key", "user"], sort=False).tail(1)

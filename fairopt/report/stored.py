@@ -158,6 +158,11 @@ def _stands_in(cell: Cell) -> bool:
     return cell.origin.kind == "generator" and sources.aliases.get(kind, kind) in sources.readers
 
 
+def telling(cells: pd.DataFrame, names: Iterable[str], always: str) -> list[str]:
+    """Columns among `names` that tell rows apart, and one that stands there in any case."""
+    return [name for name in names if name == always or cells[name].nunique(dropna=False) > 1]
+
+
 def means(found: StoredCells) -> pd.DataFrame:
     """One row per way of solving: `n` draws, then every measure that there is, as its mean and `+-` its half interval.
 
@@ -168,7 +173,7 @@ def means(found: StoredCells) -> pd.DataFrame:
     cells = cells.assign(
         missed=(cells["status"] == "missed").astype(int), mechanism=marked(cells["mechanism"], cells["pooled"])
     )
-    by = [name for name in _CELL if cells[name].nunique(dropna=False) > 1 or name == "mechanism"]
+    by = telling(cells, _CELL, "mechanism")
     grouped = cells.groupby(by, sort=False, dropna=False)
     table = grouped.agg(n=("key", "size"), missed=("missed", "sum")).reset_index()
     for measure in _MEASURES:

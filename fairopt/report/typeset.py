@@ -147,6 +147,11 @@ def base(name: str) -> str:
     return re.sub(rf"^{re.escape(INTERVAL)}| (low|high)$", "", name)
 
 
+def uses(frame: pd.DataFrame) -> list[str]:
+    """The columns that are used parts of resources."""
+    return [name for name in map(str, frame.columns) if name.startswith("use_") and not name.endswith(" (user)")]
+
+
 def _inside(name: str, frame: pd.DataFrame) -> bool:
     return base(name) != name and base(name) in frame
 
@@ -176,8 +181,7 @@ def _without_constants(frame: pd.DataFrame) -> tuple[pd.DataFrame, str]:
 
 
 def _columns(frame: pd.DataFrame, groups: Mapping[str, Sequence[str]], room: float) -> list[_Column]:
-    uses = [name for name in map(str, frame.columns) if name.startswith("use_") and not name.endswith(" (user)")]
-    alike = [("use (%)", "use_", uses)]  # common head, what is left out of the others, columns
+    alike = [("use (%)", "use_", uses(frame))]  # common head, what is left out of the others, columns
     for group, names in groups.items():
         word = "user " * all(name.startswith("user ") for name in names)
         alike.append((f"{group} {word}".strip(), word, [name for name in names if name in frame]))

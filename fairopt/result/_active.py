@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .._libraries import sp
 from ..certificates.backward import log_price_per_task
-from ..certificates.leximin import by_level, programs, proved
+from ..certificates.leximin import by_level, held
 from ..core.first_order import Active, Prices, parts, summed
 from ..core.settled import ZERO
 from ..errors import SolverError
@@ -120,15 +120,7 @@ def _groups(cluster: Cluster, tasks: Array, log_prices: Array, same: float) -> I
     size = cluster.demand / np.where(pool > 0, pool, 1.0)
     size /= size.max(axis=1, keepdims=True)
     squares = (size[:, :, None] * size[:, None, :]).reshape(len(size), -1)
-    likely = np.zeros(len(there), dtype=bool)  # some resource has nearly this price elsewhere
-    for price in cost.max(axis=1).T:
-        order = np.argsort(price, kind="stable")
-        with np.errstate(invalid="ignore"):
-            near = order[np.flatnonzero(np.diff(price[order]) <= same * len(pool))[:, None] + [0, 1]]
-        likely[near.ravel()] = True
-    yield from np.flatnonzero(~likely)[:, None]
-    left = np.flatnonzero(likely)
-    left = left[np.lexsort((-np.diff(on.indptr)[left], -there[left].sum(axis=1), ~clear[left]))]
+    left = np.lexsort((-np.diff(on.indptr), -there.sum(axis=1), ~clear))
     while len(left):
         root, left = left[0], left[1:]
         group, known = np.array([root]), np.zeros(len(tasks))
@@ -172,7 +164,7 @@ def leximin(polytope: Polytope, criterion: Criterion, tasks: Array, hint: Array 
     total = np.add.reduceat(x, first)
     level = criterion.restrict(polytope.users).levels(total)
     limited = total >= polytope.limit * (1 - ZERO)
-    sets, blocked = _prices(polytope, tasks, total, level, limited, hint)
+    sets, blocked = _prices(polytope, tasks, level, limited, hint)
     part = x / total[user]
     pairs, priced = part > ZERO, np.zeros(len(polytope.row_server), dtype=bool)
     slack = np.zeros(len(x))
@@ -218,26 +210,17 @@ def _level_groups(polytope: Polytope, level: Array) -> NDArray[np.intp]:
 
 
 def _prices(
-    polytope: Polytope, tasks: Array, total: Array, level: Array, limited: Mask, hint: Array | None
+    polytope: Polytope, tasks: Array, level: Array, limited: Mask, hint: Array | None
 ) -> tuple[list[Array], Mask]:
     """Prices of whole capacities (rows,) that prove who is held by capacity, and who is, (users,)."""
-    floor, groups = np.zeros(len(total)), by_level(level)
-    sets, blocked = [], np.zeros(len(total), dtype=bool)
-    for unit in [] if hint is None else list(hint):
-        holds = proved(polytope, tasks, groups, unit[None], floor).rise <= ZERO
-        if holds.any():
-            sets.append(polytope.row_prices(np.nan_to_num(np.maximum(unit, 0.0), posinf=0.0)))
-            blocked |= holds
+    sets, proof = held(polytope, tasks, level, np.zeros(len(level)), ~limited, hint, ZERO)
+    blocked = proof.rise <= 10 * ZERO
     open = ~limited & ~blocked
-    for _, _, rows in programs(polytope, total, level, floor, open):
-        holds = proved(polytope, tasks, groups, polytope.unit_prices(rows)[None], floor).rise <= 10 * ZERO
-        sets += [rows] if holds.any() else []
-        blocked |= holds
-        open &= ~holds
     if open.any():
         name = polytope.cluster.users[polytope.users[int(open.argmax())]]
         raise SolverError(
             f"no prices prove the level of user {name!r} to seven digits, so that nothing is known of how it moves: "
             "solve with a smaller tol, such as solve(cluster, tol=1e-9)"
         )
-    return sets, blocked
+    some = [sets[s] for s in np.unique(proof.which[blocked])]
+    return [polytope.row_prices(np.nan_to_num(np.maximum(unit, 0.0), posinf=0.0)) for unit in some], blocked

@@ -21,6 +21,7 @@ from ..model import _files, _validate
 from ..model._names import label
 from ..model._shown import short
 from ..model.cluster import Cluster
+from ..model.cluster_file import known_keys
 from ..model.criterion import Criterion, criterion, virtual_share_per_task
 from ..model.fairness_efficiency import FairnessEfficiency
 
@@ -32,7 +33,15 @@ _KEYS = ("fairopt_allocation", "mechanism", "cluster", "criterion", "tasks", "lo
 _CRITERION_KEYS = ("alpha", "scope", "share", "weight", "cap", "floor", "fair", "efficient")
 #: Scopes in which shares follow from the cluster.
 _BY_SERVER = ("per_server", "game")
-_CLUSTER_KEYS = ("resources", "servers", "users", "capacity", "demand", "weight", "max_tasks", "eligible")
+#: The axes of the arrays of a cluster, and what null stands for in them.
+_ARRAYS: dict[str, tuple[tuple[str, ...], float | None]] = {
+    "capacity": (("servers", "resources"), None),
+    "demand": (("users", "resources"), None),
+    "weight": (("users",), None),
+    "max_tasks": (("users",), np.inf),
+    "eligible": (("users", "servers"), None),
+}
+_NAMES = ("resources", "servers", "users")
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,14 +89,8 @@ def _document(claim: StatedAnswer) -> dict[str, Any]:
         "fairopt_allocation": VERSION,
         "mechanism": claim.mechanism,
         "cluster": {
-            "resources": list(cluster.resources),
-            "servers": list(cluster.servers),
-            "users": list(cluster.users),
-            "capacity": cluster.capacity.tolist(),
-            "demand": cluster.demand.tolist(),
-            "weight": cluster.weight.tolist(),
-            "max_tasks": _plain(cluster.max_tasks),
-            "eligible": cluster.eligible.astype(int).tolist(),
+            **{name: list(getattr(cluster, name)) for name in _NAMES},
+            **{name: _plain(getattr(cluster, name) + 0) for name in _ARRAYS},  # 1 and 0 for true and false
         },
         "criterion": None if claim.criterion is None else _stated(claim.criterion, cluster),
         "tasks": claim.tasks.tolist(),
@@ -157,21 +160,16 @@ def _claim(document: Any) -> StatedAnswer:
 
 
 def _cluster(given: Any) -> Cluster:
-    _known(given, "cluster", _CLUSTER_KEYS)
+    _known(given, "cluster", (*_NAMES, *_ARRAYS))
     arguments: dict[str, Any] = {}
-    for key in ("resources", "servers", "users"):
+    for key in _NAMES:
         arguments[key] = names = _needed(given, key, "cluster.")
         if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
             _wrong(f"cluster.{key}", f"is {short(names)}; it must be a list of names")
-    m, k, n = (len(names) for names in arguments.values())
-    for key, shape in (("capacity", (k, m)), ("demand", (n, m))):
-        arguments[key] = _array(_needed(given, key, "cluster."), f"cluster.{key}", shape)
-    if "weight" in given:
-        arguments["weight"] = _array(given["weight"], "cluster.weight", (n,))
-    if "max_tasks" in given:
-        arguments["max_tasks"] = _array(given["max_tasks"], "cluster.max_tasks", (n,), np.inf)
-    if "eligible" in given:
-        arguments["eligible"] = _array(given["eligible"], "cluster.eligible", (n, k))
+    for key, (axes, null) in _ARRAYS.items():
+        if key in given or key in ("capacity", "demand"):
+            shape = tuple(len(arguments[axis]) for axis in axes)
+            arguments[key] = _array(_needed(given, key, "cluster."), f"cluster.{key}", shape, null)
     try:
         return Cluster(**arguments)
     except DataError as error:
@@ -259,8 +257,7 @@ def _depth(value: Any) -> int:
 def _known(document: Any, name: str, keys: tuple[str, ...]) -> None:
     if not isinstance(document, dict):
         raise DataError(f"{name} is {short(document)}; it must be a table with {', '.join(keys)}")
-    if unknown := sorted(set(document) - set(keys)):
-        raise DataError(f"unknown key {short(unknown[0])} in {name}; known: {', '.join(keys)}", (unknown[0],))
+    known_keys(document, keys, f" in {name}")
 
 
 def _needed(document: dict[str, Any], key: str, prefix: str) -> Any:

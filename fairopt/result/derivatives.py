@@ -121,12 +121,16 @@ def inputs(equations: Equations) -> list[dict[str, sp.csr_matrix]]:
     users, servers, resources = polytope.cluster.shape
     found = {name: Entries() for name in ("alpha", "weight", "demand", "capacity", "limit", "share")}
     ways = [found]
-    whose = polytope.users[equations.user] * resources
-    cells = polytope.row_server * resources + polytope.row_resource
+    whose, host = (each * resources for each in (polytope.users[equations.user], equations.server))
+
+    def enter(by: dict[str, Entries], equation: Index, pairs: Index, resource: Index, value: Array) -> None:
+        """A share d_nr/c_ir of pairs: demands and capacities count by their ratios alone."""
+        by["demand"].append((equation, whose[pairs] + resource, value))
+        by["capacity"].append((equation, host[pairs] + resource, -value))
+
     used = (equations.uses(equations.pairs) @ sp.diags(active.part[equations.pairs])).tocoo()
     of = polytope.row_resource[equations.rows][used.row]
-    found["demand"].append((equations.of_rows[used.row], whose[equations.pairs[used.col]] + of, used.data))
-    found["capacity"].append((equations.of_rows, cells[equations.rows], -1.0))
+    enter(found, equations.of_rows[used.row], equations.pairs[used.col], of, used.data)
     found["limit"].append((equations.of_limits, polytope.users[equations.limits], -1.0))
     if not equations.slope:
         who = polytope.users[equations.users]
@@ -134,26 +138,22 @@ def inputs(equations: Equations) -> list[dict[str, sp.csr_matrix]]:
         found["share"].append((equations.of_users, who, 1.0))
     for k, (pairs, equation) in enumerate(zip(equations.cheap, equations.of_pairs, strict=True)):
         share = equations.shares(k)
-        of, value = polytope.row_resource[share.col], share.data / scale
-        found["demand"].append((equation[share.row], whose[pairs[share.row]] + of, value))
-        found["capacity"].append((equation[share.row], cells[share.col], -value))
+        enter(found, equation[share.row], pairs[share.row], polytope.row_resource[share.col], share.data / scale)
         if not equations.slope:
             continue
-        user, host = equations.user[pairs], equations.server[pairs]
+        user = equations.user[pairs]
         who, power = polytope.users[user], (1 - criterion.alpha) / scale
         game = criterion.scope == "game"
-        own = criterion.share[who, host] if game else criterion.share[who]
+        own = criterion.share[who, equations.server[pairs]] if game else criterion.share[who]
         found["alpha"].append((equation, 0, np.log(active.total[user] * own / criterion.weight[who]) / scale))
         found["weight"].append((equation, who, -equations.slope))
         if not game:
             found["share"].append((equation, who, -power))
         elif power:
-            of = np.arange(resources)
             sets = apportioned(polytope.pair_use[pairs] >= 1 - TIED)
             ways = [{name: Entries(entries) for name, entries in found.items()} for _ in sets]
             for way, value in zip(ways, sets, strict=True):
-                way["demand"].append((equation[:, None], whose[pairs, None] + of, -power * value))
-                way["capacity"].append((equation[:, None], host[:, None] * resources + of, power * value))
+                enter(way, equation[:, None], pairs[:, None], np.arange(resources), -power * value)
     columns = {"alpha": 1, "demand": users * resources, "capacity": servers * resources}
     return [{name: each.matrix(equations.size, columns.get(name, users)) for name, each in way.items()} for way in ways]
 

@@ -66,16 +66,15 @@ def allocation(answer: Answer, *, ax: Any = None) -> Figure:
     else:
         used = answer.arrays.usage
     part = ratio(used, there[None])
-    names, heights, fills = _joined(list(cluster.users), part.reshape(len(part), -1))
+    names, heights, fills = _joined(
+        list(cluster.users), part.reshape(len(part), -1), len(part) if len(part) < _MANY else _SHOWN
+    )
     several = len(servers) > 1 or servers == ["all servers"]
     bars = [f"{plain(server)}\n{plain(name)}" if several else plain(name)
             for server in servers for name in cluster.resources]  # fmt: skip
     size = max(3.4, 0.75 * len(bars) + 1.8), max(2.8, 0.17 * len(names) + 0.4)
     figure, [axes] = panels(ax, size)
-    bottom, hatches = np.zeros(len(bars)), patterns(fills)
-    for height, fill, hatch in zip(heights, fills, hatches, strict=True):
-        axes.bar(range(len(bars)), height, bottom=bottom, color=fill, edgecolor="white", linewidth=0.5, hatch=hatch)
-        bottom += height
+    hatches = _stack(axes.bar, fills, heights)
     axes.set_xticks(range(len(bars)), bars)
     axes.set_ylim(0, 1.02)
     axes.set_ylabel("used part of capacity")
@@ -85,14 +84,25 @@ def allocation(answer: Answer, *, ax: Any = None) -> Figure:
     return figure
 
 
-def _joined(names: list[str], part: NDArray[np.float64]) -> tuple[list[str], NDArray[np.float64], list[Any]]:
-    """Names, heights and colours of a stack; of many users those who use less are joined."""
-    if len(names) < _MANY:
+def _joined(names: list[str], part: NDArray[np.float64], most: int) -> tuple[list[str], NDArray[np.float64], list[Any]]:
+    """Names, heights and colours of a stack; of more users than that those who use less are joined."""
+    if len(names) <= most:
         return names, part, [*stacked(len(names)), OTHERS][: len(names)]
-    order = np.argsort(-part.sum(axis=1), kind="stable")
-    shown, others = order[:_SHOWN], order[_SHOWN:]
+    order = np.argsort(-np.abs(part).sum(axis=1), kind="stable")
+    shown, others = order[:most], order[most:]
     heights = np.vstack([part[shown], part[others].sum(axis=0, keepdims=True)])
-    return [*(names[n] for n in shown), f"{len(others)} others"], heights, [*stacked(_SHOWN), OTHERS]
+    return [*(names[n] for n in shown), f"{len(others)} others"], heights, [*stacked(most), OTHERS]
+
+
+def _stack(bar: Any, fills: Sequence[Any], *sides: NDArray[np.float64]) -> list[str]:
+    """Bars of parts that stand on each other, each side (parts, bars) from 0 on; the patterns of the parts."""
+    hatches = patterns(fills)
+    for parts in sides:
+        end = np.zeros(parts.shape[1])
+        for part, fill, hatch in zip(parts, fills, hatches, strict=True):
+            bar(range(len(end)), part, 0.8, end, color=fill, hatch=hatch, edgecolor="white", linewidth=0.5)
+            end = end + part
+    return hatches
 
 
 def compare(frame: pd.DataFrame, measures: Sequence[str] = _MEASURES, *, ax: Any = None) -> Figure:
@@ -288,31 +298,22 @@ def _known(frame: pd.DataFrame, measures: Sequence[str]) -> None:
 def marginal_values(frame: pd.DataFrame, mechanism: str, most: int, ax: Any = None) -> Figure:
     """A bar per row (server, resource) of a frame of gains by user: gains to the right, losses to the left."""
     shown = frame.dropna().head(most)
-    largest = shown.abs().sum().sort_values(ascending=False, kind="stable").index
-    own, others = list(largest[:_COLOURED]), list(largest[_COLOURED:])
-    columns = [(str(name), shown[[name]].to_numpy(dtype=float)) for name in own]
-    if others:
-        columns.append((f"{len(others)} others", shown[others].to_numpy(dtype=float)))
-    fills = [*stacked(len(own)), *([OTHERS] if others else [])]
-    hatches = patterns(fills)
-    rows = np.arange(len(shown))
-    height = max(2.6, 0.3 * len(shown) + 1.2, 0.2 * len(columns) + 0.9)
+    shown = shown[shown.abs().sum().sort_values(ascending=False, kind="stable").index]
+    gains = shown.to_numpy(dtype=float).T
+    both = np.hstack([np.maximum(gains, 0), np.minimum(gains, 0)])
+    users, parts, fills = _joined(list(map(str, shown.columns)), both, _COLOURED)
+    height = max(2.6, 0.3 * len(shown) + 1.2, 0.2 * len(users) + 0.9)
     figure, [axes] = panels(ax, (7.2, height))
-    right, left = np.zeros(len(shown)), np.zeros(len(shown))
-    for (_, values), fill, hatch in zip(columns, fills, hatches, strict=True):
-        gain, loss = np.maximum(values, 0).sum(axis=1), np.minimum(values, 0).sum(axis=1)
-        axes.barh(rows, gain, left=right, color=fill, hatch=hatch, edgecolor="white", linewidth=0.4)
-        axes.barh(rows, loss, left=left, color=fill, hatch=hatch, edgecolor="white", linewidth=0.4)
-        right, left = right + gain, left + loss
+    hatches = _stack(axes.barh, fills, *np.hsplit(parts, 2))
     names = [f"{plain(str(resource))} on {plain(str(server))}" for server, resource in shown.index]
-    axes.set_yticks(rows, names, fontsize="small")
+    axes.set_yticks(range(len(names)), names, fontsize="small")
     axes.invert_yaxis()
     axes.axvline(0, color="#444444", linewidth=0.8)
     axes.set_xlabel("tasks gained by one more unit")
     axes.set_title(plain(mechanism), fontsize="medium")
     axes.grid(axis="x", linewidth=0.4, alpha=0.6)
     axes.set_axisbelow(True)
-    legend_of_stack(ax, axes, [name for name, _ in columns][::-1], fills[::-1], hatches[::-1])
+    legend_of_stack(ax, axes, users[::-1], fills[::-1], hatches[::-1])
     return figure
 
 

@@ -13,6 +13,7 @@ from fairopt.errors import DataError, SolverError
 from fairopt.explorer import Start, State
 from fairopt.explorer.margins import gainers, summed
 from fairopt.explorer.standing import standing, what_if
+from fairopt.result.sensitivity import Sensitivity
 from fairopt.workloads import Snapshot
 
 
@@ -109,14 +110,12 @@ def test_where_all_nodes_are_one_pool_so_are_margins() -> None:
 
 
 def test_nodes_without_a_derivative_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = fo.Allocation.marginal_values
-
-    def kink(self: fo.Allocation) -> pd.DataFrame:
-        values = whole(self)
+    def kink(self: Sensitivity) -> pd.DataFrame:
+        values = self.tasks("capacities")
         values.loc[("node-1", "cpu")] = math.nan
         return values
 
-    monkeypatch.setattr(fo.Allocation, "marginal_values", kink)
+    monkeypatch.setattr(Sensitivity, "capacities", property(kink))
     found = standing(teams())
     assert " 1 of 4 kinds of nodes and resources have no derivative" in found.margins_note
     assert ("node", "cpu") not in zip(found.margins["nodes"], found.margins["resource"], strict=True)

@@ -154,12 +154,15 @@ def _typical(polytope: Polytope, own: Criterion) -> tuple[float, Array]:
 
 
 def alpha_fair(program: Program, alpha: float) -> Formulation:
-    """`maximise sum_n phi_n f_alpha(sigma_n / phi_n)`: the alpha-fair welfare of a program's shares, alpha finite.
+    """`maximise sum_n phi_n f_alpha(sigma_n / phi_n)`: the alpha-fair welfare of a program's shares.
 
-    With `t = sigma/unit` the welfare is, up to a constant and a positive factor, `sum_n B_n g(t_n)` with
-    `B_n = phi_n^alpha unit_n^(1-alpha)` and `g(t) = (t^(1-alpha) - 1)/(1-alpha)`, `log t` at alpha = 1. g is
-    written with exact power cones and without its constant, which would drown it near alpha = 1.
+    At alpha = infinity that is lexicographic max-min. Else, with `t = sigma/unit`, the welfare is, up to a constant and
+    a positive factor, `sum_n B_n g(t_n)` with `B_n = phi_n^alpha unit_n^(1-alpha)` and
+    `g(t) = (t^(1-alpha) - 1)/(1-alpha)`, `log t` at alpha = 1. g is written with exact power cones and without its
+    constant, which would drown it near alpha = 1.
     """
+    if np.isinf(alpha):
+        return Formulation(Leximin(program.share / program.weight), program.constraints)
     scaled, factor = program.scaled_share, program.factor(alpha)
     constraints = dict(program.constraints)
     if alpha == 0:
