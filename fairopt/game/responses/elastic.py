@@ -41,7 +41,7 @@ class ElasticOptions(NamedTuple):
     still: int = 8
     #: The largest cap; twice as large after each round of a drift of all that has gone on for `still` rounds.
     top: float = 8.0
-    highest: float = 64.0
+    highest: float = 1000.0
     #: Rounds that a jump goes at first; after twice `still` rounds without progress it ends where a pair is empty.
     reach: float = 20.0
     #: Rounds without progress until others take over, plain or damped: how many at first, by which factor more later.
