@@ -132,7 +132,6 @@ def fill_shares(power, per_task, use, line, q, answer, full, served, scaled, par
 @compiled
 def sweep(order, game, relax, state):  # type: ignore[no-untyped-def]
     """Gauss-Seidel: servers respond one after the other; returns the largest relative change asked for."""
-    add_up(game, state)
     change, moved = 0.0, np.zeros_like(state.log_price)
     for i in order:
         q, last = state.log_price[i], moved[game.kind[i]]
@@ -160,14 +159,3 @@ def compare(game, state, tasks, step):  # type: ignore[no-untyped-def]
             products[i, 2] += last**2
             products[i, 3] += (now > 0) != (then > 0)
     return products
-
-
-@compiled
-def add_up(game, state):  # type: ignore[no-untyped-def]
-    """Sums of users: what is left of rounding as servers add and subtract may be more than a user has."""
-    state.total[:], state.slopes[:], state.expected[:] = 0.0, 0.0, 0.0
-    for k in range(len(game.pairs)):
-        n = game.user[k]
-        state.total[n] += state.tasks[game.pairs[k]]
-        state.slopes[n] += state.slope[k]
-        state.expected[n] += state.slope[k] * state.foreseen[k]
