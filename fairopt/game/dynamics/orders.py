@@ -99,10 +99,9 @@ def asynchronous(
 ) -> Rounds:
     """Every server acts on its own clock, on totals x_n as its messages have told it so far."""
     method, shared, part = sweeps.method, common(sweeps), damping or min(0.5, _shared(sweeps))
-    servers, user = len(method.row), method.polytope.pair_user
+    servers = len(method.row)
     mine = [sweeps.pairs[sweeps.first[i] : sweeps.first[i + 1]] for i in range(servers)]
-    believed = np.repeat(state.total[None, :], servers, axis=0)
-    informed = [[state.tasks[pairs] for pairs in mine] for _ in range(servers)]  # told[i][j]: column of j, to i
+    known = np.repeat(state.tasks[None, :], servers, axis=0)  # as each server was told
     period = np.exp(network.drift * rng.standard_normal(servers))
     # Time, a number, server, whose letter (-1: its clock) and the column in it.
     events = [(float(rng.uniform(0, period[i])), i, i, -1, period) for i in range(servers)]
@@ -113,23 +112,19 @@ def asynchronous(
     while True:
         time, letter, i, source, column = heapq.heappop(events)
         while time > end:
+            state.total[:] = method.sums(state.tasks)
             yield Round(sent, numbers)
             sent, numbers, end = 0, 0, end + 1
         if source >= 0:
             if letter > latest[i, source]:  # a later one may have overtaken it
-                np.add.at(believed[i], user[mine[source]], column - informed[i][source])
-                informed[i][source], latest[i, source] = column, letter
+                known[i, mine[source]], latest[i, source] = column, letter
             continue
         number += 1
         heapq.heappush(events, (time + float(period[i]), number, i, -1, period))
         if network.out(i, time) or not len(mine[i]):
             continue
-        before = state.tasks[mine[i]]
-        sweeps.respond(i, state._replace(total=np.maximum(believed[i], 0.0)), part)
-        after = state.tasks[mine[i]]
-        change = after - before
-        believed[i, user[mine[i]]] += change
-        np.add.at(state.total, user[mine[i]], change)
+        sweeps.respond(i, state._replace(total=method.sums(known[i])), part)
+        known[i, mine[i]] = after = state.tasks[mine[i]]
         for j in np.flatnonzero(shared[i]):
             sent, numbers = sent + 1, numbers + int(shared[i, j])
             if rng.random() < network.loss:

@@ -61,49 +61,36 @@ def play(server, game, relax, state):  # type: ignore[no-untyped-def]
     here, cap, q = slice(game.first[server], game.first[server + 1]), state.cap[server], state.log_price[server]
     user, pair, per_task, use = game.user[here], game.pairs[here], game.per_task[here], game.use[here]
     slope, foreseen = state.slope[here], state.foreseen[here]
-    count, size = per_task.shape
-    room, line, gain = np.empty(count), np.empty(count), game.gain[here].copy()
-    now, elsewhere, stretch = np.empty(count), np.empty(count), np.ones(count)
-    for k in range(count):
-        n = user[k]
-        now[k] = state.tasks[pair[k]]
-        elsewhere[k] = line[k] = max(state.total[n] - now[k], 0.0)
-        room[k] = max(game.limit[n] - elsewhere[k], 0.0)
-        if slope[k] > 0:
-            state.slopes[n] = max(state.slopes[n] - slope[k], 0.0)
-            state.expected[n] = max(state.expected[n] - slope[k] * foreseen[k], 0.0)
-        if cap > 0 and elsewhere[k] > 0 and state.slopes[n] > 0:
-            part = min(cap / state.slopes[n], 1.0)
-            stretch[k] += part * state.slopes[n]
-            line[k] += part * state.expected[n]
-            gain[k] = gain[k] * stretch[k] if game.alpha == np.inf else gain[k] + np.log(stretch[k])
+    now, most = state.tasks[pair], 1.0
+    elsewhere = np.maximum(state.total[user] - now, 0.0)
+    room, stretch = np.maximum(game.limit[user] - elsewhere, 0.0), np.ones(len(user))
+    line, gain = elsewhere.copy(), game.gain[here].copy()
+    state.slopes[user] = np.maximum(state.slopes[user] - slope, 0.0)
+    state.expected[user] = np.maximum(state.expected[user] - slope * foreseen, 0.0)
+    if cap > 0:
+        slopes = np.where(elsewhere > 0, state.slopes[user], 0.0)
+        part = np.minimum(cap / np.maximum(slopes, 1e-300), 1.0)
+        stretch += part * slopes
+        line += np.where(slopes > 0, part * state.expected[user], 0.0)
+        gain = gain * stretch if game.alpha == np.inf else gain + np.log(stretch)
     answer = now.copy()
     if game.alpha == np.inf:
         fill(gain, per_task, line, room, q, answer)
     else:
         respond(game.alpha, gain, per_task, use, line, room, q, answer, game.accuracy)
-    change, most, over = 0.0, 1.0, np.zeros(size)
-    for k in range(count):
-        whole = elsewhere[k] + max(answer[k], now[k])
-        if whole > 0:
-            change = max(change, abs(answer[k] - now[k]) / whole)
-        now[k] = min(max(now[k] + relax * (answer[k] - now[k]), 0.0), room[k])
-        if now[k] > 0:
-            for r in range(size):
-                over[r] += per_task[k, r] * now[k]
-                most = max(most, over[r])  # steps beyond the response may use too much
-    for k in range(count):
-        state.tasks[pair[k]] = now[k] / most
-        state.total[user[k]] = elsewhere[k] + now[k] / most
+    asked = np.abs(answer - now) / np.maximum(elsewhere + np.maximum(answer, now), 1e-300)
+    now = np.minimum(np.maximum(now + relax * (answer - now), 0.0), room)
+    for r in range(per_task.shape[1]):
+        most = max(most, (per_task[:, r] * now).sum())  # steps beyond the response may use too much
+    state.tasks[pair] = now / most
+    state.total[user] = elsewhere + now / most
     if cap > 0:
         kept = leverage(game.alpha, per_task, use, line, room, q, answer)
-        for k in range(count):
-            if kept[k] < 1 or slope[k] > 0:
-                slope[k] = min(stretch[k] * (1 - kept[k]) / kept[k], cap)
-                foreseen[k] = (line[k] + answer[k]) / stretch[k]
-                state.slopes[user[k]] += slope[k]
-                state.expected[user[k]] += slope[k] * foreseen[k]
-    return change
+        slope[:] = np.minimum(stretch * (1 - kept) / kept, cap)
+        foreseen[:] = (line + answer) / stretch
+        state.slopes[user] += slope
+        state.expected[user] += slope * foreseen
+    return asked.max() if len(asked) else 0.0
 
 
 @compiled
@@ -145,7 +132,6 @@ def fill_shares(power, per_task, use, line, q, answer, full, served, scaled, par
 @compiled
 def sweep(order, game, relax, state):  # type: ignore[no-untyped-def]
     """Gauss-Seidel: servers respond one after the other; returns the largest relative change asked for."""
-    add_up(game, state)
     change, moved = 0.0, np.zeros_like(state.log_price)
     for i in order:
         q, last = state.log_price[i], moved[game.kind[i]]
@@ -173,14 +159,3 @@ def compare(game, state, tasks, step):  # type: ignore[no-untyped-def]
             products[i, 2] += last**2
             products[i, 3] += (now > 0) != (then > 0)
     return products
-
-
-@compiled
-def add_up(game, state):  # type: ignore[no-untyped-def]
-    """Sums of users: what is left of rounding as servers add and subtract may be more than a user has."""
-    state.total[:], state.slopes[:], state.expected[:] = 0.0, 0.0, 0.0
-    for k in range(len(game.pairs)):
-        n = game.user[k]
-        state.total[n] += state.tasks[game.pairs[k]]
-        state.slopes[n] += state.slope[k]
-        state.expected[n] += state.slope[k] * state.foreseen[k]

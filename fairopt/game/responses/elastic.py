@@ -39,9 +39,10 @@ class ElasticOptions(NamedTuple):
     cap: float = 4.0
     least: float = 0.3
     still: int = 8
-    #: The largest cap; twice as large after each round of a drift of all that has gone on for `still` rounds.
+    #: The largest cap; twice as large after each round of a drift of all that has gone on for `still` rounds, and as at
+    #: first in the second half of patience.
     top: float = 8.0
-    highest: float = 64.0
+    highest: float = 1000.0
     #: Rounds that a jump goes at first; after twice `still` rounds without progress it ends where a pair is empty.
     reach: float = 20.0
     #: Rounds without progress until others take over, plain or damped: how many at first, by which factor more later.
@@ -124,6 +125,8 @@ class Elastic:
             self._top = min(2 * self._top, options.highest)
         elif whole < 0.3:  # no drift: counted thrice
             self._top, self._since = max(self._top / 2, options.top), self._since + 2
+        if 2 * self._since >= options.patience:
+            self._top = options.top
         drifts = (turn > 0.95) & (products[:, 1] > 0.93**2 * products[:, 2])
         cap *= np.where(drifts, 2.0, np.where(turn < 0.3, 0.25, 0.95))
         self._still = np.where(products[:, 3] > 0, 0, self._still + 1)

@@ -49,6 +49,10 @@ class Sweeps:
     def gauss_seidel(self, state: State, order: Index | None = None, relax: float = 1.0) -> float:
         """All servers in turn; the largest change that a response asked for, relative to the user's tasks."""
         order = np.arange(len(self.method.row)) if order is None else order
+        parts = state.tasks[self.pairs], state.slope, state.slope * state.foreseen
+        for sums, part in zip((state.total, state.slopes, state.expected), parts, strict=True):
+            # Anew: what is left of rounding as servers add and subtract may be more than a user has.
+            sums[:] = np.bincount(self.game.user, part, len(sums))
         return float(sweep(order, self.game, relax, state))
 
     def jacobi(self, state: State, relax: float) -> float:
