@@ -68,7 +68,9 @@ def test_where_prices_do_not_decide_it_is_not_called_the_limit() -> None:
     )
     q = equations(shared, 64.0)
     with np.errstate(all="ignore"):
-        *_, place = continuation.furthest(q)
+        ends = continuation.furthest(q)
+        assert ends is not None
+        place = ends.last
         assert continuation.solved(place, 1e-3) is None
 
 
@@ -122,7 +124,7 @@ def test_a_straight_stretch_past_a_bend() -> None:
 def test_many_zero_demands_are_not_followed_but_answered() -> None:
     """Best responses, which jump along drifts; one of many allocations, always the same."""
     shared = integers(0, 60, 25)
-    assert not continuation.furthest(equations(merge(shared).cluster, 64.0))
+    assert continuation.furthest(equations(merge(shared).cluster, 64.0)) is None
     answer = fo.PSDSF().solve(shared)
     assert answer.certify().passes(1e-6)
     assert any("not shown to be the limit" in note for note in answer.notes)
@@ -146,9 +148,11 @@ def test_few_users_with_zero_demands_begin_near_the_end(part: float) -> None:
     usual = OPTIONS.continuation
     whole = dataclasses.replace(usual, few=dataclasses.replace(usual.few, part=0.0))
     with np.errstate(all="ignore"):
-        places = [continuation.furthest(q, options)[-1] for options in (usual, whole)]
-    assert places[0].steps < 0.2 * places[1].steps
-    tasks = [continuation.solved(place, 1e-7) for place in places]
+        places = [continuation.furthest(q, options) for options in (usual, whole)]
+    assert places[0] is not None
+    assert places[1] is not None
+    assert places[0].last.steps < 0.2 * places[1].last.steps
+    tasks = [continuation.solved(place.last, 1e-7) for place in places if place is not None]
     assert tasks[0] is not None
     assert tasks[1] is not None
     totals = [np.add.reduceat(one, q.start[:-1]) for one in tasks]

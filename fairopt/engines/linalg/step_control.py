@@ -34,6 +34,14 @@ class StepControl:
         return min(length * self.grow[corrections], self.longest)
 
 
+@dataclass(frozen=True)
+class FactorControl(StepControl):
+    """The same for factors of the parameter, whose logarithms are lengths."""
+
+    def after(self, length: float, corrections: int) -> float:
+        return float(min(length ** self.grow[corrections], self.longest))
+
+
 def signed_length(along: Step, before: Step | None, product: Callable[[Step, Step], float]) -> float:
     """The length of a tangent, negative where it leads back: `along / signed_length` goes on.
 

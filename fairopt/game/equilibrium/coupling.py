@@ -120,6 +120,10 @@ class CoupledGame:
         found = self.solve(self.drift())
         return np.zeros_like(self.price) if found is None else found
 
+    def outward(self) -> Array | None:
+        """Derivatives of log prices over log alpha while `alpha tau` is held; None if prices do not answer."""
+        return self.solve(self._more_residual(self._chosen(self._steeper())) - self.drift())
+
     def at_infinity(self) -> Array | None:
         """Tasks at 1/alpha = 0 by their derivatives over it: wrong by its square. None if prices do not answer."""
         moved = self._answers(self._steeper()[None], np.zeros((1, *self.price.shape)))

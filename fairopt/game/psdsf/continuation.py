@@ -1,7 +1,9 @@
-"""The games of `entropy_homotopy` at a large alpha, followed to where nothing is left of 1/alpha.
+"""The games of `entropy_homotopy`, followed to where nothing is left of 1/alpha.
 
-At large alpha prices are `log v = a + b/alpha` and choices are made by b, which `alpha tau` has to be small for: at
-alpha = 2^16 tau falls until it is 1e-5. What is left is of the order 1/alpha, and taken away by its derivative.
+At large alpha prices are `log v = a + b/alpha` and choices are made by b, which `alpha tau` has to be small for. First
+alpha = 2^16, until `alpha tau` is 0.1; then alpha grows to 2^20 while that is held, prices going on linearly in
+1/alpha; then tau falls on. Followed at 2^20 from the start curves bend more often, and with `alpha tau` small they have
+kinks as alpha grows.
 
 Whether prices determine it: an answer must not depend on weights that mean nothing (`CoupledGame.responses`). Users
 short of the same resource on two servers are told apart there only by what other resources cost, less by a factor
@@ -10,8 +12,10 @@ short of the same resource on two servers are told apart there only by what othe
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +34,8 @@ Array = NDArray[np.float64]
 class PriceStart(ServerStart):
     """Prices to start from for other users on the same servers; whose tasks follow from these, so nobody is mapped.
 
-    They are those at some temperatures on its way. Where few users have changed, 3 to 6 systems lead to their prices
-    at the lowest; where many have, they do so at a higher one.
+    They are those of the first stage on its way. Where few users have changed, 3 to 6 systems lead to their prices at
+    its end; where many have, they do so at a higher temperature.
     """
 
     servers: tuple[str, ...]
@@ -41,10 +45,10 @@ class PriceStart(ServerStart):
 
     @classmethod
     def of(cls, way: Sequence[Place], options: ContinuationOptions) -> PriceStart:
-        """From places on the way: the first below some temperatures."""
+        """From places of the first stage: that at its end, and the first below some temperatures."""
         q, cluster = way[-1].here.q, way[-1].here.q.polytope.cluster
         below = (next((place for place in way if place.tau <= tau), way[-1]) for tau in options.kept)
-        chosen = {place.tau: np.where(q.row, place.here.price, np.nan) for place in below}
+        chosen = {place.tau: np.where(q.row, place.here.price, np.nan) for place in (*below, way[-1])}
         return cls(cluster.servers, cluster.resources, way[-1].here.unit, tuple(chosen.items()))
 
     def games(self, q: EquilibriumSystem, options: ContinuationOptions) -> Iterator[CoupledGame]:
@@ -60,36 +64,51 @@ class PriceStart(ServerStart):
             yield CoupledGame(q, price, tau, unit, most=options.power)
 
 
+class Ends(NamedTuple):
+    """Where the way led: its end, and its first stage, if that was gone through."""
+
+    last: Place
+    first: Sequence[Place]
+
+
 def furthest(
     equations: EquilibriumSystem,
     options: ContinuationOptions = OPTIONS.continuation,
     start: PriceStart | None = None,
-) -> list[Place]:
-    """The way, as far as it leads; empty if there is nothing on it, or no hope. With a start only its last stretch."""
+) -> Ends | None:
+    """The last place on the way; None if there is none on it, or no hope. With a start the first stage is skipped."""
     lacking = (~(equations.use > 0) & equations.row[equations.server]).any(axis=1).mean()
     rows = equations.row.sum()
     if len(equations.server) * rows > options.work or (rows > options.rows and lacking > options.lacking):
-        return []
-    q = EquilibriumSystem(equations.polytope, equations.weight, options.alpha)
-    last, enough = options.cold / q.alpha, options.warm / q.alpha
-    way = [] if start is None else _restarted(q, start, last, options)
-    if not way and (begun := beginning(q, options)) is not None:
-        way = list(cooled(begun, last, options.systems, warm=True))
-    if not way or way[-1].tau > enough:
-        way = list(follow(q, last, options.systems, warm=True, most=options.power))
-    return [] if not way or q.alpha * way[-1].tau > 1 else way
+        return None
+    low = EquilibriumSystem(equations.polytope, equations.weight, options.low)
+    last = options.warm / options.low
+    way = [] if start is None else _restarted(low, start, last, options)
+    if not way and (begun := beginning(low, options)) is not None:
+        way = list(cooled(begun, last, options.systems_before, warm=True))
+    if not way or way[-1].tau > 1.01 * last:
+        way = list(follow(low, last, options.systems_before, warm=True, most=options.power))
+    if not way or low.alpha * way[-1].tau > 1:
+        return None
+    if way[-1].tau > 1.01 * last:
+        return Ends(way[-1], ())
+    grown = _grown(way[-1], options)
+    if grown.here.q.alpha < options.high:
+        return Ends(grown, way)
+    budget = grown.steps + options.systems_after
+    return Ends(_last(cooled(grown, options.cold / options.high, budget)) or grown, way)
 
 
-def _restarted(q: EquilibriumSystem, start: PriceStart, last: float, options: ContinuationOptions) -> list[Place]:
-    """From prices of other users, from where these are near enough; empty where they never are."""
+def _restarted(low: EquilibriumSystem, start: PriceStart, last: float, options: ContinuationOptions) -> list[Place]:
+    """The first stage from prices of other users, from where these are near enough; empty where they never are."""
     systems = 0
-    for game in start.games(q, options):
+    for game in start.games(low, options):
         found = newton(game, options.restart)
         systems += found.systems
         if found.here is not None:
-            way = [Place(found.here, systems)]
-            way += cooled(way[0], last, systems + options.systems, warm=True)
-            if q.alpha * way[-1].tau <= options.warm:
+            first = Place(found.here, systems)
+            way = [first, *cooled(first, last, systems + options.systems_before, warm=True)]
+            if way[-1].tau <= 1.01 * last:
                 return way
     return []
 
@@ -97,9 +116,38 @@ def _restarted(q: EquilibriumSystem, start: PriceStart, last: float, options: Co
 def solved(place: Place, most: float, options: ContinuationOptions = OPTIONS.continuation) -> Array | None:
     """Tasks at 1/alpha = 0, if the place is near it and they change by at most `most` with what means nothing."""
     here = place.here
-    if here.tau * here.q.alpha > options.cool:
+    if here.q.alpha < options.high or here.tau * here.q.alpha > options.cool:
         return None
     rng = np.random.default_rng(0)
     choices = rng.uniform(-1, 1, (options.weights, len(here.q.server)))
     barriers = rng.uniform(-1, 1, (options.weights, *here.price.shape))
     return here.at_infinity() if here.responses(choices, barriers) <= most else None
+
+
+def _last(places: Iterator[Place]) -> Place | None:
+    """The last of them; None if there is none."""
+    kept = deque(places, maxlen=1)
+    return kept[0] if kept else None
+
+
+def _grown(place: Place, options: ContinuationOptions) -> Place:
+    """As far as alpha can grow towards `high` while `alpha tau` is held."""
+    here, systems, control = place.here, place.steps, options.factors
+    factor, budget = control.first, place.steps + options.systems_after
+    while here.q.alpha < options.high and systems < budget:
+        slope = here.outward()
+        systems += 1
+        while slope is not None and factor > control.shortest:
+            further = EquilibriumSystem(here.q.polytope, here.q.weight, min(factor * here.q.alpha, options.high))
+            by = further.alpha / here.q.alpha
+            guess = here.price + (1 - 1 / by) * slope
+            game = CoupledGame(further, guess, here.tau / by, here.unit, most=options.power)
+            there = newton(game, control.most)
+            systems += there.systems
+            if there.here is not None:
+                here, factor = there.here, control.after(factor, there.steps)
+                break
+            factor = factor**control.shorter
+        else:
+            break
+    return Place(here, systems)

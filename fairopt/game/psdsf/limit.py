@@ -67,12 +67,12 @@ def _found(
             state = rounded.start(exact.tasks)
             rounded.gauss_seidel(state)
             yield replace(exact, tasks=state.tasks)
-    way, start = continuation.furthest(method, options.continuation, prices), Found(np.empty(0), "best responses", 0)
-    if not way:
+    ends, start = continuation.furthest(method, options.continuation, prices), Found(np.empty(0), "best responses", 0)
+    if ends is None:
         start = replace(start, tasks=method.begin(0.3))
     else:
-        place = way[-1]
-        offered = continuation.PriceStart.of(way, options.continuation)
+        place = ends.last
+        offered = continuation.PriceStart.of(ends.first, options.continuation) if ends.first else None
         start = replace(start, tasks=place.here.tasks, steps=place.steps, prices=offered)
         tasks = continuation.solved(place, options.unmoved, options.continuation)
         if tasks is not None:

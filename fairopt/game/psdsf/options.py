@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...engines.linalg.step_control import FactorControl
+from ..equilibrium.entropy_homotopy import STEPS
+
 
 @dataclass(frozen=True)
 class FewZerosOptions:
@@ -30,14 +33,16 @@ class FewZerosOptions:
 class ContinuationOptions:
     """The games of the entropy homotopy, followed to 1/alpha = 0 (`continuation`)."""
 
-    #: alpha, so large that the square of 1/alpha is nothing.
-    alpha: float = 2.0**16
-    #: `alpha tau` from which a way is not begun anew, at last, and the most for an answer.
+    #: alpha at first and at last.
+    low: float = 2.0**16
+    high: float = 2.0**20
+    #: `alpha tau` while alpha grows, at last, and the most for an answer.
     warm: float = 0.1
     cold: float = 1e-5
     cool: float = 1e-4
-    #: Systems.
-    systems: int = 1600
+    #: Systems until alpha grows, and after that for each of the two stages.
+    systems_before: int = 1200
+    systems_after: int = 400
     #: Not tried if pairs times prices exceed `work`: systems take longer than best responses there.
     work: float = 4e6
     #: Nor with more than `rows` prices where more than the part `lacking` of (user, server) can do without a resource:
@@ -46,8 +51,10 @@ class ContinuationOptions:
     lacking: float = 0.5
     #: Temperatures at which prices are kept for other users, and Newton steps from there to theirs; where these do not
     #: do, a higher temperature is tried, and at last the whole stage.
-    kept: tuple[float, ...] = (0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1.5e-6)
+    kept: tuple[float, ...] = (0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4)
     restart: int = 8
+    #: Factors of alpha.
+    factors: FactorControl = FactorControl(4.0, 16.0, 1.002, 0.4, STEPS.grow)
     #: Random weights by which an answer is tried.
     weights: int = 8
     #: Barriers of the first power of prices: with less the limit was lost on one of the clusters tried.
