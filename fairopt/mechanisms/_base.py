@@ -235,7 +235,8 @@ class Mechanism(Stated):
 
     def stand_in(self, problem: Problem, engine: str, tol: float) -> Iterator[Solution] | None:
         """As `solutions`, of an engine tried as those before it failed; `None` where nobody would wait unasked."""
-        if np.count_nonzero(problem.cluster.eligible) > polytope.LARGE:
+        conic = 0 < problem.criterion.alpha < np.inf  # solvers of power cones take minutes of more pairs
+        if np.count_nonzero(problem.cluster.eligible) > (5_000 if conic else polytope.LARGE):
             return None
         return self.solutions(problem, engine, tol, None)
 

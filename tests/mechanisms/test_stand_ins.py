@@ -107,3 +107,15 @@ def test_what_would_take_minutes_is_not_tried_unasked(monkeypatch: pytest.Monkey
         for name in others:
             assert f"on such a cluster {name} is not tried unasked; engine='{name}' does" in flagged.notes
             assert mechanism.solve(EXAMPLE, engine=name).stats.engine == name
+
+
+def test_power_cones_of_thousands_of_pairs_are_not_tried_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing(problem: Problem, *_: object, **__: object) -> Iterator[Solution]:
+        yield Solution(np.full(problem.cluster.shape[:2], 1e-9), None, "nothing")
+
+    monkeypatch.setattr(native, "solutions", nothing)
+    monkeypatch.setattr("fairopt.game.equilibrium.equilibria.solutions", nothing)
+    rng = np.random.default_rng(0)
+    shared = fo.Cluster(rng.uniform(1, 2, (51, 2)), rng.uniform(1, 2, (100, 2)))
+    with pytest.raises(FairoptError, match=r"engines tried: native\)"):
+        fo.AlphaFair(50.0).solve(shared)

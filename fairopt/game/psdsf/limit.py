@@ -20,7 +20,7 @@ from ...core.choices import Choices
 from ...model.polytope import Polytope
 from ..model._warnings import suppress_fp_warnings
 from ..model.equilibrium_system import EquilibriumSystem
-from ..responses.elastic import Elastic
+from ..responses.elastic import Elastic, ElasticOptions
 from ..responses.rounds import Sweeps
 from . import continuation
 from .options import OPTIONS, LimitOptions
@@ -105,7 +105,7 @@ def _responses(method: EquilibriumSystem, found: Found, looks: tuple[int, ...], 
     """Elastic responses from a point: what each number of rounds in `looks` leads to."""
     sweeps = Sweeps.of(method, np.inf)
     state = sweeps.start(found.tasks)
-    game = Elastic(sweeps, state)
+    game = Elastic(sweeps, state, ElasticOptions(highest=64.0))  # by larger caps half as long again
     for rounds in looks:
         for _ in range(rounds):
             if game.round() < 0.1 * tol:
