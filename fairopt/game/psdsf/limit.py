@@ -105,7 +105,7 @@ def _responses(method: EquilibriumSystem, found: Found, looks: tuple[int, ...], 
     """Elastic responses from a point: what each number of rounds in `looks` leads to."""
     sweeps = Sweeps.of(method, np.inf)
     state = sweeps.start(found.tasks)
-    game = Elastic(sweeps, state, ElasticOptions(highest=64.0))  # by larger caps half as long again
+    game = Elastic(sweeps, state, ElasticOptions(highest=64.0))  # with zero demands larger caps take half as long again
     for rounds in looks:
         for _ in range(rounds):
             if game.round() < 0.1 * tol:
