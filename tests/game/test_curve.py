@@ -244,3 +244,15 @@ def test_pairs_that_only_the_change_of_the_data_gave_tasks_are_dropped(seed: int
     capacity, demand = np.ceil(rng.lognormal(2, 1, (3, 3))), np.ceil(2 * rng.lognormal(0, 1, (5, 3)))
     [one] = fo.game.equilibrium_curve(fo.Cluster(capacity, demand), [3.0]).crossings(3.0)
     assert one.certificate < 1e-13
+
+
+@pytest.mark.parametrize("seed", [900, 929, 983, 1013, 1037])
+def test_curves_of_whole_numbers_come_to_their_ends(seed: int) -> None:
+    """Some of these landed behind where a step began, and ran back through alpha = 1 or beyond all numbers."""
+    rng = np.random.default_rng(seed)
+    demand = np.ceil(2 * rng.lognormal(0, 1, (8, 3)))
+    demand *= rng.random(demand.shape) < 0.7
+    demand[~demand.any(axis=1), 0] = 1
+    found = fo.game.equilibrium_curve(fo.Cluster(np.ceil(4 * rng.lognormal(2, 1, (5, 3))), demand), [0.3, 3, 8, 16])
+    assert not found.missing
+    assert all(found.crossings(alpha)[0].certificate < 1e-9 for alpha in (0.3, 3.0, 8.0, 16.0))

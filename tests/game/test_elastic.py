@@ -189,3 +189,10 @@ def test_the_potential_never_falls_at_once_at_alpha_one() -> None:
 def test_an_unknown_order_is_refused() -> None:
     with pytest.raises(DataError, match="elastic, cyclic"):
         fo.best_response(chain(3, 0), 2.0, order="elastics")
+
+
+def test_where_all_servers_drift_caps_grow() -> None:
+    """221 rounds; by caps that stay at 8 none of 1,000 is the last."""
+    shared = open_source("lognormal?users=100&servers=20", rng=np.random.default_rng([41, 411])).cluster
+    found = fo.best_response(shared, 2.0, max_rounds=700)
+    assert found.certify().passes(1e-6)

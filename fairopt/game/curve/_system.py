@@ -126,19 +126,19 @@ class Values:
     are from entering the active set, and `unit`, in which amounts are from leaving it.
     """
 
+    @np.errstate(all="ignore")  # Newton's method may go beyond all numbers, which is not sound
     def __init__(self, g: Game, at: Place) -> None:
         self.alpha, self.w = alpha, w = float(np.exp(at.theta)), at.w
         self.x = g.totals(at.z)
         self.idle = 1 + g.room - g.use @ at.z
-        with np.errstate(all="ignore"):
-            whole, top, self.felt, taxed = g.costs(alpha, np.where(at.row_on, alpha * at.level, -np.inf), w)
-            level = at.level[g.at]
-            turn = (self.felt * w[g.at] * level).sum(axis=1)
-            turn += np.where(taxed > 0, taxed * g.tax, 0.0)
-            self.felt /= whole[:, None]
-            log_cost = (top + np.log(whole)) / alpha
-            self.slack = (np.log(self.x) + at.xi)[g.user] + log_cost - g.gain + g.jitter
-            self.turn = turn / whole - log_cost
+        whole, top, self.felt, taxed = g.costs(alpha, np.where(at.row_on, alpha * at.level, -np.inf), w)
+        level = at.level[g.at]
+        turn = (self.felt * w[g.at] * level).sum(axis=1)
+        turn += np.where(taxed > 0, taxed * g.tax, 0.0)
+        self.felt /= whole[:, None]
+        log_cost = (top + np.log(whole)) / alpha
+        self.slack = (np.log(self.x) + at.xi)[g.user] + log_cost - g.gain + g.jitter
+        self.turn = turn / whole - log_cost
         free = ~(whole > 0)
         self.slack[free], self.turn[free], self.felt[free] = -np.inf, 0.0, 0.0
         self.outside = np.concatenate([self.slack, self.idle, 1 - self.x / g.limit])
