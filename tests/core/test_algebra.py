@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -99,24 +102,27 @@ def test_digits_that_a_subtraction_would_lose(order: str) -> None:
     two = pairs.coupled(one.servers, *algebra._two(pairs.start[:-1], np.diff(pairs.start)))
     vars(pairs)["bins"] = [replace(one, order=order, coupled=two if order == "listed" else None)]
     weight, loose = np.array([1e12, 1.7e12, 3.1]), np.array([0.3, 0.9])
-    exact = np.full((2, 2), Fraction(0)) + np.diag([Fraction(2) ** -40] * 2)
-    rounded = np.diag([2.0**-40] * 2)
-    for n in range(2):
-        mine = np.flatnonzero(user == n)
-        whole = Fraction(loose[n]) + sum(Fraction(weight[k]) for k in mine)
-        for k in mine:
-            scaled = Fraction(weight[k]) * Fraction(pairs.takes[k, 0])
-            exact[server[k], server[k]] += scaled * Fraction(pairs.takes[k, 0])
-            for j in mine:
-                exact[server[k], server[j]] -= scaled * Fraction(weight[j]) * Fraction(pairs.takes[j, 0]) / whole
-        amount = np.bincount(server[mine], weight[mine] * pairs.takes[mine, 0], 2)
-        rounded += np.diag(amount * pairs.inverse[:, 0]) * pairs.demand[n, 0] - np.outer(amount, amount) / float(whole)
-    (a, b), (c, d) = exact
+
+    def eliminated(number: Callable[[float], Any]) -> np.ndarray:
+        """`G - B E^-1 B'`, subtracted as it is written."""
+        numbers = np.frompyfunc(number, 1, 1)
+        left = np.diag(numbers(np.full(2, 2.0**-40)))
+        for n in range(2):
+            mine = user == n
+            takes, amount = numbers([0.0, 0.0]), numbers(weight[mine])
+            takes[server[mine]] = numbers(pairs.takes[mine, 0])
+            whole, amount = number(loose[n]) + amount.sum(), amount * takes[server[mine]]
+            for one, other in itertools.product(range(mine.sum()), repeat=2):
+                i, j = server[mine][[one, other]]
+                left[i, j] += (one == other) * amount[one] * takes[i] - amount[one] * amount[other] / whole
+        return left
+
+    (a, b), (c, d) = eliminated(Fraction)
     expected = np.array([[d + b / 4], [-c - a / 4]], dtype=float) / float(a * d - b * c)
     found = Equations(pairs, weight, np.full((2, 1), 2.0**-40), loose, np.zeros(2))
     rhs = np.array([[1.0], [-0.25]])
     np.testing.assert_allclose(found.inverse(rhs), expected, rtol=1e-9)
-    assert np.abs(np.linalg.solve(rounded, rhs) / expected - 1).max() > 1e-6
+    assert np.abs(np.linalg.solve(eliminated(float).astype(float), rhs) / expected - 1).max() > 1e-6
 
 
 def test_an_indefinite_matrix_is_damped() -> None:

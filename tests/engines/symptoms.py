@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
-from laws.answers import check_remedy
 from numpy.typing import NDArray
 
-from fairopt.errors import SolverError
-from fairopt.mechanisms import Mechanism
 from fairopt.model.cluster import Cluster
 
 Array = NDArray[np.float64]
@@ -26,13 +22,3 @@ def nine_eighteen(alpha: float) -> Array:
     u = 1.0 if np.isinf(alpha) else 2 / (1 + 2 ** (1 - 1 / alpha))
     x = 4.5 * (2 / 3 if np.isinf(alpha) else u)
     return np.array([x, (9 - x) / 3])
-
-
-def flagged_or_right(mechanism: Mechanism, cluster: Cluster, right: Array) -> None:
-    """What a declarative engine that was made worse may come to; where it has no answer at all it says what to do."""
-    try:
-        found = mechanism.solve(cluster, throw=False, engine="declarative")
-    except SolverError as error:
-        check_remedy(error)
-        return
-    assert found.flagged or found.arrays.user_tasks == pytest.approx(right, rel=1e-4)

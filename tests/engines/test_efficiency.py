@@ -19,7 +19,7 @@ def mechanism(seed: int, betas: tuple[float, ...]) -> FDS:
     return (fo.FDS, fo.GFJ)[seed % 2](beta, line + np.sign(line) * abs(line) * 10 ** rng.uniform(-2, 2))
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(8))
 def test_it_agrees_with_the_declared_problem(seed: int) -> None:
     cluster, chosen = draw(("nice", "plain")[seed % 2], seed), mechanism(seed, (0.3, 0.5, 0.9, 1.5, 2.0, 5.0))
     found = chosen.solve(cluster, 1e-9, engine="native")
@@ -97,10 +97,3 @@ def test_the_gap_bounds_what_is_missing(seed: int) -> None:
     whole = found.criterion.fair + found.criterion.efficient
     assert gap >= missing / whole - 1e-9
     assert gap > 1e-6
-
-
-def test_everybody_served_is_the_answer() -> None:
-    cluster = fo.Cluster([[10, 10]], [[1, 2], [2, 1]], max_tasks=[1, 2])
-    for chosen in (fo.FDS(0.5, 3.0), fo.AlphaFair(0.05, scope="pool"), fo.CEEI()):
-        found = chosen.solve(cluster, 1e-12, engine="native")
-        assert found.arrays.user_tasks.tolist() == [1, 2]

@@ -67,44 +67,14 @@ def test_agreement_with_the_declarative_engine(block: int) -> None:
     assert narrow > 50
 
 
-@pytest.mark.parametrize(
-    ("alpha", "count"),
-    [
-        (16.0, 10),
-        (64.0, 10),
-        (500.0, 10),
-        *(pytest.param(alpha, 30, marks=pytest.mark.long) for alpha in (16.0, 64.0, 500.0)),
-    ],
-)
-def test_1e_9_is_reached_at_large_alpha_too(alpha: float, count: int) -> None:
-    """Users of little welfare are as right as others; at alpha = 500 at most two of 30 are refused, by name."""
-    refused: list[str] = []
-    for seed in range(0, 2 * count, 2):
+@pytest.mark.parametrize("alpha", [16.0, 64.0, 500.0])
+def test_1e_9_is_reached_at_large_alpha_too(alpha: float) -> None:
+    """Users of little welfare are as right as others."""
+    for seed in range(0, 20, 2):
         rng = np.random.default_rng(seed)
         capacity, demand = rng.lognormal(1, 0.7, (6, 3)), rng.lognormal(0, 0.7, (18, 3))
         shared = fo.Cluster(capacity, demand, rng.lognormal(0, 1, 18), rng.random((18, 6)) < 0.5)
-        try:
-            assert fo.AlphaFair(alpha).solve(shared, 1e-9, engine="native").certify().passes(1e-9)
-        except SolverError as error:
-            refused.append(str(error))
-    assert all("for user" in text or "of server" in text for text in refused)
-    assert len(refused) <= (2 if alpha == 500 and count == 30 else 0)
-
-
-# -- limits and zeros ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("alpha", [0.5, 1.0, 5.0, 64.0])
-def test_limits_that_bind_for_some(alpha: float) -> None:
-    shared = plain(6, 12, 4)
-    free = fo.AlphaFair(alpha).solve(shared).arrays.user_tasks
-    tasks = np.where(np.arange(12) % 3 == 0, free / 4, np.where(np.arange(12) % 3 == 1, 3 * free, np.inf))
-    limited = shared.replace(max_tasks=tasks)
-    found = fo.AlphaFair(alpha).solve(limited, 1e-9, engine="native")
-    np.testing.assert_allclose(found.arrays.user_tasks[::3], tasks[::3], rtol=1e-5)
-    assert (found.arrays.user_tasks <= tasks * (1 + 1e-12)).all()
-    other = fo.AlphaFair(alpha).solve(limited, engine="declarative")
-    np.testing.assert_allclose(found.arrays.user_tasks, other.arrays.user_tasks, rtol=1e-4)
+        assert fo.AlphaFair(alpha).solve(shared, 1e-9, engine="native").certify().passes(1e-9)
 
 
 @pytest.mark.parametrize("alpha", [0.2, 1.0, 3.0, 500.0])
@@ -114,9 +84,6 @@ def test_limits_far_below_and_above_what_users_want(alpha: float) -> None:
     tasks = shared.gamma.sum(axis=1) / 60 * 10 ** rng.uniform(-2, 1, 60)
     limited = shared.replace(max_tasks=np.where(rng.random(60) < 0.5, tasks, np.inf))
     assert fo.AlphaFair(alpha).solve(limited, engine="native").certify().passes(1e-6)
-
-
-# -- warm starts ---------------------------------------------------------------------------------
 
 
 def test_thousands_of_tied_pairs_keep_their_last_digits() -> None:
