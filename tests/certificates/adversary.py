@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from reference import Kind, Reference, reference
+from reference import Kind, reference
 
 from fairopt.model.cluster import Cluster
 from fairopt.model.criterion import Criterion
@@ -38,12 +38,9 @@ class Find(NamedTuple):
 
 def log_price(cluster: Cluster, n: int, i: int, log_prices: Array) -> float:
     """`log sum_r lambda_ir d_nr` of one pair; -inf if nothing that n needs on i has a price."""
-    terms = [
-        log_prices[i, r] + np.log(cluster.demand[n, r]) - np.log(cluster.capacity[i, r])
-        for r in range(cluster.shape[2])
-        if cluster.demand[n, r] > 0 and log_prices[i, r] > -np.inf
-    ]
-    return float(np.logaddexp.reduce(terms)) if terms else -np.inf
+    needed = cluster.demand[n] > 0
+    terms = log_prices[i, needed] + np.log(cluster.demand[n, needed] / cluster.capacity[i, needed])
+    return float(np.logaddexp.reduce(terms))
 
 
 def log_marginal(cluster: Cluster, n: int, i: int, total: float, alpha: float, share: Array | None) -> float:
@@ -70,50 +67,34 @@ def attack(
     share = None if kind == "game" else criterion.share
     exact = reference(cluster, criterion.alpha, kind, answer.tasks, answer.log_prices + np.log(cluster.capacity), share)
     assert exact is not None, "nothing to compare with"
-    best = _judged(cluster, criterion, certify, exact, exact.tasks, exact.log_prices)
+
+    def judged(tasks: Array, log_prices: Array) -> Find:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            away = np.where(exact.user_tasks > 0, abs(tasks.sum(axis=1) / exact.user_tasks - 1), 0.0)
+        user = int(away.argmax())
+        return Find(float(away[user]), user, certify(cluster, tasks, criterion, log_prices), tasks, log_prices)
+
+    best = judged(exact.tasks, exact.log_prices)
     assert best.e <= bound, f"the exact answer has e = {best.e}"
     for _ in range(starts):
         other = cluster.replace(weight=cluster.weight * np.exp(bound * rng.choice([-0.9, 0.9], len(cluster.weight))))
         moved = reference(other, criterion.alpha, kind, exact.tasks, exact.log_prices, share)
-        if moved is not None:
-            best = _passed(cluster, criterion, certify, exact, moved.tasks, moved.log_prices, bound, best)
-    sizes = dict.fromkeys(STEPS, 10 * bound)
+        if moved is not None and (found := judged(moved.tasks, moved.log_prices)).e <= bound:
+            best = max(best, found, key=lambda one: one.off)
+    sizes = np.full(STEPS, 10 * bound)
     for _ in range(tries):
-        step = STEPS[rng.integers(len(STEPS))]
-        tasks, prices = best.tasks.copy(), best.log_prices.copy()
-        step(cluster, tasks, prices, sizes[step] * rng.lognormal(0, 2), rng)
+        kind_of, tasks, prices = rng.integers(STEPS), best.tasks.copy(), best.log_prices.copy()
+        _step(kind_of, cluster, tasks, prices, sizes[kind_of] * rng.lognormal(0, 2), rng)
         tasks = _fitted(cluster, tasks)
         if rng.random() < 0.5:
             _follow(cluster, criterion, tasks, prices, rng)
-        found = _passed(cluster, criterion, certify, exact, tasks, prices, bound, best)
+        found = judged(tasks, prices)
+        passed = found.e <= bound and found.off >= best.off
         # Longer steps after one that led farther, shorter ones after others.
-        sizes[step] = float(np.clip(sizes[step] * (1.5 if found.off > best.off else 0.95), 1e-12, 1.0))
-        best = found
+        farther = passed and found.off > best.off
+        sizes[kind_of] = np.clip(sizes[kind_of] * (1.5 if farther else 0.95), 1e-12, 1.0)
+        best = found if passed else best
     return best
-
-
-def _judged(
-    cluster: Cluster, criterion: Criterion, certify: Judge, exact: Reference, tasks: Array, log_prices: Array
-) -> Find:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        away = np.where(exact.user_tasks > 0, abs(tasks.sum(axis=1) / exact.user_tasks - 1), 0.0)
-    user = int(away.argmax())
-    return Find(float(away[user]), user, certify(cluster, tasks, criterion, log_prices), tasks, log_prices)
-
-
-def _passed(
-    cluster: Cluster,
-    criterion: Criterion,
-    certify: Judge,
-    exact: Reference,
-    tasks: Array,
-    log_prices: Array,
-    bound: float,
-    best: Find,
-) -> Find:
-    """What was tried, if it passes and is not nearer than the best, else the best."""
-    found = _judged(cluster, criterion, certify, exact, tasks, log_prices)
-    return found if found.e <= bound and found.off >= best.off else best
 
 
 def _fitted(cluster: Cluster, tasks: Array) -> Array:
@@ -137,61 +118,34 @@ def _follow(cluster: Cluster, criterion: Criterion, tasks: Array, prices: Array,
             prices[i] += off if np.isfinite(off) else 0.0
 
 
-# -- steps: each changes tasks and log prices in place by about a relative `size` ------------------
+#: How many kinds of steps there are.
+STEPS = 7
 
 
-def _pair(cluster: Cluster, rng: Rng) -> tuple[int, int]:
-    pairs = np.argwhere(cluster.usable)
-    n, i = pairs[rng.integers(len(pairs))]
-    return int(n), int(i)
-
-
-def _between_servers(cluster: Cluster, tasks: Array, prices: Array, size: float, rng: Rng) -> None:
-    n, i = _pair(cluster, rng)
-    j = int(rng.choice(np.flatnonzero(cluster.usable[n])))
-    amount = min(size * tasks[n].sum(), tasks[n, i])
-    tasks[n, i] -= amount
-    tasks[n, j] += amount
-
-
-def _between_users(cluster: Cluster, tasks: Array, prices: Array, size: float, rng: Rng) -> None:
-    n, i = _pair(cluster, rng)
-    m = int(rng.choice(np.flatnonzero(cluster.usable[:, i])))
-    amount = min(size * tasks[n].sum(), tasks[n, i])
-    needed = cluster.demand[m] > 0
-    tasks[n, i] -= amount
-    tasks[m, i] += amount * (cluster.demand[n, needed] / cluster.demand[m, needed]).min()
-
-
-def _instead(cluster: Cluster, tasks: Array, prices: Array, size: float, rng: Rng) -> None:
-    """n leaves i for j, where m gives way to it."""
-    n, i = _pair(cluster, rng)
-    j = int(rng.choice(np.flatnonzero(cluster.usable[n])))
-    m = int(rng.choice(np.flatnonzero(cluster.usable[:, j])))
+def _step(kind: int, cluster: Cluster, tasks: Array, prices: Array, size: float, rng: Rng) -> None:
+    """Tasks and log prices change in place by about a relative `size`."""
+    n, i = rng.choice(np.argwhere(cluster.usable))
+    j, r = rng.choice(np.flatnonzero(cluster.usable[n])), rng.integers(prices.shape[1])
+    m = rng.choice(np.flatnonzero(cluster.usable[:, j if kind == 2 else i]))
     amount, needed = min(size * tasks[n].sum(), tasks[n, i]), cluster.demand[m] > 0
-    tasks[n, i] -= amount
-    tasks[n, j] += amount
-    tasks[m, j] = max(tasks[m, j] - amount * (cluster.demand[n, needed] / cluster.demand[m, needed]).max(), 0.0)
-
-
-def _scaled(cluster: Cluster, tasks: Array, prices: Array, size: float, rng: Rng) -> None:
-    tasks[rng.integers(len(tasks))] *= np.exp(rng.choice([-1, 1]) * size)
-
-
-def _price(cluster: Cluster, tasks: Array, prices: Array, size: float, rng: Rng) -> None:
-    i, r = rng.integers(prices.shape[0]), rng.integers(prices.shape[1])
-    prices[i, r] += rng.choice([-1, 1]) * size
-
-
-def _prices_of_server(cluster: Cluster, tasks: Array, prices: Array, size: float, rng: Rng) -> None:
-    prices[rng.integers(len(prices))] += rng.choice([-1, 1]) * size
-
-
-def _without_price(cluster: Cluster, tasks: Array, prices: Array, size: float, rng: Rng) -> None:
-    """A price is dropped, and a user there takes less."""
-    n, i = _pair(cluster, rng)
-    prices[i, rng.integers(prices.shape[1])] = -np.inf
-    tasks[n, i] *= max(1 - size, 0.0)
-
-
-STEPS = (_between_servers, _between_users, _instead, _scaled, _price, _prices_of_server, _without_price)
+    instead = cluster.demand[n, needed] / cluster.demand[m, needed]
+    match kind:
+        case 0:  # from server to server
+            tasks[n, i] -= amount
+            tasks[n, j] += amount
+        case 1:  # from user to user
+            tasks[n, i] -= amount
+            tasks[m, i] += amount * instead.min()
+        case 2:  # n leaves i for j, where m gives way to it
+            tasks[n, i] -= amount
+            tasks[n, j] += amount
+            tasks[m, j] = max(tasks[m, j] - amount * instead.max(), 0.0)
+        case 3:
+            tasks[n] *= np.exp(rng.choice([-1, 1]) * size)
+        case 4:
+            prices[i, r] += rng.choice([-1, 1]) * size
+        case 5:
+            prices[i] += rng.choice([-1, 1]) * size
+        case 6:  # a price is dropped, and a user there takes less
+            prices[i, r] = -np.inf
+            tasks[n, i] *= max(1 - size, 0.0)

@@ -8,13 +8,14 @@ from families import draw
 from numpy.typing import NDArray
 
 from fairopt.certificates import certify
-from fairopt.mechanisms import get
+from fairopt.mechanisms import Mechanism, get
 from fairopt.model.cluster import Cluster
 from fairopt.model.criterion import Criterion
 
 from .adversary import attack, log_marginal, log_price
 
 Array = NDArray[np.float64]
+LONG = pytest.mark.long
 TIE = Cluster([[1, 1], [1, 1]], [[1, 0.5], [1, 0.5]], eligible=[[0, 1], [1, 1]])
 
 
@@ -37,7 +38,7 @@ def products(cluster: Cluster, tasks: Array, criterion: Criterion, log_prices: A
     return max(found)
 
 
-@pytest.mark.long
+@LONG
 def test_it_finds_what_products_hide() -> None:
     """Part and dearness may both be 1e-3 where their product is 1e-6."""
     answer = get("alphapf-vds", alpha=3.0).solve(TIE)
@@ -48,26 +49,21 @@ def test_it_finds_what_products_hide() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "alpha"),
+    "mechanism",
     [
-        ("alphapf-vds", 0.5),
-        pytest.param("alphapf-vds", 5.0, marks=pytest.mark.long),
-        ("alpha-fair", 2.0),
-        pytest.param("ceei", None, marks=pytest.mark.long),
+        get("alphapf-vds", alpha=0.5),
+        pytest.param(get("alphapf-vds", alpha=5.0), marks=LONG),
+        get("alpha-fair", alpha=2.0),
+        pytest.param(get("ceei", scope="servers"), marks=LONG),
     ],
+    ids=str,
 )
 @pytest.mark.parametrize(
     "family",
-    [
-        "near-ties",
-        "nested",
-        "limits",
-        *(pytest.param(one, marks=pytest.mark.long) for one in ("identical", "weights", "traces")),
-    ],
+    ["near-ties", "nested", "limits", *(pytest.param(one, marks=LONG) for one in ("identical", "weights", "traces"))],
 )
-def test_nobody_is_farther_off_than_ten_times_the_condition_says(name: str, alpha: float | None, family: str) -> None:
+def test_nobody_is_farther_off_than_ten_times_the_condition_says(mechanism: Mechanism, family: str) -> None:
     """The worst of a search for allocations that fairopt's judge passes at 1e-6."""
-    mechanism = get(name, scope="servers") if alpha is None else get(name, alpha=alpha)
     cluster = draw(family, 2, 4, 4)
     criterion = mechanism.criterion(cluster)
     found = attack(mechanism.solve(cluster, 1e-9), fairopt_s, np.random.default_rng(0), tries=250, starts=2)

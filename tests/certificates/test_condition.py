@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -43,7 +44,7 @@ def moved(mechanism: Mechanism, cluster: fo.Cluster, seed: int, times: int) -> n
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
 def test_tasks_of_changed_data_are_within_the_condition_and_near_it(mechanism: Mechanism) -> None:
     parts = []
-    for seed in range(12):
+    for seed in range(8):
         far, known = moved(mechanism, draw("plain", seed).replace(max_tasks=None), seed, 4)
         # Shares move with the data too: u, and gamma in the game.
         assert (far <= 8 * known + 1e-10).all(), seed
@@ -54,7 +55,7 @@ def test_tasks_of_changed_data_are_within_the_condition_and_near_it(mechanism: M
 @pytest.mark.parametrize("mechanism", MECHANISMS[:-1], ids=str)
 @pytest.mark.parametrize("family", ["identical", "integers", "proportional"])
 def test_pairs_and_rows_that_come_in_at_a_tie_count(family: str, mechanism: Mechanism) -> None:
-    for seed in range(3):
+    for seed in range(2):
         far, known = moved(mechanism, draw(family, seed), seed, 3)
         # Twice, as shares move with the data too; more by what the changed answer is off itself.
         assert (far <= 2.6 * known + 1e-10).all(), seed
@@ -85,34 +86,28 @@ def test_at_scale_row_sums_are_estimated(monkeypatch: pytest.MonkeyPatch) -> Non
         assert (rough >= 0.05 * exact).all()
 
 
+#: Two users who differ by 1e-6 in what they need of two rows: who has what hangs on that.
+NEAR_TIE = fo.Cluster([[1, 1, 1]], [[1, 1 + 1e-6, 0], [1 + 1e-6, 1, 0], [0, 0, 3]])
+
+
 def test_near_a_tie_of_prices_the_condition_is_large() -> None:
-    """Two users who differ by 1e-6 in what they need of two rows: who has what hangs on that."""
-    tilt = 1e-6
-    cluster = fo.Cluster([[1, 1, 1]], [[1, 1 + tilt, 0], [1 + tilt, 1, 0], [0, 0, 1]])
-    found = fo.CEEI().solve(cluster, 1e-9)
-    known = found.certificate.conditions
+    known = fo.CEEI().solve(NEAR_TIE, 1e-9).certificate.conditions
     assert known is not None
-    assert known[0] > 1e4
-    assert known[1] > 1e4
+    assert known[:2].min() > 1e4
     assert known[2] == pytest.approx(1, abs=0.5)
 
 
 def test_only_digits_that_are_certain_are_shown() -> None:
-    cluster = fo.Cluster([[1, 1, 1]], [[1, 1 + 1e-6, 0], [1 + 1e-6, 1, 0], [0, 0, 3]])
+    best = fo.CEEI().solve(NEAR_TIE)
     tasks = np.array([[0.4999998], [0.4999998], [1 / 3]])
-    prices = np.log(np.array([[1.0, 1.0, 1.0]]))
-    rule = fo.CEEI().criterion(cluster)
-    best = fo.CEEI().solve(cluster)
-    certificate, proof = fo.certificates.certify(cluster, tasks, rule, prices)
-    shown = fo.Allocation(
-        "by hand", cluster, tasks, certificate, rule, proof, best.stats, (), 1e-5, fo.CEEI().certify
-    )  # fmt: skip
+    certificate, proof = fo.certificates.certify(NEAR_TIE, tasks, best.criterion, np.zeros((1, 3)))
+    shown = replace(best, tasks=tasks, certificate=certificate, log_prices=proof, tol=1e-5)
     assert list(shown.uncertain().index) == ["user1", "user2"]
     rows = {line.split()[0]: line.split() for line in repr(shown).splitlines() if line.startswith("user")}
     assert rows["user1"][1] in ("?", "0.5")
     assert rows["user3"][1].startswith("0.3333")
-    assert "not certain to three digits" in repr(shown)
-    assert "not certain to three digits" in shown._repr_html_()
+    for text in (repr(shown), shown._repr_html_()):
+        assert "not certain to three digits" in text
     assert best.uncertain().empty or best.certificate.residual * best.certificate.condition > 1e-3
 
 

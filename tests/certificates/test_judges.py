@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings
 from numpy.typing import NDArray
 from strategies import plain_clusters
 
-from fairopt.certificates import Certificate, certify, leximin
+from fairopt.certificates import Certificate, certify, feasibility, leximin
 from fairopt.exact import rational
 from fairopt.mechanisms import GameMechanism, Mechanism, get
 from fairopt.model.cluster import Cluster
 
-from .reference import definition_4, random_feasible
+from .reference import random_feasible
 
 Array = NDArray[np.float64]
 
@@ -59,7 +58,7 @@ OPTIMA = [
     case("ps-dsf", FIGURE_1, [[2, 0], [6, 0], [0, 8], [0, 8]]),
     case("ps-dsf", VARIANT, [[2, 0], [6, 0], [0, 32 / 3], [0, 16 / 3]]),
     case("alphapf-vds", FIGURE_1, [[2, 0], [6, 0], [0, 8], [0, 8]], alpha=3.0),
-    *(case("alphapf-vds", VARIANT, alpha_pf(alpha), alpha=alpha) for alpha in (0.5, 1.0, 2.0, 3.0, 30.0)),
+    *(case("alphapf-vds", VARIANT, alpha_pf(alpha), alpha=alpha) for alpha in (0.5, 1.0, 30.0)),
 ]
 TABLE = ("mechanism", "cluster", "tasks")
 
@@ -76,65 +75,46 @@ def test_zero_at_optima_by_hand(mechanism: Mechanism, cluster: Cluster, tasks: A
 
 
 @pytest.mark.parametrize(TABLE, OPTIMA)
-@pytest.mark.parametrize("size", [1e-3, 0.1])
-def test_idle_capacity_costs(mechanism: Mechanism, cluster: Cluster, tasks: Array, size: float) -> None:
-    """Everybody gets less: the certificate grows with what is left idle (to first order)."""
-    worse = certificate(mechanism, cluster, tasks * (1 - size))
-    assert worse.feasibility <= 1e-12
-    assert size / 10 <= worse.optimality <= 1 if isinstance(mechanism, GameMechanism) else worse.optimality >= size / 10
+def test_tasks_given_up_are_noticed(mechanism: Mechanism, cluster: Cluster, tasks: Array) -> None:
+    """Those of one user, or of everybody, which costs what is left idle (to first order)."""
+    everybody, game = np.ones(len(tasks)), isinstance(mechanism, GameMechanism)
+    for who in (everybody, *np.diag(everybody)):
+        small, large = (certificate(mechanism, cluster, tasks * (1 - size * who[:, None])) for size in (1e-3, 0.1))
+        assert max(small.feasibility, large.feasibility) <= 1e-12
+        assert 1e-6 < small.optimality < large.optimality, who
+        if who.all():
+            assert small.optimality >= 1e-4
+            assert 1e-2 <= large.optimality <= (1 if game else np.inf)
 
 
 @pytest.mark.parametrize(TABLE, OPTIMA)
-def test_each_user_that_gives_up_tasks_is_noticed(mechanism: Mechanism, cluster: Cluster, tasks: Array) -> None:
-    for n in range(len(tasks)):
-        before = 0.0
-        for size in (1e-3, 0.1):
-            less = tasks.copy()
-            less[n] *= 1 - size
-            found = certificate(mechanism, cluster, less).optimality
-            assert found > max(before, 1e-6), (n, size)
-            before = found
+def test_tasks_that_somebody_takes_in_addition_are_infeasible(
+    mechanism: Mechanism, cluster: Cluster, tasks: Array
+) -> None:
+    """Nobody has room at these optima: by just as much as they use."""
+    for who in np.eye(len(tasks)):
+        more = tasks * (1 + 0.01 * who[:, None])
+        assert 1e-4 < feasibility(mechanism.prepare(cluster)[0], more)[0] <= 0.01 + 1e-12
 
 
-@pytest.mark.parametrize(TABLE, OPTIMA)
-def test_each_user_that_takes_more_is_noticed(mechanism: Mechanism, cluster: Cluster, tasks: Array) -> None:
-    """Nobody has room at these optima: more is infeasible by just as much as it uses."""
-    for n in range(len(tasks)):
-        more = tasks.copy()
-        more[n] *= 1.01
-        found = certificate(mechanism, cluster, more)
-        assert 1e-4 < found.feasibility <= 0.01 + 1e-12
-        assert not found.passes()
-
-
-def test_levels_swapped() -> None:
-    for name in ("drf", "asset-fairness", "task-maxmin"):
-        mechanism, pool = get(name), EXAMPLE
-        # Along the CPU face x + 3 y = 9 from the optimum: one rises, the other falls.
-        x = mechanism.solve(pool).arrays.user_tasks[0]
-        gaps = []
-        for step in (0.01, 0.1, 0.5):
-            for sign in (1, -1):
-                moved = np.array([[x + sign * step], [(9 - x - sign * step) / 3]])
-                found = certificate(mechanism, pool, moved)
-                assert found.feasibility <= 1e-12
-                gaps.append(found.optimality)
-        assert min(gaps) > 1e-3
-        assert gaps[4] > gaps[2] > gaps[0]
-        assert gaps[5] > gaps[3] > gaps[1]
+@pytest.mark.parametrize("name", ["drf", "asset-fairness", "task-maxmin"])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_levels_swapped(name: str, sign: int) -> None:
+    """Along the CPU face x + 3 y = 9 from the optimum: one rises, the other falls."""
+    best = get(name).solve(EXAMPLE).tasks
+    gaps = [certificate(get(name), EXAMPLE, best + sign * step * column([1, -1 / 3])) for step in (0.01, 0.1, 0.5)]
+    assert max(gap.feasibility for gap in gaps) <= 1e-12
+    assert 1e-3 < gaps[0].optimality < gaps[1].optimality < gaps[2].optimality
 
 
 def test_tasks_moved_between_servers() -> None:
     """Same user tasks: fine for a global mechanism where there is room, a deviation for a game."""
     roomy = Cluster([[4, 4], [4, 4]], [[1, 0], [0, 1]])
-    apart = np.array([[4.0, 4.0], [4.0, 4.0]])
-    for name in ("drfh", "tsf", "ps-dsf", "alphapf-vds"):
-        assert certificate(get(name), roomy, apart).passes()
     swapped = np.array([[0.0, 2.0], [2.0, 0.0]])  # DRFH figure 1 the wrong way round: 2 each where 10 fit
-    for name in ("drfh", "tsf", "ps-dsf"):
-        assert certificate(get(name), DRFH_FIGURE, swapped).optimality > 0.1, name
-    for alpha in (1.0, 3.0):
-        assert certificate(get("alphapf-vds", alpha=alpha), DRFH_FIGURE, swapped).optimality > 0.05
+    for name, worst in (("drfh", 0.1), ("tsf", 0.1), ("ps-dsf", 0.1), ("alphapf-vds", 0.05)):
+        assert certificate(get(name), roomy, np.full((2, 2), 4.0)).passes()
+        assert certificate(get(name), DRFH_FIGURE, swapped).optimality > worst, name
+    assert certificate(get("alphapf-vds", alpha=3.0), DRFH_FIGURE, swapped).optimality > 0.05
 
 
 # -- never content with something else -----------------------------------------------------------
@@ -150,29 +130,6 @@ JUDGED = [
     get("fds", beta=0.5, lam=2.0),
     get("gfj"),
 ]
-
-
-@pytest.mark.parametrize("mechanism", JUDGED, ids=str)
-def test_random_feasible_allocations_do_not_pass(mechanism: Mechanism) -> None:
-    """Unless they are right: what passes has the tasks of the solution where that is unique."""
-
-    @settings(max_examples=5)
-    @given(plain_clusters(), st.integers(0, 2**32 - 1))
-    def law(cluster: Cluster, seed: int) -> None:
-        assume(cluster.shape[0] > 1)
-        seen = mechanism.prepare(cluster)[0]
-        tasks = random_feasible(seen, np.random.default_rng(seed))
-        best = mechanism.solve(cluster)
-        off = np.abs(tasks.sum(axis=1) / best.arrays.user_tasks - 1).max()
-        assume(off > 0.01)
-        found = mechanism.certify(seen, tasks)[0]
-        if isinstance(mechanism, GameMechanism) and found.passes():
-            # Several equilibria are possible; then the definition must agree.
-            assert definition_4(seen, tasks, 1e-5) or np.isfinite(getattr(mechanism, "alpha", np.inf))
-            return
-        assert not found.passes(), (found, off)
-
-    law()
 
 
 def test_answers_of_other_mechanisms_do_not_pass() -> None:
@@ -208,13 +165,6 @@ def test_rises_by_hand() -> None:
     assert "user1" in found.worst
 
 
-def test_who_runs_nothing_although_it_could_is_named() -> None:
-    two = Cluster([[9, 18], [3, 4]], EXAMPLE.demand)
-    found = get("drfh").certify(two, np.array([[0.0, 0.0], [2.0, 1.0]]))[0]
-    assert found.optimality == np.inf
-    assert "'user1' runs nothing, although it could" in found.worst
-
-
 def test_a_level_that_is_none_is_that_of_its_lowest_user(monkeypatch: pytest.MonkeyPatch) -> None:
     """Levels that count as one differ: nobody can rise, and by so much the lowest is below the others."""
     monkeypatch.setattr(rational, "WORK", 0)  # or it is known to be the optimum
@@ -224,20 +174,15 @@ def test_a_level_that_is_none_is_that_of_its_lowest_user(monkeypatch: pytest.Mon
     assert "user2" in found.worst
 
 
-def test_units_do_not_matter_to_a_judge() -> None:
-    @settings(max_examples=8)
-    @given(plain_clusters(), st.integers(0, 2**32 - 1), st.sampled_from([1e-4, 0.3, 1e4]))
-    def law(cluster: Cluster, seed: int, scale: float) -> None:
-        rng = np.random.default_rng(seed)
-        tasks = random_feasible(cluster, rng)
-        other = cluster.replace(
-            capacity=cluster.capacity * scale, demand=cluster.demand * scale, weight=cluster.weight * 3
-        )
-        for mechanism in (get("drfh"), get("ps-dsf"), get("alphapf-vds", alpha=2.0), get("ceei", scope="servers")):
-            here, there = (mechanism.certify(c, tasks)[0].optimality for c in (cluster, other))
-            assert here == pytest.approx(there, rel=1e-3, abs=1e-7)
-
-    law()
+@pytest.mark.parametrize("scale", [1e-4, 0.3, 1e4])
+def test_units_do_not_matter_to_a_judge(scale: float) -> None:
+    rng = np.random.default_rng(0)
+    capacity, demand, weight = rng.uniform(0.25, 5, (3, 2)), rng.uniform(0.25, 5, (4, 2)), rng.uniform(0.25, 5, 4)
+    cluster, other = Cluster(capacity, demand, weight), Cluster(scale * capacity, scale * demand, 3 * weight)
+    tasks = random_feasible(cluster, rng)
+    for mechanism in (get("drfh"), get("ps-dsf"), get("alphapf-vds", alpha=2.0), get("ceei", scope="servers")):
+        here, there = (mechanism.certify(c, tasks)[0].optimality for c in (cluster, other))
+        assert here == pytest.approx(there, rel=1e-3, abs=1e-7)
 
 
 def test_large_clusters_are_judged_by_hints_alone(monkeypatch: pytest.MonkeyPatch) -> None:

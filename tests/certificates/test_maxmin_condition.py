@@ -149,13 +149,13 @@ def test_only_max_min_has_one() -> None:
 def test_a_limit_just_above_what_capacity_leaves_holds_nobody(above: float) -> None:
     cluster = fo.Cluster([[9, 18], [4, 4]], [[1, 4], [3, 1], [1, 1]], eligible=[[1, 1], [1, 0], [0, 1]])
     free = fo.DRFH().solve(cluster, tol=1e-9)
-    limits = np.array([free.arrays.user_tasks[0] * (1 + above), np.inf, np.inf])
-    limited = replace(free, cluster=cluster.replace(max_tasks=limits))
-    assert free.log_prices is not None
-    prices = np.exp(free.log_prices)
-    found = [maxmin_condition(a.cluster, a.tasks, a.criterion, prices)[0] for a in (free, limited)]
-    assert found[0] > 1.01
-    assert found[1] == pytest.approx(found[0], rel=1e-6)
-    held = fo.DRFH().solve(cluster.replace(max_tasks=[0.9 * free.arrays.user_tasks[0], np.inf, np.inf]))
-    assert held.log_prices is not None
-    assert maxmin_condition(held.cluster, held.tasks, held.criterion, np.exp(held.log_prices))[0] == 1
+
+    def limited(part: float) -> fo.Cluster:
+        return cluster.replace(max_tasks=[part * free.arrays.user_tasks[0], np.inf, np.inf])
+
+    def first(found: fo.Allocation) -> float:
+        return float(maxmin_condition(found.cluster, found.tasks, found.criterion, found.arrays.prices)[0])
+
+    assert first(free) > 1.01
+    assert first(replace(free, cluster=limited(1 + above))) == pytest.approx(first(free), rel=1e-6)
+    assert first(fo.DRFH().solve(limited(0.9))) == 1

@@ -14,27 +14,24 @@ from fairopt.model.cluster import Cluster
 from fairopt.model.criterion import Criterion
 
 from .reference import random_feasible
-from .test_judges import EXAMPLE, Array, column
+from .test_judges import EXAMPLE, JUDGED, Array, column
 
 PRICED = [
-    *(get("alpha-fair", alpha=alpha) for alpha in (0.0, 0.5, 1.0, 2.0, 50.0)),
-    *(get("alphapf-vds", alpha=alpha) for alpha in (0.0, 0.5, 1.0, 20.0)),
-    get("fds", beta=0.5, lam=2.0),
+    *JUDGED,
+    get("alpha-fair", alpha=0.0),
+    *(get("alphapf-vds", alpha=alpha) for alpha in (0.0, 20.0)),
     get("fds", beta=3.0, lam=-2.0),
     get("guaranteed-alpha-fair", alpha=2.0),
-    get("drfh"),
-    get("task-maxmin"),
-    get("ps-dsf"),
 ]
 
 
 @pytest.mark.parametrize("mechanism", PRICED, ids=str)
-def test_wrong_prices_cannot_make_a_bad_allocation_pass(mechanism: Mechanism) -> None:
-    """Everybody's tasks less by 3%, the richest user's by a tenth, or any that leave a tenth idle."""
+def test_no_prices_make_a_bad_allocation_pass(mechanism: Mechanism) -> None:
+    """Everybody's tasks less by 3%, the richest user's by a tenth, or any with a tenth idle; without prices any."""
     prices = st.sampled_from([0.0, 1e-12, 1e-3, 1.0, 7.0, 1e6, np.inf, -1.0])
-    maxmin = mechanism.name in ("drfh", "task-maxmin")
+    maxmin = mechanism.name in ("drf", "drfh", "tsf", "asset-fairness", "task-maxmin")
 
-    @settings(max_examples=6)
+    @settings(max_examples=3)
     @given(plain_clusters(max_users=3, max_servers=2, max_resources=2), st.lists(prices, min_size=4, max_size=4))
     def law(cluster: Cluster, given_prices: list[float]) -> None:
         seen, rng = mechanism.prepare(cluster)[0], np.random.default_rng(len(cluster.users))
@@ -43,11 +40,16 @@ def test_wrong_prices_cannot_make_a_bad_allocation_pass(mechanism: Mechanism) ->
             lam = np.log(np.array(given_prices)[: seen.capacity.size].reshape(seen.capacity.shape))
         richest = np.arange(len(best.tasks)) == best.arrays.dominant_shares.argmax()
         less = best.tasks * np.where(richest, 0.9, 1.0)[:, None]
-        for bad in (0.97 * best.tasks, less, 0.9 * random_feasible(seen, rng)):
-            noise = None if best.log_prices is None else best.log_prices + rng.normal(0, 3, best.log_prices.shape)
+        full = random_feasible(seen, rng)
+        noise = None if best.log_prices is None else best.log_prices + rng.normal(0, 3, best.log_prices.shape)
+        for tasks in (0.97 * best.tasks, less, 0.9 * full):
             for hint in (lam, best.log_prices, noise):
-                found = mechanism.certify(seen, bad, hint)[0]
+                found = mechanism.certify(seen, tasks, hint)[0]
                 assert not found.passes(1e-2 if maxmin else 1e-4), (found, hint)
+        # An optimum is in the tasks of users where those are unique; equilibria may be others.
+        off = np.abs(full.sum(axis=1) / best.arrays.user_tasks - 1).max()
+        if mechanism in JUDGED and mechanism.unique and off > 0.01:
+            assert not mechanism.certify(seen, full)[0].passes()
 
     law()
 
@@ -73,35 +75,23 @@ def welfare(criterion: Criterion, user_tasks: Array) -> float:
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0, 5.0])
-def test_the_gap_bounds_the_missing_welfare(alpha: float) -> None:
-    mechanism = get("alpha-fair", alpha=alpha)
-
-    @settings(max_examples=5)
-    @given(plain_clusters(), st.integers(0, 2**32 - 1))
-    def law(cluster: Cluster, seed: int) -> None:
-        rng = np.random.default_rng(seed)
-        criterion = mechanism.criterion(cluster)
-        best = mechanism.solve(cluster)
-        top = welfare(criterion, best.arrays.user_tasks) if (best.arrays.user_tasks > 0).all() or alpha < 1 else np.nan
-        for tasks in (random_feasible(cluster, rng), 0.95 * best.tasks + 0.05 * random_feasible(cluster, rng, False)):
-            x = tasks.sum(axis=1)
-            marginal = cluster.weight**alpha * criterion.share ** (1 - alpha) * x**-alpha
-            for hint in (None, best.log_prices):
-                gap = certify(cluster, tasks, criterion, hint)[0].gap
-                assert gap is not None
-                missing = (top - welfare(criterion, x)) / float(marginal @ x)
-                assert missing <= gap + 1e-7
-                for _ in range(3):
-                    other = random_feasible(cluster, rng)
-                    assert (welfare(criterion, other.sum(axis=1)) - welfare(criterion, x)) / float(
-                        marginal @ x
-                    ) <= gap + 1e-9
-        # And with the right prices it is not much more than what is missing.
-        near = certify(cluster, 0.99 * best.tasks, criterion, best.log_prices)[0].gap
-        assert near is not None
-        assert near <= 0.05
-
-    law()
+@pytest.mark.parametrize("seed", range(3))
+def test_the_gap_bounds_the_missing_welfare(alpha: float, seed: int) -> None:
+    mechanism, rng = get("alpha-fair", alpha=alpha), np.random.default_rng(seed)
+    cluster = Cluster(rng.uniform(0.25, 5, (3, 2)), rng.uniform(0.25, 5, (4, 2)), rng.uniform(0.25, 5, 4))
+    criterion, best = mechanism.criterion(cluster), mechanism.solve(cluster)
+    others = [best.arrays.user_tasks, *(random_feasible(cluster, rng).sum(axis=1) for _ in range(3))]
+    for tasks in (random_feasible(cluster, rng), 0.95 * best.tasks + 0.05 * random_feasible(cluster, rng, False)):
+        x = tasks.sum(axis=1)
+        marginal = cluster.weight**alpha * criterion.share ** (1 - alpha) * x**-alpha
+        for hint in (None, best.log_prices):
+            gap = certify(cluster, tasks, criterion, hint)[0].gap
+            for other in others:
+                if alpha < 1 or other.all():
+                    missing = (welfare(criterion, other) - welfare(criterion, x)) / float(marginal @ x)
+                    assert missing <= gap + 1e-9
+    # And with the right prices it is not much more than what is missing.
+    assert certify(cluster, 0.99 * best.tasks, criterion, best.log_prices)[0].gap <= 0.05
 
 
 def test_the_gap_is_sharp_at_a_known_distance() -> None:

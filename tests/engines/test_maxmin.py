@@ -37,28 +37,21 @@ def test_proved_by_arithmetic_alone(cluster: Cluster) -> None:
         assert again.residual == pytest.approx(found.certificate.residual, abs=1e-12)
 
 
-@settings(max_examples=100)
-@given(clusters(styles=("nice", "plain")), st.integers(0, 2**32 - 1), st.sampled_from(["own", "noise", "swap", "any"]))
-def test_no_prices_make_a_wrong_answer_pass(cluster: Cluster, seed: int, kind: str) -> None:
+@settings(max_examples=60)
+@given(clusters(styles=("nice", "plain")), st.integers(0, 2**32 - 1))
+def test_no_prices_make_a_wrong_answer_pass(cluster: Cluster, seed: int) -> None:
     """A user with 1% less can rise by 1%, whatever prices say."""
-    mechanism = get("task-maxmin")
-    found = mechanism.solve(cluster, engine="native")
-    rng = np.random.default_rng(seed)
+    found, rng = get("task-maxmin").solve(cluster, engine="native"), np.random.default_rng(seed)
     running = np.flatnonzero(found.arrays.user_tasks > 0)
     if not len(running):
         return
-    prices = np.zeros((1, *cluster.capacity.shape)) if found.arrays.prices is None else np.array(found.arrays.prices)
-    if kind == "noise":
-        prices = prices * rng.uniform(0, 3, prices.shape)
-    if kind == "swap":
-        prices = rng.permuted(prices, axis=1)
-    if kind == "any":
-        prices = rng.choice([0.0, 1.0, 1e-9, 1e9, np.inf, np.nan, -1.0], prices.shape)
+    own = np.zeros((1, *cluster.capacity.shape)) if found.arrays.prices is None else np.array(found.arrays.prices)
+    anything = rng.choice([0.0, 1.0, 1e-9, 1e9, np.inf, np.nan, -1.0], own.shape)
     wrong = np.array(found.tasks)
     wrong[rng.choice(running)] *= 0.99
-    with np.errstate(all="ignore"):
-        certificate = certify(cluster, wrong, mechanism.criterion(cluster), prices)[0]
-    assert certificate.optimality >= 0.0099
+    for prices in (own, own * rng.uniform(0, 3, own.shape), rng.permuted(own, axis=1), anything):
+        with np.errstate(all="ignore"):
+            assert certify(cluster, wrong, found.criterion, prices)[0].optimality >= 0.0099
 
 
 def test_the_reference_is_the_last_resort(monkeypatch: pytest.MonkeyPatch) -> None:

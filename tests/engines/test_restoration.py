@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt.mechanisms import Mechanism, get
+from fairopt.mechanisms import Mechanism
 from fairopt.workloads import alibaba_like
 
-MECHANISMS = [fo.DRFH(), fo.TSF(), get("asset-fairness", scope="servers")]
+MECHANISMS = [fo.DRFH(), fo.TSF()]
 
 
 def many_levels(seed: int, users: int = 150, servers: int = 120) -> fo.Cluster:
@@ -30,7 +30,7 @@ def test_levels_are_exact_and_rows_full(mechanism: Mechanism) -> None:
 
 
 def test_thousands_with_finite_tasks_need_no_other_engine() -> None:
-    for mechanism in MECHANISMS[:2]:
+    for mechanism in MECHANISMS:
         answer = mechanism.solve(many_levels(0, 1000, 750))
         assert answer.stats.engine == "native"
         assert answer.certificate.residual <= 1e-6

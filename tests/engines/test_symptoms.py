@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from reference import reference
 
 from fairopt.mechanisms import get
 from fairopt.model.cluster import Cluster
@@ -21,14 +22,7 @@ def one_resource(alpha: float, capacity: float, demand: Array, weight: Array, un
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("alpha", [0.5, 0.9999, 1.0, 1.0001, 1.3, 2.0, 5.0, np.inf])
-def test_the_example_at_every_alpha(alpha: float, engine: str) -> None:
-    found = get("alpha-fair", alpha=alpha).solve(EXAMPLE, engine=engine if np.isfinite(alpha) else None)
-    np.testing.assert_allclose(found.arrays.user_tasks, nine_eighteen(alpha), rtol=2e-5)
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("alpha", [0.5, 0.999, 0.9999, 1.0001, 1.7, 50.0, 500.0])
+@pytest.mark.parametrize("alpha", [0.5, 0.999, 0.9999, 1.0, 1.0001, 1.7, 50.0, 500.0])
 def test_one_resource_is_exact(alpha: float, engine: str) -> None:
     demand, weight = np.array([1.0, 2.0, 5.0, 0.3]), np.array([1.0, 3.0, 2.0, 0.5])
     cluster = Cluster([[60.0]], demand[:, None], weight)
@@ -57,15 +51,13 @@ def test_users_of_invisible_welfare_are_served_at_large_alpha(alpha: float, engi
         get("alpha-fair", alpha=alpha).solve(EXAMPLE, engine=engine).arrays.user_tasks, nine_eighteen(alpha), rtol=1e-5
     )
     found = get("alpha-fair", alpha=alpha).solve(TWO_LEVELS, engine=engine).arrays.user_tasks
-    limit = get("drfh").solve(TWO_LEVELS).arrays.user_tasks
-    np.testing.assert_allclose(found, limit, rtol=3 / alpha)
+    near = get("alpha-fair", alpha=alpha).solve(TWO_LEVELS)
+    prices = near.log_prices + np.log(TWO_LEVELS.capacity)
+    exact = reference(TWO_LEVELS, alpha, "global", near.tasks, prices, near.criterion.share)
+    assert exact is not None
+    np.testing.assert_allclose(found, exact.user_tasks, rtol=1e-4)
     # Users alone on a server get all of it, at every alpha, however little their welfare shows beside the others'.
     np.testing.assert_allclose(found[[0, 3]], [1, 7], rtol=1e-6)
-    # Those who share server 2 satisfy the KKT conditions of their own two-user program: one resource binds.
-    share = TWO_LEVELS.dominant_share_per_task[1:3]
-    pair = Cluster([[10, 40]], [[1, 3], [2, 1]], weight=[2, 1])
-    alone = get("alpha-fair", alpha=alpha, share=tuple(share)).solve(pair).arrays.user_tasks
-    np.testing.assert_allclose(found[1:3], alone, rtol=1e-4)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
