@@ -33,24 +33,12 @@ def cut(cluster: Cluster, tasks: Array, fill: bool = False) -> Array:
 def definition_4(cluster: Cluster, tasks: Array, eps: float) -> bool:
     """For every usable (n,i): some r that n needs is used up at i, and whoever uses it there is not above n."""
     total = tasks.sum(axis=1)
-    for n in range(cluster.shape[0]):
-        for i in range(cluster.shape[1]):
-            if not cluster.usable[n, i] or total[n] >= cluster.max_tasks[n] * (1 - eps):
-                continue
-            mine = total[n] / cluster.gamma[n, i] / cluster.weight[n]
-            blocked = False
-            for r in range(cluster.shape[2]):
-                if cluster.demand[n, r] == 0:
-                    continue
-                used = sum(tasks[m, i] * cluster.demand[m, r] for m in range(cluster.shape[0]))
-                if used < cluster.capacity[i, r] * (1 - eps):
-                    continue
-                others = [
-                    total[m] / cluster.gamma[m, i] / cluster.weight[m]
-                    for m in range(cluster.shape[0])
-                    if tasks[m, i] * cluster.demand[m, r] > eps * cluster.capacity[i, r]
-                ]
-                blocked |= all(mine >= other * (1 - eps) for other in others)
-            if not blocked:
-                return False
+    for n, i in np.argwhere(cluster.usable & (total < cluster.max_tasks * (1 - eps))[:, None]):
+        there = np.flatnonzero(cluster.usable[:, i])
+        level = total[there] / cluster.gamma[there, i] / cluster.weight[there]
+        use = tasks[there, i, None] * cluster.demand[there]
+        highest = np.where(use > eps * cluster.capacity[i], level[:, None], 0.0).max(axis=0)
+        full = (cluster.demand[n] > 0) & (use.sum(axis=0) >= cluster.capacity[i] * (1 - eps))
+        if not (full & (level[there == n] >= highest * (1 - eps))).any():
+            return False
     return True

@@ -1,14 +1,12 @@
-"""The backward error: the changed data of its theorem are built, and their optimality conditions checked by loops."""
+"""The backward error: the changed data of its theorem are built, and all their optimality conditions checked."""
 
 from __future__ import annotations
-
-import itertools
-import math
 
 import numpy as np
 import pytest
 from families import draw
 from numpy.typing import NDArray
+from reference import reference
 
 import fairopt as fo
 from fairopt.certificates import BackwardError, backward_error, certify
@@ -28,71 +26,49 @@ SLOW = {"guaranteed alpha-fair(alpha=0.5)", "guaranteed alpha-fair(alpha=50, par
 QUICK = [pytest.param(one, marks=pytest.mark.long) if str(one) in SLOW else one for one in MECHANISMS]
 
 
-def marginal(criterion: Criterion, n: int, i: int, x: float) -> float:
-    """`log m`, from its formula in docs/certificates.md and not from the criterion."""
-    alpha, weight = criterion.alpha, criterion.weight[n]
-    share = criterion.share[n, i] if criterion.scope == "game" else criterion.share[n]
-    return alpha * math.log(weight) + (1 - alpha) * math.log(share) - alpha * math.log(x)
-
-
 def largest_change(cluster: fo.Cluster, criterion: Criterion, tasks: Array, found: BackwardError) -> float:
-    """The largest |log factor| of data for which the tasks kept are exactly optimal, all conditions checked."""
+    """The largest |log factor| of data for which the tasks kept are exactly optimal, all conditions checked.
+
+    Marginals are from their formula in docs/certificates.md and not from the criterion.
+    """
     polytope = Polytope(cluster, criterion.limits(cluster))
-    alpha, game = criterion.alpha, criterion.scope == "game"
-    price = np.zeros(cluster.capacity.shape)
-    log_price = np.full(price.shape, -np.inf)
+    alpha, game, unit, users = criterion.alpha, criterion.scope == "game", max(criterion.alpha, 1.0), polytope.users
+    log_price = np.full(cluster.capacity.shape, -np.inf)
     at = polytope.row_server, polytope.row_resource
     log_price[at] = found.log_rows - np.log(cluster.capacity[at])
     kept = np.zeros(cluster.shape[:2], dtype=bool)
-    kept[polytope.users[polytope.pair_user], polytope.pair_server] = found.pairs
-    x = np.where(kept, tasks, 0.0)
-    changes, use = [0.0], np.zeros(price.shape)
-
-    def cost(n: int, i: int) -> float:
-        terms = [math.log(d) + log_price[i, r] for r, d in enumerate(cluster.demand[n]) if d > 0]
-        return float(np.logaddexp.reduce(terms))
-
-    limits = criterion.limits(cluster)
-    for n in polytope.users:
-        usable = np.flatnonzero(cluster.usable[n])
-        least = min(cost(n, i) for i in usable)
-        total = x[n].sum()
-        assert total > 0, "whoever loses all tasks has an error of 1"
-        # Either the weight makes worth and cost equal (below alpha = 1 the demands), or the limit is what n has.
-        worth = {i: marginal(criterion, n, i, total) for i in usable}
-        change = {i: (cost(n, i) if game else least) - worth[i] for i in usable}
-        unit = max(alpha, 1.0)
-        by_weight = max((abs(change[i]) for i in usable if kept[n, i] or change[i] < 0), default=0.0) / unit
-        by_limit = abs(math.log(total / limits[n])) if np.isfinite(limits[n]) else np.inf
-        dear = max((change[i] for i in usable if kept[n, i]), default=0.0) / unit  # a limit does not make up for it
-        limited = max(by_limit, dear, 0.0) < by_weight
-        # Or the floor is what n has, if that costs more than it is worth.
-        floor, pays_more = criterion.floor[n], not game and min(change.values()) > 0
-        by_floor = abs(math.log(total / floor)) if floor > 0 and pays_more else np.inf
-        if floored := by_floor < by_weight:
-            limited = True  # nothing else is changed
-        elif total < floor:
-            changes.append(math.log(floor / total))
-        changes.append(by_floor if floored else max(by_limit, dear, 0.0) if limited else by_weight)
-        for i in usable:
-            more = 0.0
-            if not game and kept[n, i]:
-                more = least - cost(n, i) if cost(n, i) > least else 0.0  # demands of the pair
-            if alpha < 1 and not limited and (kept[n, i] or not game):
-                more -= change[i]  # and of the user
-            if kept[n, i]:
-                changes.append(abs(more))
-                use[i] += x[n, i] * cluster.demand[n] * math.exp(more)
-            if not game and not kept[n, i]:
-                assert cost(n, i) >= least - 1e-12
-    for i, r in itertools.product(*map(range, price.shape)):
-        if cluster.capacity[i, r] == 0:
-            continue
-        part = use[i, r] / cluster.capacity[i, r]
+    kept[users[polytope.pair_user], polytope.pair_server] = found.pairs
+    x, kept, usable = np.where(kept, tasks, 0.0)[users], kept[users], cluster.usable[users]
+    total, limit, floor = x.sum(axis=1), criterion.limits(cluster)[users], criterion.floor[users]
+    assert (total > 0).all(), "whoever loses all tasks has an error of 1"
+    with np.errstate(divide="ignore"):
+        cost = np.logaddexp.reduce(np.log(cluster.demand[users])[:, None] + log_price, axis=2)
+        by_limit, by_floor = np.abs(np.log(total / limit)), np.abs(np.log(total / floor))
+    cost[~usable] = np.inf
+    least = cost.min(axis=1, keepdims=True)
+    # Either the weight makes worth and cost equal (below alpha = 1 the demands), or the limit is what a user has.
+    share = np.where(usable, criterion.share[users] if game else criterion.share[users, None], 1.0)
+    own = alpha * (np.log(cluster.weight[users]) - np.log(total))
+    change = (cost if game else least) - (1 - alpha) * np.log(share) - own[:, None]
+    by_weight = np.abs(change).max(axis=1, initial=0.0, where=usable & (kept | (change < 0))) / unit
+    dear = change.max(axis=1, initial=0.0, where=kept) / unit  # a limit does not make up for it
+    by_limit = np.maximum(by_limit, dear)
+    # Or the floor is what it has, if that costs more than it is worth.
+    floored = (by_floor < by_weight) & (change.min(axis=1, initial=np.inf, where=usable) > 0) & (not game)
+    limited = floored | (by_limit < by_weight)  # nothing else is changed
+    lacking = np.where(floored, 0.0, np.log(np.maximum(floor / total, 1.0)))
+    # Demands of pairs that are dearer than others, and of users.
+    dearer = kept & (cost > least) & (not game)
+    more = np.subtract(least, cost, out=np.zeros_like(cost), where=dearer)
+    if alpha < 1:
+        more -= np.where(kept & ~limited[:, None], change, 0.0)
+    use = np.einsum("ni,nr->ir", x * np.exp(more), cluster.demand[users])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        part = use / cluster.capacity
         # Rows with a price are full, others hold what is used.
-        if log_price[i, r] > -np.inf or part > 1:
-            changes.append(abs(math.log(part)) if part > 0 else np.inf)
-    return max(changes)
+        full = np.abs(np.log(part))[(cluster.capacity > 0) & ((log_price > -np.inf) | (part > 1))]
+    by_user = np.where(floored, by_floor, np.where(limited, by_limit, by_weight))
+    return max(np.max(one, initial=0.0) for one in (by_user, lacking, np.abs(more), full))
 
 
 def judged(
@@ -130,7 +106,7 @@ def test_the_tasks_are_exact_for_data_that_differ_by_it(mechanism: Mechanism) ->
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
 def test_it_is_linear_in_what_is_wrong(mechanism: Mechanism) -> None:
-    for seed in range(5):
+    for seed in range(3):
         cluster = draw("plain", seed).replace(max_tasks=None)
         best = mechanism.solve(cluster, 1e-9)
         for n in np.flatnonzero(best.arrays.user_tasks > 0):
@@ -142,11 +118,13 @@ def test_it_is_linear_in_what_is_wrong(mechanism: Mechanism) -> None:
                 assert 1e-2 * size <= found.optimality <= 10 * size, (seed, n, size)
 
 
+HUGE = fo.Cluster([[1e8, 1e8], [1, 2]], [[1, 1], [1, 1]], eligible=[[1, 1], [0, 1]])
+
+
 def reported() -> list[object]:
     """What was once certified and wrong, with the right answer by hand."""
     stuck = fo.Cluster([[1, 1], [1, 1]], [[1, 0.5], [1, 0.5]], eligible=[[0, 1], [1, 1]])
-    huge = fo.Cluster([[1e8, 1e8], [1, 2]], [[1, 1], [1, 1]], eligible=[[1, 1], [0, 1]])
-    large = fo.Cluster([[1e6, 1e6], [1, 2]], [[1, 1], [1, 1]], eligible=[[1, 1], [0, 1]])
+    large = HUGE.replace(capacity=[[1e6, 1e6], [1, 2]])
     served = fo.Cluster(
         [[10, 20], [0.7, 0.4]], [[3, 4], [5, 2]], weight=[0.5, 0.5], eligible=[[1, 0], [1, 1]], max_tasks=[0.2, 1]
     )
@@ -158,7 +136,7 @@ def reported() -> list[object]:
             for alpha in (0.2, 0.5, 2, 5, 20)
         ),
         pytest.param(fo.CEEI(), stuck, [1, 1], [1 - 1e-4, 1 + 1e-4], id="tie, CEEI"),
-        pytest.param(fo.AlphaPFVDS(0.3), huge, [1e8, 1], [1e8, 0.9746], id="stray tasks of a large user"),
+        pytest.param(fo.AlphaPFVDS(0.3), HUGE, [1e8, 1], [1e8, 0.9746], id="stray tasks of a large user"),
         pytest.param(fo.AlphaPFVDS(0.3), large, [1e6, 1], [1e6, 0.5], id="half of a small user"),
         pytest.param(fo.AlphaFair(20), apart, [1, 10], [1, 5], id="half of the tasks of small welfare"),
     ]
@@ -181,12 +159,11 @@ def test_what_was_certified_and_wrong(
 )
 def test_stray_tasks_count_by_what_they_take_from_others(mechanism: Mechanism) -> None:
     """A part of 1e-10 of a large user's tasks is a fortieth of the small server on which another user has its own."""
-    cluster = fo.Cluster([[1e8, 1e8], [1, 2]], [[1, 1], [1, 1]], eligible=[[1, 1], [0, 1]])
-    found = mechanism.solve(cluster)
+    found = mechanism.solve(HUGE)
     np.testing.assert_allclose(found.tasks, [[1e8, 0], [0, 1]], atol=1e-9)
     tasks = np.array([[1e8, 0.025], [0, 0.975]])
     for prices in (found.log_prices, None):
-        certificate = certify(cluster, tasks, found.criterion, prices)[0]
+        certificate = certify(HUGE, tasks, found.criterion, prices)[0]
         assert certificate.feasibility <= 1e-12
         assert 0.01 < certificate.optimality < 0.1
 
@@ -196,12 +173,10 @@ def test_users_of_small_welfare_are_right() -> None:
     demand = [[0.299, 4.52], [2.93, 0.459], [1.1, 4.09]]
     cluster = fo.Cluster([[0.882, 3.66], [1.99, 2.5]], demand, weight=[212, 0.00154, 0.0926])
     found = fo.AlphaFair(7).solve(cluster)
-    # Everybody needs the second resource, which is used up on both servers: what users pay for it decides.
-    level = found.log_prices[:, 1] + np.log(np.array(demand)[:, [1]])
-    share = cluster.dominant_share_per_task
-    worth = 7 * np.log(cluster.weight) - 6 * np.log(share) - 7 * np.log(found.arrays.user_tasks)
-    np.testing.assert_allclose(level.min(axis=1), worth, rtol=1e-9)
-    np.testing.assert_allclose((found.tasks.T @ cluster.demand)[:, 1], cluster.capacity[:, 1], rtol=1e-9)
+    prices = found.log_prices + np.log(cluster.capacity)
+    exact = reference(cluster, 7, "global", found.tasks, prices, found.criterion.share)
+    assert exact is not None
+    np.testing.assert_allclose(found.arrays.user_tasks, exact.user_tasks, rtol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -210,7 +185,7 @@ def test_users_of_small_welfare_are_right() -> None:
     ids=str,
 )
 def test_a_tighter_tolerance_is_never_worse(mechanism: Mechanism) -> None:
-    for seed in range(16):
+    for seed in range(8):
         cluster = draw("wide", seed)
         tols = (1e-4, 1e-6, 1e-9, 1e-11)
         errors = [mechanism.solve(cluster, tol, throw=False).certificate.residual for tol in tols]

@@ -124,7 +124,7 @@ def test_filling_leaves_nobody_below_whom_it_could_raise() -> None:
     level = (elsewhere + tasks) / gain
     for s in range(len(gain)):
         np.testing.assert_allclose(filled(*(one[s : s + 1] for one in (gain, use, elsewhere, room)))[0], tasks[s])
-        for n in np.flatnonzero(tasks[s] < room[s]):
-            full = (load[s] > 1 - 1e-9) & (use[s, n] > 0)
-            highest = [max(level[s][(tasks[s] > 0) & (use[s, :, r] > 0)], default=0.0) for r in np.flatnonzero(full)]
-            assert min(highest, default=np.inf) <= level[s, n] * (1 + 1e-9)
+    highest = np.where((tasks[..., None] > 0) & (use > 0), level[..., None], 0.0).max(axis=1)
+    full = (load[:, None] > 1 - 1e-9) & (use > 0)
+    stopped = np.where(full, highest[:, None], np.inf).min(axis=2)
+    assert (stopped <= level * (1 + 1e-9))[tasks < room].all()
