@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -107,8 +108,9 @@ def test_merged_servers_and_users() -> None:
 # -- by the hundred ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("style", ["nice", "plain", "wide"])
-@pytest.mark.parametrize("mechanism", LEXICOGRAPHIC, ids=str)
+@pytest.mark.parametrize(
+    ("mechanism", "style"), [*product(LEXICOGRAPHIC, ["nice", "plain"]), *product(LEXICOGRAPHIC[:2], ["wide"])], ids=str
+)
 def test_every_named_bottleneck_is_one(mechanism: Mechanism, style: str) -> None:
     """Over eight decades of what the mechanism can solve at all."""
     seen, wide = Counter[str](), style == "wide"
