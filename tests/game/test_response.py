@@ -9,14 +9,13 @@ import pytest
 from numpy.typing import NDArray
 
 from fairopt.game.dynamics.distributed import best_response
-from fairopt.game.model.equilibrium_system import EquilibriumSystem
 from fairopt.game.responses._filling import fill
 from fairopt.game.responses._response import respond
 from fairopt.game.responses.rounds import Sweeps
 from fairopt.model.cluster import Cluster
-from fairopt.model.criterion import criterion
-from fairopt.model.polytope import Polytope
 from fairopt.workloads import open_source
+
+from .clusters import equations
 
 Array = NDArray[np.float64]
 
@@ -110,7 +109,7 @@ def test_rounds_at_large_alpha_where_demands_are_zero(alpha: float) -> None:
         demand = rng.integers(0, 3, (30, 4)).astype(float)
         demand[~demand.any(axis=1), 0] = 1.0
         shared = Cluster(10.0 * rng.integers(1, 5, (12, 4)), demand)
-        method = EquilibriumSystem(Polytope(shared, shared.max_tasks), shared.weight, alpha)
+        method = equations(shared, alpha)
         sweeps = Sweeps.of(method)
         with np.errstate(all="ignore"):
             state = sweeps.start(method.begin(0.3))
@@ -142,9 +141,8 @@ def test_a_dense_game_in_its_middle() -> None:
     cluster = open_source("lognormal?users=100&servers=20", rng=rng).cluster
     found = best_response(cluster, 3.0, max_rounds=150, throw=False)
     assert found.trace is not None
-    rule = criterion(cluster, 1 / cluster.gamma, 3.0, "game")
-    polytope = Polytope(cluster, rule.limits(cluster))
-    method = EquilibriumSystem(polytope, rule.weight, 3.0)
+    method = equations(cluster, 3.0)
+    polytope = method.polytope
     mine = polytope.fractions(found.tasks) * method.gamma
     total = np.add.reduceat(mine, method.start[:-1])
     for i in range(20):
