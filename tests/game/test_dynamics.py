@@ -86,18 +86,6 @@ def test_deterministic_by_seed(order: str) -> None:
     assert not (runs[0].tasks == runs[2].tasks).all()
 
 
-@pytest.mark.parametrize("alpha", [0.5, 1.0, 2.0, math.inf])
-@pytest.mark.parametrize("order", ["cyclic", "jacobi", "asynchronous"])
-def test_servers_as_declared_agree(order: str, alpha: float) -> None:
-    def play(server_solver: str) -> Array:
-        return best_response(
-            plain(2, 4, 3), alpha, order=order, rng=0, max_rounds=5, tol=1e-14, throw=False,
-            server_solver=server_solver,
-        ).tasks  # fmt: skip
-
-    np.testing.assert_allclose(play("cvxpy"), play("native"), atol=1e-5)
-
-
 @pytest.mark.parametrize("order", ["elastic", "cyclic", "jacobi"])
 def test_interrupted_and_resumed(monkeypatch: pytest.MonkeyPatch, order: str) -> None:
     shared = plain(4)
@@ -137,7 +125,7 @@ def test_throw_and_flag_agree() -> None:
         assert found.trace is not None
         assert ("allow more" in found.trace.reason) == found.flagged
         if found.flagged:
-            named = rf"order 'elastic'.*max_rounds={rounds} reached: allow more, start from.*(exploitability|backward error)"
+            named = rf"order 'elastic'.*max_rounds={rounds} reached: allow more, .*(exploitability|backward error)"
             with pytest.raises(NotConverged, match=named):
                 best_response(plain(0), alpha, tol=1e-4, max_rounds=rounds)
         else:

@@ -53,7 +53,7 @@ def test_defining_condition(seed: int, users: int, servers: int, resources: int)
     assert complaint(shared, np.asarray(answer.tasks)) < 1e-8
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_nobody_has_more_in_any_other(seed: int) -> None:
     """Best responses end in PS-DSF allocations, different ones; the greatest has as much for every user as each."""
     shared = cluster(seed, 7, 3, 2)
@@ -73,19 +73,6 @@ def test_the_best_of_a_segment() -> None:
     np.testing.assert_allclose(answer, 74 / 17 * np.array([1, 1 / 2, 1 / 3]), rtol=1e-9)
     pair = fo.Cluster([[1, 1], [1, 1]], [[1, 0.5], [0.5, 1]])
     np.testing.assert_allclose(fo.PSDSF().solve(pair, 1e-9).arrays.user_tasks, [4 / 3, 4 / 3], rtol=1e-9)
-
-
-@pytest.mark.parametrize("seed", [1, 2, 4])
-def test_alpha_tends_to_it(seed: int) -> None:
-    """Equilibria for growing alpha come near like 1/alpha."""
-    shared = cluster(seed, 5, 3, 2)
-    most = fo.PSDSF().solve(shared, 1e-9).arrays.user_tasks
-    apart = [
-        np.abs(fo.AlphaPFVDS(alpha).solve(shared, 1e-8).arrays.user_tasks / most - 1).max()
-        for alpha in (64.0, 256.0, 1024.0)
-    ]
-    assert apart[2] < 0.02
-    assert apart[2] < 0.5 * apart[1] < 0.25 * apart[0] or apart[0] < 1e-7
 
 
 def test_from_any_temperature() -> None:
