@@ -8,16 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-import fairopt as fo
 from fairopt.errors import DataError
 from fairopt.game import Network, best_response
 from fairopt.game.responses import _response, _rounds
 
-
-def cluster(seed: int) -> fo.Cluster:
-    """A plain random cluster of 5 users, 3 servers and 2 resources."""
-    rng = np.random.default_rng(seed)
-    return fo.Cluster(rng.uniform(0.5, 5, (3, 2)), rng.uniform(0.5, 5, (5, 2)))
+from .clusters import plain
 
 
 @pytest.mark.parametrize(
@@ -56,21 +51,17 @@ def cluster(seed: int) -> fo.Cluster:
 )
 def test_bad_input_says_what_to_do(changes: dict[str, Any], remedy: str) -> None:
     with pytest.raises(DataError, match=remedy):
-        best_response(cluster(0), **({"alpha": 2.0} | changes))
-
-
-@pytest.mark.parametrize("changes", [{"loss": 1.0}, {"loss": -0.1}, {"delay": -1.0}, {"drift": math.nan}])
-def test_bad_network(changes: dict[str, float]) -> None:
-    with pytest.raises(DataError, match=r"give a loss in \[0, 1\)"):
-        Network(**changes)  # type: ignore[arg-type]
+        best_response(plain(0), **({"alpha": 2.0} | changes))
 
 
 OUTAGE = r"an outage is \(server, first round, last round\)"
+OUTSIDE = [("loss", 1.0), ("loss", -0.1), ("delay", -1.0), ("drift", math.nan)]
 
 
 @pytest.mark.parametrize(
     ("changes", "remedy"),
     [
+        *(({name: value}, r"give a loss in \[0, 1\)") for name, value in OUTSIDE),
         ({"delay": math.inf}, "delay inf.*finite delay and drift"),
         ({"drift": math.inf}, "drift inf.*finite delay and drift"),
         ({"loss": "a"}, "loss of the network is 'a'"),
@@ -93,14 +84,14 @@ def test_bad_network_says_what_to_do(changes: dict[str, Any], remedy: str) -> No
 def test_an_outage_of_no_server(server: int | str) -> None:
     network = Network(outages=((server, 0, 3),))
     with pytest.raises(DataError, match=r"which the cluster has not.*server1, server2, server3.*from 0 to 2"):
-        best_response(cluster(0), 2.0, order="asynchronous", network=network)
+        best_response(plain(0), 2.0, order="asynchronous", network=network)
 
 
 def test_outages_by_name() -> None:
     servers: list[Any] = [1, np.int64(1), "server2"]
     runs = [
         best_response(
-            cluster(6), 2.0, order="asynchronous", network=Network(outages=((server, 0, math.inf),)),
+            plain(6), 2.0, order="asynchronous", network=Network(outages=((server, 0, math.inf),)),
             start=np.zeros((5, 3)), max_rounds=3, throw=False, rng=0,
         )
         for server in servers
@@ -114,11 +105,11 @@ def test_outages_by_name() -> None:
 def test_numbers_of_any_kind_are_compiled_once() -> None:
     """An int for alpha or damping once had every loop compiled again."""
     loops = [_rounds.sweep, _rounds.play, _response.respond]
-    best_response(cluster(0), 2.0, damping=1.0)
+    best_response(plain(0), 2.0, damping=1.0)
     before = [len(loop.signatures) for loop in loops]
     given: dict[str, Any] = {"damping": 1, "tol": np.float32(1e-6), "max_rounds": np.int64(500)}
     two: Any
     for two in (2, np.int64(2), np.float32(2)):
-        assert best_response(cluster(0), two, **given).mechanism == "alphaPF-VDS(alpha=2)"
-    best_response(cluster(0), 2, **given | {"damping": np.float32(1)})
+        assert best_response(plain(0), two, **given).mechanism == "alphaPF-VDS(alpha=2)"
+    best_response(plain(0), 2, **given | {"damping": np.float32(1)})
     assert [len(loop.signatures) for loop in loops] == before

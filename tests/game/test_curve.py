@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,34 +14,13 @@ from fairopt.game.curve import _begin
 from fairopt.game.curve.options import CurveOptions
 from fairopt.game.selection import MAYBE_OTHERS, SELECTIONS
 
+from .clusters import FIRST, JUMPS, LAST, SEVERAL
+
 Array = NDArray[np.float64]
-
-#: Several equilibria at alpha = 3 (docs/equilibria.md), and the two that are stable.
-SEVERAL = {
-    "capacity": np.array([[20.0, 11, 2], [3, 9, 4]]),
-    "demand": np.array([[1.0, 9, 8], [3, 8, 1], [16, 8, 1]]),
-    "weight": np.array([2.0, 1, 2]),
-}
-FIRST, LAST = np.array([0.4693006, 0.7415440, 1.2304929]), np.array([0.4332609, 0.6877588, 127 / 104])
-#: Jumps at alpha = 17.9491.
-JUMPS = fo.Cluster([[11, 9], [8, 8]], [[6, 1], [1, 5]])
-
-
-def several(**changes: Any) -> fo.Cluster:
-    return fo.Cluster(**(SEVERAL | changes))
-
-
-def drawn(seed: int, users: int = 4, servers: int = 3, resources: int = 3) -> fo.Cluster:
-    """Whole numbers, every other one with zero demands, some with task counts."""
-    rng = np.random.default_rng(seed)
-    demand = rng.integers(seed % 2, 9, (users, resources)).astype(float)
-    demand[~demand.any(axis=1), 0] = 1.0
-    limit = np.where(rng.random(users) < (0.3 if seed % 5 == 0 else 0.0), rng.uniform(0.5, 2, users), np.inf)
-    return fo.Cluster(rng.integers(1, 21, (servers, resources)).astype(float), demand, max_tasks=limit)
 
 
 def test_all_three_equilibria_lie_on_the_curve() -> None:
-    found = fo.game.equilibrium_curve(several(), [3, 20])
+    found = fo.game.equilibrium_curve(SEVERAL, [3, 20])
     three = found.crossings(3.0)
     assert [one.index for one in three] == [1, -1, 1]
     np.testing.assert_allclose(three[0].user_tasks, FIRST, rtol=1e-6)
@@ -50,61 +28,32 @@ def test_all_three_equilibria_lie_on_the_curve() -> None:
     assert max(one.certificate for one in three) < 1e-9
     assert not found.missing
     assert len(found.to_frame()) == 4
-
-
-def test_enumeration_knows_the_same() -> None:
-    known = sorted(tuple(one.arrays.user_tasks) for one in fo.game.equilibria(several(), 3.0))
-    curve = sorted(tuple(one.user_tasks) for one in fo.game.equilibrium_curve(several(), [3, 20]).crossings(3.0))
-    np.testing.assert_allclose(curve, known, rtol=1e-7)
-
-
-def test_the_jump_of_two_users() -> None:
-    jumps = fo.game.equilibrium_curve(JUMPS, [30]).jumps()
-    assert jumps["alpha"].unique() == pytest.approx([17.9491], abs=1e-4)
-    np.testing.assert_allclose(jumps["before"], [2.643866, 2.871227], rtol=1e-6)
-    np.testing.assert_allclose(jumps["after"], [1.778155, 1.931069], rtol=1e-6)
-
-
-@pytest.mark.parametrize("seed", range(0, 40, 4))
-def test_crossings_are_certified_equilibria(seed: int) -> None:
-    """Tasks of the curve, judged by the certificate that knows no curve; indices add up along it."""
-    cluster = drawn(seed)
-    alpha = float(np.exp(np.random.default_rng(seed).uniform(-2, 3)))
-    found = fo.game.equilibrium_curve(cluster, [alpha])
-    assert not found.missing
-    one = found.crossings(alpha)[0]
-    answer = fo.AlphaPFVDS(alpha, "curve").solve(cluster, 1e-8)
-    np.testing.assert_allclose(found.user_tasks(one.user_tasks), answer.arrays.user_tasks, rtol=1e-5)
-    assert one.index == 1 or np.isfinite(cluster.max_tasks).any()
+    known = sorted(tuple(one.arrays.user_tasks) for one in fo.game.equilibria(SEVERAL, 3.0))
+    np.testing.assert_allclose(sorted(tuple(one.user_tasks) for one in three), known, rtol=1e-7)
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_first_crossing_depends_on_no_name_and_no_unit(seed: int) -> None:
+    """Nor on whether users or servers in proportion are written as one."""
     rng = np.random.default_rng(seed)
-    users, servers = rng.permutation(3), rng.permutation(2)
-    units = 10 ** rng.uniform(-3, 3, 3)
-    tasks = 10 ** rng.uniform(-2, 2, 3)
+    users, servers = rng.permutation([0, 1, 2, 2]), rng.permutation([0, 1, 0])
+    units, tasks = 10 ** rng.uniform(-3, 3, 3), 10 ** rng.uniform(-2, 2, 4)
+    part, of = np.where(servers == 0, 0.5, 1.0), np.where(users == 2, 0.5, 1.0)
     changed = fo.Cluster(
-        SEVERAL["capacity"][servers] * units,
-        (SEVERAL["demand"] * units * tasks[:, None])[users],
-        weight=7 * SEVERAL["weight"][users],
+        SEVERAL.capacity[servers] * part[:, None] * units,
+        SEVERAL.demand[users] * units * tasks[:, None],
+        weight=7 * SEVERAL.weight[users] * of,  # weights do not change with the unit of a task
     )
-    # weights do not change with the unit of a task
-    found = fo.AlphaPFVDS(3, "curve").solve(changed).arrays.user_tasks * tasks[users]
-    np.testing.assert_allclose(found, FIRST[users], rtol=1e-6)
-
-
-def test_the_first_crossing_is_that_of_merged_users_and_servers() -> None:
-    c, d, w = (SEVERAL[name] for name in ("capacity", "demand", "weight"))
-    split = fo.Cluster([c[0] * 0.25, c[1], c[0] * 0.75], [d[0], d[1], d[2], 2 * d[2]], weight=[w[0], w[1], 0.5, 1.5])
-    found = fo.AlphaPFVDS(3, "curve").solve(split).arrays.user_tasks
-    np.testing.assert_allclose([found[0], found[1], found[2] + 2 * found[3]], FIRST, rtol=1e-6)
+    found = fo.AlphaPFVDS(3, "curve").solve(changed).arrays.user_tasks * tasks
+    np.testing.assert_allclose(np.bincount(users, found), FIRST, rtol=1e-6)
 
 
 @pytest.mark.parametrize("select", SELECTIONS)
 def test_selections(select: str) -> None:
-    found = fo.AlphaPFVDS(3, select).solve(several())
+    found = fo.AlphaPFVDS(3, select).solve(SEVERAL)
     assert found.certificate.residual < 1e-9
+    if select == "welfare":
+        assert found.notes == ("of 3 equilibria on the curve from alpha = 1 that of largest welfare",)
     wanted = LAST if select == "fast" else FIRST
     np.testing.assert_allclose(found.arrays.user_tasks, wanted, rtol=1e-6)
 
@@ -135,27 +84,27 @@ def test_an_answer_says_that_there_may_be_others_where_it_is_not_proved_the_only
 def test_alphas_that_no_curve_has(alphas: list[float]) -> None:
     with pytest.raises(DataError):
         fo.game.equilibrium_curve(JUMPS, alphas)
+    with pytest.raises(DataError, match="no curve of equilibria"):
+        fo.alpha_path(JUMPS, [2, 3], mechanism=fo.AlphaFair, hysteresis=True)
 
 
 def test_a_path_shows_its_jump() -> None:
     path = fo.alpha_path(JUMPS, [10, 17.9, 18.0, 30], jumps=True)
-    assert path.attrs["jumps"]["alpha"].unique() == pytest.approx([17.9491], abs=1e-4)
+    jumps = path.attrs["jumps"]
+    assert jumps["alpha"].unique() == pytest.approx([17.9491], abs=1e-4)
+    np.testing.assert_allclose(jumps["before"], [2.643866, 2.871227], rtol=1e-6)
+    np.testing.assert_allclose(jumps["after"], [1.778155, 1.931069], rtol=1e-6)
     [curve] = path.draw(measures=["tasks"]).axes[0].lines
     assert np.isnan(curve.get_ydata()).sum() == 1
 
 
 def test_both_sides_of_a_fold() -> None:
-    path = fo.alpha_path(several(), [2.0, 3.0, 4.0], hysteresis=True)
+    path = fo.alpha_path(SEVERAL, [2.0, 3.0, 4.0], hysteresis=True)
     np.testing.assert_allclose(path.allocations[3.0].user_tasks, FIRST, rtol=1e-6)
     np.testing.assert_allclose(path.back.allocations[3.0].user_tasks, LAST, rtol=1e-6)
     for alpha in (2.0, 4.0):
         ways = path.allocations[alpha], path.back.allocations[alpha]
         np.testing.assert_allclose(ways[0].user_tasks, ways[1].user_tasks, rtol=1e-6)
-
-
-def test_what_has_no_curve() -> None:
-    with pytest.raises(DataError, match="no curve of equilibria"):
-        fo.alpha_path(JUMPS, [2, 3], mechanism=fo.AlphaFair, hysteresis=True)
 
 
 def test_servers_of_very_different_size() -> None:
@@ -183,16 +132,22 @@ def test_users_who_share_a_bottleneck_on_two_servers(shape: tuple[int, int, int]
     assert not fo.game.equilibrium_curve(cluster, [alpha]).missing
 
 
+def lognormal(seed: int, whole: bool, zeros: bool = True) -> fo.Cluster:
+    """5 users on 3 servers; whole numbers, and 30% zero demands."""
+    rng = np.random.default_rng([seed, 5, 3, 3])
+    capacity, demand = rng.lognormal(2, 1, (3, 3)), rng.lognormal(0, 1, (5, 3))
+    if whole:
+        capacity, demand = np.ceil(capacity), np.ceil(2 * demand)
+    if zeros:
+        demand *= rng.random(demand.shape) < 0.7
+        demand[~demand.any(axis=1), 0] = 1
+    return fo.Cluster(capacity, demand)
+
+
 @pytest.mark.parametrize("seed", [26, 75, 87])
 def test_a_price_that_is_all_that_a_user_would_pay_goes_to_zero(seed: int) -> None:
     """Its logarithm has no end: the user comes to the server before."""
-    rng = np.random.default_rng([seed, 5, 3, 3])
-    capacity, demand = rng.lognormal(2, 1, (3, 3)), rng.lognormal(0, 1, (5, 3))
-    if seed % 2:
-        capacity, demand = np.ceil(capacity), np.ceil(2 * demand)
-    demand *= rng.random(demand.shape) < 0.7
-    demand[~demand.any(axis=1), 0] = 1
-    assert not fo.game.equilibrium_curve(fo.Cluster(capacity, demand), [64.0]).missing
+    assert not fo.game.equilibrium_curve(lognormal(seed, seed % 2 > 0), [64.0]).missing
 
 
 def test_where_everybody_has_all_its_tasks_the_curve_stands_still() -> None:
@@ -206,13 +161,9 @@ def test_where_everybody_has_all_its_tasks_the_curve_stands_still() -> None:
         [one] = found.crossings(alpha)
         np.testing.assert_allclose(one.user_tasks, limit, rtol=1e-9)
         assert (one.tasks.T @ demand <= capacity * (1 + 1e-9)).all()
-    for servers in (6, 60):  # 240 pairs: the curve is not followed, and need not be
-        more = fo.Cluster(
-            np.vstack([capacity] + [rng.uniform(5, 9, (6, 2))] * (servers // 6 - 1)), demand, max_tasks=limit
-        )
-        answer = fo.AlphaPFVDS(3.0).solve(more)
-        np.testing.assert_allclose(answer.arrays.user_tasks, limit, rtol=1e-7)
-        assert not any("curve" in note for note in answer.notes)
+    answer = fo.AlphaPFVDS(3.0).solve(cluster)
+    np.testing.assert_allclose(answer.arrays.user_tasks, limit, rtol=1e-7)
+    assert not any("curve" in note for note in answer.notes)
     tight = fo.game.equilibrium_curve(fo.Cluster(capacity, demand, max_tasks=10 * limit), [3.0])
     assert (tight.crossings(3.0)[0].user_tasks < 9.9 * limit).any()
 
@@ -228,21 +179,14 @@ def test_a_cluster_that_is_too_large_for_the_curve_is_named() -> None:
 def test_a_beginning_that_is_not_near_enough_is_none(monkeypatch: pytest.MonkeyPatch, error: float) -> None:
     found = _begin.solved
     monkeypatch.setattr(_begin, "solved", lambda *given: replace(found(*given), error=np.full(1, error)))
-    [missing] = fo.game.equilibrium_curve(several(), [3.0]).missing
+    [missing] = fo.game.equilibrium_curve(SEVERAL, [3.0]).missing
     assert "no regular equilibrium was found near alpha = 1" in missing
-
-
-def test_welfare_compares_all_crossings_and_says_of_how_many() -> None:
-    notes = fo.AlphaPFVDS(3, "welfare").solve(several()).notes
-    assert notes == ("of 3 equilibria on the curve from alpha = 1 that of largest welfare",)
 
 
 @pytest.mark.parametrize("seed", [27, 111])
 def test_pairs_that_only_the_change_of_the_data_gave_tasks_are_dropped(seed: int) -> None:
     """The curve's data differ by 1e-8, the answer's do not."""
-    rng = np.random.default_rng([seed, 5, 3, 3])
-    capacity, demand = np.ceil(rng.lognormal(2, 1, (3, 3))), np.ceil(2 * rng.lognormal(0, 1, (5, 3)))
-    [one] = fo.game.equilibrium_curve(fo.Cluster(capacity, demand), [3.0]).crossings(3.0)
+    [one] = fo.game.equilibrium_curve(lognormal(seed, whole=True, zeros=False), [3.0]).crossings(3.0)
     assert one.certificate < 1e-13
 
 
@@ -253,6 +197,12 @@ def test_curves_of_whole_numbers_come_to_their_ends(seed: int) -> None:
     demand = np.ceil(2 * rng.lognormal(0, 1, (8, 3)))
     demand *= rng.random(demand.shape) < 0.7
     demand[~demand.any(axis=1), 0] = 1
-    found = fo.game.equilibrium_curve(fo.Cluster(np.ceil(4 * rng.lognormal(2, 1, (5, 3))), demand), [0.3, 3, 8, 16])
+    cluster = fo.Cluster(np.ceil(4 * rng.lognormal(2, 1, (5, 3))), demand)
+    found = fo.game.equilibrium_curve(cluster, [0.3, 3, 8, 16])
     assert not found.missing
-    assert all(found.crossings(alpha)[0].certificate < 1e-9 for alpha in (0.3, 3.0, 8.0, 16.0))
+    for alpha in (0.3, 3.0, 8.0, 16.0):
+        one = found.crossings(alpha)[0]
+        assert one.index == 1
+        assert one.certificate < 1e-9
+        answer = fo.AlphaPFVDS(alpha, "curve").solve(cluster, 1e-8)
+        np.testing.assert_allclose(found.user_tasks(one.user_tasks), answer.arrays.user_tasks, rtol=1e-5)

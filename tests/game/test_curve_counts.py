@@ -8,22 +8,18 @@ from numpy.typing import NDArray
 
 import fairopt as fo
 from fairopt.game.curve.curve import follow
-from fairopt.game.curve.unique import unique
 from fairopt.model.problem import Problem
 
-from .test_curve import FIRST, SEVERAL
+from .clusters import FIRST, SEVERAL
+from .test_curve import lognormal
 
 Array = NDArray[np.float64]
 
 
 def zeros_and_counts(seed: int) -> fo.Cluster:
     """30% of demands are zero, and half of the users have counts: some have all their tasks where nothing is scarce."""
-    rng = np.random.default_rng([seed, 5, 3, 3])
-    capacity, demand = rng.lognormal(2, 1, (3, 3)), rng.lognormal(0, 1, (5, 3))
-    demand *= rng.random(demand.shape) < 0.7
-    demand[~demand.any(axis=1), 0] = 1.0
+    rng, found = np.random.default_rng(seed), lognormal(seed, whole=False)
     part, counted = np.exp(rng.uniform(np.log(0.05), np.log(2), 5)), rng.random(5) < 0.5
-    found = fo.Cluster(capacity, demand)
     return found.replace(max_tasks=np.where(counted, part * found.gamma.sum(axis=1), np.inf))
 
 
@@ -44,13 +40,17 @@ def test_a_user_with_all_its_tasks_where_nothing_has_a_price() -> None:
     assert not fo.AlphaPFVDS(3.0, "curve").solve(cluster).notes
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))
 def test_the_curve_begins_with_zeros_and_counts(seed: int) -> None:
-    """Near alpha = 1 it is at the optimum of the convex program there, whose tasks are unique."""
+    """Near alpha = 1 it is at the optimum of the convex program there, whose tasks are unique, as the answer at 1 is.
+
+    Of seed 2 last digits once led the answer to another of a continuum of equilibria.
+    """
     cluster = zeros_and_counts(seed)
     found = fo.game.equilibrium_curve(cluster, [0.3, 0.997, 1.003, 8.0])
     assert not found.missing
     convex = fo.CEEI("servers").solve(cluster, 1e-9).arrays.user_tasks
+    np.testing.assert_allclose(fo.AlphaPFVDS(1).solve(cluster).arrays.user_tasks, convex, rtol=1e-5)
     for alpha in (0.997, 1.003):
         np.testing.assert_allclose(found.user_tasks(found.crossings(alpha)[0].user_tasks), convex, rtol=0.01)
     assert all(found.crossings(alpha)[0].certificate < 1e-7 for alpha in (0.3, 0.997, 1.003, 8.0))
@@ -59,9 +59,9 @@ def test_the_curve_begins_with_zeros_and_counts(seed: int) -> None:
 def test_a_user_who_can_run_nothing_does_not_keep_the_curve_from_beginning() -> None:
     """Of the instance with three equilibria, with a stranger: all three, and the jump."""
     with_stranger = fo.Cluster(
-        SEVERAL["capacity"],
-        np.vstack([SEVERAL["demand"], [1.0, 1, 1]]),
-        weight=[*SEVERAL["weight"], 1],
+        SEVERAL.capacity,
+        np.vstack([SEVERAL.demand, [1.0, 1, 1]]),
+        weight=[*SEVERAL.weight, 1],
         eligible=[[True, True]] * 3 + [[False, False]],
     )
     found = fo.game.equilibrium_curve(with_stranger, [3.0, 20.0])
@@ -79,18 +79,3 @@ def test_nobody_can_run_anything() -> None:
     assert not found.curves
     problem = Problem(cluster, fo.AlphaPFVDS(2.0).criterion(cluster))
     assert not follow(problem, [3.0]).arrived
-
-
-def test_task_counts_make_equilibria_many() -> None:
-    """Proportional servers have one equilibrium, but not where a count may bind (docs/equilibria.md)."""
-    cluster = fo.Cluster([[2.0], [10]], [[1.0], [1]], eligible=[[True, True], [True, False]])
-    for max_tasks, only in ([np.inf, np.inf], True), ([1.0, np.inf], False):
-        limited = cluster.replace(max_tasks=max_tasks)
-        assert unique(Problem(limited, fo.AlphaPFVDS(2.0).criterion(limited))) is only
-
-
-@pytest.mark.parametrize("seed", [0, 1, 2, 3])  # 2: last digits lead to another of a continuum of equilibria
-def test_where_counts_bind_alpha_one_is_nash_welfare(seed: int) -> None:
-    cluster = zeros_and_counts(seed)
-    ours, program = fo.AlphaPFVDS(1).solve(cluster), fo.CEEI("servers").solve(cluster)
-    np.testing.assert_allclose(ours.arrays.user_tasks, program.arrays.user_tasks, rtol=1e-5)

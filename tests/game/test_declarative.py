@@ -12,16 +12,15 @@ from fairopt.errors import NotConverged
 from fairopt.game.reference import declarative
 from fairopt.mechanisms import get
 from fairopt.model.cluster import Cluster
+from fairopt.papers import instance
 
 Array = NDArray[np.float64]
-
-VARIANT = Cluster([[12, 4, 75], [8, 16, 0]], [[1, 1, 5], [1, 1 / 3, 5], [0.25, 1, 0], [1, 0.5, 0]])
 
 
 @pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0, np.inf])
 def test_finite_tasks(alpha: float) -> None:
     """User 3 of the variant needs 4 tasks only: user 4 gets what it leaves of the CPU, 8 - 4/4 = 7 tasks."""
-    found = get("alphapf-vds", alpha=alpha).solve(VARIANT.with_max_tasks("user3", 4))
+    found = get("alphapf-vds", alpha=alpha).solve(instance("pf-fig1-variant").with_max_tasks("user 3", 4))
     np.testing.assert_allclose(found.arrays.user_tasks[2:], [4, 7], rtol=1e-3)
     np.testing.assert_allclose(found.arrays.user_tasks[:2], [2, 6], rtol=1e-3)
 

@@ -2,37 +2,31 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 import fairopt as fo
 from fairopt import _loops
-from fairopt.errors import DataError
 from fairopt.game.dynamics.network import Network
 from fairopt.game.dynamics.orders import jacobi
 from fairopt.game.dynamics.starts import fair
-from fairopt.game.model.equilibrium_system import EquilibriumSystem
 from fairopt.game.responses._response import respond
 from fairopt.game.responses._rounds import leverage
 from fairopt.game.responses.elastic import Elastic, ElasticOptions
 from fairopt.game.responses.rounds import State, Sweeps
-from fairopt.model.criterion import criterion, virtual_share_per_task
-from fairopt.model.polytope import Polytope
 from fairopt.workloads import open_source
+
+from .clusters import equations
 
 Array = NDArray[np.float64]
 
 
 def game(cluster: fo.Cluster, alpha: float) -> tuple[Sweeps, State]:
     """The game on a cluster, at the start that is used."""
-    rule = criterion(cluster, virtual_share_per_task(cluster), alpha, "game")
-    polytope = Polytope(cluster, rule.limits(cluster))
-    method = EquilibriumSystem(polytope, rule.weight[polytope.users], alpha)
+    method = equations(cluster, alpha)
     sweeps = Sweeps.of(method, alpha)
-    return sweeps, sweeps.start(fair(polytope, method))
+    return sweeps, sweeps.start(fair(method.polytope, method))
 
 
 def chain(servers: int, seed: int) -> fo.Cluster:
@@ -74,20 +68,6 @@ def test_leverage_is_the_derivative_of_a_response_in_its_line(alpha: float, monk
         more[n] += 1e-6
         np.testing.assert_allclose((tasks(more, q.copy())[n] - answer[n]) / 1e-6, kept[n] - 1, atol=1e-4)
     assert (kept[answer == 0] == 1).all()
-
-
-@pytest.mark.parametrize("alpha", [0.5, 1.0, 4.0])
-def test_it_ends_at_the_equilibrium(alpha: float) -> None:
-    shared = open_source("lognormal?users=12&servers=6", rng=np.random.default_rng(1)).cluster
-    found = fo.best_response(shared, alpha, tol=1e-8)
-    assert found.trace is not None
-    assert found.trace.order == "elastic"
-    np.testing.assert_allclose(found.arrays.user_tasks, fo.AlphaPFVDS(alpha).solve(shared).arrays.user_tasks, rtol=1e-5)
-
-
-def test_max_min_ends_at_a_psdsf_allocation() -> None:
-    shared = open_source("lognormal?users=12&servers=6", rng=np.random.default_rng(1)).cluster
-    assert fo.PSDSF().certify(shared, fo.best_response(shared, math.inf).tasks)[0].passes(1e-5)
 
 
 @pytest.mark.parametrize("alpha", [0.5, 1.0, 4.0])
@@ -184,11 +164,6 @@ def test_the_potential_never_falls_at_once_at_alpha_one() -> None:
         next(rounds)
         values.append(float(np.log(state.total).sum()))
     assert (np.diff(values) >= -1e-12).all()
-
-
-def test_an_unknown_order_is_refused() -> None:
-    with pytest.raises(DataError, match="elastic, cyclic"):
-        fo.best_response(chain(3, 0), 2.0, order="elastics")
 
 
 def test_where_all_servers_drift_caps_grow() -> None:

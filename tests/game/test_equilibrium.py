@@ -1,9 +1,9 @@
-"""Equilibria: three engines agree, units and names do not matter, the catalogue's instances, both ends of alpha."""
+"""Equilibria: three engines agree, the catalogue's instances, both ends of alpha, and who solved it."""
 
 from __future__ import annotations
 
-import itertools
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -11,29 +11,28 @@ from numpy.typing import NDArray
 
 import fairopt as fo
 from fairopt.core import welfare
+from fairopt.engines.base import Solution
+from fairopt.errors import NotConverged
+from fairopt.game.equilibrium import equilibria
+from fairopt.game.responses import played
 from fairopt.model.problem import Problem
-from fairopt.papers import counterexamples, instance, pf
+from fairopt.papers import instance, pf
 
 Array = NDArray[np.float64]
 
 ENGINES = ["equilibrium", "best-response", "declarative"]
 
 
-def cluster(
-    seed: int, users: int | None = None, servers: int | None = None, resources: int | None = None
-) -> fo.Cluster:
-    """A plain random cluster: up to 5 users, 3 servers and 3 resources unless told otherwise."""
+def cluster(seed: int, *size: int) -> fo.Cluster:
+    """Weights, and (users, servers, resources); up to 5, 3 and 3 unless told otherwise."""
     rng = np.random.default_rng(seed)
-    n, k, m = int(rng.integers(1, 6)), int(rng.integers(1, 4)), int(rng.integers(1, 4))
-    n, k, m = users or n, servers or k, resources or m
+    any_size = [int(rng.integers(1, most)) for most in (6, 4, 4)]
+    n, k, m = size or any_size
     return fo.Cluster(rng.uniform(0.25, 5, (k, m)), rng.uniform(0.25, 5, (n, m)), rng.uniform(0.5, 2, n))
 
 
 def solve(shared: fo.Cluster, alpha: float, tol: float | None = None, engine: str = "equilibrium") -> fo.Allocation:
     return fo.AlphaPFVDS(alpha).solve(shared, tol, engine=engine)
-
-
-# -- agreement -----------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -46,33 +45,21 @@ def solve(shared: fo.Cluster, alpha: float, tol: float | None = None, engine: st
 )
 def test_three_engines_agree(alpha: float, first: int, count: int) -> None:
     """Clusters, a third with placement. Where a slow engine gives up, an error says so; the first must not."""
-    gave_up: dict[str, list[int]] = {"best-response": [], "declarative": []}
+    gave_up = []
     for seed in range(first, first + count):
         shared = cluster(seed)
         if seed % 3 == 0:
             eligible = np.random.default_rng(seed + 1).random(shared.gamma.shape) < 0.7
             shared = shared.replace(eligible=eligible)
         expected = solve(shared, alpha, 1e-8).arrays.user_tasks
-        for engine, tol in (("best-response", 1e-8), ("declarative", 1e-8)):
-            answer = fo.AlphaPFVDS(alpha).solve(shared, tol, engine=engine, throw=False)
+        for engine in ENGINES[1:]:
+            answer = fo.AlphaPFVDS(alpha).solve(shared, 1e-8, engine=engine, throw=False)
             if answer.flagged:
-                gave_up[engine].append(seed)
+                gave_up.append(engine)
                 continue
             np.testing.assert_allclose(answer.arrays.user_tasks, expected, rtol=1e-5, err_msg=f"{engine}, seed {seed}")
-    assert len(gave_up["best-response"]) <= 2, gave_up
-    assert len(gave_up["declarative"]) <= 5, gave_up
-
-
-def test_proportional_fairness_is_one_convex_program() -> None:
-    compared = 0
-    for seed in range(10):
-        shared = cluster(seed)
-        program = fo.CEEI(scope="servers").solve(shared, tol=1e-14, throw=False, engine="declarative")
-        if program.certificate.residual > 1e-12:  # a gap of 1e-12 allows for tasks that are 1e-6 off: no reference
-            continue
-        np.testing.assert_allclose(solve(shared, 1.0, 1e-9).arrays.user_tasks, program.arrays.user_tasks, rtol=1e-7)
-        compared += 1
-    assert compared >= 7
+    assert gave_up.count("best-response") <= 2
+    assert gave_up.count("declarative") <= 5
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -104,38 +91,8 @@ def test_a_large_alpha_takes_a_few_steps(source: str, most: int, least: int) -> 
     assert np.median(answered) <= most
 
 
-@pytest.mark.parametrize("alpha", [0.2, 0.5, 1.0, 2.0, 8.0])
-def test_tight_tolerance(alpha: float) -> None:
-    for seed in range(6):
-        answer = solve(cluster(seed, 6, 4, 3), alpha, 1e-9)
-        assert answer.certify().residual <= 1e-9
-
-
-# -- what does not matter ------------------------------------------------------------------------
-
-
-def test_psdsf_is_chosen_alike_where_it_is_not_unique() -> None:
-    """Catalogue item 41, written in every order of users and servers, and with servers in parts."""
-    shared = instance("found-41")
-    expected = fo.PSDSF().solve(shared).arrays.user_tasks
-    for order in itertools.permutations(range(3)):
-        for servers in ([0, 1], [1, 0]):
-            n = list(order)
-            other = fo.Cluster(shared.capacity[servers], shared.demand[n], eligible=shared.eligible[np.ix_(n, servers)])
-            np.testing.assert_allclose(fo.PSDSF().solve(other).arrays.user_tasks, expected[n], rtol=1e-6)
-    parts = fo.Cluster(
-        np.concatenate([0.25 * shared.capacity, 0.75 * shared.capacity]),
-        shared.demand,
-        eligible=np.concatenate([shared.eligible, shared.eligible], axis=1),
-    )
-    np.testing.assert_allclose(fo.PSDSF().solve(parts).arrays.user_tasks, expected, rtol=1e-6)
-
-
-# -- the catalogue -------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("alpha", [0.5, 1.0, 1.7, 2.0, 3.0, 30.0, math.inf])
+@pytest.mark.parametrize("alpha", [0.5, 1.7, 3.0, 30.0, math.inf])
 def test_items_33_and_34(alpha: float, engine: str) -> None:
     """Figure 1 of PF for every alpha, and its variant, in closed form."""
     for choice in ((1, 1, 0.5, 5), *pf.OTHERS):
@@ -153,20 +110,53 @@ def test_items_33_and_34(alpha: float, engine: str) -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_item_38(engine: str) -> None:
     shared, rtol = instance("found-38"), 1e-3 if engine == "declarative" else 1e-6
-    np.testing.assert_allclose(solve(shared, math.inf, engine=engine).arrays.user_tasks, [2 / 3, 1 / 2], rtol=rtol)
-    np.testing.assert_allclose(solve(shared, 1.0, engine=engine).arrays.user_tasks, [4 / 5, 3 / 5], rtol=rtol)
+    by_hand = {math.inf: [2 / 3, 1 / 2], 1.0: [4 / 5, 3 / 5]}
     for alpha in (4.0, 10.0):
         ratio = (3 * 0.75 ** (alpha - 1)) ** (1 / alpha)
-        by_hand = [2.5 / (3 + ratio), 2.5 * ratio / (3 + ratio)]
-        np.testing.assert_allclose(solve(shared, alpha, engine=engine).arrays.user_tasks, by_hand, rtol=rtol)
+        by_hand[alpha] = [2.5 / (3 + ratio), 2.5 * ratio / (3 + ratio)]
+    for alpha, tasks in by_hand.items():
+        np.testing.assert_allclose(solve(shared, alpha, engine=engine).arrays.user_tasks, tasks, rtol=rtol)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_item_41(engine: str) -> None:
-    """Any member of the segment will do: `x = (6, 3, 2) s`, x1 from 4 to 74/17."""
-    answer = solve(instance("found-41"), math.inf, engine=engine)
-    tol = 1e-3 if engine == "declarative" else 1e-5
-    np.testing.assert_allclose(answer.arrays.user_tasks / answer.arrays.user_tasks[0], [1, 1 / 2, 1 / 3], rtol=tol)
-    assert 4 * (1 - tol) <= answer.arrays.user_tasks[0] <= 74 / 17 * (1 + tol)
-    at_an_end = counterexamples.psdsf_family(4 / 3)
-    assert fo.PSDSF().certify(instance("found-41"), at_an_end)[0].residual < 1e-9
+def test_engines_leave_the_callers_warnings_alone() -> None:
+    shared = cluster(0, 5, 3, 2)
+    criterion = fo.AlphaPFVDS(8.0).criterion(shared)
+    before = np.geterr()
+    problem = Problem(shared, criterion)
+    for answers in (equilibria.solutions(problem, 1e-9), played.solutions(problem, 1e-9)):
+        next(answers)
+        assert np.geterr() == before
+
+
+def test_who_solved_it_is_said() -> None:
+    """`stats.solver` names what found the answer, not what was tried first."""
+    shared = cluster(3, 5, 3, 2)
+    assert solve(shared, 2.0).stats.solver == "interior point"
+    assert solve(shared, math.inf).stats.solver == "linear programs"
+    assert solve(shared, 2.0, engine="best-response").stats.solver == "best responses"
+
+
+def test_small_alpha_is_solved_or_the_remedy_is_named() -> None:
+    """At alpha = 1e-4 tasks that differ like 1e300 are the rule, and what numbers hold is solved."""
+    for alpha in (1e-2, 1e-3, 1e-4):
+        assert solve(instance("pf-fig1-variant"), alpha).certify().passes(1e-6)
+    missed = []
+    for seed in range(10):
+        try:
+            assert solve(cluster(seed, 6, 3, 3), 1e-4).certify().passes(1e-6)
+        except NotConverged as error:
+            missed.append(str(error))
+    assert len(missed) <= 5
+    assert all("take alpha=0" in text for text in missed)
+
+
+def test_the_remedy_at_small_alpha(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether or not an engine ever misses the tolerance there."""
+
+    def nothing(self: object, problem: Problem, *_: object, **__: object) -> Iterator[Solution]:
+        yield Solution(np.full(problem.cluster.shape[:2], 1e-9), None, "nothing")
+
+    monkeypatch.setattr(fo.AlphaPFVDS, "solutions", nothing)
+    monkeypatch.setattr(fo.AlphaPFVDS, "stand_in", lambda *_: None)
+    with pytest.raises(NotConverged, match=r"take alpha=0, or one from 0.01 on"):
+        solve(cluster(0, 6, 3, 3), 1e-4)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 from numpy.typing import NDArray
 
 import fairopt as fo
 from fairopt.game.model.index import active_at, index_of_answer
 
-from .test_equilibria import SEVERAL, drawn, game
+from .clusters import SEVERAL
+from .test_equilibria import drawn, game
 
 Array = NDArray[np.float64]
 
@@ -23,20 +22,13 @@ def test_the_index_is_the_sign_of_a_determinant_written_down_directly() -> None:
     regular = 0
     for answer, cluster, alpha in cases:
         x, gamma = answer.tasks, cluster.gamma
-        pairs = [(n, i) for n, i in np.ndindex(*x.shape) if x[n, i] > 1e-9 * x[n].sum()]
+        n, i = np.nonzero(x > 1e-9 * x.sum(axis=1, keepdims=True))
         assert answer.arrays.prices is not None
-        rows = [(i, r) for i, r in np.ndindex(*cluster.capacity.shape) if answer.arrays.prices[i, r] > 0]
-        unlike = np.zeros((len(pairs) + len(rows),) * 2)
-        for p, (n, i) in enumerate(pairs):
-            for q, (m, _) in enumerate(pairs):
-                unlike[p, q] = (
-                    alpha * gamma[n, i] ** (alpha - 1) * float(n == m) * (cluster.weight[n] / x[n].sum()) ** alpha
-                )
-                unlike[p, q] /= x[n].sum()
-            for k, (j, r) in enumerate(rows):
-                if i == j:
-                    unlike[p, len(pairs) + k] = cluster.demand[n, r]
-                    unlike[len(pairs) + k, p] = -cluster.demand[n, r]
+        j, r = np.nonzero(answer.arrays.prices > 0)
+        total = x.sum(axis=1)[n]
+        falls = alpha * gamma[n, i] ** (alpha - 1) * (cluster.weight[n] / total) ** alpha / total
+        use = cluster.demand[n][:, r] * (i[:, None] == j)
+        unlike = np.block([[falls[:, None] * (n[:, None] == n), use], [-use.T, np.zeros((len(j), len(j)))]])
         assert index_of_answer(game(cluster, alpha), answer.tasks, answer.log_prices) == answer.index
         if np.linalg.matrix_rank(unlike) == len(unlike):
             regular += 1
@@ -66,17 +58,6 @@ def test_answers_know_their_index() -> None:
     assert fo.PSDSF().solve(SEVERAL).index is None
     large = fo.AlphaPFVDS(2).solve(drawn((60, 12, 3), 0))
     assert large.index == 1
+    assert fo.AlphaPFVDS(3).solve(fo.Cluster([[1.0, 0]], [[1.0, 1]])).index == 1  # nobody can run anything
     limited = SEVERAL.replace(max_tasks=[0.1, np.inf, np.inf])
     assert fo.AlphaPFVDS(3).solve(limited).index is None
-
-
-def test_indices_along_alpha_change_only_where_equilibria_meet() -> None:
-    counts = [len(fo.game.equilibria(SEVERAL, alpha)) for alpha in np.linspace(2.95, 3.05, 9)]
-    assert counts[0] == counts[-1] == 1
-    assert 3 in counts
-    assert all(abs(a - b) in (0, 2) for a, b in pairwise(counts))
-
-
-def test_where_nobody_can_run_anything_nothing_is_left() -> None:
-    cluster = fo.Cluster([[1.0, 0], [2, 0]], [[1.0, 1], [0, 1]])
-    assert fo.AlphaPFVDS(3).solve(cluster).index == 1

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import fairopt as fo
 from fairopt.mechanisms import one
-from fairopt.scheduling.fluid import fluid
-from fairopt.scheduling.workload import Workload
 from fairopt.solving.earlier import OtherUsers
 from fairopt.workloads import google_like
 
@@ -42,16 +39,3 @@ def test_what_knows_users_is_left_out(mechanism: str) -> None:
     assert mechanism == "ps-dsf" or OtherUsers(start).earlier is None
     warm, cold = one(mechanism).solve(there, start=OtherUsers(start)), one(mechanism).solve(there)
     np.testing.assert_allclose(warm.arrays.user_tasks, cold.arrays.user_tasks, rtol=1e-6)
-
-
-def test_a_fluid_run_is_the_same_with_and_without() -> None:
-    there = crowd(list(range(100)))
-    number = np.arange(100)
-    tasks = pd.DataFrame({"user": there.users, "arrival": 2.0 * number, "duration": 1000.0 * (1 + number % 7)})
-    tasks = tasks.assign(**{name: there.demand[:, r] for r, name in enumerate(there.resources)})
-    servers = pd.DataFrame(0.001 * there.capacity, columns=list(there.resources))
-    workload = Workload.from_frames(tasks, servers)
-    warm, cold = (fluid(workload, "ps-dsf", every=50, until=500, warm=given) for given in (True, False))
-    np.testing.assert_allclose(warm.jobs["left"], cold.jobs["left"], rtol=1e-6)
-    assert warm.summary()["warm"] > 0
-    assert cold.summary()["warm"] == 0

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 import fairopt as fo
 from fairopt.core import choices
 from fairopt.core.choices import Choices
-from fairopt.game.model.equilibrium_system import EquilibriumSystem
-from fairopt.model.polytope import Polytope
 from fairopt.papers import instance
+
+from .clusters import equations
 
 Array = NDArray[np.float64]
 
@@ -27,11 +27,6 @@ def cluster(seed: int, users: int = 8, servers: int = 4, resources: int = 3) -> 
     eligible = rng.random((users, servers)) < 0.8
     eligible[:, -1] = True
     return fo.Cluster(capacity, rng.uniform(0.25, 5, (users, resources)), rng.uniform(0.5, 2, users), eligible=eligible)
-
-
-def equations(shared: fo.Cluster) -> EquilibriumSystem:
-    polytope = Polytope(shared, shared.max_tasks)
-    return EquilibriumSystem(polytope, shared.weight[polytope.users], 64.0)
 
 
 def complaint(shared: fo.Cluster, tasks: Array) -> float:
@@ -58,7 +53,7 @@ def test_defining_condition(seed: int, users: int, servers: int, resources: int)
     assert complaint(shared, np.asarray(answer.tasks)) < 1e-8
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_nobody_has_more_in_any_other(seed: int) -> None:
     """Best responses end in PS-DSF allocations, different ones; the greatest has as much for every user as each."""
     shared = cluster(seed, 7, 3, 2)
@@ -80,24 +75,11 @@ def test_the_best_of_a_segment() -> None:
     np.testing.assert_allclose(fo.PSDSF().solve(pair, 1e-9).arrays.user_tasks, [4 / 3, 4 / 3], rtol=1e-9)
 
 
-@pytest.mark.parametrize("seed", [1, 2, 4])
-def test_alpha_tends_to_it(seed: int) -> None:
-    """Equilibria for growing alpha come near like 1/alpha."""
-    shared = cluster(seed, 5, 3, 2)
-    most = fo.PSDSF().solve(shared, 1e-9).arrays.user_tasks
-    apart = [
-        np.abs(fo.AlphaPFVDS(alpha).solve(shared, 1e-8).arrays.user_tasks / most - 1).max()
-        for alpha in (64.0, 256.0, 1024.0)
-    ]
-    assert apart[2] < 0.02
-    assert apart[2] < 0.5 * apart[1] < 0.25 * apart[0] or apart[0] < 1e-7
-
-
 def test_from_any_temperature() -> None:
     """Hot or cold, whatever is proved to be the greatest is the same."""
     proved = 0
     for seed in range(10):
-        method = equations(cluster(seed, 12, 5, 3))
+        method = equations(cluster(seed, 12, 5, 3), 64.0)
         near, found = Choices(method), []
         for tau in (0.05, 1e-2, 1e-3, 1e-5, 1e-7):
             near.cool(tau)
@@ -126,13 +108,6 @@ def test_programs_of_any_size_agree(monkeypatch: pytest.MonkeyPatch) -> None:
         np.testing.assert_allclose(large.arrays.user_tasks, small.arrays.user_tasks, rtol=1e-8)
 
 
-def test_a_stack_has_the_answers_of_its_problems() -> None:
-    clusters = [cluster(seed, 6, 4, 3) for seed in range(1, 12)]
-    found = fo.solve_many("ps-dsf", clusters, tol=1e-9)
-    for one, tasks in zip(clusters, found.user_tasks, strict=True):
-        np.testing.assert_allclose(tasks, fo.PSDSF().solve(one, 1e-9).arrays.user_tasks, rtol=1e-9)
-
-
 def test_task_counts_that_do_not_bind() -> None:
     shared = cluster(5)
     free = fo.PSDSF().solve(shared, 1e-9).arrays.user_tasks
@@ -146,9 +121,8 @@ def test_task_counts_that_do_not_bind() -> None:
 def test_it_applies_where_every_user_of_a_server_needs_all_of_it() -> None:
     capacity, demand = [[4, 0, 1], [3, 5, 0]], [[1, 0, 1], [1, 2, 0], [2, 0, 3], [2, 1, 0]]
     eligible = np.array([[True, False], [False, True], [True, False], [False, True]])
-    method = equations(fo.Cluster(capacity, demand, eligible=eligible))
-    assert method.positive
-    assert not equations(fo.Cluster([[4, 1]], [[1, 0], [1, 1]])).positive
+    assert equations(fo.Cluster(capacity, demand, eligible=eligible), 64.0).positive
+    assert not equations(fo.Cluster([[4, 1]], [[1, 0], [1, 1]]), 64.0).positive
 
 
 @pytest.mark.parametrize("tau", [0.05, 1e-3, 1e-6])
@@ -159,7 +133,7 @@ def test_smoothed_choices_fill_every_server(users: int, servers: int, part: floa
     eligible = rng.random((users, servers)) < part
     eligible[np.arange(max(users, servers)) % users, np.arange(max(users, servers)) % servers] = True
     capacity, demand = (rng.uniform(0.25, 5, (count, 3)) for count in (servers, users))
-    near = Choices(equations(fo.Cluster(capacity, demand, eligible=eligible)))
+    near = Choices(equations(fo.Cluster(capacity, demand, eligible=eligible), 64.0))
     near.cool(tau)
     assert near.tau <= tau
     fullest = np.log(near.used.max(axis=1))

@@ -9,12 +9,11 @@ import pytest
 
 import fairopt as fo
 from fairopt.game.equilibrium import entropy_homotopy
-from fairopt.game.model.equilibrium_system import EquilibriumSystem
 from fairopt.game.psdsf import continuation, few_zeros
 from fairopt.game.psdsf.options import OPTIONS
-from fairopt.model.merging import merge
-from fairopt.model.polytope import Polytope
 from fairopt.workloads import google_like
+
+from .clusters import equations, in_another_order
 
 
 def sparse_demands(seed: int, users: int = 30, servers: int = 8) -> fo.Cluster:
@@ -24,11 +23,6 @@ def sparse_demands(seed: int, users: int = 30, servers: int = 8) -> fo.Cluster:
     without = rng.permutation(users)[: users // 5]
     demand[without, rng.integers(0, 3, len(without))] = 0.0
     return fo.Cluster(30 * rng.lognormal(0, 0.6, (servers, 3)), demand, rng.uniform(0.5, 2, users))
-
-
-def equations(shared: fo.Cluster, alpha: float) -> EquilibriumSystem:
-    polytope = Polytope(shared, shared.max_tasks)
-    return EquilibriumSystem(polytope, shared.weight[polytope.users], alpha)
 
 
 @pytest.mark.parametrize("seed", [0, 6, 7])
@@ -87,25 +81,8 @@ def test_users_like_googles(seed: int) -> None:
     answer = fo.PSDSF().solve(shared)
     assert answer.stats.solver == "equilibria followed to infinity"
     assert answer.certificate.passes(1e-6)
-    rng = np.random.default_rng(seed)
-    users, servers = rng.permutation(300), rng.permutation(50)
-    moved = shared.select([shared.users[n] for n in users], [shared.servers[i] for i in servers])
+    moved, users = in_another_order(shared, np.random.default_rng(seed))
     np.testing.assert_allclose(fo.PSDSF().solve(moved).arrays.user_tasks, answer.arrays.user_tasks[users], rtol=1e-6)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_however_the_cluster_is_written_down(seed: int) -> None:
-    """Small integers: one PS-DSF allocation of many, but always the same one."""
-    rng = np.random.default_rng(seed)
-    demand = rng.integers(0, 3, (12, 3)).astype(float)
-    demand[~demand.any(axis=1), 0] = 1.0
-    cluster = fo.Cluster(10.0 * rng.integers(1, 5, (5, 3)), demand, eligible=rng.random((12, 5)) < 0.8)
-    first = fo.PSDSF().solve(cluster, throw=False).tasks
-    for _ in range(3):
-        users, servers = rng.permutation(12), rng.permutation(5)
-        moved = cluster.select([cluster.users[n] for n in users], [cluster.servers[i] for i in servers])
-        again = fo.PSDSF().solve(moved, throw=False).tasks
-        np.testing.assert_allclose(again.sum(axis=1), first.sum(axis=1)[users], rtol=1e-9, atol=1e-12)
 
 
 def integers(seed: int, users: int, servers: int) -> fo.Cluster:
@@ -116,22 +93,18 @@ def integers(seed: int, users: int, servers: int) -> fo.Cluster:
     return fo.Cluster(10.0 * rng.integers(1, 5, (servers, 4)), demand)
 
 
-def test_a_straight_stretch_past_a_bend() -> None:
-    """Longer and longer steps went on to temperature zero there."""
-    assert fo.PSDSF().solve(integers(7, 12, 5)).certify().passes(1e-6)
-
-
-def test_many_zero_demands_are_not_followed_but_answered() -> None:
-    """Best responses, which jump along drifts; one of many allocations, always the same."""
-    shared = integers(0, 60, 25)
-    assert continuation.furthest(equations(merge(shared).cluster, 64.0)) is None
+#: Past a bend of the seventh longer and longer steps went on along a straight stretch to temperature zero.
+@pytest.mark.parametrize(("seed", "users", "servers"), [(0, 12, 5), (1, 12, 5), (7, 12, 5), (0, 60, 25)])
+def test_one_of_many_allocations_but_always_the_same(seed: int, users: int, servers: int) -> None:
+    """Small integers. With many zero demands nothing is followed: best responses answer, which jump along drifts."""
+    shared = integers(seed, users, servers)
     answer = fo.PSDSF().solve(shared)
     assert answer.certify().passes(1e-6)
-    assert any("not shown to be the limit" in note for note in answer.notes)
-    rng = np.random.default_rng(0)
-    users, servers = rng.permutation(60), rng.permutation(25)
-    moved = shared.select([shared.users[n] for n in users], [shared.servers[i] for i in servers])
-    np.testing.assert_allclose(fo.PSDSF().solve(moved).arrays.user_tasks, answer.arrays.user_tasks[users], rtol=1e-9)
+    if users == 60:
+        assert continuation.furthest(equations(shared, 64.0)) is None
+        assert any("not shown to be the limit" in note for note in answer.notes)
+    moved, order = in_another_order(shared, np.random.default_rng(0))
+    np.testing.assert_allclose(fo.PSDSF().solve(moved).arrays.user_tasks, answer.arrays.user_tasks[order], rtol=1e-9)
 
 
 @pytest.mark.parametrize("part", [0.0, 0.03])
@@ -142,20 +115,15 @@ def test_few_users_with_zero_demands_begin_near_the_end(part: float) -> None:
     fewer = rng.random(len(demand)) < part
     fewer[:2] = True
     demand[fewer, rng.integers(2, size=fewer.sum())] = 0.0
-    merged = merge(cluster.replace(demand=demand)).cluster
-    polytope = Polytope(merged, merged.max_tasks)
-    q = EquilibriumSystem(polytope, merged.weight[polytope.users], 64.0)
+    q = equations(cluster.replace(demand=demand), 64.0)
     usual = OPTIONS.continuation
     whole = dataclasses.replace(usual, few=dataclasses.replace(usual.few, part=0.0))
     with np.errstate(all="ignore"):
         places = [continuation.furthest(q, options) for options in (usual, whole)]
-    assert places[0] is not None
-    assert places[1] is not None
-    assert places[0].last.steps < 0.2 * places[1].last.steps
-    tasks = [continuation.solved(place.last, 1e-7) for place in places if place is not None]
-    assert tasks[0] is not None
-    assert tasks[1] is not None
-    totals = [np.add.reduceat(one, q.start[:-1]) for one in tasks]
+    near, far = (place.last for place in places if place is not None)
+    assert near.steps < 0.2 * far.steps
+    tasks = [continuation.solved(last, 1e-7) for last in (near, far)]
+    totals = [np.add.reduceat(one, q.start[:-1]) for one in tasks if one is not None]
     np.testing.assert_allclose(totals[0], totals[1], rtol=1e-8)
 
 
@@ -172,7 +140,5 @@ def test_there_is_no_such_beginning_with_many_zeros_none_or_counts() -> None:
         (cluster.replace(demand=many), False),
         (cluster.replace(demand=some, max_tasks=np.where(np.arange(40) == 3, 0.1, np.inf)), False),
     ):
-        polytope = Polytope(changed, changed.max_tasks)
-        low = EquilibriumSystem(polytope, changed.weight[polytope.users], 2.0**16)
         with np.errstate(all="ignore"):
-            assert (few_zeros.beginning(low) is not None) == there
+            assert (few_zeros.beginning(equations(changed, 2.0**16)) is not None) == there

@@ -9,14 +9,13 @@ import pytest
 from numpy.typing import NDArray
 
 from fairopt.game.dynamics.distributed import best_response
-from fairopt.game.model.equilibrium_system import EquilibriumSystem
 from fairopt.game.responses._filling import fill
 from fairopt.game.responses._response import respond
 from fairopt.game.responses.rounds import Sweeps
 from fairopt.model.cluster import Cluster
-from fairopt.model.criterion import criterion
-from fairopt.model.polytope import Polytope
 from fairopt.workloads import open_source
+
+from .clusters import equations
 
 Array = NDArray[np.float64]
 
@@ -110,7 +109,7 @@ def test_rounds_at_large_alpha_where_demands_are_zero(alpha: float) -> None:
         demand = rng.integers(0, 3, (30, 4)).astype(float)
         demand[~demand.any(axis=1), 0] = 1.0
         shared = Cluster(10.0 * rng.integers(1, 5, (12, 4)), demand)
-        method = EquilibriumSystem(Polytope(shared, shared.max_tasks), shared.weight, alpha)
+        method = equations(shared, alpha)
         sweeps = Sweeps.of(method)
         with np.errstate(all="ignore"):
             state = sweeps.start(method.begin(0.3))
@@ -120,31 +119,14 @@ def test_rounds_at_large_alpha_where_demands_are_zero(alpha: float) -> None:
         assert sweeps.exploitability(state) < 0.1
 
 
-@pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0, 8.0])
-def test_many_users_at_the_edge(alpha: float) -> None:
-    """As in a dense cluster: everybody has about its level elsewhere, so that few of many users come in."""
-    rng = np.random.default_rng(3)
-    for _ in range(20):
-        gamma, use = rng.uniform(0.1, 1.0, 100), rng.uniform(0.02, 1, (100, 4))
-        use /= use.max(axis=1, keepdims=True)
-        level = 20 * rng.uniform(0.5, 2, 100) * gamma
-        paid = (use @ np.array([0.9, 0.6, 0.0, 0.3]) ** alpha) ** (1 / alpha)
-        elsewhere = level / paid * rng.uniform(0.97, 1.005, 100)
-        server = Server(level, gamma, use, elsewhere, np.full(100, np.inf))
-        tasks, q = server.respond(alpha)
-        assert server.residual <= 1e-11
-        check(server, alpha, tasks, q)
-
-
 def test_a_dense_game_in_its_middle() -> None:
     """After 150 rounds few of 100 users are in on any server: one of the 20 was once solved to 2e-4 only."""
     rng = np.random.default_rng(np.random.SeedSequence([1, 2]))
     cluster = open_source("lognormal?users=100&servers=20", rng=rng).cluster
     found = best_response(cluster, 3.0, max_rounds=150, throw=False)
     assert found.trace is not None
-    rule = criterion(cluster, 1 / cluster.gamma, 3.0, "game")
-    polytope = Polytope(cluster, rule.limits(cluster))
-    method = EquilibriumSystem(polytope, rule.weight, 3.0)
+    method = equations(cluster, 3.0)
+    polytope = method.polytope
     mine = polytope.fractions(found.tasks) * method.gamma
     total = np.add.reduceat(mine, method.start[:-1])
     for i in range(20):
@@ -191,12 +173,3 @@ def test_everybody_is_satisfied(alpha: float) -> None:
     tasks, q = server.respond(alpha)
     np.testing.assert_allclose(tasks, [0.2, 0, 0.3], atol=1e-12)
     assert (q == -np.inf).all()
-
-
-def test_equal_users_by_hand() -> None:
-    """Two users, one resource: alpha-fair on x with gains 1 and 2 gives `x2/x1 = (price 1 : 1/2)`, from its formula."""
-    for alpha in ALPHAS[:-1]:
-        gamma = np.array([1.0, 2.0])
-        server = Server(gamma, gamma, np.ones((2, 1)), np.zeros(2), np.full(2, np.inf))
-        # Marginal utility per unit of the resource: gamma^(alpha-1) x^-alpha gamma is equal: x in the ratio of gamma.
-        np.testing.assert_allclose(server.respond(alpha)[0], [0.5, 1.0], rtol=1e-12)

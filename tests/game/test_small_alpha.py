@@ -8,13 +8,10 @@ import pytest
 import fairopt as fo
 from fairopt.errors import DataError, NotConverged
 from fairopt.game import best_response
+from fairopt.papers import instance
 
 #: Servers whose linear programs (alpha = 0) leave nobody without tasks, and what these give.
-TINY = fo.Cluster(
-    [[12.0, 4.0, 75.0], [8.0, 16.0, 0.0]], [[1.0, 1.0, 5.0], [1.0, 1 / 3, 5.0], [0.25, 1.0, 0.0], [1.0, 0.5, 0.0]]
-)
-
-
+TINY = instance("pf-fig1-variant")
 EFFICIENT = np.array([2, 6, 96 / 7, 32 / 7])
 
 

@@ -1,0 +1,35 @@
+"""Clusters that several of these tests draw, and the game's equations on one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import fairopt as fo
+from fairopt.game.model.equilibrium_system import EquilibriumSystem
+from fairopt.model.merging import merge
+from fairopt.model.polytope import Polytope
+
+#: Several equilibria at alpha = 3 (docs/equilibria.md), and the two that are stable.
+SEVERAL = fo.Cluster([[20, 11, 2], [3, 9, 4]], [[1, 9, 8], [3, 8, 1], [16, 8, 1]], weight=(2, 1, 2))
+FIRST, LAST = np.array([0.4693006, 0.7415440, 1.2304929]), np.array([0.4332609, 0.6877588, 127 / 104])
+#: Jumps at alpha = 17.9491.
+JUMPS = fo.Cluster([[11, 9], [8, 8]], [[6, 1], [1, 5]])
+
+
+def plain(seed: int, users: int = 5, servers: int = 3, resources: int = 2) -> fo.Cluster:
+    """Positive numbers of one magnitude."""
+    rng = np.random.default_rng(seed)
+    return fo.Cluster(rng.uniform(0.5, 5, (servers, resources)), rng.uniform(0.5, 5, (users, resources)))
+
+
+def in_another_order(cluster: fo.Cluster, rng: np.random.Generator) -> tuple[fo.Cluster, list[int]]:
+    """The same cluster with users and servers permuted, and which user stands where."""
+    users, servers = (rng.permutation(count).tolist() for count in cluster.shape[:2])
+    return cluster.select([cluster.users[n] for n in users], [cluster.servers[i] for i in servers]), users
+
+
+def equations(cluster: fo.Cluster, alpha: float) -> EquilibriumSystem:
+    """Those of the cluster in which proportional users and servers are one."""
+    merged = merge(cluster).cluster
+    polytope = Polytope(merged, merged.max_tasks)
+    return EquilibriumSystem(polytope, merged.weight[polytope.users], alpha)
