@@ -31,14 +31,6 @@ def test_identical_servers_are_one_entry_with_a_count() -> None:
     assert start.groups == ("web", "web", "batch")
 
 
-def test_no_edit_is_the_same_cluster() -> None:
-    cluster = racks()
-    made = Start.of(cluster).edited({}).cluster
-    for name in ("capacity", "demand", "weight", "max_tasks", "eligible"):
-        np.testing.assert_array_equal(getattr(made, name), getattr(cluster, name))
-    assert (made.users, made.servers, made.resources) == (cluster.users, cluster.servers, cluster.resources)
-
-
 def test_every_field_can_be_edited() -> None:
     edits = {
         "users/0/demand/1": "2,5",
@@ -156,5 +148,6 @@ def test_edits_leave_the_start_alone() -> None:
         start = Start.of(cluster)
         edits = {"users/0/eligible/1": False, "users/1/weight": 7, "users/0/demand/0": 3, "servers/1/capacity/0": 9}
         assert start.edited(edits).cluster != cluster
-        assert start.edited({}).cluster.eligible.tolist() == cluster.eligible.tolist()
-        assert start.edited({}).cluster == cluster
+        made = start.edited({}).cluster
+        assert made == cluster
+        assert (made.users, made.servers, made.resources) == (cluster.users, cluster.servers, cluster.resources)

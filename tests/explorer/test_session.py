@@ -43,9 +43,6 @@ def test_an_answer_is_what_solve_gives(session: Session, alpha: float | str) -> 
     np.testing.assert_allclose(reply["users"]["tasks"], found.arrays.user_tasks, rtol=1e-4)
     assert reply["measures"]["utilization"] == pytest.approx(np.mean(found.utilization), rel=1e-5)
     assert reply["certificate"].startswith("Certified")
-    heights = np.array(reply["bars"]["heights"])  # users, servers, resources
-    expected = found.tasks[:, :, None] * cluster.demand[:, None, :] / cluster.capacity
-    np.testing.assert_allclose(heights, expected, atol=1e-3)
 
 
 def test_the_last_answer_in_python(session: Session) -> None:
@@ -146,12 +143,6 @@ def test_bad_questions_are_answered_too(session: Session, question: Any, where: 
     assert reply["error"]
     assert reply["where"] == where
     assert session.last == before
-
-
-def test_where_there_is_no_other_equilibrium_nothing_is_said() -> None:
-    found = Session(fo.papers.instance("drfh-fig1"))
-    assert ask(found, "several", alpha=3) == {"text": ""}
-    assert ask(found, "several", alpha=1) == {"text": ""}
 
 
 def test_more_of_a_resource_is_what_reports_say() -> None:

@@ -203,11 +203,6 @@ def test_what_cannot_be(text: str, message: str) -> None:
         standing(teams(), requested=[text])
 
 
-def test_a_server_by_its_own_name_stands_for_all_that_are_alike() -> None:
-    cluster = fo.Cluster([[1], [2], [2]], [[1]], servers=["big", "rack-1", "rack-2"])
-    assert what_if(Start.of(cluster), State(), ["nodes.rack-2=+1"]).edits == {"servers/1/count": 3}
-
-
 @pytest.mark.parametrize(("runs", "below"), [(20, 0.0), (19, 1.1), (21, 0.0)])
 def test_a_little_below_is_not_below(runs: int, below: float) -> None:
     cluster = fo.Cluster([[20.1]], [[1]], users=["a"])
