@@ -53,7 +53,8 @@ def test_alphas_of_a_small_cluster_are_answered_at_once() -> None:
 
 
 def test_frame() -> None:
-    frame = fo.alpha_path(cluster(), [0.5, 2.0])
+    frame = fo.alpha_path(cluster(), [0.0, 0.5, 2.0])  # a linear program is on the path
+    assert not any(found.flagged for found in frame.allocations)
     assert (frame["steps"] > 0).all()
     assert frame["tasks"].tolist() == [found.user_tasks.sum() for found in frame.allocations]
     for column in ("min_share", "max_share", "use_resource1", "jain"):
@@ -66,11 +67,6 @@ def test_order_is_kept() -> None:
     assert list(frame.index) == path
     first, last = frame.allocations.iloc[[0, -1]]
     np.testing.assert_allclose(first.user_tasks, last.user_tasks, rtol=1e-6)
-
-
-def test_linear_programs_are_on_the_path() -> None:
-    frame = fo.alpha_path(cluster(), [0.0, 1.0])
-    assert not any(found.flagged for found in frame.allocations)
 
 
 def test_default_path() -> None:

@@ -15,7 +15,7 @@ import fairopt as fo
 from fairopt.errors import DataError, SolverError
 from fairopt.study import infer_alpha as inference
 from fairopt.study.alpha_path import Follower
-from fairopt.study.infer_alpha import GRID, Misfit, interval, minima
+from fairopt.study.infer_alpha import GRID, interval, minima
 
 KINDS = ("alphapf-vds", "alpha-fair")
 
@@ -208,11 +208,6 @@ def test_an_interval_passes_alphas_without_an_answer() -> None:
     low, high = interval(misfit, 1.0, (math.log(GRID[18]) - 0.01) ** 2 + 1.0)  # type: ignore[arg-type]
     assert math.log(high) == pytest.approx(-math.log(low))
     assert high > gap
-
-
-def test_a_free_factor_is_the_mean_of_logarithms() -> None:
-    misfit = Misfit(Follower(cluster(4), "alpha-fair", 1e-9), np.arange(10), np.linspace(1, 9, 10), True)
-    assert misfit.residuals(2.0).sum() == pytest.approx(0, abs=1e-12)
 
 
 @pytest.mark.usefixtures("coarse")

@@ -114,16 +114,6 @@ def test_long_tables(experiment: Path, tmp_path: Path) -> None:
     assert (jobs["tasks_done"] <= jobs["tasks"]).all()
 
 
-@pytest.mark.long
-def test_processes_give_the_same_rows(experiment: Path, tmp_path: Path) -> None:
-    one, two = tmp_path / "one", tmp_path / "two"
-    sweeps.sweep(experiment, store=one, smoke=True, progress=False)
-    sweeps.sweep(experiment, store=two, smoke=True, jobs=2, progress=False)
-    first, second = (sweeps.store_of(folder, True, SIMULATIONS).read() for folder in (one, two))
-    assert first.same_as(second) == []
-    assert first.table.num_rows == 8
-
-
 def test_tables_are_means_with_intervals(experiment: Path, tmp_path: Path) -> None:
     store = tmp_path / "store"
     with pytest.raises(MissingCells, match="fairopt sweep"):
