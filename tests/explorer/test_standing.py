@@ -229,17 +229,3 @@ def test_what_fails_is_said_and_so_are_certificates(monkeypatch: pytest.MonkeyPa
     assert first.startswith("Certified (tolerance ")
     assert failed == "TSF: not today"
     assert after.startswith("After the change: Certified (tolerance ")
-
-
-@pytest.mark.parametrize(
-    ("source", "counted"), [("kubernetes-like?nodes=30&seed=4", "pods running"), ("slurm-like?nodes=30&seed=4", None)]
-)
-def test_what_runs_comes_with_the_snapshot(source: str, counted: str | None) -> None:
-    snapshot = fo.open_source(source)
-    runs, cluster = snapshot.running, snapshot.cluster
-    assert runs is not None
-    assert runs.certificate.passes(1e-9)
-    assert runs.user_tasks.sum() > 0
-    if counted and not snapshot.left_out:
-        assert runs.user_tasks.sum() == snapshot.report[counted]
-    assert (runs.tasks[~cluster.usable] == 0).all()

@@ -43,8 +43,7 @@ def answer(kind: str, alpha: float, shared: fo.Cluster) -> np.ndarray:
 
 
 @pytest.mark.usefixtures("few")
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("alpha", [0.5, 1.0, 9.0])
+@pytest.mark.parametrize(("kind", "alpha"), [("alphapf-vds", 0.5), ("alphapf-vds", 9.0), ("alpha-fair", 1.0)])
 def test_alpha_comes_back_from_its_own_answer(kind: str, alpha: float) -> None:
     shared = cluster(2, 6, 3)
     found = fo.infer_alpha(shared, answer(kind, alpha, shared), kind)
@@ -67,6 +66,7 @@ def test_max_min_is_an_alpha_too(kind: str) -> None:
     assert found.low >= 1000
 
 
+@pytest.mark.usefixtures("few")
 def test_where_alpha_changes_nothing_any_alpha_does() -> None:
     """Equal users of one resource have equal parts at every alpha."""
     shared = fo.Cluster([[12.0], [6.0]], [[1.0]] * 4)
@@ -92,6 +92,7 @@ def test_intervals_cover_alpha_about_as_often_as_they_say() -> None:
     assert at_least >= 2
 
 
+@pytest.mark.usefixtures("few")
 def test_a_common_factor_may_be_left_free() -> None:
     shared = cluster(2)
     tasks = answer("alpha-fair", 2.0, shared)
@@ -118,6 +119,7 @@ def test_some_users_by_name() -> None:
     assert fo.infer_alpha(shared, tasks, "alpha-fair").alpha != pytest.approx(2, rel=1e-2)
 
 
+@pytest.mark.usefixtures("few")
 def test_it_is_shown_in_words_and_drawn() -> None:
     shared = cluster(0, 5, 2)
     found = fo.infer_alpha(shared, answer("alpha-fair", 2.0, shared), fo.AlphaFair)
