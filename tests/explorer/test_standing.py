@@ -203,11 +203,6 @@ def test_what_cannot_be(text: str, message: str) -> None:
         standing(teams(), requested=[text])
 
 
-def test_a_server_by_its_own_name_stands_for_all_that_are_alike() -> None:
-    cluster = fo.Cluster([[1], [2], [2]], [[1]], servers=["big", "rack-1", "rack-2"])
-    assert what_if(Start.of(cluster), State(), ["nodes.rack-2=+1"]).edits == {"servers/1/count": 3}
-
-
 @pytest.mark.parametrize(("runs", "below"), [(20, 0.0), (19, 1.1), (21, 0.0)])
 def test_a_little_below_is_not_below(runs: int, below: float) -> None:
     cluster = fo.Cluster([[20.1]], [[1]], users=["a"])
@@ -234,17 +229,3 @@ def test_what_fails_is_said_and_so_are_certificates(monkeypatch: pytest.MonkeyPa
     assert first.startswith("Certified (tolerance ")
     assert failed == "TSF: not today"
     assert after.startswith("After the change: Certified (tolerance ")
-
-
-@pytest.mark.parametrize(
-    ("source", "counted"), [("kubernetes-like?nodes=30&seed=4", "pods running"), ("slurm-like?nodes=30&seed=4", None)]
-)
-def test_what_runs_comes_with_the_snapshot(source: str, counted: str | None) -> None:
-    snapshot = fo.open_source(source)
-    runs, cluster = snapshot.running, snapshot.cluster
-    assert runs is not None
-    assert runs.certificate.passes(1e-9)
-    assert runs.user_tasks.sum() > 0
-    if counted and not snapshot.left_out:
-        assert runs.user_tasks.sum() == snapshot.report[counted]
-    assert (runs.tasks[~cluster.usable] == 0).all()

@@ -255,6 +255,7 @@ def test_what_a_policy_would_change(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["report", f"kubernetes:{place}", "-m", "drfh,tsf", "--policy", "utilitarian", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["verdict"][0].startswith("Under DRFH 1 of 2 users is below")
+    assert {*found} == {"verdict", "measures", "groups", "users", "resources", "margins", "changes", "notes"}
     assert {"running", "DRFH", "TSF", "satisfaction", "could give"} <= {*found["users"][0]}
     changes = found["changes"]
     assert [row["running"] for row in sorted(changes, key=lambda row: str(row["user"]))] == [13, 3]

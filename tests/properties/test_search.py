@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from fractions import Fraction as F
 from pathlib import Path
 
@@ -131,14 +130,9 @@ def test_deviations_are_such_as_the_property_admits(name: str) -> None:
     assert not prop.admits(cluster, other)
 
 
-@pytest.fixture(scope="module")
-def witness() -> Witness:
-    found = search("drf", "population-monotonicity", trials=4000, rng=3)
-    assert found is not None
-    return found
-
-
-def test_files_come_back(witness: Witness, tmp_path: Path) -> None:
+def test_files_come_back(tmp_path: Path) -> None:
+    witness = search("drf", "population-monotonicity", trials=4000, rng=3)
+    assert witness is not None
     witness.save(tmp_path / "w.json")
     again = Witness.load(tmp_path / "w.json")
     assert repr(again) == repr(witness)
@@ -149,57 +143,11 @@ def test_files_come_back(witness: Witness, tmp_path: Path) -> None:
     again.replay()
 
 
-@pytest.mark.parametrize(
-    ("entry", "value", "message"),
-    [
-        ("fairopt_witness", 2, "this version reads 1"),
-        ("violation", ["1/2"], "two numbers"),
-        ("violation", ["0", "1"], "low <= high"),
-        ("violation", ["1/0", "1"], "fractions"),
-        ("violation", [0.1, float("inf")], "must be a number"),
-        ("before", ["1"], "a number for every user"),
-        ("users", "user1", "list of names"),
-        ("mechanism", 3, "must be a text"),
-        ("cluster", {}, "servers"),
-        ("changed", None, "a number for every user"),
-        ("extra", 1, "unknown"),
-        ("route", None, "must be a text"),
-    ],
-)
-def test_damaged_files_are_refused(witness: Witness, tmp_path: Path, entry: str, value: object, message: str) -> None:
-    path = tmp_path / "w.json"
-    witness.save(path)
-    path.write_text(json.dumps(json.loads(path.read_text()) | {entry: value}))
-    with pytest.raises(DataError, match=message):
-        Witness.load(path)
-
-
 def test_foreign_files_are_refused(tmp_path: Path) -> None:
     for text, message in (("[]", "no witness file"), ("{", "not valid JSON"), ('{"a": 1}', "no witness file")):
         (tmp_path / "w.json").write_text(text)
         with pytest.raises(DataError, match=message):
             Witness.load(tmp_path / "w.json")
-
-
-@pytest.mark.parametrize(
-    ("entry", "value", "message"),
-    [
-        ("violation", ["1/100", "1/90"], "as the witness says"),
-        ("before", [1, 2, 3], "somebody has 3/2 tasks before"),
-        ("mechanism", "cmmf", "one resource"),
-        ("mechanism", "nothing", "no mechanism"),
-        ("property", "envy-freeness", "says nothing here"),
-        ("users", ["user2"], "not a change"),
-    ],
-)
-def test_false_witnesses_do_not_replay(
-    witness: Witness, tmp_path: Path, entry: str, value: object, message: str
-) -> None:
-    path = tmp_path / "w.json"
-    witness.save(path)
-    path.write_text(json.dumps(json.loads(path.read_text()) | {entry: value}))
-    with pytest.raises(DataError, match=message):
-        Witness.load(path).replay()
 
 
 def test_a_property_of_ones_own() -> None:

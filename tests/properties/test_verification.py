@@ -100,21 +100,41 @@ def test_every_equilibrium_is_asked() -> None:
     assert kept("ps-dsf--strategy-proofness").selection.startswith(f"{EVERY} (1 and 1 after the change were found")
 
 
+EXACT, GAME = "drf--population-monotonicity", "alphapf-vds--pareto-optimality"
+
+
 @pytest.mark.parametrize(
     ("name", "entry", "value", "message"),
     [
-        ("alphapf-vds--pareto-optimality", "route", FRACTIONS, "not by exact fractions as the witness says"),
-        ("drf--population-monotonicity", "route", CERTIFIED, "it is verified by exact fractions"),
-        ("alphapf-vds--pareto-optimality", "violation", [0.2, 0.3], "as the witness says"),
+        (EXACT, "fairopt_witness", 2, "this version reads 1"),
+        (EXACT, "violation", ["1/2"], "two numbers"),
+        (EXACT, "violation", ["0", "1"], "low <= high"),
+        (EXACT, "violation", ["1/0", "1"], "fractions"),
+        (EXACT, "violation", [0.1, float("inf")], "must be a number"),
+        (EXACT, "before", ["1"], "a number for every user"),
+        (EXACT, "users", "user1", "list of names"),
+        (EXACT, "mechanism", 3, "must be a text"),
+        (EXACT, "cluster", {}, "servers"),
+        (EXACT, "changed", None, "a number for every user"),
+        (EXACT, "extra", 1, "unknown"),
+        (EXACT, "route", None, "must be a text"),
+        (EXACT, "violation", ["1/100", "1/90"], "as the witness says"),
+        (EXACT, "before", [1, 2, 3], "somebody has 4/3 tasks before"),
+        (EXACT, "mechanism", "cmmf", "one resource"),
+        (EXACT, "mechanism", "nothing", "no mechanism"),
+        (EXACT, "property", "envy-freeness", "says nothing here"),
+        (EXACT, "users", ["user2"], "not a change"),
+        (EXACT, "route", CERTIFIED, "it is verified by exact fractions"),
+        (GAME, "route", FRACTIONS, "not by exact fractions as the witness says"),
+        (GAME, "violation", [0.2, 0.3], "as the witness says"),
         ("utilitarian--envy-freeness", "selection", "of every equilibrium (1)", "what is found now"),
     ],
 )
-def test_replay_checks_route_interval_and_selection(
+def test_files_that_are_damaged_or_say_what_is_not_so_are_refused(
     name: str, entry: str, value: object, message: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "w.json"
     kept(name).save(path)
-    Witness.load(path).replay()
     path.write_text(json.dumps(json.loads(path.read_text()) | {entry: value}))
     with pytest.raises(DataError, match=message):
         Witness.load(path).replay()

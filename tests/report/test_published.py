@@ -97,6 +97,8 @@ def test_columns_and_rows_are_chosen(store: Path, tmp_path: Path, capsys: pytest
         "alphaPF-VDS(alpha=3)",
     ]
     assert list(made["comparison-google"][0]) == ["mechanism", "use_cpu", "use_memory", "jain"]
+    csv = pd.read_csv(tmp_path / "comparison-google.csv")  # every digit is in both
+    assert [row["use_cpu"] for row in made["comparison-google"]] == csv["use_cpu"].tolist()
     assert r"\begin{table}[" in (tmp_path / "comparison-google.tex").read_text(encoding="utf-8")
     assert main(["tables", *arguments, "--rows", "CEEI", "--json"]) == 0
     assert [len(rows) for rows in json.loads(capsys.readouterr().out).values()] == [1]
@@ -110,14 +112,6 @@ def test_columns_and_rows_are_chosen(store: Path, tmp_path: Path, capsys: pytest
     assert main(["tables", *arguments, "--columns", "*", "--width", "1.5"]) == 2
     assert "do not fit into 1.5 inches" in capsys.readouterr().err
     assert main(["tables", *arguments, "--width", "0.1"]) == 2
-
-
-def test_json_has_every_digit(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["--json", "--smoke", "--store", str(store), "--out", str(tmp_path)]
-    assert main(["tables", "drfh_figures", *arguments]) == 0
-    found = json.loads(capsys.readouterr().out)["drfh_figures-figure1"]
-    csv = pd.read_csv(tmp_path / "drfh_figures-figure1.csv")
-    assert [row["use_CPU"] for row in found] == csv["use_CPU"].tolist()
 
 
 def test_a_failed_mechanism_is_left_out_and_a_missed_tolerance_said(

@@ -38,15 +38,6 @@ def test_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
         assert f"  {word}: {meaning}" in said
 
 
-def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["report", SOURCE, *CHANGE, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert {*found} == {"verdict", "measures", "groups", "users", "resources", "margins", "changes", "notes"}
-    cluster = fo.open_source(SOURCE).cluster
-    tasks = fo.AlphaPFVDS(1).solve(cluster).arrays.user_tasks
-    assert [row["alphaPF-VDS(alpha=1)"] for row in found["users"]] == pytest.approx(list(tasks))
-
-
 def test_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("r.md", "r.html"):
         assert main(["report", "paper:drfh-fig1", "--weights", "shared", "--out", str(tmp_path / name)]) == 0

@@ -5,15 +5,11 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib import rc_context
-from matplotlib.font_manager import FontProperties
-from matplotlib.textpath import TextToPath
 
 from fairopt import papers, report
 from fairopt.errors import DataError
@@ -37,7 +33,6 @@ WIDE = pd.DataFrame(
 )
 NASTY = pd.DataFrame({"a_b & c%$#{}~^\\": ["x_y", "100% & $ # {} ~ ^ \\ <a> |"], "α × ∞": ["long words " * 12, "±"],
                       "number": [1.674e-16, 5.0]})  # fmt: skip
-CM = FontProperties(family="cmr10", size=8, math_fontfamily="cm")
 
 
 @pytest.fixture(scope="module")
@@ -64,42 +59,6 @@ def rows(text: str) -> list[list[str]]:
     """Cells of all rows."""
     return [[cell.strip() for cell in re.split(r"(?<!\\)&", line.removesuffix(r"\\"))]
             for line in text.splitlines() if line.endswith(r" \\")]  # fmt: skip
-
-
-@cache
-def points(cell: str) -> float:
-    """The width of a cell in \\footnotesize, by other metrics than ours: Computer Modern of 10 points is narrower.
-
-    Mathtext sets relations and exponents up to 3% narrower than TeX.
-    """
-    plain = re.sub(r"\\([%&#_{}])", r"\1", cell.replace(r"\allowbreak{}", "").replace(r"\textgreater{}", ">"))
-    math = plain.count("$") - plain.count(r"\$")
-    with rc_context({"mathtext.fontset": "cm", "font.family": "cmr10", "axes.formatter.use_mathtext": True}):
-        text = plain if math and r"\$" not in plain else plain.replace(r"\$", "S").replace("$", "")
-        ismath = "$" in text
-        return (1.0625 + 0.0325 * ismath) * float(TextToPath().get_text_width_height_descent(text, CM, ismath)[0])
-
-
-def measured(tabular: str) -> float:
-    """The width of a table in points."""
-    spec = tabular.splitlines()[0]
-    gaps = 0.9 * 8.5 * spec.count("hspace")
-    fixed = [float(one) * 8.5 if one else None for one in re.findall(r"p\{([\d.]+)em\}|(?<=[}])[lr](?=@)", spec)]
-    body = [row for row in rows(tabular) if len(row) == len(fixed)]
-    assert body, tabular
-    columns = [
-        width or max(points(row[k]) for row in body if "multicolumn" not in row[k]) for k, width in enumerate(fixed)
-    ]
-    return gaps + sum(columns)
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_nothing_is_wider_than_asked_for(tables: list[report.Table], layout: str) -> None:
-    inches = LAYOUTS[layout][0]
-    for text in every(tables, inches)[1:]:  # TeX judges the nasty one
-        both = layout in ("column", "narrow") and r"\begin{table*}" in text
-        for tabular in re.findall(r"\\begin\{tabular\}.*?\\end\{tabular\}", text, re.DOTALL):
-            assert measured(tabular) <= (1 + both) * inches * 72.27 + 1, tabular
 
 
 def test_data_of_one_cluster_are_told_apart_by_their_parameters() -> None:

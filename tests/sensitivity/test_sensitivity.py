@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,6 @@ from families import draw
 
 import fairopt as fo
 from fairopt.errors import DataError
-from fairopt.result import metrics
 
 from .differences import compared
 
@@ -29,14 +29,22 @@ MECHANISMS = (
 )
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
-def test_derivatives_are_differences_of_solves(mechanism: fo.mechanisms.Mechanism) -> None:
-    rng, verdicts = np.random.default_rng(0), []
-    for seed in range(4):
-        for one in compared(mechanism, draw("plain", seed, 5, 3, 3), rng, most=8):
-            assert one.verdict not in ("wrong", "missed"), (mechanism, seed, one)
-            verdicts.append(one.verdict)
-    assert verdicts.count("right") > len(verdicts) / 2
+@pytest.mark.parametrize(
+    ("mechanism", "family", "seeds", "verdict"),
+    [(one, "plain", range(4), "right") for one in MECHANISMS]
+    + [(one, "nice", range(6), "right") for one in (fo.AlphaPFVDS(3.0), fo.AlphaFair(2.0), fo.DRFH(), fo.TSF())]
+    # Somebody pays the same where it has no tasks (4, 9), or what has no price is used up (0, 5).
+    + [(fo.DRFH(), "integers", (0, 4, 5, 9), "noticed")],
+    ids=str,
+)
+def test_derivatives_are_differences_of_solves_and_ties_are_noticed(
+    mechanism: fo.mechanisms.Mechanism, family: str, seeds: Iterable[int], verdict: str
+) -> None:
+    users, rng = (5 if family == "plain" else 4), np.random.default_rng(0)
+    found = [one for seed in seeds for one in compared(mechanism, draw(family, seed, users, 3, 3), rng, most=7)]
+    assert [one for one in found if one.verdict in ("wrong", "missed")] == []
+    often = sum(one.verdict == verdict for one in found)
+    assert often > (len(found) / 2 if family == "plain" else 0)
 
 
 @pytest.mark.parametrize("mechanism", [fo.AlphaPFVDS(3.0), fo.AlphaFair(0.5), fo.AlphaFair(8.0), fo.CEEI()], ids=str)
@@ -51,16 +59,6 @@ def test_rough_answers_have_the_derivatives_of_good_ones(mechanism: fo.mechanism
         fine, other = (one.sensitivity() for one in (found, replace(found, tasks=rough)))
         for by in ("alpha", "weights", "demands", "capacities", "max_tasks"):
             np.testing.assert_allclose(other.tasks(by), fine.tasks(by), rtol=1e-5, atol=1e-6)
-
-
-@pytest.mark.parametrize("mechanism", [fo.AlphaPFVDS(3.0), fo.AlphaFair(2.0), fo.DRFH(), fo.TSF()], ids=str)
-def test_ties_are_noticed(mechanism: fo.mechanisms.Mechanism) -> None:
-    rng, verdicts = np.random.default_rng(1), []
-    for seed in range(8):
-        for one in compared(mechanism, draw("nice", seed, 4, 3, 3), rng, most=8):
-            assert one.verdict not in ("wrong", "missed"), (mechanism, seed, one)
-            verdicts.append(one.verdict)
-    assert "right" in verdicts
 
 
 def test_a_tie_of_levels_is_a_kink() -> None:
@@ -82,28 +80,6 @@ def test_what_sets_gamma_ties_in_words() -> None:
     assert "tie for gamma of user 'user2' on server 'server2'" in why
     assert found.demands.loc[("user2", "resource1")].isna().all()
     assert not found.demands.loc[("user1", "resource1")].isna().any()
-
-
-@pytest.mark.parametrize("mechanism", [fo.AlphaPFVDS(2.0), fo.AlphaFair(3.0), fo.DRFH()], ids=str)
-def test_measures_move_as_solves_say(mechanism: fo.mechanisms.Mechanism) -> None:
-    cluster = draw("plain", 3, 5, 3, 3)
-    found = mechanism.solve(cluster, 1e-9)
-    table, step = found.sensitivity().measures, 1e-5
-    assert list(table.columns) == [name for name in metrics.MEASURES if name in table]
-    for by, field, at, label in (
-        ("demands", "demand", (0, 0), (cluster.users[0], cluster.resources[0])),
-        ("capacities", "capacity", (0, 0), (cluster.servers[0], cluster.resources[0])),
-        ("weights", "weight", (0,), (cluster.users[0], "")),
-    ):
-        ends = []
-        for sign in (1, -1):
-            values = np.array(getattr(cluster, field))
-            values[at] *= np.exp(sign * step)
-            ends.append(mechanism.solve(cluster.replace(**{field: values}), 1e-9).summary())
-        for name in table.columns:
-            slope = (ends[0][name] - ends[1][name]) / (2 * step)
-            mine = table.loc[(by, *label), name]
-            assert np.isnan(mine) or mine == pytest.approx(slope, rel=1e-4, abs=1e-4), (by, name)
 
 
 def test_units_and_scale() -> None:
@@ -168,16 +144,13 @@ def test_what_has_no_derivative_by_its_nature() -> None:
 
 
 @pytest.mark.parametrize("mechanism", [fo.TaskMaxMin(), fo.DRFH(), fo.AlphaFair(2.0), fo.AlphaPFVDS(3.0)], ids=str)
-def test_limits_that_bind_and_limits_that_are_just_reached(mechanism: fo.mechanisms.Mechanism) -> None:
+def test_limits_that_bind(mechanism: fo.mechanisms.Mechanism) -> None:
     cluster = fo.Cluster([[6.0]], [[1.0]] * 3, max_tasks=[1, np.inf, np.inf])
     found = mechanism.solve(cluster, 1e-9).sensitivity()
     assert np.allclose(found.max_tasks.loc["user1"], [1, -1 / 5, -1 / 5])
     assert np.allclose(found.weights.loc["user1"], 0)
     everybody = mechanism.solve(cluster.replace(max_tasks=[1, 1, 2]), 1e-9).sensitivity()
     assert np.allclose(everybody.max_tasks, np.eye(3))
-    just = mechanism.solve(cluster.replace(max_tasks=[2, np.inf, np.inf]), 1e-9).sensitivity()
-    assert just.weights.isna().all(axis=None)
-    assert "just reaches its task limit" in just.not_differentiable["why"].str.cat()
 
 
 @pytest.mark.parametrize("mechanism", [fo.TaskMaxMin(), fo.CEEI()], ids=str)

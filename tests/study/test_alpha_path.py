@@ -53,7 +53,8 @@ def test_alphas_of_a_small_cluster_are_answered_at_once() -> None:
 
 
 def test_frame() -> None:
-    frame = fo.alpha_path(cluster(), [0.5, 2.0])
+    frame = fo.alpha_path(cluster(), [0.0, 0.5, 2.0])  # a linear program is on the path
+    assert not any(found.flagged for found in frame.allocations)
     assert (frame["steps"] > 0).all()
     assert frame["tasks"].tolist() == [found.user_tasks.sum() for found in frame.allocations]
     for column in ("min_share", "max_share", "use_resource1", "jain"):
@@ -66,11 +67,6 @@ def test_order_is_kept() -> None:
     assert list(frame.index) == path
     first, last = frame.allocations.iloc[[0, -1]]
     np.testing.assert_allclose(first.user_tasks, last.user_tasks, rtol=1e-6)
-
-
-def test_linear_programs_are_on_the_path() -> None:
-    frame = fo.alpha_path(cluster(), [0.0, 1.0])
-    assert not any(found.flagged for found in frame.allocations)
 
 
 def test_default_path() -> None:
@@ -154,8 +150,6 @@ def test_plot() -> None:
     np.testing.assert_allclose(first.get_xdata(), [1 / 3, 2 / 3, 1])
     assert mark.get_xdata()[0] == pytest.approx(0.6)
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["alphaPF-VDS", "alpha-fair", "here"]
-    with pytest.raises(DataError, match="no column 'jane'"):
-        path.draw(measures=["jane"])
     mine = fo.Allocation.of(cluster(), cluster().gamma / len(cluster().users), "mine")
     _, level = path.draw(mine, measures=["jain"]).axes[0].lines
     assert level.get_label() == "mine"
@@ -197,9 +191,7 @@ def test_plot_is_that_of_pandas() -> None:
 
 def test_columns_are_drawn_by_name() -> None:
     path = fo.alpha_path(cluster(), [0.5, 2.0])
-    figure = path.draw(path, "jain", "welfare")
-    assert [axes.get_title() for axes in figure.axes] == ["Jain's index", "welfare"]
-    assert len(figure.axes[0].lines) == 2
+    assert [axes.get_title() for axes in path.draw(path, "jain", "welfare").axes] == ["Jain's index", "welfare"]
     with pytest.raises(DataError, match=r"no column 'taks'; it has tasks, .*; did you mean tasks"):
         path.draw("taks")
 

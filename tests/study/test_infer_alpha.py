@@ -15,7 +15,7 @@ import fairopt as fo
 from fairopt.errors import DataError, SolverError
 from fairopt.study import infer_alpha as inference
 from fairopt.study.alpha_path import Follower
-from fairopt.study.infer_alpha import GRID, Misfit, interval, minima
+from fairopt.study.infer_alpha import GRID, interval, minima
 
 KINDS = ("alphapf-vds", "alpha-fair")
 
@@ -43,8 +43,7 @@ def answer(kind: str, alpha: float, shared: fo.Cluster) -> np.ndarray:
 
 
 @pytest.mark.usefixtures("few")
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("alpha", [0.5, 1.0, 9.0])
+@pytest.mark.parametrize(("kind", "alpha"), [("alphapf-vds", 0.5), ("alphapf-vds", 9.0), ("alpha-fair", 1.0)])
 def test_alpha_comes_back_from_its_own_answer(kind: str, alpha: float) -> None:
     shared = cluster(2, 6, 3)
     found = fo.infer_alpha(shared, answer(kind, alpha, shared), kind)
@@ -67,6 +66,7 @@ def test_max_min_is_an_alpha_too(kind: str) -> None:
     assert found.low >= 1000
 
 
+@pytest.mark.usefixtures("few")
 def test_where_alpha_changes_nothing_any_alpha_does() -> None:
     """Equal users of one resource have equal parts at every alpha."""
     shared = fo.Cluster([[12.0], [6.0]], [[1.0]] * 4)
@@ -92,6 +92,7 @@ def test_intervals_cover_alpha_about_as_often_as_they_say() -> None:
     assert at_least >= 2
 
 
+@pytest.mark.usefixtures("few")
 def test_a_common_factor_may_be_left_free() -> None:
     shared = cluster(2)
     tasks = answer("alpha-fair", 2.0, shared)
@@ -118,6 +119,7 @@ def test_some_users_by_name() -> None:
     assert fo.infer_alpha(shared, tasks, "alpha-fair").alpha != pytest.approx(2, rel=1e-2)
 
 
+@pytest.mark.usefixtures("few")
 def test_it_is_shown_in_words_and_drawn() -> None:
     shared = cluster(0, 5, 2)
     found = fo.infer_alpha(shared, answer("alpha-fair", 2.0, shared), fo.AlphaFair)
@@ -208,11 +210,6 @@ def test_an_interval_passes_alphas_without_an_answer() -> None:
     low, high = interval(misfit, 1.0, (math.log(GRID[18]) - 0.01) ** 2 + 1.0)  # type: ignore[arg-type]
     assert math.log(high) == pytest.approx(-math.log(low))
     assert high > gap
-
-
-def test_a_free_factor_is_the_mean_of_logarithms() -> None:
-    misfit = Misfit(Follower(cluster(4), "alpha-fair", 1e-9), np.arange(10), np.linspace(1, 9, 10), True)
-    assert misfit.residuals(2.0).sum() == pytest.approx(0, abs=1e-12)
 
 
 @pytest.mark.usefixtures("coarse")

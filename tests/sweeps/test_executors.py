@@ -42,14 +42,6 @@ def killed(when: Callable[[], bool], kill: Callable[[], None]) -> Iterator[None]
         murder.join(timeout=600)
 
 
-def test_the_order_of_cells_does_not_matter(file: Path, serial: sweeps.Store, tmp_path: Path) -> None:
-    store = sweeps.Store(tmp_path)
-    cells = sweeps.cells_of(sweeps.load(file))
-    for rows in executors.serial(works(cells)[::-1], None, 1):
-        store.write(rows)
-    assert store.read().same_as(serial.read()) == []
-
-
 def test_cells_sent_together_come_back_in_time(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a worker has is handed in after a quarter of a second; the other cells are given back, not kept waiting."""
     todo = works(sweeps.cells_of(sweeps.load(file)))

@@ -15,6 +15,15 @@ from fairopt.sweeps.run import run
 
 from .small import CELLS, load
 
+VMS = "bitbrains?vms=3&servers=2"
+
+
+def cell(path: Path, source: str, traces: Path | None = None) -> sweeps.Cell:
+    """The only one of an experiment on one cluster."""
+    text = f'title = "T"\nclusters.b = "{source}"\n[[grid]]\nmechanisms = "drfh"\n'
+    (found,) = sweeps.cells_of(load(path, text), None if traces is None else str(traces))
+    return found
+
 
 def test_keys_tell_what_determines_a_cell_and_nothing_else(path: Path, file: Path) -> None:
     cells = sweeps.cells_of(sweeps.load(file))
@@ -34,11 +43,10 @@ def test_a_trace_and_its_stand_in_are_different_cells(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("FAIROPT_TRACES", raising=False)
-    text = 'title = "T"\nclusters.b = "bitbrains?vms=3&servers=2"\n[[grid]]\nmechanisms = "drfh"\n'
-    (without,) = sweeps.cells_of(load(path, text))
+    without = cell(path, VMS)
     (tmp_path / "traces" / "bitbrains").mkdir(parents=True)
     (tmp_path / "traces" / "bitbrains" / "1.csv").write_text("x")
-    (one,) = sweeps.cells_of(load(path, text), str(tmp_path / "traces"))
+    one = cell(path, VMS, tmp_path / "traces")
     assert (without.origin.kind, one.origin.kind) == ("generator", "trace")
     assert without.key != one.key
 
@@ -46,46 +54,36 @@ def test_a_trace_and_its_stand_in_are_different_cells(
 def test_a_trace_that_is_edited_is_another_trace(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its size and names are the same; what it holds is not."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    text = 'title = "T"\nclusters.b = "bitbrains?vms=3&servers=2"\n[[grid]]\nmechanisms = "drfh"\n'
-    experiment = load(path, text)
     trace = tmp_path / "traces" / "bitbrains" / "1.csv"
     trace.parent.mkdir(parents=True)
     keys = []
     for held, day in (("x", 1), ("y", 2), ("x", 3)):
         trace.write_text(held)
         os.utime(trace, (day * 86400, day * 86400))
-        (cell,) = sweeps.cells_of(experiment, str(tmp_path / "traces"))
-        keys.append(cell.key)
+        keys.append(cell(path, VMS, tmp_path / "traces").key)
     assert keys[0] == keys[2] != keys[1]
     shutil.copytree(tmp_path / "traces", tmp_path / "elsewhere")
-    (cell,) = sweeps.cells_of(experiment, str(tmp_path / "elsewhere"))
-    assert cell.key == keys[0]
+    assert cell(path, VMS, tmp_path / "elsewhere").key == keys[0]
 
 
 def test_a_paper_whose_example_is_corrected_is_another_cluster(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = 'title = "T"\nclusters.b = "paper:drf-4.1"\n[[grid]]\nmechanisms = "drfh"\n'
-    (before,) = sweeps.cells_of(load(path, text))
+    before = cell(path, "paper:drf-4.1")
     cluster = fo.papers.instance("drf-4.1")
     monkeypatch.setattr(fo.papers, "instance", lambda _: cluster.replace(capacity=[[9, 18.5]]))
-    (after,) = sweeps.cells_of(load(path, text))
-    assert before.key != after.key
+    assert before.key != cell(path, "paper:drf-4.1").key
 
 
 def test_a_worker_that_sees_another_trace_says_so(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FAIROPT_TRACES", raising=False)
-    text = 'title = "T"\nclusters.b = "bitbrains?vms=3&servers=2"\n[[grid]]\nmechanisms = "drfh"\n'
     (tmp_path / "bitbrains").mkdir()
     (tmp_path / "bitbrains" / "1.csv").write_text("x")
-    (cell,) = sweeps.cells_of(load(path, text), str(tmp_path))
     with pytest.raises(Elsewhere, match="other files here than where the sweep was started"):
-        run(cell, None)  # no row: it is not the cell that is wrong
+        run(cell(path, VMS, tmp_path), None)  # no row: it is not the cell that is wrong
 
 
 def test_a_cluster_file_is_known_by_what_it_holds(path: Path, tmp_path: Path) -> None:
-    text = 'title = "T"\nclusters.c = "c.toml"\n[[grid]]\nmechanisms = "drfh"\n'
     inside = "resources = ['cpu']\n[[servers]]\ncapacity = [2]\n[[users]]\ndemand = [1]\n"
     (tmp_path / "c.toml").write_text(inside)
-    (before,) = sweeps.cells_of(load(path, text))
+    before = cell(path, "c.toml")
     (tmp_path / "c.toml").write_text(inside.replace("2", "3"))
-    (after,) = sweeps.cells_of(load(path, text))
-    assert before.key != after.key
+    assert before.key != cell(path, "c.toml").key
