@@ -38,7 +38,7 @@ def test_answers_that_are_known() -> None:
 def test_random_clusters(alpha: float) -> None:
     """Boxes are narrow, around the computed tasks, and within the capacities."""
     rng, seen = np.random.default_rng(int(10 * alpha)), 0
-    for _ in range(40):
+    for _ in range(20):
         cluster = draw(rng, get("envy-freeness"))
         answer = fo.AlphaPFVDS(alpha).solve(cluster, 1e-9)
         found = enclosed(cluster, answer.criterion, answer.tasks, answer.log_prices)
@@ -51,7 +51,7 @@ def test_random_clusters(alpha: float) -> None:
         assert width <= F(1, 10**12) * (1 + found.high.max())
         use = np.array([(found.high[:, i] * row).sum() for i in range(len(tasks.T)) for row in cluster.demand.T])
         assert (use.astype(float) <= cluster.capacity.ravel() * (1 + 1e-9)).all()
-    assert seen >= 10
+    assert seen >= 5
 
 
 def test_what_is_no_answer_is_not_enclosed() -> None:

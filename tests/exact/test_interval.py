@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from decimal import Decimal
 from fractions import Fraction as F
 
@@ -33,14 +34,9 @@ def test_arithmetic_contains_the_true_result(seed: int) -> None:
     for _ in range(300):
         a, b = _number(rng), _number(rng)
         wide, other = _around(a), _around(b)
-        for found, true in ((wide + other, a + b), (wide - other, a - b), (wide * other, a * b), (wide / other, a / b)):
-            assert found.low < true < found.high
-        for found, true in (
-            (interval(a) + b, a + b),
-            (interval(a) * b, a * b),
-            (interval(a) / b, a / b),
-            (interval(a) - b, a - b),
-        ):
+        for of in (operator.add, operator.sub, operator.mul, operator.truediv):
+            true, found, around = of(a, b), of(interval(a), b), of(wide, other)
+            assert around.low < true < around.high
             assert found.low <= true <= found.high
             assert _width(found) <= 2 * TINY * abs(true)
 

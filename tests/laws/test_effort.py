@@ -6,6 +6,8 @@ certificates refuse those, and other engines answer. Where it is wrong it takes 
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from kernels import without_kernels
@@ -44,6 +46,7 @@ def lognormal(seed: int, users: int, servers: int, resources: int, spread: float
     return fo.Cluster(capacity, np.exp(spread * rng.standard_normal((users, resources))))
 
 
+@cache
 def cluster(kind: str) -> fo.Cluster:
     rng = np.random.default_rng(1)
     if kind == "few users":

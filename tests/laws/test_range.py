@@ -18,7 +18,7 @@ from fairopt.model._validate import LEAST, MOST
 
 from .registry import VARIANTS, identify
 
-BEYOND = [5e-324, 1e-308, 1e-300, 1e-200, LEAST / 2, MOST * 2, 1e200, 1e300, 1e308]
+BEYOND = [5e-324, LEAST / 2, MOST * 2, 1e308]
 GOOD: dict[str, Any] = {
     "capacity": [[9.0, 18.0], [4.0, 4.0]],
     "demand": [[1.0, 4.0], [3.0, 1.0]],

@@ -1,4 +1,4 @@
-"""Lexicographic max-min in exact rational arithmetic: successive linear programs by a simplex method with fractions.
+"""Lexicographic max-min in exact rational arithmetic: linear programs by a simplex method with fractions.
 
 Nothing of fairopt and no floating point: small clusters of fractions, which doubles are.
 """
@@ -7,113 +7,61 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-Row = list[Fraction]
+import numpy as np
+from numpy.typing import NDArray
+
+#: Arrays of `Fraction`.
+Table = NDArray[np.object_]
+
+fractions = np.vectorize(Fraction, otypes=[object])
+#: Above all levels.
+TOO_MUCH = Fraction(10) ** 40
 
 
-def maximise(value: Row, rows: list[Row], bounds: Row) -> tuple[Fraction, Row]:
-    """`max value y` over `y >= 0, rows y <= bounds`: feasible and bounded, or an assertion fails. Bland's rule."""
-    count, size = len(value), len(rows)
-    # Columns: y, slacks, one artificial variable that makes every row feasible, the bound.
-    table = [
-        [*row, *(Fraction(int(i == k)) for k in range(size)), Fraction(-1), bound]
-        for i, (row, bound) in enumerate(zip(rows, bounds, strict=True))
-    ]
-    basis = [count + i for i in range(size)]
-    artificial = count + size
-
-    def pivot(i: int, j: int) -> None:
-        scale = table[i][j]
-        table[i] = [entry / scale for entry in table[i]]
-        for k in range(size):
-            if k != i and table[k][j] != 0:
-                factor = table[k][j]
-                table[k] = [a - factor * b for a, b in zip(table[k], table[i], strict=True)]
+def maximise(goal: Table, rows: Table, bounds: Table) -> tuple[Fraction, Table]:
+    """`max goal y` over `y >= 0, rows y <= bounds`, bounds >= 0, and the rows' prices. Bland's rule."""
+    size, count = rows.shape
+    table = np.zeros((size + 1, count + size + 1), dtype=object) + Fraction(0)
+    table[:size, :count], table[:size, -1], table[-1, :count] = rows, bounds, -goal
+    basis = count + np.arange(size)
+    table[np.arange(size), basis] = Fraction(1)
+    while len(entering := np.flatnonzero(table[-1, :-1] < 0)):
+        j = entering[0]
+        i = min((table[i, -1] / table[i, j], basis[i], i) for i in range(size) if table[i, j] > 0)[2]
+        table[i] /= table[i, j]
+        others = np.flatnonzero((np.arange(size + 1) != i) & (table[:, j] != 0))
+        table[others] -= np.outer(table[others, j], table[i])
         basis[i] = j
-
-    def run(cost: Row, allowed: int) -> None:
-        while True:
-            paid = [cost[b] for b in basis]
-            entering = None
-            for j in range(allowed):
-                if j not in basis and cost[j] > sum(p * table[i][j] for i, p in enumerate(paid) if p):
-                    entering = j
-                    break
-            if entering is None:
-                return
-            ratios = [(table[i][-1] / table[i][entering], basis[i], i) for i in range(size) if table[i][entering] > 0]
-            assert ratios, "unbounded"
-            pivot(min(ratios)[2], entering)
-
-    worst = min(range(size), key=lambda i: table[i][-1])
-    if table[worst][-1] < 0:
-        pivot(worst, artificial)
-        run([Fraction(0)] * artificial + [Fraction(-1)], artificial + 1)
-        if artificial in basis:
-            i = basis.index(artificial)
-            assert table[i][-1] == 0, "infeasible"
-            pivot(i, next(j for j in range(artificial) if table[i][j] != 0))
-    run([*value, *[Fraction(0)] * (size + 1)], artificial)
-    point = [Fraction(0)] * count
-    for i, j in enumerate(basis):
-        if j < count:
-            point[j] = table[i][-1]
-    return sum((v * y for v, y in zip(value, point, strict=True)), Fraction(0)), point
+    return table[-1, -1], table[-1, count:-1]
 
 
 def leximin(
-    capacity: list[Row],
-    demand: list[Row],
-    eligible: list[list[bool]],
-    share: Row,
-    limit: list[Fraction | None],
-    floor: Row | None = None,
-) -> Row:
-    """The lexicographically largest `share_n x_n`; 0 for who can run nothing. `limit`: most tasks, or None."""
-    users, servers, resources = len(demand), len(capacity), len(capacity[0])
-    pairs = [
-        (n, i)
-        for n in range(users)
-        for i in range(servers)
-        if eligible[n][i] and limit[n] != 0 and all(capacity[i][r] > 0 for r in range(resources) if demand[n][r] > 0)
-    ]
-    zero = Fraction(0)
+    capacity: Table, demand: Table, able: NDArray[np.bool_], share: Table, limit: NDArray[np.float64], floor: Table
+) -> Table:
+    """The lexicographically largest `share_n x_n`, (users,), with `x_n` from the floor to the limit (inf: none).
 
-    def level(n: int, factor: int, last: int) -> Row:
-        return [factor * share[n] if m == n else zero for m, _ in pairs] + [Fraction(last)]
+    `able` (users, servers): who can run a task where. Who can nowhere has 0.
 
-    rows, bounds = [], []
-    for i in range(servers):
-        for r in range(resources):
-            rows.append([Fraction(demand[n][r]) if k == i else zero for n, k in pairs] + [zero])
-            bounds.append(Fraction(capacity[i][r]))
-    for n in range(users):
-        if limit[n] is not None:
-            rows.append([Fraction(1) if m == n else zero for m, _ in pairs] + [zero])
-            bounds.append(limit[n])
-        if floor is not None and floor[n] > 0:
-            rows.append([Fraction(-1) if m == n else zero for m, _ in pairs] + [zero])
-            bounds.append(-floor[n])
-    final: dict[int, Fraction] = {n: zero for n in range(users) if all(m != n for m, _ in pairs)}
-    while len(final) < users:
-        free = [n for n in range(users) if n not in final]
-        kept = [(level(n, -1, 0), -final[n]) for n in final if final[n] > 0]
-        # The last variable is the common level.
-        common, _ = maximise(
-            [zero] * len(pairs) + [Fraction(1)],
-            rows + [row for row, _ in kept] + [level(n, -1, 1) for n in free],
-            bounds + [bound for _, bound in kept] + [zero] * len(free),
-        )
-        stuck = []
-        for n in free:
-            others = [(level(m, -1, 0), -common) for m in free if m != n]
-            alone, _ = maximise(
-                level(n, 1, 0),
-                rows + [row for row, _ in kept + others],
-                bounds + [bound for _, bound in kept + others],
-            )
-            if alone == common:
-                stuck.append(n)
-        assert stuck, "nobody is stuck, so the common level was not the largest"
-        for n in stuck:
-            final[n] = common
-    return [final[n] for n in range(users)]
+    A level t is too high if no `y` gives every user its target: `max(t, share_n floor_n)`, or what it has finally. Then
+    `max lambda` with tasks for `lambda target_n` has prices `q_n` of levels, by which `sum_n q_n share_n x_n <= lambda`
+    for all allocations. So t falls until that holds; and who has a price when it can be had rises no more.
+    """
+    user, server = np.nonzero(able)
+    own = fractions(np.arange(len(demand))[:, None] == user)
+    uses = [fractions(server == i) * demand[user, r] for i, r in np.ndindex(*capacity.shape)]
+    rows = np.vstack([*uses, own[np.isfinite(limit)], -share[:, None] * own])
+    above = np.zeros(len(rows) - len(own), dtype=int)
+    bounds = np.array([*capacity.ravel(), *fractions(limit[np.isfinite(limit)]), *(0 * share)])
+    goal, final, free = fractions(np.arange(len(user) + 1) == len(user)), 0 * share, able.any(axis=1)
+    while free.any():
+        level, prices = TOO_MUCH, 0 * share
+        while True:
+            target = np.where(free, np.maximum(level, share * floor), final)
+            part, found = maximise(goal, np.column_stack([rows, [*above, *target]]), bounds)
+            if part == 1:
+                break
+            prices = found[len(above) :]
+            level -= (1 - part) / prices[free & (level > share * floor)].sum()
+        stuck = free & (prices > 0)
+        final, free = np.where(stuck, target, final), free & ~stuck
+    return np.asarray(final)

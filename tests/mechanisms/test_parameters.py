@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,11 @@ from fairopt.mechanisms import get, parse
 from fairopt.model.cluster import Cluster
 
 EXAMPLE = Cluster([[9, 18]], [[1, 4], [3, 1]])
+ALPHA = ("alpha-fair", "alphapf-vds")
+#: Dates were read as days, and imaginary parts were dropped.
+NO_NUMBERS = (
+    np.ma.array([1, 2], mask=[1, 0]), np.array([1j, 1]), np.array([1, 2], "M8[D]"), ["1", "2"], [10**400, 1]
+)  # fmt: skip
 
 
 def test_mechanisms_that_do_not_apply() -> None:
@@ -27,35 +33,55 @@ def test_mechanisms_that_do_not_apply() -> None:
 
 @pytest.mark.parametrize("text", ["inf", "Infinity", "∞"])
 def test_infinity_may_be_written_out(text: str) -> None:
-    for name in ("alpha-fair", "alphapf-vds"):
+    for name in ALPHA:
         assert get(name, alpha=text) == get(name, alpha=np.inf)
     with pytest.raises(DataError, match="alpha is '3', of type str"):
         get("alpha-fair", alpha="3")
 
 
-def test_bad_parameters() -> None:
-    with pytest.raises(DataError, match=r"resource_weights must be numbers > 0 of shape .*\(2, 2\)"):
-        get("drf", resource_weights=((1, 1),)).solve(EXAMPLE)
-    with pytest.raises(DataError, match="resource_weights must be numbers > 0"):
-        get("drf", resource_weights=((1, 0), (1, 1))).solve(EXAMPLE)
-    for name in ("alpha-fair", "alphapf-vds"):
-        with pytest.raises(DataError, match=r"alpha is -1.*from 0 \(efficient\) to infinity"):
-            get(name, alpha=-1.0).solve(EXAMPLE)
-        with pytest.raises(DataError, match="alpha is nan"):
-            get(name, alpha=np.nan).solve(EXAMPLE)
-    with pytest.raises(DataError, match="share 'colour' is not one of dominant, asset, task"):
-        get("alpha-fair", share="colour").solve(EXAMPLE)
-    with pytest.raises(DataError, match=r"share must have shape \(2,\)"):
-        get("alpha-fair", share=(1, 2, 3)).solve(EXAMPLE)
-    with pytest.raises(DataError, match="'user2' must be > 0"):
-        get("utilitarian", share=(1, 0)).solve(EXAMPLE)
-    for tol in (0.0, -1.0, np.nan, np.inf):
-        with pytest.raises(DataError, match=r"tol is .*; it must be a number > 0"):
-            get("drf").solve(EXAMPLE, tol=tol)
-    with pytest.raises(DataError, match="no engine 'warp'; it has native, declarative"):
-        get("drf").solve(EXAMPLE, engine="warp")
-    with pytest.raises(DataError, match="start is of type int; it must be an allocation of solve, or None"):
-        get("drf").solve(EXAMPLE, start=3)  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("name", "parameters", "message"),
+    [
+        ("drf", {"resource_weights": ((1, 1),)}, r"resource_weights must be numbers > 0 of shape .*\(2, 2\)"),
+        ("drf", {"resource_weights": ((1, 0), (1, 1))}, "resource_weights must be numbers > 0"),
+        ("drf", {"resource_weights": pd.DataFrame([[1, 2], [3, 4]])}, "a DataFrame, whose labels nobody would read"),
+        *(
+            ("drf", {"resource_weights": weights}, "drf cannot use these parameters|resource_weights")
+            for weights in ("a", [[1, 2], [3]], 1j)
+        ),
+        *((name, {"alpha": -1.0}, r"alpha is -1.*from 0 \(efficient\) to infinity") for name in ALPHA),
+        *((name, {"alpha": np.nan}, "alpha is nan") for name in ALPHA),
+        ("alphapf-vds", {"alpha": 10**400}, "alpha is a whole number of .*, beyond the range of numbers"),
+        ("alpha-fair", {"share": "colour"}, "share 'colour' is not one of dominant, asset, task"),
+        ("alpha-fair", {"share": (1, 2, 3)}, r"share must have shape \(2,\)"),
+        (
+            "alpha-fair",
+            {"share": pd.Series({"user1": 1, "C": 1})},
+            "share must have an entry per user, under its name; missing: user2; unknown: C",
+        ),
+        ("utilitarian", {"share": (1, 0)}, "'user2' must be > 0"),
+        *(("utilitarian", {"share": share}, "the share per task must be numbers") for share in NO_NUMBERS),
+        # A typing error must not be a silent default.
+        *((name, {"scope": "everywhere"}, "scope") for name in ("ceei", "alpha-fair", "asset-fairness", "utilitarian")),
+    ],
+)
+def test_bad_parameters(name: str, parameters: dict[str, object], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        get(name, **parameters).solve(EXAMPLE)
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        *(({"tol": tol}, r"tol is .*; it must be a number > 0") for tol in (0.0, -1.0, np.nan, np.inf)),
+        ({"tol": 10**5000}, "tol is a whole number of .*, beyond the range of numbers"),
+        ({"engine": "warp"}, "no engine 'warp'; it has native, declarative"),
+        ({"start": 3}, "start is of type int; it must be an allocation of solve, or None"),
+    ],
+)
+def test_what_solve_refuses(asked: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        get("drf").solve(EXAMPLE, **asked)
 
 
 def test_servers_that_do_not_influence_each_other_cannot_respond() -> None:
@@ -88,13 +114,6 @@ def test_what_is_no_number_is_refused(name: str, parameter: str, value: object) 
     if value is not None:
         with pytest.raises(DataError, match=r"tol is .*; it must be a number > 0"):
             get("drf").solve(EXAMPLE, tol=value)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("name", ["ceei", "alpha-fair", "asset-fairness", "utilitarian"])
-def test_a_scope_that_does_not_exist_is_an_error(name: str) -> None:
-    """A typing error must not be a silent default."""
-    with pytest.raises(DataError, match="scope"):
-        get(name, scope="everywhere").solve(EXAMPLE)
 
 
 def test_shares_in_every_form() -> None:
@@ -162,33 +181,7 @@ def test_what_stands_in_the_brackets_is_said_once(inside: str) -> None:
         parse(f"alphapf-vds({inside})")
 
 
-def test_parameters_that_a_mechanism_cannot_use() -> None:
-    for weights in ("a", [[1, 2], [3]], 1j):
-        with pytest.raises(DataError, match=r"drf cannot use these parameters|resource_weights"):
-            get("drf", resource_weights=weights).solve(EXAMPLE)
-    with pytest.raises(DataError, match=r"alpha is a whole number of .*, beyond the range of numbers"):
-        get("alphapf-vds", alpha=10**400)
-    with pytest.raises(DataError, match=r"tol is a whole number of .*, beyond the range of numbers"):
-        get("drf").solve(EXAMPLE, tol=10**5000)
-
-
-def test_shares_that_are_no_numbers_or_of_nobody() -> None:
-    """Dates were read as days, and imaginary parts were dropped."""
-    with pytest.raises(
-        DataError, match=r"share must have an entry per user, under its name; missing: user2; unknown: C"
-    ):
-        get("alpha-fair", share=pd.Series({"user1": 1, "C": 1})).solve(EXAMPLE)
-    for share in (
-        np.ma.array([1, 2], mask=[1, 0]),
-        np.array([1j, 1]),
-        np.array([1, 2], "M8[D]"),
-        ["1", "2"],
-        [10**400, 1],
-    ):
-        with pytest.raises(DataError, match="the share per task must be numbers"):
-            get("utilitarian", share=share).solve(EXAMPLE)
-    with pytest.raises(DataError, match=r"resource_weights must .*a DataFrame, whose labels nobody would read"):
-        get("drf", resource_weights=pd.DataFrame([[1, 2], [3, 4]]))
+def test_starts_that_are_none() -> None:
     for start in (np.ma.ones((2, 1)), [[10**400], [1]], pd.DataFrame([[1], [1]])):
         with pytest.raises(DataError, match=r"start is .*; it must be an allocation or tasks >= 0 of shape"):
             best_response(EXAMPLE, 2, start=start)

@@ -42,6 +42,10 @@ def broken(*_: object, **__: object) -> Iterator[Solution]:
     yield
 
 
+def nothing(problem: Problem, *_: object, **__: object) -> Iterator[Solution]:
+    yield Solution(np.full(problem.cluster.shape[:2], 1e-9), None, "nothing")
+
+
 @pytest.mark.parametrize("seed", [604, 741, 1294])
 def test_psdsf_with_finite_tasks_over_eight_decades(seed: int) -> None:
     """Exploitability 1.5e-6, 1.7e-5 and 6e-5 are what the equilibrium engine leaves."""
@@ -67,16 +71,12 @@ def test_the_engines_of_the_game_in_their_order(alpha: float, monkeypatch: pytes
 
 
 def test_errors_name_the_engines_that_were_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(game_engine, "solutions", broken)
-    monkeypatch.setattr(played, "solutions", broken)
-    monkeypatch.setattr(declarative, "solutions", broken)
+    for engine in (game_engine, played, declarative):
+        monkeypatch.setattr(engine, "solutions", broken)
     with pytest.raises(SolverError, match=r"no luck \(engines tried: equilibrium, best-response, declarative\)"):
         fo.PSDSF().solve(EXAMPLE)
     with pytest.raises(SolverError, match=r"no luck \(engines tried: best-response\)"):
         fo.PSDSF().solve(EXAMPLE, engine="best-response")
-
-    def nothing(problem: Problem, *_: object, **__: object) -> Iterator[Solution]:
-        yield Solution(np.full(problem.cluster.shape[:2], 1e-9), None, "nothing")
 
     monkeypatch.setattr(game_engine, "solutions", nothing)
     with pytest.raises(NotConverged, match=r"engines tried: equilibrium, best-response, declarative"):
@@ -88,9 +88,6 @@ def test_errors_name_the_engines_that_were_tried(monkeypatch: pytest.MonkeyPatch
 
 
 def test_what_would_take_minutes_is_not_tried_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
-    def nothing(problem: Problem, *_: object, **__: object) -> Iterator[Solution]:
-        yield Solution(np.full(problem.cluster.shape[:2], 1e-9), None, "nothing")
-
     monkeypatch.setattr(game_engine, "solutions", nothing)
     monkeypatch.setattr(native, "solutions", nothing)
     monkeypatch.setattr(_game, "RESPONDING", 3)
@@ -110,9 +107,6 @@ def test_what_would_take_minutes_is_not_tried_unasked(monkeypatch: pytest.Monkey
 
 
 def test_power_cones_of_thousands_of_pairs_are_not_tried_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
-    def nothing(problem: Problem, *_: object, **__: object) -> Iterator[Solution]:
-        yield Solution(np.full(problem.cluster.shape[:2], 1e-9), None, "nothing")
-
     monkeypatch.setattr(native, "solutions", nothing)
     monkeypatch.setattr("fairopt.game.equilibrium.equilibria.solutions", nothing)
     rng = np.random.default_rng(0)

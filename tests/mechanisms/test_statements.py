@@ -61,37 +61,33 @@ def test_problems_have_the_answers(mechanism: Mechanism) -> None:
     assert isinstance(problem, cp.Problem)
     assert problem.prices is None
     problem.solve(solver="CLARABEL")
-    assert problem.tasks.value.shape == answer.tasks.shape
-    alpha, tasks = answer.criterion.alpha, problem.tasks.value
+    alpha, tasks = answer.criterion.alpha, np.maximum(problem.tasks.value, 0.0)
     steep = alpha >= 10  # at CVXPY's tolerances
     if one_answer(mechanism) and alpha > 0:
         np.testing.assert_allclose(problem.user_tasks.value, answer.arrays.user_tasks, rtol=5e-2 if steep else 2e-4)
     with np.errstate(divide="ignore"):
         log_prices = np.log(problem.prices)
-    tasks = np.maximum(tasks, 0.0)
     assert steep or mechanism.certify(answer.cluster, tasks, log_prices)[0].residual < 5e-3
 
 
-def of_maxmin() -> list[Mechanism]:
-    return [m for m in VARIANTS if np.isinf(m.criterion(EXAMPLE).alpha) and not isinstance(m, GameMechanism)]
+MAXMIN = [m for m in VARIANTS if np.isinf(m.criterion(EXAMPLE).alpha) and not isinstance(m, GameMechanism)]
 
 
 # Mechanisms for one resource are asked on one: `criterion` alone does not refuse more.
-@pytest.mark.parametrize("mechanism", of_maxmin(), ids=identify)
+@pytest.mark.parametrize("mechanism", MAXMIN, ids=identify)
 def test_the_first_level_of_max_min(mechanism: Mechanism) -> None:
     cluster = fitting(mechanism, SMALL["placement and limits"])
     answer, problem = mechanism.solve(cluster), mechanism.problem(cluster)
     problem.solve(solver="CLARABEL")
-    own = answer.criterion
+    own, seen = answer.criterion, answer.cluster
     if own.scope == "per_server":
-        usable = answer.cluster.usable
-        levels = (answer.tasks / np.where(usable, answer.cluster.gamma, 1.0) / own.weight[:, None])[usable]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            least = np.nanmin(answer.tasks / seen.gamma / own.weight[:, None])
     else:
-        levels = own.levels(answer.arrays.user_tasks)
-    np.testing.assert_allclose(problem.value, levels.min(), rtol=1e-6)
-    assert problem.var_dict["level"].value == pytest.approx(problem.value)
+        least = own.levels(answer.arrays.user_tasks).min()
+    found = problem.value, problem.var_dict["level"].value, problem.levels.value.min()
+    np.testing.assert_allclose(found, least, rtol=1e-6)
     assert (problem.named["level"].dual_value > 1e-6).any()
-    assert problem.levels.value.min() == pytest.approx(problem.value)
 
 
 @pytest.mark.parametrize("mechanism", GAME_AT_OTHER_ALPHAS, ids=identify)
@@ -103,17 +99,16 @@ def test_servers_have_nothing_better_at_an_equilibrium(mechanism: GameMechanism)
         changed[:, i] = 7.0  # its own column is not read
         problem = mechanism.server_problem(cluster, name, changed)
         problem.solve(solver="CLARABEL")
-        others = np.delete(np.arange(len(cluster.servers)), i)
-        np.testing.assert_array_equal(problem.tasks.value[:, others], answer.tasks[:, others])
-        if np.isfinite(answer.criterion.alpha):
-            np.testing.assert_allclose(problem.user_tasks.value, answer.arrays.user_tasks, rtol=1e-4)
-            assert mechanism.server_problem(cluster, i, changed).named.keys() == problem.named.keys()
+        np.testing.assert_array_equal(np.delete(problem.tasks.value, i, axis=1), np.delete(answer.tasks, i, axis=1))
+        assert mechanism.server_problem(cluster, i, changed).named.keys() == problem.named.keys()
+        if np.isinf(answer.criterion.alpha):
+            levels = answer.arrays.user_tasks * answer.criterion.share[:, i] / cluster.weight
+            assert problem.value == pytest.approx(levels.min(), rel=1e-6)
         else:
-            levels = (answer.arrays.user_tasks * answer.criterion.share[:, i] / cluster.weight).min()
-            assert problem.value == pytest.approx(levels, rel=1e-6)
+            np.testing.assert_allclose(problem.user_tasks.value, answer.arrays.user_tasks, rtol=1e-4)
 
 
-@pytest.mark.parametrize("alpha", [20.0, 50.0, 100.0, 500.0])
+@pytest.mark.parametrize("alpha", [20.0, 500.0])
 @pytest.mark.parametrize("unfair", [1.0, 4.0])
 def test_a_server_has_its_problem_at_large_alpha(alpha: float, unfair: float) -> None:
     """Measured in other units shares to the power `1 - alpha` leave the range of solvers, which say 'optimal'."""
@@ -146,10 +141,9 @@ def test_the_remedy_is_one_that_there_is(mechanism: GameMechanism, remedy: str) 
 def test_what_is_no_server_problem() -> None:
     game, zero = get("ps-dsf"), np.zeros((2, 1))
     assert isinstance(game, GameMechanism)
-    with pytest.raises(DataError, match=r"no server 'x'; give one of server1, or its number"):
-        game.server_problem(EXAMPLE, "x", zero)
-    with pytest.raises(DataError, match="no server 3"):
-        game.server_problem(EXAMPLE, 3, zero)
+    for name, message in (("x", r"no server 'x'; give one of server1, or its number"), (3, "no server 3")):
+        with pytest.raises(DataError, match=message):
+            game.server_problem(EXAMPLE, name, zero)
     for bad in (np.zeros((1, 2)), -np.ones((2, 1)), np.full((2, 1), np.nan)):
         with pytest.raises(DataError, match=r"tasks must be numbers >= 0 of shape \(users, servers\) = \(2, 1\)"):
             game.server_problem(EXAMPLE, 0, bad)
@@ -257,12 +251,6 @@ def test_a_mechanism_that_judges_its_constraints_may_have_them() -> None:
     assert _WithFloors("floor").problem(EXAMPLE).named.keys() == {"capacity", "floor"}
 
 
-@pytest.mark.parametrize("engine", [None, "best-response", "equilibrium", "declarative"])
-def test_servers_may_not_state_more_either(engine: str | None) -> None:
-    with pytest.raises(DataError, match="states a constraint 'floor'"):
-        _Game().solve(EXAMPLE, engine=engine)
-
-
 class _Later(_Game):
     """Only servers of two users state one."""
 
@@ -270,18 +258,24 @@ class _Later(_Game):
         return super().formulate(program) if len(program.weight) == 2 else alpha_fair(program, 1.0)
 
 
-def test_no_server_may_state_more() -> None:
-    """At alpha = 1 one program has the answer before any server responds: what they state is looked at before."""
-    cluster = Cluster([[9, 18], [5, 5]], [[1, 4], [3, 1]], eligible=[[1, 1], [0, 1]])
+#: At alpha = 1 one program has the answer before any server responds: what they state is looked at before.
+TWO = Cluster([[9, 18], [5, 5]], [[1, 4], [3, 1]], eligible=[[1, 1], [0, 1]])
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "cluster", "engine"),
+    [
+        *((_Game(), EXAMPLE, engine) for engine in (None, "best-response", "equilibrium", "declarative")),
+        (_Later(), TWO, "declarative"),
+    ],
+)
+def test_servers_may_not_state_more_either(mechanism: Mechanism, cluster: Cluster, engine: str | None) -> None:
     with pytest.raises(DataError, match="states a constraint 'floor'"):
-        _Later().solve(cluster, engine="declarative")
+        mechanism.solve(cluster, engine=engine)
 
 
-class _Other(GameMechanism):
+class _Other(_Game):
     """A game whose servers maximise something else than its criterion says."""
-
-    def criterion(self, cluster: Cluster) -> Criterion:
-        return self.game(cluster, 1.0)
 
     def formulate(self, program: Program) -> Formulation:
         return replace(alpha_fair(program, 1.0), objective=cp.Maximize(cp.sum(program.scaled_share)))

@@ -92,13 +92,13 @@ class Conditions:
         return total
 
 
-def conditions(cluster: Cluster, alpha: float, share: Decimals | None, weight: Array | None = None) -> Conditions:
+def conditions(cluster: Cluster, alpha: float, share: Decimals | None) -> Conditions:
     """Those of the game (`share` None) or of the global program with the shares per task `u_n`, (users,).
 
     Call it with `many_digits`: gamma is a quotient, so that ties of the data are ties here.
     """
     capacity, demand = decimals(cluster.capacity), decimals(cluster.demand)
-    weights = decimals(cluster.weight if weight is None else weight)
+    weights = decimals(cluster.weight)
     power, pairs, use, worth = Decimal(alpha), [], [], []
     ln = cache(Decimal.ln)  # many are equal
     for n, needs in enumerate(demand):
