@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,14 @@ from fairopt.mechanisms import Mechanism
 
 def document(tmp_path: Path, mechanism: Mechanism | None = None) -> dict[str, Any]:
     """A valid file's content, with everything optional in it."""
-    cluster = fo.Cluster([[9, 18], [4, 4]], [[1, 4], [3, 1]], [1, 2], [[1, 1], [1, 0]], [np.inf, 2], users=["A", "B"])
-    (mechanism or fo.AlphaFair(2, scope="servers")).solve(cluster).save(tmp_path / "good.json")
+    _solved(mechanism or fo.AlphaFair(2, scope="servers")).save(tmp_path / "good.json")
     return dict(json.loads((tmp_path / "good.json").read_text()))
+
+
+@cache
+def _solved(mechanism: Mechanism) -> fo.Allocation:
+    cluster = fo.Cluster([[9, 18], [4, 4]], [[1, 4], [3, 1]], [1, 2], [[1, 1], [1, 0]], [np.inf, 2], users=["A", "B"])
+    return mechanism.solve(cluster)
 
 
 def at(*keys: str | int) -> Callable[[dict[str, Any], Any], None]:
