@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
+import runpy
+import sys
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
+import check as tool
 import numpy as np
+import pytest
 
 import fairopt as fo
 from fairopt.mechanisms import Mechanism
@@ -38,6 +45,14 @@ def at(*keys: str | int) -> Callable[[dict[str, Any], Any], None]:
             content[keys[-1]] = value  # type: ignore[index]
 
     return put
+
+
+def checker(path: Path) -> tuple[int, str]:
+    """The exit status of `tools/check.py` as a program, and what it prints; warnings are errors here."""
+    out = io.StringIO()
+    with redirect_stdout(out), patch.object(sys, "argv", ["check.py", str(path)]), pytest.raises(SystemExit) as ended:
+        runpy.run_path(tool.__file__, run_name="__main__")
+    return int(str(ended.value.code)), out.getvalue()
 
 
 def nested(depth: int) -> list[Any]:

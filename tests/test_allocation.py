@@ -105,20 +105,12 @@ def test_tolerance_and_throw(out_of_reach: float) -> None:
     assert not issubclass(CertificateError, ValueError)
 
 
-def test_shown(drf: Allocation) -> None:
-    text = repr(drf)
-    assert text.startswith("DRF: 2 users, 1 servers")
-    for part in ("A", "B", "0.666667", "utilization: cpu 100.0%, ram 77.8%", "certificate: feasibility"):
-        assert part in text
-    html = drf._repr_html_()
-    assert html.count("<table") == 2
-    assert "77.8%" in html
-
-
 def test_names_are_escaped_in_html() -> None:
     odd = Cluster([[1.0], [0.0]], [[1.0], [1.0]], users=["<script>", "b"], eligible=[[0, 1], [1, 0]])
     html = get("drfh").solve(odd)._repr_html_()
     assert "<script>" not in html
+    assert html.count("<table") == 2
+    assert "100.0%" in html
 
 
 def test_users_servers_and_resources_are_called_as_they_like() -> None:
@@ -145,19 +137,6 @@ def test_users_servers_and_resources_are_called_as_they_like() -> None:
     assert list(shown.columns)[:6] == ["mechanism", "tasks", "min_share", "max_share", "tasks (use)", "jain (use)"]
     assert len({*shown.columns}) == len(shown.columns)
     assert float(shown["tasks"][0]) == pytest.approx(table["tasks"].iloc[0], rel=1e-3)
-
-
-def test_summary(drf: Allocation) -> None:
-    row = drf.summary()
-    assert row["tasks"] == pytest.approx(5)
-    assert row["min_share"] == pytest.approx(2 / 3)
-    assert row["max_share"] == pytest.approx(2 / 3)
-    assert row["use_cpu"] == pytest.approx(1)
-    assert row["use_ram"] == pytest.approx(14 / 18)
-    assert row["jain"] == pytest.approx(1)
-    assert row["welfare"] == pytest.approx(4 / 3)
-    assert row["certificate"] <= 1e-9
-    assert row["seconds"] > 0
 
 
 def test_notes() -> None:
