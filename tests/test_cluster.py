@@ -22,7 +22,6 @@ FIGURE_1 = Cluster(
 def test_monopoly_tasks_of_pf_figure_1() -> None:
     """Catalogue item 33: gamma_11=4, gamma_21=12, gamma_31=gamma_41=4, gamma_32=gamma_42=16."""
     np.testing.assert_allclose(FIGURE_1.gamma, [[4, 0], [12, 0], [4, 16], [4, 16]])
-    np.testing.assert_array_equal(FIGURE_1.usable, [[1, 0], [1, 0], [1, 1], [1, 1]])
     np.testing.assert_allclose(FIGURE_1.pooled_capacity, [20, 20, 75])
     np.testing.assert_allclose(FIGURE_1.dominant_share_per_task, [1 / 15, 1 / 15, 1 / 20, 1 / 20])
     np.testing.assert_array_equal(FIGURE_1.dominant_resource, [2, 2, 1, 1])
@@ -48,10 +47,6 @@ def test_edge_cases_of_the_theory() -> None:
     np.testing.assert_array_equal(lacking.runnable, [True, False, False])
     np.testing.assert_array_equal(lacking.share_per_task[1], [0, np.inf])
     assert np.isinf(lacking.dominant_share_per_task[1])
-    one = Cluster([[5]], [[2]])
-    assert one.gamma[0, 0] == 2.5
-    assert not Cluster([[5]], [[2]], max_tasks=0).runnable.any()
-    assert Cluster([[0]], [[2]]).gamma[0, 0] == 0
 
 
 BAD: list[tuple[dict[str, Any], str, tuple[Any, ...]]] = [
