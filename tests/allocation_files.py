@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
+import runpy
+import sys
 from collections.abc import Callable
+from contextlib import redirect_stdout
+from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
+import check as tool
 import numpy as np
+import pytest
 
 import fairopt as fo
 from fairopt.mechanisms import Mechanism
@@ -15,9 +23,14 @@ from fairopt.mechanisms import Mechanism
 
 def document(tmp_path: Path, mechanism: Mechanism | None = None) -> dict[str, Any]:
     """A valid file's content, with everything optional in it."""
-    cluster = fo.Cluster([[9, 18], [4, 4]], [[1, 4], [3, 1]], [1, 2], [[1, 1], [1, 0]], [np.inf, 2], users=["A", "B"])
-    (mechanism or fo.AlphaFair(2, scope="servers")).solve(cluster).save(tmp_path / "good.json")
+    _solved(mechanism or fo.AlphaFair(2, scope="servers")).save(tmp_path / "good.json")
     return dict(json.loads((tmp_path / "good.json").read_text()))
+
+
+@cache
+def _solved(mechanism: Mechanism) -> fo.Allocation:
+    cluster = fo.Cluster([[9, 18], [4, 4]], [[1, 4], [3, 1]], [1, 2], [[1, 1], [1, 0]], [np.inf, 2], users=["A", "B"])
+    return mechanism.solve(cluster)
 
 
 def at(*keys: str | int) -> Callable[[dict[str, Any], Any], None]:
@@ -34,6 +47,14 @@ def at(*keys: str | int) -> Callable[[dict[str, Any], Any], None]:
     return put
 
 
+def checker(path: Path) -> tuple[int, str]:
+    """The exit status of `tools/check.py` as a program, and what it prints; warnings are errors here."""
+    out = io.StringIO()
+    with redirect_stdout(out), patch.object(sys, "argv", ["check.py", str(path)]), pytest.raises(SystemExit) as ended:
+        runpy.run_path(tool.__file__, run_name="__main__")
+    return int(str(ended.value.code)), out.getvalue()
+
+
 def nested(depth: int) -> list[Any]:
     """Lists in lists."""
     found: list[Any] = []
@@ -46,28 +67,22 @@ def nested(depth: int) -> list[Any]:
 DAMAGE: list[tuple[tuple[str | int, ...], Any, str]] = [
     (("fairopt_allocation",), KeyError, "fairopt_allocation"),
     (("fairopt_allocation",), 2, "fairopt_allocation"),
-    (("fairopt_allocation",), "1", "fairopt_allocation"),
     (("cluster",), KeyError, "cluster"),
     (("cluster",), [1, 2], "cluster"),
     (("cluster", "servers"), KeyError, "servers"),
     (("cluster", "servers"), "one", "servers"),
     (("cluster", "servers"), ["s", 2], "servers"),
-    (("cluster", "servers"), [["s"], "t"], "servers"),
-    (("cluster", "servers"), {"s": 1, "t": 2}, "servers"),
     (("cluster", "users"), ["A", "A"], "users are called 'A'|distinct"),
-    (("cluster", "users"), [], "users"),
     (("cluster", "users"), ["A"], r"demand"),
     (("cluster", "capacity"), 3, "capacity"),
     (("cluster", "capacity", 0), [1], r"capacity\[0\]"),
     (("cluster", "capacity", 0, 1), -1, "capacity"),
     (("cluster", "demand", 1, 0), "1", r"demand\[1\]\[0\]"),
     (("cluster", "demand", 1, 0), float("nan"), r"demand\[1\]\[0\]"),
-    (("cluster", "demand", 1, 0), 10**400, r"demand\[1\]\[0\]"),
     (("cluster", "demand", 1), [0, 0], r"'B'.* demands nothing|demand\[1\] is nothing"),
     (("cluster", "weight"), [0, 1], "weight"),
     (("cluster", "weight"), None, "weight"),
     (("cluster", "max_tasks"), [-1, None], "max_tasks"),
-    (("cluster", "max_tasks"), 2, "max_tasks"),
     (("cluster", "eligible", 1), [1, 2], "eligible"),
     (("cluster", "eligible", 1), [0.5, 1], "eligible"),
     (("cluster", "eligible", 1), ["yes", "no"], r"eligible\[1\]\[0\]"),
@@ -77,7 +92,6 @@ DAMAGE: list[tuple[tuple[str | int, ...], Any, str]] = [
     (("criterion", "alpha"), KeyError, r"criterion\.alpha"),
     (("criterion", "alpha"), -1, "alpha"),
     (("criterion", "alpha"), "two", r"criterion\.alpha"),
-    (("criterion", "alpha"), True, r"criterion\.alpha"),
     (("criterion", "scope"), "everywhere", "scope"),
     (("criterion", "scope"), ["pool"], "scope"),
     (("criterion", "scope"), "per_server", "alpha"),
@@ -86,14 +100,11 @@ DAMAGE: list[tuple[tuple[str | int, ...], Any, str]] = [
     (("criterion", "share"), [1.0], r"criterion\.share"),
     (("criterion", "share"), [0.0, 1.0], "share"),
     (("criterion", "weight"), [1.0, -1.0], r"criterion\.weight\[1\]"),
-    (("criterion", "cap"), [1.0, "many"], r"criterion\.cap\[1\]"),
     (("criterion", "cap"), [1.0, -1.0], r"criterion\.cap\[1\]"),
     (("criterion", "floor"), [1.0], r"criterion\.floor"),
-    (("criterion", "floor"), [1.0, None], r"criterion\.floor\[1\]"),
     (("criterion", "floor"), [1.0, -1.0], r"criterion\.floor\[1\]"),
     (("criterion", "fair"), 1.0, r"criterion\.efficient"),
     (("tasks",), KeyError, "tasks"),
-    (("tasks",), "many", "tasks"),
     (("tasks",), [[1.0, 2.0]], "tasks"),
     (("tasks", 1), [1.0], r"tasks\[1\]"),
     (("tasks", 1, 0), "one", r"tasks\[1\]\[0\]"),
@@ -101,17 +112,13 @@ DAMAGE: list[tuple[tuple[str | int, ...], Any, str]] = [
     (("tasks", 1, 0), float("nan"), r"tasks\[1\]\[0\]|NaN"),
     (("tasks", 1, 0), float("inf"), r"tasks\[1\]\[0\]|Infinity"),
     (("tasks", 1, 0), 10**400, r"tasks\[1\]\[0\]"),
-    (("tasks", 1, 0), {"a": 1}, r"tasks\[1\]\[0\]"),
     (("log_prices",), [1.0], "log_prices"),
-    (("log_prices",), [], "log_prices"),
     (("log_prices",), [[[0.0, 0.0], [0.0, 0.0]]], "log_prices"),
     (("log_prices", 1, 1), "dear", r"log_prices\[1\]\[1\]"),
     (("tol",), 0, "tol"),
-    (("tol",), "small", "tol"),
     (("tol",), 10**400, "tol"),
     (("colour",), "red", "colour"),
     (("criterion", "beta"), 2, "beta"),
-    (("log_prices",), nested(900), "log_prices"),
     (("tasks",), nested(900), "tasks"),
     (("cluster", "users"), [nested(900)], "users"),
     (("cluster", "servers", 0), {"a": 1}, "servers"),

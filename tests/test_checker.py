@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 import dataclasses
 import json
 from pathlib import Path
@@ -239,7 +238,7 @@ def test_without_prices_nothing_is_proved(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("where", "value", "message"), DAMAGE)
 def test_damage_is_named(where: tuple[str | int, ...], value: Any, message: str, tmp_path: Path) -> None:
-    content = copy.deepcopy(document(tmp_path))
+    content = document(tmp_path)
     at(*where)(content, value)
     (tmp_path / "bad.json").write_text(json.dumps(content))
     name = str(where[1] if len(where) > 1 and isinstance(where[1], str) else where[0])

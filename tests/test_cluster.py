@@ -22,7 +22,6 @@ FIGURE_1 = Cluster(
 def test_monopoly_tasks_of_pf_figure_1() -> None:
     """Catalogue item 33: gamma_11=4, gamma_21=12, gamma_31=gamma_41=4, gamma_32=gamma_42=16."""
     np.testing.assert_allclose(FIGURE_1.gamma, [[4, 0], [12, 0], [4, 16], [4, 16]])
-    np.testing.assert_array_equal(FIGURE_1.usable, [[1, 0], [1, 0], [1, 1], [1, 1]])
     np.testing.assert_allclose(FIGURE_1.pooled_capacity, [20, 20, 75])
     np.testing.assert_allclose(FIGURE_1.dominant_share_per_task, [1 / 15, 1 / 15, 1 / 20, 1 / 20])
     np.testing.assert_array_equal(FIGURE_1.dominant_resource, [2, 2, 1, 1])
@@ -30,26 +29,16 @@ def test_monopoly_tasks_of_pf_figure_1() -> None:
 
 
 @given(clusters())
-def test_derived_quantities_by_loops(cluster: Cluster) -> None:
-    n_users, n_servers, n_resources = cluster.shape
-    for n in range(n_users):
-        for i in range(n_servers):
-            alone = min(
-                cluster.capacity[i, r] / cluster.demand[n, r] for r in range(n_resources) if cluster.demand[n, r] > 0
-            )
-            assert cluster.gamma0[n, i] == pytest.approx(alone)
-            assert cluster.gamma[n, i] == pytest.approx(alone if cluster.eligible[n, i] else 0)
-            normalised = cluster.normalised_demand[n, i]
-            if cluster.usable[n, i]:
-                assert normalised.max() == pytest.approx(1)
-                for r in range(n_resources):
-                    if cluster.demand[n, r] > 0:
-                        wanted = alone * cluster.demand[n, r] / cluster.capacity[i, r]
-                        assert normalised[r] == pytest.approx(wanted)
-            else:
-                assert not normalised.any()
-        assert cluster.runnable[n] == (cluster.usable[n].any() and cluster.max_tasks[n] > 0)
-    assert np.isfinite(cluster.normalised_demand).all()
+def test_derived_quantities_by_definition(cluster: Cluster) -> None:
+    demand, capacity = cluster.demand[:, None], cluster.capacity
+    with np.errstate(divide="ignore", invalid="ignore"):
+        alone = np.where(demand > 0, capacity / demand, np.inf).min(axis=2)
+        part = np.where((demand > 0) & cluster.usable[..., None], alone[..., None] * demand / capacity, 0)
+    np.testing.assert_allclose(cluster.gamma0, alone)
+    np.testing.assert_allclose(cluster.gamma, alone * cluster.eligible)
+    np.testing.assert_allclose(cluster.normalised_demand, part)
+    np.testing.assert_allclose(cluster.normalised_demand.max(axis=2), cluster.usable)
+    np.testing.assert_array_equal(cluster.runnable, cluster.usable.any(axis=1) & (cluster.max_tasks > 0))
     assert not np.isnan(cluster.share_per_task).any()
 
 
@@ -58,10 +47,6 @@ def test_edge_cases_of_the_theory() -> None:
     np.testing.assert_array_equal(lacking.runnable, [True, False, False])
     np.testing.assert_array_equal(lacking.share_per_task[1], [0, np.inf])
     assert np.isinf(lacking.dominant_share_per_task[1])
-    one = Cluster([[5]], [[2]])
-    assert one.gamma[0, 0] == 2.5
-    assert not Cluster([[5]], [[2]], max_tasks=0).runnable.any()
-    assert Cluster([[0]], [[2]]).gamma[0, 0] == 0
 
 
 BAD: list[tuple[dict[str, Any], str, tuple[Any, ...]]] = [
@@ -72,14 +57,12 @@ BAD: list[tuple[dict[str, Any], str, tuple[Any, ...]]] = [
     ),
     ({"demand": [[np.nan, 4], [3, 1]]}, r"user 'A' \(row 0\) has demand nan of 'cpu'", ("users", 0, "demand", "cpu")),
     ({"capacity": [[9, np.inf]]}, r"server 'S' \(row 0\) has capacity inf of 'ram'", ("servers", 0, "capacity", "ram")),
-    ({"capacity": [[-9, 18]]}, r"server 'S' \(row 0\) has capacity -9 of 'cpu'", ("servers", 0, "capacity", "cpu")),
     (
         {"demand": [[1, 4], [0, 0]]},
         r"user 'B' \(row 1\) demands nothing; give it .* or drop it",
         ("users", 1, "demand"),
     ),
     ({"weight": [1, 0]}, r"user 'B' \(row 1\) has weight 0; it must be a finite number > 0", ("users", 1, "weight")),
-    ({"weight": [-1, 1]}, r"user 'A' \(row 0\) has weight -1", ("users", 0, "weight")),
     ({"weight": [np.nan, 1]}, r"user 'A' \(row 0\) has weight nan", ("users", 0, "weight")),
     ({"weight": [np.inf, 1]}, r"user 'A' \(row 0\) has weight inf", ("users", 0, "weight")),
     (
@@ -107,18 +90,15 @@ BAD: list[tuple[dict[str, Any], str, tuple[Any, ...]]] = [
         r"capacity must be a table of numbers.*: row 0 has 'nine' in column 0, which is not a number",
         ("servers", 0, "capacity"),
     ),
-    ({"demand": [[1, 4], [3, [1]]]}, r"row 1 has \[1\] in column 1, which is not a number", ("users", 1, "demand")),
     ({"demand": [[1, 4], "31"]}, r"row 1 is '31', which is not a list", ("users", 1, "demand")),
     ({"demand": {"A": 1}}, r"demand must be a table of numbers with one row per user", ()),
     ({"weight": [1, "a"]}, r"user 'B' \(row 1\) has weight 'a'; weight must be one number", ("users", 1, "weight")),
-    ({"max_tasks": [[1], 2, 3]}, r"user 'A' \(row 0\) has max_tasks \[1\]", ("users", 0, "max_tasks")),
     ({"eligible": [[True, False]]}, r"eligible must have shape \(users, servers\) = \(2, 1\); got \(1, 2\)", ()),
     (
         {"eligible": [[2], [0]]},
         r"user 'A' has eligible 2 for server 'S'; eligible must hold only true or false",
         ("users", 0, "eligible"),
     ),
-    ({"eligible": [[True], ["no"]]}, r"user 'B' has eligible no for server 'S'", ("users", 1, "eligible")),
     ({"eligible": [[1.0], [np.nan]]}, r"user 'B' has eligible nan for server 'S'", ("users", 1, "eligible")),
     ({"eligible": [[1], [1, 0]]}, r"eligible must be a table.*row 1 has 2 entries", ("users", 1, "eligible")),
 ]
@@ -150,26 +130,16 @@ def test_copies_with_changes() -> None:
     assert FIGURE_1.with_capacity("server2", [1, 2, 3]).capacity[1].tolist() == [1, 2, 3]
     assert FIGURE_1.with_eligible("user1", [False, True]).eligible[0].tolist() == [False, True]
     assert FIGURE_1.drop_user("user2").users == ("user1", "user3", "user4")
-    for change in (
-        lambda: FIGURE_1.with_demand("user1", [1, "a", 0]),
-        lambda: FIGURE_1.with_weight("user1", "heavy"),
-        lambda: FIGURE_1.with_max_tasks("user1", "many"),
-        lambda: FIGURE_1.with_capacity("server2", [1, 2, "b"]),
-    ):
-        with pytest.raises(DataError, match=r"of '(user1|server2)' must be numbers"):
-            change()
-    with pytest.raises(DataError, match="user 'user2' has eligible 2 for server 'server1'"):
-        FIGURE_1.with_eligible("user2", [2, 1])
+    with pytest.raises(DataError, match="of 'user1' must be numbers"):
+        FIGURE_1.with_max_tasks("user1", "many")  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="of 'server2' must be numbers"):
+        FIGURE_1.with_capacity("server2", [1, 2, "b"])
     with pytest.raises(DataError, match="'user1' is the only one"):
         Cluster([[1]], [[1]]).drop_user("user1")
-    with pytest.raises(DataError, match="no 'nobody' among the users: user1, user2"):
-        FIGURE_1.with_demand("nobody", [1, 1, 1])
     with pytest.raises(DataError, match="demand of 'user1' must have shape"):
         FIGURE_1.with_demand("user1", [1, 1])
     with pytest.raises(DataError, match=r"a cluster has no colour; it has capacity, demand"):
         FIGURE_1.replace(colour="red")
-    with pytest.raises(DataError):
-        FIGURE_1.with_demand("user1", [-1, 1, 1])
 
 
 def test_select() -> None:

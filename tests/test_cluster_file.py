@@ -100,18 +100,11 @@ def test_round_trip(suffix: str) -> None:
     law()
 
 
-def test_every_digit_is_kept(tmp_path: Path) -> None:
-    cluster = Cluster([[1 / 3, 1e-49]], [[np.pi, 1.1e-50]], weight=[np.nextafter(1, 2)], max_tasks=[1e50 / 7])
-    for suffix in ("toml", "json"):
-        path = tmp_path / f"exact.{suffix}"
-        cluster.save(path)
-        assert Cluster.load(path) == cluster
-
-
 @pytest.mark.parametrize("resource", ['a "quoted" one', "with\nnewline", "back\\slash", "ümlaut", "a.b", ""])
 @pytest.mark.parametrize("suffix", ["toml", "json"])
-def test_awkward_names(tmp_path: Path, suffix: str, resource: str) -> None:
-    cluster = Cluster([[1, 2]], [[3, 4]], resources=[resource, "other"], users=["[[users]]"], servers=["= 1"])
+def test_awkward_names_and_every_digit_are_kept(tmp_path: Path, suffix: str, resource: str) -> None:
+    numbers = [[1 / 3, 1e-49]], [[np.pi, 1.1e-50]], [np.nextafter(1, 2)], None, [1e50 / 7]
+    cluster = Cluster(*numbers, [resource, "other"], ["[[users]]"], ["= 1"])
     path = tmp_path / f"names.{suffix}"
     cluster.save(path)
     assert Cluster.load(path) == cluster
@@ -128,12 +121,10 @@ TOML_ERRORS = [
     ),
     ("cpu = 1, memory = 4", "cpu = 0, memory = 0", 14, "user 'A' .* demands nothing"),
     ("weight = 2", "weight = 0", 15, "user 'A' .* has weight 0"),
-    ("weight = 2", "weight = true", 15, "has weight True; weight must be one number per user"),
     ("max_tasks = 10", "max_tasks = -1", 16, "has max_tasks -1"),
     ("max_tasks = 10", "max_task = 10", 16, "unknown key 'max_task' in users; known: demand, eligible"),
     ('"rack-1"', '"rack-9"', 17, "eligible on 'rack-9', but no server is called so"),
     ("count = 3", "count = 0", 5, "server 'rack' has count 0; it must be a whole number from 1 on"),
-    ("count = 3", "count = 1.5", 5, "count 1.5"),
     ("count = 3", "count = 1000000000", 5, r"count 1000000000; .* MOST_SERVERS = 1,000,000 servers"),
     ("count = 3", f"count = 1{'0' * 400}", 5, r"count a whole number of more than 20 digits; .* MOST_SERVERS"),
     ('["rack-1"]', "{ rack-1 = true }", 17, r"eligible on .*'rack-1'.*; eligible must be a list of names of servers"),
@@ -166,14 +157,11 @@ def test_toml_errors_name_the_line(tmp_path: Path, old: str, new: str, line: int
 JSON_ERRORS = [
     ('"weight": 2', '"eligible": [["s"]]', 13, "eligible on \\['s'\\]"),
     ('"cpu": 3', f'"cpu": 1{"0" * 400}', 12, r"row 1 has a whole number of more than 20 digits in column 0 \('cpu'\)"),
-    ('"cpu": 1,', '"cpu": -1,', 10, "user 'A' .* has demand -1"),
-    ('"cpu": 3', '"gpu": 3', 12, "unknown resource 'gpu'"),
+    ('"cpu": 1,', '"cpu": NaN,', 10, "user 'A' .* has demand nan"),  # Python's JSON reads NaN and Infinity
     ('"weight": 2', '"weight": -2', 13, "user 'B' .* has weight -2"),
     ("[1, 2]", "[1, -2]", 6, "server 't' .* capacity -2 of 'memory'"),
-    ('"weight": 2', '"colour": 2', 13, "unknown key 'colour' in users"),
     ("[1, 2]", "[1, 2", 6, "not valid JSON"),
     ('"name": "B"', '"name": "A"', 11, "two users are called 'A'"),
-    ('"name": "B"', '"name": null', 11, "a user is called None; a name must be text or a number"),
     ('"name": "B"', r'"name": "\ud800"', 11, "a user is called .*, which cannot be written"),
     ('"weight": 2', '"eligible": {"s": true}', 13, "eligible on {'s': True}"),
     (
@@ -234,19 +222,8 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         Cluster.load(written(tmp_path, "[]", "json"))
     with pytest.raises(DataError, match=r"users must be a list"):
         Cluster.load(written(tmp_path, "[[servers]]\ncapacity = [1]\n"))
-
-
-def test_a_capacity_that_is_no_table(tmp_path: Path) -> None:
-    text = '{"servers": [{"capacity": 3}], "users": [{"demand": [1]}]}'
     with pytest.raises(DataError, match="capacity must be a table by resource or a list"):
-        Cluster.load(written(tmp_path, text, "json"))
-
-
-def test_json_numbers_that_are_not_finite(tmp_path: Path) -> None:
-    """Python's JSON reads NaN and Infinity; as demands they are errors with a line, like everything else."""
-    path = written(tmp_path, JSON.replace('"cpu": 1,', '"cpu": NaN,'), "json")
-    with pytest.raises(DataError, match=r"cluster\.json:10: .*demand nan"):
-        Cluster.load(path)
+        Cluster.load(written(tmp_path, "[[servers]]\ncapacity = 3\n[[users]]\ndemand = [1]\n"))
 
 
 @pytest.mark.parametrize("suffix", ["toml", "json"])

@@ -47,14 +47,12 @@ def test_loss_is_what_the_best_purchase_would_gain(alpha: float, x: float, cheap
 
 
 @pytest.mark.parametrize("alpha", [0.5, 1.0, 2.0, 100.0])
-def test_loss_is_zero_at_its_own_prices(alpha: float) -> None:
-    own = criterion(PAIR, np.array([0.7, 1.0]), alpha, "pool")
-    x = np.array([1.0, 3.0])
+def test_no_tasks_are_an_infinite_loss(alpha: float) -> None:
+    """An infinite slope, unless nothing could be had anyway; at its own prices nobody loses."""
+    own, x = criterion(PAIR, np.array([0.7, 1.0]), alpha, "pool"), np.array([1.0, 3.0])
     log_marginal = own.log_marginal(x)
     np.testing.assert_allclose(own.bregman(x, log_marginal, np.exp(log_marginal), 0 * x, 9 * x), 0, atol=1e-12)
-    # No tasks at all: an infinite slope, unless nothing could be had anyway.
-    none = own.bregman(0 * x, log_marginal, np.ones(2), 0 * x, np.array([1.0, 0.0]))
-    assert none.tolist() == [np.inf, 0]
+    assert own.bregman(0 * x, log_marginal, np.ones(2), 0 * x, np.array([1.0, 0.0])).tolist() == [np.inf, 0]
 
 
 def test_levels_and_limits() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from fairopt.errors import DataError
 
 @pytest.mark.parametrize(("where", "value", "message"), DAMAGE)
 def test_damage_is_named(where: tuple[str | int, ...], value: Any, message: str, tmp_path: Path) -> None:
-    content = copy.deepcopy(document(tmp_path))
+    content = document(tmp_path)
     at(*where)(content, value)
     path = tmp_path / "bad.json"
     path.write_text(json.dumps(content))

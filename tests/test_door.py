@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -33,10 +34,15 @@ def imported(*codes: str) -> set[str]:
     """The modules of a new process after some codes, commands perhaps."""
     tried = "".join(f"try:\n    {code}\nexcept SystemExit as ended:\n    assert not ended.code\n" for code in codes)
     code = f"import sys\n{tried}print(*sys.modules, file=sys.stderr)"
-    env = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    done = ran(code)
     assert done.returncode == 0, done.stderr
     return set(done.stderr.splitlines()[-1].split())
+
+
+def ran(code: str) -> subprocess.CompletedProcess[str]:
+    """A new process."""
+    env = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
 
 
 def command(*words: str) -> str:
@@ -127,29 +133,28 @@ def test_a_mechanism_is_found_whatever_was_imported_before() -> None:
         "    print(error)\n"
         "print(fo.mechanisms.kind('T_S-F').__module__, fo.TSF.__name__, len(fo.mechanisms.names()))\n"
     )
-    env = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
-    error, found = done.stdout.splitlines()
+    error, found = ran(code).stdout.splitlines()
     assert "two mechanisms are called 'tsf', fairopt.mechanisms.tsf.TSF and elsewhere.Taken" in error
     assert found.split() == ["fairopt.mechanisms.tsf", "TSF", str(len(fo.mechanisms.names()))]
 
 
-def test_solvers_say_nothing() -> None:
+def test_solvers_say_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     """Libraries below Python as well: standard output is for answers."""
-    solve = "fo.DRFH().solve(c, engine='declarative'); fo.AlphaFair(2).solve(c, engine='declarative')"
-    env = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", CLUSTER + solve], env=env, capture_output=True, text=True, check=True)
-    assert (done.stdout, done.stderr) == ("", "")
+    cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]])
+    for mechanism in (fo.DRFH(), fo.AlphaFair(2)):
+        mechanism.solve(cluster, engine="declarative")
+    assert capfd.readouterr() == ("", "")
 
 
-def test_the_module_is_the_command() -> None:
-    env = os.environ | {"PYTHONPATH": str(ROOT)}
-    shown = [
-        subprocess.run([sys.executable, "-m", name, "--help"], env=env, capture_output=True, text=True, check=True)
-        for name in ("fairopt", "fairopt.cli")
-    ]
-    assert shown[0].stdout == shown[1].stdout
-    assert shown[0].stdout.startswith("usage: fairopt ")
+@pytest.mark.parametrize("name", ["fairopt", "fairopt.cli"])
+def test_the_module_is_the_command(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", [name, "--help"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module(name, run_name="__main__")
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith("usage: fairopt ")
 
 
 def test_help_names_every_command() -> None:

@@ -112,15 +112,6 @@ def test_small_calls_run_as_they_are_written_until_that_costs_more(folder: Path)
     assert ask(folder, WRITTEN.format(asked="[np.ones(3), np.ones(_loops.SMALL + 1)]"))[1] == both
 
 
-@pytest.mark.long
-def test_types_have_files_of_their_own(folder: Path) -> None:
-    single = ASK.replace("np.ones(3)", "np.ones(3, np.float32)")
-    for code in (ASK, single):
-        assert "caller.total" in ask(folder, code)[1]
-    for code in (ASK, single):
-        assert ask(folder, code)[:2] == (9.0, [])
-
-
 def test_a_damaged_file_is_compiled_again(folder: Path) -> None:
     """One that is cut off, has a flipped bit or holds what another has; machine code is not run to find out."""
 

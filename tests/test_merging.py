@@ -46,9 +46,7 @@ def test_merged_names_are_distinct() -> None:
 
 def test_what_does_not_merge() -> None:
     barred = TWINS.with_eligible("user1", [True, True, False, True])
-    merging = merge(barred)
-    assert merging.server_of[0] == merging.server_of[3] != merging.server_of[2]
-    assert merging.user_of[0] != merging.user_of[1]
+    assert merge(barred).user_of.tolist() == [0, 1, 2, 3]
     alone = Cluster([[1, 2], [2, 1]], [[1, 2], [2, 1]])
     assert merge(alone).trivial
     assert merge(alone).cluster is alone
@@ -100,16 +98,6 @@ def test_sums_are_kept_and_the_way_back_is_exact(cluster: Cluster, seed: int) ->
         members = np.flatnonzero(merging.user_of == group)
         per_weight = work[members] / cluster.weight[members]
         np.testing.assert_allclose(per_weight, per_weight[0], rtol=1e-9, atol=1e-300)
-
-
-@given(clusters())
-def test_gamma_adds_up(cluster: Cluster) -> None:
-    merging = merge(cluster, users=False)
-    summed = np.zeros((cluster.shape[0], merging.cluster.shape[1]))
-    np.add.at(summed.T, merging.server_of, cluster.gamma.T)
-    np.testing.assert_allclose(merging.cluster.gamma, summed, rtol=1e-9)
-    again = merge(merging.cluster, users=False)
-    assert again.trivial
 
 
 def test_prices_are_per_unit() -> None:

@@ -24,7 +24,9 @@ from fairopt.result.metrics import MEASURES
 from fairopt.sweeps.ends import Elsewhere
 from fairopt.workloads._sources import CLUSTERS
 
+DOCS = Path(__file__).parents[1] / "docs"
 PLUGIN = Path(__file__).with_name("plugin.py")
+SWEEP = ["fairopt", "sweep", "plugged.toml", "--store", "store", "--jobs", "2"]
 EXPERIMENT = """
 title = "Plugged"
 [experiment]
@@ -64,43 +66,40 @@ def test_in_the_command_line(folder: Path, capsys: pytest.CaptureFixture[str]) -
     assert row["options"] == "users, size, wide, seed"
 
 
-def test_a_policy_as_its_page_says(tmp_path: Path) -> None:
-    """In a process of its own: what a file registers stays."""
-    page = (Path(__file__).parent.parent / "docs" / "scheduling.md").read_text(encoding="utf-8")
-    section = page.partition("## A policy of your own")[2]
-    (tmp_path / "worst.py").write_text(section.partition("```python\n")[2].partition("```")[0], encoding="utf-8")
-    words = shlex.split(section.partition("```sh\n")[2].partition("```")[0])
-    assert words[0] == "fairopt"
-    command = [sys.executable, "-m", *words, "--json"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert [row["policy"] for row in json.loads(done.stdout)["policies"]] == ["best-fit-drfh", "worst-fit"]
+def as_its_page_says(page: str, heading: str, file: str) -> list[str]:
+    """Write the code below a heading into a file; the command that stands behind it."""
+    section = (DOCS / page).read_text(encoding="utf-8").partition(heading)[2]
+    Path(file).write_text(section.partition("```python\n")[2].partition("```")[0], encoding="utf-8")
+    return [*shlex.split(section.partition("```sh\n")[2].splitlines()[0]), "--json"]
 
 
-def test_a_property_as_its_page_says(tmp_path: Path) -> None:
-    """In a process of its own, whose workers are new ones."""
-    page = (Path(__file__).parent.parent / "docs" / "plugins.md").read_text(encoding="utf-8")
-    section = page.partition("A property of fairness")[2]
-    (tmp_path / "mine.py").write_text(section.partition("```python\n")[2].partition("```")[0], encoding="utf-8")
-    words = shlex.split(section.partition("```sh\n")[2].partition("```")[0])
-    assert words[-2:] == ["--jobs", "2"]
-    command = [sys.executable, "-m", *words, "--json"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+def ran(words: list[str], environment: dict[str, str] | None = None) -> str:
+    """What a command prints in a process of its own, whose workers are new ones, too: what a file registers stays."""
+    done = subprocess.run([sys.executable, "-m", *words], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    found = {row["mechanism"]: row for row in json.loads(done.stdout) if row["clusters"] == "all"}
+    return done.stdout
+
+
+def test_a_policy_as_its_page_says(folder: Path) -> None:
+    found = json.loads(ran(as_its_page_says("scheduling.md", "## A policy of your own", "worst.py")))
+    assert [row["policy"] for row in found["policies"]] == ["best-fit-drfh", "worst-fit"]
+
+
+def test_a_property_as_its_page_says(folder: Path) -> None:
+    rows = json.loads(ran(as_its_page_says("plugins.md", "A property of fairness", "mine.py")))
+    found = {row["mechanism"]: row for row in rows if row["clusters"] == "all"}
     assert found["DRFH"]["violation"] > 0.05
     assert "tasks where" in found["TSF"]["witness"]
 
 
+def test_a_mechanism_as_its_page_says(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(as_its_page_says("plugins.md", "# ", "mine.py")[1:]) == 0
+    assert [row["spread"] >= 1 - 1e-9 for row in json.loads(capsys.readouterr().out)] == [True, True]
+
+
 def test_in_sweeps_and_workers(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    # In a process of its own, so that workers are new ones.
     environment = {name: value for name, value in os.environ.items() if name != "FAIROPT_TRACES"}
-    done = subprocess.run(
-        [sys.executable, "-m", "fairopt.cli", "sweep", "plugged.toml", "--store", "store", "--jobs", "2"],
-        env=environment, capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "2 cells in store: 2 ok" in done.stdout
+    assert "2 cells in store: 2 ok" in ran(SWEEP, environment)
     found = Results(Path("store")).of("plugged.toml").cells
     assert found["spread"].iloc[0] == pytest.approx(1)
     assert found["spread"].iloc[1] > 1
@@ -211,12 +210,7 @@ def test_installed_packages(folder: Path) -> None:
     (info / "entry_points.txt").write_text("[fairopt.plugins]\ntheirs = theirs\n")
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(folder / "lib"), *filter(None, sys.path)])}
     Path("plugged.toml").write_text(EXPERIMENT.replace('["own.py"]', "[]"))
-    words = ["sweep", "plugged.toml", "--store", "store", "--jobs", "2"]
-    done = subprocess.run(
-        [sys.executable, "-m", "fairopt.cli", *words], env=environment, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    assert "2 ok" in done.stdout
+    assert "2 cells in store: 2 ok" in ran(SWEEP, environment)
 
 
 # -- laws over everything that is declared ----------------------------------------------------------
@@ -245,11 +239,3 @@ def test_every_generator_draws_the_same_from_the_same_seed(name: str) -> None:
     assert one != other
     with pytest.raises(DataError, match=f"{name} has no option 'nothing'"):
         fo.open_source(f"{name}?nothing=1")
-
-
-def test_the_example_of_the_page_works(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = (Path(__file__).resolve().parent.parent / "docs" / "plugins.md").read_text(encoding="utf-8")
-    Path("mine.py").write_text(text.partition("```python\n")[2].partition("```")[0])
-    words = ["compare", "squares?users=5", "-m", "even-tasks,drfh", "--plugin", "mine.py", "--json"]
-    assert main(words) == 0
-    assert [row["spread"] >= 1 - 1e-9 for row in json.loads(capsys.readouterr().out)] == [True, True]

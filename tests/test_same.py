@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -33,6 +36,9 @@ CHANGED = {
 }
 
 
+played = partial(fo.best_response, alpha=2)
+
+
 @pytest.mark.parametrize(("other", "what"), (NAMED | CHANGED).values(), ids=(NAMED | CHANGED).keys())
 def test_price_of_fairness_is_of_one_cluster(other: fo.Cluster, what: str) -> None:
     fair, efficient = fo.DRFH().solve(CLUSTER), fo.Utilitarian().solve(other)
@@ -56,43 +62,33 @@ def test_a_pool_is_the_cluster_that_was_pooled() -> None:
         metrics.price_of_fairness(spread, fo.Utilitarian(scope="pool").solve(CLUSTER.with_capacity("t", [4, 3])))
 
 
-@pytest.mark.parametrize("mechanism", [fo.AlphaPFVDS(2), fo.AlphaFair(2), fo.CEEI(), fo.DRF(), fo.PSDSF()])
+#: Pools, all servers at once, the game, and the game played.
+SOLVES = [*(one.solve for one in (fo.AlphaPFVDS(2), fo.AlphaFair(2), fo.CEEI(), fo.DRF(), fo.PSDSF())), played]
+
+
+@pytest.mark.parametrize("solve", SOLVES)
 @pytest.mark.parametrize(("other", "what"), NAMED.values(), ids=NAMED.keys())
 def test_a_start_is_of_the_same_users_servers_and_resources(
-    mechanism: fo.mechanisms.Mechanism, other: fo.Cluster, what: str
+    solve: Callable[..., fo.Allocation], other: fo.Cluster, what: str
 ) -> None:
-    pool = mechanism.prepare(other)[0].servers == ("pool",)
-    start = mechanism.solve(other)
-    if pool and other.users == CLUSTER.users and other.resources == CLUSTER.resources:
-        np.testing.assert_allclose(mechanism.solve(CLUSTER, start=start).tasks, mechanism.solve(CLUSTER).tasks, 1e-5)
+    start = solve(other)
+    if start.cluster.servers == ("pool",) and other.users == CLUSTER.users and other.resources == CLUSTER.resources:
+        np.testing.assert_allclose(solve(CLUSTER, start=start).tasks, solve(CLUSTER).tasks, 1e-5)
         return  # which servers were pooled does not matter
     turned = what.split(", first")[0] if "differ" in what else "one has"
     with pytest.raises(DataError, match=f"start is of another cluster: {turned}"):
-        mechanism.solve(CLUSTER, start=start)
+        solve(CLUSTER, start=start)
 
 
-@pytest.mark.parametrize("mechanism", [fo.AlphaPFVDS(2), fo.AlphaFair(2), fo.CEEI(), fo.DRFH(), fo.PSDSF()])
+@pytest.mark.parametrize("solve", [*SOLVES, fo.DRFH().solve])
 @pytest.mark.parametrize("other", [pair[0] for pair in CHANGED.values()], ids=CHANGED.keys())
-def test_a_start_from_other_numbers_changes_nothing(mechanism: fo.mechanisms.Mechanism, other: fo.Cluster) -> None:
-    found = mechanism.solve(CLUSTER, start=mechanism.solve(other))
-    np.testing.assert_allclose(found.arrays.user_tasks, mechanism.solve(CLUSTER).arrays.user_tasks, rtol=1e-4)
+def test_a_start_from_other_numbers_changes_nothing(solve: Callable[..., fo.Allocation], other: fo.Cluster) -> None:
+    wanted = fo.AlphaPFVDS(2).solve(CLUSTER) if solve is played else solve(CLUSTER)
+    found = solve(CLUSTER, start=solve(other))
+    np.testing.assert_allclose(found.arrays.user_tasks, wanted.arrays.user_tasks, rtol=1e-4)
 
 
 def test_starts_between_pools_and_servers_are_left_aside() -> None:
     for first, then in ((fo.CEEI(), fo.AlphaFair(2)), (fo.AlphaFair(2), fo.CEEI()), (fo.CEEI(), fo.AlphaPFVDS(2))):
         found = then.solve(CLUSTER, start=first.solve(CLUSTER))
         np.testing.assert_allclose(found.arrays.user_tasks, then.solve(CLUSTER).arrays.user_tasks, rtol=1e-5)
-
-
-@pytest.mark.parametrize(("other", "what"), NAMED.values(), ids=NAMED.keys())
-def test_best_response_starts_with_the_same_names(other: fo.Cluster, what: str) -> None:
-    start = fo.best_response(other, 2)
-    turned = what.split(", first")[0] if "differ" in what else "one has"
-    with pytest.raises(DataError, match=f"start is of another cluster: {turned}"):
-        fo.best_response(CLUSTER, 2, start=start)
-
-
-@pytest.mark.parametrize("other", [pair[0] for pair in CHANGED.values()], ids=CHANGED.keys())
-def test_best_response_goes_on_after_a_change(other: fo.Cluster) -> None:
-    found = fo.best_response(CLUSTER, 2, start=fo.best_response(other, 2))
-    np.testing.assert_allclose(found.arrays.user_tasks, fo.AlphaPFVDS(2).solve(CLUSTER).arrays.user_tasks, rtol=1e-4)

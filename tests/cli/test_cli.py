@@ -41,13 +41,6 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_solve_prints_the_allocation(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["solve", str(file), "--mechanism", "drf"]) == 0
-    out = capsys.readouterr().out
-    assert "DRF: 2 users" in out
-    assert "cpu 100.0%, memory 77.8%" in out
-
-
 def test_solve_json_is_strict_and_complete(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["solve", str(file), "-m", "ceei", "--json"]) == 0
     found = json.loads(capsys.readouterr().out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
@@ -96,37 +89,6 @@ def test_compare_says_when_a_mechanism_fails(
     monkeypatch.setattr(fo.PSDSF, "solve", fail)
     assert main(["compare", str(file), "-m", "drf", "ps-dsf"]) == 1
     assert "PS-DSF: NotConverged: PS-DSF: nothing worked" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (["solve", "paper:drf-4.2"], "drf-4.1"),
-        (["solve", "nonsense:x"], "nonsense"),
-        (["solve", "paper:drf-4.1", "-m", "alphapf-vds"], "give its parameters"),
-        (["solve", "paper:drf-4.1", "-m", "alpha-fair(beta=2)"], "does not take beta; its parameters: alpha"),
-        (["solve", "paper:drf-4.1", "-m", "alpha-fair(2)"], "is not parameter=value"),
-        (["solve", "paper:drf-4.1", "--tol", "-1"], "tol is -1"),
-        (["solve", "paper:drf-4.1", "--solver", "gurobi"], "not one of CLARABEL"),
-        (["solve", "paper:drf-4.1", "-m", "cmmf"], "choose it with cluster.select"),
-        (["claims", "--paper", "nobody"], "nobody"),
-    ],
-)
-def test_errors_are_one_line_with_a_remedy(
-    arguments: list[str], expected: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(arguments) == 2
-    captured = capsys.readouterr()
-    assert expected in captured.err
-    assert captured.err.count("\n") == 1
-    assert captured.out == ""
-
-
-def test_bad_line_in_a_file_is_named(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file.write_text(CLUSTER.replace("cpu = 3", "cpu = -3"))
-    assert main(["solve", str(file)]) == 2
-    line = CLUSTER.splitlines().index("demand = { cpu = 3, memory = 1 }") + 1
-    assert f"cluster.toml:{line}: user 'B'" in capsys.readouterr().err
 
 
 def test_claims_about_measurements_show_the_numbers(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -102,20 +102,3 @@ def test_lies_about_measured_amounts(capsys: pytest.CaptureFixture[str], tmp_pat
     assert main(["properties", str(cluster), "-m", "ceei", "-p", "strategy-proofness", "--json"]) == 0
     (ceei,) = json.loads(capsys.readouterr().out)
     assert ceei["violation"] > 0.02
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["-p", "kindness"], "no property 'kindness'"),
-        (["-m", "kind"], "no mechanism 'kind'"),
-        (["-m", "drf", "--trials", "0"], "--trials is 0"),
-        (["-m", "drf", "--jobs", "0"], "--jobs is 0"),
-        (["--replay", "nowhere.json"], "cannot read the witness file"),
-        (["paper:drf-4.1", "--store", "folder"], "--store is not about the cluster"),
-        (["paper:drf-4.1", "--matrix"], "--matrix is not about the cluster"),
-    ],
-)
-def test_slips(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["properties", *words]) == 2
-    assert message in capsys.readouterr().err

@@ -92,6 +92,30 @@ SLIPS = [
     (["figures", "alpha", "--width", "-1"], "--width must be"),
     (["figures", "alpha", "--width", "nan"], "--width must be"),
     (["completion", "cmd"], "invalid choice: 'cmd'"),
+    (["solve", "paper:drf-4.2"], "drf-4.1"),
+    (["solve", "nonsense:x"], "nonsense"),
+    (["solve", CLUSTER, "-m", "alphapf-vds"], "give its parameters"),
+    (["solve", CLUSTER, "-m", "alpha-fair(beta=2)"], "does not take beta; its parameters: alpha"),
+    (["solve", CLUSTER, "-m", "alpha-fair(2)"], "is not parameter=value"),
+    (["solve", CLUSTER, "--tol", "-1"], "tol is -1"),
+    (["solve", CLUSTER, "--solver", "gurobi"], "not one of CLARABEL"),
+    (["solve", CLUSTER, "-m", "cmmf"], "choose it with cluster.select"),
+    (["claims", "--paper", "nobody"], "nobody"),
+    (["solve", "bad.toml"], "bad.toml:4: user 'user1' (row 0) has demand -3"),
+    (["sweep"], "name an experiment or its file"),
+    (["sweep", "nonsense.toml"], "cannot read the experiment nonsense.toml"),
+    (["sweep", "drfh_figures", "--jobs", "0"], "--jobs must be at least 1"),
+    (["results", "--store", ".", "--where", "jain"], "write COLUMN=VALUE"),
+    (["results", "--store", ".", "--where", "alpha=x"], "alpha is a number"),
+    (["results", "--store", ".", "--columns", "jane"], "there is no column 'jane'"),
+    (["results", "--store", ".", "--export", "x.docx"], "choose .csv"),
+    (["properties", "-p", "kindness"], "no property 'kindness'"),
+    (["properties", "-m", "kind"], "no mechanism 'kind'"),
+    (["properties", "-m", "drf", "--trials", "0"], "--trials is 0"),
+    (["properties", "-m", "drf", "--jobs", "0"], "--jobs is 0"),
+    (["properties", "--replay", "nowhere.json"], "cannot read the witness file"),
+    (["properties", CLUSTER, "--store", "folder"], "--store is not about the cluster"),
+    (["properties", CLUSTER, "--matrix"], "--matrix is not about the cluster"),
 ]
 
 
@@ -102,6 +126,7 @@ def test_slips_are_one_line_with_a_remedy(
     grid = 'title = "x"\nseed = {}\nclusters.a = "paper:drf-4.1"\n[[grid]]\nmechanisms = "alphapf-vds"\norders = {}\n'
     (empty / "orders.toml").write_text(grid.format(1, "{cpu = 1}"))
     (empty / "big.toml").write_text(grid.format(BIG, '"cyclic"'))
+    (empty / "bad.toml").write_text("[[servers]]\ncapacity = [9]\n[[users]]\ndemand = [-3]\n")
     before = {path: path.read_bytes() for path in empty.rglob("*") if path.is_file()}
     assert run(*words) == 2
     captured = capsys.readouterr()

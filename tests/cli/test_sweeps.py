@@ -112,27 +112,6 @@ def test_list_names_every_experiment_with_what_is_stored(
     assert any(line.startswith("pf_time: ") and line.endswith("[0/120 cells]") for line in lines)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (["sweep"], "name an experiment or its file"),
-        (["sweep", "nonsense.toml"], "cannot read the experiment nonsense.toml"),
-        (["sweep", "drfh_figures", "--jobs", "0"], "--jobs must be at least 1"),
-        (["results", "--where", "jain"], "write COLUMN=VALUE"),
-        (["results", "--where", "alpha=x"], "alpha is a number"),
-        (["results", "--columns", "jane"], "there is no column 'jane'"),
-        (["results", "--export", "x.docx"], "choose .csv"),
-    ],
-)
-def test_errors_are_one_line(
-    arguments: list[str], expected: str, store: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([*arguments, "--store", store]) == 2
-    captured = capsys.readouterr()
-    assert expected in captured.err
-    assert captured.err.count("\n") == 1
-
-
 def test_users_and_clusters_may_be_called_anything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     users = ["mechanism", "jain", "use_cpu", "use_disk", "=1+1", "a|b"]
     names = {"resources": ["cpu", "jain"], "users": users}  # a resource called so would have lost a column
