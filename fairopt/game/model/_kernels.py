@@ -55,10 +55,11 @@ def exploitability(start, server, level, share, whole, tasks, limit, power, row,
             total += tasks[k]
         if not np.isfinite(total):
             return np.inf
+        log_total = np.log(total)
         for k in range(start[n], start[n + 1]):
-            above = np.log(total) - level[k]
+            above = log_total - level[k]
             worst = max(worst, min(-above, limit[n] / total - 1) if above < 0 else tasks[k] / total * above)
-            part = np.exp(power * min(above, 0.0)) / whole[k]
+            part = (1.0 if above >= 0 else np.exp(power * above)) / whole[k]
             for r in range(row.shape[1]):
                 parts[server[k], r] = max(parts[server[k], r], share[k, r] * part)
     for i in range(row.shape[0]):
