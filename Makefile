@@ -67,6 +67,7 @@ guard: $(VENV)/dev-ready
 # one must make a test fail; tests marked `long` run, and the laws on many more clusters.
 COUNT ?= 300
 test-long: $(VENV)/dev-ready
+	$(BIN)/pip install --quiet --editable .[browser]
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/errors_table.py --count $(COUNT) $(if $(TRACES),--traces $(TRACES))
 	$(BIN)/python tools/mutate.py
 	$(BIN)/python tools/first_minutes.py

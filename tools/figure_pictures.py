@@ -13,9 +13,7 @@ from pathlib import Path
 from PIL import Image
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tools")]  # of this checkout, whatever is installed
-
-from chromium import reduced  # noqa: E402
+sys.path[:0] = [str(ROOT)]  # of this checkout, whatever is installed
 
 from fairopt.errors import DataError  # noqa: E402
 from fairopt.report import MissingCells, Results, figures  # noqa: E402
@@ -23,6 +21,7 @@ from fairopt.report import MissingCells, Results, figures  # noqa: E402
 PICTURES = ROOT / "docs" / "figures"
 #: Of the dots that `fairopt figures` draws; a figure as wide as two columns has 840.
 SMALLER = 0.6
+COLOURS = 128
 
 
 def draw(name: str, stores: Sequence[Results], folder: Path = PICTURES) -> bool:
@@ -36,8 +35,8 @@ def draw(name: str, stores: Sequence[Results], folder: Path = PICTURES) -> bool:
             _, drawn, *_ = figures.save(picture, Path(place), name)
             with Image.open(drawn) as whole:
                 small = whole.convert("RGB").resize((round(SMALLER * whole.width), round(SMALLER * whole.height)))
-        small.save(folder / f"{name}.png")
-        reduced(folder / f"{name}.png")
+        few = small.quantize(COLOURS, dither=Image.Dither.NONE)  # a third as large
+        few.save(folder / f"{name}.png", optimize=True)
         return True
     return False
 

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from chromium import binary
 
 import fairopt as fo
 from fairopt.cli import main
@@ -112,13 +111,13 @@ def test_the_module_is_javascript(script: str, tmp_path: Path) -> None:
     subprocess.run(["node", "--check", str(tmp_path / "explorer.mjs")], check=True, capture_output=True)
 
 
-@pytest.mark.skipif(binary() is None, reason="no Chromium here")
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="no Chromium here")
 def test_a_browser_draws_the_page(text: str, tmp_path: Path) -> None:
     """What only runs can tell, as a name that a merge took away; moves and looks are in test_browser, which is long."""
     (tmp_path / "page.html").write_text(text)
     asked = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=2000", "--dump-dom",
              f"--user-data-dir={tmp_path}", (tmp_path / "page.html").as_uri()]  # fmt: skip
-    drawn = subprocess.run([str(binary()), *asked], check=True, capture_output=True, text=True, timeout=300).stdout
+    drawn = subprocess.run(["chromium", *asked], check=True, capture_output=True, text=True, timeout=300).stdout
     assert 'data-drawings="' in drawn
     assert re.search(r'class="fo-status"[^>]*>[^<]*FDS', drawn)
 
