@@ -30,8 +30,8 @@ Array = NDArray[np.float64]
 _FINE, _SMALL = 1e-10, 500
 #: The error of what a solver makes of the right formulation is below this.
 _FORMULATED = 5e-3
-#: A tolerance that engines reach by other ways than tighter ones, tried up to this number of pairs.
-_MODEST, _MODEST_PAIRS = 1e-4, 20_000
+#: Up to this number of pairs a linear program is asked where a jammed answer leads.
+_VERTEX = 20_000
 #: Where numbers are beyond doubles solvers are tried for so many CPU seconds.
 HOPELESS_SECONDS = 1.0
 
@@ -78,8 +78,7 @@ def _moved(
 class Candidates:
     """What the engines of a mechanism came up with on one (merged) cluster.
 
-    The smallest residual over all candidates is kept, and those of a modest tolerance are tried after a tight one, so
-    that asking for more is hardly ever worse (tested on small clusters, not proved).
+    The smallest residual over all candidates is kept.
     """
 
     mechanism: Solvable
@@ -103,7 +102,11 @@ class Candidates:
         for name in engines:
             try:
                 first = name == engines[0]
-                offers = self._first(name, solver, warm) if first else self._stand_in(name)
+                offers = (
+                    self.mechanism.solutions(self.problem, name, self.tol, solver, warm)
+                    if first
+                    else self._stand_in(name)
+                )
                 if offers is None:
                     self.notes += (f"on such a cluster {name} is not tried unasked; engine={name!r} does",)
                     continue
@@ -133,15 +136,6 @@ class Candidates:
             return offers
         return within(HOPELESS_SECONDS, offers) if self.eligible <= 100 else None
 
-    def _first(self, name: str, solver: str | None, warm: object) -> Iterator[Solution]:
-        """What the first engine offers; where that is not enough, what it would have offered a modest caller.
-
-        Engines stop elsewhere when less is asked, and last digits may be found from there.
-        """
-        yield from self.mechanism.solutions(self.problem, name, self.tol, solver, warm)
-        if self.tol < _MODEST and np.isfinite(self.problem.criterion.alpha) and self.eligible <= _MODEST_PAIRS:
-            yield from self.mechanism.solutions(self.problem, name, _MODEST, solver, warm)
-
     @cached_property
     def unmerged(self) -> Merging:
         """Each server by itself: the cluster has been merged."""
@@ -158,7 +152,7 @@ class Candidates:
         for _ in range(4):
             # A jammed answer with a small error is given to a linear program.
             jams = self.tol < residual <= 1e-3 and name != "declarative" and self.mechanism.met_by_criterion
-            nearer = at_vertex(self.problem, offer) if jams and self.eligible <= _MODEST_PAIRS else None
+            nearer = at_vertex(self.problem, offer) if jams and self.eligible <= _VERTEX else None
             if nearer is None:
                 break
             before, offer = residual, nearer
