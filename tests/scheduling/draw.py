@@ -1,12 +1,17 @@
-"""Random workloads that crowd their servers: users of several sizes of tasks, who leave, on servers that go."""
+"""Random workloads that crowd their servers: users of several sizes of tasks, who leave, on servers that go.
+
+And policies as their users write them.
+"""
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from fairopt.scheduling.policies import Policy
 from fairopt.scheduling.workload import Workload
 
 
@@ -62,3 +67,16 @@ def tables(
         tasks[names] *= rng.uniform(0.3, 1, (rows, resources))
         tasks[["arrival", "duration"]] /= 7
     return {"tasks": tasks, "servers": machines, "users": about, "changes": events}
+
+
+def with_methods(policy: Policy) -> Policy:
+    """The same policy, written as methods of arrays."""
+    kind: Any = type(policy)
+    names = ["share", *(["value"] if policy.pairs else ["score"]), *(["limit"] if policy.limits else [])]
+
+    def method(of: Any) -> Any:
+        return lambda self, *given: of.__get__(self, kind)(*given)
+
+    methods = {name: method(getattr(kind, name)) for name in names}
+    made = type("Methods", (kind,), methods | {"name": ""})
+    return made(**{field.name: getattr(policy, field.name) for field in fields(policy)})

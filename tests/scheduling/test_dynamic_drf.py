@@ -33,7 +33,7 @@ def parts(found: DynamicShares) -> tuple[Array, Array]:
     return share / share.max(axis=1, keepdims=True), c.weight / c.weight.sum()
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(cluster=clusters(positive=False, weighted=True))
 def test_the_program_as_written_gives_the_same(cluster: fo.Cluster) -> None:
     np.testing.assert_allclose(dynamic_drf(cluster).level, dynamic_drf(cluster, engine="declarative").level, rtol=1e-7)
