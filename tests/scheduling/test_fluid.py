@@ -16,7 +16,7 @@ from fairopt.mechanisms import get
 from fairopt.mechanisms.alphapf_vds import AlphaPFVDS
 from fairopt.mechanisms.drf import DRF
 from fairopt.model.cluster import Cluster
-from fairopt.scheduling.fluid import FluidRun, FluidSchedule, fluid, players
+from fairopt.scheduling.fluid import FluidRun, FluidSchedule, fluid
 from fairopt.scheduling.workload import NEVER, SECOND, Workload
 
 from .draw import workload
@@ -94,8 +94,9 @@ def test_work_is_conserved_and_capacities_are_kept(
         assert (over[~np.isnan(over)] >= -1e-3).all()
 
 
-def plain(w: Workload) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """When groups end, and what is left of them, with DRFH for jobs, solved at every event."""
+def plain(w: Workload, by: str, limits: bool) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """When groups end, and what is left of them, with DRFH for jobs or users, solved at every event."""
+    player, weight = (w.job, w.weight[w.job_user]) if by == "job" else (w.user, w.weight)
     size = np.diff(w.first)
     arrival, leaves, changes = (times / SECOND for times in (w.arrival, w.leaves[w.user], w.change_time))
     left = np.add.reduceat(w.duration, w.first[:-1]) / SECOND
@@ -106,13 +107,13 @@ def plain(w: Workload) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         past = changes <= now
         up[w.change_server[past]] = w.change_up[past]
         here = (arrival <= now) & (leaves > now) & np.isnan(ends)
-        speed, jobs = np.zeros(w.groups), np.unique(w.job[here])
-        if len(jobs) and up.any():
-            of = here & (w.job == jobs[:, None])
+        speed, those = np.zeros(w.groups), np.unique(player[here])
+        if len(those) and up.any():
+            of = here & (player == those[:, None])
             part = of * size / (of @ size)[:, None]
             eligible = [w.eligible[w.placement[mine]].any(axis=0)[up] for mine in of]
-            weight = w.weight[w.job_user[jobs]]
-            cluster = Cluster(w.capacity[up] * w.unit, part @ (w.demand * w.unit), weight, eligible)
+            demand, count = part @ (w.demand * w.unit), of @ size if limits else np.inf
+            cluster = Cluster(w.capacity[up] * w.unit, demand, weight[those], eligible, max_tasks=count)
             speed = get("drfh").solve(cluster).arrays.user_tasks @ part
         spans = np.divide(left, speed, out=np.full(w.groups, np.inf), where=speed > 0)
         events = np.concatenate([arrival, leaves[leaves < NEVER / SECOND], changes])
@@ -124,11 +125,12 @@ def plain(w: Workload) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
 
 
 @settings(max_examples=40)
-@given(seed=SEEDS)
-def test_a_plain_loop_comes_to_the_same_ends(seed: int) -> None:
+@given(seed=SEEDS, by=st.sampled_from(["job", "user"]), limits=st.booleans())
+def test_a_plain_loop_comes_to_the_same_ends(seed: int, by: str, limits: bool) -> None:
+    """For players with the mean of what their tasks ask for, wherever one of them may run."""
     w = drawn(seed)
-    run = fluid(w, "drfh", events=True, warm=False).run
-    ends, left = plain(w)
+    run = fluid(w, "drfh", events=True, warm=False, by=by, limits=limits).run
+    ends, left = plain(w, by, limits)
     np.testing.assert_allclose(run.ended, ends, rtol=1e-5)
     np.testing.assert_allclose(run.left, left, rtol=1e-5, atol=1e-6)
 
@@ -155,20 +157,6 @@ def test_ps_dsf_starts_from_the_solve_before_unless_told_not_to() -> None:
     assert warm.timeline["warm"].tolist() == [False, True, True, True]
     assert not cold.timeline["warm"].any()
     assert np.allclose(warm.jobs["left"], cold.jobs["left"], rtol=1e-6)
-
-
-def test_players_are_jobs_or_users_with_the_mean_of_what_they_have_there() -> None:
-    tasks = pd.DataFrame({"user": ["a", "a", "b"], "job": ["1", "2", "3"], "duration": 1.0, "tasks": [1, 3, 1],
-                          "cpu": [1.0, 5.0, 1.0], "memory": [2.0, 0.0, 1.0]})  # fmt: skip
-    w = Workload.from_frames(tasks, SERVERS, pd.DataFrame({"user": ["a", "b"], "weight": [2.0, 1.0]}))
-    everyone, up = np.arange(3), np.ones(1, dtype=bool)
-    jobs, users = players(w, everyone, up, "job", False), players(w, everyone, up, "user", True)
-    assert jobs.cluster.users == ("1", "2", "3")
-    assert jobs.cluster.weight.tolist() == [2, 2, 1]
-    assert users.cluster.users == ("a", "b")
-    np.testing.assert_allclose(users.cluster.demand, [[4.0, 0.5], [1.0, 1.0]])
-    assert users.cluster.max_tasks.tolist() == [4, 1]
-    assert users.rates(np.array([2.0, 1.0])).tolist() == [0.5, 1.5, 1.0]
 
 
 def test_ctrl_c_ends_a_run_with_what_has_happened(monkeypatch: pytest.MonkeyPatch) -> None:
