@@ -86,7 +86,7 @@ def figures(options: argparse.Namespace) -> int:
     if options.list:
         for name in options.names or drawing.known():
             module = drawing.module(name)
-            print(f"{name}: {(module.__doc__ or '').splitlines()[0]} [{', '.join(module.NEEDS)}]")
+            print(f"{name}: {next(iter((module.__doc__ or '').splitlines()), '')} [{', '.join(module.NEEDS)}]")
         return 0
     check_width(options.width)
     if not options.names:

@@ -1,18 +1,33 @@
-"""Random workloads that crowd their servers: users of several sizes of tasks, who leave, on servers that go."""
+"""Random workloads that crowd their servers: users of several sizes of tasks, who leave, on servers that go.
+
+And policies as their users write them.
+"""
 
 from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from fairopt.scheduling.policies import Policy
 from fairopt.scheduling.workload import Workload
 
 
-def workload(
+def workload(seed: int, **options: Any) -> Workload:
+    """The workload of `tables`."""
+    return Workload.from_frames(**tables(seed, **options))
+
+
+def tables(
     seed: int, rows: int = 14, servers: int = 3, users: int = 3, resources: int = 2, constrained: bool = True,
-    changes: bool = True, zeros: bool = True, loops: bool = False,
-) -> Workload:  # fmt: skip
-    """Small whole numbers, so that shares and scores tie often and things happen at the same time."""
+    changes: bool = True, loops: bool = False, whole: bool = True,
+) -> dict[str, Any]:  # fmt: skip
+    """Small whole numbers, so that shares and scores tie often and things happen at the same time.
+
+    Unless `whole`: amounts are parts of those, times sevenths of seconds.
+    """
     rng = np.random.default_rng(seed)
     names = ["cpu", "memory", "disk", "network"][:resources]
     who = rng.integers(0, users, rows)
@@ -26,7 +41,7 @@ def workload(
         }
     )
     for name in names:
-        tasks[name] = rng.integers(0 if zeros else 1, 4, rows)
+        tasks[name] = rng.integers(0, 4, rows)
     tasks.loc[(tasks[names] == 0).all(axis=1), names[-1]] = 1
     if loops:  # jobs by name: each after one with a smaller name, so that nothing goes round
         names_of_jobs = sorted(set(tasks["job"]))
@@ -48,4 +63,20 @@ def workload(
             up[server] = not up[server]
             found.append({"time": time, "server": f"s{server}", "up": up[server]})
         events = pd.DataFrame(found)
-    return Workload.from_frames(tasks, machines, about, events)
+    if not whole:
+        tasks[names] *= rng.uniform(0.3, 1, (rows, resources))
+        tasks[["arrival", "duration"]] /= 7
+    return {"tasks": tasks, "servers": machines, "users": about, "changes": events}
+
+
+def with_methods(policy: Policy) -> Policy:
+    """The same policy, written as methods of arrays."""
+    kind: Any = type(policy)
+    names = ["share", *(["value"] if policy.pairs else ["score"]), *(["limit"] if policy.limits else [])]
+
+    def method(of: Any) -> Any:
+        return lambda self, *given: of.__get__(self, kind)(*given)
+
+    methods = {name: method(getattr(kind, name)) for name in names}
+    made = type("Methods", (kind,), methods | {"name": ""})
+    return made(**{field.name: getattr(policy, field.name) for field in fields(policy)})

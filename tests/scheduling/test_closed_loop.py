@@ -15,10 +15,6 @@ from fairopt.scheduling.workload import Workload
 SERVERS = pd.DataFrame({"cpu": [2.0]})
 
 
-def before(w: Workload) -> dict[str, str]:
-    return {job: w.jobs[k] if k >= 0 else "" for job, k in zip(w.jobs, w.after.tolist(), strict=True)}
-
-
 def chain(servers: int = 1, **columns: object) -> Workload:
     """Jobs a, b and c of one user, each after the one before, of two tasks each; c may not come before 100 s."""
     tasks = pd.DataFrame(
@@ -56,15 +52,6 @@ def test_frames_of_jobs_that_never_come() -> None:
     stuck = simulate(chain(cpu=[1, 3, 1, 1, 1, 1]), impossible="report")
     assert stuck.jobs["tasks_done"].tolist() == [1, 0, 0]
     assert stuck.tasks["state"].value_counts()["impossible"] == 1
-
-
-def test_tables_come_out_as_they_came_in_and_into_files(tmp_path: object) -> None:
-    w = chain()
-    again = Workload.from_frames(**w.to_frames())  # type: ignore[arg-type]
-    assert before(again) == before(w) == {"a": "", "b": "a", "c": "b"}
-    fo.workloads.save_workload(w, str(tmp_path))
-    assert before(fo.open_workload(str(tmp_path))) == before(w)
-    assert len(chain(after="").to_frames()["tasks"]["after"].unique()) == 1
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairopt.errors import DataError
+from fairopt.mechanisms import get
 from fairopt.model.cluster import Cluster
-from fairopt.scheduling import discrete_drf, tasks_of
+from fairopt.scheduling import Workload, discrete_drf, policies, simulate, tasks_of
 
 EXAMPLE = Cluster([[9, 18]], [[1, 4], [3, 1]], resources=["CPU", "RAM"], users=["A", "B"])
 
@@ -58,13 +59,6 @@ def test_the_first_task_that_does_not_fit_stops_everyone_unless_skipped() -> Non
     cluster = Cluster([[4, 10]], [[3, 0], [0, 1]], users=["big", "small"])
     assert tasks_of(discrete_drf(cluster)).to_dict() == {"big": 1, "small": 8}
     assert tasks_of(discrete_drf(cluster, skip=True)).to_dict() == {"big": 1, "small": 10}
-
-
-def test_weights_set_the_ratio_of_dominant_shares() -> None:
-    cluster = Cluster([[300]], [[1], [1]], weight=[1, 2])
-    assert tasks_of(discrete_drf(cluster)).to_list() == [100, 200]
-    with_equal_weights = cluster.replace(weight=[1, 1])
-    assert tasks_of(discrete_drf(with_equal_weights)).to_list() == [150, 150]
 
 
 def test_max_tasks_frees_the_rest_for_others() -> None:
@@ -128,3 +122,32 @@ def test_skipping_leaves_no_task_that_fits(cluster: Cluster) -> None:
     left = cluster.capacity[0] - tasks @ cluster.demand
     assert not (cluster.demand <= left).all(axis=1).any()
     assert (tasks >= tasks_of(discrete_drf(cluster)).to_numpy()).all()
+
+
+def _one_pool(cluster: Cluster) -> Workload:
+    tasks = pd.DataFrame(cluster.demand, columns=list(cluster.resources))
+    tasks = tasks.assign(user=list(cluster.users), duration=1.0, tasks=3000)
+    servers = pd.DataFrame(cluster.capacity, columns=list(cluster.resources))
+    users = pd.DataFrame({"user": list(cluster.users), "weight": cluster.weight})
+    return Workload.from_frames(tasks, servers, users)
+
+
+@given(pools())
+@settings(max_examples=15, deadline=None)
+def test_discrete_drf_and_the_policy_decide_alike(cluster: Cluster) -> None:
+    """Algorithm 1 on one pool, as `discrete_drf` and as a policy; and DRF theorem 7: within one largest task of DRF."""
+    demand, n = cluster.demand, len(cluster.users)
+    w = _one_pool(cluster)
+    for strict in (True, False):
+        found = simulate(w, policies.get("discrete-drf", strict=strict), until=0)
+        picks = [w.users[k] for k in w.user[w.group_of_task[found.runs.task]]]
+        assert picks == discrete_drf(cluster, skip=not strict)["picked"].tolist()
+    started = np.bincount(w.user[w.group_of_task[simulate(w, "discrete-drf", until=0).runs.task]], minlength=n)
+    task = cluster.dominant_share_per_task / cluster.weight
+    discrete = started * task
+    level = (get("drf").solve(cluster).arrays.user_tasks * task).min()  # one level: positive demands
+    assert (discrete - task <= discrete.min() + 1e-9).all()
+    assert (discrete <= level + task + 1e-6).all()
+    # What blocks the lowest user is used up but for a task of everybody, and what DRF takes of it is no more than all.
+    short = (demand.sum(axis=0) + demand.max(axis=0)) / (demand / task[:, None]).sum(axis=0)
+    assert level - discrete.min() <= short.max() + 1e-6

@@ -37,18 +37,11 @@ def test_two_tenants_by_hand() -> None:
     assert "guarantee 0.666667" in repr(found)
 
 
-def test_the_cap_leaves_links_idle() -> None:
-    """Three on link one: P* is 1/3, and who alone needs link two may have no more of it."""
-    found = hug(fo.Cluster([[1, 10]], [[1, 1], [1, 0], [1, 0]]))
-    assert found.guarantee == pytest.approx(1 / 3)
-    np.testing.assert_allclose(found.parts, [[1 / 3, 1 / 3], [1 / 3, 0], [1 / 3, 0]])
-    assert found.to_frame()["resource2"].tolist() == pytest.approx([10 / 3, 0, 0])
-
-
 @given(cluster=clusters())
 def test_it_is_what_its_conditions_say(cluster: fo.Cluster) -> None:
     found = hug(cluster)
     assert found.violation <= 1e-12
+    np.testing.assert_allclose(found.to_frame()[list(cluster.resources)], found.parts * cluster.capacity)
     np.testing.assert_allclose(found.progress, cluster.weight * found.guarantee)
     # No larger guarantee is feasible: one link is full after stage 1.
     assert found.first.sum(axis=0).max() == pytest.approx(1)

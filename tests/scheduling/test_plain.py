@@ -1,4 +1,4 @@
-"""The plain loop makes the decisions of the reference, task by task."""
+"""The plain loop makes the decisions of the reference, task by task, by rules and by methods of arrays."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fairopt.scheduling.policies.best_fit_drfh import BestFitDRFH
 from fairopt.scheduling.setup import Setup
 from fairopt.scheduling.workload import NEVER, SECOND, Workload
 
-from .draw import workload
+from .draw import with_methods, workload
 from .reference import Reference
 
 SEEDS = st.integers(0, 2**32)
@@ -27,7 +27,14 @@ KNOWN: dict[str, dict[str, Any]] = {
     "fifo": {"strict": False}, "mqdrf": {"shares": (0.6, 0.5, 0.3), "sizes": (1, 1, 1)},
 }  # fmt: skip
 STRICT = ("first-fit-drfh", "best-fit-drfh", "choosy", "tsf", "sequential-min-max", "fifo", "discrete-drf", "mqdrf")
-CASES = [*KNOWN.items(), *((name, KNOWN[name] | {"strict": True}) for name in STRICT)]
+CASES = [
+    *KNOWN.items(), *((name, KNOWN[name] | {"strict": True}) for name in STRICT), ("tetris", {"fairness": 0}),
+    ("tetris", {"fairness": 1}), ("mqdrf", {"shares": (0.5, 0.4), "sizes": (2, 3)}),
+]  # fmt: skip
+
+
+def test_every_policy_has_a_reference() -> None:
+    assert {*KNOWN, "slots", "cpu-fair"} == {*policies.names()}
 
 
 @pytest.mark.parametrize(("name", "given_"), CASES, ids=lambda one: str(one))
@@ -51,20 +58,20 @@ def test_the_loop_decides_as_the_reference(
 def test_where_servers_are_over_committed(
     name: str, given_: dict[str, Any], seed: int, resources: int, until: int, factor: float, slows: Any, loops: bool
 ) -> None:
-    w, rng = workload(seed, resources=resources, loops=loops), np.random.default_rng(seed)
-    if rng.random() < 0.7:  # levels between demands
-        tasks, servers, users, *changes = w.to_frames().values()
-        tasks[list(w.resources)] *= rng.uniform(0.3, 1, (len(tasks), len(w.resources)))
-        w = Workload.from_frames(tasks, servers, users, *changes)
+    w = workload(seed, resources=resources, loops=loops, whole=seed % 3 == 0)  # else levels between demands
     compare(w, name, given_, until, Thrashing(factor, slows))
 
 
 def compare(w: Workload, name: str, given_: dict[str, Any], until: int, thrashing: Thrashing | None = None) -> None:
-    setup = Setup.of(w, policies.get(name, **given_))
+    policy = policies.get(name, **given_)
+    methods = with_methods(policy)
+    assert engine.knows(policy)
+    assert not engine.knows(methods)
+    setup = Setup.of(w, policy)
     assert setup.possible.all()
     expected = Reference(w, name, thrashing=thrashing, **given_).run(until)
-    for near in (0, 48):  # by an index of servers, by scans
-        found = engine.run(setup, until, thrashing=thrashing, compiled=False, near=near)
+    for made, near in ((setup, 0), (setup, 48), (Setup.of(w, methods), 48)):  # by an index of servers, by scans
+        found = engine.run(made, until, thrashing=thrashing, compiled=False, near=near)
         rows = list(zip(found.task, found.server, found.start, found.end, found.how, strict=True))
         assert [list(map(int, row)) for row in rows] == expected
 
@@ -76,10 +83,6 @@ def test_best_fit_s_scores_tie_where_they_are_equal(pool: tuple[int, int]) -> No
     for need in [(a, b) for a in range(1, 7) for b in range(1, 7)]:
         state: Any = SimpleNamespace(demand=np.array([need]), free=free, pool=np.array(pool), queue=[0])
         score = BestFitDRFH().score(state, 0, np.arange(len(free)))
-        exact = [abs(Fraction(need[1], need[0]) - Fraction(int(b), int(a))) for a, b in free]
-        by_value: dict[Fraction, set[float]] = {}
-        for value, found in zip(exact, score.tolist(), strict=True):
-            by_value.setdefault(value, set()).add(found)
-        assert all(len(found) == 1 for found in by_value.values())
-        ordered = [found.pop() for _, found in sorted(by_value.items())]
-        assert ordered == sorted(set(ordered))
+        exact = np.array([abs(Fraction(need[1], need[0]) - Fraction(int(b), int(a))) for a, b in free])
+        ranks, wanted = (np.unique(values, return_inverse=True)[1] for values in (score, exact))
+        assert (ranks == wanted).all()

@@ -7,8 +7,12 @@ import pandas as pd
 import pytest
 
 from fairopt.errors import DataError
+from fairopt.mechanisms import get
+from fairopt.model.cluster import Cluster
 from fairopt.scheduling import Thrashing, Workload, dedicated, simulate
+from fairopt.scheduling.loop.tables import DONE, EVICTED, GONE, RUNNING
 from fairopt.scheduling.policies import Policy
+from fairopt.scheduling.schedule import STATES
 from fairopt.scheduling.workload import SECOND
 
 from .draw import workload
@@ -46,8 +50,10 @@ def test_frames_of_a_small_schedule() -> None:
 
 
 def test_frames_are_the_sum_of_what_tasks_do() -> None:
+    ways = {"done": {DONE}, "running": {RUNNING}, "gone": {GONE, EVICTED}}
     for seed in range(20):
-        found = simulate(workload(seed), "best-fit-drfh", until=9, timeline="events")
+        until = 9 if seed % 2 else None
+        found = simulate(workload(seed), "best-fit-drfh", until=until, timeline="events", impossible="report")
         w, tasks, runs = found.workload, found.tasks, found.runs
         for time in found.instants:
             now = (runs.start <= time * SECOND) & (runs.end > time * SECOND)
@@ -63,6 +69,11 @@ def test_frames_are_the_sum_of_what_tasks_do() -> None:
             np.add.at(share, w.user[w.group_of_task[runs.task[now]]], used / w.total)
             np.testing.assert_allclose(found.shares.loc[time], share.max(axis=1))
         assert (tasks.groupby("job", observed=False).size() == found.jobs["tasks"]).all()
+        last = dict(zip(runs.task.tolist(), runs.how.tolist(), strict=True))
+        assert all(last.get(task, EVICTED) in ways.get(state, {EVICTED}) for task, state in enumerate(tasks["state"]))
+        assert (w.leaves[w.user[group[tasks["state"] == "gone"]]] <= runs.time).all()
+        assert tasks["restarts"].tolist() == np.bincount(runs.task[runs.how == EVICTED], minlength=w.tasks).tolist()
+        assert sum(found.summary()[f"tasks {state}"] for state in STATES) == w.tasks
 
 
 def test_a_server_that_leaves_gives_its_tasks_back() -> None:
@@ -118,12 +129,6 @@ def test_thrashing_slows_who_is_short() -> None:
         Thrashing(0.5)
 
 
-def test_without_over_commitment_thrashing_changes_nothing() -> None:
-    for seed in range(5):
-        w = workload(seed)
-        assert simulate(w, "tetris", thrashing=Thrashing()).runs.same(simulate(w, "tetris").runs)
-
-
 def test_dedicated_servers_are_given_out_once() -> None:
     tasks = pd.DataFrame({"user": ["a", "b", "b"], "duration": 1.0, "cpu": 1.0, "tasks": [20, 5, 5]})
     users = pd.DataFrame({"user": ["a", "b"], "weight": [1, 2]})
@@ -154,3 +159,16 @@ def test_a_schedule_in_which_nothing_starts_has_all_frames() -> None:
     assert found.utilization.tolist() == [0]
     assert found.summary()["tasks impossible"] == 1
     assert "1 impossible" in repr(found)
+
+
+def test_first_fit_does_not_tend_to_drfh_on_several_servers() -> None:
+    """DRFH figure 1 with tasks of 1/1000: First-Fit 3.34 each, Best-Fit 8.67, DRFH 10."""
+    tasks = pd.DataFrame({"user": ["1", "2"], "duration": 1.0, "tasks": 20_000, "cpu": [2e-4, 1e-3],
+                          "memory": [1e-3, 2e-4]})  # fmt: skip
+    w = Workload.from_frames(tasks, pd.DataFrame({"cpu": [2, 12], "memory": [12, 2]}))
+    for name, each in (("first-fit-drfh", 3.34), ("best-fit-drfh", 8.67)):
+        started = np.bincount(w.user[w.group_of_task[simulate(w, name, until=0).runs.task]]) / 1000
+        np.testing.assert_allclose(started, each, atol=0.01)
+    assert get("drfh").solve(Cluster([[2, 12], [12, 2]], [[0.2, 1], [1, 0.2]])).arrays.user_tasks == pytest.approx(
+        [10, 10]
+    )

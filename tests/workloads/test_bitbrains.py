@@ -23,29 +23,34 @@ def every(step, count, start=START, **use):
     return [row(start + k * step, **use) for k in range(count)]
 
 
+def at_start(folder, **options):
+    """Everything that is in use at the beginning."""
+    return reader.cluster(folder, at=START, vms=None, **options)
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
 def test_units(bitbrains, suffix):
     folder = bitbrains({17: every(300, 3)}, suffix)
-    cluster = reader.cluster(folder, at=START, vms=None).cluster
+    cluster = at_start(folder).cluster
     assert cluster.users == ("vm17",)
     assert cluster.resources == ("cpu", "memory", "disk", "received", "transmitted")
     np.testing.assert_allclose(cluster.demand, [[1.0, 1.0, 0.75, 1.0, 2.0]])
-    split = reader.cluster(folder, at=START, vms=None, split_disk=True).cluster
+    split = at_start(folder, split_disk=True).cluster
     assert split.resources == ("cpu", "memory", "disk_read", "disk_write", "received", "transmitted")
     np.testing.assert_allclose(split.demand, [[1.0, 1.0, 0.5, 0.25, 1.0, 2.0]])
 
 
 def test_provisioned(bitbrains):
-    cluster = reader.cluster(bitbrains({1: every(300, 3)}), at=START, vms=None, statistic="provisioned").cluster
+    cluster = at_start(bitbrains({1: every(300, 3)}), statistic="provisioned").cluster
     np.testing.assert_allclose(cluster.demand, [[5.2, 8.0, 0.75, 1.0, 2.0]])
     with pytest.raises(DataError, match="'mean' or 'provisioned'; got 'peak'"):
-        reader.cluster(bitbrains({1: every(300, 3)}), at=START, vms=None, statistic="peak")
+        at_start(bitbrains({1: every(300, 3)}), statistic="peak")
 
 
 def test_the_window_counts_by_time_and_not_by_row(bitbrains):
     rows = [row(START, mhz=1000), row(START + 20, mhz=2000), row(START + 599, mhz=6000), row(START + 600, mhz=9000)]
     folder = bitbrains({1: rows})
-    cluster = reader.cluster(folder, at=START, window=600, vms=None).cluster
+    cluster = at_start(folder, window=600).cluster
     assert cluster.demand[0, 0] == pytest.approx(3.0)  # the sample at the end is out
     assert reader.cluster(folder, at=START + 1, window=598, vms=None).cluster.demand[0, 0] == pytest.approx(2.0)
 
@@ -82,13 +87,13 @@ def test_a_trace_is_read_once_for_many_draws_and_again_when_it_changes(bitbrains
 
 def test_a_repeated_time_counts_once(bitbrains):
     rows = [row(START, mhz=1000), row(START, mhz=3000), row(START + 300, mhz=5000)]
-    cluster = reader.cluster(bitbrains({1: rows}), at=START, vms=None).cluster
+    cluster = at_start(bitbrains({1: rows})).cluster
     assert cluster.demand[0, 0] == pytest.approx(3.5)  # (2 + 5)/2 and not (1 + 3 + 5)/3
 
 
 def test_rows_of_a_vm_that_is_off_are_dropped(bitbrains):
     rows = [row(START, mhz=1000), row(START + 300, cores=0), row(START + 600, mhz=3000)]
-    snapshot = reader.cluster(bitbrains({1: rows, 2: [row(START, cores=0)]}), at=START, vms=None)
+    snapshot = at_start(bitbrains({1: rows, 2: [row(START, cores=0)]}))
     assert snapshot.cluster.users == ("vm1",)
     assert snapshot.cluster.demand[0, 0] == pytest.approx(2.0)
     assert snapshot.report["rows read"] == 4
@@ -97,18 +102,18 @@ def test_rows_of_a_vm_that_is_off_are_dropped(bitbrains):
 
 def test_a_vm_that_starts_late_is_absent_before(bitbrains):
     folder = bitbrains({1: every(300, 300), 2: every(300, 5, start=START + 7200)})
-    assert reader.cluster(folder, at=START, vms=None).cluster.users == ("vm1",)
+    assert at_start(folder).cluster.users == ("vm1",)
     assert reader.cluster(folder, at=START + 7200, vms=None).cluster.users == ("vm1", "vm2")
 
 
 def test_a_vm_that_uses_nothing_is_left_out_and_listed(bitbrains):
     idle = every(300, 2, mhz=0.0, gib=0.0, read=0.0, write=0.0, received=0.0, sent=0.0)
-    snapshot = reader.cluster(bitbrains({1: every(300, 2), 2: idle}), at=START, vms=None)
+    snapshot = at_start(bitbrains({1: every(300, 2), 2: idle}))
     assert snapshot.cluster.users == ("vm1",)
     assert snapshot.left_out == {"vm2": "it uses nothing within the window"}
     assert snapshot.report["virtual machines left out"] == 1
     with pytest.raises(DataError, match="no virtual machine that is on and in use"):
-        reader.cluster(bitbrains({1: idle, 2: idle}), at=START, vms=None)
+        at_start(bitbrains({1: idle, 2: idle}))
 
 
 def test_a_drawn_instant_is_one_with_enough_vms(bitbrains):
@@ -145,7 +150,7 @@ def test_folders(bitbrains, tmp_path):
     (tmp_path / "bitbrains" / "notes" / "index.csv").write_text("not a virtual machine\n")
 
     def count(directory, **options):
-        return len(reader.cluster(directory, at=START, vms=None, **options).cluster.users)
+        return len(at_start(directory, **options).cluster.users)
 
     assert count(few) == 1
     assert count(str(many.parent)) == 2

@@ -89,7 +89,7 @@ def _amounts(cluster: fo.Cluster, names: tuple[str, ...], table: Any, shared: se
     }
 
 
-@pytest.mark.parametrize("examples", [100, pytest.param(2000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("examples", [50, pytest.param(2000, marks=pytest.mark.long)])
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_damage_gets_a_clear_error_or_a_cluster(system: str, examples: int) -> None:
     @settings(max_examples=examples)

@@ -10,9 +10,9 @@ import calibrate
 import numpy as np
 import pytest
 
+import fairopt as fo
 from fairopt.errors import DataError
-from fairopt.workloads import alibaba_like, bitbrains_like, google_like, lognormal, pf_servers
-from fairopt.workloads import google2011 as google_reader
+from fairopt.workloads import alibaba_like, bitbrains_like, google_like, lognormal, open_source, pf_servers
 from fairopt.workloads._marginals import PROBABILITY, Marginals, load
 
 GENERATORS = [google_like, bitbrains_like, alibaba_like]
@@ -120,10 +120,6 @@ def test_measuring_recovers_a_known_distribution(rng):
     )
 
 
-def test_the_generator_speaks_of_the_same_resources_as_the_reader(rng):
-    assert google_like(rng).cluster.resources == google_reader.RESOURCES
-
-
 def test_lognormal_clusters_have_the_density_asked_for_and_nobody_is_left_out(rng):
     cluster = lognormal(rng, users=400, servers=50, resources=3, density=0.1).cluster
     assert cluster.shape == (400, 50, 3)
@@ -133,3 +129,18 @@ def test_lognormal_clusters_have_the_density_asked_for_and_nobody_is_left_out(rn
     for wrong in ({"density": 0}, {"density": 1.5}, {"sigma": -1}, {"users": 0}):
         with pytest.raises(DataError):
             lognormal(rng, **wrong)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["kubernetes-like?nodes=10&pods=600&seed=3", "slurm-like?nodes=20&jobs=300", "slurm-like?nodes=20&jobs=3000"],
+)
+def test_what_runs_on_a_made_up_cluster_has_room_where_it_may_run(name: str) -> None:
+    """On every node, of all that is allocatable; many wait."""
+    snapshot = open_source(name)
+    running, report = snapshot.running, snapshot.report
+    assert running is not None
+    assert running.certificate.passes(1e-9)
+    assert running.user_tasks.sum() > 100
+    assert report.get("pods pending", report.get("jobs pending", 0)) > 100 or "jobs=300" in name
+    assert fo.DRFH().solve(snapshot.cluster).certificate.passes(1e-6)

@@ -225,34 +225,3 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         fo.open_source(f"kubernetes:{tmp_path / 'none.json'}")
     with pytest.raises(DataError, match="holds 0 snapshots"):
         fo.open_source(f"kubernetes:{tmp_path}")
-
-
-def test_a_made_up_cluster_is_solved() -> None:
-    cluster = fo.open_source("kubernetes-like?nodes=30&pods=200&seed=2").cluster
-    allocation = fo.DRFH().solve(cluster)
-    assert allocation.certificate.passes(1e-6)
-    assert len(cluster.servers) <= 30
-
-
-def test_pods_of_a_made_up_cluster_fit_on_their_nodes() -> None:
-    """600 pods on 10 nodes: many wait, and none runs where requests exceed what is allocatable."""
-    objects = list(drawn(np.random.default_rng(3), nodes=10, pods=600, namespaces=4))
-    nodes = {each["metadata"]["name"]: each for each in objects if each["kind"] == "Node"}
-    left = {
-        name: {what: quantity(amount) for what, amount in each["status"]["allocatable"].items()}
-        for name, each in nodes.items()
-    }
-    running = [each for each in objects if each["kind"] == "Pod" and each["status"]["phase"] == "Running"]
-    for each in running:
-        host, spec = each["spec"]["nodeName"], each["spec"]
-        asks = spec["containers"][0]["resources"]["requests"]
-        assert ("tolerations" in spec) == bool(nodes[host]["spec"].get("taints")) or each["metadata"]["namespace"] == (
-            "kube-system"
-        )
-        assert spec.get("nodeSelector", {}).items() <= nodes[host]["metadata"]["labels"].items()
-        for what, amount in {"pods": "1", **asks}.items():
-            left[host][what] -= quantity(amount)
-    assert all(amount >= 0 for has in left.values() for amount in has.values())
-    waiting = sum(each["kind"] == "Pod" and each["status"]["phase"] == "Pending" for each in objects)
-    assert len(running) > 100
-    assert waiting > 100

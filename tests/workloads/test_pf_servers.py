@@ -27,14 +27,6 @@ def test_types_locations_and_links():
     assert len(set(servers.names)) == 18
 
 
-def test_twenty_servers_rotate():
-    capacity = pf_servers().capacity
-    assert capacity.shape == (20, 5)
-    assert Counter(capacity[:, 0]) == {4: 7, 8: 7, 16: 6}
-    assert Counter(capacity[:, 2]) == {32: 14, 100: 6}
-    assert Counter(capacity[:, 4]) == {100: 11, 1000: 9}
-
-
 def test_another_choice():
     servers = pf_servers(2, types=[3, 3], locations=[2, 1], links=[2, 1], split_disk=True)
     assert servers.resources == ("cpu", "memory", "disk_read", "disk_write", "received", "transmitted")

@@ -109,16 +109,3 @@ def test_files_that_are_not_there_or_empty(tmp_path: Path) -> None:
     (tmp_path / "jobs.json").write_text("[")
     with pytest.raises(DataError, match=r"jobs\.json:1: not valid JSON"):
         fo.open_source(f"slurm:{tmp_path}")
-
-
-def test_a_made_up_cluster_is_solved() -> None:
-    cluster = fo.open_source("slurm-like?seed=2").cluster
-    assert fo.DRFH().solve(cluster).certificate.passes(1e-6)
-
-
-@pytest.mark.parametrize("jobs", [300, 3000])
-def test_jobs_of_a_made_up_cluster_have_room(jobs: int) -> None:
-    snapshot = fo.open_source(f"slurm-like?nodes=20&jobs={jobs}&seed=2")
-    assert snapshot.running is not None
-    assert snapshot.running.certificate.passes(1e-9)  # on every node
-    assert snapshot.running.user_tasks.sum() > 100

@@ -10,8 +10,7 @@ import calibrate
 import numpy as np
 import pytest
 
-from fairopt.model.merging import merge
-from fairopt.workloads import alibaba, bitbrains, google2011, open_source
+from fairopt.workloads import alibaba, bitbrains, google2011
 from fairopt.workloads._marginals import load
 
 CLASSES = {
@@ -45,13 +44,6 @@ def test_google_machines_at_the_start(traces, google):
     assert len(machines) == 12477
     np.testing.assert_allclose(machines.sum(), [6603.25, 5862.75], atol=0.005)
     np.testing.assert_array_equal(google.cluster.capacity, machines)
-
-
-def test_google_machines_merge_into_their_classes(traces):
-    snapshot = google2011.cluster(traces, every_machine=True)
-    assert len(snapshot.cluster.servers) == 12583
-    three = snapshot.cluster.select(users=snapshot.cluster.users[:3])
-    assert len(merge(three, users=False).cluster.servers) == 10
 
 
 def test_google_users(google):
@@ -95,24 +87,6 @@ def test_bitbrains_vms(traces, rng):
     assert snapshot.report["rows skipped as malformed"] == 0
     assert "vm446" not in snapshot.cluster.users  # it starts two weeks later
     assert snapshot.report["virtual machines found"] == 500 - 8
-
-
-def test_bitbrains_mean_by_hand(traces):
-    import csv
-    import gzip
-
-    with gzip.open(traces / "bitbrains" / "rnd-day" / "2013-8" / "1.csv.gz", "rt") as file:
-        rows = [[float(field) for field in row] for row in list(csv.reader(file, delimiter=";"))[1:13]]
-    mean = np.mean(rows, axis=0)
-    cluster = bitbrains.cluster(traces, at=1375308176, vms=None, part="rnd-day").cluster
-    expected = [mean[3] / 1e3, mean[6] / 2**20, (mean[7] + mean[8]) / 1e3, mean[9] * 8e-3, mean[10] * 8e-3]
-    np.testing.assert_allclose(cluster.demand[cluster.users.index("vm1")], expected)
-
-
-def test_by_name(traces):
-    snapshot = open_source("bitbrains?vms=50&seed=3&part=rnd-day", traces=traces)
-    assert snapshot.cluster.shape == (50, 20, 5)
-    assert "rnd-day" in snapshot.source
 
 
 def test_google_classes_of_the_generator_are_the_published_ones():

@@ -12,7 +12,7 @@ import pytest
 from fairopt.errors import DataError
 from fairopt.scheduling import simulate
 from fairopt.scheduling.workload import SECOND, Workload
-from fairopt.workloads import known_workloads, load_workload, open_workload, save_workload
+from fairopt.workloads import known_workloads, load_workload, open_workload
 from fairopt.workloads._sources import WORKLOADS
 from fairopt.workloads.jobs.durations import PF_JOBS, Lognormal, fitted
 from fairopt.workloads.jobs.files import read_swf
@@ -214,16 +214,6 @@ def test_swf_files_that_cannot_be_read(tmp_path: Path) -> None:
         open_workload(tmp_path / "jobs.swf.gz")
     with pytest.raises(DataError, match=r"cannot read .*none.swf"):
         open_workload(tmp_path / "none.swf")
-
-
-def test_a_folder_of_tables(tmp_path: Path) -> None:
-    w = open_workload("alibaba-days?tasks=60&servers=8&seed=1")
-    save_workload(w, tmp_path / "mine")
-    again = load_workload(tmp_path / "mine")
-    for name in ("capacity", "demand", "duration", "arrival", "unit", "first", "weight"):
-        np.testing.assert_array_equal(getattr(again, name), getattr(w, name), err_msg=name)
-    assert (again.eligible[again.placement] == w.eligible[w.placement]).all()
-    assert again.source == "mine"
 
 
 def test_what_is_wrong_in_a_folder_is_named_with_its_line(tmp_path: Path) -> None:
