@@ -199,7 +199,8 @@ def test_any_start_will_do(start: str) -> None:
     np.testing.assert_allclose(found.arrays.user_tasks, fo.AlphaPFVDS(2.0).solve(shared).arrays.user_tasks, rtol=1e-5)
 
 
-def test_asynchronous_with_losses_delays_and_an_outage() -> None:
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 2.0])
+def test_asynchronous_with_losses_delays_and_an_outage(alpha: float) -> None:
     """20% of messages lost, delays up to 10 rounds, a server that stops and comes back; PF section 5.2 at size."""
     rng = np.random.default_rng(0)
     eligible = rng.random((50, 20)) < 2.5 / 20
@@ -207,7 +208,7 @@ def test_asynchronous_with_losses_delays_and_an_outage() -> None:
     shared = fo.Cluster(100 * rng.lognormal(0, 0.5, (20, 4)), rng.lognormal(0, 0.5, (50, 4)), eligible=eligible)
     network = Network(loss=0.2, delay=10, outages=((0, 5.0, 30.0),))
     found = best_response(
-        shared, 2.0, order="asynchronous", network=network, damping=0.5, tol=1e-4, max_rounds=3000, rng=0
+        shared, alpha, order="asynchronous", network=network, damping=0.5, tol=1e-4, max_rounds=3000, rng=0
     )
     assert not found.flagged
     assert found.trace is not None
@@ -215,7 +216,7 @@ def test_asynchronous_with_losses_delays_and_an_outage() -> None:
     assert len(frame) > 30
     assert frame["residual"].iloc[-1] <= 1e-4 < frame["residual"].iloc[0]
     assert (frame["messages"].diff().dropna() > 0).all()
-    np.testing.assert_allclose(found.arrays.user_tasks, fo.AlphaPFVDS(2.0).solve(shared).arrays.user_tasks, rtol=5e-3)
+    np.testing.assert_allclose(found.arrays.user_tasks, fo.AlphaPFVDS(alpha).solve(shared).arrays.user_tasks, rtol=5e-3)
 
 
 def test_a_server_that_is_out_keeps_what_it_serves() -> None:

@@ -144,13 +144,16 @@ def test_what_has_no_derivative_by_its_nature() -> None:
 
 
 @pytest.mark.parametrize("mechanism", [fo.TaskMaxMin(), fo.DRFH(), fo.AlphaFair(2.0), fo.AlphaPFVDS(3.0)], ids=str)
-def test_limits_that_bind(mechanism: fo.mechanisms.Mechanism) -> None:
+def test_limits_that_bind_and_limits_that_are_just_reached(mechanism: fo.mechanisms.Mechanism) -> None:
     cluster = fo.Cluster([[6.0]], [[1.0]] * 3, max_tasks=[1, np.inf, np.inf])
     found = mechanism.solve(cluster, 1e-9).sensitivity()
     assert np.allclose(found.max_tasks.loc["user1"], [1, -1 / 5, -1 / 5])
     assert np.allclose(found.weights.loc["user1"], 0)
     everybody = mechanism.solve(cluster.replace(max_tasks=[1, 1, 2]), 1e-9).sensitivity()
     assert np.allclose(everybody.max_tasks, np.eye(3))
+    just = mechanism.solve(cluster.replace(max_tasks=[2, np.inf, np.inf]), 1e-9).sensitivity()
+    assert just.weights.isna().all(axis=None)
+    assert "just reaches its task limit" in just.not_differentiable["why"].str.cat()
 
 
 @pytest.mark.parametrize("mechanism", [fo.TaskMaxMin(), fo.CEEI()], ids=str)

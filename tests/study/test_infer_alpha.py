@@ -43,7 +43,8 @@ def answer(kind: str, alpha: float, shared: fo.Cluster) -> np.ndarray:
 
 
 @pytest.mark.usefixtures("few")
-@pytest.mark.parametrize(("kind", "alpha"), [("alphapf-vds", 0.5), ("alphapf-vds", 9.0), ("alpha-fair", 1.0)])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 9.0])
 def test_alpha_comes_back_from_its_own_answer(kind: str, alpha: float) -> None:
     shared = cluster(2, 6, 3)
     found = fo.infer_alpha(shared, answer(kind, alpha, shared), kind)

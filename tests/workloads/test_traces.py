@@ -89,6 +89,18 @@ def test_bitbrains_vms(traces, rng):
     assert snapshot.report["virtual machines found"] == 500 - 8
 
 
+def test_bitbrains_mean_by_hand(traces):
+    import csv
+    import gzip
+
+    with gzip.open(traces / "bitbrains" / "rnd-day" / "2013-8" / "1.csv.gz", "rt") as file:
+        rows = [[float(field) for field in row] for row in list(csv.reader(file, delimiter=";"))[1:13]]
+    mean = np.mean(rows, axis=0)
+    cluster = bitbrains.cluster(traces, at=1375308176, vms=None, part="rnd-day").cluster
+    expected = [mean[3] / 1e3, mean[6] / 2**20, (mean[7] + mean[8]) / 1e3, mean[9] * 8e-3, mean[10] * 8e-3]
+    np.testing.assert_allclose(cluster.demand[cluster.users.index("vm1")], expected)
+
+
 def test_google_classes_of_the_generator_are_the_published_ones():
     assert {(cpu, memory): number for cpu, memory, number in load("google")[1]["servers"]} == CLASSES
 
