@@ -101,8 +101,7 @@ def public() -> str:
             lines += sorted(_methods(name, thing))
         elif inspect.ismodule(thing):
             lines += sorted(f"{name}.{one}" for one in getattr(thing, "__all__", ()))
-    text = re.sub(r" at 0x\w+", "", "".join(f"{line}\n" for line in lines))
-    return re.sub(r"\((?:[\d.]+, ){9,}[^)]*\)", "(...)", text)  # grids, whose last digits machines differ in
+    return re.sub(r" at 0x\w+", "", "".join(f"{line}\n" for line in lines))
 
 
 def _methods(name: str, kind: type) -> Iterator[str]:

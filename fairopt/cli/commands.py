@@ -153,12 +153,10 @@ def path(options: argparse.Namespace) -> int:
     return _screen.give(frame, options, shown)
 
 
-def values(given: Sequence[str] | None) -> list[float]:
+def values(given: Sequence[str] | None) -> list[float] | None:
     """Alphas from a command line: numbers, `inf`, and `LOW:HIGH:COUNT`, from LOW to HIGH by equal factors."""
     if given is None:
-        from ..study.alpha_path import ALPHAS
-
-        return list(ALPHAS)
+        return None
     alphas: list[float] = []
     for text in listed(given) or []:
         parts = text.split(":")

@@ -102,7 +102,7 @@ class AlphaPath(pd.DataFrame):  # type: ignore[misc]
 
 def alpha_path(
     cluster: Cluster,
-    alphas: Iterable[float] = ALPHAS,
+    alphas: Iterable[float] | None = None,
     *,
     mechanism: Followed = AlphaPFVDS,
     tol: float | None = None,
@@ -150,6 +150,7 @@ def alpha_path(
     NotConverged, SolverError
         As `Mechanism.solve`; with `throw=False` rows that miss `tol` are flagged in their allocations.
     """
+    alphas = ALPHAS if alphas is None else alphas
     if not isinstance(alphas, Iterable):
         raise DataError(f"alphas is {alphas!r}; give a list of them, such as alpha_path(cluster, [1, 3])")
     values = [_validate.alpha(alpha) for alpha in alphas]
