@@ -7,12 +7,15 @@ import html
 import json
 import math
 import zlib
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from .._progress import tqdm
+from ..errors import FairoptError
 from ..model import _files
+from ..study.alpha_path import Follower
 from . import texts
 from .edits import State
 from .session import Session
@@ -121,17 +124,20 @@ def answers(session: Session, progress: bool = False) -> dict[str, Any]:
     count = len(followed) * len(alphas) + len(single)
     with tqdm(total=count, desc="answers", unit="answer", disable=not progress, leave=False) as done:
         for name in followed:
-            for alpha in alphas:
-                requested = replace(state, mechanism=name, alpha=math.inf if alpha == "inf" else alpha)
+            path = Follower(session.start.edited(state.edits).cluster, name, None, alphas=list(map(float, alphas)))
+            for alpha in map(float, alphas):
+                requested = replace(state, mechanism=name, alpha=alpha)
+                with suppress(FairoptError):  # it is said where the answer is asked for
+                    session.know(requested, path(alpha))
                 views[name].append(stored(requested))
                 if name == "alphapf-vds":
                     text = session.reply({"ask": "several", "state": requested.to_json()}).get("text", "")
-                    several |= {str(alpha): text} if text else {}
+                    several |= {f"{alpha:g}": text} if text else {}  # as JavaScript writes it
                 done.update()
         for name in single:
             views[name] = [stored(replace(state, mechanism=name))]
             done.update()
-    good = {name for name, found in views.items() if not all("error" in one for one in found)}
+    good = [name for name, found in views.items() if not all("error" in one for one in found)]
     start["mechanisms"] = [
         one | {"alpha": one["alpha"] and one["name"] in followed} for one in start["mechanisms"] if one["name"] in good
     ]

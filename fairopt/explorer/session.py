@@ -59,6 +59,7 @@ class Session:
     start: Start = field(init=False)
     last: State = field(init=False)
     _edited: tuple[str, Edited] | None = field(init=False, default=None)
+    _found: tuple[Edited, Mechanism, Allocation] | None = field(init=False, default=None)
     _drawn: Bands | None = field(init=False, default=None)
     _curve: tuple[Cluster, EquilibriumCurve] | None = field(init=False, default=None)
     _kept: OrderedDict[str, dict[str, Any]] = field(init=False, default_factory=OrderedDict)
@@ -174,9 +175,25 @@ class Session:
         self.mechanism(_state(question))
         return {}
 
+    def know(self, state: State, found: Allocation) -> None:
+        """Keep what is known as the answer of a state, as `_solved` does."""
+        self._found = self.edited({"state": state.to_json()}), self.mechanism(state), found
+
+    def _solved(self, question: dict[str, Any]) -> tuple[Edited, Allocation]:
+        """The edited cluster and its answer, kept until another is asked for.
+
+        What the mechanism asks of a cluster is an error of the mechanism's field.
+        """
+        edited, mechanism = self.edited(question), self.mechanism(_state(question))
+        if self._found is None or self._found[0] is not edited or self._found[1] != mechanism:
+            try:
+                self._found = edited, mechanism, mechanism.solve(edited.cluster)
+            except DataError as error:
+                raise DataError(str(error), error.where or ("mechanism",)) from None
+        return edited, self._found[2]
+
     def _answer(self, question: dict[str, Any]) -> dict[str, Any]:
-        state, edited = _state(question), self.edited(question)
-        found = _solved(self.mechanism(state), edited)
+        edited, found = self._solved(question)
         if self._drawn is None:
             self._drawn = bands(self.start, edited, found)
         return view(self.start, edited, found, self._drawn)
@@ -195,11 +212,10 @@ class Session:
 
     def _more(self, question: dict[str, Any]) -> dict[str, Any]:
         """Gains from a little more of a resource on a kind of server, and whose; why not, where that is not known."""
-        state, edited = _state(question), self.edited(question)
-        users, servers, _ = edited.cluster.shape
+        users, servers, _ = self.edited(question).cluster.shape
         if users * servers > _DERIVED:
             return {"rows": [], "note": f"Not asked of more than {_DERIVED:,} pairs of user and server."}
-        frame, note = margins(self.start, edited, _solved(self.mechanism(state), edited))
+        frame, note = margins(self.start, *self._solved(question))
         rows = [
             [where, what, float(f"{tasks:.3g}"), gainers]
             for where, _, what, tasks, gainers in frame.head(_ROWS).itertuples(index=False)
@@ -267,11 +283,3 @@ def _known() -> dict[str, type[Mechanism]]:
 
 def _has_alpha(name: str) -> bool:
     return "alpha" in (each.name for each in dataclasses.fields(mechanisms.kind(name)))
-
-
-def _solved(mechanism: Mechanism, edited: Edited) -> Allocation:
-    """The answer; what the mechanism asks of a cluster is an error of the mechanism's field."""
-    try:
-        return mechanism.solve(edited.cluster)
-    except DataError as error:
-        raise DataError(str(error), error.where or ("mechanism",)) from None

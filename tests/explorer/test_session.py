@@ -120,6 +120,12 @@ def test_what_has_no_alpha_is_solved_once(session: Session, monkeypatch: pytest.
     assert ask(session, "row", row="tsf", alpha=2, mechanism="drfh") is first
 
 
+def test_what_more_adds_is_asked_of_the_answer_that_is_shown(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask(session, mechanism="drfh")
+    monkeypatch.setattr(fo.DRFH, "solve", None)
+    assert "note" in ask(session, "more", mechanism="drfh")
+
+
 @pytest.mark.parametrize(
     ("question", "where"),
     [
