@@ -28,7 +28,7 @@ MANY = int(os.environ.get("FAIROPT_LAW_CLUSTERS", "40"))
 
 #: By how much fewer clusters those take that have no engine but CVXPY, or whose slopes are CVXPY's: each takes twenty
 #: times as long.
-FEWER = 6
+FEWER = 3
 
 SMALL = Cluster([[9, 18], [4, 2]], [[1, 4], [3, 1]])
 ONE_RESOURCE = SMALL.select(resources=SMALL.resources[:1])
