@@ -117,7 +117,7 @@ def test_merging_changes_nothing(mechanism: Mechanism) -> None:
         if pool:
             tasks = tasks.sum(axis=1, keepdims=True) * np.eye(1, merging.cluster.shape[1])
         split = merging.split_tasks(tasks).sum(axis=1)
-        np.testing.assert_allclose(split, apart.arrays.user_tasks, rtol=TOL)
+        np.testing.assert_allclose(split, apart.arrays.user_tasks, rtol=TOL, atol=1e-9)  # log1p may leave nothing
 
     law()
 
