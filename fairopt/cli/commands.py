@@ -154,7 +154,7 @@ def path(options: argparse.Namespace) -> int:
 
 
 def values(given: Sequence[str] | None) -> list[float] | None:
-    """Alphas from a command line: numbers, `inf`, and `LOW:HIGH:COUNT`, from LOW to HIGH by equal factors."""
+    """Alphas from a command line: numbers, `inf`, and `LOW:HIGH:COUNT`, from LOW to HIGH by equal factors; or None."""
     if given is None:
         return None
     alphas: list[float] = []

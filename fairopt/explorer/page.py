@@ -109,6 +109,7 @@ def answers(session: Session, progress: bool = False) -> dict[str, Any]:
     start = session.begin()
     state = session.state
     alphas = start["alphas"]
+    values = list(map(float, alphas))
 
     def stored(state: State) -> dict[str, Any]:
         requested = {"aside": True, "state": state.to_json()}
@@ -124,8 +125,8 @@ def answers(session: Session, progress: bool = False) -> dict[str, Any]:
     count = len(followed) * len(alphas) + len(single)
     with tqdm(total=count, desc="answers", unit="answer", disable=not progress, leave=False) as done:
         for name in followed:
-            path = Follower(session.start.edited(state.edits).cluster, name, None, alphas=list(map(float, alphas)))
-            for alpha in map(float, alphas):
+            path = Follower(session.start.edited(state.edits).cluster, name, None, alphas=values)
+            for alpha in values:
                 requested = replace(state, mechanism=name, alpha=alpha)
                 with suppress(FairoptError):  # it is said where the answer is asked for
                     session.know(requested, path(alpha))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -28,6 +30,26 @@ def test_the_number_of_rounds_until_a_surplus_pair_is_empty(k: int, alpha: float
     elastic = best_response(shared, alpha, start=start).trace
     assert elastic is not None
     assert elastic.rounds <= 20
+
+
+def test_max_min_cycles_in_exact_numbers() -> None:
+    """Servers in turn go from one table to the other and back, by the conditions of each response in fractions."""
+    even = [[Fraction(n, 9) for n in row] for row in ((3, 0), (0, 9), (5, 0))]
+    odd = [[Fraction(n, 21) for n in row] for row in ((6, 1), (3, 18), (12, 6))]
+    users = range(3)
+    for before, after in pairwise((even, odd, even)):
+        for i in range(2):
+            x = [after[n][i] for n in users]
+            gamma = [min(Fraction(c, d) for c, d in zip(CAPACITY[i], DEMAND[n], strict=True) if d) for n in users]
+            level = [(x[n] + (before[n][1] if i == 0 else after[n][0])) / gamma[n] for n in users]
+            used = [sum(x[n] * DEMAND[n][r] for n in users) for r in range(3)]
+            assert all(use <= most for use, most in zip(used, CAPACITY[i], strict=True))
+            for n in users:  # a full resource, where nobody who is served is above
+                assert any(
+                    DEMAND[n][r] and used[r] == CAPACITY[i][r]
+                    and all(level[m] <= level[n] for m in users if DEMAND[m][r] and x[m])
+                    for r in range(3)
+                )  # fmt: skip
 
 
 @pytest.mark.parametrize("alpha", [16.0, math.inf])

@@ -213,3 +213,11 @@ def test_steep_utilities_need_no_cvxpy() -> None:
     problem = Problem(cluster, mechanism.criterion(cluster))
     assert len(list(mechanism.solutions(problem, "native", 1e-6, None))) >= 2
     assert mechanism.solve(cluster).stats.engine == "native"
+
+
+def test_the_formula_is_there_by_name() -> None:
+    problem = fo.GuaranteedAlphaFair(2, (0, 4 / 3)).problem(EXAMPLE)
+    problem.solve(solver="CLARABEL")
+    assert set(problem.named) == {"capacity", "min_tasks", "utility"}
+    np.testing.assert_allclose(problem.user_tasks.value, [3, 2], rtol=1e-5)
+    assert problem.named["min_tasks"].dual_value[0] > 1e-3

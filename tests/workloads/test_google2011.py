@@ -115,6 +115,15 @@ def test_several_parts_are_read_until_the_window_ends(google, write):
     assert at_last.max_tasks[at_last.users.index("frank+++")] == 1
 
 
+@pytest.mark.parametrize(
+    ("wanted", "what"),
+    [(3, "only 2"), (0, ">= 1"), (1.5, "at most 1"), (0.0, "above 0"), (True, "whole number")],
+)
+def test_numbers_of_users_that_make_no_sense(google, rng, wanted, what):
+    with pytest.raises(DataError, match=what):
+        google2011.cluster(google(), users=wanted, rng=rng)
+
+
 def test_long_names_where_short_ones_collide(google):
     tasks = ["0,,1,0,,0,sameprefix1,2,0,1,1,1,0", "0,,2,0,,0,sameprefix2,2,0,1,1,1,0"]
     assert google2011.cluster(google(tasks=tasks)).cluster.users == ("sameprefix1", "sameprefix2")
