@@ -114,7 +114,7 @@ class Elastic:
                 self._jump(change, products.sum(axis=0), state.foreseen - foreseen)
         if self._since >= self._options.patience:
             state.slope[:], state.foreseen[:], state.cap[:] = 0.0, 0.0, 0.0
-            self._top = self._options.top
+            self._top, self._reach = self._options.top, self._options.reach
             self._plain, self._next, self._begins = int(self._next), self._options.longer * self._next, True
         return change
 
