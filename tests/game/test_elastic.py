@@ -85,6 +85,12 @@ def test_surplus_pairs_of_a_dense_game_leave() -> None:
     assert not fo.best_response(shared, 1.0, max_rounds=1000).flagged
 
 
+def test_a_drift_that_shrinks_is_jumped_along() -> None:
+    """By a part of itself a round; 60 rounds where only steady ones were."""
+    shared = open_source("lognormal?users=20&servers=10", rng=np.random.default_rng([41, 720])).cluster
+    assert not fo.best_response(shared, 8.0, max_rounds=40).flagged
+
+
 def test_a_jammed_drift_goes_on_until_a_pair_is_empty() -> None:
     """That of a fifth of its tasks a round: for 5 rounds, where others go on for 20."""
     sweeps, state = game(open_source("lognormal?users=6&servers=3", rng=np.random.default_rng(5)).cluster, 2.0)

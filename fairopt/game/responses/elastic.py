@@ -43,7 +43,8 @@ class ElasticOptions(NamedTuple):
     #: first in the second half of patience.
     top: float = 8.0
     highest: float = 1000.0
-    #: Rounds that a jump goes at first; after twice `still` rounds without progress it ends where a pair is empty.
+    #: Rounds that a jump goes, a fourth once one was taken back; after twice `still` rounds without progress it ends
+    #: where a pair is empty.
     reach: float = 20.0
     #: Rounds without progress until others take over, plain or damped: how many at first, by which factor more later.
     patience: int = 150
@@ -113,7 +114,7 @@ class Elastic:
                 self._jump(change, products.sum(axis=0), state.foreseen - foreseen)
         if self._since >= self._options.patience:
             state.slope[:], state.foreseen[:], state.cap[:] = 0.0, 0.0, 0.0
-            self._top = self._options.top
+            self._top, self._reach = self._options.top, self._options.reach
             self._plain, self._next, self._begins = int(self._next), self._options.longer * self._next, True
         return change
 
@@ -124,7 +125,7 @@ class Elastic:
         if whole > 0.9 and self._since >= options.still:
             self._top = min(2 * self._top, options.highest)
         elif whole < 0.3:  # no drift: counted thrice
-            self._top, self._since = max(self._top / 2, options.top), self._since + 2
+            self._since += 2
         if 2 * self._since >= options.patience:
             self._top = options.top
         drifts = (turn > 0.95) & (products[:, 1] > 0.93**2 * products[:, 2])
@@ -133,10 +134,10 @@ class Elastic:
         np.clip(cap, np.where(self._still > options.still, options.least, options.cap), self._top, out=cap)
 
     def _jump(self, change: float, products: Array, moved: Array) -> None:
-        """Go on along a drift of all: tasks, which are cut back to what fits, and foreseen totals."""
+        """Go on along a drift of all, steady or shrinking: tasks, cut back to what fits, and foreseen totals."""
         state, sweeps, step = self._state, self._sweeps, self._step
-        turn, size, old, _ = products
-        if not size + old - 2 * turn < 0.01 * size:
+        _, size, old, _ = products
+        if not (cosine(products) > 0.995 and size < 1.2 * old):
             return
         order, method = sweeps.pairs, sweeps.method
         whole, reach = state.total[method.user[order]], self._reach
@@ -147,7 +148,6 @@ class Elastic:
         rounds = min(reach, 0.7 / float(np.abs(step).max()), 1 / shrinks - 1)
         if rounds >= 2:
             self._jumped = change, _copy(state)
-            self._reach = 2 * reach if reach == self._reach else self._reach
             ahead = state.tasks.copy()
             ahead[order] = np.maximum(ahead[order] + rounds * step * whole, 0.0)
             state.tasks[:] = method.polytope.inside(ahead / method.gamma) * method.gamma
