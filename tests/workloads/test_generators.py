@@ -32,7 +32,6 @@ def sample(name, rng):
 @pytest.mark.parametrize("name", ["google", "bitbrains", "alibaba"])
 def test_a_large_sample_has_the_measured_marginals_and_correlations(name, rng):
     rows, table = sample(name, rng)
-    assert rows[:, : 6 if name == "bitbrains" else -1].any(axis=1).all(), "somebody demands nothing"
     np.testing.assert_allclose((rows == 0).mean(axis=0), table["zero"], atol=0.012)
     for name_of, column, quantiles in zip(table["columns"], rows.T, table["quantiles"], strict=True):
         drawn = column[column > 0]
@@ -49,13 +48,11 @@ def test_a_large_sample_has_the_measured_marginals_and_correlations(name, rng):
 
 @pytest.mark.parametrize("generator", [google_like, alibaba_like])
 def test_sizes_and_limits(generator, rng):
-    snapshot = generator(rng, users=7, servers=3)
-    assert snapshot.cluster.shape[:2] == (7, 3)
-    assert np.isinf(snapshot.cluster.max_tasks).all()
+    cluster = generator(rng, users=7, servers=3).cluster
+    assert cluster.shape[:2] == (7, 3)
+    assert np.isinf(cluster.max_tasks).all()
     limits = generator(rng, users=500, servers=3, max_tasks=True).cluster.max_tasks
-    assert np.array_equal(limits, limits.round())
-    assert limits.min() == 1
-    assert limits.max() > 100
+    assert (limits == np.maximum(limits.round(), 1)).all()
     for arguments in ({"users": 0}, {"servers": 0}, {"users": 1.5}):
         with pytest.raises(DataError, match="whole number >= 1"):
             generator(rng, **arguments)
