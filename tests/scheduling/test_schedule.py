@@ -112,15 +112,14 @@ def test_thrashing_slows_who_is_short() -> None:
 
 
 def test_dedicated_servers_are_given_out_once() -> None:
-    tasks = pd.DataFrame({"user": ["a", "b", "b"], "duration": 1.0, "cpu": 1.0, "tasks": [20, 5, 5]})
     users = pd.DataFrame({"user": ["a", "b"], "weight": [1, 2]})
-    w = Workload.from_frames(tasks, pd.DataFrame({"type": ["x", "y"], "cpu": [1.0, 2.0], "count": [6, 5]}), users)
+    servers = pd.DataFrame({"type": ["x", "y"], "cpu": [1.0, 2.0], "count": [6, 5]})
+    w = Workload.from_frames(TASKS.drop(columns="memory"), servers, users)
     found = dedicated(w, "first-fit-drfh")
     assert {name: len(one.workload.servers) for name, one in found.items()} == {"a": 2 + 2, "b": 4 + 3}
-    servers = [name for one in found.values() for name in one.workload.servers]
-    assert sorted(servers) == sorted(w.servers)
-    assert found["a"].end == 20 / 6 // 1 + 1
-    assert found["b"].workload.jobs == ("job2", "job3")
+    assert sorted(name for one in found.values() for name in one.workload.servers) == sorted(w.servers)
+    assert {name: one.workload.jobs for name, one in found.items()} == {"a": ("j",), "b": ("k", "l")}
+    assert found["b"].end == 5
 
 
 def test_a_schedule_in_which_nothing_starts_has_all_frames() -> None:

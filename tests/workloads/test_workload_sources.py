@@ -49,8 +49,7 @@ def test_a_generator_stands_in_for_a_trace_that_is_not_there(trace: str, monkeyp
 
 def test_a_day_like_google_s() -> None:
     w = open_workload("google-day?tasks=20000&servers=50&users=40&hours=12&seed=2")
-    assert (w.tasks, len(w.servers), w.span < 12 * 3600) == (20_000, 50, True)
-    assert len(w.users) <= 40
+    assert (w.tasks, len(w.servers), w.span < 12 * 3600, len(w.users) <= 40) == (20_000, 50, True, True)
     short, long = (w.report[f"part of jobs {what}"] for what in ("up to five minutes", "longer than a day"))
     assert short == pytest.approx(0.38, abs=0.08)
     assert long == pytest.approx(0.16, abs=0.08)
