@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -137,13 +136,6 @@ class _Two(fo.AlphaFair):
 
     def criterion(self, cluster: fo.Cluster) -> Criterion:
         return floored(2.0, np.full(len(cluster.users), 2.0), cluster)
-
-
-@pytest.fixture(autouse=True)
-def nothing_registered() -> Iterator[None]:
-    before = dict(fo.mechanisms.REGISTRY)
-    yield
-    assert before == fo.mechanisms.REGISTRY
 
 
 def test_floors_of_ones_own() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -17,7 +16,7 @@ from fairopt.certificates import Certificate, certify, feasibility
 from fairopt.engines.reference.program import Formulation, Program, alpha_fair
 from fairopt.errors import DataError, FairoptError
 from fairopt.game.reference import declarative
-from fairopt.mechanisms import REGISTRY, GameMechanism, Mechanism, get
+from fairopt.mechanisms import GameMechanism, Mechanism, get
 from fairopt.mechanisms.alphapf_vds import AlphaPFVDS
 from fairopt.mechanisms.concave_game import ConcaveGame
 from fairopt.mechanisms.psdsf import PSDSF
@@ -198,13 +197,6 @@ class _Game(GameMechanism):
     def formulate(self, program: Program) -> Formulation:
         found = alpha_fair(program, 1.0)
         return replace(found, constraints={**found.constraints, "floor": program.fraction >= 0.1})
-
-
-@pytest.fixture(autouse=True)
-def nothing_registered() -> Iterator[None]:
-    before = dict(REGISTRY)
-    yield
-    assert before == REGISTRY
 
 
 @pytest.mark.parametrize(
