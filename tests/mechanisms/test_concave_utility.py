@@ -224,7 +224,7 @@ def test_errors_name_what_is_difficult(mechanism: Any, utility: Utility, message
     """A kink, steepness and, of a game, numbers that span too much; of others nothing of the kind is said."""
     asked, wide, answer = mechanism(utility), WEIGHTED, fo.DRFH().solve(WEIGHTED)
     if utility is saturating:
-        for fine in (asked, mechanism(mixed), mechanism(lambda s: -cp.square(20 - s))):
+        for fine in (asked, mechanism(mixed)):
             judged = replace(answer, criterion=fine.criterion(WEIGHTED))
             assert not re.search("kink|steep|decades", str(fine.complaint(judged, 1e-30, ())))
         wide = WEIGHTED.replace(weight=np.geomspace(1e-9, 1, len(WEIGHTED.users)))
