@@ -44,14 +44,6 @@ def test_who_is_exempt(mechanism: Mechanism) -> None:
     assert has_floors(mechanism) == mechanism.has_floors
 
 
-def test_nearly_all_take_part() -> None:
-    """Whoever states an exception for all of a kind empties a law."""
-    kinds = {type(mechanism) for mechanism in VARIANTS}
-    for stated in ("unique", "uses_weights", "relative_weights", "relative_shares"):
-        assert sum(getattr(kind, stated) for kind in kinds) > len(kinds) / 2, stated
-    assert 0 < sum(kind.counts_tasks for kind in kinds) < len(kinds) / 2
-
-
 @pytest.mark.parametrize("mechanism", [m for m in VARIANTS if m.uses_weights], ids=identify)
 @pytest.mark.parametrize("capacity", [[[12]], [[8], [4]]])
 def test_equal_users_share_by_weight(mechanism: Mechanism, capacity: list[list[float]]) -> None:

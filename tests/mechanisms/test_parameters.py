@@ -73,7 +73,7 @@ def test_bad_parameters(name: str, parameters: dict[str, object], message: str) 
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        *(({"tol": tol}, r"tol is .*; it must be a number > 0") for tol in (0.0, -1.0, np.nan, np.inf)),
+        *(({"tol": tol}, r"tol is .*; it must be a number > 0") for tol in (0.0, -1.0, np.nan, np.inf, True, "2")),
         ({"tol": 10**5000}, "tol is a whole number of .*, beyond the range of numbers"),
         ({"engine": "warp"}, "no engine 'warp'; it has native, declarative"),
         ({"start": 3}, "start is of type int; it must be an allocation of solve, or None"),
@@ -91,7 +91,7 @@ def test_servers_that_do_not_influence_each_other_cannot_respond() -> None:
     ):
         get("alphapf-vds", alpha=0).solve(EXAMPLE, engine="best-response")
     assert get("alphapf-vds", alpha=0.01).solve(EXAMPLE, engine="best-response").stats.engine == "best-response"
-    assert get("alphapf-vds", alpha=0).solve(EXAMPLE).tol == 1e-6
+    assert get("alphapf-vds", alpha=0).solve(EXAMPLE, tol=np.float32(1e-3)).tol == pytest.approx(1e-3)
 
 
 @pytest.mark.parametrize("two", [2, np.int64(2), np.int8(2), np.float32(2), np.float64(2), Fraction(2)])
@@ -101,9 +101,6 @@ def test_every_kind_of_number_is_a_parameter(name: str, parameter: str, two: flo
     assert type(getattr(mechanism, parameter)) is float  # or a solver would count in single precision
     assert mechanism == get(name, **{parameter: 2.0})
     assert str(mechanism) == str(get(name, **{parameter: 2.0}))
-    found, plain = mechanism.solve(EXAMPLE), get(name, **{parameter: 2.0}).solve(EXAMPLE)
-    np.testing.assert_array_equal(found.tasks, plain.tasks)
-    assert mechanism.solve(EXAMPLE, tol=np.float32(1e-3)).tol == pytest.approx(1e-3)
 
 
 @pytest.mark.parametrize("value", [True, np.bool_(True), "2", None, [2.0], 2j])
@@ -111,9 +108,6 @@ def test_every_kind_of_number_is_a_parameter(name: str, parameter: str, two: flo
 def test_what_is_no_number_is_refused(name: str, parameter: str, value: object) -> None:
     with pytest.raises(DataError, match=rf"{parameter} is .*; it must be a .*number"):
         get(name, **{parameter: value})
-    if value is not None:
-        with pytest.raises(DataError, match=r"tol is .*; it must be a number > 0"):
-            get("drf").solve(EXAMPLE, tol=value)  # type: ignore[arg-type]
 
 
 def test_shares_in_every_form() -> None:

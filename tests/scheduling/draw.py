@@ -1,6 +1,6 @@
 """Random workloads that crowd their servers: users of several sizes of tasks, who leave, on servers that go.
 
-And policies as their users write them.
+And single pools without time, and policies as their users write them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from hypothesis import strategies as st
 
+from fairopt.model.cluster import Cluster
 from fairopt.scheduling.policies import Policy
 from fairopt.scheduling.workload import Workload
 
@@ -67,6 +69,16 @@ def tables(
         tasks[names] *= rng.uniform(0.3, 1, (rows, resources))
         tasks[["arrival", "duration"]] /= 7
     return {"tasks": tasks, "servers": machines, "users": about, "changes": events}
+
+
+@st.composite
+def pools(draw: st.DrawFn, least: int = 1) -> Cluster:
+    """One server, whole numbers that tie; `least` is what everybody demands of every resource."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    users, resources = draw(st.integers(1, 6)), draw(st.integers(1, 4))
+    demand = rng.integers(least, 6, (users, resources))
+    demand[demand.sum(axis=1) == 0, 0] = 1
+    return Cluster([rng.integers(5, 41, resources)], demand, rng.integers(1, 5, users))
 
 
 def with_methods(policy: Policy) -> Policy:

@@ -34,13 +34,13 @@ class Reference:
         #: By run: work left, whether it is slow, and since when.
         self.pace: list[tuple[float, bool, int]] = []
         self.group = w.group_of_task.tolist()
-        self.user = [int(w.user[g]) for g in self.group]
-        capacity, demand = policies.get(policy, **parameters).room(w)
-        self.demand, self.capacity = [demand[g].tolist() for g in self.group], capacity.tolist()
-        self.total = capacity.sum(axis=0).tolist()
-        self.servers, self.users, self.resources = len(w.servers), len(w.users), capacity.shape[1]
-        self.weight = [F(float(x)) for x in w.weight]
-        self.up = [True] * self.servers
+        self.user = w.user[w.group_of_task].tolist()
+        # Whole numbers without bounds, by server and by task.
+        self.capacity, demand = (amounts.astype(object) for amounts in policies.get(policy, **parameters).room(w))
+        self.demand, self.total = demand[w.group_of_task], self.capacity.sum(axis=0)
+        self.servers = range(len(w.servers))
+        self.weight = [F(weight) for weight in w.weight.tolist()]
+        self.up = [True for _ in self.servers]
         for server, up in list(zip(w.change_server, w.change_up, strict=True))[::-1]:
             self.up[server] = not up
         self.waiting: list[int] = []
@@ -69,21 +69,18 @@ class Reference:
         for run in self.active():
             if run[3] == self.now:
                 run[4] = 1
-        for k in range(len(w.change_time)):
-            if w.change_time[k] == self.now:
-                server = int(w.change_server[k])
-                self.up[server] = bool(w.change_up[k])
-                for run in self.active():
-                    if run[1] == server:
-                        run[3:] = [self.now, 2]
-                        self.waiting.append(run[0])
-        for user in range(self.users):
-            if w.leaves[user] == self.now:
-                self.left.add(user)
-                self.waiting = [task for task in self.waiting if self.user[task] != user]
-                for run in self.active():
-                    if self.user[run[0]] == user:
-                        run[3:] = [self.now, 3]
+        for k in np.flatnonzero(w.change_time == self.now).tolist():
+            self.up[w.change_server[k]] = bool(w.change_up[k])
+            for run in self.active():
+                if run[1] == w.change_server[k]:
+                    run[3:] = [self.now, 2]
+                    self.waiting.append(run[0])
+        for user in np.flatnonzero(w.leaves == self.now).tolist():
+            self.left.add(user)
+            self.waiting = [task for task in self.waiting if self.user[task] != user]
+            for run in self.active():
+                if self.user[run[0]] == user:
+                    run[3:] = [self.now, 3]
         self.note_idle()
         self.arrivals()
         self.note_idle()
@@ -106,7 +103,7 @@ class Reference:
     def settle(self, thrashing: Thrashing) -> None:
         """How fast tasks run from now on, and when they end."""
         demand = self.w.demand[self.group]
-        for server in range(self.servers):
+        for server in self.servers:
             runs = [k for k, run in enumerate(self.runs) if run[4] == 0 and run[1] == server]
             needs = demand[[self.runs[k][0] for k in runs]]
             levels = [level(needs[:, r].tolist(), int(have)) for r, have in enumerate(self.w.capacity[server])]
@@ -136,17 +133,17 @@ class Reference:
     def active(self) -> list[Run]:
         return [run for run in self.runs if run[4] == 0]
 
-    def free(self, server: int, r: int) -> int:
-        return self.capacity[server][r] - sum(self.demand[run[0]][r] for run in self.active() if run[1] == server)
+    def held(self, user: int | None = None, server: int | None = None) -> Any:
+        """What runs, of one user or of all, on one server or on all, (resources,)."""
+        mine = [run[0] for run in self.active() if user in (None, self.user[run[0]]) and server in (None, run[1])]
+        return self.demand[mine].sum(axis=0)
+
+    def free(self, server: int) -> Any:
+        return self.capacity[server] - self.held(server=server)
 
     def fits(self, task: int, server: int) -> bool:
         eligible = self.w.eligible[self.w.placement[self.group[task]], server]
-        room = all(self.demand[task][r] <= self.free(server, r) for r in range(self.resources))
-        return bool(self.up[server] and eligible and room)
-
-    def held(self, user: int, r: int, server: int | None = None) -> int:
-        return sum(self.demand[run[0]][r] for run in self.active()
-                   if self.user[run[0]] == user and server in (None, run[1]))  # fmt: skip
+        return bool(self.up[server] and eligible and (self.demand[task] <= self.free(server)).all())
 
     def first(self, user: int) -> tuple[int, list[int]] | None:
         """The first waiting task of a user that fits, and where; tasks are numbered by (user, arrival, place)."""
@@ -154,8 +151,7 @@ class Reference:
         for task in tasks[:1] if self.strict else tasks:
             if not self.below_cap(user, task):
                 continue
-            servers = [server for server in range(self.servers) if self.fits(task, server)]
-            if servers:
+            if servers := [server for server in self.servers if self.fits(task, server)]:
                 return task, servers
         return None
 
@@ -166,28 +162,22 @@ class Reference:
         newer = sum((self.since[other], other) > (self.since[user], user) for other in self.since)
         level = next((k for k in range(len(sizes)) if newer < sum(sizes[: k + 1])), len(sizes) - 1)
         cap = shares[level] / sizes[level]
-        return all(
-            float(F(self.held(user, r) + self.demand[task][r], self.total[r])) <= cap for r in range(self.resources)
-        )
+        return all(float(F(part)) <= cap for part in F(1) * (self.held(user) + self.demand[task]) / self.total)
 
     def share(self, user: int) -> F:
-        used = [self.held(user, r) for r in range(self.resources)]
+        used = self.held(user)
+        running = [run[0] for run in self.active() if self.user[run[0]] == user]
         if self.policy == "sequential-min-max":
-            head = min(task for task in self.waiting if self.user[task] == user)
-            used = [used[r] + self.demand[head][r] for r in range(self.resources)]
+            used = used + self.demand[min(task for task in self.waiting if self.user[task] == user)]
         if self.policy == "choosy":
-            return F(sum(self.user[run[0]] == user for run in self.active())) / self.weight[user]
+            return len(running) / self.weight[user]
         if self.policy == "tsf":
-            return (
-                sum((F(1, self.alone(run[0])) for run in self.active() if self.user[run[0]] == user), F(0))
-                / (self.weight[user])
-            )
-        weight = F(1) if self.policy == "mqdrf" else self.weight[user]
-        return max(F(used[r], self.total[r]) / weight for r in range(self.resources))
+            return sum((F(1, self.alone(task)) for task in running), F(0)) / self.weight[user]
+        return F(max(F(1) * used / self.total)) / (1 if self.policy == "mqdrf" else self.weight[user])
 
     def alone(self, task: int) -> int:
         need = self.demand[task]
-        return sum(min(c[r] // need[r] for r in range(self.resources) if need[r]) for c in self.capacity)
+        return sum(min(c[need > 0] // need[need > 0]) for c in self.capacity)
 
     def decision(self) -> tuple[int, int] | None:
         if self.policy == "fifo":
@@ -205,7 +195,7 @@ class Reference:
 
     def fifo(self) -> tuple[int, int] | None:
         for task in sorted(self.waiting, key=lambda task: (self.w.arrival[self.group[task]], task)):
-            for server in range(self.servers):
+            for server in self.servers:
                 if self.fits(task, server):
                     return task, server
             if self.strict:
@@ -216,35 +206,29 @@ class Reference:
         """Equation (9) of DRFH times `C_r d_q / C_q`: exact of two resources, of more in doubles, as documented."""
         if self.policy != "best-fit-drfh":
             return 0
-        need, total = self.demand[task], self.total
-        q = next(r for r in range(self.resources) if need[r] > 0)
-        left = [self.free(server, r) for r in range(self.resources)]
-        others = [r for r in range(self.resources) if r != q]
+        need, total, left = self.demand[task], self.total, self.free(server)
+        q = np.flatnonzero(need)[0]
+        others = [r for r in range(len(need)) if r != q]
         apart = [F(abs(left[r] * need[q] - need[r] * left[q]), left[q]) for r in others]
         if len(others) == 1:
             return apart[0]
         return sum((float(one) * (total[q] / (total[r] * need[q])) for one, r in zip(apart, others, strict=True)), 0.0)
 
     def pair(self, users: list[int]) -> tuple[int, int] | None:
-        found = {user: self.first(user) for user in users}
-        able = sorted((user for user in users if found[user] is not None), key=self.share)
+        found = {user: first for user in users if (first := self.first(user)) is not None}
+        able = sorted(found, key=self.share)
         if self.policy == "tetris":
             keep = (1 - self.parameters["fairness"]) * len(able)
-            able = able[: max(1, -int(-keep // 1))]
-        best: tuple[Any, int, int, int] | None = None
-        for user in able:
-            task, servers = found[user]  # type: ignore[misc]
-            for server in servers:
-                key = (self.pair_value(user, task, server), user, server, task)
-                best = key if best is None else min(best, key)
-        return None if best is None else (best[3], best[2])
+            able = able[: max(1, ceil(keep))]
+        pairs = [(user, server, found[user][0]) for user in able for server in found[user][1]]
+        if not pairs:
+            return None
+        _, server, task = min(pairs, key=lambda pair: (self.pair_value(*pair), pair))
+        return task, server
 
-    def pair_value(self, user: int, task: int, server: int) -> float:
+    def pair_value(self, user: int, server: int, task: int) -> float:
         c = self.capacity[server]
         if self.policy == "tetris":
-            return -sum(self.demand[task][r] / c[r] * (self.free(server, r) / c[r])
-                        for r in range(self.resources) if c[r])  # fmt: skip
+            return -float(sum(self.demand[task] / c * (self.free(server) / c)))
         where = server if self.policy == "per-server-drf" else None
-        values = [self.held(user, r, where) for r in range(self.resources)]
-        return max(0.0 if not values[r] else values[r] / (c[r] * float(self.weight[user])) if c[r] else float("inf")
-                   for r in range(self.resources))  # fmt: skip
+        return float(max(self.held(user, where) / (c * float(self.weight[user]))))

@@ -70,42 +70,21 @@ def test_compiled_is_plain(policy: str | Policy, seed: int, resources: int) -> N
         assert engine.run(made, until, thrashing=thrashing, near=near).same(expected)
 
 
-@pytest.mark.parametrize(
-    ("text", "compiled"),
-    [
-        *((text, False) for text in ("best-fit-drfh", "first-fit-drfh", "ps-dsf")),
-        pytest.param("best-fit-drfh", True, marks=pytest.mark.long),
-    ],
-)
-@pytest.mark.parametrize("resources", [2, 3])
-def test_many_servers_that_crowd_the_blocks_of_the_index(
-    text: str, compiled: bool, resources: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("text", ["ps-dsf", "first-fit-drfh", "best-fit-drfh", "sequential-min-max", "tetris"])
+@pytest.mark.parametrize(("rows", "servers", "compiled"), [
+    (60, 9, False), (80, 60, False), pytest.param(120, 100, True, marks=pytest.mark.long),
+])  # fmt: skip
+def test_many_who_wait_in_turn_and_servers_that_crowd_the_blocks_of_the_index(
+    text: str, rows: int, servers: int, compiled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(setup, "BLOCK", 8)  # so that blocks are split
-    w = workload(3, rows=120, servers=100, users=20, resources=resources)
-    made = Setup.of(w, policies.one(text))
-    scanned = engine.run(made, compiled=compiled, near=100)
-    assert engine.run(made, compiled=False, near=0).same(scanned)
-
-
-@pytest.mark.parametrize("text", ["ps-dsf", "first-fit-drfh", "best-fit-drfh", "sequential-min-max", "tetris"])
-def test_many_users_who_wait_in_turn(text: str) -> None:
     policy = policies.one(text)
     for resources in (2, 3):
-        made = tables(resources, rows=60, servers=9, users=30, resources=resources)
-        made["tasks"]["arrival"] += np.arange(60) % 40 / 4
+        made = tables(resources, rows=rows, servers=servers, users=30, resources=resources)
+        made["tasks"]["arrival"] += np.arange(rows) % 40 / 4
         w = Workload.from_frames(**made)
         expected = engine.run(Setup.of(w, with_methods(policy)), compiled=False)
-        assert all(engine.run(Setup.of(w, policy), compiled=False, near=near).same(expected) for near in (0, 48))
-
-
-@dataclass(frozen=True)
-class _Next(Policy):
-    """SequentialMinMax by `State.next_cost`."""
-
-    def share(self, state: State) -> np.ndarray:  # type: ignore[override]
-        after = state.allocated + state.next_cost
-        return np.asarray((after / (state.total * state.weight[:, None])).max(axis=1))
+        assert all(engine.run(Setup.of(w, policy), compiled=compiled, near=near).same(expected) for near in (0, 100))
 
 
 def test_rules_and_methods_of_others_run_plain() -> None:
@@ -129,13 +108,16 @@ def test_a_rule_that_reads_what_methods_read_is_told_what_rules_read() -> None:
 
 def test_the_state_says_what_waits_without_an_index_that_wraps() -> None:
     @dataclass(frozen=True)
-    class Old(_Next):
+    class Old(Policy):
+        """SequentialMinMax by `State.next_cost`."""
+
         def share(self, state: State) -> np.ndarray:  # type: ignore[override]
             with pytest.warns(DeprecationWarning, match="as an index is the last group; use State.next_cost"):
                 head = state.head
             assert ((head >= 0) == (state.waiting > 0)).all()
             assert (state.next_cost == np.where(head[:, None] >= 0, state.cost[head], 0)).all()
-            return super().share(state)
+            after = state.allocated + state.next_cost
+            return np.asarray((after / (state.total * state.weight[:, None])).max(axis=1))
 
     for seed in range(3):
         w = workload(seed, users=5)
@@ -182,12 +164,10 @@ def test_evictions_need_more_room_than_there_are_tasks() -> None:
 
 def test_policies_share_the_loops_that_do_not_depend_on_what_they_differ_in() -> None:
     """Where tasks go is compiled for each rule; how they wait, start and end once for the same share."""
-    frame = pd.DataFrame({"user": "a", "duration": 1.0, "cpu": [1.0], "ram": [1.0]})
-    w = Workload.from_frames(frame, pd.DataFrame({"cpu": [1.0], "ram": [1.0]}))
     first, best = (
         {
             name.rpartition(".")[0]: loop
-            for name, loop in engine.compiled_by(Setup.of(w, policies.one(name))).calls.items()
+            for name, loop in engine.compiled_by(Setup.of(workload(1), policies.one(name))).calls.items()
         }
         for name in ("first-fit-drfh", "best-fit-drfh")
     )

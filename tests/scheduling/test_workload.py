@@ -33,14 +33,12 @@ TASKS = pd.DataFrame(
 
 def test_groups_are_tasks_of_a_job_that_are_alike() -> None:
     w = Workload.from_frames(TASKS, SERVERS)
-    assert (w.groups, w.tasks, w.shape) == (3, 7, (2, 3, 2))
     assert w.first.tolist() == [0, 3, 6, 7]
     assert (w.duration / SECOND).tolist() == [1, 1, 3, 4.5, 4.5, 4.5, 2]
     assert [w.users[n] for n in w.user] == ["a", "a", "b"]
     assert w.servers == ("server1-1", "server1-2", "server2")
     assert w.eligible[w.placement].tolist() == [[True, True, True], [True, True, True], [True, True, False]]
     np.testing.assert_allclose(w.demand * w.unit, [[0.1, 0], [0.3, 0.1], [0.2, 0.5]], atol=1e-12)
-    assert "2 users, 3 jobs, 7 tasks, 3 servers" in repr(w)
 
 
 @settings(max_examples=20)
@@ -50,19 +48,16 @@ def test_tables_come_out_as_they_came_in(seed: int, loops: bool, tmp_path_factor
     leaves = given["users"]["leaves"]
     given["users"]["leaves"] = leaves.replace(np.inf, np.nan)
     w = Workload.from_frames(**given)
-    assert w.tasks == given["tasks"]["tasks"].sum()
     assert w.leaves.tolist() == [NEVER if time == np.inf else int(time) * SECOND for time in leaves]
     assert given["tasks"]["user"].iloc[w.row].tolist() == [w.users[n] for n in w.user]
-    assert (np.diff(w.user) >= 0).all()
-    assert (np.diff(w.arrival)[np.diff(w.user) == 0] >= 0).all()
+    assert (np.lexsort((w.arrival, w.user)) == np.arange(w.groups)).all()
     folder = tmp_path_factory.mktemp("saved")
     save_workload(w, folder)
     for again in (Workload.from_frames(**w.to_frames()), load_workload(folder)):
         for name, value in vars(w).items():
-            if name == "eligible":
-                assert (again.eligible[again.placement] == w.eligible[w.placement]).all()
-            elif name not in ("placement", "jobs", "job", "job_user", "row", "after", "source", "file"):
+            if name not in ("eligible", "placement", "jobs", "job", "job_user", "row", "after", "source", "file"):
                 np.testing.assert_array_equal(getattr(again, name), value, err_msg=name)
+        assert (again.eligible[again.placement] == w.eligible[w.placement]).all()
         assert [again.jobs[j] for j in again.job] == [w.jobs[j] for j in w.job]
         assert before(again) == before(w)
     assert again.source == folder.name
@@ -73,19 +68,21 @@ def before(w: Workload) -> dict[str, str]:
     return {job: w.jobs[k] if k >= 0 else "" for job, k in zip(w.jobs, w.after.tolist(), strict=False)}
 
 
+def one(amounts: Any, **servers: Any) -> Workload:
+    """A task of one user for each of these amounts of CPU."""
+    tasks = pd.DataFrame({"user": "a", "duration": 1, "cpu": amounts})
+    return Workload.from_frames(tasks, pd.DataFrame({"cpu": [1.0]} | servers))
+
+
 def test_what_fits_in_real_numbers_fits_in_units() -> None:
     for parts in range(1, 60):
-        w = Workload.from_frames(
-            pd.DataFrame({"user": ["a"], "duration": [1], "cpu": [1 / parts]}), pd.DataFrame({"cpu": [1.0]})
-        )
+        w = one([1 / parts])
         assert parts * w.demand[0, 0] <= w.capacity[0, 0] < parts * (w.demand[0, 0] + 1)
 
 
 def test_decimal_fractions_are_exact() -> None:
     amounts = [0.1, 0.7, 0.003, 7.057e-05, 0.9999999]
-    w = Workload.from_frames(
-        pd.DataFrame({"user": "a", "duration": 1, "cpu": amounts}), pd.DataFrame({"cpu": [1.0], "count": [12_583]})
-    )
+    w = one(amounts, count=[12_583])
     unit = round(1 / w.unit[0])
     assert w.demand[:, 0].tolist() == [round(amount * 1e8) * unit // 10**8 for amount in amounts]
 
@@ -94,11 +91,8 @@ def test_work_and_load() -> None:
     w = Workload.from_frames(TASKS, SERVERS)
     work = (0.1 * 2 + 0.1 * 3 + 0.2 * 2 + 0.3 * 4.5 * 3) / 2.5
     assert w.work()["cpu"] == pytest.approx(work)
-    assert (
-        w.load(5) == w.load() == pytest.approx((0.1 * 2 + 0.1 * 3 + 0.2 * 2) / 2.5 / 5)
-    )  # what arrives at 5 is to come
+    assert w.load() == w.load(5)  # what arrives at 5 is to come
     assert w.load(7) == pytest.approx((0.1 * 2 + 0.1 * 3 + 0.2 * 2 + 0.3 * 2 * 3) / 2.5 / 7)
-    assert w.load(10) == pytest.approx(work / 10)
     with pytest.raises(DataError, match="arrive at once"):
         Workload.from_frames(TASKS.drop(columns="arrival"), SERVERS).load()
 
@@ -111,10 +105,8 @@ def test_a_cluster_of_it() -> None:
 
 
 def test_who_fits_nowhere() -> None:
-    tasks = pd.DataFrame({"user": "a", "duration": 1, "cpu": [0.5, 0.9, 1.1], "memory": 0.1, "on": ["small", "", ""]})
-    assert Workload.from_frames(tasks, SERVERS).fits.tolist() == [True, True, False]
-    tasks["on"] = "small"
-    assert Workload.from_frames(tasks, SERVERS).fits.tolist() == [True, False, False]
+    tasks = {"user": "a", "duration": 1, "cpu": [0.5, 0.9, 0.9, 1.1], "memory": 0.1, "on": ["small", "small", "", ""]}
+    assert Workload.from_frames(pd.DataFrame(tasks), SERVERS).fits.tolist() == [True, False, True, False]
 
 
 def with_(frame: pd.DataFrame, column: str, row: int, value: Any) -> pd.DataFrame:
@@ -134,13 +126,8 @@ CHANGES = pd.DataFrame({"time": [1.0, 2.0], "server": "server2", "up": [False, T
         (r"row 1 of tasks \(job 'j2'\) has cpu -1", {"tasks": with_(TASKS, "cpu", 1, -1)}),
         (r"row 2 of tasks .* has memory 'x'", {"tasks": with_(TASKS, "memory", 2, "x")}),
         (r"row 1 of tasks .* asks for nothing", {"tasks": with_(with_(TASKS, "cpu", 1, 0), "memory", 1, 0)}),
+        (r"row 3 of tasks .* has arrival -5; it", {"tasks": with_(TASKS, "arrival", 3, -5)}),
         (r"row 0 of tasks .* has duration 0", {"tasks": with_(TASKS, "duration", 0, 0)}),
-        (r"row 0 of tasks .* has duration nan", {"tasks": with_(TASKS, "duration", 0, np.nan)}),
-        (r"row 3 of tasks .* has arrival -5", {"tasks": with_(TASKS, "arrival", 3, -5)}),
-        (
-            r"row 1 of tasks .* has arrival -1; it",
-            {"tasks": TASKS.assign(arrival=np.where(np.arange(len(TASKS)) == 1, -1, 0))},
-        ),
         (r"row 3 of tasks .* has tasks 1.5", {"tasks": with_(TASKS, "tasks", 3, 1.5)}),
         (r"row 3 of tasks .* may run on 'rack9'", {"tasks": with_(TASKS, "on", 3, "rack9")}),
         (r"row 2 of tasks .* is of user 'b', and the job of 'a'", {"tasks": with_(TASKS, "user", 2, "b")}),
@@ -148,7 +135,6 @@ CHANGES = pd.DataFrame({"time": [1.0, 2.0], "server": "server2", "up": [False, T
         (r"row 1 of tasks .* has no job", {"tasks": with_(TASKS, "job", 1, None)}),
         (r"row 0 of tasks .*too little to count", {"tasks": with_(TASKS, "cpu", 0, 1e-30)}),
         ("no column 'duration'", {"tasks": TASKS.drop(columns="duration")}),
-        ("no column 'user'", {"tasks": TASKS.drop(columns="user")}),
         ("no column 'memory'", {"tasks": TASKS.drop(columns="memory")}),
         ("no server", {"servers": SERVERS.iloc[:0]}),
         ("no server has any 'cpu'", {"servers": SERVERS.assign(cpu=0.0)}),

@@ -13,9 +13,8 @@ import pytest
 import fairopt as fo
 from fairopt.errors import DataError
 from fairopt.workloads import alibaba_like, bitbrains_like, google_like, lognormal, open_source, pf_servers
-from fairopt.workloads._marginals import PROBABILITY, Marginals, load
+from fairopt.workloads._marginals import PROBABILITY, load
 
-GENERATORS = [google_like, bitbrains_like, alibaba_like]
 LARGE = 20_000
 
 
@@ -49,13 +48,11 @@ def test_a_large_sample_has_the_measured_marginals_and_correlations(name, rng):
 
 @pytest.mark.parametrize("generator", [google_like, alibaba_like])
 def test_sizes_and_limits(generator, rng):
-    snapshot = generator(rng, users=7, servers=3)
-    assert snapshot.cluster.shape[:2] == (7, 3)
-    assert np.isinf(snapshot.cluster.max_tasks).all()
+    cluster = generator(rng, users=7, servers=3).cluster
+    assert cluster.shape[:2] == (7, 3)
+    assert np.isinf(cluster.max_tasks).all()
     limits = generator(rng, users=500, servers=3, max_tasks=True).cluster.max_tasks
-    assert np.array_equal(limits, limits.round())
-    assert limits.min() == 1
-    assert limits.max() > 100
+    assert (limits == np.maximum(limits.round(), 1)).all()
     for arguments in ({"users": 0}, {"servers": 0}, {"users": 1.5}):
         with pytest.raises(DataError, match="whole number >= 1"):
             generator(rng, **arguments)
@@ -81,6 +78,8 @@ def test_bitbrains_servers_and_resources(rng):
 
 
 def test_alibaba_placement(rng):
+    for _ in range(5):  # nobody is bound to models that were not drawn
+        assert alibaba_like(rng, users=50, servers=4).cluster.eligible.any(axis=1).all()
     cluster = alibaba_like(rng, users=2000, servers=300).cluster
     model = np.array([name.split("-")[0] for name in cluster.servers])
     gpu = cluster.demand[:, 2] > 0
@@ -92,32 +91,6 @@ def test_alibaba_placement(rng):
     for kind in set(model):  # nodes of one kind are alike
         of_kind = cluster.eligible[:, model == kind]
         assert (of_kind == of_kind[:, :1]).all()
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_alibaba_users_are_never_bound_to_models_that_were_not_drawn(seed):
-    assert alibaba_like(np.random.default_rng(seed), users=50, servers=4).cluster.eligible.any(axis=1).all()
-
-
-def test_no_user_demands_nothing():
-    ones = np.ones((3, len(PROBABILITY)))
-    table = Marginals(("a", "b", "tasks"), np.array([0.6, 0.7, 0]), ones, np.eye(3), np.eye(3))
-    rows = table.draw(np.random.default_rng(0), 1000, demands=2)
-    assert rows.shape == (1000, 3)
-    assert rows[:, :2].any(axis=1).all()
-    assert 0.3 < (rows[:, 0] == 0).mean() < 0.6
-
-
-def test_measuring_recovers_a_known_distribution(rng):
-    normal = rng.multivariate_normal([0, 0, 0], [[1, 0.8, -0.5], [0.8, 1, 0], [-0.5, 0, 1]], size=50_000)
-    values = np.column_stack([np.exp(normal[:, 0]), np.exp(3 * normal[:, 1]), np.maximum(normal[:, 2], 0)])
-    table = calibrate.measure(("a", "b", "c"), values, rng)
-    np.testing.assert_allclose(table.zero, [0, 0, 0.5], atol=0.01)
-    np.testing.assert_allclose(table.normal_correlation[0], [1, 0.8, -0.5], atol=0.03)  # in spite of half zeros
-    np.testing.assert_allclose(table.quantiles[0][PROBABILITY == 0.5], 1, atol=0.02)
-    np.testing.assert_allclose(
-        calibrate.rank_correlations(table.draw(rng, 50_000, demands=3)), table.rank_correlation, atol=0.02
-    )
 
 
 def test_lognormal_clusters_have_the_density_asked_for_and_nobody_is_left_out(rng):

@@ -91,18 +91,21 @@ def test_a_snapshot_becomes_a_cluster(tmp_path: Path) -> None:
     shared = fo.open_source(f"kubernetes:{path}?weights=shared&max_tasks=no").cluster
     assert shared.weight.tolist() == [0.25, 0.25, 3]
     assert np.isinf(shared.max_tasks).all()
-    report = found.report
-    assert report["nodes that are not ready, left out"] == report["nodes that are not schedulable, left out"] == 1
-    assert (report["pods that have ended, left out"], report["pods running"], report["pods pending"]) == (1, 2, 2)
-    assert report["pods of the system, taken off their nodes"] == 2
-    assert report["objects of other kinds, left out"] == 1
+    assert {
+        "nodes that are not ready, left out": 1,
+        "nodes that are not schedulable, left out": 1,
+        "pods that have ended, left out": 1,
+        "pods running": 2,
+        "pods pending": 2,
+        "pods of the system, taken off their nodes": 2,
+        "objects of other kinds, left out": 1,
+    }.items() <= found.report.items()
 
 
 def test_yaml_is_the_same(tmp_path: Path) -> None:
     yaml = pytest.importorskip("yaml")
-    objects = [*NODES, *PODS, *WEIGHTS]
-    (tmp_path / "snap.yaml").write_text(yaml.safe_dump({"kind": "List", "items": objects}))
-    path = written(tmp_path / "snap.json", objects)
+    path = written(tmp_path / "snap.json", [*NODES, *PODS, *WEIGHTS])
+    path.with_suffix(".yaml").write_text(yaml.safe_dump(json.loads(path.read_text())))
     one, other = (fo.open_source(f"kubernetes:{path.with_suffix(suffix)}").cluster for suffix in (".yaml", ".json"))
     assert one == other
 
@@ -171,10 +174,8 @@ def affine(*expressions: Object, fields: list[Object] | None = None) -> Object:
 def test_expressions_of_affinity(expression: Object, where: list[bool]) -> None:
     nodes = [node("one", {}, model="t4", rank="5"), node("two", {}, rank="1")]
     assert may_run(affine(expression), nodes) == where
-    assert may_run(affine(fields=[{"key": "metadata.name", "operator": "In", "values": ["two"]}]), nodes) == [
-        False,
-        True,
-    ]
+    named = affine(fields=[{"key": "metadata.name", "operator": "In", "values": ["two"]}])
+    assert may_run(named, nodes) == [False, True]
     with pytest.raises(DataError, match="operator 'Near'"):
         may_run(affine({"key": "model", "operator": "Near"}), nodes)
 
@@ -195,9 +196,7 @@ def test_taints_keep_pods_away_unless_tolerated(toleration: Object, runs: bool) 
 
 
 def test_items_are_read_one_after_another(tmp_path: Path) -> None:
-    objects = list(drawn(np.random.default_rng(3), 12, 60, 3))
-    path = written(tmp_path / "snap.json", objects)
-    assert list(items(path)) == objects
+    objects, path = list(drawn(np.random.default_rng(3), 12, 60, 3)), tmp_path / "snap.json"
     for encoding in ("utf-8", "utf-8-sig", "utf-16"):  # PowerShell writes the last two
         path.write_text(json.dumps({"items": objects}, indent=4), encoding=encoding)
         assert list(items(path)) == objects
@@ -221,7 +220,6 @@ def test_damaged_files(tmp_path: Path, text: str, message: str) -> None:
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="cannot read"):
-        fo.open_source(f"kubernetes:{tmp_path / 'none.json'}")
-    with pytest.raises(DataError, match="holds 0 snapshots"):
-        fo.open_source(f"kubernetes:{tmp_path}")
+    for name, message in (("none.json", "cannot read"), ("", "holds 0 snapshots")):
+        with pytest.raises(DataError, match=message):
+            fo.open_source(f"kubernetes:{tmp_path / name}")

@@ -46,10 +46,10 @@ SHARES: Object = {
 }
 
 
-def written(folder: Path, nodes: Any = NODES, jobs: Any = JOBS, shares: Any = SHARES) -> Path:
-    (folder / "nodes.json").write_text(json.dumps({"nodes": nodes}))
-    (folder / "jobs.json").write_text(json.dumps({"jobs": jobs}))
-    (folder / "shares.json").write_text(json.dumps(shares))
+def written(folder: Path, **changed: Any) -> Path:
+    contents = {"nodes": {"nodes": NODES}, "jobs": {"jobs": JOBS}, "shares": SHARES}
+    for name, content in (contents | {name: {name: objects} for name, objects in changed.items()}).items():
+        (folder / f"{name}.json").write_text(json.dumps(content))
     return folder
 
 
@@ -89,23 +89,20 @@ def test_a_snapshot_becomes_a_cluster(tmp_path: Path) -> None:
 def test_what_is_damaged_is_named(tmp_path: Path, place: tuple[Any, ...], value: Any, message: str) -> None:
     data = copy.deepcopy({"nodes": NODES, "jobs": JOBS})
     data[place[0]][place[1]][place[2]] = value
-    written(tmp_path, data["nodes"], data["jobs"])
     with pytest.raises(DataError, match=message):
-        fo.open_source(f"slurm:{tmp_path}")
+        fo.open_source(f"slurm:{written(tmp_path, **data)}")
 
 
 def test_files_that_are_not_there_or_empty(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"holds no Slurm snapshot; expected nodes\.json"):
         fo.open_source(f"slurm:{tmp_path}")
-    written(tmp_path, nodes=3)
-    with pytest.raises(DataError, match=r"nodes\.json has no list 'nodes'"):
-        fo.open_source(f"slurm:{tmp_path}")
-    written(tmp_path, nodes=NODES[2:])
-    with pytest.raises(DataError, match="no node that jobs may use"):
-        fo.open_source(f"slurm:{tmp_path}")
-    written(tmp_path, jobs=JOBS[3:4])
-    with pytest.raises(DataError, match="no job that runs or waits"):
-        fo.open_source(f"slurm:{tmp_path}")
+    for given, message in (
+        ({"nodes": 3}, r"nodes\.json has no list 'nodes'"),
+        ({"nodes": NODES[2:]}, "no node that jobs may use"),
+        ({"jobs": JOBS[3:4]}, "no job that runs or waits"),
+    ):
+        with pytest.raises(DataError, match=message):
+            fo.open_source(f"slurm:{written(tmp_path, **given)}")
     (tmp_path / "jobs.json").write_text("[")
     with pytest.raises(DataError, match=r"jobs\.json:1: not valid JSON"):
         fo.open_source(f"slurm:{tmp_path}")

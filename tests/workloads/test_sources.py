@@ -50,17 +50,12 @@ def test_a_trace_in_a_named_directory(vms, google, alibaba):
     assert open_source(f"alibaba:{alibaba()}?by=qos,num_gpu").cluster.users[0] == "BE/0/any"
 
 
-@pytest.mark.parametrize("how", ["argument", "environment", "trace folder"])
-def test_a_trace_below_the_traces_root(vms, tmp_path, monkeypatch, how):
-    if how == "argument":
-        snapshot = open_source("bitbrains?vms=3", traces=tmp_path)
-    elif how == "environment":
-        monkeypatch.setenv("FAIROPT_TRACES", str(tmp_path))
-        snapshot = open_source("bitbrains?vms=3")
-    else:
-        snapshot = open_source("bitbrains?vms=3", traces=tmp_path / "bitbrains")
-    assert snapshot.source.startswith("Bitbrains (bitbrains/rnd/2013-8): ")
-    assert snapshot.cluster.shape[0] == 3
+def test_a_trace_below_the_traces_root(vms, tmp_path, monkeypatch):
+    found = [open_source("bitbrains?vms=3", traces=folder) for folder in (tmp_path, tmp_path / "bitbrains")]
+    monkeypatch.setenv("FAIROPT_TRACES", str(tmp_path))
+    for snapshot in (*found, open_source("bitbrains?vms=3")):
+        assert snapshot.source.startswith("Bitbrains (bitbrains/rnd/2013-8): ")
+        assert snapshot.cluster.shape[0] == 3
 
 
 def test_the_generator_stands_in_and_says_so(vms, tmp_path):
