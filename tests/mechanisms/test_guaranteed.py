@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +19,7 @@ import fairopt as fo
 from fairopt.certificates import blocking, certify
 from fairopt.engines.maxmin.guarantee import met
 from fairopt.errors import DataError
+from fairopt.exact import rational
 from fairopt.model.criterion import Criterion, criterion
 from fairopt.model.polytope import Polytope
 from fairopt.model.problem import Problem
@@ -81,6 +83,25 @@ def test_what_is_above_a_floor_can_be_taken(more: float, given: bool) -> None:
     assert found.feasibility < 1e-9
     assert 0.4 * cpu / 3.4 < found.optimality < 2.2 * cpu / 3.4
     assert fo.AlphaFair(np.inf).certify(PLACED, right.tasks, prices)[0].optimality > 0.01
+
+
+@settings(max_examples=40)
+@given(
+    clusters(styles=("nice",), max_users=4, max_servers=3, max_resources=2) | clusters(styles=("wide",), max_users=4),
+    st.sampled_from([0.3, 0.9, 1.0, 1.3]),
+)
+def test_floors_of_small_and_of_wide_clusters(cluster: fo.Cluster, part: float) -> None:
+    """Floors are kept, or what is in their way is said; exact optima know none."""
+    mechanism = fo.GuaranteedAlphaFair(np.inf, part)
+    rule = mechanism.criterion(cluster)
+    assert rational.leximin(cluster, rule, rule.limits(cluster)) is None or not rule.floor.any()
+    said, tasks = "", rule.floor
+    try:
+        tasks = mechanism.solve(cluster).arrays.user_tasks
+    except DataError as error:
+        said = str(error)
+    assert (tasks >= rule.floor * (1 - 2e-6)).all()
+    assert not said or (part > 1 and re.search(r"the floors (cannot be met together|leave nothing)", said))
 
 
 @pytest.mark.parametrize("seed", range(4))
