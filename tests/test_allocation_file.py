@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from allocation_files import TEXTS, document
+from allocation_files import document
 from families import draw
 from laws.registry import refuses
 
@@ -15,7 +15,6 @@ import fairopt as fo
 from fairopt.cli import main
 from fairopt.errors import DataError
 from fairopt.mechanisms import Mechanism
-from fairopt.result import allocation_file
 
 MECHANISMS = [
     fo.AlphaFair(0.5),
@@ -36,7 +35,7 @@ MECHANISMS = [
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
 def test_round_trip(mechanism: Mechanism, tmp_path: Path) -> None:
     """Everything comes back with every digit, and the certificate is that which `certify` finds."""
-    seen = 0
+    seen, one, two = 0, tmp_path / "one.json", tmp_path / "two.json"
     for seed, style in [(seed, style) for seed in range(3) for style in ("nice", "plain", "wide")]:
         cluster = draw(style, seed)
         if isinstance(mechanism, fo.FDS) and not cluster.pool().runnable.all():
@@ -44,36 +43,24 @@ def test_round_trip(mechanism: Mechanism, tmp_path: Path) -> None:
         if refuses(mechanism, cluster):
             continue
         allocation = mechanism.solve(cluster)
-        allocation.save(tmp_path / "one.json")
-        found = fo.Allocation.load(tmp_path / "one.json")
+        allocation.save(one)
+        found = fo.Allocation.load(one)
         assert (found.mechanism, found.cluster, found.tol) == (str(mechanism), allocation.cluster, allocation.tol)
         assert type(found.criterion) is type(allocation.criterion)
         for name in ("alpha", "scope", "share", "weight", "cap", "floor", "fair", "efficient"):  # the last two of FDS
             here, there = (getattr(one.criterion, name, None) for one in (found, allocation))
             np.testing.assert_array_equal(here, there)
         np.testing.assert_array_equal(found.tasks, allocation.tasks)
+        fresh = allocation.certify()  # the order of arrays, and with it of sums, is another
+        assert found.certificate.feasibility == pytest.approx(fresh.feasibility, rel=1e-9, abs=1e-14)
+        assert found.certificate.optimality == pytest.approx(fresh.optimality, rel=1e-9, abs=1e-14)
+        assert found.certify() == found.certificate
         if allocation.log_prices is not None:
             np.testing.assert_array_equal(found.log_prices, allocation.log_prices)
-        fresh = allocation.certify()
-        for number in ("feasibility", "optimality"):  # the order of arrays, and with it of sums, is another
-            wanted = getattr(fresh, number)
-            assert getattr(found.certificate, number) == pytest.approx(wanted, rel=1e-9, abs=1e-14)
-        assert found.certify() == found.certificate
-        found.save(tmp_path / "two.json")
-        if allocation.log_prices is not None:
-            assert (tmp_path / "one.json").read_text() == (tmp_path / "two.json").read_text()
+            found.save(two)
+            assert one.read_text() == two.read_text()
         seen += 1
     assert seen >= 3
-
-
-def test_the_certificate_is_not_believed(tmp_path: Path) -> None:
-    """Tasks that were tampered with are seen, not refused: they are flagged."""
-    content = document(tmp_path)
-    content["tasks"][0][0] *= 0.9
-    (tmp_path / "tampered.json").write_text(json.dumps(content))
-    found = fo.Allocation.load(tmp_path / "tampered.json")
-    assert found.flagged
-    assert found.certificate.optimality > 1e-2
 
 
 def test_what_may_be_left_out(tmp_path: Path) -> None:
@@ -98,13 +85,6 @@ def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
         fo.DRF().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]])).save(tmp_path / "nowhere" / "a.json")
 
 
-TEXTS += [
-    "[" * 5000 + "]" * 5000,
-    '{"fairopt_allocation": 1, "fairopt_allocation": 1}',
-    '{"tol":' * 900 + "1" + "}" * 900,
-]
-
-
 def test_solve_saves_and_check_checks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(tmp_path / "saved.json")
     assert main(["solve", "paper:drf-4.1", "-m", "ceei", "--save", path]) == 0
@@ -127,7 +107,3 @@ def test_solve_saves_and_check_checks(tmp_path: Path, capsys: pytest.CaptureFixt
     Path(path).write_text("{}")
     assert main(["check", path]) == 2
     assert "fairopt_allocation is missing" in capsys.readouterr().err
-
-
-def test_the_version_is_written(tmp_path: Path) -> None:
-    assert document(tmp_path)["fairopt_allocation"] == allocation_file.VERSION

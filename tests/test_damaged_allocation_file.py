@@ -6,21 +6,26 @@ import json
 from pathlib import Path
 from typing import Any
 
+import check
+import numpy as np
 import pytest
-from allocation_files import DAMAGE, TEXTS, at, document
+from allocation_files import DAMAGE, TEXTS, document, put
 
 import fairopt as fo
 from fairopt.errors import DataError
 
 
 @pytest.mark.parametrize(("where", "value", "message"), DAMAGE)
-def test_damage_is_named(where: tuple[str | int, ...], value: Any, message: str, tmp_path: Path) -> None:
-    content = document(tmp_path)
-    at(*where)(content, value)
-    path = tmp_path / "bad.json"
+def test_damage_is_named(where: str, value: Any, message: str, tmp_path: Path) -> None:
+    """By fairopt, and by `tools/check.py`."""
+    content, path = document(tmp_path), tmp_path / "bad.json"
+    put(content, where, value)
     path.write_text(json.dumps(content))
     with pytest.raises(DataError, match=rf"bad\.json: (.|\n)*({message})"):
         fo.Allocation.load(path)
+    name = where.removeprefix("cluster.").removeprefix("criterion.").partition(".")[0]
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match=f"{name}|{message}"):
+        check.read(path)
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
@@ -29,6 +34,8 @@ def test_files_that_are_none(text: str, tmp_path: Path) -> None:
     path.write_text(text)
     with pytest.raises(DataError, match=r"bad\.json:"):
         fo.Allocation.load(path)
+    with pytest.raises((ValueError, RecursionError)):  # which the program prints
+        check.read(path)
 
 
 def test_a_key_that_stands_twice(tmp_path: Path) -> None:
