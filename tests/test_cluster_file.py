@@ -126,58 +126,34 @@ TOML_ERRORS = [
     ('"rack-1"', '"rack-9"', 17, "eligible on 'rack-9', but no server is called so"),
     ("count = 3", "count = 0", 5, "server 'rack' has count 0; it must be a whole number from 1 on"),
     ("count = 3", "count = 1000000000", 5, r"count 1000000000; .* MOST_SERVERS = 1,000,000 servers"),
-    ("count = 3", f"count = 1{'0' * 400}", 5, r"count a whole number of more than 20 digits; .* MOST_SERVERS"),
     ('["rack-1"]', "{ rack-1 = true }", 17, r"eligible on .*'rack-1'.*; eligible must be a list of names of servers"),
-    ('["rack-1"]', '[["rack-1"]]', 17, r"eligible on \['rack-1'\], but"),
-    ('["rack-1"]', "2026-01-01", 17, "eligible on datetime.date"),
     ('name = "A"', 'name = ["A"]', 13, r"a user is called \['A'\]; a name must be text or a number"),
-    ('name = "big"', "name = { a = 1 }", 9, "a server is called {'a': 1}; a name must be text or a number"),
     ('name = "big"', "name = 2026-01-01", 9, "a server is called datetime.date.*; a name must be"),
-    ("weight = 2", "weight = 2026-01-01", 15, "has weight datetime.date.*; weight must be one number"),
-    ("cpu = 3", f"cpu = 1{'0' * 400}", 20, "row 1 has a whole number of more than 20 digits in column 0"),
     ("cpu = 9, memory = 18", "cpu = -9, memory = 18", 6, "server 'rack-1' .* has capacity -9 of 'cpu'"),
     ("[64, 256]", "[64]", 10, "capacity must give the 2 resources: cpu, memory"),
-    ("[64, 256]", "[64, -1]", 10, "server 'big' .* capacity -1 of 'memory'"),
     ("[64, 256]", "64 256", 10, "not valid TOML"),
     ("demand = { cpu = 3 }", "name = 'B'", 19, "entry 2 of users has no demand"),
     ("demand = { cpu = 3 }", "demand = { cpu = 3 }\nname = 'A'", 21, "two users are called 'A'"),
     ("resources =", "resource =", 1, "unknown key 'resource'; known: resources, servers, users"),
-    ('["cpu", "memory"]', '"cpu"', 1, "resources must be a list of names"),
+    ('= ["cpu", "memory"]', '= "cpu"', 1, "resources must be a list of names"),
 ]
-
-
-@pytest.mark.parametrize(("old", "new", "line", "message"), TOML_ERRORS)
-def test_toml_errors_name_the_line(tmp_path: Path, old: str, new: str, line: int, message: str) -> None:
-    assert old in TOML
-    path = written(tmp_path, TOML.replace(old, new, 1))
-    with pytest.raises(DataError, match=rf"cluster\.toml:{line}: .*{message}"):
-        Cluster.load(path)
 
 
 JSON_ERRORS = [
-    ('"weight": 2', '"eligible": [["s"]]', 13, "eligible on \\['s'\\]"),
     ('"cpu": 3', f'"cpu": 1{"0" * 400}', 12, r"row 1 has a whole number of more than 20 digits in column 0 \('cpu'\)"),
     ('"cpu": 1,', '"cpu": NaN,', 10, "user 'A' .* has demand nan"),  # Python's JSON reads NaN and Infinity
     ('"weight": 2', '"weight": -2', 13, "user 'B' .* has weight -2"),
-    ("[1, 2]", "[1, -2]", 6, "server 't' .* capacity -2 of 'memory'"),
     ("[1, 2]", "[1, 2", 6, "not valid JSON"),
     ('"name": "B"', '"name": "A"', 11, "two users are called 'A'"),
     ('"name": "B"', r'"name": "\ud800"', 11, "a user is called .*, which cannot be written"),
-    ('"weight": 2', '"eligible": {"s": true}', 13, "eligible on {'s': True}"),
-    (
-        '"weight": 2',
-        '"weight": ' + "[" * 900 + "]" * 900,
-        13,
-        r"has weight \[\[\[\[\.\.\.\]\]\]\]; weight must be one number",
-    ),
 ]
 
 
-@pytest.mark.parametrize(("old", "new", "line", "message"), JSON_ERRORS)
-def test_json_errors_name_the_line(tmp_path: Path, old: str, new: str, line: int, message: str) -> None:
-    assert old in JSON
-    path = written(tmp_path, JSON.replace(old, new, 1), "json")
-    with pytest.raises(DataError, match=rf"cluster\.json:{line}: .*{message}"):
+@pytest.mark.parametrize(("old", "new", "line", "message"), TOML_ERRORS + JSON_ERRORS)
+def test_errors_name_the_line(tmp_path: Path, old: str, new: str, line: int, message: str) -> None:
+    [(text, suffix)] = [(text, suffix) for text, suffix in ((TOML, "toml"), (JSON, "json")) if old in text]
+    path = written(tmp_path, text.replace(old, new, 1), suffix)
+    with pytest.raises(DataError, match=rf"cluster\.{suffix}:{line}: .*{message}"):
         Cluster.load(path)
 
 

@@ -35,19 +35,15 @@ LOOP.append(LOOP)
 NO_NUMBERS = [
     np.ma.masked,
     1j,
-    np.complex128(1),
     DATE,
-    datetime.timedelta(1),
     np.datetime64("2026-01-01"),
     np.timedelta64(1, "s"),
-    pd.Timestamp("2026-01-01"),
     pd.Timedelta(1),
     pd.NaT,
     pd.NA,
     None,
     "1",
     b"1",
-    10**400,
     10**5000,
     [1],
     {"a": 1},
@@ -71,7 +67,7 @@ def array_of(one: object) -> Any:
 @pytest.mark.parametrize("one", NO_NUMBERS, ids=lambda one: type(one).__name__)
 def test_what_is_no_number_is_refused(one: object) -> None:
     """In lists and in arrays, in tables, in vectors and in rows; the message names the row."""
-    for row in ([1, one], (1, one), array_of(one)):
+    for row in ([1, one], array_of(one)):
         if row is None:
             continue
         with pytest.raises(DataError, match=r"demand must be .*: row 1 has .* in column \d, which is not|row 1 is a"):
@@ -86,9 +82,6 @@ def test_what_is_no_number_is_refused(one: object) -> None:
                 fo.Cluster(**(GOOD | {"eligible": [[1], [one]]}))
         with pytest.raises(DataError, match="demand of 'A' must"):
             CLUSTER.with_demand("A", row)
-    if one is not None:
-        with pytest.raises(DataError):
-            fo.Cluster(**(GOOD | {"weight": one}))
     with pytest.raises(DataError):
         CLUSTER.with_weight("A", one)  # type: ignore[arg-type]
 
@@ -96,15 +89,13 @@ def test_what_is_no_number_is_refused(one: object) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        lambda values: np.ma.array(values),
+        np.ma.array,
         lambda values: [np.ma.array(row) for row in values],
         lambda values: [pd.Series(row) for row in values],
-        lambda values: np.array(values) + 0j,
+        lambda values: np.array(values).astype(complex),
         lambda values: np.array(values).astype("M8[D]"),
-        lambda values: np.array(values).astype("m8[D]"),
         lambda values: np.array(values).astype(str),
-        lambda values: np.array(values).astype(bytes),
-        lambda values: (row for row in values),
+        iter,
         lambda values: dict(enumerate(values)),
         lambda values: np.array(1j),
         lambda values: "14",
@@ -120,24 +111,19 @@ def test_tables_of_other_kinds_are_refused(change: Any) -> None:
 
 def test_numbers_of_every_kind_are_numbers() -> None:
     for demand in (
-        [[Decimal(1), Fraction(4)], [np.float32(3), np.int8(1)]],
-        np.array([[1, 4], [3, 1]], dtype=object),
-        np.array([[1, 4], [3, 1]], dtype=np.uint8),
-        np.asfortranarray([[1.0, 4.0], [3.0, 1.0]]),
-        np.array([[1, 4], [3, 1]], dtype=np.longdouble),
-        [np.array([1, 4]), (3, 1)],
+        [[Decimal(1), Fraction(4)], (np.float32(3), np.int8(1))],
+        *(np.array([[1, 4], [3, 1]], dtype=kind, order="F") for kind in (object, np.uint8, np.longdouble)),
     ):
         found = fo.Cluster(**(GOOD | {"demand": demand}))
         assert found == CLUSTER
         assert found.demand.flags.c_contiguous  # sums are then the same, whatever the order they came in
     with pytest.raises(DataError, match="demand inf of 'ram'"):
         fo.Cluster(**(GOOD | {"demand": [[1, np.longdouble("1e4000")], [3, 1]]}))
-    everywhere = (None, [[1], [1]], [[True], [1.0]], np.ones((2, 1), dtype=np.int8), np.ones((2, 1), dtype=object))
-    for eligible in everywhere:
+    for eligible in (None, [[True], [1.0]], np.ones((2, 1), dtype=object)):
         assert fo.Cluster(**(GOOD | {"eligible": eligible})) == CLUSTER
 
 
-@pytest.mark.parametrize("name", [["a"], ("a", 1), {"a": 1}, None, float("nan"), b"a", DATE, DEEP, LOOP, object()])
+@pytest.mark.parametrize("name", [["a"], ("a", 1), None, float("nan"), b"a", DATE, DEEP, LOOP])
 def test_names_are_text_or_numbers(name: object) -> None:
     with pytest.raises(DataError, match=r"a user is called .*; a name must be text or a number") as caught:
         fo.Cluster(**(GOOD | {"users": ["A", name]}))
@@ -150,14 +136,13 @@ def test_names_that_cannot_be_written_or_have_no_order() -> None:
     for name in ("\ud800", 10**5000):
         with pytest.raises(DataError, match=r"a server is called .*, which cannot be written; change its name"):
             fo.Cluster(**(GOOD | {"servers": [name]}))
-    for names in ({"A", "B"}, "AB", 3, b"AB", np.array(3)):
+    for names in ({"A", "B"}, "AB", np.array(3)):
         with pytest.raises(DataError, match=r"the names of users are .*; they must be a list of names, in an order"):
             fo.Cluster(**(GOOD | {"users": names}))
     with pytest.raises(DataError, match="two users are called '1'"):
         fo.Cluster(**(GOOD | {"users": [1, "1"]}))
-    for names in (np.array(["A", "B"]), pd.Index(["A", "B"]), {"A": 1, "B": 2}.keys()):
-        assert fo.Cluster(**(GOOD | {"users": names})).users == ("A", "B")
-    assert fo.Cluster(**(GOOD | {"users": [1, np.int64(2)]})).users == ("1", "2")
+    for names in (pd.Index(["1", "2"]), {"1": 1, "2": 2}.keys(), [1, np.int64(2)]):
+        assert fo.Cluster(**(GOOD | {"users": names})).users == ("1", "2")
 
 
 # -- anything at all ---------------------------------------------------------------------------------
