@@ -24,7 +24,6 @@ FILE = "[[servers]]\ncapacity = [{0}]\n[[users]]\ndemand = [1]\n"
 HOPELESS = {
     "nested": ("[" * 5000 + "]" * 5000, "nested too deeply"),
     "open": ("[" * 5000, "nested too deeply"),
-    "tables": ('{"a":' * 5000 + "1" + "}" * 5000, "nested too deeply"),
     "digits": ("1" * 5000, "a whole number has thousands of digits"),
 }
 
@@ -36,7 +35,7 @@ def test_what_python_does_not_read(tmp_path: Path, name: str, suffix: str) -> No
     if suffix == "json":
         text = f'{{"servers": [{{"capacity": [{value}]}}], "users": [{{"demand": [1]}}]}}'
     else:
-        text = FILE.format(value.replace('"a":', "a="))
+        text = FILE.format(value)
     with pytest.raises(DataError, match=rf"cluster\.{suffix}: not readable {suffix.upper()}: .*{message}"):
         Cluster.load(written(tmp_path, text, suffix))
 
@@ -52,27 +51,12 @@ def test_a_few_lines_cannot_fill_the_memory(tmp_path: Path) -> None:
     twice = {"servers": [server, server | {"name": "t"}], "users": users}
     with pytest.raises(DataError, match="all counts together may make MOST_SERVERS = 1,000,000 servers"):
         Cluster.load(written(tmp_path, json.dumps(twice), "json"))
-    assert (
-        Cluster.load(written(tmp_path, json.dumps({"servers": [server], "users": users}), "json")).shape[1] == 900_000
-    )
+    large = Cluster.load(written(tmp_path, json.dumps({"servers": [server], "users": users}), "json"))
+    assert large.shape[1] == 900_000
 
 
 ATOMS = [0, 1, -1, 2.5, 10**9, 10**400, float("nan"), float("inf"), None, True, "", "a", "s-1", "cpu", "\ud800", "\0"]
-
-
-KEYS = [
-    "name",
-    "count",
-    "capacity",
-    "demand",
-    "weight",
-    "max_tasks",
-    "eligible",
-    "resources",
-    "servers",
-    "users",
-    "cpu",
-]
+KEYS = ["name", "count", "capacity", "demand", "weight", "eligible", "resources", "servers", "users", "cpu"]
 
 
 VALUES = st.recursive(

@@ -21,22 +21,12 @@ from fairopt.report import figures, instances, schemas
 from fairopt.report.typeset import PAGE
 from fairopt.sweeps.schema import LONG, SIMULATIONS
 
-CLUSTER = """
-resources = ["cpu", "memory"]
-[[servers]]
-capacity = [9, 18]
-[[users]]
-name = "A"
-demand = { cpu = 1, memory = 4 }
-[[users]]
-name = "B"
-demand = { cpu = 3, memory = 1 }
-"""
+CLUSTER = "kind,name,cpu,memory\nserver,s,9,18\nuser,A,1,4\nuser,B,3,1\n"
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    path = tmp_path / "cluster.toml"
+    path = tmp_path / "cluster.csv"
     path.write_text(CLUSTER)
     return path
 
@@ -60,21 +50,12 @@ def test_compare_has_a_row_for_every_mechanism(file: Path, capsys: pytest.Captur
     assert rows["CMMF"]["tasks"] is None
 
 
-def test_compare_chosen_mechanisms_as_text(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compare", "paper:drf-4.1", "-m", "drf", "alpha-fair(alpha=5, share=asset)", "maxmin"]) == 0
-    out = capsys.readouterr().out
-    assert "alpha-fair(alpha=5, share=asset)" in out
-    assert "- max-min: not applicable" in out
-
-
 def test_compare_is_relative_to_whom_one_says(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["compare", "paper:pf-fig1-variant", "-m", "tsf,ps-dsf"]
     for by in ("tsf", "ps-dsf"):
         assert main([*words, "--entitled", by, "--json"]) == 0
         rows = json.loads(capsys.readouterr().out)
         assert [row["distance"] == 0 for row in rows] == [by == "tsf", by == "ps-dsf"]
-    assert main([*words, "--entitled", "tsf"]) == 0
-    assert "- satisfaction, distance and complaints are relative to tsf" in capsys.readouterr().out
     for by, said in (("tsff", "there is no mechanism 'tsff'"), ("alphapf-vds", "'alphapf-vds' stands for several")):
         assert main([*words, "--entitled", by]) == 2
         assert said in capsys.readouterr().err
@@ -87,8 +68,10 @@ def test_compare_says_when_a_mechanism_fails(
         raise NotConverged("PS-DSF: nothing worked")
 
     monkeypatch.setattr(fo.PSDSF, "solve", fail)
-    assert main(["compare", str(file), "-m", "drf", "ps-dsf"]) == 1
-    assert "PS-DSF: NotConverged: PS-DSF: nothing worked" in capsys.readouterr().out
+    assert main(["compare", str(file), "-m", "drf", "maxmin", "ps-dsf"]) == 1
+    out = capsys.readouterr().out
+    assert "PS-DSF: NotConverged: PS-DSF: nothing worked" in out
+    assert "- max-min: not applicable" in out
 
 
 def test_claims_about_measurements_show_the_numbers(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -97,13 +80,13 @@ def test_claims_about_measurements_show_the_numbers(capsys: pytest.CaptureFixtur
     for row in papers.check(papers.claims(item=35)).to_dict("records"):
         assert f"- {row['claim']}: {row['verdict']}; {row['note']}" in out
         assert row["note"] in (tmp_path / "claims.csv").read_text()
-    assert main(["claims", "--item", "2"]) == 0
-    assert "- DRF" not in capsys.readouterr().out
 
 
 def test_claims_exit_code_tells_a_failure(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     assert main(["claims", "--item", "2"]) == 0
-    assert "9 reproduced" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "9 reproduced" in out
+    assert "- DRF" not in out
     frame = papers.check(papers.claims(None, 2))
     frame.loc[0, "verdict"] = papers.NOT_REPRODUCED
     monkeypatch.setattr(papers, "check", lambda *_, **__: frame)
@@ -146,10 +129,6 @@ def test_reader_that_stops_early_gets_no_traceback() -> None:
 def test_errors_in_finalizers_are_heard_but_the_compilers_at_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
     heard: list[str] = []
     monkeypatch.setattr(sys, "__unraisablehook__", lambda found: heard.append(found.object.__module__))
-    for module, error in (
-        ("llvmlite.binding.ffi", AttributeError()),
-        ("llvmlite.ir", OSError()),
-        ("a", AttributeError()),
-    ):
+    for module, error in (("llvmlite.ffi", AttributeError()), ("llvmlite.ir", OSError()), ("a", AttributeError())):
         _unraisable(SimpleNamespace(exc_value=error, object=SimpleNamespace(__module__=module)))  # type: ignore[arg-type]
     assert heard == ["llvmlite.ir", "a"]
