@@ -82,32 +82,19 @@ def test_json_by_hand(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", ["toml", "json"])
 def test_round_trip(suffix: str) -> None:
-    names = st.lists(
-        st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), min_size=1),
-        min_size=5,
-        max_size=5,
-        unique=True,
-    )
+    """Of any names, and every digit of numbers."""
+    letters = st.sampled_from('"\\\n\t.=[]{}#ü') | st.characters(codec="utf-8")
 
-    @given(clusters(), names)
+    @given(clusters(), st.lists(st.text(letters, max_size=5), min_size=5, max_size=5, unique=True))
     def law(cluster: Cluster, labels: list[str]) -> None:
-        named = cluster.replace(users=labels[: len(cluster.users)], servers=labels[: len(cluster.servers)])
+        n, k, m = cluster.shape
+        named = cluster.replace(users=labels[:n], servers=labels[:k], resources=labels[:m], demand=cluster.demand / 7)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / f"saved.{suffix}"
             named.save(path)
             assert Cluster.load(path) == named
 
     law()
-
-
-@pytest.mark.parametrize("resource", ['a "quoted" one', "with\nnewline", "back\\slash", "ümlaut", "a.b", ""])
-@pytest.mark.parametrize("suffix", ["toml", "json"])
-def test_awkward_names_and_every_digit_are_kept(tmp_path: Path, suffix: str, resource: str) -> None:
-    numbers = [[1 / 3, 1e-49]], [[np.pi, 1.1e-50]], [np.nextafter(1, 2)], None, [1e50 / 7]
-    cluster = Cluster(*numbers, [resource, "other"], ["[[users]]"], ["= 1"])
-    path = tmp_path / f"names.{suffix}"
-    cluster.save(path)
-    assert Cluster.load(path) == cluster
 
 
 TOML_ERRORS = [

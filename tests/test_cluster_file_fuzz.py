@@ -72,6 +72,11 @@ def places(value: Any, where: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [place for key, part in items for place in ((*where, key), *places(part, (*where, key)))]
 
 
+def numbers(row: Any, cluster: Cluster) -> list[float]:
+    """Of a table by resource, or as they are."""
+    return [row.get(name, 0) for name in cluster.resources] if isinstance(row, dict) else row
+
+
 def test_a_data_error_or_the_right_cluster() -> None:
     """Any value anywhere in a good document, as JSON: what is read is what the document says, if it is not refused."""
     accepted, refused = 0, 0
@@ -99,19 +104,17 @@ def test_a_data_error_or_the_right_cluster() -> None:
                 refused += 1
                 return
         accepted += 1
-        rows = [server for server in document["servers"] for _ in range(server.get("count", 1))]
-        for wanted, key, table in ((rows, "capacity", found.capacity), (document["users"], "demand", found.demand)):
-            for entry, row in zip(wanted, table, strict=True):
-                given_row = entry[key]
-                if isinstance(given_row, dict):
-                    given_row = [given_row.get(name, 0) for name in found.resources]
-                np.testing.assert_array_equal(row, given_row)
-        for n, user in enumerate(document["users"]):
-            assert found.users[n] == str(user.get("name", f"user{n + 1}"))
-            assert found.weight[n] == user.get("weight", 1)
-            allowed = user.get("eligible", list(found.servers))
-            allowed = allowed if isinstance(allowed, list) else [allowed]
-            assert found.eligible[n].tolist() == [name in allowed for name in found.servers]
+        users = document["users"]
+        assert found == Cluster(
+            [numbers(one["capacity"], found) for one in document["servers"] for _ in range(one.get("count", 1))],
+            [numbers(user["demand"], found) for user in users],
+            [user.get("weight", 1) for user in users],
+            {found.users[n]: user["eligible"] for n, user in enumerate(users) if "eligible" in user},
+            [user.get("max_tasks", np.inf) for user in users],
+            found.resources,
+            [user.get("name", f"user{n}") for n, user in enumerate(users, 1)],
+            found.servers,
+        )
 
     law()
     assert accepted >= 10, (accepted, refused)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -32,11 +34,8 @@ def test_frames_and_series_count_by_their_labels() -> None:
     weight, most = pd.Series([2, 1], index=["B", "A"]), pd.Series({"B": 4, "A": 3})
     assert fo.Cluster(SERVERS, USERS, weight, None, most) == weighted
     assert WANTED.replace(weight=weight, max_tasks=most) == weighted
-    allowed = pd.DataFrame([[1, 0], [1, 1]], index=["B", "A"], columns=["T", "S"])
-    assert fo.Cluster(SERVERS, USERS, eligible=allowed).eligible.tolist() == [[True, True], [False, True]]
     assert fo.Cluster(SERVERS.to_numpy(), USERS, resources=["cpu", "ram"], servers=["S", "T"]) == WANTED
     assert WANTED.with_demand("A", pd.Series({"ram": 5, "cpu": 7})).demand[0].tolist() == [7, 5]
-    assert WANTED.with_capacity("T", pd.Series({"ram": 5, "cpu": 7})).capacity[1].tolist() == [7, 5]
     assert WANTED.with_eligible("A", pd.Series({"T": 1, "S": 0})).eligible[0].tolist() == [False, True]
 
 
@@ -139,65 +138,34 @@ def test_frames_in_any_order_are_the_same_cluster(cluster: fo.Cluster, random: A
     assert fo.Cluster.from_frames(**shuffled) == cluster
 
 
-class Stream:
-    """A table of a library that speaks Arrow: its columns have names, its rows have none."""
-
-    def __init__(self, frame: pd.DataFrame) -> None:
-        self.table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self.table.__arrow_c_stream__(requested_schema)
-
-    def __array__(self, dtype: object = None, copy: object = None) -> Any:
-        return self.table.to_pandas().to_numpy()
+def columns(frame: pd.DataFrame) -> pa.Table:
+    """A table whose columns have names, and its rows have none."""
+    return pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()
 
 
-class Exchanged:
-    """A table that offers its labels by the interchange protocol of data frames alone."""
+def offering(*names: str) -> Callable[[pd.DataFrame], Any]:
+    """Tables of a library of somebody's that offer themselves so, and as an array."""
 
-    def __init__(self, frame: pd.DataFrame) -> None:
-        self.frame = frame
+    def table(frame: pd.DataFrame) -> Any:
+        offers = {"to_pandas": lambda: frame, "iloc": frame.iloc, "__dataframe__": None}
+        offers |= {"__arrow_c_stream__": columns(frame).__arrow_c_stream__}
+        as_array = {"__array__": lambda *_, **__: frame.to_numpy()}
+        return SimpleNamespace(**as_array, **{name: offers[name] for name in names})
 
-    def __dataframe__(self, *_: object, **__: object) -> None:
-        raise NotImplementedError
-
-    def __array__(self, dtype: object = None, copy: object = None) -> Any:
-        return self.frame.to_numpy()
-
-
-class Imitation(Exchanged):
-    """A table with the interface of pandas: labels of rows as well, that Arrow would lose."""
-
-    __dataframe__ = None
-
-    @property
-    def iloc(self) -> Any:
-        return self.frame.iloc
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return Stream(self.frame).__arrow_c_stream__()
-
-
-class Convertible(Exchanged):
-    def to_pandas(self) -> pd.DataFrame:
-        return self.frame
-
-
-def arrow(frame: pd.DataFrame) -> pa.Table:
-    return pa.Table.from_pandas(frame, preserve_index=True)
+    return table
 
 
 #: Tables, whether they keep the labels of rows, and whether they can be read.
 TABLES: list[tuple[Any, bool, bool]] = [
     (lambda frame: frame, True, True),
-    (arrow, True, True),
-    (Convertible, True, True),
-    (Imitation, True, False),
-    (Exchanged, True, False),
-    (Stream, False, False),
-    (lambda frame: Stream(frame).table, False, True),
-    (lambda frame: Stream(frame).table.to_batches()[0], False, True),
-    (lambda frame: Stream(frame).table.to_reader(), False, False),
+    (lambda frame: pa.Table.from_pandas(frame, preserve_index=True), True, True),
+    (offering("to_pandas", "__dataframe__"), True, True),
+    (offering("iloc", "__arrow_c_stream__"), True, False),  # Arrow would lose labels of rows
+    (offering("__dataframe__"), True, False),
+    (offering("__arrow_c_stream__"), False, False),
+    (columns, False, True),
+    (lambda frame: columns(frame).to_batches()[0], False, True),
+    (lambda frame: columns(frame).to_reader(), False, False),
 ]
 
 

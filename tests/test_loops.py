@@ -143,17 +143,6 @@ def test_no_folder_to_write_to(folder: Path) -> None:
         assert ask(folder, **nowhere)[:2] == (9.0, ["callee.twice", "caller.total"])
 
 
-@pytest.mark.long
-def test_processes_that_begin_together(folder: Path) -> None:
-    """Each writes what the others write, or files of its own."""
-    env = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{folder}", "NUMBA_CACHE_DIR": str(folder / "kept")}
-    codes = [ASK, ASK, ASK.replace("np.ones(3)", "np.ones(6)[::2]")]
-    started = [subprocess.Popen([sys.executable, "-c", code], env=env, stdout=subprocess.PIPE) for code in codes]
-    assert [json.loads(one.communicate()[0])[0] for one in started] == [9.0, 9.0, 9.0]
-    for code in codes:
-        assert ask(folder, code)[:2] == (9.0, [])
-
-
 #: A loop that is too large to be copied, below one that is copied, below one that is called from Python.
 LARGE = """
 from fairopt._loops import compiled

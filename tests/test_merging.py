@@ -47,12 +47,6 @@ def test_what_does_not_merge() -> None:
     assert merge(TWINS, servers=False).cluster.shape[1] == 4
 
 
-def test_an_eligible_server_that_cannot_be_used_does_not_matter() -> None:
-    """User 2 needs what neither server has: whether it is eligible there makes no difference."""
-    cluster = Cluster([[1, 0], [2, 0]], [[1, 0], [1, 1]], eligible=[[1, 1], [1, 0]])
-    assert merge(cluster).cluster.shape[1] == 1
-
-
 def same(numbers: NDArray[np.intp]) -> NDArray[np.bool_]:
     return np.asarray(numbers[:, None] == numbers[None, :])
 

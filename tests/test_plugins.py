@@ -132,7 +132,7 @@ def test_figures(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["figures", "own.py", "--store", "store", "--out", "again"]) == 0
     assert Path("again/own.pdf").stat().st_size > 0
     assert main(["figures", "--list", "own.py"]) == 0
-    assert capsys.readouterr().out.endswith("own.py: Spread by cell. ['plugged']\n")
+    assert capsys.readouterr().out.endswith("own.py: A plug-in with one of everything; the tests copy it. [plugged]\n")
 
 
 MEASURE = "from fairopt.result.metrics import measure\n@measure\ndef {}(allocation): return 1.0"

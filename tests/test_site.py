@@ -27,7 +27,6 @@ def test_every_mechanism_command_paper_and_figure_has_a_page(tmp_path: Path) -> 
         page = (source / "properties" / f"{name}.md").read_text(encoding="utf-8")
         assert type(fo.properties.get(name)).__qualname__ in page
     assert "[proof B](../proofs.md#proof-b)" in (source / "properties" / "strategy-proofness.md").read_text()
-    assert "properties/envy-freeness.md" in (source / "theory.md").read_text(encoding="utf-8")
     for name in figures.known():
         assert figures.caption(name) in (source / "figures" / f"{name}.md").read_text(encoding="utf-8")
     assert "--smoke" in (source / "commands" / "reproduce.md").read_text(encoding="utf-8")
@@ -37,10 +36,6 @@ def test_every_mechanism_command_paper_and_figure_has_a_page(tmp_path: Path) -> 
     explorer = source / "_static" / "explorers" / "paper-pf-fig1-variant.html"
     assert f'src="{explorer.relative_to(source).as_posix()}"' in framed
     assert "fo-explorer" in explorer.read_text(encoding="utf-8")
-    assert "algorithms/core\n" in (source / "algorithms.md").read_text(encoding="utf-8")
-    assert "mechanisms/drf.md" in (source / "theory.md").read_text(encoding="utf-8")
-    listed = (source / "index.md").read_text(encoding="utf-8").partition("```{toctree}")[2]
-    assert "tutorials" in listed
     # No link leads out of docs/.
     assert "](../" not in "".join(path.read_text(encoding="utf-8") for path in source.glob("*.md"))
 
@@ -69,16 +64,14 @@ def test_the_command_shows_pages_and_opens_the_site(
 
     monkeypatch.setattr(_shipped, "folder", lambda name: tmp_path / name if name == "build" else ROOT / name)
     assert main(["docs"]) == 0
-    listed = capsys.readouterr().out
-    assert re.search(r"^choose +Choose", listed, re.MULTILINE)
-    assert re.search(r"^algorithms/core ", listed, re.MULTILINE)
+    assert re.search(r"^choose +Choose", capsys.readouterr().out, re.MULTILINE)
     assert main(["docs", "docs/choose.md"]) == 0
     assert capsys.readouterr().out.startswith((ROOT / "docs" / "choose.md").read_text(encoding="utf-8").splitlines()[0])
     assert main(["docs", "chose"]) == 2
     assert "algorithms/core" in capsys.readouterr().err
     page = tmp_path / "build" / "site" / "index.html"
     page.parent.mkdir(parents=True)
-    page.write_text("<p>")
+    page.touch()
     assert main(["docs", "--where"]) == 0
     assert capsys.readouterr().out == f"{page}\n"
 

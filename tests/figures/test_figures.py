@@ -36,22 +36,16 @@ def test_it_is_drawn_without_solving(name: str, smoke: Results, monkeypatch: pyt
         assert (inside.max < figure.get_size_inches() + 0.02).all(), "cut on the right, or above"
 
 
-def test_the_style_of_the_caller_is_left_alone(smoke: Results) -> None:
-    with mpl.rc_context({"font.size": 31.0}):
-        figure = draw("drfh", smoke)
-        assert mpl.rcParams["font.size"] == 31.0
-    assert {text.get_fontsize() for axes in figure.axes for text in axes.get_xticklabels()} == {7.0}
-
-
-@pytest.mark.parametrize("style", ["none", "ggplot", "mine.mplstyle"])
-def test_another_style_is_asked_for(
-    smoke: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, style: str
+@pytest.mark.parametrize(("style", "size"), [("paper", 7), ("none", 31), ("ggplot", 31), ("mine.mplstyle", 13)])
+def test_it_has_the_style_that_is_asked_for_and_leaves_the_callers_alone(
+    smoke: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, style: str, size: float
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.mplstyle").write_text("font.size: 13\nxtick.labelsize: 13\n")
-    with mpl.rc_context({"xtick.labelsize": 13.0}):
+    (tmp_path / "mine.mplstyle").write_text("xtick.labelsize: 13\n")
+    with mpl.rc_context({"xtick.labelsize": 31.0}):
         figure = draw("drfh", smoke, like=style)
-    assert {text.get_fontsize() for axes in figure.axes for text in axes.get_xticklabels()} == {13.0}
+        assert mpl.rcParams["xtick.labelsize"] == 31.0
+    assert {text.get_fontsize() for axes in figure.axes for text in axes.get_xticklabels()} == {size}
     assert (to_hex(figure.axes[0].get_facecolor()) == "#e5e5e5") == (style == "ggplot")
     assert main(["figures", "drfh", "--style", "nowhere", "--smoke", "--store", str(smoke.store), "--out", "out"]) == 2
 
