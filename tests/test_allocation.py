@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from numpy.testing import assert_allclose, assert_array_equal
 from strategies import clusters
 
 from fairopt.errors import DataError, FairoptError
@@ -24,10 +25,10 @@ def drf() -> Allocation:
 
 
 def test_catalogue_item_2(drf: Allocation) -> None:
-    np.testing.assert_allclose(drf.usage, [[3, 12], [6, 2]])
-    np.testing.assert_allclose(drf.dominant_shares, [2 / 3, 2 / 3])
-    np.testing.assert_allclose(drf.virtual_dominant_shares["server1"], [2 / 3, 2 / 3])
-    np.testing.assert_allclose(drf.used_parts.loc["server1"], [1, 14 / 18])
+    assert_allclose(drf.usage, [[3, 12], [6, 2]])
+    assert_allclose(drf.dominant_shares, [2 / 3, 2 / 3])
+    assert_allclose(drf.virtual_dominant_shares["server1"], [2 / 3, 2 / 3])
+    assert_allclose(drf.used_parts.loc["server1"], [1, 14 / 18])
     row, names = drf.summary(), ("tasks", "use_cpu", "use_ram", "jain", "min_share", "max_share", "welfare")
     assert [row[name] for name in names] == pytest.approx([5, 1, 14 / 18, 1, 2 / 3, 2 / 3, 4 / 3])
 
@@ -40,12 +41,12 @@ def test_numbers_have_the_names_of_the_cluster(cluster: Cluster) -> None:
         axes = {"user": cluster.users, "server": cluster.servers, "resource": cluster.resources}
         for name in ("user_tasks", "dominant_shares", "virtual_dominant_shares", "usage", "used_parts", "utilization"):
             shown, inside = getattr(found, name), getattr(found.arrays, name)
-            np.testing.assert_array_equal(np.ravel(shown), np.ravel(inside))
+            assert_array_equal(np.ravel(shown), np.ravel(inside))
             for index in shown.axes:
                 for level, labels in zip(index.names, getattr(index, "levels", [index]), strict=True):
                     assert sorted(labels) == sorted(axes[level])
         if found.prices is not None:
-            np.testing.assert_array_equal(np.ravel(found.prices), np.ravel(found.arrays.prices))
+            assert_array_equal(np.ravel(found.prices), np.ravel(found.arrays.prices))
             assert tuple(found.prices.columns) == cluster.resources
         for n, user in enumerate(cluster.users):
             assert found[user].to_dict() == dict(zip(cluster.servers, found.tasks[n].tolist(), strict=True))
@@ -56,7 +57,7 @@ def test_criteria_take_tasks_with_names(mechanism: str) -> None:
     found = one(mechanism).solve(EXAMPLE)
     for name in ("levels", "log_marginal", "elasticity", "surplus"):
         of = getattr(found.criterion, name)
-        np.testing.assert_array_equal(of(found.user_tasks), of(found.arrays.user_tasks))
+        assert_array_equal(of(found.user_tasks), of(found.arrays.user_tasks))
 
 
 def test_an_allocation_is_no_sequence(drf: Allocation) -> None:
@@ -70,7 +71,7 @@ def test_an_allocation_is_no_sequence(drf: Allocation) -> None:
 def test_of_what_a_server_lacks_no_part_is_used() -> None:
     """Server 2 has no bandwidth, and users 1 and 2 cannot run there."""
     found = get("ps-dsf").solve(FIGURE_1)
-    np.testing.assert_array_equal(np.isnan(found.arrays.virtual_dominant_shares), ~FIGURE_1.usable)
+    assert_array_equal(np.isnan(found.arrays.virtual_dominant_shares), ~FIGURE_1.usable)
     assert found.used_parts.isna().to_numpy().tolist() == [[False] * 3, [False, False, True]]
 
 
@@ -102,11 +103,11 @@ def test_users_servers_and_resources_are_called_as_they_like() -> None:
     frame = found.to_frame()
     columns = ["tasks (server) (server)", "weight (server)", "jain", "dominant_share (server)", *names[4:]]
     assert list(frame.columns) == ["tasks", "dominant_share", "weight", *columns]
-    np.testing.assert_allclose(frame["tasks"], found.user_tasks)
-    np.testing.assert_allclose(frame["weight"], 1)
-    np.testing.assert_allclose(frame[columns], found.tasks)
+    assert_allclose(frame["tasks"], found.user_tasks)
+    assert_allclose(frame["weight"], 1)
+    assert_allclose(frame[columns], found.tasks)
     bottlenecks = get("drfh").solve(odd).bottlenecks()
-    np.testing.assert_allclose(bottlenecks["tasks"], get("drfh").solve(odd).user_tasks)
+    assert_allclose(bottlenecks["tasks"], get("drfh").solve(odd).user_tasks)
     for text in (repr(found), found._repr_html_(), repr(odd), odd._repr_html_()):
         assert "weight" in text
     assert Cluster.from_frames(**odd.to_frames()) == odd
@@ -131,7 +132,7 @@ def test_bars_add_up_to_the_use(drf: Allocation) -> None:
     tops: dict[float, float] = {}
     for bar in axes.patches:
         tops[bar.get_x()] = max(tops.get(bar.get_x(), 0.0), bar.get_y() + bar.get_height())
-    np.testing.assert_allclose(list(tops.values()), [1, 14 / 18])
+    assert_allclose(list(tops.values()), [1, 14 / 18])
     assert [label.get_text() for label in axes.get_xticklabels()] == ["cpu", "ram"]
 
 

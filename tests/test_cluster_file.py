@@ -65,13 +65,9 @@ def written(folder: Path, text: str, suffix: str = "toml") -> Path:
 
 def test_toml_by_hand(tmp_path: Path) -> None:
     cluster = Cluster.load(written(tmp_path, TOML))
-    assert cluster.servers == ("rack-1", "rack-2", "rack-3", "big")
-    assert cluster.users == ("A", "user2")
-    np.testing.assert_array_equal(cluster.capacity, [[9, 18]] * 3 + [[64, 256]])
-    np.testing.assert_array_equal(cluster.demand, [[1, 4], [3, 0]])
-    np.testing.assert_array_equal(cluster.weight, [2, 1])
-    np.testing.assert_array_equal(cluster.max_tasks, [10, np.inf])
-    np.testing.assert_array_equal(cluster.eligible, [[1, 0, 0, 0], [1, 1, 1, 1]])
+    names = {"resources": ["cpu", "memory"], "users": ["A", "user2"], "servers": ["rack-1", "rack-2", "rack-3", "big"]}
+    optional = {"weight": [2, 1], "eligible": {"A": ["rack-1"]}, "max_tasks": [10, np.inf]}
+    assert cluster == Cluster([[9, 18]] * 3 + [[64, 256]], [[1, 4], [3, 0]], **names, **optional)
 
 
 def test_json_by_hand(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 
 from fairopt.errors import DataError
 from fairopt.model.cluster import Cluster
@@ -49,16 +50,16 @@ def test_no_tasks_are_an_infinite_loss(alpha: float) -> None:
     """An infinite slope, unless nothing could be had anyway; at its own prices nobody loses."""
     own, x = criterion(PAIR, np.array([0.7, 1.0]), alpha, "pool"), np.array([1.0, 3.0])
     log_marginal = own.log_marginal(x)
-    np.testing.assert_allclose(own.bregman(x, log_marginal, np.exp(log_marginal), 0 * x, 9 * x), 0, atol=1e-12)
+    assert_allclose(own.bregman(x, log_marginal, np.exp(log_marginal), 0 * x, 9 * x), 0, atol=1e-12)
     assert own.bregman(0 * x, log_marginal, np.ones(2), 0 * x, np.array([1.0, 0.0])).tolist() == [np.inf, 0]
 
 
 def test_levels_and_limits() -> None:
     own = criterion(PAIR, np.array([2 / 9, 1 / 3]), np.inf, "pool", cap=np.array([7, 1.5]))
-    np.testing.assert_allclose(own.levels(np.array([3.0, 2.0])), [1 / 3, 4 / 3])
-    np.testing.assert_array_equal(own.limits(PAIR), [5, 1.5])
+    assert_allclose(own.levels(np.array([3.0, 2.0])), [1 / 3, 4 / 3])
+    assert_array_equal(own.limits(PAIR), [5, 1.5])
     game = criterion(PAIR, np.array([[0.25], [0.5]]), 2.0, "game")
-    np.testing.assert_allclose(game.levels(np.array([4.0, 1.0])), [[0.5], [1]])
+    assert_allclose(game.levels(np.array([4.0, 1.0])), [[0.5], [1]])
     only = own.restrict(np.array([1]))
     assert (only.share, only.cap, only.weight) == (1 / 3, 1.5, 0.5)
     with pytest.raises(FrozenInstanceError):

@@ -15,7 +15,6 @@ from strategies import clusters
 
 import fairopt as fo
 from fairopt.model.criterion import criterion
-from fairopt.model.merging import merge
 
 COPIES: dict[str, Callable[[Any], Any]] = {
     "itself": lambda original: original,
@@ -30,11 +29,6 @@ DERIVED = (
     *("dominant_resource", "normalised_demand"),
 )
 LIMITED = fo.Cluster([[9, 18], [4, 4]], [[1, 4], [3, 1]], [1, 2], [[1, 1], [1, 0]], [np.inf, 2])
-
-
-def test_a_merging_is_read_only() -> None:
-    merging = merge(fo.Cluster([[1, 2], [2, 4], [3, 1]], [[1, 1], [2, 2]]))
-    assert not any(getattr(merging, name).flags.writeable for name in ("server_of", "user_of", "task_size"))
 
 
 @pytest.mark.parametrize("how", COPIES)

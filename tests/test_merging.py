@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 from strategies import clusters
 
@@ -23,9 +24,9 @@ TWINS = Cluster(
 def test_by_hand() -> None:
     merging = merge(TWINS)
     assert merging.user_of.tolist() == [0, 0, 1, 2]  # user 4 is proportional to user 1, but its tasks are finite
-    np.testing.assert_allclose(merging.cluster.capacity, [[10, 20], [1, 3]])
-    np.testing.assert_allclose(merging.user_part, [1 / 3, 2 / 3, 1, 1])
-    np.testing.assert_allclose(merging.task_size, [1, 3, 1, 1])
+    assert_allclose(merging.cluster.capacity, [[10, 20], [1, 3]])
+    assert_allclose(merging.user_part, [1 / 3, 2 / 3, 1, 1])
+    assert_allclose(merging.task_size, [1, 3, 1, 1])
     assert merging.cluster.servers == ("server1 x3", "server2")
 
 
@@ -59,35 +60,35 @@ def test_groups_of_servers_by_definition(cluster: Cluster) -> None:
     direction = np.divide(cluster.capacity, size, out=np.zeros_like(cluster.capacity), where=size > 0)
     proportional = (np.abs(direction[:, None, :] - direction[None, :, :]) <= 1e-10 * direction[:, None, :]).all(axis=2)
     together = proportional & (usable[:, :, None] == usable[:, None, :]).all(axis=0)
-    np.testing.assert_array_equal(same(merge(cluster, users=False).server_of), together)
+    assert_array_equal(same(merge(cluster, users=False).server_of), together)
 
 
 @given(clusters(), st.integers(0, 2**32 - 1))
 def test_sums_are_kept_and_the_way_back_is_exact(cluster: Cluster, seed: int) -> None:
     merging = merge(cluster)
     merged = merging.cluster
-    np.testing.assert_allclose(merged.pooled_capacity, cluster.pooled_capacity)
+    assert_allclose(merged.pooled_capacity, cluster.pooled_capacity)
     assert merged.weight.sum() == pytest.approx(cluster.weight.sum())
     tasks = np.random.default_rng(seed).uniform(0, 1, merged.shape[:2]) * merged.usable
     split = merging.split_tasks(tasks)
     assert not split[~cluster.usable].any()
-    np.testing.assert_allclose(merging.merged_tasks(split), tasks, rtol=1e-9, atol=1e-12)
+    assert_allclose(merging.merged_tasks(split), tasks, rtol=1e-9, atol=1e-12)
     # What is used, per merged server, stays; and is spread in proportion to capacity.
     use = split.T @ cluster.demand
     merged_use = tasks.T @ merged.demand
-    np.testing.assert_allclose(use.sum(axis=0), merged_use.sum(axis=0), rtol=1e-9, atol=1e-12)
+    assert_allclose(use.sum(axis=0), merged_use.sum(axis=0), rtol=1e-9, atol=1e-12)
     part = merging.server_part[:, None]
-    np.testing.assert_allclose(use, merged_use[merging.server_of] * part, rtol=1e-9, atol=1e-12)
+    assert_allclose(use, merged_use[merging.server_of] * part, rtol=1e-9, atol=1e-12)
     # Users of one group get work in proportion to weight.
     work = split.sum(axis=1) * cluster.demand.max(axis=1)
     for group in np.unique(merging.user_of):
         members = np.flatnonzero(merging.user_of == group)
         per_weight = work[members] / cluster.weight[members]
-        np.testing.assert_allclose(per_weight, per_weight[0], rtol=1e-9, atol=1e-300)
+        assert_allclose(per_weight, per_weight[0], rtol=1e-9, atol=1e-300)
 
 
 def test_prices_are_per_unit() -> None:
     merging = merge(TWINS, users=False)
     prices = np.array([[1.0, 2.0], [3.0, 4.0]])
-    np.testing.assert_array_equal(merging.split_prices(prices), [[1, 2], [3, 4], [1, 2], [1, 2]])
+    assert_array_equal(merging.split_prices(prices), [[1, 2], [3, 4], [1, 2], [1, 2]])
     assert merging.split_prices(None) is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 import fairopt as fo
 from fairopt.errors import DataError
@@ -18,13 +19,13 @@ def test_the_border_of_two_servers_is_the_sum_of_theirs() -> None:
     sides = sides[np.argsort(np.arctan2(-sides[:, 0], sides[:, 1]))]
     corners = alone[0][0] + alone[1][0] + np.vstack([np.zeros(2), np.cumsum(sides, axis=0)])
     both = border(cluster)
-    np.testing.assert_allclose(np.interp(corners[:, 1], both[:, 1], both[:, 0]), corners[:, 0], atol=1e-8)
-    np.testing.assert_allclose(both[[0, -1]], corners[[0, -1]], atol=1e-9)
+    assert_allclose(np.interp(corners[:, 1], both[:, 1], both[:, 0]), corners[:, 0], atol=1e-8)
+    assert_allclose(both[[0, -1]], corners[[0, -1]], atol=1e-9)
 
 
 def test_limits_and_placement_count() -> None:
     cluster = fo.Cluster([[4], [6]], [[1], [1]], eligible=[[True, False], [True, True]], max_tasks=[np.inf, 7])
-    np.testing.assert_allclose(border(cluster), [[4, 6], [3, 7]], atol=1e-9)
+    assert_allclose(border(cluster), [[4, 6], [3, 7]], atol=1e-9)
 
 
 def test_it_needs_two_users_that_can_run_something() -> None:
@@ -40,8 +41,8 @@ def test_the_picture() -> None:
     path = fo.alpha_path(cluster, [1, 4, float("inf")], mechanism="alpha-fair").allocations
     figure = fo.plot.two_users(fo.DRF().solve(cluster), fo.CEEI().solve(cluster), path=list(path))
     marks = {line.get_label(): line.get_xydata() for line in figure.axes[0].lines}
-    np.testing.assert_allclose(marks["DRF"], [[3, 2]], rtol=1e-6)
-    np.testing.assert_allclose(marks["path of α"][[0, -1]], [[45 / 11, 18 / 11], [3, 2]], rtol=1e-6)
+    assert_allclose(marks["DRF"], [[3, 2]], rtol=1e-6)
+    assert_allclose(marks["path of α"][[0, -1]], [[45 / 11, 18 / 11], [3, 2]], rtol=1e-6)
 
 
 def test_the_area_goes_down_to_the_axis() -> None:
@@ -58,5 +59,5 @@ def test_every_corner_is_found() -> None:
     found = border(fo.Cluster(np.ones((1, 9)), [np.cos(angles), np.sin(angles)]))
     middle, half = (angles[1:] + angles[:-1]) / 2, (angles[1] - angles[0]) / 2
     corners = np.column_stack([np.cos(middle), np.sin(middle)]) / np.cos(half)
-    np.testing.assert_allclose(found[1:-1], corners, atol=1e-9)
+    assert_allclose(found[1:-1], corners, atol=1e-9)
     assert len(found) == 10

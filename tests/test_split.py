@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 from strategies import clusters
 
@@ -35,12 +36,12 @@ def test_split_is_the_whole_table(cluster: Cluster, users: bool, seed: int) -> N
     merging = merge(cluster, users=users)
     merged = np.random.default_rng(seed).uniform(0, 1, merging.cluster.shape[:2]) * merging.cluster.gamma
     split, table = Split.of(merging, merged), merging.split_tasks(merged)
-    np.testing.assert_array_equal(split(), table)
+    assert_array_equal(split(), table)
     assert split.matches(table)
-    np.testing.assert_allclose(split.user_tasks, table.sum(axis=1), rtol=1e-13)
-    np.testing.assert_allclose(split.use, table.T @ cluster.demand, rtol=1e-12)
+    assert_allclose(split.user_tasks, table.sum(axis=1), rtol=1e-13)
+    assert_allclose(split.use, table.T @ cluster.demand, rtol=1e-12)
     again = Split.from_table(merge(cluster, users=False), table)
-    np.testing.assert_allclose(again.merged, split.merged, rtol=1e-12)
+    assert_allclose(again.merged, split.merged, rtol=1e-12)
 
 
 def test_another_split_does_not_match() -> None:
@@ -89,7 +90,7 @@ def test_numbers_are_those_of_the_table() -> None:
     found = AlphaPFVDS(3).solve(TYPED)
     assert np.shares_memory(found.tasks, found.tasks)  # made once, and handed out as views
     whole = replace(found, tasks=np.array(found.tasks))
-    np.testing.assert_allclose(whole.arrays.user_tasks, found.arrays.user_tasks, rtol=1e-13)
+    assert_allclose(whole.arrays.user_tasks, found.arrays.user_tasks, rtol=1e-13)
     assert found.summary() == pytest.approx(whole.summary(), rel=1e-12)
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
-from tqdm import tqdm
 
-from fairopt.cli import _screen, fairness, main
+from fairopt.cli import fairness, main
 from fairopt.properties import Witness
 
 WITNESS = Path(__file__).resolve().parents[2] / "docs" / "witnesses" / "drf--population-monotonicity.json"
@@ -60,18 +58,8 @@ def test_what_a_user_of_a_cluster_could_gain(capsys: pytest.CaptureFixture[str])
         assert f"not violated: {words}\n" in capsys.readouterr().out
 
 
-def test_all_of_a_file_in_the_time_with_progress(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_of_a_file_in_the_time(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Mechanisms that nobody named and that are not defined there are left out."""
-    bars: list[tqdm] = []
-
-    def bar(**more: Any) -> tqdm:
-        bars.append(tqdm(**more))
-        return bars[-1]
-
-    monkeypatch.setattr(_screen, "shows_progress", lambda options: True)
-    monkeypatch.setattr(fairness, "tqdm", lambda **more: bar(**more | {"disable": False}))
     monkeypatch.setattr(fairness, "_SECONDS", 0.0)
     assert main(["properties", "paper:drf-4.1"]) == 0
     said = capsys.readouterr().out
@@ -80,7 +68,6 @@ def test_all_of_a_file_in_the_time_with_progress(
     assert "CMMF" not in said
     short = "The time was short: --seconds gives more, --mechanisms and --properties ask for less"
     assert " ".join(said.split()).endswith(short)
-    assert bars[0].n == bars[0].total > 100
     assert main(["properties", "paper:drf-4.1", "-m", "cmmf"]) == 2
     assert "CMMF is for one resource" in capsys.readouterr().err
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.colors import to_hex
+from numpy.testing import assert_allclose
 from PIL import Image
 
 from fairopt import papers, sweeps
@@ -66,21 +67,21 @@ def test_bars_are_what_the_paper_prints(smoke: Results) -> None:
     heights = np.array([[bar.get_height() for bar in bars] for bars in axes.containers[:3]])
     printed = {claim.statement: claim.correct for claim in papers.claims("PF", 33) if claim.instance == "pf-fig1"}
     wanted = [printed[f"{mechanism}: tasks"] for mechanism in ("PS-DSF", "DRFH", "TSF")]
-    np.testing.assert_allclose(heights, np.array(wanted, dtype=float), rtol=1e-4)
+    assert_allclose(heights, np.array(wanted, dtype=float), rtol=1e-4)
     marks = [line.get_ydata() for line in axes.lines if line.get_marker() == "D"]
-    np.testing.assert_allclose(marks, heights, rtol=1e-4)
+    assert_allclose(marks, heights, rtol=1e-4)
 
 
 def test_mqdrf_takes_back_what_is_above_a_cap_as_the_next_user_comes(smoke: Results) -> None:
     """MQDRF figure 2: .2 of the CPU and .4 of the memory for user 1 alone; .3 once there is another."""
     for axes, one, two in zip(draw("mqdrf_dynamic", smoke).axes, (0.2, 0.4, 0.4), (0.15, 0.3, 0.3), strict=False):
         time, value = axes.lines[0].get_data()
-        np.testing.assert_allclose(value, np.where(time < 100, one, two))
+        assert_allclose(value, np.where(time < 100, one, two))
 
 
 def test_alpha_goes_to_infinity(smoke: Results) -> None:
     axes = draw("frontier", smoke).axes[6]
-    np.testing.assert_allclose(axes.lines[0].get_xdata(), [0, 1 / 2, 3 / 4, 1])
+    assert_allclose(axes.lines[0].get_xdata(), [0, 1 / 2, 3 / 4, 1])
     assert axes.get_xticklabels()[-1].get_text() == "∞"
     # CPU, RAM, bandwidth of PF figure 1's variant at alpha = infinity, by hand: 14, 2 x 8 / 3 of server 2
     use = smoke.of("frontier").long("use")
