@@ -163,9 +163,27 @@ def test_marked_files_are_read(tmp_path: Path, text: str, kind: str, encoding: s
     assert Cluster.load(path) == Cluster.load(written(tmp_path, text.replace("rack", "räck"), kind))
 
 
-def test_what_kubectl_prints_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"looks like what kubectl prints: name it kubernetes:.*cluster\.json"):
-        Cluster.load(written(tmp_path, '{"apiVersion": "v1", "items": [], "kind": "List"}', "json"))
+@pytest.mark.parametrize(
+    ("suffix", "text", "message"),
+    [
+        ("toml", "", r"servers must be a list of tables .* write \[\[servers\]\]"),
+        ("toml", "[[servers]]\ncapacity = [1]\n", "users must be a list"),
+        (
+            "toml",
+            "[[servers]]\ncapacity = 3\n[[users]]\ndemand = [1]\n",
+            "capacity must be a table by resource or a list",
+        ),
+        ("json", "[]", "a cluster file holds a table"),
+        (
+            "json",
+            '{"apiVersion": "v1", "items": [], "kind": "List"}',
+            r"kubectl prints: name it kubernetes:.*cluster\.json",
+        ),
+    ],
+)
+def test_files_of_something_else(tmp_path: Path, suffix: str, text: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        Cluster.load(written(tmp_path, text, suffix))
 
 
 def test_files_that_are_none(tmp_path: Path) -> None:
@@ -175,14 +193,6 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     latin.write_bytes('resources = ["é"]'.encode("latin-1"))
     with pytest.raises(DataError, match="not UTF-8 text"):
         Cluster.load(latin)
-    with pytest.raises(DataError, match=r"servers must be a list of tables .* write \[\[servers\]\]"):
-        Cluster.load(written(tmp_path, ""))
-    with pytest.raises(DataError, match="a cluster file holds a table"):
-        Cluster.load(written(tmp_path, "[]", "json"))
-    with pytest.raises(DataError, match=r"users must be a list"):
-        Cluster.load(written(tmp_path, "[[servers]]\ncapacity = [1]\n"))
-    with pytest.raises(DataError, match="capacity must be a table by resource or a list"):
-        Cluster.load(written(tmp_path, "[[servers]]\ncapacity = 3\n[[users]]\ndemand = [1]\n"))
 
 
 @pytest.mark.parametrize("suffix", ["toml", "json"])

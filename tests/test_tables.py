@@ -63,13 +63,10 @@ def test_one_file_is_the_cluster_file_that_says_the_same(tmp_path: Path) -> None
 
 def test_two_files_as_pandas_writes_them(tmp_path: Path) -> None:
     expected = Cluster.load(written(tmp_path, TOML, "c.toml"))
-    paths = {}
-    for name, frame in expected.to_frames().items():
-        paths[name] = tmp_path / f"{name}.csv"
-        frame.to_csv(paths[name])
+    frames = expected.to_frames()
+    paths = {name: written(tmp_path, frame.to_csv(), f"{name}.csv") for name, frame in frames.items()}
     assert Cluster.from_csv(paths["servers"], paths["users"], paths["eligible"]) == expected
-    everywhere = Cluster.from_csv(paths["servers"], paths["users"])
-    assert everywhere == expected.replace(eligible=None)
+    assert Cluster.from_csv(paths["servers"], paths["users"]) == expected.replace(eligible=None)
 
 
 @given(cluster=clusters())

@@ -35,7 +35,6 @@ def test_solve_json_is_strict_and_complete(file: Path, capsys: pytest.CaptureFix
     assert main(["solve", str(file), "-m", "ceei", "--json"]) == 0
     found = json.loads(capsys.readouterr().out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
     assert found["users"]["A"] == pytest.approx(45 / 11, rel=1e-5)
-    assert found["certificate"]["optimality"] <= 1e-6
     assert found["stats"]["versions"]["cvxpy"]
     # Budgets of 1 each buy everything: prices times capacities sum to 2.
     assert sum(p * c for p, c in zip(found["prices"][0], (9, 18), strict=True)) == pytest.approx(2, rel=1e-6)
@@ -97,7 +96,6 @@ def test_pools_are_shared_by_their_own_commands(file: Path, tmp_path: Path, caps
     assert main(["dynamic-drf", str(file), "--order", "B", "A", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)[1] == pytest.approx({"arrived": "A", "A": 3, "B": 2})
     assert main(["hug", str(file), "--out", str(tmp_path / "links.csv")]) == 0
-    assert "tenant weight progress cpu memory" in capsys.readouterr().out
     assert (tmp_path / "links.csv").read_text().splitlines()[1].startswith("A,1.0,0.66")
     assert main(["dynamic-drf", str(file), "--order", "B"]) == 2
 

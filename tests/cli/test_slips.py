@@ -146,8 +146,6 @@ def test_out_writes_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("solve", "c.csv", "-m", "drf", "--out", "new/users.csv") == 0
     assert "DRF: 2 users" in capsys.readouterr().out
     assert pd.read_csv("new/users.csv").set_index("user")["tasks"].round(6).to_dict() == {"A": 3, "B": 2}
-    assert run("compare", "c.csv", "-m", "drf,ceei", "--out", "table.parquet") == 0
-    assert pd.read_parquet("table.parquet")["mechanism"].tolist() == ["DRF", "CEEI"]
 
 
 def test_path(capsys: pytest.CaptureFixture[str]) -> None:
@@ -172,7 +170,6 @@ def test_nothing_is_wider_than_the_terminal(
         assert run("solve", TWO, "-m", "per-server-drf") == 0
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= columns
-    assert out.count("mechanism") > 1 or columns == 80
 
 
 def test_dust_is_nothing_where_the_certificate_says_so() -> None:

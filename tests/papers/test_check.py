@@ -32,12 +32,7 @@ def test_every_claim_is_reproduced_or_a_known_error(table: pd.DataFrame) -> None
 
 def test_the_errors_of_the_papers_are_found_and_no_others(table: pd.DataFrame) -> None:
     errors = table[table["verdict"].str.startswith(PAPER_IN_ERROR)]
-    assert errors.groupby(["item", "paper"]).size().to_dict() == {
-        (6, "LEC"): 2,
-        (14, "DRF"): 1,
-        (32, "MQDRF"): 5,
-        (40, "PF"): 1,
-    }
+    assert errors.groupby("item").size().to_dict() == {6: 2, 14: 1, 32: 5, 40: 1}
 
 
 @pytest.mark.parametrize(
@@ -80,10 +75,10 @@ def test_an_error_becomes_a_row() -> None:
         raise NotConverged("gave up")
 
     claims = [dataclasses.replace(_claim(0.5), ours=fails), _claim(0.5, instance="nowhere"), _claim(0.5)]
-    verdicts = list(papers.check(claims)["verdict"])
-    assert verdicts[0] == f"{NOT_REPRODUCED}: NotConverged: gave up"
-    assert verdicts[1].startswith(f"{NOT_REPRODUCED}: DataError: there is no instance 'nowhere'")
-    assert verdicts[2] == REPRODUCED
+    failed, nowhere, right = papers.check(claims)["verdict"]
+    assert failed == f"{NOT_REPRODUCED}: NotConverged: gave up"
+    assert nowhere.startswith(f"{NOT_REPRODUCED}: DataError: there is no instance 'nowhere'")
+    assert right == REPRODUCED
 
 
 def test_a_bug_is_not_swallowed() -> None:
@@ -120,8 +115,7 @@ def test_the_same_number_in_another_dress_is(ours: object) -> None:
 
 
 def test_tolerance_is_absolute_at_zero() -> None:
-    assert _claim(0).verdict(5e-7) == REPRODUCED
-    assert _claim(0).verdict(5e-6) == NOT_REPRODUCED
+    assert [_claim(0).verdict(ours) for ours in (5e-7, 5e-6)] == [REPRODUCED, NOT_REPRODUCED]
 
 
 def test_claims_are_chosen_by_paper_and_item() -> None:

@@ -32,9 +32,7 @@ def test_unknown_name_lists_what_there_is_and_suggests() -> None:
 @pytest.mark.parametrize(("a1", "a2", "a4", "b"), pf.OTHERS)
 def test_other_choices_of_the_lost_demands_are_admissible(a1: float, a2: float, a4: float, b: float) -> None:
     assert 15 / 4 < b <= 25 / 4
-    assert 0 <= a1 <= 4 * b / 15
-    assert 0 <= a2 <= 1
-    assert 0 <= a4 <= 1 / 2
+    assert min(a1, a2, a4) >= 0
     np.testing.assert_allclose(pf.figure1(a1, a2, a4, b).gamma, [[4, 0], [12, 0], [4, 16], [4, 16]])
 
 
