@@ -137,9 +137,8 @@ def test_a_mechanism_is_found_whatever_was_imported_before() -> None:
 
 def test_solvers_say_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     """Libraries below Python as well: standard output is for answers."""
-    cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]])
     for mechanism in (fo.DRFH(), fo.AlphaFair(2)):
-        mechanism.solve(cluster, engine="declarative")
+        mechanism.solve(fo.papers.instance("drf-4.1"), engine="declarative")
     assert capfd.readouterr() == ("", "")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -155,7 +155,7 @@ def test_everybody_is_compared(cluster: fo.Cluster) -> None:
 
 
 def test_what_cannot_be_compared_is_said(cluster: fo.Cluster) -> None:
-    other = fo.Cluster([[9, 18]], [[1, 4], [3, 1]])
+    other = fo.papers.instance("drf-4.1")
     for entry in (fo.DRFH().solve(other), fo.DRFH().problem(other)):
         with pytest.raises(DataError, match="is of another cluster"):
             fo.compare(cluster, [entry])
@@ -248,14 +248,10 @@ def test_what_is_no_mechanism_says_what_it_lacks() -> None:
         fo.mechanism("x")(lambda: 1)
 
 
-def test_a_saved_allocation_is_what_runs(
-    cluster: fo.Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_saved_allocation_is_what_runs(cluster: fo.Cluster, tmp_path: Path, answer: Callable[..., Any]) -> None:
     path = tmp_path / "mine.json"
     fo.Allocation.of(cluster, TASKS, "mine").save(path)
-    assert main(["report", str(path), "--mechanism", "drfh", "--json"]) == 0
-    assert [row["running"] for row in json.loads(capsys.readouterr().out)["users"]] == [1.0, 1.5]
-    assert main(["compare", str(path), "-m", "drfh", "--json"]) == 0
-    assert [row["mechanism"] for row in json.loads(capsys.readouterr().out)] == ["running", "DRFH"]
+    assert [row["running"] for row in answer("report", str(path), "-m", "drfh")["users"]] == [1.0, 1.5]
+    assert [row["mechanism"] for row in answer("compare", str(path), "-m", "drfh")] == ["running", "DRFH"]
     assert main(["explore", str(path), "--out", str(tmp_path / "page.html")]) == 0
     assert "mine.json: mine" in (tmp_path / "page.html").read_text(encoding="utf-8")

@@ -11,9 +11,10 @@ from strategies import clusters
 from fairopt.errors import DataError
 from fairopt.mechanisms import get
 from fairopt.model.cluster import Cluster
+from fairopt.papers import instance
 from fairopt.result import metrics
 
-EXAMPLE = Cluster([[9, 18]], [[1, 4], [3, 1]])
+EXAMPLE = instance("drf-4.1")
 
 
 def test_jain_by_hand() -> None:

@@ -37,7 +37,7 @@ def test_it_needs_two_users_that_can_run_something() -> None:
 
 
 def test_the_picture() -> None:
-    cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]])
+    cluster = fo.papers.instance("drf-4.1")
     path = fo.alpha_path(cluster, [1, 4, float("inf")], mechanism="alpha-fair").allocations
     figure = fo.plot.two_users(fo.DRF().solve(cluster), fo.CEEI().solve(cluster), path=list(path))
     marks = {line.get_label(): line.get_xydata() for line in figure.axes[0].lines}

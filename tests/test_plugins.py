@@ -9,8 +9,9 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -53,16 +54,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         one.update(old)
 
 
-def test_in_the_command_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["--plugin", "own.py", "--json"]
-    assert main(["compare", "squares?users=5&wide=yes", "-m", "even-tasks(factor=2)", "drfh", *words]) == 0
-    rows = json.loads(capsys.readouterr().out)
+def test_in_the_command_line(folder: Path, answer: Callable[..., Any]) -> None:
+    own = ["--plugin", "own.py"]
+    rows = answer("compare", "squares?users=5&wide=yes", "-m", "even-tasks(factor=2)", "drfh", *own)
     assert [row["mechanism"] for row in rows] == ["even tasks(factor=2)", "DRFH"]
     assert rows[0]["spread"] == pytest.approx(1)
     assert rows[1]["spread"] > 1.01
-    assert main(["sources", *words]) == 0
-    (row,) = [row for row in json.loads(capsys.readouterr().out) if row["name"] == "squares"]
-    assert row["options"] == "users, size, wide, seed"
+    assert {row["name"]: row["options"] for row in answer("sources", *own)}["squares"] == "users, size, wide, seed"
 
 
 def as_its_page_says(page: str, heading: str, file: str) -> list[str]:
@@ -90,9 +88,9 @@ def test_a_property_as_its_page_says(folder: Path) -> None:
     assert found["DRFH"]["violation"] > 0.05
 
 
-def test_a_mechanism_as_its_page_says(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(as_its_page_says("plugins.md", "# ", "mine.py")[1:]) == 0
-    assert [row["spread"] >= 1 - 1e-9 for row in json.loads(capsys.readouterr().out)] == [True, True]
+def test_a_mechanism_as_its_page_says(folder: Path, answer: Callable[..., Any]) -> None:
+    rows = answer(*as_its_page_says("plugins.md", "# ", "mine.py")[1:])
+    assert [row["spread"] >= 1 - 1e-9 for row in rows] == [True, True]
 
 
 def test_in_sweeps_and_workers(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

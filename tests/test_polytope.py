@@ -18,12 +18,10 @@ ANY_SEED = st.integers(0, 2**32 - 1)
 @given(clusters(), ANY_SEED)
 def test_inside_is_feasible_and_the_way_there_and_back(cluster: Cluster, seed: int) -> None:
     polytope = Polytope(cluster, cluster.max_tasks)
-    assert (polytope.use.data > 0).all()
-    assert (polytope.use.data <= 1 + 1e-12).all()
+    assert ((polytope.use.data > 0) & (polytope.use.data <= 1 + 1e-12)).all()
     fractions = np.random.default_rng(seed).uniform(-0.2, 1, len(polytope.gamma))
     inside = polytope.inside(fractions)
-    assert (inside >= 0).all()
-    assert (inside <= np.maximum(fractions, 0)).all()
+    assert ((inside >= 0) & (inside <= np.maximum(fractions, 0))).all()
     tasks = polytope.allocation(inside)
     assert feasibility(cluster, tasks)[0] <= 1e-12
     assert_allclose(polytope.fractions(tasks), inside, rtol=1e-12)
@@ -41,11 +39,11 @@ def test_rows_are_the_capacities(cluster: Cluster, seed: int) -> None:
     assert_allclose(polytope.use @ fractions, use[rows] / cluster.capacity[rows], rtol=1e-9)
     users, reach = polytope.users, polytope.reach
     assert_allclose(reach, np.minimum(cluster.gamma.sum(axis=1), cluster.max_tasks)[users])
-    for k in polytope.limited:
-        assert cluster.gamma[users[k]].sum() > cluster.max_tasks[users[k]]
-    if len(polytope.limited):
+    limited = polytope.limited
+    assert (cluster.gamma.sum(axis=1)[users] > cluster.max_tasks[users])[limited].all()
+    if len(limited):
         part = tasks.sum(axis=1)[users] / polytope.limit
-        assert_allclose(polytope.use_of_limit @ fractions, part[polytope.limited])
+        assert_allclose(polytope.use_of_limit @ fractions, part[limited])
 
 
 @given(clusters(), ANY_SEED)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -31,30 +32,26 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_solve_json_is_strict_and_complete(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["solve", str(file), "-m", "ceei", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+def test_solve_json_is_complete(file: Path, answer: Callable[..., Any]) -> None:
+    found = answer("solve", str(file), "-m", "ceei")
     assert found["users"]["A"] == pytest.approx(45 / 11, rel=1e-5)
     assert found["stats"]["versions"]["cvxpy"]
     # Budgets of 1 each buy everything: prices times capacities sum to 2.
     assert sum(p * c for p, c in zip(found["prices"][0], (9, 18), strict=True)) == pytest.approx(2, rel=1e-6)
 
 
-def test_compare_has_a_row_for_every_mechanism(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compare", str(file), "--json"]) == 0
-    rows = {row["mechanism"]: row for row in json.loads(capsys.readouterr().out)}
+def test_compare_has_a_row_for_every_mechanism(file: Path, answer: Callable[..., Any]) -> None:
+    rows = {row["mechanism"]: row for row in answer("compare", str(file))}
     assert {str(one) for name in fo.mechanisms.names() for one in fo.mechanisms.get(name).variants()} <= set(rows)
     assert rows["DRF"]["tasks"] == pytest.approx(5)
     assert rows["CMMF"]["status"].startswith("not applicable")
     assert rows["CMMF"]["tasks"] is None
 
 
-def test_compare_is_relative_to_whom_one_says(capsys: pytest.CaptureFixture[str]) -> None:
+def test_compare_is_relative_to_whom_one_says(answer: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
     words = ["compare", "paper:pf-fig1-variant", "-m", "tsf,ps-dsf"]
     for by in ("tsf", "ps-dsf"):
-        assert main([*words, "--entitled", by, "--json"]) == 0
-        rows = json.loads(capsys.readouterr().out)
-        assert [row["distance"] == 0 for row in rows] == [by == "tsf", by == "ps-dsf"]
+        assert [row["distance"] == 0 for row in answer(*words, "--entitled", by)] == [by == "tsf", by == "ps-dsf"]
     for by, said in (("tsff", "there is no mechanism 'tsff'"), ("alphapf-vds", "'alphapf-vds' stands for several")):
         assert main([*words, "--entitled", by]) == 2
         assert said in capsys.readouterr().err
@@ -92,9 +89,9 @@ def test_claims_exit_code_tells_a_failure(capsys: pytest.CaptureFixture[str], mo
     assert main(["claims", "--item", "2"]) == 1
 
 
-def test_pools_are_shared_by_their_own_commands(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["dynamic-drf", str(file), "--order", "B", "A", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)[1] == pytest.approx({"arrived": "A", "A": 3, "B": 2})
+def test_pools_are_shared_by_their_own_commands(file: Path, tmp_path: Path, answer: Callable[..., Any]) -> None:
+    found = answer("dynamic-drf", str(file), "--order", "B", "A")
+    assert found[1] == pytest.approx({"arrived": "A", "A": 3, "B": 2})
     assert main(["hug", str(file), "--out", str(tmp_path / "links.csv")]) == 0
     assert (tmp_path / "links.csv").read_text().splitlines()[1].startswith("A,1.0,0.66")
     assert main(["dynamic-drf", str(file), "--order", "B"]) == 2
