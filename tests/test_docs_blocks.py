@@ -11,8 +11,6 @@ import io
 import json
 import re
 import shlex
-import subprocess
-import sys
 import textwrap
 import tomllib
 from collections.abc import Iterator
@@ -21,6 +19,7 @@ from pathlib import Path
 
 import pytest
 import readme
+from processes import python
 
 import fairopt as fo
 from fairopt.cli import main, parser
@@ -90,8 +89,7 @@ def test_python_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     code = "\n".join([*(block.said for block in chosen if block.mark == "first"), *(block.body for block in chosen)])
     if re.search(r"^class |^@fo\.mechanism", code, re.MULTILINE):  # what it registers would be in other tests
         Path("block.py").write_text(code, encoding="utf-8")
-        done = subprocess.run([sys.executable, "block.py"], capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
+        python("block.py")
         return
     with contextlib.redirect_stdout(io.StringIO()):
         exec(compile(code, f"docs/{page}", "exec"), {})

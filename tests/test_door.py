@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 import runpy
-import subprocess
 import sys
-from pathlib import Path
 
 import first_minutes
 import pytest
+from processes import python
 
 import fairopt as fo
 
-ROOT = Path(fo.__file__).resolve().parents[1]
 #: Others may bring parts of SciPy with them, pandas PyArrow, and CVXPY more.
 LIBRARIES = {
     "cvxpy",
@@ -34,16 +31,8 @@ CLUSTER = "import fairopt as fo; c = fo.Cluster([[9, 18]], [[1, 4], [3, 1]]); "
 def imported(*codes: str) -> set[str]:
     """The modules of a new process after some codes, commands perhaps."""
     tried = "".join(f"try:\n    {code}\nexcept SystemExit as ended:\n    assert not ended.code\n" for code in codes)
-    code = f"import sys\n{tried}print(*sys.modules, file=sys.stderr)"
-    done = ran(code)
-    assert done.returncode == 0, done.stderr
-    return set(done.stderr.splitlines()[-1].split())
-
-
-def ran(code: str) -> subprocess.CompletedProcess[str]:
-    """A new process."""
-    env = os.environ | {"PYTHONPATH": str(ROOT)}
-    return subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    code = f"import sys\n{tried}print(*sys.modules)"
+    return set(python("-c", code).splitlines()[-1].split())
 
 
 def command(*words: str) -> str:
@@ -130,7 +119,7 @@ def test_a_mechanism_is_found_whatever_was_imported_before() -> None:
         "    print(error)\n"
         "print(fo.mechanisms.kind('T_S-F') is fo.TSF)\n"
     )
-    error, found = ran(code).stdout.splitlines()
+    error, found = python("-c", code).splitlines()
     assert "two mechanisms are called 'tsf', fairopt.mechanisms.tsf.TSF and elsewhere.Taken" in error
     assert found == "True"
 

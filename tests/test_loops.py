@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from processes import ROOT, python
 
 import fairopt as fo
 from fairopt._loops import Loop, bundle, compiled
-
-ROOT = Path(fo.__file__).resolve().parents[1]
 
 CALLER = """
 from fairopt._loops import compiled
@@ -217,11 +216,7 @@ def test_contents_are_the_same_in_every_process() -> None:
         "from test_loops import loops\n"
         f"print(json.dumps({{name: loop.content for one in {modules} for name, loop in loops(one).items()}}))"
     )
-    found = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "1"},
-        capture_output=True, text=True, check=True,
-    ).stdout  # fmt: skip
-    assert json.loads(found) == here
+    assert json.loads(python("-c", code, folder=ROOT, PYTHONHASHSEED="1")) == here
     assert len({*here.values()}) == len(here) > 50
 
 

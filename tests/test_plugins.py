@@ -7,7 +7,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from processes import python
 
 import fairopt as fo
 from fairopt import _plugins, sweeps
@@ -64,26 +64,22 @@ def test_in_the_command_line(folder: Path, answer: Callable[..., Any]) -> None:
 
 
 def as_its_page_says(page: str, heading: str, file: str) -> list[str]:
-    """Write the code below a heading into a file; the command that stands behind it."""
+    """Write the code below a heading into a file; the command that stands behind it.
+
+    It is run in a process of its own, whose workers are new ones, too, where what the file registers would stay.
+    """
     section = (DOCS / page).read_text(encoding="utf-8").partition(heading)[2]
     Path(file).write_text(section.partition("```python\n")[2].partition("```")[0], encoding="utf-8")
     return [*shlex.split(section.partition("```sh\n")[2].splitlines()[0]), "--json"]
 
 
-def ran(words: list[str], environment: dict[str, str] | None = None) -> str:
-    """What a command prints in a process of its own, whose workers are new ones, too: what a file registers stays."""
-    done = subprocess.run([sys.executable, "-m", *words], env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 def test_a_policy_as_its_page_says(folder: Path) -> None:
-    found = json.loads(ran(as_its_page_says("scheduling.md", "## A policy of your own", "worst.py")))
+    found = json.loads(python("-m", *as_its_page_says("scheduling.md", "## A policy of your own", "worst.py")))
     assert [row["policy"] for row in found["policies"]] == ["best-fit-drfh", "worst-fit"]
 
 
 def test_a_property_as_its_page_says(folder: Path) -> None:
-    rows = json.loads(ran(as_its_page_says("plugins.md", "A property of fairness", "mine.py")))
+    rows = json.loads(python("-m", *as_its_page_says("plugins.md", "A property of fairness", "mine.py")))
     found = {row["mechanism"]: row for row in rows if row["clusters"] == "all"}
     assert found["DRFH"]["violation"] > 0.05
 
@@ -94,8 +90,7 @@ def test_a_mechanism_as_its_page_says(folder: Path, answer: Callable[..., Any]) 
 
 
 def test_in_sweeps_and_workers(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    environment = {name: value for name, value in os.environ.items() if name != "FAIROPT_TRACES"}
-    assert "2 cells in store: 2 ok" in ran(SWEEP, environment)
+    assert "2 cells in store: 2 ok" in python("-m", *SWEEP)
     found = Results(Path("store")).of("plugged.toml").cells
     assert found["spread"].iloc[0] == pytest.approx(1)
     plugin = _plugins.loaded()[-1]
@@ -187,9 +182,9 @@ def test_installed_packages(folder: Path) -> None:
     shutil.copy(PLUGIN, folder / "lib" / "theirs.py")
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[fairopt.plugins]\ntheirs = theirs\n")
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(folder / "lib"), *filter(None, sys.path)])}
     Path("plugged.toml").write_text(EXPERIMENT.replace('["own.py"]', "[]"))
-    assert "2 cells in store: 2 ok" in ran(SWEEP, environment)
+    path = os.pathsep.join([str(folder / "lib"), *filter(None, sys.path)])
+    assert "2 cells in store: 2 ok" in python("-m", *SWEEP, PYTHONPATH=path)
 
 
 # -- laws over everything that is declared ----------------------------------------------------------

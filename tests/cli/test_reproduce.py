@@ -18,11 +18,6 @@ from fairopt.sweeps.experiment import known
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
-@pytest.fixture(autouse=True)
-def without_traces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("FAIROPT_TRACES", raising=False)
-
-
 def test_a_paper_from_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

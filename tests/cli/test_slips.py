@@ -30,7 +30,6 @@ def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "c.csv").write_text(CSV)
     (folder / "a-file").write_text("")
     monkeypatch.chdir(folder)
-    monkeypatch.delenv("FAIROPT_TRACES", raising=False)
     return folder
 
 

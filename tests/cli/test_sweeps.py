@@ -89,10 +89,7 @@ def test_failures_are_shown_at_the_end_and_tried_again(
     assert "4 ok" in capsys.readouterr().out
 
 
-def test_list_names_every_experiment_with_what_is_stored(
-    store: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("FAIROPT_TRACES", raising=False)
+def test_list_names_every_experiment_with_what_is_stored(store: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sweep", "drfh_figures", "--store", store]) == 0
     assert main(["sweep", "--list", "--store", store]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -124,7 +121,6 @@ def test_users_and_clusters_may_be_called_anything(tmp_path: Path, capsys: pytes
 def test_tiny_versions_have_a_folder_of_their_own_and_are_marked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.delenv("FAIROPT_TRACES", raising=False)
     monkeypatch.chdir(tmp_path)
     assert main(["sweep", "drfh_figures", "pf_example", "--smoke"]) == 0
     assert "cells in results/smoke/store" in capsys.readouterr().out
@@ -145,8 +141,7 @@ def test_tiny_versions_have_a_folder_of_their_own_and_are_marked(
     assert "TINY" not in (tmp_path / "results" / "drfh_figures-figure1.csv").read_text()
 
 
-def test_the_mark_of_tiny_versions_is_across_the_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("FAIROPT_TRACES", raising=False)
+def test_the_mark_of_tiny_versions_is_across_the_figure(tmp_path: Path) -> None:
     for smoke in (True, False):
         sweeps.sweep("drfh_figures", store=tmp_path, smoke=smoke, progress=False)
         figure = report.figures.draw("drfh", report.Results(tmp_path, smoke=smoke))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import nbformat
 import pytest
 from nbclient import NotebookClient
+from processes import python
 
 from fairopt.workloads import open_workload
 
@@ -50,9 +49,7 @@ from fairopt import _progress
 warnings.catch_warnings = warnings.simplefilter = warnings.filterwarnings = None
 print(type(_progress.tqdm(total=1)).__name__)
 """
-    done = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.endswith("tqdm_notebook\n")
+    assert python("-W", "error", "-c", script).endswith("tqdm_notebook\n")
 
 
 @pytest.mark.parametrize("seed", range(4))
