@@ -11,12 +11,12 @@ from strategies import clusters
 from fairopt.errors import DataError, FairoptError
 from fairopt.mechanisms import get, one
 from fairopt.model.cluster import Cluster
+from fairopt.papers import instance
 from fairopt.report import comparison, for_people
 from fairopt.result.allocation import Allocation
 from fairopt.study.compare import compare
 
 EXAMPLE = Cluster([[9, 18]], [[1, 4], [3, 1]], resources=["cpu", "ram"], users=["A", "B"])
-FIGURE_1 = Cluster([[12, 4, 75], [8, 16, 0]], [[1, 1, 5], [1, 1 / 3, 5], [0.25, 1, 0], [1, 0.5, 0]])
 
 
 @pytest.fixture(scope="module")
@@ -70,8 +70,8 @@ def test_an_allocation_is_no_sequence(drf: Allocation) -> None:
 
 def test_of_what_a_server_lacks_no_part_is_used() -> None:
     """Server 2 has no bandwidth, and users 1 and 2 cannot run there."""
-    found = get("ps-dsf").solve(FIGURE_1)
-    assert_array_equal(np.isnan(found.arrays.virtual_dominant_shares), ~FIGURE_1.usable)
+    found = get("ps-dsf").solve(instance("pf-fig1"))
+    assert_array_equal(np.isnan(found.arrays.virtual_dominant_shares), ~found.cluster.usable)
     assert found.used_parts.isna().to_numpy().tolist() == [[False] * 3, [False, False, True]]
 
 

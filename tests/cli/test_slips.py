@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -174,13 +175,13 @@ def test_nothing_is_wider_than_the_terminal(
 
 def test_dust_is_nothing_where_the_certificate_says_so() -> None:
     found = fo.AlphaFair(1).solve(fo.Cluster([[9, 9], [9, 9]], [[1, 2], [2, 1]]))
-    frame = found.to_frame()
-    first, second = frame.columns[3:]
-    frame.loc["user1", [first, second]] = [5.0, 0.5 * max(found.certificate.residual, 1e-12) * frame["tasks"].iloc[0]]
-    frame.loc["user2", [first, second]] = [1e-5, 5.0]
-    shown = _show.certain({name: frame[name].to_numpy() for name in frame}, found.certificate)
-    assert shown[second][0] == "0"
-    assert float(shown[first][1]) == pytest.approx(1e-5)
+    dust, columns = (
+        0.5 * max(found.certificate.residual, 1e-12),
+        dict.fromkeys(("tasks", "share", "weight"), np.ones(2)),
+    )
+    shown = _show.certain(columns | {"s": np.array([1.0, 1e-5]), "t": np.array([dust, 1.0])}, found.certificate)
+    assert shown["t"][0] == "0"
+    assert float(shown["s"][1]) == pytest.approx(1e-5)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
