@@ -109,7 +109,7 @@ def test_backward_error(mechanism: Mechanism, tmp_path: Path) -> None:
 )
 def test_max_min_over_servers(mechanism: Mechanism, tmp_path: Path) -> None:
     """The bound that prices prove: for good answers that of the certificate, for moved ones that of `proved`."""
-    certified = by_prices = large = 0
+    by_prices = large = 0
     for allocation in allocations(mechanism):
         if allocation.log_prices is None or len(merge(allocation.cluster, users=False).cluster.servers) == 1:
             continue
@@ -128,17 +128,12 @@ def test_max_min_over_servers(mechanism: Mechanism, tmp_path: Path) -> None:
         most, alone, _ = lexicographic_rise(all_pairs, allocation.tasks, rule, prices)
         if alone is not None:
             assert error == pytest.approx(most, rel=1e-6, abs=1e-14 + rounding)
-            certificate = allocation.certify()
-            if certificate.measure == "lexicographic rise":
-                assert error == pytest.approx(certificate.optimality, rel=1e-6, abs=1e-14 + rounding)
-                certified += 1
             by_prices += 1
         else:  # where a linear program knows better, prices prove less
             rise = np.minimum(proof.rise, room)[room > SAME_LEVEL]
             width = max(float(level[group].max() / level[group].min()) - 1 for group in groups)
             assert error == pytest.approx(max(rise.max(initial=0.0), width), rel=1e-6, abs=1e-14)
             large += 1
-    assert certified >= 3
     assert by_prices >= 5
     assert large >= 5
 
