@@ -13,7 +13,7 @@ FRESH = """
 import time
 import fairopt as fo
 cluster = fo.Cluster([[9, 18], [4, 8]], [[1, 4], [3, 1]])
-for found in (fo.DRFH().solve, lambda c: fo.best_response(c, 2.0), fo.AlphaPFVDS(3.0).solve):
+for found in (lambda c: fo.best_response(c, 2.0), fo.AlphaPFVDS(3.0).solve):
     begun = time.perf_counter()
     stats = found(cluster).stats
     print(stats.total, stats.loops, time.perf_counter() - begun)
