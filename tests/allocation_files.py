@@ -6,7 +6,6 @@ import io
 import json
 import runpy
 import sys
-from collections.abc import Callable
 from contextlib import redirect_stdout
 from functools import cache
 from pathlib import Path
@@ -33,18 +32,15 @@ def _solved(mechanism: Mechanism) -> fo.Allocation:
     return mechanism.solve(cluster)
 
 
-def at(*keys: str | int) -> Callable[[dict[str, Any], Any], None]:
-    """Put a value at a place of the content."""
-
-    def put(content: dict[str, Any], value: Any) -> None:
-        for key in keys[:-1]:
-            content = content[key]  # type: ignore[index]
-        if value is KeyError:
-            del content[keys[-1]]  # type: ignore[arg-type]
-        else:
-            content[keys[-1]] = value  # type: ignore[index]
-
-    return put
+def put(content: Any, where: str, value: Any) -> None:
+    """A value at a place of the content, such as `cluster.demand.1.0`; `KeyError` takes away what is there."""
+    *above, last = (int(key) if key.isdigit() else key for key in where.split("."))
+    for key in above:
+        content = content[key]
+    if value is KeyError:
+        del content[last]
+    else:
+        content[last] = value
 
 
 def checker(path: Path) -> tuple[int, str]:
@@ -63,66 +59,61 @@ def nested(depth: int) -> list[Any]:
     return found
 
 
-#: Where, what instead (`KeyError`: the key is missing), and what the message names; shared with the checker's tests.
-DAMAGE: list[tuple[tuple[str | int, ...], Any, str]] = [
-    (("fairopt_allocation",), KeyError, "fairopt_allocation"),
-    (("fairopt_allocation",), 2, "fairopt_allocation"),
-    (("cluster",), KeyError, "cluster"),
-    (("cluster",), [1, 2], "cluster"),
-    (("cluster", "servers"), KeyError, "servers"),
-    (("cluster", "servers"), "one", "servers"),
-    (("cluster", "servers"), ["s", 2], "servers"),
-    (("cluster", "users"), ["A", "A"], "users are called 'A'|distinct"),
-    (("cluster", "users"), ["A"], r"demand"),
-    (("cluster", "capacity"), 3, "capacity"),
-    (("cluster", "capacity", 0), [1], r"capacity\[0\]"),
-    (("cluster", "capacity", 0, 1), -1, "capacity"),
-    (("cluster", "demand", 1, 0), "1", r"demand\[1\]\[0\]"),
-    (("cluster", "demand", 1, 0), float("nan"), r"demand\[1\]\[0\]"),
-    (("cluster", "demand", 1), [0, 0], r"'B'.* demands nothing|demand\[1\] is nothing"),
-    (("cluster", "weight"), [0, 1], "weight"),
-    (("cluster", "weight"), None, "weight"),
-    (("cluster", "max_tasks"), [-1, None], "max_tasks"),
-    (("cluster", "eligible", 1), [1, 2], "eligible"),
-    (("cluster", "eligible", 1), [0.5, 1], "eligible"),
-    (("cluster", "eligible", 1), ["yes", "no"], r"eligible\[1\]\[0\]"),
-    (("cluster", "colour"), "red", "colour"),
-    (("criterion",), KeyError, "criterion"),
-    (("criterion",), "fair", "criterion"),
-    (("criterion", "alpha"), KeyError, r"criterion\.alpha"),
-    (("criterion", "alpha"), -1, "alpha"),
-    (("criterion", "alpha"), "two", r"criterion\.alpha"),
-    (("criterion", "scope"), "everywhere", "scope"),
-    (("criterion", "scope"), ["pool"], "scope"),
-    (("criterion", "scope"), "per_server", "alpha"),
-    (("criterion", "scope"), "game", r"criterion\.share"),
-    (("criterion", "share"), KeyError, r"criterion\.share"),
-    (("criterion", "share"), [1.0], r"criterion\.share"),
-    (("criterion", "share"), [0.0, 1.0], "share"),
-    (("criterion", "weight"), [1.0, -1.0], r"criterion\.weight\[1\]"),
-    (("criterion", "cap"), [1.0, -1.0], r"criterion\.cap\[1\]"),
-    (("criterion", "floor"), [1.0], r"criterion\.floor"),
-    (("criterion", "floor"), [1.0, -1.0], r"criterion\.floor\[1\]"),
-    (("criterion", "fair"), 1.0, r"criterion\.efficient"),
-    (("tasks",), KeyError, "tasks"),
-    (("tasks",), [[1.0, 2.0]], "tasks"),
-    (("tasks", 1), [1.0], r"tasks\[1\]"),
-    (("tasks", 1, 0), "one", r"tasks\[1\]\[0\]"),
-    (("tasks", 1, 0), None, r"tasks\[1\]\[0\]"),
-    (("tasks", 1, 0), float("nan"), r"tasks\[1\]\[0\]|NaN"),
-    (("tasks", 1, 0), float("inf"), r"tasks\[1\]\[0\]|Infinity"),
-    (("tasks", 1, 0), 10**400, r"tasks\[1\]\[0\]"),
-    (("log_prices",), [1.0], "log_prices"),
-    (("log_prices",), [[[0.0, 0.0], [0.0, 0.0]]], "log_prices"),
-    (("log_prices", 1, 1), "dear", r"log_prices\[1\]\[1\]"),
-    (("tol",), 0, "tol"),
-    (("tol",), 10**400, "tol"),
-    (("colour",), "red", "colour"),
-    (("criterion", "beta"), 2, "beta"),
-    (("tasks",), nested(900), "tasks"),
-    (("cluster", "users"), [nested(900)], "users"),
-    (("cluster", "servers", 0), {"a": 1}, "servers"),
+#: Where, what instead, and what the message names.
+DAMAGE: list[tuple[str, Any, str]] = [
+    ("fairopt_allocation", KeyError, "fairopt_allocation"),
+    ("fairopt_allocation", 2, "fairopt_allocation"),
+    ("cluster", KeyError, "cluster"),
+    ("cluster", [1, 2], "cluster"),
+    ("cluster.servers", KeyError, "servers"),
+    ("cluster.servers", "one", "servers"),
+    ("cluster.servers", ["s", 2], "servers"),
+    ("cluster.users", ["A", "A"], "users are called 'A'|distinct"),
+    ("cluster.users", ["A"], r"demand"),
+    ("cluster.capacity", 3, "capacity"),
+    ("cluster.capacity.0", [1], r"capacity\[0\]"),
+    ("cluster.capacity.0.1", -1, "capacity"),
+    ("cluster.demand.1.0", "1", r"demand\[1\]\[0\]"),
+    ("cluster.demand.1.0", float("nan"), r"demand\[1\]\[0\]"),
+    ("cluster.demand.1", [0, 0], r"'B'.* demands nothing|demand\[1\] is nothing"),
+    ("cluster.weight", [0, 1], "weight"),
+    ("cluster.weight", None, "weight"),
+    ("cluster.max_tasks", [-1, None], "max_tasks"),
+    ("cluster.eligible.1", [1, 2], "eligible"),
+    ("cluster.eligible.1", ["yes", "no"], r"eligible\[1\]\[0\]"),
+    ("criterion", KeyError, "criterion"),
+    ("criterion.alpha", KeyError, r"criterion\.alpha"),
+    ("criterion.alpha", -1, "alpha"),
+    ("criterion.scope", "everywhere", "scope"),
+    ("criterion.scope", ["pool"], "scope"),
+    ("criterion.scope", "per_server", "alpha"),
+    ("criterion.scope", "game", r"criterion\.share"),
+    ("criterion.share", KeyError, r"criterion\.share"),
+    ("criterion.share", [1.0], r"criterion\.share"),
+    ("criterion.share", [0.0, 1.0], "share"),
+    ("criterion.weight", [1.0, -1.0], r"criterion\.weight\[1\]"),
+    ("criterion.cap", [1.0, -1.0], r"criterion\.cap\[1\]"),
+    ("criterion.floor", [1.0], r"criterion\.floor"),
+    ("criterion.fair", 1.0, r"criterion\.efficient"),
+    ("tasks", KeyError, "tasks"),
+    ("tasks", [[1.0, 2.0]], "tasks"),
+    ("tasks.1", [1.0], r"tasks\[1\]"),
+    ("tasks.1.0", None, r"tasks\[1\]\[0\]"),
+    ("tasks.1.0", float("nan"), r"tasks\[1\]\[0\]|NaN"),
+    ("tasks.1.0", float("inf"), r"tasks\[1\]\[0\]|Infinity"),
+    ("tasks.1.0", 10**400, r"tasks\[1\]\[0\]"),
+    ("log_prices", [1.0], "log_prices"),
+    ("log_prices", [[[0.0, 0.0], [0.0, 0.0]]], "log_prices"),
+    ("log_prices.1.1", "dear", r"log_prices\[1\]\[1\]"),
+    ("tol", 0, "tol"),
+    ("colour", "red", "colour"),
+    ("criterion.beta", 2, "beta"),
+    ("tasks", nested(900), "tasks"),
+    ("cluster.servers.0", {"a": 1}, "servers"),
 ]
 
 
-TEXTS = ["", "[]", "3", "{", "null", '"text"', "[" * 100_000, "1" * 5000, '{"fairopt_allocation": 1e999}', "\x00"]
+TEXTS = [
+    *("", "[]", "3", "{", "null", '"text"', "[" * 100_000, "1" * 5000, '{"fairopt_allocation": 1e999}', "\x00"),
+    *("[" * 5000 + "]" * 5000, '{"tol":' * 900 + "1" + "}" * 900),
+]

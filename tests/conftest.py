@@ -6,7 +6,9 @@ without making it smaller, which is quicker.
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from hypothesis import HealthCheck, Phase, settings
 
 from fairopt import _numba
 from fairopt.certificates import Certificate
+from fairopt.cli import main
 from fairopt.scheduling import simulator
 
 # What commands print is compared, whether loops had been compiled before or not.
@@ -43,6 +46,17 @@ def out_of_reach(monkeypatch: pytest.MonkeyPatch) -> float:
     residual = Certificate.residual.fget
     monkeypatch.setattr(Certificate, "residual", property(lambda self: max(residual(self), 1e-16)))
     return 1e-20
+
+
+@pytest.fixture
+def answer(capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
+    """What a command prints as JSON; strict, without NaN and Infinity."""
+
+    def run(*words: str) -> Any:
+        assert main([*words, "--json"]) == 0
+        return json.loads(capsys.readouterr().out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+
+    return run
 
 
 @pytest.fixture(scope="session")

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from matplotlib.figure import Figure
+from numpy.testing import assert_allclose, assert_array_equal
 from strategies import clusters
 
-from fairopt.errors import CertificateError, DataError
+from fairopt.errors import DataError, FairoptError
 from fairopt.mechanisms import get, one
 from fairopt.model.cluster import Cluster
+from fairopt.papers import instance
 from fairopt.report import comparison, for_people
 from fairopt.result.allocation import Allocation
 from fairopt.study.compare import compare
 
 EXAMPLE = Cluster([[9, 18]], [[1, 4], [3, 1]], resources=["cpu", "ram"], users=["A", "B"])
-FIGURE_1 = Cluster([[12, 4, 75], [8, 16, 0]], [[1, 1, 5], [1, 1 / 3, 5], [0.25, 1, 0], [1, 0.5, 0]])
 
 
 @pytest.fixture(scope="module")
@@ -27,12 +25,10 @@ def drf() -> Allocation:
 
 
 def test_catalogue_item_2(drf: Allocation) -> None:
-    np.testing.assert_allclose(drf.user_tasks, [3, 2])
-    np.testing.assert_allclose(drf.usage, [[3, 12], [6, 2]])
-    np.testing.assert_allclose(drf.dominant_shares, [2 / 3, 2 / 3])
-    np.testing.assert_allclose(drf.virtual_dominant_shares["server1"], [3 / 4.5, 2 / 3])
-    np.testing.assert_allclose(drf.used_parts.loc["server1"], [1, 14 / 18])
-    np.testing.assert_allclose(drf.utilization, [1, 14 / 18])
+    assert_allclose(drf.usage, [[3, 12], [6, 2]])
+    assert_allclose(drf.dominant_shares, [2 / 3, 2 / 3])
+    assert_allclose(drf.virtual_dominant_shares["server1"], [2 / 3, 2 / 3])
+    assert_allclose(drf.used_parts.loc["server1"], [1, 14 / 18])
     row, names = drf.summary(), ("tasks", "use_cpu", "use_ram", "jain", "min_share", "max_share", "welfare")
     assert [row[name] for name in names] == pytest.approx([5, 1, 14 / 18, 1, 2 / 3, 2 / 3, 4 / 3])
 
@@ -45,18 +41,15 @@ def test_numbers_have_the_names_of_the_cluster(cluster: Cluster) -> None:
         axes = {"user": cluster.users, "server": cluster.servers, "resource": cluster.resources}
         for name in ("user_tasks", "dominant_shares", "virtual_dominant_shares", "usage", "used_parts", "utilization"):
             shown, inside = getattr(found, name), getattr(found.arrays, name)
-            np.testing.assert_array_equal(np.ravel(shown), np.ravel(inside))
+            assert_array_equal(np.ravel(shown), np.ravel(inside))
             for index in shown.axes:
                 for level, labels in zip(index.names, getattr(index, "levels", [index]), strict=True):
                     assert sorted(labels) == sorted(axes[level])
         if found.prices is not None:
-            np.testing.assert_array_equal(np.ravel(found.prices), np.ravel(found.arrays.prices))
+            assert_array_equal(np.ravel(found.prices), np.ravel(found.arrays.prices))
             assert tuple(found.prices.columns) == cluster.resources
         for n, user in enumerate(cluster.users):
             assert found[user].to_dict() == dict(zip(cluster.servers, found.tasks[n].tolist(), strict=True))
-            assert found.user_tasks[user] == found.arrays.user_tasks[n]
-        shares = np.maximum(np.sqrt(found.dominant_shares), 0)  # NumPy keeps the names
-        assert tuple(shares.index) == cluster.users
 
 
 @pytest.mark.parametrize("mechanism", ["alphapf-vds(alpha=3)", "alpha-fair", "drfh", "concave-utility"])
@@ -64,7 +57,7 @@ def test_criteria_take_tasks_with_names(mechanism: str) -> None:
     found = one(mechanism).solve(EXAMPLE)
     for name in ("levels", "log_marginal", "elasticity", "surplus"):
         of = getattr(found.criterion, name)
-        np.testing.assert_array_equal(of(found.user_tasks), of(found.arrays.user_tasks))
+        assert_array_equal(of(found.user_tasks), of(found.arrays.user_tasks))
 
 
 def test_an_allocation_is_no_sequence(drf: Allocation) -> None:
@@ -77,30 +70,19 @@ def test_an_allocation_is_no_sequence(drf: Allocation) -> None:
 
 def test_of_what_a_server_lacks_no_part_is_used() -> None:
     """Server 2 has no bandwidth, and users 1 and 2 cannot run there."""
-    found = get("ps-dsf").solve(FIGURE_1)
-    np.testing.assert_array_equal(np.isnan(found.arrays.virtual_dominant_shares), ~FIGURE_1.usable)
+    found = get("ps-dsf").solve(instance("pf-fig1"))
+    assert_array_equal(np.isnan(found.arrays.virtual_dominant_shares), ~found.cluster.usable)
     assert found.used_parts.isna().to_numpy().tolist() == [[False] * 3, [False, False, True]]
-
-
-def test_judges_itself_anew(drf: Allocation) -> None:
-    assert drf.certify().passes(1e-9)
-    wrong = replace(drf, tasks=drf.tasks * 0.9)
-    # Idle CPU 0.9 would be a third more of the 2.7 tasks that A has.
-    assert wrong.certify().optimality == pytest.approx(1 / 3, rel=1e-6)
-    assert not wrong.flagged  # the stored certificate is that of the answer
-    assert replace(wrong, certificate=wrong.certify()).flagged
 
 
 def test_tolerance_and_throw(out_of_reach: float) -> None:
     pair = Cluster([[1.1, 3.3]], [[0.7, 0.9], [0.2, 1.7]])
-    with pytest.raises(Exception, match="misses tol=1e-20"):
+    with pytest.raises(FairoptError, match="misses tol=1e-20"):
         get("ceei").solve(pair, tol=out_of_reach)
     flagged = get("ceei").solve(pair, tol=out_of_reach, throw=False)
     assert flagged.flagged
     assert flagged.tol == out_of_reach
-    assert "misses the tolerance" in repr(flagged)
-    assert "misses the tolerance" in flagged._repr_html_()
-    assert not issubclass(CertificateError, ValueError)
+    assert all("misses the tolerance" in shown for shown in (repr(flagged), flagged._repr_html_()))
 
 
 def test_names_are_escaped_in_html() -> None:
@@ -121,44 +103,34 @@ def test_users_servers_and_resources_are_called_as_they_like() -> None:
     frame = found.to_frame()
     columns = ["tasks (server) (server)", "weight (server)", "jain", "dominant_share (server)", *names[4:]]
     assert list(frame.columns) == ["tasks", "dominant_share", "weight", *columns]
-    np.testing.assert_allclose(frame["tasks"], found.user_tasks)
-    np.testing.assert_allclose(frame["weight"], 1)
-    np.testing.assert_allclose(frame[columns], found.tasks)
-    assert list(found.used_parts.index) == names
-    assert list(get("drfh").solve(odd).bottlenecks()["tasks"]) == pytest.approx(list(get("drfh").solve(odd).user_tasks))
-    for text in (repr(found), found._repr_html_(), repr(odd), odd._repr_html_()):
-        assert "weight" in text
-    assert found.plot() is not None
+    assert_allclose(frame["tasks"], found.user_tasks)
+    assert_allclose(frame["weight"], 1)
+    assert_allclose(frame[columns], found.tasks)
+    other = get("drfh").solve(odd)
+    assert_allclose(other.bottlenecks()["tasks"], other.user_tasks)
     assert Cluster.from_frames(**odd.to_frames()) == odd
     table = compare(odd, ["drfh", "alphapf-vds"])
     shown = for_people(comparison(table)[0])
-    assert list(shown.columns)[:6] == ["mechanism", "tasks", "min_share", "max_share", "tasks (use)", "jain (use)"]
     assert len({*shown.columns}) == len(shown.columns)
     assert float(shown["tasks"][0]) == pytest.approx(table["tasks"].iloc[0], rel=1e-3)
+    assert "tasks (use)" in shown.columns
 
 
 def test_notes() -> None:
     two = Cluster([[9, 0], [0, 18]], [[1, 0], [1, 1], [0, 2]], eligible=[[1, 0], [1, 1], [0, 1]])
     pooled = get("drf").solve(two)
-    assert pooled.cluster.shape[1] == 1
     assert "2 servers pooled into one; placement constraints ignored" in pooled.notes
-    spread = get("drfh").solve(two)
-    assert spread.notes == ("can run nowhere, so gets 0 tasks: user2",)
+    spread = get("drfh").solve(Cluster([[1, 0]], [[1, 1]] * 7 + [[1, 0]]))
+    assert spread.notes == ("can run nowhere, so gets 0 tasks: user1, user2, user3, user4, user5 and 2 more",)
     assert "note: can run nowhere" in repr(spread)
-    many = Cluster([[1, 0]], [[1, 1]] * 7 + [[1, 0]])
-    assert get("drf").solve(many).notes == (
-        "can run nowhere, so gets 0 tasks: user1, user2, user3, user4, user5 and 2 more",
-    )
 
 
 def test_bars_add_up_to_the_use(drf: Allocation) -> None:
-    figure = drf.plot()
-    assert isinstance(figure, Figure)
-    (axes,) = figure.axes
+    (axes,) = drf.plot().axes
     tops: dict[float, float] = {}
     for bar in axes.patches:
         tops[bar.get_x()] = max(tops.get(bar.get_x(), 0.0), bar.get_y() + bar.get_height())
-    np.testing.assert_allclose(list(tops.values()), [1, 14 / 18])
+    assert_allclose(list(tops.values()), [1, 14 / 18])
     assert [label.get_text() for label in axes.get_xticklabels()] == ["cpu", "ram"]
 
 
@@ -169,6 +141,5 @@ def test_anything_can_be_shown(cluster: Cluster) -> None:
     assert repr(found)
     assert found._repr_html_()
     assert found.plot().axes
-    assert len(found.to_frame()) == cluster.shape[0]
     assert np.isfinite(found.dominant_shares).all()
     assert set(found.summary()) >= {"tasks", "min_share", "jain", "certificate"}

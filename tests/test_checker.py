@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import json
+import re
+import subprocess
+import sys
 from pathlib import Path
-from typing import Any
 
 import check as tool
 import numpy as np
 import pytest
-from allocation_files import DAMAGE, TEXTS, at, document
+from allocation_files import checker, document
 from families import draw
 from laws.registry import refuses
 
@@ -41,20 +42,8 @@ FINITE = [
 
 def test_it_is_alone() -> None:
     source = TOOL.read_text(encoding="utf-8")
-    imported = {
-        name.split(".")[0]
-        for node in ast.walk(ast.parse(source))
-        for name in (
-            [alias.name for alias in node.names]
-            if isinstance(node, ast.Import)
-            else [str(node.module)]
-            if isinstance(node, ast.ImportFrom)
-            else []
-        )
-    }
-    assert imported == {"json", "sys", "types", "numpy"}
-    assert "import_module" not in source
-    assert "__import__" not in source
+    assert {*re.findall(r"^ *(?:import|from) (\w+)", source, re.MULTILINE)} == {"json", "sys", "types", "numpy"}
+    assert not re.search(r"import_module|__import__|exec\(", source)
 
 
 def checked(allocation: fo.Allocation, path: Path) -> tuple[float, float]:
@@ -120,7 +109,7 @@ def test_backward_error(mechanism: Mechanism, tmp_path: Path) -> None:
 )
 def test_max_min_over_servers(mechanism: Mechanism, tmp_path: Path) -> None:
     """The bound that prices prove: for good answers that of the certificate, for moved ones that of `proved`."""
-    certified = by_prices = large = 0
+    by_prices = large = 0
     for allocation in allocations(mechanism):
         if allocation.log_prices is None or len(merge(allocation.cluster, users=False).cluster.servers) == 1:
             continue
@@ -139,30 +128,23 @@ def test_max_min_over_servers(mechanism: Mechanism, tmp_path: Path) -> None:
         most, alone, _ = lexicographic_rise(all_pairs, allocation.tasks, rule, prices)
         if alone is not None:
             assert error == pytest.approx(most, rel=1e-6, abs=1e-14 + rounding)
-            certificate = allocation.certify()
-            if certificate.measure == "lexicographic rise":
-                assert error == pytest.approx(certificate.optimality, rel=1e-6, abs=1e-14 + rounding)
-                certified += 1
             by_prices += 1
         else:  # where a linear program knows better, prices prove less
             rise = np.minimum(proof.rise, room)[room > SAME_LEVEL]
             width = max(float(level[group].max() / level[group].min()) - 1 for group in groups)
             assert error == pytest.approx(max(rise.max(initial=0.0), width), rel=1e-6, abs=1e-14)
             large += 1
-    assert certified >= 3
     assert by_prices >= 5
     assert large >= 5
 
 
 def rounding_here(allocation: fo.Allocation) -> float:
     """What is idle is rounded: 8 eps of a capacity, as a part of the tasks of the user that needs least of it."""
-    cluster, own = allocation.cluster, allocation.criterion.scope == "per_server"
-    least = 1.0
-    for n, i in zip(*np.nonzero((allocation.tasks > 0) & cluster.usable), strict=True):
-        total = allocation.tasks[n, i] if own else allocation.arrays.user_tasks[n]
-        needed = cluster.demand[n] > 0
-        least = min(least, (cluster.demand[n][needed] * total / cluster.capacity[i][needed]).min())
-    return float(8 * np.finfo(float).eps / least)
+    cluster, tasks = allocation.cluster, allocation.tasks
+    total = tasks if allocation.criterion.scope == "per_server" else tasks.sum(axis=1, keepdims=True)
+    needed = cluster.demand[:, None] * total[..., None] / np.where(cluster.capacity > 0, cluster.capacity, np.inf)
+    there = ((tasks > 0) & cluster.usable)[..., None] & (cluster.demand > 0)[:, None]
+    return float(8 * np.finfo(float).eps / needed.min(where=there, initial=1.0))
 
 
 def test_max_min_of_a_pool(tmp_path: Path) -> None:
@@ -212,13 +194,11 @@ def test_however_near_its_limit_a_user_could_rise_to_it(tmp_path: Path, lacking:
     cluster = fo.Cluster([[9, 18], [4, 4]], [[1, 4], [3, 1], [1, 1]], max_tasks=[np.inf, np.inf, 1])
     allocation = fo.DRFH().solve(cluster)
     moved = dataclasses.replace(allocation, tasks=allocation.tasks * [[1], [1], [1 - lacking]])
-    all_pairs = polytope(moved)
-    assert moved.log_prices is not None
-    found = lexicographic_rise(all_pairs, moved.tasks, moved.criterion, np.exp(moved.log_prices))[0]
-    unhinted = lexicographic_rise(all_pairs, moved.tasks, moved.criterion)[0]
     error = checked(moved, tmp_path / "a.json")[1]
-    assert found == pytest.approx(lacking, rel=1e-3)
-    assert (error, unhinted) == (pytest.approx(found, rel=1e-6, abs=1e-14), pytest.approx(found, rel=1e-6, abs=1e-10))
+    assert error == pytest.approx(lacking, rel=1e-3)
+    for prices, least in ((np.exp(moved.log_prices), 1e-14), (None, 1e-10)):
+        found = lexicographic_rise(polytope(moved), moved.tasks, moved.criterion, prices)[0]
+        assert found == pytest.approx(error, rel=1e-6, abs=least)
 
 
 def test_tasks_where_none_can_run(tmp_path: Path) -> None:
@@ -236,18 +216,54 @@ def test_without_prices_nothing_is_proved(tmp_path: Path) -> None:
     assert checked(dataclasses.replace(allocation, log_prices=None), tmp_path / "a.json")[1] == np.inf
 
 
-@pytest.mark.parametrize(("where", "value", "message"), DAMAGE)
-def test_damage_is_named(where: tuple[str | int, ...], value: Any, message: str, tmp_path: Path) -> None:
+# -- as a program: exit codes, what it prints, and the examples of docs/allocation-file.md ---------------
+
+
+def test_as_a_program(tmp_path: Path) -> None:
     content = document(tmp_path)
-    at(*where)(content, value)
-    (tmp_path / "bad.json").write_text(json.dumps(content))
-    name = str(where[1] if len(where) > 1 and isinstance(where[1], str) else where[0])
-    with np.errstate(all="ignore"), pytest.raises(ValueError, match=f"{name}|{message}"):
-        tool.read(tmp_path / "bad.json")
+    command = [sys.executable, str(TOOL), str(tmp_path / "good.json")]
+    passed = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert re.fullmatch(r"feasibility \d.*\nerror +\d.*\npass at 1e-06\n", passed.stdout + passed.stderr)
+    content["tasks"][0][0] *= 0.99
+    (tmp_path / "moved.json").write_text(json.dumps(content))
+    status, said = checker(tmp_path / "moved.json")
+    assert status == 1
+    assert "FAIL at 1e-06" in said
+    content["tol"] = 0.5
+    (tmp_path / "moved.json").write_text(json.dumps(content))
+    assert checker(tmp_path / "moved.json")[0] == 0
+    (tmp_path / "bad.json").write_text("{")
+    for path in (tmp_path / "bad.json", tmp_path / "none.json"):
+        status, said = checker(path)
+        assert status == 2
+        assert path.name in said
 
 
-@pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
-def test_files_that_are_none(text: str, tmp_path: Path) -> None:
-    (tmp_path / "bad.json").write_text(text)
-    with pytest.raises((ValueError, RecursionError)):  # which the program prints
-        tool.read(tmp_path / "bad.json")
+def test_huge_numbers_are_judged(tmp_path: Path) -> None:
+    for value in (1e308, -1e308):
+        content = document(tmp_path)
+        content["tasks"][0][0], content["tasks"][1][0] = value, 1e308
+        (tmp_path / "huge.json").write_text(json.dumps(content))
+        assert checker(tmp_path / "huge.json")[0] == 1
+
+
+def test_the_example_of_cvxpy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What docs/allocation-file.md shows runs, and passes; with a task less it does not."""
+    text = (ROOT / "docs" / "allocation-file.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "docs/allocation-file.md", "exec"), {})
+    assert checker(Path("answer.json"))[0] == 0
+    assert not fo.Allocation.load("answer.json").flagged
+    content = json.loads(Path("answer.json").read_text())
+    content["tasks"][0][0] *= 0.99
+    Path("answer.json").write_text(json.dumps(content))
+    assert checker(Path("answer.json"))[0] == 1
+
+
+def test_the_file_shown_passes(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "allocation-file.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
+    (tmp_path / "shown.json").write_text(shown)
+    assert checker(tmp_path / "shown.json")[0] == 0
+    assert fo.Allocation.load(tmp_path / "shown.json").certificate.passes(1e-9)

@@ -65,13 +65,9 @@ def written(folder: Path, text: str, suffix: str = "toml") -> Path:
 
 def test_toml_by_hand(tmp_path: Path) -> None:
     cluster = Cluster.load(written(tmp_path, TOML))
-    assert cluster.servers == ("rack-1", "rack-2", "rack-3", "big")
-    assert cluster.users == ("A", "user2")
-    np.testing.assert_array_equal(cluster.capacity, [[9, 18]] * 3 + [[64, 256]])
-    np.testing.assert_array_equal(cluster.demand, [[1, 4], [3, 0]])
-    np.testing.assert_array_equal(cluster.weight, [2, 1])
-    np.testing.assert_array_equal(cluster.max_tasks, [10, np.inf])
-    np.testing.assert_array_equal(cluster.eligible, [[1, 0, 0, 0], [1, 1, 1, 1]])
+    names = {"resources": ["cpu", "memory"], "users": ["A", "user2"], "servers": ["rack-1", "rack-2", "rack-3", "big"]}
+    optional = {"weight": [2, 1], "eligible": {"A": ["rack-1"]}, "max_tasks": [10, np.inf]}
+    assert cluster == Cluster([[9, 18]] * 3 + [[64, 256]], [[1, 4], [3, 0]], **names, **optional)
 
 
 def test_json_by_hand(tmp_path: Path) -> None:
@@ -82,32 +78,19 @@ def test_json_by_hand(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", ["toml", "json"])
 def test_round_trip(suffix: str) -> None:
-    names = st.lists(
-        st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), min_size=1),
-        min_size=5,
-        max_size=5,
-        unique=True,
-    )
+    """Of any names, and every digit of numbers."""
+    letters = st.sampled_from('"\\\n\t.=[]{}#ü') | st.characters(codec="utf-8")
 
-    @given(clusters(), names)
+    @given(clusters(), st.lists(st.text(letters, max_size=5), min_size=5, max_size=5, unique=True))
     def law(cluster: Cluster, labels: list[str]) -> None:
-        named = cluster.replace(users=labels[: len(cluster.users)], servers=labels[: len(cluster.servers)])
+        n, k, m = cluster.shape
+        named = cluster.replace(users=labels[:n], servers=labels[:k], resources=labels[:m], demand=cluster.demand / 7)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / f"saved.{suffix}"
             named.save(path)
             assert Cluster.load(path) == named
 
     law()
-
-
-@pytest.mark.parametrize("resource", ['a "quoted" one', "with\nnewline", "back\\slash", "ümlaut", "a.b", ""])
-@pytest.mark.parametrize("suffix", ["toml", "json"])
-def test_awkward_names_and_every_digit_are_kept(tmp_path: Path, suffix: str, resource: str) -> None:
-    numbers = [[1 / 3, 1e-49]], [[np.pi, 1.1e-50]], [np.nextafter(1, 2)], None, [1e50 / 7]
-    cluster = Cluster(*numbers, [resource, "other"], ["[[users]]"], ["= 1"])
-    path = tmp_path / f"names.{suffix}"
-    cluster.save(path)
-    assert Cluster.load(path) == cluster
 
 
 TOML_ERRORS = [
@@ -119,65 +102,39 @@ TOML_ERRORS = [
         14,
         r"row 0 has 'one' in column 0 \('cpu'\), which is not a number",
     ),
-    ("cpu = 1, memory = 4", "cpu = 0, memory = 0", 14, "user 'A' .* demands nothing"),
     ("weight = 2", "weight = 0", 15, "user 'A' .* has weight 0"),
     ("max_tasks = 10", "max_tasks = -1", 16, "has max_tasks -1"),
     ("max_tasks = 10", "max_task = 10", 16, "unknown key 'max_task' in users; known: demand, eligible"),
     ('"rack-1"', '"rack-9"', 17, "eligible on 'rack-9', but no server is called so"),
     ("count = 3", "count = 0", 5, "server 'rack' has count 0; it must be a whole number from 1 on"),
     ("count = 3", "count = 1000000000", 5, r"count 1000000000; .* MOST_SERVERS = 1,000,000 servers"),
-    ("count = 3", f"count = 1{'0' * 400}", 5, r"count a whole number of more than 20 digits; .* MOST_SERVERS"),
     ('["rack-1"]', "{ rack-1 = true }", 17, r"eligible on .*'rack-1'.*; eligible must be a list of names of servers"),
-    ('["rack-1"]', '[["rack-1"]]', 17, r"eligible on \['rack-1'\], but"),
-    ('["rack-1"]', "2026-01-01", 17, "eligible on datetime.date"),
     ('name = "A"', 'name = ["A"]', 13, r"a user is called \['A'\]; a name must be text or a number"),
-    ('name = "big"', "name = { a = 1 }", 9, "a server is called {'a': 1}; a name must be text or a number"),
     ('name = "big"', "name = 2026-01-01", 9, "a server is called datetime.date.*; a name must be"),
-    ("weight = 2", "weight = 2026-01-01", 15, "has weight datetime.date.*; weight must be one number"),
-    ("cpu = 3", f"cpu = 1{'0' * 400}", 20, "row 1 has a whole number of more than 20 digits in column 0"),
-    ("cpu = 9, memory = 18", "cpu = -9, memory = 18", 6, "server 'rack-1' .* has capacity -9 of 'cpu'"),
+    ("[64, 256]", "[64, -1]", 10, "server 'big' .* capacity -1 of 'memory'"),  # the fourth server, of the second table
     ("[64, 256]", "[64]", 10, "capacity must give the 2 resources: cpu, memory"),
-    ("[64, 256]", "[64, -1]", 10, "server 'big' .* capacity -1 of 'memory'"),
     ("[64, 256]", "64 256", 10, "not valid TOML"),
     ("demand = { cpu = 3 }", "name = 'B'", 19, "entry 2 of users has no demand"),
     ("demand = { cpu = 3 }", "demand = { cpu = 3 }\nname = 'A'", 21, "two users are called 'A'"),
     ("resources =", "resource =", 1, "unknown key 'resource'; known: resources, servers, users"),
-    ('["cpu", "memory"]', '"cpu"', 1, "resources must be a list of names"),
+    ('= ["cpu", "memory"]', '= "cpu"', 1, "resources must be a list of names"),
 ]
-
-
-@pytest.mark.parametrize(("old", "new", "line", "message"), TOML_ERRORS)
-def test_toml_errors_name_the_line(tmp_path: Path, old: str, new: str, line: int, message: str) -> None:
-    assert old in TOML
-    path = written(tmp_path, TOML.replace(old, new, 1))
-    with pytest.raises(DataError, match=rf"cluster\.toml:{line}: .*{message}"):
-        Cluster.load(path)
 
 
 JSON_ERRORS = [
-    ('"weight": 2', '"eligible": [["s"]]', 13, "eligible on \\['s'\\]"),
     ('"cpu": 3', f'"cpu": 1{"0" * 400}', 12, r"row 1 has a whole number of more than 20 digits in column 0 \('cpu'\)"),
     ('"cpu": 1,', '"cpu": NaN,', 10, "user 'A' .* has demand nan"),  # Python's JSON reads NaN and Infinity
-    ('"weight": 2', '"weight": -2', 13, "user 'B' .* has weight -2"),
-    ("[1, 2]", "[1, -2]", 6, "server 't' .* capacity -2 of 'memory'"),
     ("[1, 2]", "[1, 2", 6, "not valid JSON"),
     ('"name": "B"', '"name": "A"', 11, "two users are called 'A'"),
     ('"name": "B"', r'"name": "\ud800"', 11, "a user is called .*, which cannot be written"),
-    ('"weight": 2', '"eligible": {"s": true}', 13, "eligible on {'s': True}"),
-    (
-        '"weight": 2',
-        '"weight": ' + "[" * 900 + "]" * 900,
-        13,
-        r"has weight \[\[\[\[\.\.\.\]\]\]\]; weight must be one number",
-    ),
 ]
 
 
-@pytest.mark.parametrize(("old", "new", "line", "message"), JSON_ERRORS)
-def test_json_errors_name_the_line(tmp_path: Path, old: str, new: str, line: int, message: str) -> None:
-    assert old in JSON
-    path = written(tmp_path, JSON.replace(old, new, 1), "json")
-    with pytest.raises(DataError, match=rf"cluster\.json:{line}: .*{message}"):
+@pytest.mark.parametrize(("old", "new", "line", "message"), TOML_ERRORS + JSON_ERRORS)
+def test_errors_name_the_line(tmp_path: Path, old: str, new: str, line: int, message: str) -> None:
+    [(text, suffix)] = [(text, suffix) for text, suffix in ((TOML, "toml"), (JSON, "json")) if old in text]
+    path = written(tmp_path, text.replace(old, new, 1), suffix)
+    with pytest.raises(DataError, match=rf"cluster\.{suffix}:{line}: .*{message}"):
         Cluster.load(path)
 
 
@@ -204,9 +161,27 @@ def test_marked_files_are_read(tmp_path: Path, text: str, kind: str, encoding: s
     assert Cluster.load(path) == Cluster.load(written(tmp_path, text.replace("rack", "räck"), kind))
 
 
-def test_what_kubectl_prints_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"looks like what kubectl prints: name it kubernetes:.*cluster\.json"):
-        Cluster.load(written(tmp_path, '{"apiVersion": "v1", "items": [], "kind": "List"}', "json"))
+@pytest.mark.parametrize(
+    ("suffix", "text", "message"),
+    [
+        ("toml", "", r"servers must be a list of tables .* write \[\[servers\]\]"),
+        ("toml", "[[servers]]\ncapacity = [1]\n", "users must be a list"),
+        (
+            "toml",
+            "[[servers]]\ncapacity = 3\n[[users]]\ndemand = [1]\n",
+            "capacity must be a table by resource or a list",
+        ),
+        ("json", "[]", "a cluster file holds a table"),
+        (
+            "json",
+            '{"apiVersion": "v1", "items": [], "kind": "List"}',
+            r"kubectl prints: name it kubernetes:.*cluster\.json",
+        ),
+    ],
+)
+def test_files_of_something_else(tmp_path: Path, suffix: str, text: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        Cluster.load(written(tmp_path, text, suffix))
 
 
 def test_files_that_are_none(tmp_path: Path) -> None:
@@ -216,14 +191,6 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     latin.write_bytes('resources = ["é"]'.encode("latin-1"))
     with pytest.raises(DataError, match="not UTF-8 text"):
         Cluster.load(latin)
-    with pytest.raises(DataError, match=r"servers must be a list of tables .* write \[\[servers\]\]"):
-        Cluster.load(written(tmp_path, ""))
-    with pytest.raises(DataError, match="a cluster file holds a table"):
-        Cluster.load(written(tmp_path, "[]", "json"))
-    with pytest.raises(DataError, match=r"users must be a list"):
-        Cluster.load(written(tmp_path, "[[servers]]\ncapacity = [1]\n"))
-    with pytest.raises(DataError, match="capacity must be a table by resource or a list"):
-        Cluster.load(written(tmp_path, "[[servers]]\ncapacity = 3\n[[users]]\ndemand = [1]\n"))
 
 
 @pytest.mark.parametrize("suffix", ["toml", "json"])

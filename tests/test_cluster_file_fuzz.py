@@ -24,7 +24,6 @@ FILE = "[[servers]]\ncapacity = [{0}]\n[[users]]\ndemand = [1]\n"
 HOPELESS = {
     "nested": ("[" * 5000 + "]" * 5000, "nested too deeply"),
     "open": ("[" * 5000, "nested too deeply"),
-    "tables": ('{"a":' * 5000 + "1" + "}" * 5000, "nested too deeply"),
     "digits": ("1" * 5000, "a whole number has thousands of digits"),
 }
 
@@ -36,7 +35,7 @@ def test_what_python_does_not_read(tmp_path: Path, name: str, suffix: str) -> No
     if suffix == "json":
         text = f'{{"servers": [{{"capacity": [{value}]}}], "users": [{{"demand": [1]}}]}}'
     else:
-        text = FILE.format(value.replace('"a":', "a="))
+        text = FILE.format(value)
     with pytest.raises(DataError, match=rf"cluster\.{suffix}: not readable {suffix.upper()}: .*{message}"):
         Cluster.load(written(tmp_path, text, suffix))
 
@@ -52,27 +51,12 @@ def test_a_few_lines_cannot_fill_the_memory(tmp_path: Path) -> None:
     twice = {"servers": [server, server | {"name": "t"}], "users": users}
     with pytest.raises(DataError, match="all counts together may make MOST_SERVERS = 1,000,000 servers"):
         Cluster.load(written(tmp_path, json.dumps(twice), "json"))
-    assert (
-        Cluster.load(written(tmp_path, json.dumps({"servers": [server], "users": users}), "json")).shape[1] == 900_000
-    )
+    large = Cluster.load(written(tmp_path, json.dumps({"servers": [server], "users": users}), "json"))
+    assert large.shape[1] == 900_000
 
 
 ATOMS = [0, 1, -1, 2.5, 10**9, 10**400, float("nan"), float("inf"), None, True, "", "a", "s-1", "cpu", "\ud800", "\0"]
-
-
-KEYS = [
-    "name",
-    "count",
-    "capacity",
-    "demand",
-    "weight",
-    "max_tasks",
-    "eligible",
-    "resources",
-    "servers",
-    "users",
-    "cpu",
-]
+KEYS = ["name", "count", "capacity", "demand", "weight", "eligible", "resources", "servers", "users", "cpu"]
 
 
 VALUES = st.recursive(
@@ -86,6 +70,11 @@ def places(value: Any, where: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """Every place in a document but itself."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     return [place for key, part in items for place in ((*where, key), *places(part, (*where, key)))]
+
+
+def numbers(row: Any, cluster: Cluster) -> list[float]:
+    """Of a table by resource, or as they are."""
+    return [row.get(name, 0) for name in cluster.resources] if isinstance(row, dict) else row
 
 
 def test_a_data_error_or_the_right_cluster() -> None:
@@ -115,19 +104,17 @@ def test_a_data_error_or_the_right_cluster() -> None:
                 refused += 1
                 return
         accepted += 1
-        rows = [server for server in document["servers"] for _ in range(server.get("count", 1))]
-        for wanted, key, table in ((rows, "capacity", found.capacity), (document["users"], "demand", found.demand)):
-            for entry, row in zip(wanted, table, strict=True):
-                given_row = entry[key]
-                if isinstance(given_row, dict):
-                    given_row = [given_row.get(name, 0) for name in found.resources]
-                np.testing.assert_array_equal(row, given_row)
-        for n, user in enumerate(document["users"]):
-            assert found.users[n] == str(user.get("name", f"user{n + 1}"))
-            assert found.weight[n] == user.get("weight", 1)
-            allowed = user.get("eligible", list(found.servers))
-            allowed = allowed if isinstance(allowed, list) else [allowed]
-            assert found.eligible[n].tolist() == [name in allowed for name in found.servers]
+        users = document["users"]
+        assert found == Cluster(
+            [numbers(one["capacity"], found) for one in document["servers"] for _ in range(one.get("count", 1))],
+            [numbers(user["demand"], found) for user in users],
+            [user.get("weight", 1) for user in users],
+            {found.users[n]: user["eligible"] for n, user in enumerate(users) if "eligible" in user},
+            [user.get("max_tasks", np.inf) for user in users],
+            found.resources,
+            [user.get("name", f"user{n}") for n, user in enumerate(users, 1)],
+            found.servers,
+        )
 
     law()
     assert accepted >= 10, (accepted, refused)

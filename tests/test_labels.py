@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -32,59 +34,45 @@ def test_frames_and_series_count_by_their_labels() -> None:
     weight, most = pd.Series([2, 1], index=["B", "A"]), pd.Series({"B": 4, "A": 3})
     assert fo.Cluster(SERVERS, USERS, weight, None, most) == weighted
     assert WANTED.replace(weight=weight, max_tasks=most) == weighted
-    allowed = pd.DataFrame([[1, 0], [1, 1]], index=["B", "A"], columns=["T", "S"])
-    assert fo.Cluster(SERVERS, USERS, eligible=allowed).eligible.tolist() == [[True, True], [False, True]]
     assert fo.Cluster(SERVERS.to_numpy(), USERS, resources=["cpu", "ram"], servers=["S", "T"]) == WANTED
     assert WANTED.with_demand("A", pd.Series({"ram": 5, "cpu": 7})).demand[0].tolist() == [7, 5]
-    assert WANTED.with_capacity("T", pd.Series({"ram": 5, "cpu": 7})).capacity[1].tolist() == [7, 5]
     assert WANTED.with_eligible("A", pd.Series({"T": 1, "S": 0})).eligible[0].tolist() == [False, True]
 
 
-@pytest.mark.parametrize("listed", [["T"], ("T",), {"T"}, "T"])
+@pytest.mark.parametrize("listed", [("T",), {"T"}, "T"])
 def test_placement_by_name(listed: Any) -> None:
     """Users that are not named may run everywhere."""
     placed = fo.Cluster(SERVERS, USERS, eligible={"B": listed})
-    assert placed == WANTED.replace(eligible={"B": listed})
     assert placed.eligible.tolist() == [[True, True], [False, True]]
     assert not fo.Cluster(SERVERS, USERS, eligible={}).constrained
-    assert "eligible" not in repr(WANTED)
     assert placed.to_frames()["eligible"].to_string() in repr(placed)
-    assert "<td>False</td>" in placed._repr_html_()
 
 
-@pytest.mark.parametrize("given", [lambda s, u: fo.Cluster(s, u), fo.Cluster.from_frames])
+@pytest.mark.parametrize("given", [fo.Cluster, fo.Cluster.from_frames])
 def test_names_in_a_column_are_set_as_the_index(given: Any) -> None:
-    servers, users = SERVERS.reset_index(names="server"), USERS.reset_index(names="who")
     with pytest.raises(DataError, match=r"text in column 'server', .*\.set_index\('server'\)"):
-        given(servers, users)
+        given(SERVERS.reset_index(names="server"), USERS)
     with pytest.raises(DataError, match=r"text in column 'who', .*\.set_index\('who'\)"):
-        given(SERVERS, users)
-    assert given(servers.set_index("server"), users.set_index("who")) == WANTED
+        given(SERVERS, USERS.reset_index(names="who"))
 
 
 def test_rows_that_pandas_numbered_have_no_names() -> None:
     plain = pd.DataFrame([[9, 18], [4, 4]]), pd.DataFrame([[1, 4], [3, 1]])
     assert fo.Cluster(*plain, resources=["cpu", "ram"], users=["A", "B"], servers=["S", "T"]) == WANTED
-    assert fo.Cluster(*plain).users == ("user1", "user2")
     assert WANTED.replace(weight=pd.Series([1, 2])).weight.tolist() == [1, 2]
     assert WANTED.with_demand("A", pd.Series([7, 5])).demand[0].tolist() == [7, 5]
 
 
 MISMATCHES: list[tuple[dict[str, Any], str]] = [
     ({"demand": USERS.rename(columns={"ram": "disk"})}, "demand must have a column per resource.*missing: ram.*disk"),
-    ({"demand": USERS.assign(disk=1)}, "demand must have a column per resource.*missing: none; unknown: disk"),
     ({"weight": pd.Series([1, 2], index=["A", "C"])}, "weight must have a row per user.*missing: B; unknown: C"),
     ({"weight": pd.Series([1, 2])}, "weight must have a row per user.*missing: A, B; unknown: 0, 1"),
-    ({"max_tasks": pd.Series([1, 2, 3], index=["A", "B", "C"])}, "max_tasks must have a row per user.*unknown: C"),
     ({"eligible": pd.DataFrame(1, index=["A", "B"], columns=["S", "U"])}, "eligible must have a column per server"),
-    ({"eligible": pd.DataFrame(1, index=["A"], columns=["S", "T"])}, "eligible must have a row per user.*missing: B"),
     ({"eligible": {"C": ["S"]}}, "eligible speaks of user 'C'; there are A, B"),
     ({"eligible": {"B": ["X"]}}, "user 'B' is eligible on 'X', but no server is called so"),
     ({"eligible": {"B": [1, 0]}}, "user 'B' is eligible on 1, .*a list of names of servers"),
     ({"users": ["A", "C"]}, "demand must have a row per user, under its name; missing: C; unknown: B"),
-    ({"demand": USERS.set_axis(["A", "A"])}, "two users are called 'A'"),
     ({"demand": USERS[["cpu", "cpu"]]}, "two resources are called 'cpu'"),
-    ({"demand": USERS.set_axis(["A", np.nan])}, "a user is called nan; a name must be"),
     ({"demand": USERS.set_axis(pd.MultiIndex.from_product([["A"], [1, 2]]))}, "a user is called .*; a name must be"),
 ]
 
@@ -98,30 +86,20 @@ def test_labels_that_do_not_match_are_an_error(change: dict[str, Any], message: 
 def test_labels_of_rows_that_do_not_match() -> None:
     with pytest.raises(DataError, match=r"demand must have an entry per resource.*missing: ram; unknown: disk"):
         WANTED.with_demand("A", pd.Series({"cpu": 1, "disk": 1}))
-    with pytest.raises(DataError, match="eligible must have an entry per server"):
-        WANTED.with_eligible("A", pd.Series({"S": 1}))
     with pytest.raises(DataError, match=r"must have shape \(2,\)"):
         WANTED.with_demand("A", USERS)  # type: ignore[arg-type]
 
 
 FRAMES: list[tuple[dict[str, Any], str]] = [
-    ({"users": USERS.assign(weight=[1, np.nan])}, r"user 'B' \(row 1\) has weight nan"),
     ({"users": USERS.assign(weight=pd.array([1, None], dtype="Int64"))}, r"user 'B' \(row 1\) has weight nan"),
     ({"users": USERS.assign(cpu=["1", "2"])}, r"row 0 has '1' in column 0 \('cpu'\), which is not a number"),
-    ({"users": USERS.assign(cpu=pd.to_datetime(["2026", "2027"]))}, "row 0 has Timestamp.*, which is not a number"),
     ({"users": USERS.iloc[:0]}, "users must be a list of tables with at least one entry"),
     ({"users": USERS["cpu"]}, "users is of type Series; it must be a DataFrame"),
-    ({"servers": None}, "servers is of type NoneType; it must be a DataFrame"),
-    ({"servers": SERVERS.set_axis([("S", 1), ("T", 2)], axis=0)}, "a server is called .*; a name must be"),
     ({"eligible": pd.DataFrame(1, index=["A", "B"], columns=["S", "T", "U"])}, "column per server.*unknown: U"),
     ({"eligible": pd.DataFrame(pd.NA, index=["A", "B"], columns=["S", "T"])}, "user 'A' has eligible nan"),
     (
         {"users": USERS.assign(id=[7, 8]).reset_index(drop=True)},
         r"unknown \['id'\]; if 'id' has names, .*users.set_ind",
-    ),
-    (
-        {"servers": SERVERS.assign(id=[7, 8]).reset_index(drop=True)},
-        r"missing \['id'\], unknown \[\]; .*write servers.set_index\('id'",
     ),
     ({"eligible": [[1, 1], [1, 1]]}, "eligible is of type list; it must be a DataFrame"),
 ]
@@ -135,7 +113,6 @@ def test_from_frames_refuses(change: dict[str, Any], message: str) -> None:
 
 def test_from_frames_takes_every_kind_of_number() -> None:
     for users in (
-        USERS.astype("Int64"),
         USERS.astype(object),
         USERS.astype("category"),
         USERS.assign(max_tasks=pd.array([None, None], dtype="Int64")),
@@ -160,65 +137,34 @@ def test_frames_in_any_order_are_the_same_cluster(cluster: fo.Cluster, random: A
     assert fo.Cluster.from_frames(**shuffled) == cluster
 
 
-class Stream:
-    """A table of a library that speaks Arrow: its columns have names, its rows have none."""
-
-    def __init__(self, frame: pd.DataFrame) -> None:
-        self.table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self.table.__arrow_c_stream__(requested_schema)
-
-    def __array__(self, dtype: object = None, copy: object = None) -> Any:
-        return self.table.to_pandas().to_numpy()
+def columns(frame: pd.DataFrame) -> pa.Table:
+    """A table whose columns have names, and its rows have none."""
+    return pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()
 
 
-class Exchanged:
-    """A table that offers its labels by the interchange protocol of data frames alone."""
+def offering(*names: str) -> Callable[[pd.DataFrame], Any]:
+    """Tables of a library of somebody's that offer themselves so, and as an array."""
 
-    def __init__(self, frame: pd.DataFrame) -> None:
-        self.frame = frame
+    def table(frame: pd.DataFrame) -> Any:
+        offers = {"to_pandas": lambda: frame, "iloc": frame.iloc, "__dataframe__": None}
+        offers |= {"__arrow_c_stream__": columns(frame).__arrow_c_stream__}
+        as_array = {"__array__": lambda *_, **__: frame.to_numpy()}
+        return SimpleNamespace(**as_array, **{name: offers[name] for name in names})
 
-    def __dataframe__(self, *_: object, **__: object) -> None:
-        raise NotImplementedError
-
-    def __array__(self, dtype: object = None, copy: object = None) -> Any:
-        return self.frame.to_numpy()
-
-
-class Imitation(Exchanged):
-    """A table with the interface of pandas: labels of rows as well, that Arrow would lose."""
-
-    __dataframe__ = None
-
-    @property
-    def iloc(self) -> Any:
-        return self.frame.iloc
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return Stream(self.frame).__arrow_c_stream__()
-
-
-class Convertible(Exchanged):
-    def to_pandas(self) -> pd.DataFrame:
-        return self.frame
-
-
-def arrow(frame: pd.DataFrame) -> pa.Table:
-    return pa.Table.from_pandas(frame, preserve_index=True)
+    return table
 
 
 #: Tables, whether they keep the labels of rows, and whether they can be read.
 TABLES: list[tuple[Any, bool, bool]] = [
     (lambda frame: frame, True, True),
-    (arrow, True, True),
-    (Convertible, True, True),
-    (Imitation, True, False),
-    (Exchanged, True, False),
-    (Stream, False, False),
-    (lambda frame: Stream(frame).table, False, True),
-    (lambda frame: Stream(frame).table.to_batches()[0], False, True),
-    (lambda frame: Stream(frame).table.to_reader(), False, False),
+    (lambda frame: pa.Table.from_pandas(frame, preserve_index=True), True, True),
+    (offering("to_pandas", "__dataframe__"), True, True),
+    (offering("iloc", "__arrow_c_stream__"), True, False),  # Arrow would lose labels of rows
+    (offering("__dataframe__"), True, False),
+    (offering("__arrow_c_stream__"), False, False),
+    (columns, False, True),
+    (lambda frame: columns(frame).to_batches()[0], False, True),
+    (lambda frame: columns(frame).to_reader(), False, False),
 ]
 
 

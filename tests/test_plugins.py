@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
-import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from processes import python
 
 import fairopt as fo
 from fairopt import _plugins, sweeps
@@ -52,57 +54,45 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         one.update(old)
 
 
-def test_in_the_command_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["--plugin", "own.py", "--json"]
-    assert main(["compare", "squares?users=5&wide=yes", "-m", "even-tasks(factor=2)", "drfh", *words]) == 0
-    rows = json.loads(capsys.readouterr().out)
+def test_in_the_command_line(folder: Path, answer: Callable[..., Any]) -> None:
+    own = ["--plugin", "own.py"]
+    rows = answer("compare", "squares?users=5&wide=yes", "-m", "even-tasks(factor=2)", "drfh", *own)
     assert [row["mechanism"] for row in rows] == ["even tasks(factor=2)", "DRFH"]
     assert rows[0]["spread"] == pytest.approx(1)
     assert rows[1]["spread"] > 1.01
-    assert main(["mechanisms", *words]) == 0
-    assert "even-tasks" in {row["name"] for row in json.loads(capsys.readouterr().out)}
-    assert main(["sources", *words]) == 0
-    (row,) = [row for row in json.loads(capsys.readouterr().out) if row["name"] == "squares"]
-    assert row["options"] == "users, size, wide, seed"
+    assert {row["name"]: row["options"] for row in answer("sources", *own)}["squares"] == "users, size, wide, seed"
 
 
 def as_its_page_says(page: str, heading: str, file: str) -> list[str]:
-    """Write the code below a heading into a file; the command that stands behind it."""
+    """Write the code below a heading into a file; the command that stands behind it.
+
+    It is run in a process of its own, whose workers are new ones, too, where what the file registers would stay.
+    """
     section = (DOCS / page).read_text(encoding="utf-8").partition(heading)[2]
     Path(file).write_text(section.partition("```python\n")[2].partition("```")[0], encoding="utf-8")
     return [*shlex.split(section.partition("```sh\n")[2].splitlines()[0]), "--json"]
 
 
-def ran(words: list[str], environment: dict[str, str] | None = None) -> str:
-    """What a command prints in a process of its own, whose workers are new ones, too: what a file registers stays."""
-    done = subprocess.run([sys.executable, "-m", *words], env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 def test_a_policy_as_its_page_says(folder: Path) -> None:
-    found = json.loads(ran(as_its_page_says("scheduling.md", "## A policy of your own", "worst.py")))
+    found = json.loads(python("-m", *as_its_page_says("scheduling.md", "## A policy of your own", "worst.py")))
     assert [row["policy"] for row in found["policies"]] == ["best-fit-drfh", "worst-fit"]
 
 
 def test_a_property_as_its_page_says(folder: Path) -> None:
-    rows = json.loads(ran(as_its_page_says("plugins.md", "A property of fairness", "mine.py")))
+    rows = json.loads(python("-m", *as_its_page_says("plugins.md", "A property of fairness", "mine.py")))
     found = {row["mechanism"]: row for row in rows if row["clusters"] == "all"}
     assert found["DRFH"]["violation"] > 0.05
-    assert "tasks where" in found["TSF"]["witness"]
 
 
-def test_a_mechanism_as_its_page_says(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(as_its_page_says("plugins.md", "# ", "mine.py")[1:]) == 0
-    assert [row["spread"] >= 1 - 1e-9 for row in json.loads(capsys.readouterr().out)] == [True, True]
+def test_a_mechanism_as_its_page_says(folder: Path, answer: Callable[..., Any]) -> None:
+    rows = answer(*as_its_page_says("plugins.md", "# ", "mine.py")[1:])
+    assert [row["spread"] >= 1 - 1e-9 for row in rows] == [True, True]
 
 
 def test_in_sweeps_and_workers(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    environment = {name: value for name, value in os.environ.items() if name != "FAIROPT_TRACES"}
-    assert "2 cells in store: 2 ok" in ran(SWEEP, environment)
+    assert "2 cells in store: 2 ok" in python("-m", *SWEEP)
     found = Results(Path("store")).of("plugged.toml").cells
     assert found["spread"].iloc[0] == pytest.approx(1)
-    assert found["spread"].iloc[1] > 1
     plugin = _plugins.loaded()[-1]
     assert {json.loads(text)["plugins"]["own.py"] for text in found["options"]} == {plugin.digest}
     assert main(["results", "plugged.toml", "--store", "store", "--table", "measured"]) == 0
@@ -113,11 +103,10 @@ def test_in_sweeps_and_workers(folder: Path, capsys: pytest.CaptureFixture[str])
 def test_another_file_is_another_cell(part: str, folder: Path) -> None:
     """The source is the plug-in's, or only the measure."""
     Path("plugged.toml").write_text(EXPERIMENT.replace('drawn = "squares?users=4&size=20"', part))
-    first = [cell.key for cell in sweeps.cells_of(sweeps.load("plugged.toml"))]
-    assert [cell.key for cell in sweeps.cells_of(sweeps.load("plugged.toml"))] == first
-    text = Path("own.py").read_text().replace("user_tasks.max() /", "user_tasks.mean() /")
-    Path("own.py").write_text(text)
-    assert not {cell.key for cell in sweeps.cells_of(sweeps.load("plugged.toml"))} & set(first)
+    first, again = ({cell.key for cell in sweeps.cells_of(sweeps.load("plugged.toml"))} for _ in range(2))
+    assert first == again
+    Path("own.py").write_text(Path("own.py").read_text().replace("user_tasks.max() /", "user_tasks.mean() /"))
+    assert not {cell.key for cell in sweeps.cells_of(sweeps.load("plugged.toml"))} & first
 
 
 def test_a_worker_with_another_file_refuses(folder: Path) -> None:
@@ -128,66 +117,51 @@ def test_a_worker_with_another_file_refuses(folder: Path) -> None:
 
 
 def test_figures(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    shutil.copy("plugged.toml", "experiments.toml")
     Path("experiments").mkdir()
-    text = EXPERIMENT.replace('"own.py"', '"../own.py"')
-    Path("experiments/plugged.toml").write_text(text)
+    Path("experiments/plugged.toml").write_text(EXPERIMENT.replace('"own.py"', '"../own.py"'))
     sweeps.sweep("plugged", store="store", progress=False)
     assert main(["figures", "own", "--plugin", "own.py", "--store", "store", "--out", "drawn"]) == 0
     assert Path("drawn/own.png").stat().st_size > 0
-    assert "own" in figures.known()
     assert main(["figures", "own.py", "--store", "store", "--out", "again"]) == 0
     assert Path("again/own.pdf").stat().st_size > 0
+    assert main(["figures", "--list", "own.py"]) == 0
+    assert capsys.readouterr().out.endswith("own.py: A plug-in with one of everything; the tests copy it. [plugged]\n")
+
+
+MEASURE = "from fairopt.result.metrics import measure\n@measure\ndef {}(allocation): return 1.0"
+SOURCE = "from fairopt.workloads import generator\n@generator('{}', '')\ndef f({}): ..."
 
 
 @pytest.mark.parametrize(
     ("code", "message"),
     [
-        ("import nowhere_at_all", "cannot be imported: ModuleNotFoundError: No module named 'nowhere_at_all'"),
         ("def (", "cannot be imported: SyntaxError"),
         (
             "from fairopt.mechanisms import Mechanism\nclass Mine(Mechanism):\n    name = 'drf'",
             r"two mechanisms are called 'drf', fairopt.mechanisms.drf.DRF and fairopt_plugin_bad_\w+.Mine; ",
         ),
-        (
-            "from fairopt.result.metrics import measure\n@measure\ndef jain(allocation): return 1.0",
-            "two measures are called 'jain', .*; rename yours",
-        ),
-        (
-            "from fairopt.result.metrics import measure\n@measure\ndef notes(allocation): return 1.0",
-            "a measure cannot be called 'notes'",
-        ),
-        (
-            "from fairopt.workloads import generator\n@generator('google', '')\ndef f(rng): ...",
-            "two sources are called 'google', .*; give yours another name",
-        ),
-        (
-            "from fairopt.workloads import generator\n@generator('mine', '')\ndef f(rng, x: dict = None): ...",
-            "an option of a source is of type <class 'dict'>, which cannot be written as text",
-        ),
-        ("from fairopt.workloads import generator\n@generator('mine', '')\ndef f(users: int = 3): ...", "takes no rng"),
-        ("from fairopt.workloads import generator\n@generator('a b', '')\ndef f(rng): ...", "cannot be called 'a b'"),
+        (MEASURE.format("jain"), "two measures are called 'jain', .*; rename yours"),
+        (MEASURE.format("notes"), "a measure cannot be called 'notes'"),
+        (SOURCE.format("google", "rng"), "two sources are called 'google', .*; give yours another name"),
+        (SOURCE.format("mine", "rng, x: dict = None"), "is of type <class 'dict'>, which cannot be written as text"),
+        (SOURCE.format("mine", "users: int = 3"), "takes no rng"),
+        (SOURCE.format("a b", "rng"), "cannot be called 'a b'"),
     ],
 )
 def test_bad_plugins_are_one_line(code: str, message: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("bad.py").write_text(code)
     before = [set(one) for one in (REGISTRY, CLUSTERS.generators, MEASURES)]
-    with pytest.raises(DataError, match=message):
-        _plugins.load("bad.py")
     assert main(["mechanisms", "--plugin", "bad.py"]) == 2
-    err = capsys.readouterr().err
-    assert err.count("\n") == 1
-    assert "bad.py" in err
+    assert re.fullmatch(f".*bad.py.*{message}.*\n", capsys.readouterr().err)
     assert [set(one) for one in (REGISTRY, CLUSTERS.generators, MEASURES)] == before
     Path("plugged.toml").write_text(EXPERIMENT.replace("own.py", "bad.py"))
     with pytest.raises(DataError, match=r"plugged.toml:4: .*bad.py"):
         sweeps.load("plugged.toml")
 
 
-def test_files_that_are_not_there(folder: Path) -> None:
-    for name, message in (("nowhere.py", "cannot read the plug-in"), ("plugged.toml", r"must end in \.py")):
-        with pytest.raises(DataError, match=message):
-            _plugins.load(name)
+def test_files_that_are_none(folder: Path) -> None:
+    with pytest.raises(DataError, match=r"must end in \.py"):
+        _plugins.load("plugged.toml")
     with pytest.raises(DataError, match=r"there is no file nowhere.py; fairopt new figure NAME writes one"):
         figures.module("nowhere.py")
 
@@ -208,9 +182,9 @@ def test_installed_packages(folder: Path) -> None:
     shutil.copy(PLUGIN, folder / "lib" / "theirs.py")
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[fairopt.plugins]\ntheirs = theirs\n")
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(folder / "lib"), *filter(None, sys.path)])}
     Path("plugged.toml").write_text(EXPERIMENT.replace('["own.py"]', "[]"))
-    assert "2 cells in store: 2 ok" in ran(SWEEP, environment)
+    path = os.pathsep.join([str(folder / "lib"), *filter(None, sys.path)])
+    assert "2 cells in store: 2 ok" in python("-m", *SWEEP, PYTHONPATH=path)
 
 
 # -- laws over everything that is declared ----------------------------------------------------------
@@ -220,13 +194,11 @@ def test_installed_packages(folder: Path) -> None:
 def test_every_measure_is_a_column_everywhere_and_knows_no_order(name: str) -> None:
     rng = np.random.default_rng(3)
     cluster = fo.Cluster(rng.uniform(5, 9, (3, 2)), rng.uniform(0.5, 2, (4, 2)), weight=[1, 2, 1, 3])
-    frame = fo.compare(cluster, ["drfh"])
-    found = fo.DRFH().solve(cluster)
-    assert frame[name].iloc[0] == pytest.approx(found.summary()[name], rel=1e-12)
-    assert np.isfinite(found.summary()[name])
+    turned = cluster.select(users=cluster.users[::-1], servers=cluster.servers[::-1])
+    found, again = (fo.DRFH().solve(one).summary()[name] for one in (cluster, turned))
+    assert again == pytest.approx(found, rel=1e-6)
+    assert fo.compare(cluster, ["drfh"])[name].iloc[0] == pytest.approx(found, rel=1e-12)
     assert name in fo.alpha_path(cluster, [1.0]).columns
-    turned = fo.DRFH().solve(cluster.select(users=cluster.users[::-1], servers=cluster.servers[::-1]))
-    assert turned.summary()[name] == pytest.approx(found.summary()[name], rel=1e-6)
 
 
 @pytest.mark.parametrize("name", sorted(CLUSTERS.generators))

@@ -14,28 +14,14 @@ import pandas as pd
 import pytest
 import readme as tool
 
-import fairopt as fo
 from fairopt.cli import main as fairopt_command
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PAGES = [
-    *("index.md", "quickstart.md", "choose.md", "find-alpha.md", "papers.md", "utilities.md", "many.md", "inverse.md"),
-    *(
-        "given.md",
-        "properties.md",
-        "properties-table.md",
-        "simulation.md",
-        "sensitivity.md",
-        "equilibria.md",
-        "mechanisms.md",
-    ),
-]
 
 
 def test_readme_prints_what_it_says() -> None:
-    text = tool.README.read_text(encoding="utf-8")
-    assert tool.render(text) == text, "run: make readme"
+    assert tool.render(README) == README, "run: make readme"
     # The check can fail: a wrong output is put right.
     wrong = "```python\nprint(1 + 1)\n```\n\n```text\n3\n```\n"
     assert tool.render(wrong) == wrong.replace("3", "2")
@@ -48,7 +34,7 @@ SHORT = {
     "fairopt claims": ["--paper", "LEC"],
     "fairopt warmup": ["--help"],
     "fairopt docs": ["--where"],
-    "fairopt explore": ["--out", "page.html"],
+    "fairopt explore": ["--help"],  # the page of the explorer makes pages
     "pip install": ["--quiet", "--disable-pip-version-check", "--no-deps", "--target", "../installed"],
 }
 
@@ -58,22 +44,17 @@ def test_every_command_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.Mo
     blocks = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
     lines = [*re.split(r"\n|&&", "".join(blocks)), *re.findall(r"`((?:fairopt|make|pip|git) [^`]+)`", README)]
     typed = [words for line in dict.fromkeys(lines) if (words := shlex.split(line, comments=True))]
-    assert [words[:2] for words in typed[:5]] == [
-        ["git", "clone"], ["cd", "fairopt"], ["make", "tables"], ["make", "test"], ["pip", "install"],
-    ]  # fmt: skip
+    assert ["git", "clone", "ADDRESS", "fairopt"] in typed
     shutil.copy(ROOT / "docs" / "explorer" / "snapshot.json", tmp_path)
     monkeypatch.chdir(tmp_path)
     for name in ("FAIROPT_TRACES", "MAKEFLAGS", "PYTHONPATH"):
         monkeypatch.delenv(name, raising=False)
     runs = {"make": ["make", "-n"], "pip": [sys.executable, "-m", "pip"], "git": ["git"]}
-    shown = (ROOT / "docs" / "explorer.md").read_text(encoding="utf-8").splitlines()
     for program, *words in typed:
         if program == "pip" and (tmp_path / "installed").exists():  # an extra, which `--no-deps` leaves out
             continue
         given = [STANDS_FOR.get(word, word) for word in words]
         given += SHORT.get(f"{program} {words[0]}", [])
-        if f"$ {shlex.join([program, *given])}" in shown:  # the test of that page runs it
-            continue
         if program == "cd":
             monkeypatch.chdir(given[0])
             shutil.copy(tmp_path / "snapshot.json", Path.cwd())
@@ -97,27 +78,18 @@ def test_type_checkers_know_every_name() -> None:
     assert "from .mechanisms.fds import GFJ as GFJ" in tool.stub()
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_pages_say_what_is_printed_and_measured(page: str) -> None:
-    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", tool.PAGES, ids=lambda page: page.name)
+def test_pages_say_what_is_printed_and_measured(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
     assert tool.render(text) == text, "run: make readme"
 
 
-def test_first_task_is_what_its_page_says(tmp_path: Path) -> None:
-    page = ROOT / "docs" / "first-task.md"
+@pytest.mark.parametrize("page", tool.WITH_FILES, ids=lambda page: page.name)
+def test_pages_with_files_say_what_is_printed_and_make_the_others(page: Path, tmp_path: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert tool.in_folder(page, text, tmp_path) == text, "run: make readme"
-    paths = pd.read_csv(tmp_path / "paths.csv", index_col=[0, 1])
-    assert len(paths) == 80
-    assert all(kind.kind in "fi" for kind in paths.dtypes)
-    assert (tmp_path / "first-task.png").stat().st_size > 10_000
-    cluster = fo.Cluster.load(ROOT / "docs" / "first-task" / "cluster.csv")
-    assert len(cluster.users) == 40
-    assert len({*map(tuple, cluster.capacity)}) == 10
-
-
-def test_the_explorers_page_says_what_a_report_says(tmp_path: Path) -> None:
-    page = ROOT / "docs" / "explorer.md"
-    text = page.read_text(encoding="utf-8")
-    assert tool.in_folder(page, text, tmp_path) == text, "run: make readme"
-    assert "fo-explorer" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    if page.stem == "first-task":
+        assert len(pd.read_csv(tmp_path / "paths.csv")) == 80
+        assert (tmp_path / "first-task.png").stat().st_size > 10_000
+    else:
+        assert "fo-explorer" in (tmp_path / "page.html").read_text(encoding="utf-8")

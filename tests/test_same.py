@@ -16,14 +16,12 @@ CLUSTER = fo.Cluster([[9, 18], [4, 2]], [[1, 4], [3, 1], [2, 2]], users=["a", "b
 
 #: What has other names than CLUSTER, and what is said of it.
 NAMED = {
-    "fewer users": (CLUSTER.drop_user("b"), "one has 3 users, the other 2"),
     "other users": (CLUSTER.replace(users=["a", "b", "d"]), "their users differ, first 'c' and 'd'"),
     "order": (
         CLUSTER.select(users=["b", "a", "c"]),
         r"their users differ \(the same ones in another order\), first 'a'",
     ),
     "fewer servers": (CLUSTER.select(servers=["t"]), "one has 2 servers, the other 1"),
-    "other servers": (CLUSTER.replace(servers=["s", "u"]), "their servers differ, first 't' and 'u'"),
     "resources": (CLUSTER.replace(resources=["x", "resource2"]), "their resources differ, first 'resource1' and 'x'"),
 }
 #: What has other numbers.
@@ -53,13 +51,11 @@ def test_a_pool_is_the_cluster_that_was_pooled() -> None:
         for efficient in (best, best_in_pool):
             wanted = 1 - metrics.social_welfare(fair) / metrics.social_welfare(efficient)
             assert metrics.price_of_fairness(fair, efficient) == wanted
-    again = fo.Utilitarian().solve(CLUSTER.replace())  # equal, not identical
-    assert metrics.price_of_fairness(spread, again) == metrics.price_of_fairness(spread, best)
-    other = fo.Utilitarian().solve(CLUSTER.with_capacity("t", [4, 3]))
+    other = CLUSTER.with_capacity("t", [4, 3])
     with pytest.raises(DataError, match="one has 1 servers, the other 2"):
-        metrics.price_of_fairness(pooled, other)
+        metrics.price_of_fairness(pooled, fo.Utilitarian().solve(other))
     with pytest.raises(DataError, match="one has 2 servers, the other 1"):
-        metrics.price_of_fairness(spread, fo.Utilitarian(scope="pool").solve(CLUSTER.with_capacity("t", [4, 3])))
+        metrics.price_of_fairness(spread, fo.Utilitarian(scope="pool").solve(other))
 
 
 #: Pools, all servers at once, the game, and the game played.

@@ -24,23 +24,19 @@ def test_every_mechanism_command_paper_and_figure_has_a_page(tmp_path: Path) -> 
     for name in fo.mechanisms.names():
         assert "![What two users can have" in (source / "mechanisms" / f"{name}.md").read_text(encoding="utf-8")
     for name in fo.properties.names():
-        page = (source / "properties" / f"{name}.md").read_text(encoding="utf-8")
-        assert type(fo.properties.get(name)).__qualname__ in page
-    assert "[proof B](../proofs.md#proof-b)" in (source / "properties" / "strategy-proofness.md").read_text()
-    assert "properties/envy-freeness.md" in (source / "theory.md").read_text(encoding="utf-8")
+        assert (source / "properties" / f"{name}.md").exists()
     for name in figures.known():
         assert figures.caption(name) in (source / "figures" / f"{name}.md").read_text(encoding="utf-8")
-    assert "--smoke" in (source / "commands" / "reproduce.md").read_text(encoding="utf-8")
-    assert "TPDS 2018" in (source / "papers" / "pf.md").read_text(encoding="utf-8")
+    for page, text in (
+        ("commands/reproduce", "--smoke"),
+        ("papers/pf", "TPDS 2018"),
+        ("properties/strategy-proofness", "[proof B](../proofs.md#proof-b)"),
+    ):
+        assert text in (source / f"{page}.md").read_text(encoding="utf-8")
     assert (source / "schemas" / "cluster.schema.json").exists()
-    framed = (source / "alpha-on-a-slider.md").read_text(encoding="utf-8")
-    explorer = source / "_static" / "explorers" / "paper-pf-fig1-variant.html"
-    assert f'src="{explorer.relative_to(source).as_posix()}"' in framed
-    assert "fo-explorer" in explorer.read_text(encoding="utf-8")
-    assert "algorithms/core\n" in (source / "algorithms.md").read_text(encoding="utf-8")
-    assert "mechanisms/drf.md" in (source / "theory.md").read_text(encoding="utf-8")
-    listed = (source / "index.md").read_text(encoding="utf-8").partition("```{toctree}")[2]
-    assert "tutorials" in listed
+    explorer = "_static/explorers/paper-pf-fig1-variant.html"
+    assert f'src="{explorer}"' in (source / "alpha-on-a-slider.md").read_text(encoding="utf-8")
+    assert "fo-explorer" in (source / explorer).read_text(encoding="utf-8")
     # No link leads out of docs/.
     assert "](../" not in "".join(path.read_text(encoding="utf-8") for path in source.glob("*.md"))
 
@@ -69,16 +65,14 @@ def test_the_command_shows_pages_and_opens_the_site(
 
     monkeypatch.setattr(_shipped, "folder", lambda name: tmp_path / name if name == "build" else ROOT / name)
     assert main(["docs"]) == 0
-    listed = capsys.readouterr().out
-    assert re.search(r"^choose +Choose", listed, re.MULTILINE)
-    assert re.search(r"^algorithms/core ", listed, re.MULTILINE)
+    assert re.search(r"^choose +Choose", capsys.readouterr().out, re.MULTILINE)
     assert main(["docs", "docs/choose.md"]) == 0
     assert capsys.readouterr().out.startswith((ROOT / "docs" / "choose.md").read_text(encoding="utf-8").splitlines()[0])
     assert main(["docs", "chose"]) == 2
     assert "algorithms/core" in capsys.readouterr().err
     page = tmp_path / "build" / "site" / "index.html"
     page.parent.mkdir(parents=True)
-    page.write_text("<p>")
+    page.touch()
     assert main(["docs", "--where"]) == 0
     assert capsys.readouterr().out == f"{page}\n"
 

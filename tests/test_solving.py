@@ -15,16 +15,6 @@ import fairopt as fo
 from fairopt.errors import SolverError
 
 
-def test_a_derived_cluster_is_the_checked_one() -> None:
-    cluster = fo.Cluster([[4, 2], [1, 1]], [[1, 1], [2, 1]], eligible=[[1, 1], [0, 1]])
-    assert cluster.derived(weight=2 * cluster.weight) == cluster.replace(weight=2 * cluster.weight)
-    everywhere = cluster.derived(eligible=None)
-    assert everywhere == cluster.replace(eligible=None)
-    assert not everywhere.constrained
-    with pytest.raises(ValueError, match="read-only"):
-        everywhere.demand[0, 0] = 5
-
-
 def _exhausted(*_: object, **__: object) -> Any:
     raise MemoryError
 

@@ -63,13 +63,10 @@ def test_one_file_is_the_cluster_file_that_says_the_same(tmp_path: Path) -> None
 
 def test_two_files_as_pandas_writes_them(tmp_path: Path) -> None:
     expected = Cluster.load(written(tmp_path, TOML, "c.toml"))
-    paths = {}
-    for name, frame in expected.to_frames().items():
-        paths[name] = tmp_path / f"{name}.csv"
-        frame.to_csv(paths[name])
+    frames = expected.to_frames()
+    paths = {name: written(tmp_path, frame.to_csv(), f"{name}.csv") for name, frame in frames.items()}
     assert Cluster.from_csv(paths["servers"], paths["users"], paths["eligible"]) == expected
-    everywhere = Cluster.from_csv(paths["servers"], paths["users"])
-    assert everywhere == expected.replace(eligible=None)
+    assert Cluster.from_csv(paths["servers"], paths["users"]) == expected.replace(eligible=None)
 
 
 @given(cluster=clusters())
@@ -97,15 +94,12 @@ def test_names_that_csv_cannot_hold_are_refused(name: str, tmp_path: Path) -> No
     [
         ("9,18", "9,x", 2, "memory is 'x'; it must be a number"),
         ("9,18", "9,t4", 2, "memory is 't4'; .* in the column `eligible` of the users who need it"),
-        ("9,18", "9,-1", 2, "server 'rack-1' .* has capacity -1 of 'memory'"),
         ("9,18", "9", 2, "the row has 7 cells, and the header 8"),
         ("rack,3", "rack,0", 2, "server 'rack' has count 0.0; it must be a whole number from 1 on"),
         ("rack,3", "rack,9999999999", 2, "count 9999999999.0; .* MOST_SERVERS"),
         ("server,big", "box,big", 3, "kind is 'box'; it must be server or user"),
         ("server,big,,", "server,big,,2", 3, "weight is '2', which servers do not have; leave the cell empty"),
-        ("user,A,", "user,A,2", 5, "count is '2', which users do not have"),
         ("rack-2", "rack-9", 7, "is eligible on 'rack-9', but no server is called so"),
-        (",,1\n", ",,\n", 7, "user 'C' .* demands nothing"),
         ("max_tasks", "weight", 1, "two columns are called 'weight'"),
         ("max_tasks", "", 1, "a column has no name"),
         ("kind", "sort", 1, "the header has no column `kind`"),
@@ -126,8 +120,6 @@ def test_files_that_are_no_tables(tmp_path: Path) -> None:
     ):
         with pytest.raises(DataError, match=message):
             Cluster.load(written(tmp_path, text))
-    with pytest.raises(DataError, match="cannot read the CSV file"):
-        Cluster.from_csv(tmp_path)
     with pytest.raises(DataError, match="belongs to one of servers and one of users"):
         Cluster.from_csv(written(tmp_path, ONE), eligible=tmp_path / "c.csv")
     servers, users = written(tmp_path, "name,cpu\ns,1\n", "s.csv"), written(tmp_path, "name,gpu\nu,1\n", "u.csv")
@@ -147,12 +139,11 @@ USERS = pd.DataFrame({"cpu": [1, 3], "memory": [4, 1]}, index=["A", "B"])
 
 
 def test_counts_of_a_frame_make_identical_servers() -> None:
-    cluster = Cluster.from_frames(SERVERS, USERS)
-    assert cluster.servers == ("rack-1", "rack-2", "rack-3", "big")
-    np.testing.assert_array_equal(cluster.capacity, [[9, 18]] * 3 + [[32, 64]])
     by_row = pd.DataFrame([[True, False], [True, True]], index=["A", "B"], columns=["rack", "big"])
-    by_server = pd.DataFrame([[1, 1, 0, 0], [1, 1, 1, 1]], index=["A", "B"], columns=cluster.servers)
-    np.testing.assert_array_equal(Cluster.from_frames(SERVERS, USERS, by_row).eligible, [[1, 1, 1, 0], [1] * 4])
+    found = Cluster.from_frames(SERVERS, USERS, by_row)
+    np.testing.assert_array_equal(found.capacity, [[9, 18]] * 3 + [[32, 64]])
+    np.testing.assert_array_equal(found.eligible, [[1, 1, 1, 0], [1] * 4])
+    by_server = pd.DataFrame([[1, 1, 0, 0], [1, 1, 1, 1]], index=["A", "B"], columns=found.servers)
     np.testing.assert_array_equal(Cluster.from_frames(SERVERS, USERS, by_server).eligible, by_server)
 
 
@@ -161,7 +152,7 @@ def test_a_resource_may_be_called_count() -> None:
     assert Cluster.from_frames(**cluster.to_frames()) == cluster
 
 
-@pytest.mark.parametrize("count", [0, 1.5, -1, "many", True, 10**9, float("inf")])
+@pytest.mark.parametrize("count", [0, 1.5, "many", True, 10**9, float("inf")])
 def test_counts_are_whole_numbers(count: object) -> None:
     with pytest.raises(
         DataError, match=r"server 'rack' has count .*; it must be a whole number from 1 on, .* 1,000,000 servers"

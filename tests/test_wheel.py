@@ -9,6 +9,7 @@ import sys
 import sysconfig
 import venv
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -23,24 +24,19 @@ def fairopt(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """The command of a fresh environment; what fairopt depends on is lent by this one."""
     place = tmp_path_factory.mktemp("wheel")
     environment = {name: text for name, text in os.environ.items() if name not in ("PYTHONPATH", "FAIROPT_TRACES")}
-    environment |= {
-        "MPLBACKEND": "Agg",
-        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-    }
+    environment |= {"MPLBACKEND": "Agg", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    said = partial(subprocess.run, env=environment, cwd=place, stdout=subprocess.PIPE, text=True, check=True)
     pip = [sys.executable, "-m", "pip"]
     source = place / "source"  # no build folder is left in the checkout
     shutil.copytree(
         ROOT, source, ignore=shutil.ignore_patterns(".venv", ".git", "build", "results", "*.egg-info", "__pycache__")
     )
-    wheel_of = ["wheel", "--quiet", "--no-deps", "--wheel-dir", str(place), str(source)]
-    subprocess.run([*pip, *wheel_of], env=environment, check=True)
+    said([*pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", str(place), str(source)])
     (wheel,) = place.glob("*.whl")
     venv.create(place / "env", with_pip=False)
     python = str(place / "env" / "bin" / "python")
-    install = ["--python", python, "install", "--quiet", "--no-deps", str(wheel)]
-    subprocess.run([*pip, *install], env=environment, check=True)  # a checkout on the path would count as installed
-    purelib = subprocess.run([python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
-                             capture_output=True, text=True, check=True).stdout.strip()  # fmt: skip
+    said([*pip, "--python", python, "install", "--quiet", "--no-deps", str(wheel)])  # not ours, were it on the path
+    purelib = said([python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]).stdout.strip()
     lent = [sysconfig.get_path("purelib"), *(path for path in sys.path if path.endswith(("site-packages", "_site")))]
     Path(purelib, "lent.pth").write_text("\n".join(dict.fromkeys(lent)))  # its own .pth files, as ours, do not count
     _lend_loops(ROOT / "fairopt", Path(purelib, "fairopt"))
@@ -52,9 +48,7 @@ def fairopt(tmp_path_factory: pytest.TempPathFactory) -> Run:
         assert "Traceback" not in done.stderr
         return done
 
-    where = subprocess.run([python, "-c", "import fairopt; print(fairopt.__file__)"], cwd=place, env=environment,
-                           capture_output=True, text=True, check=True).stdout  # fmt: skip
-    assert where.startswith(purelib)
+    assert said([python, "-c", "import fairopt; print(fairopt.__file__)"]).stdout.startswith(purelib)
     return run
 
 
@@ -74,17 +68,12 @@ def test_from_an_empty_folder(fairopt: Run, tmp_path: Path) -> None:
         (tmp_path / trap).write_text("raise SystemExit('imported unasked')")
     assert "DRF: 2 users" in fairopt("solve", "paper:drf-4.1", "-m", "drf", folder=tmp_path).stdout
     assert "TSF" in fairopt("compare", "paper:drfh-fig1", "-m", "drfh,tsf", folder=tmp_path).stdout
-    for command in ("mechanisms", "instances", "sources"):
-        assert fairopt(command, folder=tmp_path).stdout
     for path in (ROOT / "docs").glob("*.md"):
         assert fairopt("docs", path.stem, folder=tmp_path).stdout == path.read_text(encoding="utf-8")
-    listed = fairopt("sweep", "--list", folder=tmp_path).stdout
-    assert {path.stem for path in (ROOT / "experiments").glob("*.toml")} == {
-        line.partition(":")[0] for line in listed.splitlines()
-    }
+    listed = {line.partition(":")[0] for line in fairopt("sweep", "--list", folder=tmp_path).stdout.splitlines()}
+    assert listed == {path.stem for path in (ROOT / "experiments").glob("*.toml")}
     figures = fairopt("figures", "--list", folder=tmp_path).stdout
     assert len(figures.splitlines()) == len([*(ROOT / "paper_figures").glob("fig_*.py")])
-
     fairopt("sweep", "pf_example", folder=tmp_path)
     fairopt("tables", "pf_example", folder=tmp_path)
     assert [*(tmp_path / "results").glob("*pf*.csv")]
@@ -94,7 +83,6 @@ def test_from_an_empty_folder(fairopt: Run, tmp_path: Path) -> None:
     fairopt("claims", "--item", "35", folder=tmp_path)  # judged by what was measured, which comes with the package
 
     fairopt("notebooks", "books", folder=tmp_path)
-    assert {path.name for path in (tmp_path / "books").iterdir()} == {
-        path.name for path in (ROOT / "notebooks").glob("*.ipynb")
-    }
+    books, ours = (tmp_path / "books").iterdir(), (ROOT / "notebooks").glob("*.ipynb")
+    assert {path.name for path in books} == {path.name for path in ours}
     assert "is there already" in fairopt("notebooks", "books", folder=tmp_path, status=2).stderr

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -21,60 +22,36 @@ from fairopt.report import figures, instances, schemas
 from fairopt.report.typeset import PAGE
 from fairopt.sweeps.schema import LONG, SIMULATIONS
 
-CLUSTER = """
-resources = ["cpu", "memory"]
-[[servers]]
-capacity = [9, 18]
-[[users]]
-name = "A"
-demand = { cpu = 1, memory = 4 }
-[[users]]
-name = "B"
-demand = { cpu = 3, memory = 1 }
-"""
+CLUSTER = "kind,name,cpu,memory\nserver,s,9,18\nuser,A,1,4\nuser,B,3,1\n"
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    path = tmp_path / "cluster.toml"
+    path = tmp_path / "cluster.csv"
     path.write_text(CLUSTER)
     return path
 
 
-def test_solve_json_is_strict_and_complete(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["solve", str(file), "-m", "ceei", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+def test_solve_json_is_complete(file: Path, answer: Callable[..., Any]) -> None:
+    found = answer("solve", str(file), "-m", "ceei")
     assert found["users"]["A"] == pytest.approx(45 / 11, rel=1e-5)
-    assert found["certificate"]["optimality"] <= 1e-6
     assert found["stats"]["versions"]["cvxpy"]
     # Budgets of 1 each buy everything: prices times capacities sum to 2.
     assert sum(p * c for p, c in zip(found["prices"][0], (9, 18), strict=True)) == pytest.approx(2, rel=1e-6)
 
 
-def test_compare_has_a_row_for_every_mechanism(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compare", str(file), "--json"]) == 0
-    rows = {row["mechanism"]: row for row in json.loads(capsys.readouterr().out)}
+def test_compare_has_a_row_for_every_mechanism(file: Path, answer: Callable[..., Any]) -> None:
+    rows = {row["mechanism"]: row for row in answer("compare", str(file))}
     assert {str(one) for name in fo.mechanisms.names() for one in fo.mechanisms.get(name).variants()} <= set(rows)
     assert rows["DRF"]["tasks"] == pytest.approx(5)
     assert rows["CMMF"]["status"].startswith("not applicable")
     assert rows["CMMF"]["tasks"] is None
 
 
-def test_compare_chosen_mechanisms_as_text(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compare", "paper:drf-4.1", "-m", "drf", "alpha-fair(alpha=5, share=asset)", "maxmin"]) == 0
-    out = capsys.readouterr().out
-    assert "alpha-fair(alpha=5, share=asset)" in out
-    assert "- max-min: not applicable" in out
-
-
-def test_compare_is_relative_to_whom_one_says(capsys: pytest.CaptureFixture[str]) -> None:
+def test_compare_is_relative_to_whom_one_says(answer: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
     words = ["compare", "paper:pf-fig1-variant", "-m", "tsf,ps-dsf"]
     for by in ("tsf", "ps-dsf"):
-        assert main([*words, "--entitled", by, "--json"]) == 0
-        rows = json.loads(capsys.readouterr().out)
-        assert [row["distance"] == 0 for row in rows] == [by == "tsf", by == "ps-dsf"]
-    assert main([*words, "--entitled", "tsf"]) == 0
-    assert "- satisfaction, distance and complaints are relative to tsf" in capsys.readouterr().out
+        assert [row["distance"] == 0 for row in answer(*words, "--entitled", by)] == [by == "tsf", by == "ps-dsf"]
     for by, said in (("tsff", "there is no mechanism 'tsff'"), ("alphapf-vds", "'alphapf-vds' stands for several")):
         assert main([*words, "--entitled", by]) == 2
         assert said in capsys.readouterr().err
@@ -87,8 +64,10 @@ def test_compare_says_when_a_mechanism_fails(
         raise NotConverged("PS-DSF: nothing worked")
 
     monkeypatch.setattr(fo.PSDSF, "solve", fail)
-    assert main(["compare", str(file), "-m", "drf", "ps-dsf"]) == 1
-    assert "PS-DSF: NotConverged: PS-DSF: nothing worked" in capsys.readouterr().out
+    assert main(["compare", str(file), "-m", "drf", "maxmin", "ps-dsf"]) == 1
+    out = capsys.readouterr().out
+    assert "PS-DSF: NotConverged: PS-DSF: nothing worked" in out
+    assert "- max-min: not applicable" in out
 
 
 def test_claims_about_measurements_show_the_numbers(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -97,24 +76,23 @@ def test_claims_about_measurements_show_the_numbers(capsys: pytest.CaptureFixtur
     for row in papers.check(papers.claims(item=35)).to_dict("records"):
         assert f"- {row['claim']}: {row['verdict']}; {row['note']}" in out
         assert row["note"] in (tmp_path / "claims.csv").read_text()
-    assert main(["claims", "--item", "2"]) == 0
-    assert "- DRF" not in capsys.readouterr().out
 
 
 def test_claims_exit_code_tells_a_failure(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     assert main(["claims", "--item", "2"]) == 0
-    assert "9 reproduced" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "9 reproduced" in out
+    assert "- DRF" not in out
     frame = papers.check(papers.claims(None, 2))
     frame.loc[0, "verdict"] = papers.NOT_REPRODUCED
     monkeypatch.setattr(papers, "check", lambda *_, **__: frame)
     assert main(["claims", "--item", "2"]) == 1
 
 
-def test_pools_are_shared_by_their_own_commands(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["dynamic-drf", str(file), "--order", "B", "A", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)[1] == pytest.approx({"arrived": "A", "A": 3, "B": 2})
+def test_pools_are_shared_by_their_own_commands(file: Path, tmp_path: Path, answer: Callable[..., Any]) -> None:
+    found = answer("dynamic-drf", str(file), "--order", "B", "A")
+    assert found[1] == pytest.approx({"arrived": "A", "A": 3, "B": 2})
     assert main(["hug", str(file), "--out", str(tmp_path / "links.csv")]) == 0
-    assert "tenant weight progress cpu memory" in capsys.readouterr().out
     assert (tmp_path / "links.csv").read_text().splitlines()[1].startswith("A,1.0,0.66")
     assert main(["dynamic-drf", str(file), "--order", "B"]) == 2
 
@@ -146,10 +124,6 @@ def test_reader_that_stops_early_gets_no_traceback() -> None:
 def test_errors_in_finalizers_are_heard_but_the_compilers_at_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
     heard: list[str] = []
     monkeypatch.setattr(sys, "__unraisablehook__", lambda found: heard.append(found.object.__module__))
-    for module, error in (
-        ("llvmlite.binding.ffi", AttributeError()),
-        ("llvmlite.ir", OSError()),
-        ("a", AttributeError()),
-    ):
+    for module, error in (("llvmlite.ffi", AttributeError()), ("llvmlite.ir", OSError()), ("a", AttributeError())):
         _unraisable(SimpleNamespace(exc_value=error, object=SimpleNamespace(__module__=module)))  # type: ignore[arg-type]
     assert heard == ["llvmlite.ir", "a"]

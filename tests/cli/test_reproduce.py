@@ -18,11 +18,6 @@ from fairopt.sweeps.experiment import known
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
-@pytest.fixture(autouse=True)
-def without_traces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("FAIROPT_TRACES", raising=False)
-
-
 def test_a_paper_from_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -32,11 +27,8 @@ def test_a_paper_from_nothing(
     assert "mqdrf_dynamic: 3 cells" in said
     made = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
     assert (made["format"], made["paper"], made["tiny version"]) == ("fairopt-manifest-1", "mqdrf", True)
-    there = {
-        path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file() and "store" not in path.parts
-    }
-    assert there - {"manifest.json"} == set(made["files"])
-    assert {"claims.csv", "figures/mqdrf_dynamic.pdf", "figures/mqdrf_dynamic.txt"} <= there
+    there = {str(path.relative_to(out)) for path in out.rglob("*") if path.is_file() and "store" not in path.parts}
+    assert there - {"manifest.json"} == set(made["files"]) >= {"claims.csv", "figures/mqdrf_dynamic.pdf"}
     for name, digest in made["files"].items():
         assert hashlib.sha256((out / name).read_bytes()).hexdigest() == digest
     one = made["experiments"]["mqdrf_dynamic"]
@@ -46,31 +38,27 @@ def test_a_paper_from_nothing(
     assert [data["source"] for data in one["data"]] == ["mqdrf-figure2", "mqdrf-figure2?users=8"]
     assert all((data["data"], data["digest"]) == ("generator", "") for data in one["data"])  # drawn by its seed
     assert sum(made["claims"].values()) == len(claims("MQDRF"))
-    assert {"fairopt", "commit", "versions", "python"} <= set(made["code"])
 
     # Once more: the cells are there, tables and figures are the same, byte for byte, and what is no answer is counted.
-    sweep, status = sweeps.sweep, "missed"
+    sweep, statuses = sweeps.sweep, iter(["missed", "failed"])
 
     def worse(*names: Any, **options: Any) -> Any:
         frame = sweep(*names, **options)
-        frame.loc[frame.index[0], "status"] = status
+        frame.loc[frame.index[0], "status"] = next(statuses)
         return frame
 
     monkeypatch.setattr(sweeps, "sweep", worse)
     assert main(["reproduce", "mqdrf", "--smoke", "--out", str(out)]) == 0
     assert "mqdrf_dynamic: 3 cells (1 missed their tolerance) in" in capsys.readouterr().out
-    again = json.loads((out / "manifest.json").read_text(encoding="utf-8"))["files"]
-    assert again == made["files"]
+    assert json.loads((out / "manifest.json").read_text(encoding="utf-8"))["files"] == made["files"]
 
-    # Tables of the page, and then of a column.
-    for kind in ("table*", "table"):
-        for path in (out / "tables" / "mqdrf_dynamic.tex", out / "claims.tex"):
-            assert f"\\begin{{{kind}}}[" in path.read_text(encoding="utf-8")
-        assert r"\label{tab:claims-mqdrf}" in (out / "claims.tex").read_text(encoding="utf-8")  # one for each paper
-        if kind == "table*":
-            status = "failed"
-            assert main(["reproduce", "mqdrf", "--smoke", "--out", str(out), "--single"]) == 1
-            assert "mqdrf_dynamic: 3 cells (1 failed) in" in capsys.readouterr().out
+    # Tables of the page, and then of a column, with a label of their own for each paper.
+    tables = out / "tables" / "mqdrf_dynamic.tex", out / "claims.tex"
+    assert all(r"\begin{table*}[" in path.read_text(encoding="utf-8") for path in tables)
+    assert main(["reproduce", "mqdrf", "--smoke", "--out", str(out), "--single"]) == 1
+    assert "mqdrf_dynamic: 3 cells (1 failed) in" in capsys.readouterr().out
+    assert all(r"\begin{table}[" in path.read_text(encoding="utf-8") for path in tables)
+    assert r"\label{tab:claims-mqdrf}" in tables[1].read_text(encoding="utf-8")
 
 
 def test_every_paper_has_claims_and_what_belongs_to_it() -> None:
@@ -79,16 +67,13 @@ def test_every_paper_has_claims_and_what_belongs_to_it() -> None:
     assert len(mine) == len(set(mine)), "an experiment belongs to two papers"
     assert {name for name in known() if name.partition("_")[0] in PAPERS} | {"two_users"} == set(mine)
     assert figures_of("lecture") == ["two_users"]
-    assert {"pf_time", "pf_example", "pf_semidynamic"} <= set(figures_of("pf"))
-    assert "drfh" in figures_of("drfh")
     assert not set(figures_of("drf")) & set(figures_of("drfh"))
 
 
 def test_what_it_would_take(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "pf"
-    assert main(["reproduce", "pf", "--dry-run", "--smoke", "--out", str(out)]) == 0
+    assert main(["reproduce", "pf", "--dry-run", "--smoke", "--out", str(tmp_path)]) == 0
     assert "pf_time: 24 cells, 0 stored" in capsys.readouterr().out
-    assert not (out / "manifest.json").exists()
+    assert not [*tmp_path.rglob("manifest.json")]
 
 
 def test_a_claim_that_fails_is_the_exit_status(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import nbformat
 import pytest
 from nbclient import NotebookClient
+from processes import python
 
 from fairopt.workloads import open_workload
 
@@ -39,8 +38,7 @@ EVERY = sorted((ROOT / "notebooks").glob("*.ipynb"))
 def test_it_is_kept_without_outputs(path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)
     nbformat.validate(notebook)
-    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    assert not any(cell.outputs or cell.execution_count for cell in code)
+    assert not any(cell.get("outputs") or cell.get("execution_count") for cell in notebook.cells)
 
 
 def test_a_bar_in_a_notebook_leaves_the_filters_of_warnings_alone() -> None:
@@ -51,9 +49,7 @@ from fairopt import _progress
 warnings.catch_warnings = warnings.simplefilter = warnings.filterwarnings = None
 print(type(_progress.tqdm(total=1)).__name__)
 """
-    done = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.endswith("tqdm_notebook\n")
+    assert python("-W", "error", "-c", script).endswith("tqdm_notebook\n")
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -78,10 +74,8 @@ def test_it_runs_from_top_to_bottom(path: Path, monkeypatch: pytest.MonkeyPatch,
     notebook = nbformat.read(path, as_version=4)
     notebook.cells.append(nbformat.v4.new_code_cell(CONTENT))
     NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
-    shown = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
-    assert not [output for output in shown if output.output_type == "error"]
-    assert not [output.text for output in shown if output.output_type == "stream" and "Warning" in output.text]
-    results = [output for output in shown if output.output_type in ("display_data", "execute_result")]
-    kinds = {kind for output in results for kind in output.data}
+    shown = [output for cell in notebook.cells for output in cell.get("outputs", ())]  # an error would have been raised
+    assert not [output.text for output in shown if "Warning" in output.get("text", "")]
+    kinds = {kind for output in shown for kind in output.get("data", ())}
     assert "text/html" in kinds  # tables without being asked for
     assert "image/png" in kinds or "plot" not in "".join(cell.source for cell in notebook.cells[:-1])

@@ -25,13 +25,9 @@ def test_every_cluster_has_every_alpha() -> None:
     assert set(data.clusters()) == {source.name for source in experiment.sources}
     for cluster in data.clusters():
         assert data.equilibria(cluster).index.tolist() == ALPHAS
-        if cluster != "thousands":
-            assert data.games(cluster).index.tolist() == ALPHAS
-    assert data.games("thousands").index.tolist() == [1, 3, math.inf]
+        assert data.games(cluster).index.tolist() == ([1, 3, math.inf] if cluster == "thousands" else ALPHAS)
     assert data.games("small", 1e-6, "jacobi", 0.2).index.tolist() == ALPHAS
     assert (data.reached["there"] <= data.reached["n"]).all()
-    assert (data.reached["rounds"] >= 1).all()
-    assert data.solved["utilization"].between(0, 1).all()
 
 
 def test_verdicts_are_of_the_data() -> None:
@@ -43,36 +39,34 @@ def test_verdicts_are_of_the_data() -> None:
     assert frame["note"].str.contains(r"\d").all()
 
 
-def changed(reached: dict[str, object] | None = None, solved: dict[str, object] | None = None) -> Measurements:
+def changed(**numbers: object) -> Measurements:
+    """Of games; seconds of what was solved at once as well."""
     data = measurements()
-    return dataclasses.replace(
-        data, reached=data.reached.assign(**(reached or {})), solved=data.solved.assign(**(solved or {}))
-    )
+    solved = {name: value for name, value in numbers.items() if name == "seconds"}
+    return dataclasses.replace(data, reached=data.reached.assign(**numbers), solved=data.solved.assign(**solved))
 
 
 def test_other_data_are_judged_otherwise() -> None:
     """Every claim of item 35 turns with the numbers that it is about."""
     reached = measurements().reached
     steady = reached["alpha"].rank(method="dense") * 10
-    rising = changed({"rounds": steady, "rounds low": steady - 1, "rounds high": steady + 1})
+    rising = changed(**{"rounds": steady, "rounds low": steady - 1, "rounds high": steady + 1})
     assert claim_of("the larger alpha").ours(rising) is True
     assert claim_of("the larger alpha").verdict(True) == NOT_REPRODUCED
-    everybody = changed({"there": reached["n"]})
-    nobody = changed({"there": 0})
+    everybody, nobody = changed(there=reached["n"]), changed(there=0)
     for words in ("comes to 1e-2", "comes to 1e-6", "comes to 1e-1"):
         assert claim_of(words).ours(everybody) is True
         assert claim_of(words).ours(nobody) is False
-    quick, slow = (changed({"seconds": value}, {"seconds": value}) for value in (0.03, 30.0))
+    quick, slow = changed(seconds=0.03), changed(seconds=30.0)
     for words in ("best responses of all servers", "the equilibrium engine", "around 0.03 s"):
         assert claim_of(words).ours(quick) is True
         assert claim_of(words).ours(slow) is False
-    assert claim_of("around 0.03 s").ours(changed(solved={"seconds": 0.003})) is False
+    assert claim_of("around 0.03 s").ours(changed(seconds=0.003)) is False
 
 
 def test_a_fall_counts_where_intervals_are_apart() -> None:
     reached = measurements().reached
     few = np.where(reached["alpha"] == 64, 5.0, 10.0)
-    apart = changed({"rounds": few, "rounds low": few - 2, "rounds high": few + 2})
-    touching = changed({"rounds": few, "rounds low": few - 3, "rounds high": few + 3})
-    assert claim_of("the larger alpha").ours(apart) is False
-    assert claim_of("the larger alpha").ours(touching) is True
+    for apart in (2, 3):
+        data = changed(**{"rounds": few, "rounds low": few - apart, "rounds high": few + apart})
+        assert claim_of("the larger alpha").ours(data) is (apart == 3)
