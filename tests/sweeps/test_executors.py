@@ -8,7 +8,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,12 @@ def works(cells: list[sweeps.Cell]) -> list[Work]:
     return executors.works(cells, [cell.key for cell in cells])
 
 
+def all_there(store: sweeps.Store, serial: sweeps.Store) -> None:
+    """Every cell once, with the bits that it has when it is computed here."""
+    assert len(keys_stored(store.folder)) == CELLS
+    assert store.read().same_as(serial.read()) == []
+
+
 @contextmanager
 def killed(when: Callable[[], bool], kill: Callable[[], None]) -> Iterator[None]:
     """Somebody who kills as soon as something has happened."""
@@ -49,34 +55,32 @@ def test_cells_sent_together_come_back_in_time(file: Path, monkeypatch: pytest.M
     monkeypatch.setattr(executors.time, "monotonic", lambda: next(clock))
     monkeypatch.setattr(executors, "run", lambda cell, *_: {"key": cell.key} | ENDED)
     rows, rest = executors.several(todo, None, 1)
-    assert rows.keys == [work.cells[0].key for work in todo[:3]]
-    assert rest == todo[3:]
-    assert [work for batch in executors.batches(todo, 2) for work in batch] == todo
-    assert {len(batch) for batch in executors.batches(todo * 20, 2)} == {16, len(todo) * 20 % 16}
+    assert (rows.keys, rest) == ([work.cells[0].key for work in todo[:3]], todo[3:])
+    found = executors.batches(todo * 20, 2)
+    assert [work for batch in found for work in batch] == todo * 20
+    assert {len(batch) for batch in found} == {16, len(todo) * 20 % 16}
 
 
 def test_any_executor_gives_the_same_bits(file: Path, serial: sweeps.Store, tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as one:
         sweeps.sweep(file, store=tmp_path, executor=one, progress=False)
         assert one.submit(int).result() == 0  # and is left as it was
-    assert sweeps.Store(tmp_path).read().same_as(serial.read()) == []
+    all_there(sweeps.Store(tmp_path), serial)
 
 
 @pytest.mark.slow
 def test_a_process_that_dies_costs_its_cells_once_more(file: Path, serial: sweeps.Store, tmp_path: Path) -> None:
-    store = tmp_path / "store"
+    store = sweeps.Store(tmp_path)
 
     def kill() -> None:
-        os.kill(int(sweeps.Store(store).read().frame()["process"].iloc[0]), signal.SIGKILL)
+        os.kill(int(store.read().frame()["process"].iloc[0]), signal.SIGKILL)
 
-    with killed(lambda: len(keys_stored(store)) >= 3, kill):
+    with killed(lambda: len(keys_stored(tmp_path)) >= 3, kill):
         frame = sweeps.sweep(file, store=store, jobs=2, progress=False)
     assert frame["process"].nunique() >= 3
     assert os.getpid() not in frame["process"].tolist()
     assert set(frame["threads"]) == {1}
-    assert len(frame) == CELLS
-    assert sorted(keys_stored(store)) == sorted(frame["key"])
-    assert sweeps.Store(store).read().same_as(serial.read()) == []
+    all_there(store, serial)
 
 
 @pytest.mark.slow
@@ -84,30 +88,28 @@ def test_dask_loses_a_worker_and_no_cell_and_its_scheduler_and_no_cell_fails(
     file: Path, serial: sweeps.Store, tmp_path: Path
 ) -> None:
     distributed = pytest.importorskip("distributed")
-    store, other = tmp_path / "store", tmp_path / "other"
+    store, other = sweeps.Store(tmp_path / "store"), sweeps.Store(tmp_path / "other")
     with dask_cluster(tmp_path, 2) as (address, (scheduler, victim, survivor)):
 
         def at_work() -> bool:
-            return store.exists() and victim.pid in sweeps.Store(store).read().frame()["process"].tolist()
+            return store.file.exists() and victim.pid in store.read().frame()["process"].tolist()
 
         with distributed.Client(address, set_as_default=False) as client, killed(at_work, victim.kill):
             frame = sweeps.sweep(file, store=store, executor=client.get_executor(pure=False), jobs=2, progress=False)
-        process = command("sweep", file, "--store", other, "--dask", address)
-        with killed(lambda: len(keys_stored(other)) >= 5, scheduler.kill):
+        process = command("sweep", file, "--store", other.folder, "--dask", address)
+        with killed(lambda: len(keys_stored(other.folder)) >= 5, scheduler.kill):
             _, said = process.communicate(timeout=600)
     # Every cell exactly once, most by the survivor, and what the dead one had handed in was kept.
-    assert sorted(keys_stored(store)) == sorted(frame["key"])
-    assert len(frame) == CELLS
     assert set(frame["process"]) == {victim.pid, survivor.pid}
-    assert sweeps.Store(store).read().same_as(serial.read()) == []
-    frame = sweeps.Store(other).read().frame()
+    all_there(store, serial)
+    frame = other.read().frame()
     assert process.returncode == 1
     assert 5 <= len(frame) < CELLS
     assert "failed" not in frame["status"].tolist()
-    assert f"{len(frame)} of {CELLS} cells of small are stored in {other}; the same command again goes on from" in said
+    assert f"{len(frame)} of {CELLS} cells of small are stored in {other.folder}; the same command again goes" in said
     # The next run computes what was lost, and all is as if nothing had happened.
     sweeps.sweep(file, store=other, progress=False)
-    assert sweeps.Store(other).read().same_as(serial.read()) == []
+    all_there(other, serial)
 
 
 class Deadly(Executor):
@@ -159,27 +161,21 @@ def test_a_process_that_read_other_code_computes_nothing(file: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["jobs", pytest.param("dask", marks=pytest.mark.long)])
-def test_two_at_once_into_one_store(file: Path, serial: sweeps.Store, tmp_path: Path, kind: str) -> None:
-    if kind == "dask":
-        pytest.importorskip("distributed")
-    store = sweeps.Store(tmp_path / "store")
-    workers = dask_cluster(tmp_path, 2) if kind == "dask" else nullcontext(("2", []))
-    with workers as (address, _):
-        other = command("sweep", file, "--store", store.folder, f"--{kind}", address)
-        try:
-            until(lambda: len(keys_stored(store.folder)) > 0)
-            sweeps.sweep(file, store=store, progress=False)
-            said = other.communicate(timeout=600)
-        finally:
-            if other.poll() is None:
-                other.kill()
-                other.communicate(timeout=300)
+def test_two_at_once_into_one_store(file: Path, serial: sweeps.Store, tmp_path: Path) -> None:
+    store = sweeps.Store(tmp_path)
+    other = command("sweep", file, "--store", tmp_path, "--jobs", 2)
+    try:
+        until(lambda: len(keys_stored(tmp_path)) > 0)
+        sweeps.sweep(file, store=store, progress=False)
+        said = other.communicate(timeout=600)
+    finally:
+        if other.poll() is None:
+            other.kill()
+            other.communicate(timeout=300)
     assert other.returncode == 0, said
     assert said[0].startswith(f"small: {CELLS} cells in")
-    contents = store.read()
-    assert not contents.damaged
-    assert contents.same_as(serial.read()) == []
+    assert not store.read().damaged
+    all_there(store, serial)
 
 
 def test_no_scheduler_is_said_in_one_line(file: Path, tmp_path: Path) -> None:
