@@ -11,6 +11,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
+from typing import Any
+
+import pandas as pd
 
 from fairopt import sweeps
 
@@ -41,6 +44,15 @@ max_rounds = 60
 """
 #: 13 clusters with five mechanisms, 12 drawn ones with two games, and the paper's with two in four draws each.
 CELLS = 13 * 5 + 12 * 2 + 4 * 2
+
+
+def sweep(file: str | Path, store: Any, **more: Any) -> pd.DataFrame:
+    """The rows of an experiment, in silence."""
+    return sweeps.sweep(file, store=store, progress=False, **more)
+
+
+def cells_of(file: Path) -> list[sweeps.Cell]:
+    return sweeps.cells_of(sweeps.load(file))
 
 
 def load(path: Path, text: str, smoke: bool = False) -> sweeps.Experiment:

@@ -20,6 +20,8 @@ from fairopt.cli import main
 from fairopt.mechanisms import REGISTRY, Mechanism
 from fairopt.sweeps import code
 
+from .small import cells_of, sweep
+
 OWN = '''
 """A mechanism of somebody."""
 from dataclasses import dataclass
@@ -159,7 +161,7 @@ def test_answers_of_other_code_are_named_and_taken_on_request(
     with monkeypatch.context() as then:
         real = code.of
         then.setattr(code, "of", lambda kind, *more: old if kind is not fo.TSF else real(kind, *more))
-        first = sweeps.sweep(file, store=store, progress=False)
+        first = sweep(file, store)
     assert first["code"].tolist() == [old, real(fo.TSF, *code.solving()), old]
     other = "2 of 3 cells were computed by other code"
 
@@ -186,7 +188,7 @@ def test_answers_of_other_code_are_named_and_taken_on_request(
 
     assert f"{other} (--accept-older takes them)" in told("sweep")
     assert len(sweeps.Store(store).read().frame()) == 5
-    again = sweeps.sweep(file, store=store, progress=False)
+    again = sweep(file, store)
     assert old not in set(again["code"])
     pd.testing.assert_series_equal(again["jain"], first["jain"])
 
@@ -201,7 +203,7 @@ def test_an_error_of_other_code_is_no_answer(tmp_path: Path, monkeypatch: pytest
     with monkeypatch.context() as then:
         then.setattr(code, "of", lambda *_: "0" * 24)
         then.setattr(fo.TSF, "solve", fail)
-        sweeps.sweep(file, store=tmp_path / "store", progress=False)
+        sweep(file, tmp_path / "store")
     plan = sweeps.plan(file, store=tmp_path / "store", accept_older=True)
     assert [cell.job.what.text for cell in plan.missing] == ["tsf"]
     assert plan.failed == ()
@@ -211,8 +213,8 @@ def test_chance_does_not_depend_on_the_code(tmp_path: Path, monkeypatch: pytest.
     """The same question is asked with the same random numbers, so that answers of old and new code compare."""
     file = tmp_path / "old.toml"
     file.write_text(EXPERIMENT)
-    now = sweeps.cells_of(sweeps.load(file))
+    now = cells_of(file)
     monkeypatch.setattr(code, "of", lambda *_: "0" * 24)
-    then = sweeps.cells_of(sweeps.load(file))
+    then = cells_of(file)
     assert all(a.key != b.key and a.question == b.question for a, b in zip(now, then, strict=True))
     assert all(a.rng().random() == b.rng().random() for a, b in zip(now, then, strict=True))

@@ -22,7 +22,7 @@ from fairopt.sweeps.cell import Named, Work
 from fairopt.sweeps.ends import Stopped
 from fairopt.sweeps.run import run
 
-from .small import CELLS, command, dask_cluster, keys_stored, until
+from .small import CELLS, cells_of, command, dask_cluster, keys_stored, sweep, until
 
 ENDED = {"status": "ok", "finished": datetime(2026, 1, 1, tzinfo=UTC)}
 
@@ -50,7 +50,7 @@ def killed(when: Callable[[], bool], kill: Callable[[], None]) -> Iterator[None]
 
 def test_cells_sent_together_come_back_in_time(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a worker has is handed in after a quarter of a second; the other cells are given back, not kept waiting."""
-    todo = works(sweeps.cells_of(sweeps.load(file)))
+    todo = works(cells_of(file))
     clock = iter([0.0, 0.1, 0.2, 0.3])
     monkeypatch.setattr(executors.time, "monotonic", lambda: next(clock))
     monkeypatch.setattr(executors, "run", lambda cell, *_: {"key": cell.key} | ENDED)
@@ -63,7 +63,7 @@ def test_cells_sent_together_come_back_in_time(file: Path, monkeypatch: pytest.M
 
 def test_any_executor_gives_the_same_bits(file: Path, serial: sweeps.Store, tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as one:
-        sweeps.sweep(file, store=tmp_path, executor=one, progress=False)
+        sweep(file, tmp_path, executor=one)
         assert one.submit(int).result() == 0  # and is left as it was
     all_there(sweeps.Store(tmp_path), serial)
 
@@ -76,7 +76,7 @@ def test_a_process_that_dies_costs_its_cells_once_more(file: Path, serial: sweep
         os.kill(int(store.read().frame()["process"].iloc[0]), signal.SIGKILL)
 
     with killed(lambda: len(keys_stored(tmp_path)) >= 3, kill):
-        frame = sweeps.sweep(file, store=store, jobs=2, progress=False)
+        frame = sweep(file, store, jobs=2)
     assert frame["process"].nunique() >= 3
     assert os.getpid() not in frame["process"].tolist()
     assert set(frame["threads"]) == {1}
@@ -95,7 +95,7 @@ def test_dask_loses_a_worker_and_no_cell_and_its_scheduler_and_no_cell_fails(
             return store.file.exists() and victim.pid in store.read().frame()["process"].tolist()
 
         with distributed.Client(address, set_as_default=False) as client, killed(at_work, victim.kill):
-            frame = sweeps.sweep(file, store=store, executor=client.get_executor(pure=False), jobs=2, progress=False)
+            frame = sweep(file, store, executor=client.get_executor(pure=False), jobs=2)
         process = command("sweep", file, "--store", other.folder, "--dask", address)
         with killed(lambda: len(keys_stored(other.folder)) >= 5, scheduler.kill):
             _, said = process.communicate(timeout=600)
@@ -108,7 +108,7 @@ def test_dask_loses_a_worker_and_no_cell_and_its_scheduler_and_no_cell_fails(
     assert "failed" not in frame["status"].tolist()
     assert f"{len(frame)} of {CELLS} cells of small are stored in {other.folder}; the same command again goes" in said
     # The next run computes what was lost, and all is as if nothing had happened.
-    sweeps.sweep(file, store=other, progress=False)
+    sweep(file, other)
     all_there(other, serial)
 
 
@@ -142,7 +142,7 @@ def test_what_becomes_of_a_sweep_whose_workers_die_of_a_cell(
 ) -> None:
     """Of other errors than those of a whole executor nobody knows what the cell would have raised: it is no failed
     cell, and the others are computed."""
-    cells = sweeps.cells_of(sweeps.load(file))
+    cells = cells_of(file)
     rows = executors.on(Deadly(cells[5].key, error), 2)(works(cells), None, 1)
     got: list[str] = []
     with pytest.raises(raised, match=said):
@@ -152,7 +152,7 @@ def test_what_becomes_of_a_sweep_whose_workers_die_of_a_cell(
 
 
 def test_a_process_that_read_other_code_computes_nothing(file: Path) -> None:
-    cell = sweeps.cells_of(sweeps.load(file))[0]
+    cell = cells_of(file)[0]
     with pytest.raises(sweeps.Elsewhere, match=r"has other code for drfh; install the same"):
         run(dataclasses.replace(cell, code="0" * 24))
     nobodys = dataclasses.replace(cell.job, what=Named("nobodys", mechanisms.one))
@@ -166,7 +166,7 @@ def test_two_at_once_into_one_store(file: Path, serial: sweeps.Store, tmp_path: 
     other = command("sweep", file, "--store", tmp_path, "--jobs", 2)
     try:
         until(lambda: len(keys_stored(tmp_path)) > 0)
-        sweeps.sweep(file, store=store, progress=False)
+        sweep(file, store)
         said = other.communicate(timeout=600)
     finally:
         if other.poll() is None:
@@ -187,4 +187,4 @@ def test_no_scheduler_is_said_in_one_line(file: Path, tmp_path: Path) -> None:
         pytest.warns(DeprecationWarning, match=r"executor=Client\(ADDRESS\)"),
         pytest.raises(FairoptError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"),
     ):
-        sweeps.sweep(file, store=tmp_path, dask="tcp://127.0.0.1:9", progress=False)
+        sweep(file, tmp_path, dask="tcp://127.0.0.1:9")

@@ -19,6 +19,8 @@ from fairopt.sweeps.origin import workload
 from fairopt.sweeps.run import run
 from fairopt.sweeps.schema import CELLS, SIMULATIONS
 
+from .small import cells_of, sweep
+
 EXPERIMENT = """
 title = "Two policies and a mechanism"
 source = "nowhere"
@@ -71,7 +73,7 @@ def experiment(tmp_path: Path) -> Path:
 def there(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The experiment and a store that has it."""
     path = written(tmp_path_factory.mktemp("simulations"))
-    sweeps.sweep(path, store=path.parent / "store", progress=False)
+    sweep(path, path.parent / "store")
     return path, path.parent / "store"
 
 
@@ -90,7 +92,7 @@ def test_a_sweep_stores_them_beside_others_and_goes_on(there: tuple[Path, Path])
     path, store = there
     assert {path.parent.name for path in store.rglob("*.sqlite")} == {"simulations"}
     assert not sweeps.plan(path, store=store).missing
-    frame = sweeps.sweep(path, store=store, progress=False)
+    frame = sweep(path, store)
     assert (len(frame), set(frame["status"])) == (14, {"ok"})
     fifo = frame[(frame["workload"] == "fixed") & (frame["policy"] == "fifo")]
     direct = fo.simulate(path.parent / "mine", "fifo").summary()
@@ -112,7 +114,7 @@ def test_tables_are_means_with_intervals(there: tuple[Path, Path], tmp_path: Pat
 
 
 def test_seed_and_repetition_draw_another_workload(experiment: Path) -> None:
-    origin = sweeps.cells_of(sweeps.load(experiment))[0].origin
+    origin = cells_of(experiment)[0].origin
 
     def drawn(seed: int, repetition: int) -> tuple[float, ...]:
         return tuple(workload(origin, seed, repetition, None).duration.tolist())
@@ -123,7 +125,7 @@ def test_seed_and_repetition_draw_another_workload(experiment: Path) -> None:
 
 def test_long_tables(experiment: Path, tmp_path: Path) -> None:
     store = tmp_path / "store"
-    sweeps.sweep(experiment, store=store, smoke=True, progress=False)
+    sweep(experiment, store, smoke=True)
     found = Results(store, smoke=True).of(str(experiment))
     for name in SIMULATIONS.long:
         assert set(found.long(name)["policy"]) >= {"best-fit-drfh", "slots(n=6)"}, name
@@ -139,13 +141,13 @@ def test_a_cell_that_fails_is_a_row(experiment: Path, tmp_path: Path) -> None:
     text = 'title = "x"\n[workloads]\nw = "mine"\n[[grid]]\npolicies = ["fifo"]\n'
     for more, status, said in (("", "failed", "even empty"), ('impossible = "report"\n', "ok", "")):
         experiment.write_text(text + more)
-        row = sweeps.sweep(experiment, store=tmp_path / "store", progress=False).iloc[0]
+        row = sweep(experiment, tmp_path / "store").iloc[0]
         assert (row["status"], said in str(row["error"])) == (status, True)
 
 
 def test_another_file_is_another_cell(experiment: Path, tmp_path: Path) -> None:
     def fixed() -> list[sweeps.Cell]:
-        return [cell for cell in sweeps.cells_of(sweeps.load(experiment)) if cell.source == "fixed"]
+        return [cell for cell in cells_of(experiment) if cell.source == "fixed"]
 
     before, tasks = {cell.key for cell in fixed()}, tmp_path / "mine" / "tasks.csv"
     text = tasks.read_text()

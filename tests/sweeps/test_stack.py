@@ -14,7 +14,7 @@ from fairopt import sweeps
 from fairopt.sweeps import executors, stack
 from fairopt.sweeps.run import run
 
-from .small import load
+from .small import load, sweep
 
 TEXT = """
 title = "Draws"
@@ -79,10 +79,10 @@ def compared(together: dict[str, Any], alone: dict[str, Any]) -> None:
 def test_what_was_computed_before_does_not_matter(path: Path, tmp_path: Path) -> None:
     keys = [cell.key for cell in drawn(path, [3, 4])]
     whole, some = sweeps.Store(tmp_path / "whole"), sweeps.Store(tmp_path / "some")
-    frame = sweeps.sweep(path, store=whole, progress=False)
+    frame = sweep(path, whole)
     assert (frame["status"] == "ok").all()
     some.write([row for k, row in enumerate(whole.read().table.to_pylist()) if k % 3])
-    assert sweeps.sweep(path, store=some, progress=False)["key"].tolist() == frame["key"].tolist() == keys
+    assert sweep(path, some)["key"].tolist() == frame["key"].tolist() == keys
     assert some.read().same_as(whole.read()) == []
 
 
@@ -97,7 +97,7 @@ def test_a_stack_that_fails_is_solved_cell_by_cell(path: Path, tmp_path: Path, m
     drawn(path)
     monkeypatch.setattr(stack, "finite", fail)
     monkeypatch.setattr(fo.TSF, "solve", own)  # a mechanism with a way of its own is asked for every cell
-    frame = sweeps.sweep(path, store=tmp_path / "store", progress=False)
+    frame = sweep(path, tmp_path / "store")
     assert set(frame.loc[frame["status"] == "failed", "name"]) == {"tsf"}
     assert set(frame["error"].dropna()) == {"NotConverged: 4 users are too many"}
     assert (frame["status"] == "ok").sum() == len(frame) * 9 / 10

@@ -22,7 +22,7 @@ from fairopt import sweeps
 from fairopt.errors import DataError
 from fairopt.sweeps.schema import COLUMNS, LONG
 
-from .small import CELLS, keys_stored
+from .small import CELLS, keys_stored, sweep
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 ENV = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
@@ -92,7 +92,7 @@ def test_a_damaged_row_is_named_and_computed_again(serial: sweeps.Store, file: P
     assert key not in contents.frame()["key"].tolist()
     assert [cell.key for cell in sweeps.plan(file, store=store).missing] == [key]
     said: list[str] = []
-    assert len(sweeps.sweep(file, store=store, progress=False, say=said.append)) == CELLS
+    assert len(sweep(file, store, say=said.append)) == CELLS
     assert key in said[0]
     assert "computed again" in said[0]
     assert store.read().same_as(serial.read()) == []
@@ -172,7 +172,7 @@ def test_a_full_disk_is_one_line_and_the_same_command_goes_on(file: Path, serial
         "the same command again goes on from there\n",
         done.stderr,
     )
-    sweeps.sweep(file, store=store, progress=False)
+    sweep(file, store)
     assert sweeps.Store(store).read().same_as(serial.read()) == []
 
 

@@ -24,11 +24,11 @@ from fairopt.sweeps import solve as solve_module
 from fairopt.sweeps.origin import cluster
 from fairopt.sweeps.run import run
 
-from .small import CELLS, command, keys_stored, until
+from .small import CELLS, cells_of, command, keys_stored, sweep, until
 
 
 def test_a_row_says_what_the_library_says(serial: sweeps.Store, file: Path) -> None:
-    cell = next(c for c in sweeps.cells_of(sweeps.load(file)) if c.job.what.text == "ps-dsf" and c.source == "paper")
+    cell = next(c for c in cells_of(file) if c.job.what.text == "ps-dsf" and c.source == "paper")
     contents = serial.read()
     row = contents.frame([cell.key]).iloc[0]
     cluster = fo.papers.instance("pf-fig1-variant")
@@ -54,7 +54,7 @@ def test_a_row_says_what_the_library_says(serial: sweeps.Store, file: Path) -> N
 
 
 def test_a_game_keeps_its_curve(serial: sweeps.Store, file: Path) -> None:
-    games = [c for c in sweeps.cells_of(sweeps.load(file)) if c.job.engine == "best-response" and c.source == "drawn"]
+    games = [c for c in cells_of(file) if c.job.engine == "best-response" and c.source == "drawn"]
     contents = serial.read()
     frame = contents.frame([cell.key for cell in games])
     curves = dict(list(contents.long("curve").set_index("round").groupby("key")))
@@ -77,7 +77,7 @@ def test_every_repetition_draws_a_cluster_and_every_mechanism_gets_the_same(seri
     by_draw = best.groupby([drawn["source"], drawn["repetition"]]).agg(["nunique", "size"])
     assert by_draw.to_numpy().tolist() == [[1, 5]] * 12
     assert (best.groupby(drawn["source"]).nunique() == 4).all()
-    cell = next(one for one in sweeps.cells_of(sweeps.load(file)) if one.source == "drawn")
+    cell = next(one for one in cells_of(file) if one.source == "drawn")
     assert not np.array_equal(*(cluster(cell.origin, seed, 0, None)[0].demand for seed in (7, 8)))
 
 
@@ -85,7 +85,7 @@ def test_classes_of_servers_add_up(path: Path, tmp_path: Path) -> None:
     path.write_text(
         'title = "T"\nclusters.b = "bitbrains-like?vms=6&servers=20"\n[[grid]]\nmechanisms = ["drfh", "drf"]\n'
     )
-    frame = sweeps.sweep(path, store=tmp_path / "s", progress=False)
+    frame = sweep(path, tmp_path / "s")
     use = sweeps.Store(tmp_path / "s").read().long("use", frame["key"][:1])
     use["used"] = use["servers"] * use["capacity"] * use["utilization"]
     classes = use[use["class"] != "all"]
@@ -105,10 +105,10 @@ def test_only_what_is_missing_is_computed(
     store.write(rows[:-7])
     computed: list[str] = []
     monkeypatch.setattr(executors, "run", lambda cell, *more: computed.append(cell.key) or run(cell, *more))
-    sweeps.sweep(file, store=store, progress=False)
+    sweep(file, store)
     assert sorted(computed) == sorted(row["key"] for row in rows[-7:])
     assert store.read().same_as(serial.read()) == []
-    sweeps.sweep(file, store=store, progress=False)
+    sweep(file, store)
     assert len(computed) == 7
 
 
@@ -120,17 +120,17 @@ def test_a_failure_is_a_row_and_is_tried_again_on_request(
 
     with monkeypatch.context() as patched:
         patched.setattr(fo.TSF, "solve", fail)
-        sweeps.sweep(file, store=tmp_path, progress=False)
-    frame = sweeps.sweep(file, store=tmp_path, progress=False)
+        sweep(file, tmp_path)
+    frame = sweep(file, tmp_path)
     failed = frame.loc[frame["status"] == "failed", ["name", "error", "jain"]].fillna(0)
     assert failed.to_numpy().tolist() == [["tsf", "NotConverged: nothing worked", 0]] * 13
-    sweeps.sweep(file, store=tmp_path, retry=True, progress=False)
+    sweep(file, tmp_path, retry=True)
     assert sweeps.Store(tmp_path).read().same_as(serial.read()) == []
 
 
 def test_the_first_cell_of_a_kind_is_solved_after_a_tiny_one(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is imported and compiled at the first answer of a process is in no cell's seconds."""
-    cells = [one for one in sweeps.cells_of(sweeps.load(file)) if one.job.what.text == "drfh" and one.source == "drawn"]
+    cells = [one for one in cells_of(file) if one.job.what.text == "drfh" and one.source == "drawn"]
     solved: list[int] = []
     real = fo.DRFH.solve
 
@@ -155,7 +155,7 @@ def test_seconds_are_the_processors_and_the_walls_stand_beside_them(
 
     monkeypatch.setattr(fo.DRFH, "solve", late(fo.DRFH.solve))
     monkeypatch.setattr(distributed, "_measured", late(distributed._measured))
-    cells = sweeps.cells_of(sweeps.load(file))
+    cells = cells_of(file)
     for cell in (cells[0], next(cell for cell in cells if cell.job.engine == "best-response")):
         row = run(cell)
         assert row["wall"] - row["seconds"] > 0.9 * waited * (row.get("rounds") or 1)
@@ -164,7 +164,7 @@ def test_seconds_are_the_processors_and_the_walls_stand_beside_them(
 
 def test_half_a_game_is_not_a_result(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`best_response` hands back what it has on Ctrl-C; a sweep must stop instead of storing it."""
-    cell = next(c for c in sweeps.cells_of(sweeps.load(file)) if c.job.engine == "best-response")
+    cell = next(c for c in cells_of(file) if c.job.engine == "best-response")
 
     def interrupted(*_: object) -> float:
         raise KeyboardInterrupt
@@ -215,7 +215,7 @@ def test_killed_at_any_moment_it_loses_at_most_the_cell_in_flight(
     contents = store.read()
     assert not contents.damaged
     finished = contents.frame(kept)["finished"].tolist()
-    sweeps.sweep(file, store=store, progress=False)
+    sweep(file, store)
     assert store.read().frame(kept)["finished"].tolist() == finished
     assert store.read().same_as(serial.read()) == []
 
