@@ -86,8 +86,10 @@ def test_a_taint_that_came_later_and_a_node_that_is_too_full() -> None:
         "Under DRFH 1 of 3 users is below what it is entitled to: vision, which runs 1 of 2 tasks, held back by "
         "nvidia.com/gpu on gpu; above at the cost of others: rl by 1."
     )
-    assert "More runs than there is room for: cpu of gpu (10 of 8)." in found.notes
-    assert "Tasks run where they may not be started now: etl on gpu (2)." in found.notes
+    assert {
+        "More runs than there is room for: cpu of gpu (10 of 8).",
+        "Tasks run where they may not be started now: etl on gpu (2).",
+    } <= {*found.notes}
 
 
 def test_room_that_nobody_uses() -> None:
@@ -175,12 +177,11 @@ def test_what_is_entitled_is_fair(cluster: fo.Cluster) -> None:
         assert metrics.distance(found, mechanism) <= 1e-6
         assert not metrics.satisfaction(found, mechanism) < 1 - 1e-6
     other = fo.Utilitarian().solve(cluster)
-    met = other.arrays.user_tasks > 0
-    limits = np.where(met & (np.arange(len(met)) % 2 == 0), other.arrays.user_tasks, cluster.max_tasks)
+    tasks = other.arrays.user_tasks
+    limits = np.where((tasks > 0) & (np.arange(len(tasks)) % 2 == 0), tasks, cluster.max_tasks)
     limited = fo.Allocation.of(cluster.replace(max_tasks=limits), other.tasks)
-    assert not metrics.complaining(limited)[limits == other.arrays.user_tasks].any()
-    below, above = metrics.owed(limited)
-    assert not (below * above).any()
+    assert not metrics.complaining(limited)[limits == tasks].any()
+    assert not np.prod(metrics.owed(limited), axis=0).any()
 
 
 def test_nobody_complains_about_a_server_that_it_may_not_use() -> None:

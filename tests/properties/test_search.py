@@ -53,11 +53,6 @@ def test_ties_are_left_where_a_proof_is_near() -> None:
     assert "optimum that Mechanism.solve returns" in tied.selection
 
 
-def test_nothing_is_found_where_there_is_nothing() -> None:
-    assert search("maxmin", "envy-freeness", trials=300, rng=1) is None
-    assert search("drf", "population-monotonicity", trials=500, rng=1, conditions=["positive demands"]) is None
-
-
 @pytest.mark.parametrize(
     ("mechanism", "name", "options", "message"),
     [

@@ -119,8 +119,7 @@ class Deadly(Executor):
         self.deadly, self.error = deadly, error
 
     def submit(self, function: object, /, *given: Any, **_: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        keys = [cell.key for work in given[0] for cell in work.cells]
+        future, keys = Future[Any](), [cell.key for work in given[0] for cell in work.cells]
         if self.deadly in keys:
             future.set_exception(self.error)
         else:
@@ -142,22 +141,23 @@ def test_what_becomes_of_a_sweep_whose_workers_die_of_a_cell(
 ) -> None:
     """Of other errors than those of a whole executor nobody knows what the cell would have raised: it is no failed
     cell, and the others are computed."""
-    cells = cells_of(file)
-    rows = executors.on(Deadly(cells[5].key, error), 2)(works(cells), None, 1)
+    todo = works(cells_of(file))
+    keys = {work.cells[0].key for work in todo}
+    deadly = todo[5].cells[0].key
+    rows = executors.on(Deadly(deadly, error), 2)(todo, None, 1)
     got: list[str] = []
     with pytest.raises(raised, match=said):
         got.extend(row["key"] for some in rows for row in some)  # type: ignore[index]
     if isinstance(error, MemoryError):
-        assert sorted(got) == sorted(cell.key for cell in cells if cell != cells[5])
+        assert sorted(got) == sorted(keys - {deadly})
 
 
 def test_a_process_that_read_other_code_computes_nothing(file: Path) -> None:
     cell = cells_of(file)[0]
-    with pytest.raises(sweeps.Elsewhere, match=r"has other code for drfh; install the same"):
-        run(dataclasses.replace(cell, code="0" * 24))
     nobodys = dataclasses.replace(cell.job, what=Named("nobodys", mechanisms.one))
-    with pytest.raises(sweeps.Elsewhere, match="does not know nobodys"):
-        run(dataclasses.replace(cell, job=nobodys))
+    for change, said in (({"code": "0" * 24}, "has other code for drfh"), ({"job": nobodys}, "does not know nobodys")):
+        with pytest.raises(sweeps.Elsewhere, match=said):
+            run(dataclasses.replace(cell, **change))
 
 
 @pytest.mark.slow

@@ -22,10 +22,9 @@ from fairopt import sweeps
 from fairopt.errors import DataError
 from fairopt.sweeps.schema import COLUMNS, LONG
 
-from .small import CELLS, keys_stored, sweep
+from .small import CELLS, ENV, keys_stored, sweep
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-ENV = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
 
 
 def row(key: str, status: str = "ok", after: float = 0.0, **more: Any) -> dict[str, Any]:

@@ -19,7 +19,6 @@ import fairopt as fo
 from fairopt import sweeps
 from fairopt.errors import NotConverged
 from fairopt.game.dynamics import distributed
-from fairopt.sweeps import executors
 from fairopt.sweeps import solve as solve_module
 from fairopt.sweeps.origin import cluster
 from fairopt.sweeps.run import run
@@ -38,17 +37,13 @@ def test_a_row_says_what_the_library_says(serial: sweeps.Store, file: Path) -> N
         "jain": allocation.summary()["jain"],
         "certificate": allocation.certificate.residual,
         "price_of_fairness": fo.metrics.price_of_fairness(allocation, fo.Utilitarian().solve(cluster)),
-        "users": 4,
-        "servers": 2,
-        "resources": 3,
-        "threads": 1,
-    }
+    } | dict(zip(["users", "servers", "resources", "threads"], [4, 2, 3, 1], strict=True))
     assert row[list(expected)].to_dict() == expected
     assert pd.isna(row["commit"]) or len(row["commit"]) >= 12  # none outside of a checkout
     assert "numpy" in row["versions"]
-    use = contents.long("use", [cell.key]).set_index(["class", "resource"])["utilization"]
-    for server, name in (("server 1", "12 x 4 x 75"), ("server 2", "8 x 16 x 0")):
-        np.testing.assert_array_equal(use[name][list(cluster.resources)], allocation.used_parts.loc[server])
+    use = contents.long("use", [cell.key]).set_index(["class", "resource"])["utilization"].unstack()
+    here = use.loc[["12 x 4 x 75", "8 x 16 x 0"], list(cluster.resources)]
+    np.testing.assert_array_equal(here, allocation.used_parts.loc[["server 1", "server 2"]])
     tasks = contents.long("allocated", [cell.key])["tasks"].to_numpy().reshape(4, 2)
     np.testing.assert_array_equal(tasks, allocation.tasks)
 
@@ -95,21 +90,6 @@ def test_classes_of_servers_add_up(path: Path, tmp_path: Path) -> None:
     assert sums["servers"].eq(20).all()
     whole = use[use["class"] == "all"].set_index("resource")
     np.testing.assert_allclose(sums["used"], (whole["capacity"] * whole["utilization"])[sums.index], rtol=1e-12)
-
-
-def test_only_what_is_missing_is_computed(
-    serial: sweeps.Store, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rows = serial.read().table.to_pylist()
-    store = sweeps.Store(tmp_path)
-    store.write(rows[:-7])
-    computed: list[str] = []
-    monkeypatch.setattr(executors, "run", lambda cell, *more: computed.append(cell.key) or run(cell, *more))
-    sweep(file, store)
-    assert sorted(computed) == sorted(row["key"] for row in rows[-7:])
-    assert store.read().same_as(serial.read()) == []
-    sweep(file, store)
-    assert len(computed) == 7
 
 
 def test_a_failure_is_a_row_and_is_tried_again_on_request(
