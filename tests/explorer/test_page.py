@@ -17,7 +17,10 @@ import pytest
 import fairopt as fo
 from fairopt.cli import main
 from fairopt.explorer import Session, State
+from fairopt.explorer import page as pages
+from fairopt.explorer import session as sessions
 from fairopt.explorer.page import module, program
+from fairopt.explorer.session import ALPHAS
 
 
 def data(text: str) -> dict[str, Any]:
@@ -27,6 +30,8 @@ def data(text: str) -> dict[str, Any]:
     return made
 
 
+#: Every fifth alpha of the path; 0, 1, 3 and infinity are among them.
+SOME = ALPHAS[::5]
 #: What must stay text wherever it is shown. Files cannot be called `</script>`.
 NAME = '<img src=x onerror="alert(2)">&'
 
@@ -44,18 +49,20 @@ def text(session: Session, tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("page")
     session.cluster.save(folder / f"{NAME}.json")
     words = ["--out", str(folder / "page.html"), "--alpha", "3", "--mechanism", session.state.mechanism]
-    assert main(["explore", str(folder / f"{NAME}.json"), *words]) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sessions, "ALPHAS", SOME)
+        assert main(["explore", str(folder / f"{NAME}.json"), *words]) == 0
     return (folder / "page.html").read_text()
 
 
 def test_everything_is_inside(session: Session, text: str) -> None:
-    assert len(text) < 80_000
+    assert len(text) - len(program()) - len(pages.style()) < 10_000
     assert set(re.findall(r"https?://[^\s\"']+", text)) == {"http://www.w3.org/2000/svg"}
     inside = data(text)
     start, views = inside["start"], inside["views"]
     assert start["state"] == session.state.to_json()
     assert list(inside["calls"]) == list(views)  # in an order that no process has to itself
-    assert len(start["alphas"]) == 41
+    assert (start["alphas"], len(ALPHAS)) == ([*SOME], 41)
     path = fo.alpha_path(session.cluster, [float(alpha) for alpha in start["alphas"]])
     shown = [view["users"]["tasks"] for view in views["alphapf-vds"]]
     np.testing.assert_allclose(shown, path.tasks, rtol=1e-4)

@@ -206,7 +206,7 @@ def test_population_monotonicity_of_drf_needs_positive_demands() -> None:
 
 
 def test_reports() -> None:
-    frame = fo.properties.report("drfh", fo.papers.instance("found-37"), changes=20)
+    frame = fo.properties.report("drfh", fo.papers.instance("found-37"), changes=3)
     assert (list(frame.index), list(frame.columns)) == (fo.properties.names(), ["violation", "witness"])
     violation, witness = frame.loc["sharing-incentive"]
     assert violation == pytest.approx(1 / 9)

@@ -67,8 +67,8 @@ def test_a_tie_of_levels_is_a_kink() -> None:
     cluster = fo.Cluster([[2], [1], [6]], [[1], [2], [1]], eligible=[[1, 1, 0], [1, 1, 1], [1, 1, 1]])
     found = fo.DRFH().solve(cluster).sensitivity()
     assert found.weights.isna().all(axis=None)
-    sides = found.one_sided().loc[("weights", "user1", "")]
-    np.testing.assert_allclose(sides.loc[["right", "left"]], [[0, 0, 0], [2 / 3, -1 / 3, -1 / 3]], atol=1e-4)
+    for side, slopes in (("right", [0, 0, 0]), ("left", [2 / 3, -1 / 3, -1 / 3])):
+        np.testing.assert_allclose(found.one_sided().loc[("weights", "user1", "", side)], slopes, atol=1e-4)
 
 
 def test_what_sets_gamma_ties_in_words() -> None:
