@@ -65,6 +65,7 @@ def test_every_experiment_is_listed_with_the_sweep_that_it_lacks(
     captured = capsys.readouterr()
     assert "alphaPF-VDS(alpha=3)" in captured.out
     assert not any(f"sweep {name} " in captured.err for name in known() if sweeps.load(name).quick)
+    (tmp_path / "few").mkdir()
     own = ["--smoke", "--store", str(tmp_path / "few"), "--out", str(tmp_path)]
     assert main(["tables", *own]) == 1  # a store that holds nothing
     monkeypatch.undo()  # this one sweeps
@@ -105,7 +106,7 @@ def test_columns_and_rows_are_chosen(store: Path, tmp_path: Path, capsys: pytest
     ):
         assert main([*arguments, *words.split()]) == status
         assert said in capsys.readouterr().err
-    assert main(["tables", "frontier", "--store", str(tmp_path / "none"), "--smoke", "--columns", "jian"]) == 1
+    assert main(["tables", "frontier", "--store", str(tmp_path), "--smoke", "--columns", "jian"]) == 1
     assert "no table here" not in capsys.readouterr().err  # what lacks cells may have it
 
 
