@@ -57,17 +57,18 @@ def live(browser: Chromium) -> Iterator[Session]:
         browser.open("about:blank")
 
 
-def drawn(browser: Chromium) -> None:
+def act(browser: Chromium, script: str, *given: Any) -> None:
+    """Run a script, and wait for what it leads to."""
+    browser.run(script, *given)
     browser.wait(READY)
 
 
 def test_sixty_moves(browser: Chromium, live: Session, shots: Path) -> None:
     for t in np.random.default_rng(1).random(50):
         browser.run(SLIDE, float(t))
-    drawn(browser)
+    browser.wait(READY)
     for t in np.linspace(0, 1, 10):
-        browser.run(SLIDE, float(t))
-        drawn(browser)
+        act(browser, SLIDE, float(t))
     assert browser.errors() == []
     assert "alphaPF-VDS(alpha=inf)" in browser.run(STATUS)
     found = fo.AlphaPFVDS(np.inf).solve(live.cluster)
@@ -77,13 +78,11 @@ def test_sixty_moves(browser: Chromium, live: Session, shots: Path) -> None:
 
 def test_edits_errors_and_undo(browser: Chromium, live: Session, shots: Path) -> None:
     before = browser.run(TASKS)
-    browser.run(TYPE, "users/3/weight", "4")
-    drawn(browser)
+    act(browser, TYPE, "users/3/weight", "4")
     weighted = browser.run(TASKS)
     cluster = live.start.edited({"users/3/weight": 4}).cluster
     np.testing.assert_allclose(weighted, fo.AlphaPFVDS(1).solve(cluster).arrays.user_tasks, rtol=1e-3)
-    browser.run(TYPE, "users/5/demand/1", "-2")
-    drawn(browser)
+    act(browser, TYPE, "users/5/demand/1", "-2")
     field = "const f = document.querySelector('[data-key=\"users/5/demand/1\"]');"
     assert browser.run(f"{field} return f.getAttribute('aria-invalid')") == "true"
     said = browser.run(f"{field} return document.getElementById(f.getAttribute('aria-describedby')).textContent")
@@ -91,15 +90,12 @@ def test_edits_errors_and_undo(browser: Chromium, live: Session, shots: Path) ->
     assert browser.run(f"{field} return f.value") == "-2"
     assert browser.run(TASKS) == weighted
     browser.picture(shots / "error.png")
-    browser.run(TYPE, "users/5/demand/1", "2")
-    drawn(browser)
+    act(browser, TYPE, "users/5/demand/1", "2")
     assert browser.run(f"{field} return f.hasAttribute('aria-invalid')") is False
     for _ in range(2):
-        browser.run(CLICK, "Undo")
-        drawn(browser)
+        act(browser, CLICK, "Undo")
     assert browser.run(TASKS) == before
-    browser.run(CLICK, "Redo")
-    drawn(browser)
+    act(browser, CLICK, "Redo")
     assert browser.run(TASKS) == weighted
     assert browser.errors() == []
 
@@ -114,12 +110,10 @@ def test_what_more_of_a_resource_adds_follows_the_answer(browser: Chromium, live
     expected = live.reply({"ask": "more", "state": {"mechanism": "alphapf-vds", "alpha": 1}})["rows"]
     assert [[row[0], row[1], row[3]] for row in before] == [[row[0], row[1], row[3]] for row in expected]
     assert float(before[0][2]) == pytest.approx(expected[0][2], rel=1e-2)
-    browser.run(TYPE, "mechanism", "drfh")
-    drawn(browser)
+    act(browser, TYPE, "mechanism", "drfh")
     browser.wait(FRESH)
     assert browser.run(MORE) != before
-    browser.run(TYPE, "mechanism", "ps-dsf")
-    drawn(browser)
+    act(browser, TYPE, "mechanism", "ps-dsf")
     browser.wait(FRESH)
     assert browser.run(MORE) == []
     assert "No derivatives" in browser.run("return document.querySelector('.fo-more .fo-note').textContent")
@@ -128,7 +122,7 @@ def test_what_more_of_a_resource_adds_follows_the_answer(browser: Chromium, live
 
 def test_a_move_while_bad_input_is_on_its_way(browser: Chromium, live: Session) -> None:
     browser.run(f"(function () {{{TYPE}}})('users/2/weight', 'x'); (function () {{{SLIDE}}})(0.75)")
-    drawn(browser)
+    browser.wait(READY)
     assert "alphaPF-VDS(alpha=3)" in browser.run(STATUS)
     assert browser.run("return document.querySelectorAll('[aria-invalid]').length") == 1
     assert live.last.edits == {}
@@ -137,8 +131,7 @@ def test_a_move_while_bad_input_is_on_its_way(browser: Chromium, live: Session) 
 
 def test_pins_code_and_placement(browser: Chromium, live: Session, shots: Path) -> None:
     browser.run(CLICK, "Pin as A")
-    browser.run(TYPE, "mechanism", "drfh")
-    drawn(browser)
+    act(browser, TYPE, "mechanism", "drfh")
     browser.run(CLICK, "Pin as B")
     heads = browser.run("return [...document.querySelectorAll('.fo-compared th[scope=col]')].map((h) => h.textContent)")
     assert heads == ["", "A: alphaPF-VDS, alpha 1", "B: DRFH", "change"]
@@ -149,8 +142,7 @@ def test_pins_code_and_placement(browser: Chromium, live: Session, shots: Path) 
     )
     browser.run("document.querySelector('details').open = true")
     browser.wait("return document.querySelectorAll('details input').length === 200")
-    browser.run("document.querySelector('[data-key=\"users/0/eligible/6\"]').click()")
-    drawn(browser)
+    act(browser, "document.querySelector('[data-key=\"users/0/eligible/6\"]').click()")
     assert live.last.edits == {"users/0/eligible/6": False}
     assert live.last.mechanism == "drfh"
     browser.picture(shots / "pinned.png")
@@ -181,13 +173,12 @@ def test_a_file_works_offline(browser: Chromium, tmp_path: Path, shots: Path) ->
     browser.errors()
     browser.offline()
     browser.open((tmp_path / "page.html").as_uri())
-    drawn(browser)
+    browser.wait(READY)
     for t in np.linspace(0, 1, 60):
         browser.run(SLIDE, float(t))
-    drawn(browser)
+    browser.wait(READY)
     assert "alphaPF-VDS(alpha=inf)" in browser.run(STATUS)
-    browser.run(TYPE, "mechanism", "tsf")
-    drawn(browser)
+    act(browser, TYPE, "mechanism", "tsf")
     browser.wait(FRESH)
     note = "return document.querySelector('.fo-more .fo-note').textContent"
     assert browser.run(note) == session.reply({"ask": "more", "state": {"mechanism": "tsf"}})["note"]

@@ -25,10 +25,13 @@ def racks() -> fo.Cluster:
 
 
 def test_identical_servers_are_one_entry_with_a_count() -> None:
+    """If placement and names are alike."""
     start = Start.of(racks())
-    assert start.names == ("rack", "big")
-    assert start.counts.tolist() == [2, 1]
-    assert start.groups == ("web", "web", "batch")
+    assert (start.names, start.counts.tolist(), start.groups) == (("rack", "big"), [2, 1], ("web", "web", "batch"))
+    free = fo.Cluster([[4]] * 3, [[1]], servers=["a-1", "a-2", "b-1"])
+    assert Start.of(free).names == ("a", "b-1")
+    placed = fo.Cluster([[4]] * 3, [[1], [1]], eligible=[[1, 1, 1], [1, 0, 1]], servers=["a-1", "a-2", "a-3"])
+    assert Start.of(placed).entry_of.tolist() == [0, 1, 0]
 
 
 def test_every_field_can_be_edited() -> None:
@@ -42,44 +45,46 @@ def test_every_field_can_be_edited() -> None:
         "servers/1/capacity/0": "1e2",
     }
     edited = Start.of(racks()).edited(edits)
-    cluster = edited.cluster
-    assert cluster.demand.tolist() == [[1, 2.5], [2, 1]]
-    assert cluster.weight.tolist() == [3, 1]
-    assert np.isinf(cluster.max_tasks).all()
-    assert cluster.users == ("web/a", "web/b")
-    assert cluster.servers == ("rack-1", "rack-2", "rack-3", "rack-4", "big")
-    assert cluster.capacity[-1].tolist() == [100, 4]
-    assert cluster.eligible.tolist() == [[True] * 5, [False] * 4 + [True]]
-    assert edited.entry_of.tolist() == [0, 0, 0, 0, 1]
-    assert edited.user_of.tolist() == [0, 1]
+    assert edited.cluster == fo.Cluster(
+        [[4, 8]] * 4 + [[100, 4]],
+        [[1, 2.5], [2, 1]],
+        [3, 1],
+        [[1] * 5, [0] * 4 + [1]],
+        resources=["cpu", "memory"],
+        users=["web/a", "web/b"],
+        servers=["rack-1", "rack-2", "rack-3", "rack-4", "big"],
+    )
+    assert (edited.entry_of.tolist(), edited.user_of.tolist()) == ([0, 0, 0, 0, 1], [0, 1])
 
 
 def test_switched_off_and_no_more_than_there_are() -> None:
-    edited = Start.of(racks()).edited({"servers/0/on": False})
-    assert edited.cluster.servers == ("big",)
-    assert Start.of(racks()).edited({"servers/0/count": 1}).cluster.servers == ("rack-1", "big")
+    start = Start.of(racks())
+    assert start.edited({"servers/0/on": False}).cluster.servers == ("big",)
+    assert start.edited({"servers/0/count": 1}).cluster.servers == ("rack-1", "big")
+    for kind, count in (("users", 3), ("servers", 2)):
+        with pytest.raises(DataError, match="is left"):
+            start.edited({f"{kind}/{n}/on": False for n in range(count)})
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "where"),
+    ("key", "value"),
     [
-        ("users/0/demand/1", "x", ("users", 0, "demand", 1)),
-        ("users/0/demand/1", "-1", ("users", 0, "demand", 1)),
-        ("users/0/demand/1", "nan", ("users", 0, "demand", 1)),
-        ("users/1/weight", "0", ("users", 1, "weight")),
-        ("users/1/weight", True, ("users", 1, "weight")),
-        ("users/2/max_tasks", "-3", ("users", 2, "max_tasks")),
-        ("servers/1/capacity/0", "inf", ("servers", 1, "capacity", 0)),
-        ("servers/1/count", "2.5", ("servers", 1, "count")),
-        ("servers/1/count", "1e9", ("servers", 1, "count")),
-        ("servers/1/count", "inf", ("servers", 1, "count")),
-        ("servers/1/on", "no", ("servers", 1, "on")),
+        ("users/0/demand/1", "x"),
+        ("users/0/demand/1", "-1"),
+        ("users/1/weight", "0"),
+        ("users/1/weight", True),
+        ("users/2/max_tasks", "-3"),
+        ("servers/1/capacity/0", "inf"),
+        ("servers/1/count", "2.5"),
+        ("servers/1/count", "1e9"),
+        ("servers/1/count", "inf"),
+        ("servers/1/on", "no"),
     ],
 )
-def test_an_error_belongs_to_its_field(key: str, value: object, where: tuple[str | int, ...]) -> None:
+def test_an_error_belongs_to_its_field(key: str, value: object) -> None:
     with pytest.raises(DataError) as caught:
         Start.of(racks()).edited({"users/0/on": key.startswith("users/0"), key: value})  # rows are as people see them
-    assert caught.value.where == where
+    assert "/".join(map(str, caught.value.where)) == key
 
 
 @pytest.mark.parametrize(
@@ -88,12 +93,6 @@ def test_an_error_belongs_to_its_field(key: str, value: object, where: tuple[str
 def test_a_field_that_is_not_there(key: str) -> None:
     with pytest.raises(DataError, match="there is no field"):
         Start.of(racks()).edited({key: "1"})
-
-
-@pytest.mark.parametrize("kind", ["users", "servers"])
-def test_nothing_left(kind: str) -> None:
-    with pytest.raises(DataError, match="is left"):
-        Start.of(racks()).edited({f"{kind}/{n}/on": False for n in range(3 if kind == "users" else 2)})
 
 
 def test_two_levels_of_weight() -> None:
@@ -123,13 +122,6 @@ def test_states_come_back() -> None:
     assert caught.value.where == ("alpha",)
 
 
-def test_servers_are_one_entry_only_if_placement_and_names_are_alike() -> None:
-    free = fo.Cluster([[4], [4], [4]], [[1]], servers=["a-1", "a-2", "b-1"])
-    assert Start.of(free).names == ("a", "b-1")
-    placed = fo.Cluster([[4], [4], [4]], [[1], [1]], eligible=[[1, 1, 1], [1, 0, 1]], servers=["a-1", "a-2", "a-3"])
-    assert Start.of(placed).entry_of.tolist() == [0, 1, 0]
-
-
 def test_counts_have_a_limit_together() -> None:
     with pytest.raises(DataError, match="120,000 servers") as caught:
         Start.of(racks()).edited({"servers/0/count": 60_000, "servers/1/count": 60_000})
@@ -142,6 +134,4 @@ def test_edits_leave_the_start_alone() -> None:
         start = Start.of(cluster)
         edits = {"users/0/eligible/1": False, "users/1/weight": 7, "users/0/demand/0": 3, "servers/1/capacity/0": 9}
         assert start.edited(edits).cluster != cluster
-        made = start.edited({}).cluster
-        assert made == cluster
-        assert (made.users, made.servers, made.resources) == (cluster.users, cluster.servers, cluster.resources)
+        assert start.edited({}).cluster == cluster

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
 from fractions import Fraction as F
 from pathlib import Path
 
@@ -54,33 +56,30 @@ def test_routes(name: str, route: str) -> None:
 
 def feasible(cluster: fo.Cluster, user_tasks: np.ndarray) -> bool:
     """Can users have so many tasks together? By a linear program over splits."""
-    pairs = np.argwhere(cluster.usable)
-    used = np.array(
-        [[cluster.demand[n, r] * (i == j) for n, j in pairs] for i, r in np.ndindex(cluster.capacity.shape)]
-    )
-    total = np.array([[float(n == m) for m, _ in pairs] for n in range(len(user_tasks))])
+    user, server = np.nonzero(cluster.usable)
+    places = (server == np.arange(len(cluster.servers))[:, None])[:, None]
+    used = (places * cluster.demand[user].T).reshape(-1, len(user))
+    total = user == np.arange(len(user_tasks))[:, None]
     most = cluster.capacity.ravel() * (1 + 1e-9)
-    return bool(linprog(np.zeros(len(pairs)), used, most, total, user_tasks.astype(float)).status == 0)
+    return bool(linprog(np.zeros(len(user)), used, most, total, user_tasks.astype(float)).status == 0)
 
 
 def test_gains_between_bounds() -> None:
     """Where somebody could have more while nobody has less, a direction says so; and what it says is feasible."""
-    rng, found = np.random.default_rng(3), 0
+    rng, found, prop = np.random.default_rng(3), 0, get("pareto-optimality")
     for _ in range(60):
-        cluster = draw(rng, get("pareto-optimality"))
+        cluster = draw(rng, prop)
         tasks = exact_tasks(fo.mechanisms.get("per-server-drf"), cluster)
         assert tasks is not None
-        case = Case(cluster, tasks)
-        more = gains(cluster, tasks, tasks)
+        case, more = Case(cluster, tasks), gains(cluster, tasks, tasks)
         if (case.user_tasks > 0)[cluster.runnable].all():
-            assert (get("pareto-optimality").find(case).violation > 0) == bool((more > 0).any())
+            assert (prop.find(case).violation > 0) == bool((more > 0).any())
         if (more > 0).any():
             found += 1
-            assert (more >= 0).all()
             assert (case.user_tasks + more <= cluster.max_tasks).all()
             assert feasible(cluster, case.user_tasks + more)
             wide = gains(cluster, tasks * F(999, 1000), tasks)  # tasks known to a thousandth only
-            assert (wide >= 0).all()
+            assert min(*more, *wide) >= 0
     assert found >= 5
 
 
@@ -93,11 +92,20 @@ def test_every_equilibrium_is_asked() -> None:
     assert worse.violation[0] == pytest.approx(1 - 0.4332609 / 0.4693006, rel=1e-6)
     with pytest.raises(DataError, match="not violated"):  # on the curve comes the best first
         verified(fo.AlphaPFVDS(3.0, "curve"), "undominated-equilibrium", (SEVERAL, None))
-    assert kept("alphapf-vds--pareto-optimality").selection == f"{EVERY} (1, all that there are)"
-    assert kept("ceei--strategy-proofness").selection == ""
-    assert "others were not looked for" in kept("found/utilitarian--bottleneck-fairness").selection
-    assert kept("utilitarian--envy-freeness").selection == ""  # its optimum is the only one
-    assert kept("ps-dsf--strategy-proofness").selection.startswith(f"{EVERY} (1 and 1 after the change were found")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("alphapf-vds--pareto-optimality", rf"^{EVERY} \(1, all that there are\)$"),
+        ("ceei--strategy-proofness", "^$"),
+        ("found/utilitarian--bottleneck-fairness", "others were not looked for"),
+        ("utilitarian--envy-freeness", "^$"),  # its optimum is the only one
+        ("ps-dsf--strategy-proofness", rf"^{EVERY} \(1 and 1 after the change were found"),
+    ],
+)
+def test_of_which_equilibrium_every_witness_speaks(name: str, said: str) -> None:
+    assert re.search(said, kept(name).selection)
 
 
 EXACT, GAME = "drf--population-monotonicity", "alphapf-vds--pareto-optimality"
@@ -140,29 +148,18 @@ def test_files_that_are_damaged_or_say_what_is_not_so_are_refused(
         Witness.load(path).replay()
 
 
-def test_caps_in_fractions() -> None:
-    """A third of the pool for each of three users, whatever else there is room for."""
-    tasks = exact_tasks(fo.mechanisms.get("mqdrf"), fo.Cluster([[7, 5]], [[1, 0], [0, 3], [2, 1]]))
-    assert tasks is not None
-    assert tasks[:, 0].tolist() == [F(7, 3), F(5, 9), F(7, 6)]
-    limited = exact_tasks(fo.mechanisms.get("mqdrf"), fo.Cluster([[7]], [[1], [1]], max_tasks=[2, np.inf]))
-    assert limited is not None
-    assert limited[:, 0].tolist() == [F(2), F(7, 2)]
-
-
 @pytest.mark.parametrize("alpha", [1.0, 2.0, 8.0])
 def test_proof_c(alpha: float) -> None:
     """One server, alpha >= 1: a lie leads to at most delta^(-1/alpha) times the tasks, delta the least true demand."""
-    rng, gains_seen = np.random.default_rng(5), 0
+    rng, gained = np.random.default_rng(5), False
     prop, rule = get("strategy-proofness"), fo.AlphaPFVDS(alpha)
     for _ in range(25):
         users, resources = int(rng.integers(2, 5)), int(rng.integers(2, 4))
         cluster = fo.Cluster(rng.integers(2, 9, (1, resources)), rng.integers(1, 9, (users, resources)))
         least = cluster.normalised_demand[:, 0].min(axis=1)
         before = rule.solve(cluster, 1e-9).tasks
-        for _, lie in zip(range(4), prop.deviations(cluster, rng), strict=False):
-            case = Case(cluster, before, lie, rule.solve(lie.cluster, 1e-9).tasks)
-            has, due = prop.dues(case)
+        for lie in itertools.islice(prop.deviations(cluster, rng), 4):
+            has, due = prop.dues(Case(cluster, before, lie, rule.solve(lie.cluster, 1e-9).tasks))
             assert (due <= has * least ** (-1 / alpha) * (1 + 1e-6)).all()
-            gains_seen += bool((due > has * (1 + 1e-6)).any())
-    assert gains_seen >= 1
+            gained |= bool((due > has * (1 + 1e-6)).any())
+    assert gained

@@ -11,12 +11,11 @@ from fairopt.cli import main
 
 
 @pytest.fixture(scope="session")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tables") / "store"
+def store(swept: Path) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("FAIROPT_TRACES", raising=False)
-        assert main(["sweep", "--for", "tables", "--smoke", "--store", str(folder)]) == 0
-    return folder
+        assert main(["sweep", "--for", "tables", "--smoke", "--store", str(swept)]) == 0
+    return swept
 
 
 def tags(text: str) -> list[str]:

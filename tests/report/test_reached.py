@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -19,16 +20,13 @@ def test_the_interval_is_the_narrowest_that_covers(n: int) -> None:
     """Coverage of [x_k, x_(n+1-k)] is `1 - 2 P(B < k)`, B binomial: at least 95%, and less for the next k."""
     frame = pd.DataFrame({"of": "a", "x": np.random.default_rng(n).permutation(n) + 1.0})
     row = median_interval(frame, ["of"], "x").iloc[0]
-    assert row["median"] == (n + 1) / 2
-    assert row["n"] == n
+    assert (row["median"], row["n"]) == ((n + 1) / 2, n)
     if n < 6:
-        assert np.isnan(row["low"])
-        assert np.isnan(row["high"])
+        assert np.isnan([row["low"], row["high"]]).all()
         return
     k = int(row["low"])  # values are their ranks
     assert row["high"] == n + 1 - k
-    assert 1 - 2 * stats.binom.cdf(k - 1, n, 0.5) >= 0.95
-    assert 1 - 2 * stats.binom.cdf(k, n, 0.5) < 0.95
+    assert 2 * stats.binom.cdf(k - 1, n, 0.5) <= 0.05 < 2 * stats.binom.cdf(k, n, 0.5)
 
 
 def test_twenty_draws_and_those_that_never_come() -> None:
@@ -55,7 +53,7 @@ residuals = [0.1, 1e-3, 1e-5]
 """
 
 
-def test_games_of_a_sweep(tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_games_of_a_sweep(tmp_path: Path) -> None:
     """Against the curves themselves: when each residual is at or below the level for good."""
     path = tmp_path / "games.toml"
     path.write_text(EXPERIMENT)
@@ -64,20 +62,17 @@ def test_games_of_a_sweep(tmp_path) -> None:  # type: ignore[no-untyped-def]
     found = results.of(path)
     table = reached(found)
     assert len(table) == 2 * 2 * 2  # a game that stops at 1e-3 says nothing of 1e-5
-    assert set(table["n"]) == {6}
+    assert table["n"].eq(6).all()
     assert table["there"].min() < 6  # some are late
-    curves = found.long("curve")
+    curves = dict(list(found.long("curve").groupby(["alpha", "order"])))
     for row in table.to_dict("records"):
-        like = curves[(curves["alpha"] == row["alpha"]) & (curves["order"] == row["order"])]
         rounds = []
-        for _, of in like.groupby("key"):
-            above = np.flatnonzero((of["residual"] > row["level"]).to_numpy())
-            last = above[-1] + 1 if len(above) else 0
-            rounds.append(of["round"].iloc[last] if last < len(of) else math.inf)
+        for _, of in curves[row["alpha"], row["order"]].groupby("key"):
+            late = of["round"][of["residual"] > row["level"]].max()
+            rounds.append(min(of["round"][of["round"] > np.nan_to_num(late)], default=math.inf))
         rounds.sort()
         assert row["there"] == np.isfinite(rounds).sum()
-        expected = rounds[2] if rounds[2] == rounds[3] else (rounds[2] + rounds[3]) / 2
-        assert row["rounds"] == expected
+        assert row["rounds"] == np.median(rounds)
         assert (row["rounds low"], row["rounds high"]) == (rounds[0], rounds[-1])
     means, games = tables_of(str(path), results)
     assert (means.name, games.name) == ("games", "games-reached")

@@ -39,12 +39,15 @@ def test_experiments_that_are_read_are_accepted(path: Path) -> None:
 
 
 def test_keys_are_those_of_the_readers() -> None:
-    first, second = experiments()["oneOf"]
-    assert set(first["properties"]["grid"]["items"]["properties"]) == set(MECHANISMS.grid)
-    assert set(second["properties"]["grid"]["items"]["properties"]) == set(POLICIES.grid)
-    orders = first["properties"]["grid"]["items"]["properties"]["orders"]
-    assert "over-relaxed" in orders["oneOf"][0]["enum"]
-    assert "number" in first["properties"]["grid"]["items"]["properties"]["alphas"]["oneOf"][0]["type"]
+    first, second = (one["properties"]["grid"]["items"]["properties"] for one in experiments()["oneOf"])
+    assert (set(first), set(second)) == (set(MECHANISMS.grid), set(POLICIES.grid))
+    assert "over-relaxed" in first["orders"]["oneOf"][0]["enum"]
+    assert "number" in first["alphas"]["oneOf"][0]["type"]
+
+
+@pytest.mark.parametrize(("grid", "good"), [({}, False), ({"mechanisms": 3}, False), ({"mechanisms": "drf"}, True)])
+def test_an_experiment_without_runs_is_refused(grid: dict[str, Any], good: bool) -> None:
+    assert valid({"title": "x", "clusters": {"a": "paper:drf-4.1"}, "grid": [grid]}, experiments()) == good
 
 
 @pytest.mark.parametrize("name", ["pf-fig1-variant", "drfh-fig1", "pf-weights"])
@@ -54,24 +57,20 @@ def test_clusters_that_are_saved_are_accepted(name: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    ("server", "user"),
     [
-        {"servers": [{"capacity": [1]}], "users": []},
-        {"servers": [{"capacity": [1]}], "users": [{"demand": [-1]}]},
-        {"servers": [{"capacity": [1], "counts": 3}], "users": [{"demand": [1]}]},
-        {"servers": [{"capacity": [1]}], "users": [{"demand": [1], "weight": 0}]},
-        {"servers": [{"capacity": [1], "count": 0}], "users": [{"demand": [1]}]},
+        ({}, None),
+        ({}, {"demand": [-1]}),
+        ({"counts": 3}, {}),
+        ({"count": 0}, {}),
+        ({}, {"weight": 0}),
     ],
 )
-def test_what_the_reader_refuses_is_refused(wrong: dict[str, Any], tmp_path: Path) -> None:
+def test_what_the_reader_refuses_is_refused(server: Any, user: Any, tmp_path: Path) -> None:
+    users = [] if user is None else [{"demand": [1]} | user]
+    wrong = {"servers": [{"capacity": [1]} | server], "users": users}
     assert not valid(wrong, cluster())
     path = tmp_path / "wrong.json"
     path.write_text(json.dumps(wrong), encoding="utf-8")
     with pytest.raises(DataError):
         Cluster.load(path)
-
-
-def test_an_experiment_without_runs_is_refused() -> None:
-    assert not valid({"title": "x", "clusters": {"a": "paper:drf-4.1"}, "grid": [{}]}, experiments())
-    assert not valid({"title": "x", "clusters": {"a": "paper:drf-4.1"}, "grid": [{"mechanisms": 3}]}, experiments())
-    assert valid({"title": "x", "clusters": {"a": "paper:drf-4.1"}, "grid": [{"mechanisms": "drf"}]}, experiments())

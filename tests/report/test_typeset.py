@@ -66,14 +66,16 @@ def test_data_of_one_cluster_are_told_apart_by_their_parameters() -> None:
     frame = pd.DataFrame({"cluster": ["a", "a", "b"], "source": sources, "n": 3, "jain": [0.5, 0.25, 0.125]})
     for shown in (frame, frame.rename(columns={"cluster": "workload"})):
         assert [row[1] for row in rows(latex(shown, inches=3.3))][1:] == ["data", "vms = 25", "vms = 50", ""]
+        assert [row[0] for row in rows(latex(shown))][-3:] == ["a", "", "b"]  # the same name stands once
     assert rows(latex(frame.drop(columns="cluster")))[-2][0] == "bitbrains, vms = 50, servers = 20"
     assert "data" not in latex(frame.iloc[1:])
 
 
 def test_ends_of_intervals_stand_behind_medians() -> None:
-    frame = pd.DataFrame({"level": [0.1, 1e-3, 1e-5], "rounds": [2.0, 15.5, np.inf], "seconds": 0.5})
-    frame = frame.assign(**{"rounds low": [1.0, 8.0, 40.0], "rounds high": [3.0, np.inf, np.inf]})
-    frame = frame.assign(**{"seconds low": np.nan, "seconds high": np.nan})
+    frame = pd.DataFrame(
+        [[0.1, 2.0, 1.0, 3.0], [1e-3, 15.5, 8.0, np.inf], [1e-5, np.inf, 40.0, np.inf]],
+        columns=["level", "rounds", "rounds low", "rounds high"],
+    ).assign(**{"seconds": 0.5, "seconds low": np.nan, "seconds high": np.nan})
     cells = [row[1] for row in rows(latex(frame))]
     assert cells == ["rounds", "2.0 [1.0, 3.0]", r"15.5 [8.0, $\infty$]", r"$\infty$ [40.0, $\infty$]"]
     assert "In every row: seconds 0.5." in latex(frame)
@@ -82,31 +84,41 @@ def test_ends_of_intervals_stand_behind_medians() -> None:
     assert list(chosen.frame) == ["rounds", "rounds low", "rounds high"]
 
 
-def test_headers_are_words_and_mechanisms_have_their_names(tables: list[report.Table]) -> None:
+TWO = r"$\alpha$PF-VDS ($\alpha = 2$)"
+
+
+@pytest.mark.parametrize(
+    ("label", "set_as"),
+    [
+        ("alphapf-vds(alpha=1.0)*", r"$\alpha$PF-VDS ($\alpha = 1$)*"),
+        ("first-fit-drfh(strict=True)", "First-Fit DRFH (strict)"),
+        ("fluid:alphapf-vds(alpha=2.0)", f"fluid {TWO}"),
+        ("drfh: tasks at alpha=inf", r"DRFH: tasks at $\alpha = \infty$"),
+        ("TSF, alphaPF-VDS(alpha=2): d4 = (1, 0.5)", f"TSF, {TWO}: $d_{{4}} = (1, 0.5)$"),
+        ("alphaPF-VDS(alpha=2), alphaPF-VDS(alpha=2): others", f"{TWO}, {TWO}: others"),
+        ("phi_n / sum_m phi_m and d4", r"$\phi_{n}$ / $\sum_{m}$ $\phi_{m}$ and $d_{4}$"),
+    ],
+)
+def test_mechanisms_have_their_names(label: str, set_as: str) -> None:
+    assert typeset(label) == set_as
+
+
+def test_headers_are_words(tables: list[report.Table]) -> None:
     for text in every(tables, 6.5)[1:]:
-        assert r"\_" not in text
-        assert "(continued)" not in text
-        assert not re.search(r"alphapf-vds|alphaPF-VDS|(?<!\\)\balpha\b", text), text
-    assert typeset("alphapf-vds(alpha=1.0)*") == r"$\alpha$PF-VDS ($\alpha = 1$)*"
-    assert typeset("first-fit-drfh(strict=True)") == "First-Fit DRFH (strict)"
-    assert typeset("fluid:alphapf-vds(alpha=1.0)") == r"fluid $\alpha$PF-VDS ($\alpha = 1$)"
-    assert typeset("drfh: tasks at alpha=inf") == r"DRFH: tasks at $\alpha = \infty$"
-    assert (
-        typeset("TSF, alphaPF-VDS(alpha=2): d4 = (1, 0.5)") == r"TSF, $\alpha$PF-VDS ($\alpha = 2$): $d_{4} = (1, 0.5)$"
-    )
-    two = r"$\alpha$PF-VDS ($\alpha = 2$), $\alpha$PF-VDS ($\alpha = 3$): others"
-    assert typeset("alphaPF-VDS(alpha=2), alphaPF-VDS(alpha=3): others") == two
-    assert typeset("phi_n / sum_m phi_m and d4") == r"$\phi_{n}$ / $\sum_{m}$ $\phi_{m}$ and $d_{4}$"
-    assert [words(name) for name in ("min_share", "n", "cpu", "r1", "price_of_fairness")] == [
-        "smallest share", "$n$", "CPU", "$r_{1}$", "price of fairness"]  # fmt: skip
+        assert not re.search(r"\\_|\(continued\)|alphapf-vds|alphaPF-VDS|(?<!\\)\balpha\b", text), text
+    named = {"min_share": "smallest share", "n": "$n$", "cpu": "CPU", "r1": "$r_{1}$"}
+    assert {name: words(name) for name in named} == named
 
 
 def test_rounding_is_by_meaning() -> None:
-    frame = pd.DataFrame({"tasks": [1.674e-16, 2.5], "certificate": [3e-16, 2.34e-8], "seconds": [0.5, 1.25],
-                          "price": [3.25e-7, 1.0]})  # fmt: skip
-    found = rows(latex(frame))
-    assert found[-2] == ["0", "$< 10^{-12}$", "0.5", r"$3.25 \cdot 10^{-7}$"]
-    assert found[-1] == ["2.5", r"$2.3 \cdot 10^{-8}$", "1.2", "1.000"]
+    frame = pd.DataFrame(
+        [[1.674e-16, 3e-16, 0.5, 3.25e-7], [2.5, 2.34e-8, 1.25, 1.0]],
+        columns=["tasks", "certificate", "seconds", "price"],
+    )
+    assert rows(latex(frame))[-2:] == [
+        ["0", "$< 10^{-12}$", "0.5", r"$3.25 \cdot 10^{-7}$"],
+        ["2.5", r"$2.3 \cdot 10^{-8}$", "1.2", "1.000"],
+    ]
 
 
 def test_no_more_digits_than_are_certain() -> None:
@@ -120,9 +132,11 @@ def test_no_more_digits_than_are_certain() -> None:
 
 
 def test_half_intervals_stand_behind_their_means() -> None:
-    frame = pd.DataFrame({"jain": [0.49335, 1.0, 0.5], "+- jain": [0.16007, 0.0, np.nan], "use_cpu": [0.5, 0.25, 1.0],
-                          "+- use_cpu": [0.0123, 0.1, 0.002], "small": [1.00494e-2] * 3,
-                          "+- small": [3e-5, 1e-5, 2e-3]})  # fmt: skip
+    frame = pd.DataFrame(
+        [[0.49335, 0.16007, 0.5, 0.0123, 3e-5], [1.0, 0.0, 0.25, 0.1, 1e-5], [0.5, np.nan, 1.0, 0.002, 2e-3]],
+        columns=["jain", "+- jain", "use_cpu", "+- use_cpu", "+- small"],
+    )
+    frame.insert(4, "small", 1.00494e-2)
     found = rows(latex(frame))
     assert found[-3] == [r"$0.49 \pm 0.16$", r"$50.0 \pm 1.2$", r"$(1.0049 \pm 0.0030) \cdot 10^{-2}$"]
     assert found[-2][:2] == ["1.000", r"$25 \pm 10$"]
@@ -175,14 +189,12 @@ def test_a_table_ends_with_the_page() -> None:
         assert text.count("A note") == text.count(r"\label") == 1
 
 
-def test_names_of_several_rows_stand_in_the_first() -> None:
-    frame = pd.DataFrame({"cluster": ["a", "a", "b"], "mechanism": ["DRF", "TSF", "TSF"], "tasks": [1, 2, 3]})
-    assert [row[0] for row in rows(latex(frame))] == ["cluster", "a", "", "b"]
-
-
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_it_compiles_without_a_warning(tables: list[report.Table], layout: str, tmp_path: Path) -> None:
-    if shutil.which("pdflatex") is None or not _has("booktabs.sty"):
+    if (
+        shutil.which("pdflatex") is None
+        or subprocess.run(["kpsewhich", "booktabs.sty"], capture_output=True).returncode
+    ):
         pytest.skip("there is no pdflatex here: Debian's texlive-latex-recommended has it")
     inches, options, geometry = LAYOUTS[layout]
     texts = [*every(tables, inches), latex(pd.concat([WIDE] * 40), "Tall", "tab:tall", inches)]
@@ -193,14 +205,8 @@ def test_it_compiles_without_a_warning(tables: list[report.Table], layout: str, 
         f"\\begin{{document}}\n{body}\n\\end{{document}}\n",
         encoding="utf-8",
     )
-    done = subprocess.run(
-        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"], cwd=tmp_path, capture_output=True
-    )
+    words = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True)
     assert done.returncode == 0, done.stdout.decode(errors="replace")[-2000:]
     log = (tmp_path / "t.log").read_text(errors="replace")
-    assert "Overfull" not in log
-    assert not re.search(r"Warning: (?!Label\(s\) may have changed)", log), log
-
-
-def _has(file: str) -> bool:
-    return subprocess.run(["kpsewhich", file], capture_output=True).returncode == 0
+    assert not re.search(r"Overfull|Warning: (?!Label\(s\) may have changed)", log), log

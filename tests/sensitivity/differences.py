@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 import fairopt as fo
 from fairopt.errors import FairoptError
 from fairopt.model.cluster import Cluster
-from fairopt.result.sensitivity import DATA
+from fairopt.result.sensitivity import DATA, Sensitivity
 
 Array = NDArray[np.float64]
 #: Kinds of data and the fields of a cluster that they are.
@@ -35,50 +35,45 @@ class Compared:
     error: float
 
 
+def sensitivity(mechanism: fo.mechanisms.Mechanism, cluster: Cluster) -> Sensitivity:
+    """Of a good answer."""
+    return mechanism.solve(cluster, 1e-9).sensitivity()
+
+
 def changed(mechanism: fo.mechanisms.Mechanism, cluster: Cluster, by: str, at: tuple[int, ...], step: float) -> Array:
     """The tasks where one datum is times `exp(step)`, alpha `step` larger."""
     if by == "alpha":
-        alpha = mechanism.alpha + step  # type: ignore[attr-defined]
-        return dataclasses.replace(mechanism, alpha=alpha).solve(cluster, 1e-9).arrays.user_tasks
-    values = np.array(getattr(cluster, FIELDS[by]))
-    values[at] *= np.exp(step)
-    return mechanism.solve(cluster.replace(**{FIELDS[by]: values}), 1e-9).arrays.user_tasks
-
-
-def data(
-    mechanism: fo.mechanisms.Mechanism, cluster: Cluster, found: fo.Allocation
-) -> list[tuple[str, tuple[int, ...]]]:
-    """All data of a cluster that can change a little."""
-    result: list[tuple[str, tuple[int, ...]]] = []
-    if np.isfinite(found.criterion.alpha) and hasattr(mechanism, "alpha"):
-        result.append(("alpha", (0,)))
-    for by, field in FIELDS.items():
-        values = getattr(cluster, field)
-        result += [(by, at) for at in np.ndindex(values.shape) if 0 < values[at] < np.inf]
-    return result
+        mechanism = dataclasses.replace(mechanism, alpha=mechanism.alpha + step)  # type: ignore[attr-defined]
+    else:
+        values = np.array(getattr(cluster, FIELDS[by]))
+        values[at] *= np.exp(step)
+        cluster = cluster.replace(**{FIELDS[by]: values})
+    return mechanism.solve(cluster, 1e-9).arrays.user_tasks
 
 
 def compared(
     mechanism: fo.mechanisms.Mechanism, cluster: Cluster, rng: np.random.Generator, most: int = 1000
 ) -> list[Compared]:
-    """Every datum of a cluster, or so many at random, compared."""
+    """Every datum of a cluster that can change a little, or so many at random, compared."""
     found = mechanism.solve(cluster, 1e-9)
     runs = found.arrays.user_tasks > 0
     if not runs.any():
         return []
-    seen, sensitivity = found.cluster, found.sensitivity()
-    every = data(mechanism, seen, found)
+    seen, mine = found.cluster, found.sensitivity()
+    values = {by: getattr(seen, field) for by, field in FIELDS.items()}
+    if np.isfinite(found.criterion.alpha) and hasattr(mechanism, "alpha"):
+        values = {"alpha": np.array([mechanism.alpha])} | values
+    every = [(by, at) for by, of in values.items() for at in np.ndindex(of.shape) if 0 < of[at] < np.inf]
     result = []
     for k in rng.permutation(len(every))[:most]:
         by, at = every[k]
-        shape = (1,) if by == "alpha" else getattr(seen, FIELDS[by]).shape
-        rows = sensitivity.derivatives.rows[DATA[by][0]]
-        mine = sensitivity._of_users[rows].reshape(*shape, -1)[at][runs]
+        rows = mine.derivatives.rows[DATA[by][0]]
+        slopes = mine._of_users[rows].reshape(*values[by].shape, -1)[at][runs]
         try:
-            verdict = _verdict(mine, *_sides(mechanism, found, by, at, STEP))
+            verdict = _verdict(slopes, *_sides(mechanism, found, by, at, STEP))
             if verdict[0] in ("wrong", "missed"):  # a kink may be nearer than the step
                 sides = _sides(mechanism, found, by, at, STEP / 100)
-                verdict = ("near", verdict[1]) if _verdict(mine, *sides, same=20 * SAME)[0] == "right" else verdict
+                verdict = ("near", verdict[1]) if _verdict(slopes, *sides, same=20 * SAME)[0] == "right" else verdict
         except FairoptError:
             continue
         result.append(Compared(by, str(at), *verdict))
@@ -87,11 +82,11 @@ def compared(
 
 def _sides(
     mechanism: fo.mechanisms.Mechanism, found: fo.Allocation, by: str, at: tuple[int, ...], step: float
-) -> tuple[Array, Array]:
+) -> list[Array]:
     """Differences of log tasks of those who run, to the right and to the left."""
-    runs, base = found.arrays.user_tasks > 0, found.arrays.user_tasks
-    after = [changed(mechanism, found.cluster, by, at, sign * step)[runs] for sign in (1, -1)]
-    return np.log(after[0] / base[runs]) / step, -np.log(after[1] / base[runs]) / step
+    base = found.arrays.user_tasks
+    ends = [(h, changed(mechanism, found.cluster, by, at, h)) for h in (step, -step)]
+    return [np.log(after[base > 0] / base[base > 0]) / h for h, after in ends]
 
 
 def _verdict(mine: Array, right: Array, left: Array, same: float = SAME) -> tuple[str, float]:

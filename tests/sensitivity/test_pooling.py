@@ -9,7 +9,7 @@ import fairopt as fo
 from fairopt.result import derivatives
 from fairopt.result._active import alone, pooling
 
-from .differences import compared
+from .differences import compared, sensitivity
 
 MECHANISMS = (fo.AlphaFair(3.0), fo.AlphaFair(0.5, "task"), fo.DRFH(), fo.TSF())
 
@@ -83,4 +83,4 @@ def test_a_server_that_lacks_a_resource_has_its_users_prices() -> None:
         log_prices = np.log([[1.0, 0.5], [price, 1e-300]])
         together = pooling(cluster, found.criterion, np.array([[1, 2], [1, 2], [2, 0.0]]), log_prices)
         assert len(together.first) == left
-    assert fo.DRFH().solve(cluster, 1e-9).sensitivity().capacities.notna().all(axis=None)
+    assert sensitivity(fo.DRFH(), cluster).capacities.notna().all(axis=None)

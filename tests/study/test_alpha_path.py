@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 import fairopt as fo
 from fairopt.errors import DataError, NotConverged
 from fairopt.game.reference import declarative
-from fairopt.study.alpha_path import ALPHAS
+from fairopt.study.alpha_path import AlphaPath
 
 PATH = [*(float(alpha) for alpha in np.geomspace(0.2, 64, 9)), math.inf]
 
@@ -31,10 +31,8 @@ def cluster(seed: int = 0, users: int = 12, servers: int = 5, resources: int = 3
 def test_same_answers_as_one_by_one(seed: int) -> None:
     shared = cluster(seed)
     frame = fo.alpha_path(shared, PATH, tol=1e-8)  # tasks may be off by a hundred times the certificate
-    assert list(frame.index) == PATH
-    assert frame.index.name == "alpha"
+    assert (list(frame.index), frame.index.name) == (PATH, "alpha")
     for alpha, found in frame.allocations.items():
-        assert isinstance(found, fo.Allocation)
         assert not found.flagged
         assert found.certify().passes(1e-8)
         assert found.criterion.alpha == alpha
@@ -53,39 +51,39 @@ def test_alphas_of_a_small_cluster_are_answered_at_once() -> None:
 
 
 def test_frame() -> None:
-    frame = fo.alpha_path(cluster(), [0.0, 0.5, 2.0])  # a linear program is on the path
-    assert not any(found.flagged for found in frame.allocations)
-    assert (frame["steps"] > 0).all()
-    assert frame["tasks"].tolist() == [found.user_tasks.sum() for found in frame.allocations]
-    for column in ("min_share", "max_share", "use_resource1", "jain"):
-        assert frame[column].between(0, 1 + 1e-9).all()
+    path = fo.alpha_path(cluster(), [0.0, 0.5, 2.0])  # a linear program is on the path
+    assert not any(found.flagged for found in path.allocations)
+    assert (path["steps"] > 0).all()
+    assert path["tasks"].tolist() == [found.user_tasks.sum() for found in path.allocations]
+    assert path["utilization"].tolist() == [fo.metrics.mean_utilization(found) for found in path.allocations]
+    assert path[["min_share", "max_share", "use_resource1", "jain"]].stack().between(0, 1 + 1e-9).all()
+    assert all(kind.kind in "fi" for kind in path.dtypes)
+    again = pd.read_csv(io.StringIO(path.to_csv()), index_col="alpha")
+    np.testing.assert_allclose(again, path, rtol=1e-15)
+    for frame in (path[path["tasks"] > 0], path.copy(), path.round(3), pd.concat([path, path]), path[["jain"]]):
+        assert type(frame) is pd.DataFrame
+    assert pickle.loads(pickle.dumps(path)).mechanism == "alphaPF-VDS"
 
 
-def test_order_is_kept() -> None:
+def test_order_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
     path = [3.0, math.inf, 0.5, 3.0]
-    frame = fo.alpha_path(cluster(), path)
+    frame = fo.alpha_path(cluster(), path, progress=True)
+    assert "alpha path" in capsys.readouterr().err
     assert list(frame.index) == path
     first, last = frame.allocations.iloc[[0, -1]]
     np.testing.assert_allclose(first.user_tasks, last.user_tasks, rtol=1e-6)
 
 
 def test_default_path() -> None:
-    assert len(ALPHAS) == 40
-    assert ALPHAS[0] == pytest.approx(0.1)
-    assert ALPHAS[-1] == math.inf
     frame = fo.alpha_path(cluster(2, 5, 3))
-    assert len(frame) == 40
+    assert (len(frame), frame.index[0], frame.index[-1]) == (40, pytest.approx(0.1), math.inf)
     assert not any(found.flagged for found in frame.allocations)
-
-
-def test_nothing_to_do() -> None:
-    with pytest.raises(DataError, match="give at least one"):
-        fo.alpha_path(cluster(), [])
 
 
 @pytest.mark.parametrize(
     ("alphas", "mechanism", "message"),
     [
+        ([], fo.AlphaPFVDS, "give at least one"),
         (2, fo.AlphaPFVDS, r"alphas is 2; give a list of them, such as alpha_path\(cluster, \[1, 3\]\)"),
         ([1, "x"], fo.AlphaPFVDS, r"alpha is 'x', of type str; it must be a number from 0"),
         ([1, -2], fo.AlphaPFVDS, r"alpha is -2; it must be a number from 0"),
@@ -110,26 +108,6 @@ def test_out_of_reach(monkeypatch: pytest.MonkeyPatch, out_of_reach: float) -> N
     assert all(found.flagged for found in frame.allocations)
 
 
-def test_progress(capsys: pytest.CaptureFixture[str]) -> None:
-    fo.alpha_path(cluster(), [1.0, 2.0], progress=True)
-    assert "alpha path" in capsys.readouterr().err
-
-
-def test_frame_goes_to_csv_and_back() -> None:
-    path = fo.alpha_path(cluster(), [0.5, 2.0])
-    assert all(kind.kind in "fi" for kind in path.dtypes)
-    assert path["utilization"].tolist() == [fo.metrics.mean_utilization(found) for found in path.allocations]
-    again = pd.read_csv(io.StringIO(path.to_csv()), index_col="alpha")
-    np.testing.assert_allclose(again, path, rtol=1e-15)
-
-
-def test_what_is_computed_from_a_path_is_a_plain_frame() -> None:
-    path = fo.alpha_path(cluster(), [0.5, 2.0])
-    for frame in (path[path["tasks"] > 0], path.copy(), path.round(3), pd.concat([path, path]), path[["jain"]]):
-        assert type(frame) is pd.DataFrame
-    assert pickle.loads(pickle.dumps(path)).mechanism == "alphaPF-VDS"
-
-
 def test_a_name_is_followed_with_its_parameters() -> None:
     shared = cluster(0, 4, 2)
     path = fo.alpha_path(shared, [1.0, 2.0], mechanism="alpha-fair(share=asset)")
@@ -139,34 +117,36 @@ def test_a_name_is_followed_with_its_parameters() -> None:
         np.testing.assert_allclose(found.user_tasks, alone.arrays.user_tasks, rtol=1e-6)
 
 
-def test_plot() -> None:
-    path = fo.alpha_path(cluster(), [0.5, 2.0, math.inf])
+@pytest.fixture(scope="module")
+def path() -> AlphaPath:
+    return fo.alpha_path(cluster(0, 12, 2), [0.5, 2.0, math.inf])
+
+
+def test_plot(path: AlphaPath) -> None:
     other = fo.alpha_path(cluster(), [0.5, 2.0, math.inf], mechanism=fo.AlphaFair)
     figure = path.draw(other, measures=["utilization", "jain"], marks={"here": 1.5})
     assert [axes.get_title() for axes in figure.axes] == ["utilization", "Jain's index"]
     first, second, mark = figure.axes[0].lines
-    np.testing.assert_allclose(first.get_ydata(), path["utilization"])
-    np.testing.assert_allclose(second.get_ydata(), other["utilization"])
-    np.testing.assert_allclose(first.get_xdata(), [1 / 3, 2 / 3, 1])
+    for line, frame in ((first, path), (second, other)):
+        np.testing.assert_allclose(line.get_xydata().T, [[1 / 3, 2 / 3, 1], frame["utilization"]])
     assert mark.get_xdata()[0] == pytest.approx(0.6)
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["alphaPF-VDS", "alpha-fair", "here"]
     mine = fo.Allocation.of(cluster(), cluster().gamma / len(cluster().users), "mine")
     _, level = path.draw(mine, measures=["jain"]).axes[0].lines
-    assert level.get_label() == "mine"
-    assert set(level.get_ydata()) == {mine.summary()["jain"]}
+    assert (level.get_label(), {*level.get_ydata()}) == ("mine", {mine.summary()["jain"]})
+    assert [axes.get_title() for axes in path.draw(path, "jain", "welfare").axes] == ["Jain's index", "welfare"]
+    with pytest.raises(DataError, match=r"no column 'taks'; it has tasks, .*; did you mean tasks"):
+        path.draw("taks")
 
 
-def test_tasks_along_alpha() -> None:
-    path = fo.alpha_path(cluster(0, 12, 2), [0.5, 2.0, math.inf])
-    assert path.tasks.sum(axis=1).to_numpy() == pytest.approx(path["tasks"].to_numpy())
-    assert path.tasks.loc[2.0].equals(path.allocations[2.0].user_tasks.rename(2.0))
+def test_tasks_along_alpha(path: AlphaPath) -> None:
+    for alpha, found in path.allocations.items():
+        assert path.tasks.loc[alpha].equals(found.user_tasks.rename(alpha))
     figure = path.draw("tasks", most=5)
-    *own, others = figure.axes[0].lines
-    assert [one.get_text() for one in figure.legends[0].get_texts()][-1] == "7 others, mean"
+    assert figure.legends[0].get_texts()[-1].get_text() == "7 others, mean"
     order = path.tasks.max().sort_values(ascending=False, kind="stable").index
-    for line, user in zip(own, order[:5], strict=True):
-        np.testing.assert_array_equal(line.get_ydata(), path.tasks[user])
-    np.testing.assert_allclose(others.get_ydata(), path.tasks[order[5:]].mean(axis=1))
+    expected = [*(path.tasks[user] for user in order[:5]), path.tasks[order[5:]].mean(axis=1)]
+    np.testing.assert_allclose([line.get_ydata() for line in figure.axes[0].lines], expected)
     for most in (0, 20, 2.5):
         with pytest.raises(DataError, match="most is"):
             path.draw("tasks", most=most)
@@ -175,25 +155,14 @@ def test_tasks_along_alpha() -> None:
             fo.plot.tasks(wrong)
 
 
-def test_plot_is_that_of_pandas() -> None:
+def test_plot_is_that_of_pandas(path: AlphaPath) -> None:
     """And as `draw` was called before it warns."""
-    path = fo.alpha_path(cluster(), [0.5, 2.0])
     axes = Figure().subplots()
-    assert path.plot(y="jain", ax=axes) is axes
-    assert path.plot.line(y="jain", ax=axes) is axes
-    with pytest.warns(DeprecationWarning, match=r"path\.draw\(\)"):
-        assert len(path.plot().axes) == 3
+    assert path.plot(y="jain", ax=axes) is path.plot.line(y="jain", ax=axes) is axes
     with pytest.warns(DeprecationWarning, match=r"path\.draw\(\)"):
         assert len(path.plot(path, measures=["jain"]).axes[0].lines) == 2
     with pytest.warns(DeprecationWarning, match=r"path\.plot\('tasks'\) is path\.draw\('tasks'\)"):
         assert path.plot("tasks").axes[0].get_ylabel() == "tasks"
-
-
-def test_columns_are_drawn_by_name() -> None:
-    path = fo.alpha_path(cluster(), [0.5, 2.0])
-    assert [axes.get_title() for axes in path.draw(path, "jain", "welfare").axes] == ["Jain's index", "welfare"]
-    with pytest.raises(DataError, match=r"no column 'taks'; it has tasks, .*; did you mean tasks"):
-        path.draw("taks")
 
 
 def test_refined_paths_are_as_straight_as_they_say() -> None:
@@ -206,24 +175,20 @@ def test_refined_paths_are_as_straight_as_they_say() -> None:
     assert path.errors.dropna().max() <= 1e-2
     at = np.array([1.0 if math.isinf(alpha) else alpha / (1 + alpha) for alpha in path.index])
     tasks = np.log([found.user_tasks for found in path.allocations])
-    for k in range(len(at) - 1):
-        middle = (at[k] + at[k + 1]) / 2
+    for middle, between in zip((at[1:] + at[:-1]) / 2, (tasks[1:] + tasks[:-1]) / 2, strict=True):
         fresh = np.log(fo.AlphaFair(middle / (1 - middle)).solve(shared).arrays.user_tasks)
-        assert np.abs(fresh - (tasks[k] + tasks[k + 1]) / 2).max() <= 1e-2
+        assert np.abs(fresh - between).max() <= 1e-2
     assert fo.alpha_path(shared, ends, mechanism=fo.AlphaFair).errors is None
-    with pytest.raises(DataError, match="refine"):
-        fo.alpha_path(shared, ends, refine=0)
-    with pytest.raises(DataError, match="refine is inf"):
-        fo.alpha_path(shared, ends, refine=float("inf"))
+    for refine in (0, math.inf):
+        with pytest.raises(DataError, match=f"refine is {refine}"):
+            fo.alpha_path(shared, ends, refine=refine)
 
 
 def test_refined_paths_of_users_who_run_nothing() -> None:
     """Errors are those of the others; where nobody runs anything there are none."""
     some = fo.Cluster([[9.1, 18], [0, 3]], [[1, 4], [3, 1], [1, 1]], eligible=[[1, 1], [1, 1], [0, 1]])
-    path = fo.alpha_path(some, [0.5, 4.0], mechanism=fo.AlphaFair, refine=1e-2)
-    assert path.errors is not None
-    assert path.errors.iloc[:-1].max() <= 1e-2
-    none = fo.alpha_path(fo.Cluster([[0.0, 1]], [[1, 1]]), [0.5, 4.0], mechanism=fo.AlphaFair, refine=1e-2)
-    assert len(none) == 2
-    assert none.errors is not None
-    assert none.errors.iloc[0] == 0
+    for shared, most in ((some, 1e-2), (fo.Cluster([[0.0, 1]], [[1, 1]]), 0)):
+        path = fo.alpha_path(shared, [0.5, 4.0], mechanism=fo.AlphaFair, refine=1e-2)
+        assert path.errors is not None
+        assert path.errors.iloc[:-1].max() <= most
+    assert len(path) == 2

@@ -10,6 +10,7 @@ import fairopt as fo
 from fairopt import report, sweeps
 from fairopt.cli import main
 from fairopt.errors import DataError
+from fairopt.mechanisms import Mechanism
 from fairopt.study.compare import NOTE
 
 #: Six mechanisms answer for the pool here, in which user B fits more tasks than on its servers.
@@ -34,30 +35,29 @@ eligible = ["rack-1", "big"]
 """
 
 
+def variants() -> list[Mechanism]:
+    return [one for name in fo.mechanisms.names() for one in fo.mechanisms.get(name).variants()]
+
+
 def test_compare_default_is_every_registered_mechanism() -> None:
+    """Status and notes come before what scrolls away; one server is its own pool."""
     frame = fo.compare(fo.papers.instance("drf-4.1"))
-    assert {str(one) for name in fo.mechanisms.names() for one in fo.mechanisms.get(name).variants()} == set(
-        frame.index
-    )
-    assert set(frame["status"].str.split(":").str[0]) == {"ok", "not applicable"}
-
-
-def test_status_and_notes_come_before_what_scrolls_away() -> None:
-    frame = fo.compare(fo.papers.instance("drf-4.1"), ["drf", "cmmf"])
+    assert {*frame.index} == {*map(str, variants())}
     assert list(frame.columns[:2]) == ["status", "notes"]
     assert frame.loc["DRF", "notes"] == frame.loc["CMMF", "notes"] == ""
+    assert set(frame["status"].str.split(":").str[0]) == {"ok", "not applicable"}
+    assert not frame["pooled"].any()
+    assert type(fo.mechanisms.get("AlphaPFVDS")) is fo.AlphaPFVDS  # names of classes are names
 
 
 def test_what_is_absent_is_blank() -> None:
     cluster = fo.Cluster([[9, 18, 0]], [[1, 4, 0], [3, 1, 0]], resources=["cpu", "ram", "gpu"])
-    frame = fo.compare(cluster, ["drf", "cmmf"])
+    frame, found = fo.compare(cluster, ["drf", "cmmf"]), fo.DRF().solve(cluster)
     assert frame["use_gpu"].isna().all()
     assert frame["tasks"].dtype == float
-    found = fo.DRF().solve(cluster)
     assert frame["utilization"].iloc[0] == found.summary()["utilization"] == pytest.approx(1 / 2 + 14 / 36)
-    shown = (frame, frame[["status", "tasks", "use_gpu"]], frame.round(2))
-    for text in (*map(repr, shown), *(one._repr_html_() for one in shown), repr(found), found._repr_html_()):
-        assert not re.search(r"\bnan\b", text.lower())
+    for shown in (frame, frame[["status", "tasks", "use_gpu"]], frame.round(2), found):
+        assert not re.search(r"\bnan\b", (repr(shown) + shown._repr_html_()).lower())
     assert "gpu" not in repr(found).splitlines()[-2]
 
 
@@ -102,11 +102,6 @@ def test_what_is_no_cluster_is_said(given: Any, message: str) -> None:
             use(given)
 
 
-def test_class_names_are_names() -> None:
-    assert type(fo.mechanisms.get("AlphaPFVDS")) is fo.AlphaPFVDS
-    assert type(fo.mechanisms.get("GFJ", beta=2)) is fo.GFJ
-
-
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "cluster.toml"
@@ -117,53 +112,41 @@ def file(tmp_path: Path) -> Path:
 def test_who_answers_for_the_pool_is_marked_and_stands_last(file: Path) -> None:
     cluster = fo.Cluster.load(file)
     frame = fo.compare(cluster)
-    pooled = frame[frame["pooled"]]
-    assert {"DRF*", "CEEI*", "asset fairness*"} <= set(pooled.index)
-    assert all(label.endswith("*") for label in pooled.index)
-    assert not any(label.endswith("*") for label in frame.index[~frame["pooled"]])
-    assert frame["pooled"].tolist() == sorted(frame["pooled"])
-    for name in fo.mechanisms.names():
-        for one in fo.mechanisms.get(name).variants():
-            if str(one) in frame.index and frame.loc[str(one), "status"] != "ok":
-                continue  # not applicable here: nothing answered
-            seen = one.prepare(cluster)[0]
-            assert (f"{one}*" in frame.index) == (len(seen.servers) < len(cluster.servers)), one
-
-
-def test_one_server_is_its_own_pool() -> None:
-    frame = fo.compare(fo.papers.instance("drf-4.1"), ["drf", "drfh"])
-    assert frame.index.tolist() == ["DRF", "DRFH"]
-    assert not frame["pooled"].any()
+    assert frame["pooled"].tolist() == [label.endswith("*") for label in frame.index] == sorted(frame["pooled"])
+    assert {"DRF*", "CEEI*", "asset fairness*"} <= {*frame.index}
+    for one in variants():
+        if f"{one}*" in frame.index or frame.loc[str(one), "status"] == "ok":  # elsewhere nothing answered
+            pooled = len(one.prepare(cluster)[0].servers) < len(cluster.servers)
+            assert (f"{one}*" in frame.index) == pooled, one
 
 
 def test_the_mark_is_on_the_screen_and_in_exports(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["compare", str(file), "--mechanisms", "drf", "drfh"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    names = [line.split()[0] for line in lines if line.strip().startswith("DRF")]
-    assert list(dict.fromkeys(names)) == ["DRFH", "DRF*"]  # wide tables are folded
-    assert f"- {NOTE}" in " ".join(" ".join(lines).split())
+    out = capsys.readouterr().out
+    assert list(dict.fromkeys(re.findall(r"^ *(DRF\S*)", out, re.M))) == ["DRFH", "DRF*"]  # wide tables are folded
+    assert f"- {NOTE}" in " ".join(out.split())
     experiment = tmp_path / "pooled.toml"
     text = f'title = "T"\ntable = "KIND"\nclusters.one = "{file.name}"\n[[grid]]\nmechanisms = ["drf", "drfh"]\n'
-    store = tmp_path / "store"
+    written, store = [], tmp_path / "store"
     for kind in ("clusters", "means"):
         experiment.write_text(text.replace("KIND", kind))
         sweeps.sweep(experiment, store=store, progress=False)
         (table,) = report.tables_of(str(experiment), report.Results(store))
         assert [label.lower() for label in table.frame["mechanism"]] == ["drfh", "drf*"]
         assert NOTE in table.notes
-        for path in table.write(tmp_path / kind):
-            assert "drf*" in path.read_text().lower()
-            assert path.suffix == ".csv" or NOTE in path.read_text()
-
-    arguments = ["results", str(experiment), "--store", str(store)]
+        written += table.write(tmp_path / kind)
+    results = ["results", str(experiment), "--store", str(store)]
     for suffix in (".csv", ".md", ".tex", ".json"):
-        assert main([*arguments, "--export", str(tmp_path / f"x{suffix}")]) == 0
-        exported = (tmp_path / f"x{suffix}").read_text()
+        written.append(tmp_path / f"x{suffix}")
+        assert main([*results, "--export", str(written[-1])]) == 0
+    for path in written:
+        exported = path.read_text()
         assert "drf*" in exported.lower()
-        assert NOTE in exported or suffix in (".csv", ".json")
-    assert main([*arguments, "--where", "mechanism=drf"]) == 0
+        assert NOTE in exported or path.suffix in (".csv", ".json")
+    capsys.readouterr()
+    assert main([*results, "--where", "mechanism=drf"]) == 0
     out = capsys.readouterr().out
     assert "drf*" in out
     assert NOTE in out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -46,11 +47,12 @@ def answer(kind: str, alpha: float, shared: fo.Cluster) -> np.ndarray:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("alpha", [0.5, 1.0, 9.0])
 def test_alpha_comes_back_from_its_own_answer(kind: str, alpha: float) -> None:
+    """The interval is no narrower than what solvers leave open."""
     shared = cluster(2, 6, 3)
     found = fo.infer_alpha(shared, answer(kind, alpha, shared), kind)
     assert found.alpha == pytest.approx(alpha, rel=1e-3)
-    assert found.low <= alpha * (1 + 1e-6)
-    assert found.high >= alpha * (1 - 1e-6)
+    assert found.low / (1 + 1e-6) <= alpha <= found.high * (1 + 1e-6)
+    assert found.threshold >= 1e-7 * math.sqrt(5 / 6)
     assert not found.flat
     assert found.sigma < 1e-5
     assert found.allocation.certificate.passes(1e-6)
@@ -61,34 +63,29 @@ def test_alpha_comes_back_from_its_own_answer(kind: str, alpha: float) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_max_min_is_an_alpha_too(kind: str) -> None:
     found = fo.infer_alpha(cluster(0), answer(kind, math.inf, cluster(0)), kind)
-    assert math.isinf(found.alpha)
-    assert found.flat
-    assert str(found) == f"alpha at least {found.low:.3g}"
+    assert (found.alpha, found.flat, str(found)) == (math.inf, True, f"alpha at least {found.low:.3g}")
     assert found.low >= 1000
 
 
 @pytest.mark.usefixtures("few")
 def test_where_alpha_changes_nothing_any_alpha_does() -> None:
     """Equal users of one resource have equal parts at every alpha."""
-    shared = fo.Cluster([[12.0], [6.0]], [[1.0]] * 4)
-    found = fo.infer_alpha(shared, [4.4, 4.6, 4.5, 4.5])
-    assert (found.low, found.high, str(found)) == (0.0, math.inf, "any alpha")
-    assert found.flat
+    found = fo.infer_alpha(fo.Cluster([[12.0], [6.0]], [[1.0]] * 4), [4.4, 4.6, 4.5, 4.5])
+    assert (found.low, found.high, str(found), found.flat) == (0.0, math.inf, "any alpha", True)
 
 
 @pytest.mark.usefixtures("coarse")
 def test_intervals_cover_alpha_about_as_often_as_they_say() -> None:
     """95% of 12: 8 or fewer would be chance once in 400; and large alphas are told apart from small ones only."""
-    covered, at_least = 0, 0
+    found = []
     for seed in range(2):
         shared, rng = cluster(seed, 6, 2), np.random.default_rng([seed, 7])
         for alpha in (1.0, 3.0, 16.0):
             tasks = answer("alphapf-vds", alpha, shared)
             for noise in (0.01, 0.05):
-                tasks_seen = tasks * np.exp(noise * rng.standard_normal(len(tasks)))
-                found = fo.infer_alpha(shared, tasks_seen)
-                covered += found.low <= alpha <= found.high
-                at_least += alpha == 16 and math.isinf(found.high)
+                one = fo.infer_alpha(shared, tasks * np.exp(noise * rng.standard_normal(len(tasks))))
+                found.append((one.low <= alpha <= one.high, alpha == 16 and math.isinf(one.high)))
+    covered, at_least = np.sum(found, axis=0)
     assert covered >= 9
     assert at_least >= 2
 
@@ -98,13 +95,11 @@ def test_a_common_factor_may_be_left_free() -> None:
     shared = cluster(2)
     tasks = answer("alpha-fair", 2.0, shared)
     found = fo.infer_alpha(shared, 0.37 * tasks, "alpha-fair", free_scale=True)
-    assert found.alpha == pytest.approx(2, rel=1e-3)
-    assert found.scale == pytest.approx(0.37, rel=1e-4)
+    assert (found.alpha, found.scale) == (pytest.approx(2, rel=1e-3), pytest.approx(0.37, rel=1e-4))
     assert found.overuse == pytest.approx(-0.63, abs=1e-4)
     np.testing.assert_allclose(found.residuals["fitted"], 0.37 * tasks, rtol=1e-4)
-    with pytest.raises(
-        DataError, match=r"infeasible: they need 3 times .* of 'resource\d' of 'server\d'.*overuse=2\.[01]"
-    ):
+    message = r"infeasible: they need 3 times .* of 'resource\d' of 'server\d'.*overuse=2\.[01]"
+    with pytest.raises(DataError, match=message):
         fo.infer_alpha(shared, 3 * tasks, "alpha-fair")
 
 
@@ -145,11 +140,7 @@ SHARED = fo.Cluster(
     ("tasks", "options", "message"),
     [
         ([2, 1, 0, 0], {}, r"tasks of user 'c' is 0.*leave it out with users"),
-        ([2, 1, 2, 1], {}, r"tasks of user 'd' is 1, but it can run nowhere"),
-        ([2, np.nan, 1, 0], {}, r"tasks of user 'b' is nan"),
         ([2, np.inf, 1, 0], {}, r"tasks of user 'b' is inf"),
-        ([2, 1], {}, r"one number per user, 4 in all"),
-        ({"a": 1, "b": 1, "c": 1, "x": 0}, {}, r"missing: d; unknown: x"),
         ([2, 3, 1, 0], {}, r"user 'b' has 3 tasks, and only 2 to run"),
         ([20, 1, 1, 0], {}, r"infeasible: they need"),
         ([2, 1, 1, 0], {"confidence": 1}, r"confidence is 1"),
@@ -159,6 +150,7 @@ SHARED = fo.Cluster(
     ],
 )
 def test_wrong_data_are_named(tasks: object, options: dict[str, object], message: str) -> None:
+    """How tasks are read is tested with `find_weights`, which reads them so too."""
     with pytest.raises(DataError, match=message):
         fo.infer_alpha(SHARED, tasks, **options)  # type: ignore[arg-type]
 
@@ -182,14 +174,6 @@ def test_google_2011_is_explained_by_no_alpha(monkeypatch: pytest.MonkeyPatch) -
     assert near.max() / near.min() < 1.02
 
 
-@pytest.mark.usefixtures("few")
-def test_without_noise_the_interval_is_no_narrower_than_what_solvers_leave_open() -> None:
-    shared = cluster(0, 4, 2)
-    found = fo.infer_alpha(shared, answer("alpha-fair", 2.0, shared), "alpha-fair")
-    users = len(shared.users)
-    assert found.threshold >= 1e-7 * math.sqrt((users - 1) / users)
-
-
 def test_a_refinement_that_misses_is_no_better_than_what_was_looked_at() -> None:
     """Brent's method passes a dip that is narrower than its steps; an alpha of the first look is in it."""
     at = GRID[12]
@@ -208,8 +192,8 @@ def test_an_interval_passes_alphas_without_an_answer() -> None:
     def misfit(alpha: float) -> float:
         return math.nan if abs(alpha / gap - 1) < 1e-6 else math.log(alpha) ** 2 if alpha < math.inf else 99.0
 
-    low, high = interval(misfit, 1.0, (math.log(GRID[18]) - 0.01) ** 2 + 1.0)  # type: ignore[arg-type]
-    assert math.log(high) == pytest.approx(-math.log(low))
+    low, high = interval(misfit, 1.0, (math.log(gap) - 0.01) ** 2 + 1.0)  # type: ignore[arg-type]
+    assert high == pytest.approx(1 / low)
     assert high > gap
 
 
@@ -227,8 +211,8 @@ def test_what_fits_as_well_is_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.usefixtures("coarse")
 def test_noise_may_pass_limits_and_a_free_factor_what_is_feasible() -> None:
     shared = cluster(7)
-    tasks = answer("alpha-fair", 2.0, shared)
-    shared = shared.replace(max_tasks=np.where(np.arange(10) < 2, 0.9 * tasks, np.inf))
+    few = np.arange(10) < 2
+    shared = shared.replace(max_tasks=np.where(few, 0.9 * answer("alpha-fair", 2.0, shared), np.inf))
     tasks = answer("alpha-fair", 2.0, shared)
     assert tasks[0] == pytest.approx(shared.max_tasks[0])
     found = fo.infer_alpha(shared, tasks * np.where(np.arange(10) == 0, 1.1, 1), "alpha-fair")
@@ -249,9 +233,8 @@ def test_alphas_that_fail_are_said_and_servers_are_as_they_are(monkeypatch: pyte
 
     monkeypatch.setattr(Follower, "__call__", fails)
     one = cluster(8, servers=1)
-    shared = fo.Cluster(np.vstack([one.capacity, one.capacity]), one.demand)
+    shared = fo.Cluster([*one.capacity, *one.capacity], one.demand)
     found = fo.infer_alpha(shared, answer("alpha-fair", 2.0, shared), "alpha-fair")
     assert found.allocation.cluster.servers == shared.servers
     [note] = found.notes
-    assert "alphas could not be solved for, such as " in note
-    assert note.endswith(": not today")
+    assert re.search("alphas could not be solved for, such as .*: not today$", note)

@@ -7,7 +7,7 @@ import pytest
 
 from fairopt import _plugins, sweeps
 
-from .small import EXPERIMENT
+from .small import EXPERIMENT, sweep
 
 
 @pytest.fixture(scope="session")
@@ -29,7 +29,7 @@ def _no_plugins() -> Iterator[None]:
 def serial(file: Path, tmp_path_factory: pytest.TempPathFactory) -> sweeps.Store:
     """The experiment computed here, cell after cell: what every other way to compute it must give."""
     store = sweeps.Store(tmp_path_factory.mktemp("serial") / "store")
-    sweeps.sweep(file, store=store, progress=False)
+    sweep(file, store)
     return store
 
 

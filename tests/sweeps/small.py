@@ -11,6 +11,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
+from typing import Any
+
+import pandas as pd
 
 from fairopt import sweeps
 
@@ -43,6 +46,15 @@ max_rounds = 60
 CELLS = 13 * 5 + 12 * 2 + 4 * 2
 
 
+def sweep(file: str | Path, store: Any, **more: Any) -> pd.DataFrame:
+    """The rows of an experiment, in silence."""
+    return sweeps.sweep(file, store=store, progress=False, **more)
+
+
+def cells_of(file: Path) -> list[sweeps.Cell]:
+    return sweeps.cells_of(sweeps.load(file))
+
+
 def load(path: Path, text: str, smoke: bool = False) -> sweeps.Experiment:
     """The experiment of this text, written into the file."""
     path.write_text(text)
@@ -56,16 +68,13 @@ START = (
 )
 
 
-def command(*arguments: object, **more: object) -> subprocess.Popen[str]:
+ENV = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2])}
+
+
+def command(*arguments: object) -> subprocess.Popen[str]:
     """`fairopt ...` in a session of its own, as a terminal would start it."""
-    return subprocess.Popen(
-        [sys.executable, "-c", START, *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2])},
-    )
+    words, pipe = [sys.executable, "-c", START, *map(str, arguments)], subprocess.PIPE
+    return subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True, start_new_session=True, env=ENV)
 
 
 def keys_stored(store: Path) -> list[str]:
@@ -89,32 +98,33 @@ def until(condition: Callable[[], bool], seconds: float = 600.0) -> None:
 @contextmanager
 def dask_cluster(folder: Path, workers: int) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
     """A real scheduler and workers, each a process of its own, on loopback: the address, and they in this order."""
-    there = folder / "scheduler.json"
-    root = str(Path(__file__).parents[2])
-    env = os.environ | {"PYTHONPATH": root, "OMP_NUM_THREADS": "1", "DASK_TEMPORARY_DIRECTORY": str(folder)}
-    common = ["--no-dashboard", "--host", "127.0.0.1"]
-    running: list[subprocess.Popen[bytes]] = []
+    there, running = folder / "scheduler.json", list[subprocess.Popen[bytes]]()
     with ExitStack() as stack:
 
         def start(module: str, *arguments: str) -> None:
             log = stack.enter_context(open(folder / f"{len(running)}.log", "wb"))
-            words = [sys.executable, "-m", f"distributed.cli.{module}", *common, *arguments]
+            words = [
+                sys.executable,
+                "-m",
+                f"distributed.cli.{module}",
+                "--no-dashboard",
+                "--host",
+                "127.0.0.1",
+                *arguments,
+            ]
+            env = ENV | {"DASK_TEMPORARY_DIRECTORY": str(folder)}
             running.append(subprocess.Popen(words, stdout=log, stderr=log, env=env, cwd=folder))
+            stack.callback(running[-1].wait, timeout=300)
+            stack.callback(running[-1].kill)  # told to end, a worker may wait minutes for a scheduler that has ended
 
         def address() -> str:
             with suppress(OSError, ValueError):
                 return str(json.loads(there.read_text(encoding="utf-8"))["address"])
             return ""
 
-        try:
-            # The scheduler chooses its port, before workers choose theirs: one that was free may be a worker's soon.
-            start("dask_scheduler", "--port", "0", "--scheduler-file", str(there))
-            until(lambda: bool(address()))
-            for _ in range(workers):
-                start("dask_worker", address(), "--nthreads", "1", "--no-nanny")
-            yield address(), running
-        finally:
-            for process in running:
-                process.kill()  # told to end, a worker may wait minutes for a scheduler that has ended
-            for process in running:
-                process.wait(timeout=300)
+        # The scheduler chooses its port, before workers choose theirs: one that was free may be a worker's soon.
+        start("dask_scheduler", "--port", "0", "--scheduler-file", str(there))
+        until(lambda: bool(address()))
+        for _ in range(workers):
+            start("dask_worker", address(), "--nthreads", "1", "--no-nanny")
+        yield address(), running

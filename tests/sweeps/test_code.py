@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import re
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -16,6 +19,8 @@ from fairopt import report, sweeps
 from fairopt.cli import main
 from fairopt.mechanisms import REGISTRY, Mechanism
 from fairopt.sweeps import code
+
+from .small import cells_of, sweep
 
 OWN = '''
 """A mechanism of somebody."""
@@ -47,53 +52,57 @@ def mechanism(folder: Path, own: str = OWN, helping: str = HELPING) -> type[Mech
     for name in ("mine", "helping"):
         sys.modules.pop(name, None)
     importlib.invalidate_caches()
-    module: ModuleType = importlib.import_module("mine")
-    kind: type[Mechanism] = module.Mine
+    kind: type[Mechanism] = importlib.import_module("mine").Mine
     return kind
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def test_a_mechanism_outside_fairopt_and_what_it_imports_from_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     monkeypatch.setitem(REGISTRY, "mine", fo.AlphaFair)
-    monkeypatch.setitem(sys.modules, "mine", ModuleType("mine"))
-    monkeypatch.setitem(sys.modules, "helping", ModuleType("helping"))
-    return tmp_path
-
-
-def test_a_mechanism_outside_fairopt_and_what_it_imports_from_beside_it(folder: Path) -> None:
-    before = code.of(mechanism(folder))
+    for name in ("mine", "helping"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    before = code.of(mechanism(tmp_path))
     code.of.cache_clear()
-    assert code.of(mechanism(folder)) == before
-    for own, helping in (
-        (OWN.replace("value * POWER", "value + POWER"), HELPING),
-        (OWN, HELPING.replace("1.0", "2.0")),
-    ):
-        assert code.of(mechanism(folder, own, helping)) != before
+    assert code.of(mechanism(tmp_path)) == before
+    assert code.of(mechanism(tmp_path, OWN.replace("value * POWER", "value + POWER"))) != before
+    assert code.of(mechanism(tmp_path, helping=HELPING.replace("1.0", "2.0"))) != before
 
 
 def test_a_mechanism_that_is_written_nowhere() -> None:
     """Typed at a prompt: what it compiles to counts."""
 
-    def typed(body: str) -> type[Mechanism]:
-        space: dict[str, object] = {"fo": fo, "__name__": "typed"}
-        exec(f"class Typed(fo.CEEI):\n    def criterion(self, cluster):\n        return {body}", space)
-        kind = space["Typed"]
-        assert isinstance(kind, type)
-        return kind
+    def typed(rule: str) -> str:
+        space: dict[str, Any] = {"fo": fo, "__name__": "typed"}
+        exec(
+            f"class Typed(fo.CEEI):\n    def criterion(self, cluster):\n        return {rule}.criterion(cluster)", space
+        )
+        return code.of(space["Typed"])
 
-    assert code.of(typed("fo.DRFH().criterion(cluster)")) == code.of(typed("fo.DRFH().criterion(cluster)"))
-    assert code.of(typed("fo.DRFH().criterion(cluster)")) != code.of(typed("fo.TSF().criterion(cluster)"))
+    assert typed("fo.DRFH()") == typed("fo.DRFH()") != typed("fo.TSF()")
+
+
+def digests() -> dict[str, str]:
+    code.of_fairopt.cache_clear()
+    code.of.cache_clear()
+    return {name: code.of(REGISTRY[name], *code.solving()) for name in ("drfh", "tsf")}
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("copy") / "fairopt"
+    return Path(shutil.copytree(code.PACKAGE, target, ignore=shutil.ignore_patterns("__pycache__")))
 
 
 @pytest.fixture
-def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def copied(copy: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A copy of fairopt whose files count."""
-    target = tmp_path / "fairopt"
-    shutil.copytree(code.PACKAGE, target, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(code, "PACKAGE", target)
-    return target
+    with monkeypatch.context() as patch:
+        patch.setattr(code, "PACKAGE", copy)
+        yield copy
+    digests()
 
 
 @pytest.mark.parametrize(
@@ -117,31 +126,13 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 def test_what_computes_in_fairopt_counts_and_nothing_else(copied: Path, file: str, kinds: set[str]) -> None:
-    def digests() -> dict[str, str]:
-        code.of_fairopt.cache_clear()
-        code.of.cache_clear()
-        return {name: code.of(REGISTRY[name], *code.solving()) for name in ("drfh", "tsf")}
-
-    try:
-        before = digests()
-        changed = next((path for path in sorted(copied.glob(file)) if path.is_file()), copied / file)
-        changed.parent.mkdir(exist_ok=True)
-        with open(changed, "ab") as more:
-            more.write(b"\n")
-        after = digests()
-    finally:
-        code.of_fairopt.cache_clear()
-        code.of.cache_clear()
+    before = digests()
+    changed = next((path for path in sorted(copied.glob(file)) if path.is_file()), copied / file)
+    changed.parent.mkdir(exist_ok=True)
+    with open(changed, "ab") as more:
+        more.write(b"\n")
+    after = digests()
     assert {name for name in before if before[name] != after[name]} == kinds
-
-
-def test_every_room_that_is_not_aside_solves() -> None:
-    rooms = {path.name for path in code.PACKAGE.iterdir() if (path / "__init__.py").is_file()}
-    assert rooms >= code.ASIDE
-    assert {"certificates", "core", "game", "model", "result", "workloads"} <= set(code.solving()) == rooms - code.ASIDE
-    files = code.computing(*code.solving())
-    assert len(files) > 100
-    assert all(path.is_file() for path in files)
 
 
 EXPERIMENT = """
@@ -156,45 +147,40 @@ mechanisms = ["drfh", "tsf", "ps-dsf"]
 def test_answers_of_other_code_are_named_and_taken_on_request(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file, store = tmp_path / "old.toml", tmp_path / "store"
+    file, store, old = tmp_path / "old.toml", tmp_path / "store", "0" * 24
     file.write_text(EXPERIMENT)
     with monkeypatch.context() as then:
         real = code.of
-        then.setattr(code, "of", lambda kind, *more: "0" * 24 if kind is not fo.TSF else real(kind, *more))
-        first = sweeps.sweep(file, store=store, progress=False)
-    assert first["code"].tolist() == ["0" * 24, real(fo.TSF, *code.solving()), "0" * 24]
-    table = ["--store", str(store)]
+        then.setattr(code, "of", lambda kind, *more: old if kind is not fo.TSF else real(kind, *more))
+        first = sweep(file, store)
+    assert first["code"].tolist() == [old, real(fo.TSF, *code.solving()), old]
+    other = "2 of 3 cells were computed by other code"
 
-    assert main(["sweep", str(file), "--dry-run", *table]) == 0
-    out = capsys.readouterr().out
+    def told(command: str, *words: str) -> str:
+        assert main([command, str(file), *words, "--store", str(store)]) == 0
+        return "".join(capsys.readouterr())
+
+    out = told("sweep", "--dry-run")
     assert "3 cells, 1 stored (0 failed), 2 to compute" in out
-    assert "2 of 3 cells were computed by other code (--accept-older takes them)" in out
-
-    assert main(["results", str(file), "--columns", "name", "this_code", *table]) == 0
-    captured = capsys.readouterr()
-    assert [line.split() for line in captured.out.splitlines()[1:]] == [
-        ["drfh", "False"], ["tsf", "True"], ["ps-dsf", "False"],
+    assert f"{other} (--accept-older takes them)" in out
+    out = told("results", "--columns", "name", "this_code")
+    assert re.findall(r"^ *(\S+) +(True|False)$", out, re.M) == [
+        ("drfh", "False"), ("tsf", "True"), ("ps-dsf", "False"),
     ]  # fmt: skip
-    assert "2 of 3 cells were computed by other code" in captured.err
+    assert other in out
 
-    with pytest.raises(report.MissingCells, match="2 of 3 cells were computed by other code"):
+    with pytest.raises(report.MissingCells, match=other):
         report.Results(store).of(file)
     taken = report.Results(store, accept_older=True).of(file)
     assert taken.cells["key"].tolist() == first["key"].tolist()
-    assert taken.notes[0] == "2 of 3 cells were computed by other code, and are taken all the same"
-
-    assert main(["sweep", str(file), "--accept-older", *table]) == 0
-    captured = capsys.readouterr()
-    assert "3 cells in" in captured.out
-    assert "2 of 3 cells were computed by other code, and are taken all the same" in captured.err
+    assert taken.notes[0] == f"{other}, and are taken all the same"
+    assert f"{other}, and are taken all the same" in told("sweep", "--accept-older")
     assert len(sweeps.Store(store).read().frame()) == 3
 
-    assert main(["sweep", str(file), *table]) == 0
-    assert "2 of 3 cells were computed by other code (--accept-older takes them)" in capsys.readouterr().err
-    frame = sweeps.Store(store).read().frame()
-    assert len(frame) == 5
-    again = sweeps.sweep(file, store=store, progress=False)
-    assert "0" * 24 not in set(again["code"])
+    assert f"{other} (--accept-older takes them)" in told("sweep")
+    assert len(sweeps.Store(store).read().frame()) == 5
+    again = sweep(file, store)
+    assert old not in set(again["code"])
     pd.testing.assert_series_equal(again["jain"], first["jain"])
 
 
@@ -208,7 +194,7 @@ def test_an_error_of_other_code_is_no_answer(tmp_path: Path, monkeypatch: pytest
     with monkeypatch.context() as then:
         then.setattr(code, "of", lambda *_: "0" * 24)
         then.setattr(fo.TSF, "solve", fail)
-        sweeps.sweep(file, store=tmp_path / "store", progress=False)
+        sweep(file, tmp_path / "store")
     plan = sweeps.plan(file, store=tmp_path / "store", accept_older=True)
     assert [cell.job.what.text for cell in plan.missing] == ["tsf"]
     assert plan.failed == ()
@@ -218,8 +204,8 @@ def test_chance_does_not_depend_on_the_code(tmp_path: Path, monkeypatch: pytest.
     """The same question is asked with the same random numbers, so that answers of old and new code compare."""
     file = tmp_path / "old.toml"
     file.write_text(EXPERIMENT)
-    now = sweeps.cells_of(sweeps.load(file))
+    now = cells_of(file)
     monkeypatch.setattr(code, "of", lambda *_: "0" * 24)
-    then = sweeps.cells_of(sweeps.load(file))
-    assert all(a.key != b.key and a.question == b.question for a, b in zip(now, then, strict=True))
-    assert all(a.rng().random() == b.rng().random() for a, b in zip(now, then, strict=True))
+    then = cells_of(file)
+    assert {one.key for one in now}.isdisjoint(one.key for one in then)
+    assert [(one.question, one.rng().random()) for one in now] == [(one.question, one.rng().random()) for one in then]

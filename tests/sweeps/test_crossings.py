@@ -28,12 +28,15 @@ measures = ["crossings"]
 """
 
 
+def found(mechanism: fo.Mechanism) -> dict[str, float]:
+    return {row["measure"]: row["value"] for row in crossings(mechanism, CLUSTER)}
+
+
 def test_crossings_are_the_equilibria_that_are_enumerated() -> None:
-    found = {row["measure"]: row["value"] for row in crossings(fo.AlphaPFVDS(5.9), CLUSTER)}
-    every = fo.game.equilibria(CLUSTER, 5.9)
-    assert len(found) == 3 * 5 == len(every) * 5
-    assert [found[f"crossing {k}: index"] for k in (1, 2, 3)] == [1, -1, 1]
-    ours = [[found[f"crossing {k}: tasks of {user}"] for user in CLUSTER.users] for k in (1, 2, 3)]
+    rows, every = found(fo.AlphaPFVDS(5.9)), fo.game.equilibria(CLUSTER, 5.9)
+    assert len(rows) == 3 * 5 == len(every) * 5
+    assert [rows[f"crossing {k}: index"] for k in (1, 2, 3)] == [1, -1, 1]
+    ours = [[rows[f"crossing {k}: tasks of {user}"] for user in CLUSTER.users] for k in (1, 2, 3)]
     known = sorted((one.arrays.user_tasks.tolist() for one in every), reverse=True)
     np.testing.assert_allclose(ours, known, rtol=1e-6)
     np.testing.assert_allclose(ours[0], fo.AlphaPFVDS(5.9, "curve").solve(CLUSTER).arrays.user_tasks, rtol=1e-6)
@@ -41,9 +44,9 @@ def test_crossings_are_the_equilibria_that_are_enumerated() -> None:
 
 @pytest.mark.parametrize(("alpha", "tasks"), [(5.4, 6.3544), (6.4, 4.8543)])
 def test_there_is_one_outside_of_the_fold(alpha: float, tasks: float) -> None:
-    found = {row["measure"]: row["value"] for row in crossings(fo.AlphaPFVDS(alpha), CLUSTER)}
-    assert len(found) == 5
-    assert found["crossing 1: tasks of user4"] == pytest.approx(tasks, abs=1e-3)
+    rows = found(fo.AlphaPFVDS(alpha))
+    assert len(rows) == 5
+    assert rows["crossing 1: tasks of user4"] == pytest.approx(tasks, abs=1e-3)
 
 
 @pytest.mark.parametrize("mechanism", [fo.PSDSF(), fo.AlphaFair(2.0), fo.AlphaPFVDS(1.0), fo.AlphaPFVDS(0.0)])
@@ -52,10 +55,8 @@ def test_other_mechanisms_have_none(mechanism: fo.Mechanism) -> None:
         crossings(mechanism, CLUSTER)
 
 
-def test_a_cell_has_them_or_says_why_not(tmp_path: Path) -> None:
-    good, bad = sweeps.cells_of(load(tmp_path / "crossings.toml", TEXT.format("[3, inf]")))
-    names = [each["measure"] for each in run(good)["measured"]]
+def test_a_cell_has_them_or_says_why_not(path: Path) -> None:
+    good, bad = map(run, sweeps.cells_of(load(path, TEXT.format("[3, inf]"))))
+    names = [each["measure"] for each in good["measured"]]
     assert names == ["crossing 1: tasks of A", "crossing 1: tasks of B", "crossing 1: index"]
-    row = run(bad)
-    assert row["status"] == "failed"
-    assert "has no crossings" in row["error"]
+    assert (bad["status"], "has no crossings" in bad["error"]) == ("failed", True)

@@ -8,7 +8,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,13 +22,19 @@ from fairopt.sweeps.cell import Named, Work
 from fairopt.sweeps.ends import Stopped
 from fairopt.sweeps.run import run
 
-from .small import CELLS, command, dask_cluster, keys_stored, until
+from .small import CELLS, cells_of, command, dask_cluster, keys_stored, sweep, until
 
 ENDED = {"status": "ok", "finished": datetime(2026, 1, 1, tzinfo=UTC)}
 
 
 def works(cells: list[sweeps.Cell]) -> list[Work]:
     return executors.works(cells, [cell.key for cell in cells])
+
+
+def all_there(store: sweeps.Store, serial: sweeps.Store) -> None:
+    """Every cell once, with the bits that it has when it is computed here."""
+    assert len(keys_stored(store.folder)) == CELLS
+    assert store.read().same_as(serial.read()) == []
 
 
 @contextmanager
@@ -44,39 +50,37 @@ def killed(when: Callable[[], bool], kill: Callable[[], None]) -> Iterator[None]
 
 def test_cells_sent_together_come_back_in_time(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a worker has is handed in after a quarter of a second; the other cells are given back, not kept waiting."""
-    todo = works(sweeps.cells_of(sweeps.load(file)))
+    todo = works(cells_of(file))
     clock = iter([0.0, 0.1, 0.2, 0.3])
     monkeypatch.setattr(executors.time, "monotonic", lambda: next(clock))
     monkeypatch.setattr(executors, "run", lambda cell, *_: {"key": cell.key} | ENDED)
     rows, rest = executors.several(todo, None, 1)
-    assert rows.keys == [work.cells[0].key for work in todo[:3]]
-    assert rest == todo[3:]
-    assert [work for batch in executors.batches(todo, 2) for work in batch] == todo
-    assert {len(batch) for batch in executors.batches(todo * 20, 2)} == {16, len(todo) * 20 % 16}
+    assert (rows.keys, rest) == ([work.cells[0].key for work in todo[:3]], todo[3:])
+    found = executors.batches(todo * 20, 2)
+    assert [work for batch in found for work in batch] == todo * 20
+    assert {len(batch) for batch in found} == {16, len(todo) * 20 % 16}
 
 
 def test_any_executor_gives_the_same_bits(file: Path, serial: sweeps.Store, tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as one:
-        sweeps.sweep(file, store=tmp_path, executor=one, progress=False)
+        sweep(file, tmp_path, executor=one)
         assert one.submit(int).result() == 0  # and is left as it was
-    assert sweeps.Store(tmp_path).read().same_as(serial.read()) == []
+    all_there(sweeps.Store(tmp_path), serial)
 
 
 @pytest.mark.slow
 def test_a_process_that_dies_costs_its_cells_once_more(file: Path, serial: sweeps.Store, tmp_path: Path) -> None:
-    store = tmp_path / "store"
+    store = sweeps.Store(tmp_path)
 
     def kill() -> None:
-        os.kill(int(sweeps.Store(store).read().frame()["process"].iloc[0]), signal.SIGKILL)
+        os.kill(int(store.read().frame()["process"].iloc[0]), signal.SIGKILL)
 
-    with killed(lambda: len(keys_stored(store)) >= 3, kill):
-        frame = sweeps.sweep(file, store=store, jobs=2, progress=False)
+    with killed(lambda: len(keys_stored(tmp_path)) >= 3, kill):
+        frame = sweep(file, store, jobs=2)
     assert frame["process"].nunique() >= 3
     assert os.getpid() not in frame["process"].tolist()
     assert set(frame["threads"]) == {1}
-    assert len(frame) == CELLS
-    assert sorted(keys_stored(store)) == sorted(frame["key"])
-    assert sweeps.Store(store).read().same_as(serial.read()) == []
+    all_there(store, serial)
 
 
 @pytest.mark.slow
@@ -84,30 +88,28 @@ def test_dask_loses_a_worker_and_no_cell_and_its_scheduler_and_no_cell_fails(
     file: Path, serial: sweeps.Store, tmp_path: Path
 ) -> None:
     distributed = pytest.importorskip("distributed")
-    store, other = tmp_path / "store", tmp_path / "other"
+    store, other = sweeps.Store(tmp_path / "store"), sweeps.Store(tmp_path / "other")
     with dask_cluster(tmp_path, 2) as (address, (scheduler, victim, survivor)):
 
         def at_work() -> bool:
-            return store.exists() and victim.pid in sweeps.Store(store).read().frame()["process"].tolist()
+            return store.file.exists() and victim.pid in store.read().frame()["process"].tolist()
 
         with distributed.Client(address, set_as_default=False) as client, killed(at_work, victim.kill):
-            frame = sweeps.sweep(file, store=store, executor=client.get_executor(pure=False), jobs=2, progress=False)
-        process = command("sweep", file, "--store", other, "--dask", address)
-        with killed(lambda: len(keys_stored(other)) >= 5, scheduler.kill):
+            frame = sweep(file, store, executor=client.get_executor(pure=False), jobs=2)
+        process = command("sweep", file, "--store", other.folder, "--dask", address)
+        with killed(lambda: len(keys_stored(other.folder)) >= 5, scheduler.kill):
             _, said = process.communicate(timeout=600)
     # Every cell exactly once, most by the survivor, and what the dead one had handed in was kept.
-    assert sorted(keys_stored(store)) == sorted(frame["key"])
-    assert len(frame) == CELLS
     assert set(frame["process"]) == {victim.pid, survivor.pid}
-    assert sweeps.Store(store).read().same_as(serial.read()) == []
-    frame = sweeps.Store(other).read().frame()
+    all_there(store, serial)
+    frame = other.read().frame()
     assert process.returncode == 1
     assert 5 <= len(frame) < CELLS
     assert "failed" not in frame["status"].tolist()
-    assert f"{len(frame)} of {CELLS} cells of small are stored in {other}; the same command again goes on from" in said
+    assert f"{len(frame)} of {CELLS} cells of small are stored in {other.folder}; the same command again goes" in said
     # The next run computes what was lost, and all is as if nothing had happened.
-    sweeps.sweep(file, store=other, progress=False)
-    assert sweeps.Store(other).read().same_as(serial.read()) == []
+    sweep(file, other)
+    all_there(other, serial)
 
 
 class Deadly(Executor):
@@ -117,8 +119,7 @@ class Deadly(Executor):
         self.deadly, self.error = deadly, error
 
     def submit(self, function: object, /, *given: Any, **_: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        keys = [cell.key for work in given[0] for cell in work.cells]
+        future, keys = Future[Any](), [cell.key for work in given[0] for cell in work.cells]
         if self.deadly in keys:
             future.set_exception(self.error)
         else:
@@ -140,46 +141,41 @@ def test_what_becomes_of_a_sweep_whose_workers_die_of_a_cell(
 ) -> None:
     """Of other errors than those of a whole executor nobody knows what the cell would have raised: it is no failed
     cell, and the others are computed."""
-    cells = sweeps.cells_of(sweeps.load(file))
-    rows = executors.on(Deadly(cells[5].key, error), 2)(works(cells), None, 1)
+    todo = works(cells_of(file))
+    keys = {work.cells[0].key for work in todo}
+    deadly = todo[5].cells[0].key
+    rows = executors.on(Deadly(deadly, error), 2)(todo, None, 1)
     got: list[str] = []
     with pytest.raises(raised, match=said):
         got.extend(row["key"] for some in rows for row in some)  # type: ignore[index]
     if isinstance(error, MemoryError):
-        assert sorted(got) == sorted(cell.key for cell in cells if cell != cells[5])
+        assert sorted(got) == sorted(keys - {deadly})
 
 
 def test_a_process_that_read_other_code_computes_nothing(file: Path) -> None:
-    cell = sweeps.cells_of(sweeps.load(file))[0]
-    with pytest.raises(sweeps.Elsewhere, match=r"has other code for drfh; install the same"):
-        run(dataclasses.replace(cell, code="0" * 24))
+    cell = cells_of(file)[0]
     nobodys = dataclasses.replace(cell.job, what=Named("nobodys", mechanisms.one))
-    with pytest.raises(sweeps.Elsewhere, match="does not know nobodys"):
-        run(dataclasses.replace(cell, job=nobodys))
+    for change, said in (({"code": "0" * 24}, "has other code for drfh"), ({"job": nobodys}, "does not know nobodys")):
+        with pytest.raises(sweeps.Elsewhere, match=said):
+            run(dataclasses.replace(cell, **change))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["jobs", pytest.param("dask", marks=pytest.mark.long)])
-def test_two_at_once_into_one_store(file: Path, serial: sweeps.Store, tmp_path: Path, kind: str) -> None:
-    if kind == "dask":
-        pytest.importorskip("distributed")
-    store = sweeps.Store(tmp_path / "store")
-    workers = dask_cluster(tmp_path, 2) if kind == "dask" else nullcontext(("2", []))
-    with workers as (address, _):
-        other = command("sweep", file, "--store", store.folder, f"--{kind}", address)
-        try:
-            until(lambda: len(keys_stored(store.folder)) > 0)
-            sweeps.sweep(file, store=store, progress=False)
-            said = other.communicate(timeout=600)
-        finally:
-            if other.poll() is None:
-                other.kill()
-                other.communicate(timeout=300)
+def test_two_at_once_into_one_store(file: Path, serial: sweeps.Store, tmp_path: Path) -> None:
+    store = sweeps.Store(tmp_path)
+    other = command("sweep", file, "--store", tmp_path, "--jobs", 2)
+    try:
+        until(lambda: len(keys_stored(tmp_path)) > 0)
+        sweep(file, store)
+        said = other.communicate(timeout=600)
+    finally:
+        if other.poll() is None:
+            other.kill()
+            other.communicate(timeout=300)
     assert other.returncode == 0, said
     assert said[0].startswith(f"small: {CELLS} cells in")
-    contents = store.read()
-    assert not contents.damaged
-    assert contents.same_as(serial.read()) == []
+    assert not store.read().damaged
+    all_there(store, serial)
 
 
 def test_no_scheduler_is_said_in_one_line(file: Path, tmp_path: Path) -> None:
@@ -191,4 +187,4 @@ def test_no_scheduler_is_said_in_one_line(file: Path, tmp_path: Path) -> None:
         pytest.warns(DeprecationWarning, match=r"executor=Client\(ADDRESS\)"),
         pytest.raises(FairoptError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"),
     ):
-        sweeps.sweep(file, store=tmp_path, dask="tcp://127.0.0.1:9", progress=False)
+        sweep(file, tmp_path, dask="tcp://127.0.0.1:9")

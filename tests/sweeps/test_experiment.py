@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from fairopt import sweeps
 from fairopt.errors import DataError
 from fairopt.sweeps.experiment import known
 
-from .small import load
+from .small import cells_of, load, sweep
 
 GOOD = """\
 title = "T"
@@ -42,32 +43,28 @@ two = "lognormal?users=2&servers=2"
 def test_a_grid_is_a_product(path: Path) -> None:
     cells = sweeps.cells_of(load(path, GOOD))
     games = [cell for cell in cells if cell.job.engine == "best-response"]
-    others = [cell for cell in cells if cell.job.engine != "best-response"]
+    others = [cell.job.what for cell in cells if cell.job.engine != "best-response"]
     # The paper's cluster once, as nothing about it is random; two others drawn twice; three mechanisms each.
     assert len(others) == (1 + 2 * 2) * 3
-    assert {cell.job.what.text for cell in others} == {"drfh", "alphapf-vds(alpha=1.0)", "alphapf-vds(alpha=inf)"}
-    assert {cell.origin.text for cell in games} == {f"lognormal?users={n}&servers=2" for n in (3, 4)}
-    assert len(games) == 4
+    assert {what.text for what in others} == {"drfh", "alphapf-vds(alpha=1.0)", "alphapf-vds(alpha=inf)"}
+    assert math.isinf(others[-1].made.alpha)  # type: ignore[attr-defined]
+    assert sorted(cell.origin.text for cell in games) == [f"lognormal?users={n}&servers=2" for n in (3, 3, 4, 4)]
     assert {cell.job.order for cell in games} == {"cyclic"}
-    assert math.isinf(others[-1].job.what.made.alpha)  # type: ignore[attr-defined]
 
 
 def test_a_grid_may_have_draws_of_its_own(path: Path) -> None:
-    for number in (1, 3):
-        text = GOOD.replace('engines = "best-response"', f'engines = "best-response"\nrepetitions = {number}')
-        cells = sweeps.cells_of(load(path, text))
-        games = [cell for cell in cells if cell.job.engine == "best-response"]
-        assert sorted(cell.repetition for cell in games) == sorted([*range(number)] * 2)
-        assert {cell.repetition for cell in cells if cell.job.engine != "best-response"} == {0, 1}
+    text = GOOD.replace('engines = "best-response"', 'engines = "best-response"\nrepetitions = 3')
+    cells = sweeps.cells_of(load(path, text))
+    for games, draws in ((True, [0, 1, 2]), (False, [0, 1])):
+        found = {cell.repetition for cell in cells if (cell.job.engine == "best-response") == games}
+        assert sorted(found) == draws
     assert {cell.repetition for cell in sweeps.cells_of(load(path, text, smoke=True))} == {0}
     with pytest.raises(DataError, match=r":16: grid.2.repetitions: a table of each cluster shows one draw"):
         load(path, text.replace("repetitions = 2\n", "table = 'clusters'\n"))
 
 
 def test_smoke_is_the_same_but_smaller(path: Path) -> None:
-    experiment = load(path, GOOD, smoke=True)
-    assert experiment.repetitions == 1
-    cells = sweeps.cells_of(experiment)
+    cells = sweeps.cells_of(load(path, GOOD, smoke=True))
     assert {cell.origin.text for cell in cells} == {"paper:drf-4.1", "lognormal?users=2&servers=2"}
     assert len(cells) == 2 * 2 + 1
 
@@ -95,13 +92,6 @@ BAD = [
         6,
         "clusters.two.users: option users of lognormal cannot be '-3': the",
     ),
-    (
-        "users = [3, 4]",
-        "density = 7",
-        6,
-        "clusters.two.density: option density of lognormal cannot be '7': density",
-    ),
-    ("users = [3, 4]", "sigma = -1", 6, "clusters.two.sigma: option sigma of lognormal cannot be '-1': sigma must be"),
     ("users=2&", "users=0&", 21, "smoke.clusters.two: option users of lognormal cannot be '0'"),
     ("users = [3, 4]", "seed = -1", 6, "clusters.two.seed: seed must be a whole number >= 0"),
     ('one = "paper:drf-4.1"', 'one = "lognormal?usres=3"', 5, "clusters.one: lognormal has no option 'usres'"),
@@ -135,15 +125,11 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "line", "message"), BAD, ids=[new.strip() or message for _, new, _, message in BAD]
-)
+@pytest.mark.parametrize(("old", "new", "line", "message"), BAD)
 def test_a_bad_file_is_named_with_line_and_key(path: Path, old: str, new: str, line: int, message: str) -> None:
     assert old in GOOD
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError, match=re.escape(f"{path}:{line}: {message}")):
         sweeps.cells_of(load(path, GOOD.replace(old, new, 1)))
-    assert str(caught.value).startswith(f"{path}:{line}: ")
-    assert message in str(caught.value)
 
 
 def test_an_option_that_only_the_trace_has(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,25 +142,19 @@ def test_an_option_that_only_the_trace_has(path: Path, monkeypatch: pytest.Monke
 
 def test_engines_are_those_that_solve_would_take(path: Path, tmp_path: Path) -> None:
     """By default, and by their names; the row says which answered."""
-    text = """
-title = "T"
-clusters.b = "lognormal?users=5&servers=3"
-[[grid]]
-mechanisms = ["drfh", "alpha-fair", "alphapf-vds"]
-alphas = [2]
-[[grid]]
-mechanisms = ["drfh", "alpha-fair(alpha=2)"]
-engines = ["native", "declarative"]
-"""
-    path.write_text(text)
-    frame = sweeps.sweep(path, store=tmp_path / "store", progress=False).set_index(["mechanism", "engine"])
-    assert frame["answered"].to_dict() == {
-        ("drfh", "default"): "native", ("alpha-fair(alpha=2.0)", "default"): "native",
-        ("alphapf-vds(alpha=2.0)", "default"): "equilibrium",
-        ("drfh", "native"): "native", ("drfh", "declarative"): "declarative",
-        ("alpha-fair(alpha=2.0)", "native"): "native", ("alpha-fair(alpha=2.0)", "declarative"): "declarative",
-    }  # fmt: skip
-    assert set(frame["status"]) == {"ok"}
+    path.write_text(
+        'title = "T"\nclusters.b = "lognormal?users=5&servers=3"\n'
+        '[[grid]]\nmechanisms = ["drfh", "alphapf-vds"]\nalphas = 2\n'
+        '[[grid]]\nmechanisms = ["alpha-fair(alpha=2)"]\nengines = ["default", "native", "declarative"]\n'
+    )
+    frame = sweep(path, tmp_path / "store")
+    assert frame[["name", "engine", "answered", "status"]].to_numpy().tolist() == [
+        ["drfh", "default", "native", "ok"],
+        ["alphapf-vds", "default", "equilibrium", "ok"],
+        ["alpha-fair", "default", "native", "ok"],
+        ["alpha-fair", "native", "native", "ok"],
+        ["alpha-fair", "declarative", "declarative", "ok"],
+    ]
 
 
 def test_a_default_engine_that_fails_is_stood_in_for(
@@ -185,7 +165,7 @@ def test_a_default_engine_that_fails_is_stood_in_for(
 
     monkeypatch.setattr(native, "solutions", lambda *_, **__: iter(()))
     path.write_text('title = "T"\nclusters.b = "paper:drf-4.1"\n[[grid]]\nmechanisms = "drf"\n')
-    row = sweeps.sweep(path, store=tmp_path / "store", progress=False).iloc[0]
+    row = sweep(path, tmp_path / "store").iloc[0]
     assert (row["engine"], row["answered"], row["status"]) == ("default", "declarative", "ok")
     assert "the native engine did not reach the tolerance" in row["notes"]
 
@@ -220,17 +200,15 @@ LARGE = {"alpha_convergence": 10_000, "violations": 1200}
 @pytest.mark.parametrize("name", sorted(known()))
 def test_every_experiment_of_the_house_is_sound(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FAIROPT_TRACES", raising=False)
-    for smoke in (False, True):
-        cells = sweeps.cells_of(sweeps.load(name, smoke))
-        assert cells
-        assert len(cells) <= (60 if smoke else LARGE.get(name, 1000))
+    assert 0 < len(cells_of(name)) <= LARGE.get(name, 1000)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(known()))
 def test_smoke_of_every_experiment(name: str, swept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FAIROPT_TRACES", raising=False)
-    frame = sweeps.sweep(name, smoke=True, store=swept, progress=False)
+    frame = sweep(name, swept, smoke=True)
+    assert 0 < len(frame) <= 60
     assert not frame["error"].dropna().tolist()
     if "policy" in frame:
         assert (frame["status"] == "ok").all()
@@ -238,6 +216,5 @@ def test_smoke_of_every_experiment(name: str, swept: Path, monkeypatch: pytest.M
         return
     assert (frame["feasibility"] < 1e-6).all()
     # Games of a few rounds may miss their tolerance; everything else has its certificate.
-    solved = frame[frame["engine"] != "best-response"]
-    assert (solved["status"] == "ok").all()
+    assert (frame.loc[frame["engine"] != "best-response", "status"] == "ok").all()
     assert frame["utilization"].between(0, 1 + 1e-9).all()

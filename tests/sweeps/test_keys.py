@@ -26,44 +26,38 @@ def cell(path: Path, source: str, traces: Path | None = None) -> sweeps.Cell:
 
 
 def test_keys_tell_what_determines_a_cell_and_nothing_else(path: Path, file: Path) -> None:
-    cells = sweeps.cells_of(sweeps.load(file))
-    keys = {cell.key for cell in cells}
-    assert len(cells) == len(keys) == CELLS
-    # Labels, comments and the order of things do not matter.
+    def keys_of(text: str) -> list[str]:
+        return [cell.key for cell in sweeps.cells_of(load(path, text))]
+
     text = file.read_text()
-    same = text.replace("drawn", "others").replace('["drfh", "tsf",', '[\n"tsf", # first\n"drfh",')
-    assert {cell.key for cell in sweeps.cells_of(load(path, same))} == keys
+    keys = {*keys_of(text)}
+    assert len(keys_of(text)) == len(keys) == CELLS
+    # Labels, comments and the order of things do not matter.
+    assert {*keys_of(text.replace("drawn", "others").replace('["drfh", "tsf",', '[\n"tsf", # first\n"drfh",'))} == keys
     for old, new in (("seed = 7", "seed = 8"), ("max_rounds = 60", "max_rounds = 61"), ("users = [4", "users = [5")):
-        other = {cell.key for cell in sweeps.cells_of(load(path, text.replace(old, new)))}
+        other = {*keys_of(text.replace(old, new))}
         assert other != keys
         assert other & keys  # the paper's cluster is the same
 
 
-def test_a_trace_and_its_stand_in_are_different_cells(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_trace_is_known_by_what_it_holds(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not by its size and names; and it is another cell than its stand-in."""
     monkeypatch.delenv("FAIROPT_TRACES", raising=False)
-    without = cell(path, VMS)
-    (tmp_path / "traces" / "bitbrains").mkdir(parents=True)
-    (tmp_path / "traces" / "bitbrains" / "1.csv").write_text("x")
-    one = cell(path, VMS, tmp_path / "traces")
-    assert (without.origin.kind, one.origin.kind) == ("generator", "trace")
-    assert without.key != one.key
-
-
-def test_a_trace_that_is_edited_is_another_trace(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its size and names are the same; what it holds is not."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    without = cell(path, VMS)
     trace = tmp_path / "traces" / "bitbrains" / "1.csv"
     trace.parent.mkdir(parents=True)
-    keys = []
+    found = []
     for held, day in (("x", 1), ("y", 2), ("x", 3)):
         trace.write_text(held)
         os.utime(trace, (day * 86400, day * 86400))
-        keys.append(cell(path, VMS, tmp_path / "traces").key)
-    assert keys[0] == keys[2] != keys[1]
+        found.append(cell(path, VMS, tmp_path / "traces"))
+    assert [one.origin.kind for one in (without, *found[:1])] == ["generator", "trace"]
+    assert without.key != found[0].key == found[2].key != found[1].key
     shutil.copytree(tmp_path / "traces", tmp_path / "elsewhere")
-    assert cell(path, VMS, tmp_path / "elsewhere").key == keys[0]
+    assert cell(path, VMS, tmp_path / "elsewhere").key == found[0].key
+    with pytest.raises(Elsewhere, match="other files here than where the sweep was started"):
+        run(found[0], None)  # no row: it is not the cell that is wrong
 
 
 def test_a_paper_whose_example_is_corrected_is_another_cluster(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,14 +65,6 @@ def test_a_paper_whose_example_is_corrected_is_another_cluster(path: Path, monke
     cluster = fo.papers.instance("drf-4.1")
     monkeypatch.setattr(fo.papers, "instance", lambda _: cluster.replace(capacity=[[9, 18.5]]))
     assert before.key != cell(path, "paper:drf-4.1").key
-
-
-def test_a_worker_that_sees_another_trace_says_so(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("FAIROPT_TRACES", raising=False)
-    (tmp_path / "bitbrains").mkdir()
-    (tmp_path / "bitbrains" / "1.csv").write_text("x")
-    with pytest.raises(Elsewhere, match="other files here than where the sweep was started"):
-        run(cell(path, VMS, tmp_path), None)  # no row: it is not the cell that is wrong
 
 
 def test_a_cluster_file_is_known_by_what_it_holds(path: Path, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import fairopt as fo
@@ -13,7 +14,7 @@ from fairopt import sweeps
 from fairopt.sweeps import executors, stack
 from fairopt.sweeps.run import run
 
-from .small import load
+from .small import load, sweep
 
 TEXT = """
 title = "Draws"
@@ -52,24 +53,22 @@ def test_rows_are_those_of_cells_alone(path: Path, users: int, density: float) -
     answered: set[str] = set()
     for work in executors.works(cells, [cell.key for cell in cells]):
         found = stack.rows(work.cells, None)
-        answered |= {cell.job.asked["name"] for cell in work.cells if cell.key in found}
         for cell in work.cells:
             if cell.key in found:
+                answered.add(cell.job.asked["name"])
                 compared(cell.requested | found[cell.key], run(cell))
     assert answered == (TOGETHER if density == 1 else set())
 
 
 def compared(together: dict[str, Any], alone: dict[str, Any]) -> None:
-    names = {name for name in together if not isinstance(together[name], list)} - LOOSE
-    for name in names:
-        if isinstance(together[name], float):
-            np.testing.assert_allclose(together[name], alone[name], rtol=1e-9, err_msg=name)
-        else:
-            assert together[name] == alone[name], name
+    for name, value in together.items():
+        if isinstance(value, float) and name not in LOOSE:
+            np.testing.assert_allclose(value, alone[name], rtol=1e-9, err_msg=name)
+        elif not isinstance(value, list) and name not in LOOSE:
+            assert value == alone[name], name
     assert together["certificate"] <= 1e-10
-    tasks = [[sum(each["tasks"] for each in row["allocated"] if each["user"] == user) for row in (together, alone)]
-             for user in {each["user"] for each in alone["allocated"]}]  # fmt: skip
-    np.testing.assert_allclose(*np.transpose(tasks), rtol=1e-7)
+    rows = [pd.DataFrame(row["allocated"]).groupby("user")["tasks"].sum() for row in (together, alone)]
+    pd.testing.assert_series_equal(*rows, rtol=1e-7)
     for row in (together, alone):
         every = [each["utilization"] for each in row["use"][together["resources"] :]]
         assert len(every) == together["resources"] * (1 if together["pooled"] else together["servers"])
@@ -78,16 +77,12 @@ def compared(together: dict[str, Any], alone: dict[str, Any]) -> None:
 
 @pytest.mark.usefixtures("few")
 def test_what_was_computed_before_does_not_matter(path: Path, tmp_path: Path) -> None:
-    cells = drawn(path, [3, 4])
-    whole = sweeps.Store(tmp_path / "whole")
-    frame = sweeps.sweep(path, store=whole, progress=False)
+    keys = [cell.key for cell in drawn(path, [3, 4])]
+    whole, some = sweeps.Store(tmp_path / "whole"), sweeps.Store(tmp_path / "some")
+    frame = sweep(path, whole)
     assert (frame["status"] == "ok").all()
-    assert frame["key"].tolist() == [cell.key for cell in cells]
-    some = sweeps.Store(tmp_path / "some")
-    rows = whole.read().table.to_pylist()
-    some.write([row for k, row in enumerate(rows) if k % 3])
-    again = sweeps.sweep(path, store=some, progress=False)
-    assert again["key"].tolist() == frame["key"].tolist()
+    some.write([row for k, row in enumerate(whole.read().table.to_pylist()) if k % 3])
+    assert sweep(path, some)["key"].tolist() == frame["key"].tolist() == keys
     assert some.read().same_as(whole.read()) == []
 
 
@@ -102,7 +97,7 @@ def test_a_stack_that_fails_is_solved_cell_by_cell(path: Path, tmp_path: Path, m
     drawn(path)
     monkeypatch.setattr(stack, "finite", fail)
     monkeypatch.setattr(fo.TSF, "solve", own)  # a mechanism with a way of its own is asked for every cell
-    frame = sweeps.sweep(path, store=tmp_path / "store", progress=False)
+    frame = sweep(path, tmp_path / "store")
     assert set(frame.loc[frame["status"] == "failed", "name"]) == {"tsf"}
     assert set(frame["error"].dropna()) == {"NotConverged: 4 users are too many"}
     assert (frame["status"] == "ok").sum() == len(frame) * 9 / 10

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,50 +17,48 @@ import fairopt as fo
 from fairopt import sweeps
 from fairopt.errors import NotConverged
 from fairopt.game.dynamics import distributed
-from fairopt.sweeps import executors
 from fairopt.sweeps import solve as solve_module
 from fairopt.sweeps.origin import cluster
 from fairopt.sweeps.run import run
 
-from .small import CELLS, command, keys_stored, until
+from .small import CELLS, cells_of, command, keys_stored, sweep, until
 
 
 def test_a_row_says_what_the_library_says(serial: sweeps.Store, file: Path) -> None:
-    cell = next(c for c in sweeps.cells_of(sweeps.load(file)) if c.job.what.text == "ps-dsf" and c.source == "paper")
+    cell = next(c for c in cells_of(file) if c.job.what.text == "ps-dsf" and c.source == "paper")
     contents = serial.read()
     row = contents.frame([cell.key]).iloc[0]
     cluster = fo.papers.instance("pf-fig1-variant")
     allocation = fo.PSDSF().solve(cluster)
-    assert row["status"] == "ok"
-    assert row["jain"] == allocation.summary()["jain"]
-    assert row["certificate"] == allocation.certificate.residual
-    assert row["price_of_fairness"] == fo.metrics.price_of_fairness(allocation, fo.Utilitarian().solve(cluster))
-    assert (row["users"], row["servers"], row["resources"], row["threads"]) == (4, 2, 3, 1)
+    expected = {
+        "status": "ok",
+        "jain": allocation.summary()["jain"],
+        "certificate": allocation.certificate.residual,
+        "price_of_fairness": fo.metrics.price_of_fairness(allocation, fo.Utilitarian().solve(cluster)),
+    } | dict(zip(["users", "servers", "resources", "threads"], [4, 2, 3, 1], strict=True))
+    assert row[list(expected)].to_dict() == expected
     assert pd.isna(row["commit"]) or len(row["commit"]) >= 12  # none outside of a checkout
     assert "numpy" in row["versions"]
-    use = contents.long("use", [cell.key]).set_index(["class", "resource"])["utilization"]
-    overall = allocation.used_parts
-    for server, name in (("server 1", "12 x 4 x 75"), ("server 2", "8 x 16 x 0")):
-        for resource in cluster.resources:
-            np.testing.assert_equal(use[name, resource], overall.loc[server, resource])
+    use = contents.long("use", [cell.key]).set_index(["class", "resource"])["utilization"].unstack()
+    here = use.loc[["12 x 4 x 75", "8 x 16 x 0"], list(cluster.resources)]
+    np.testing.assert_array_equal(here, allocation.used_parts.loc[["server 1", "server 2"]])
     tasks = contents.long("allocated", [cell.key])["tasks"].to_numpy().reshape(4, 2)
     np.testing.assert_array_equal(tasks, allocation.tasks)
 
 
 def test_a_game_keeps_its_curve(serial: sweeps.Store, file: Path) -> None:
-    games = [c for c in sweeps.cells_of(sweeps.load(file)) if c.job.engine == "best-response" and c.source == "drawn"]
+    games = [c for c in cells_of(file) if c.job.engine == "best-response" and c.source == "drawn"]
     contents = serial.read()
     frame = contents.frame([cell.key for cell in games])
-    curves = contents.long("curve").groupby("key")
-    for _, row in frame.iterrows():
-        curve = curves.get_group(row["key"])
-        assert curve["round"].tolist() == list(range(1, int(row["rounds"]) + 1))
-        assert curve["residual"].iloc[-1] == row["residual"]
-        reached = contents.long("reached", [row["key"]]).set_index("level")
-        first = reached.loc[1e-2, "rounds"]
-        if first == first:
-            assert (curve["residual"][curve["round"] >= first] <= 1e-2).all()
-            assert reached.loc[1e-2, "messages"] == curve.set_index("round").loc[first, "messages"]
+    curves = dict(list(contents.long("curve").set_index("round").groupby("key")))
+    for row in frame.itertuples():
+        curve = curves[row.key]
+        assert curve.index.tolist() == list(range(1, int(row.rounds) + 1))
+        assert curve["residual"].iloc[-1] == row.residual
+        reached = contents.long("reached", [row.key]).set_index("level").loc[1e-2]
+        if reached["rounds"] == reached["rounds"]:
+            assert (curve["residual"].loc[reached["rounds"] :] <= 1e-2).all()
+            assert reached["messages"] == curve["messages"][reached["rounds"]]
     assert frame["rounds"].nunique() > 1
 
 
@@ -68,46 +67,27 @@ def test_every_repetition_draws_a_cluster_and_every_mechanism_gets_the_same(seri
     drawn = frame[(frame["cluster"] == "drawn") & frame["price_of_fairness"].notna()]
     # Welfare / (1 - price) is the largest welfare of the cluster: a fingerprint of it.
     best = (drawn["welfare"] / (1 - drawn["price_of_fairness"])).round(9)
-    by_draw = best.groupby([drawn["source"], drawn["repetition"]])
-    assert (by_draw.nunique() == 1).all()
-    assert (by_draw.size() == 5).all()
+    by_draw = best.groupby([drawn["source"], drawn["repetition"]]).agg(["nunique", "size"])
+    assert by_draw.to_numpy().tolist() == [[1, 5]] * 12
     assert (best.groupby(drawn["source"]).nunique() == 4).all()
-    draws = [cluster(cell.origin, seed, cell.repetition, None)[0].demand.sum()
-             for cell in sweeps.cells_of(sweeps.load(file)) if cell.job.what.text == "drfh" and cell.source == "drawn"
-             for seed in (7, 8)]  # fmt: skip
-    assert len(set(draws)) == 24
+    cell = next(one for one in cells_of(file) if one.source == "drawn")
+    assert not np.array_equal(*(cluster(cell.origin, seed, 0, None)[0].demand for seed in (7, 8)))
 
 
-def test_classes_of_servers_add_up(tmp_path: Path) -> None:
-    path = tmp_path / "e.toml"
+def test_classes_of_servers_add_up(path: Path, tmp_path: Path) -> None:
     path.write_text(
         'title = "T"\nclusters.b = "bitbrains-like?vms=6&servers=20"\n[[grid]]\nmechanisms = ["drfh", "drf"]\n'
     )
-    frame = sweeps.sweep(path, store=tmp_path / "s", progress=False)
+    frame = sweep(path, tmp_path / "s")
     use = sweeps.Store(tmp_path / "s").read().long("use", frame["key"][:1])
+    use["used"] = use["servers"] * use["capacity"] * use["utilization"]
     classes = use[use["class"] != "all"]
     # 3 types of servers, 2 storages, 2 links, at most; PF section 6.
     assert classes["class"].nunique() == 12
-    assert classes.groupby("resource")["servers"].sum().eq(20).all()
-    used = (classes["servers"] * classes["capacity"] * classes["utilization"]).groupby(classes["resource"]).sum()
+    sums = classes.groupby("resource")[["servers", "used"]].sum()
+    assert sums["servers"].eq(20).all()
     whole = use[use["class"] == "all"].set_index("resource")
-    for resource, amount in used.items():
-        assert amount == pytest.approx(whole.loc[resource, "capacity"] * whole.loc[resource, "utilization"], rel=1e-12)
-
-
-def test_only_what_is_missing_is_computed(
-    serial: sweeps.Store, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rows = serial.read().table.to_pylist()
-    store = sweeps.Store(tmp_path)
-    store.write(rows[:-7])
-    computed: list[str] = []
-    monkeypatch.setattr(executors, "run", lambda cell, *more: computed.append(cell.key) or run(cell, *more))
-    sweeps.sweep(file, store=store, progress=False)
-    assert sorted(computed) == sorted(row["key"] for row in rows[-7:])
-    assert store.read().same_as(serial.read()) == []
-    sweeps.sweep(file, store=store, progress=False)
-    assert len(computed) == 7
+    np.testing.assert_allclose(sums["used"], (whole["capacity"] * whole["utilization"])[sums.index], rtol=1e-12)
 
 
 def test_a_failure_is_a_row_and_is_tried_again_on_request(
@@ -118,28 +98,23 @@ def test_a_failure_is_a_row_and_is_tried_again_on_request(
 
     with monkeypatch.context() as patched:
         patched.setattr(fo.TSF, "solve", fail)
-        frame = sweeps.sweep(file, store=tmp_path, progress=False)
-    failed = frame[frame["status"] == "failed"]
-    assert failed["name"].tolist() == ["tsf"] * 13
-    assert set(failed["error"]) == {"NotConverged: nothing worked"}
-    assert failed["jain"].isna().all()
-    assert (sweeps.sweep(file, store=tmp_path, progress=False)["status"] == "failed").sum() == 13
-    frame = sweeps.sweep(file, store=tmp_path, retry=True, progress=False)
-    assert (frame["status"] != "failed").all()
+        sweep(file, tmp_path)
+    frame = sweep(file, tmp_path)
+    failed = frame.loc[frame["status"] == "failed", ["name", "error", "jain"]].fillna(0)
+    assert failed.to_numpy().tolist() == [["tsf", "NotConverged: nothing worked", 0]] * 13
+    sweep(file, tmp_path, retry=True)
     assert sweeps.Store(tmp_path).read().same_as(serial.read()) == []
 
 
 def test_the_first_cell_of_a_kind_is_solved_after_a_tiny_one(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is imported and compiled at the first answer of a process is in no cell's seconds."""
-    cells = [
-        cell for cell in sweeps.cells_of(sweeps.load(file)) if cell.job.what.text == "drfh" and cell.source == "drawn"
-    ]
+    cells = [one for one in cells_of(file) if one.job.what.text == "drfh" and one.source == "drawn"]
     solved: list[int] = []
     real = fo.DRFH.solve
 
-    def solve(self: fo.DRFH, cluster: fo.Cluster, *more: object, **others: object) -> fo.Allocation:
+    def solve(self: fo.DRFH, cluster: fo.Cluster, *more: Any, **others: Any) -> fo.Allocation:
         solved.append(len(cluster.users))
-        return real(self, cluster, *more, **others)  # type: ignore[arg-type]
+        return real(self, cluster, *more, **others)
 
     monkeypatch.setattr(fo.DRFH, "solve", solve)
     monkeypatch.setattr(solve_module, "_WARM", set())
@@ -151,34 +126,28 @@ def test_seconds_are_the_processors_and_the_walls_stand_beside_them(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A process that waits for others takes no longer for that: in rows of the game neither."""
-    waited, real, played = 0.05, fo.DRFH.solve, distributed._measured
+    waited = 0.05
 
-    def solve(*given: Any, **more: Any) -> fo.Allocation:
-        time.sleep(waited)
-        return real(*given, **more)
+    def late(real: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *given, **more: time.sleep(waited) or real(*given, **more)
 
-    def measured(*given: Any) -> dict[str, float]:
-        time.sleep(waited)
-        return played(*given)
-
-    monkeypatch.setattr(fo.DRFH, "solve", solve)
-    monkeypatch.setattr(distributed, "_measured", measured)
-    cells = sweeps.cells_of(sweeps.load(file))
+    monkeypatch.setattr(fo.DRFH, "solve", late(fo.DRFH.solve))
+    monkeypatch.setattr(distributed, "_measured", late(distributed._measured))
+    cells = cells_of(file)
     for cell in (cells[0], next(cell for cell in cells if cell.job.engine == "best-response")):
         row = run(cell)
-        rounds = row.get("rounds") or 1
-        assert row["wall"] - row["seconds"] > 0.9 * waited * rounds
+        assert row["wall"] - row["seconds"] > 0.9 * waited * (row.get("rounds") or 1)
         assert all(one["seconds"] is None or one["seconds"] <= row["seconds"] for one in row.get("reached", []))
 
 
-def test_half_a_game_is_not_a_result(serial: sweeps.Store, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_half_a_game_is_not_a_result(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`best_response` hands back what it has on Ctrl-C; a sweep must stop instead of storing it."""
-    cell = next(c for c in sweeps.cells_of(sweeps.load(file)) if c.job.engine == "best-response")
+    cell = next(c for c in cells_of(file) if c.job.engine == "best-response")
 
     def interrupted(*_: object) -> float:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("fairopt.game.dynamics.distributed._measured", interrupted)
+    monkeypatch.setattr(distributed, "_measured", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run(cell)
 
@@ -194,53 +163,6 @@ def test_the_estimate_is_the_mean_of_the_past(serial: sweeps.Store, file: Path, 
     assert seconds == pytest.approx(2.0 * (CELLS - len(kept)))
 
 
-def test_killed_at_any_moment_it_loses_at_most_the_cell_in_flight(
-    file: Path, serial: sweeps.Store, tmp_path: Path
-) -> None:
-    process = command("sweep", file, "--store", tmp_path / "store")
-    os.setpriority(os.PRIO_PROCESS, process.pid, 19)
-    try:
-        until(lambda: len(keys_stored(tmp_path / "store")) >= 10)
-    finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate(timeout=300)
-    kept = keys_stored(tmp_path / "store")
-    assert 10 <= len(kept) < CELLS
-    assert len(set(kept)) == len(kept)
-    # Serial: cells are computed in this order, so that everything before the one in flight must be there.
-    assert set(kept) == {cell.key for cell in sweeps.cells_of(sweeps.load(file))[: len(kept)]}
-    store = sweeps.Store(tmp_path / "store")
-    contents = store.read()
-    assert not contents.damaged
-    finished = contents.frame(kept)["finished"].tolist()
-    plan = sweeps.plan(file, store=store)
-    assert {cell.key for cell in plan.missing} == {cell.key for cell in plan.cells} - set(kept)
-    sweeps.sweep(file, store=store, progress=False)
-    assert store.read().frame(kept)["finished"].tolist() == finished
-    assert store.read().same_as(serial.read()) == []
-
-
-@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(file: Path, tmp_path: Path, jobs: int) -> None:
-    process = command("sweep", file, "--store", tmp_path / "store", "--jobs", jobs)
-    os.setpriority(os.PRIO_PROCESS, process.pid, 19)  # on a busy machine it waits for us, not we for it
-    try:
-        until(lambda: len(keys_stored(tmp_path / "store")) >= 5)
-        os.killpg(process.pid, signal.SIGINT)  # a terminal tells every process
-        out, err = process.communicate(timeout=300)
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate(timeout=300)
-    assert process.returncode == 130, err
-    kept = keys_stored(tmp_path / "store")
-    assert len(set(kept)) == len(kept) < CELLS
-    assert f"interrupted: {len(kept)} of {CELLS} cells of small are stored in {tmp_path / 'store'}" in err
-    assert "the same command again goes on from there" in err
-    assert "Traceback" not in out + err
-    until(lambda: nobody_left(process.pid))
-
-
 def nobody_left(session: int) -> bool:
     """Of the processes of a session: those that have ended are there until init has noticed."""
     try:
@@ -248,3 +170,26 @@ def nobody_left(session: int) -> bool:
     except ProcessLookupError:
         return True
     return False
+
+
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(file: Path, tmp_path: Path, jobs: int) -> None:
+    store = tmp_path / "store"
+    process = command("sweep", file, "--jobs", jobs, "--store", store)
+    os.setpriority(os.PRIO_PROCESS, process.pid, 19)  # on a busy machine it waits for us, not we for it
+    try:
+        until(lambda: len(keys_stored(store)) >= 5)
+        os.killpg(process.pid, signal.SIGINT)  # a terminal tells every process
+        out, err = process.communicate(timeout=300)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate(timeout=300)
+    assert process.returncode == 130, err
+    kept = keys_stored(store)
+    assert len(set(kept)) == len(kept) < CELLS
+    if jobs == 1:  # cells are computed in this order: all before the one in flight are there
+        assert set(kept) == {cell.key for cell in cells_of(file)[: len(kept)]}
+    assert f"interrupted: {len(kept)} of {CELLS} cells of small are stored in {store}; the same command again" in err
+    assert "Traceback" not in out + err
+    until(lambda: nobody_left(process.pid))
