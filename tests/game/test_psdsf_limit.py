@@ -9,7 +9,7 @@ import pytest
 
 import fairopt as fo
 from fairopt.game.equilibrium import entropy_homotopy
-from fairopt.game.psdsf import continuation, few_zeros
+from fairopt.game.psdsf import continuation
 from fairopt.game.psdsf.options import OPTIONS
 from fairopt.workloads import google_like
 
@@ -125,20 +125,3 @@ def test_few_users_with_zero_demands_begin_near_the_end(part: float) -> None:
     tasks = [continuation.solved(last, 1e-7) for last in (near, far)]
     totals = [np.add.reduceat(one, q.start[:-1]) for one in tasks if one is not None]
     np.testing.assert_allclose(totals[0], totals[1], rtol=1e-8)
-
-
-def test_there_is_no_such_beginning_with_many_zeros_none_or_counts() -> None:
-    rng = np.random.default_rng(0)
-    demand = rng.uniform(1, 5, (40, 2))
-    cluster = fo.Cluster(rng.uniform(50, 90, (4, 2)), demand)
-    some = np.where(np.arange(80).reshape(40, 2) == 1, 0.0, demand)
-    many = np.where(rng.random((40, 2)) * [[1, 0]] > 0.6, 0.0, demand)
-    for changed, there in (
-        (cluster, False),
-        (cluster.replace(demand=some), True),
-        (cluster.replace(demand=some).select(cluster.users[:15], cluster.servers), False),  # fewer than two a price
-        (cluster.replace(demand=many), False),
-        (cluster.replace(demand=some, max_tasks=np.where(np.arange(40) == 3, 0.1, np.inf)), False),
-    ):
-        with np.errstate(all="ignore"):
-            assert (few_zeros.beginning(equations(changed, 2.0**16)) is not None) == there
