@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -82,20 +81,6 @@ def test_with_task_counts_games_are_left_alone() -> None:
     problem, offer = off(plain(2), mechanism, 1e-6, 2)
     limited = problem.cluster.replace(max_tasks=0.5 * problem.polytope.reach)
     assert at_vertex(Problem(limited, mechanism.criterion(limited)), offer) is None
-
-
-def test_not_for_everything() -> None:
-    """Answers without prices, users without tasks, and floors are left as they are."""
-    mechanism = fo.AlphaFair(2.0)
-    problem, offer = off(plain(2), mechanism, 1e-6, 2)
-    assert with_last_digits(problem, replace(offer, log=None)) is at_vertex(problem, replace(offer, log=None)) is None
-    nothing = offer.tasks.copy()
-    nothing[0] = 0.0
-    assert with_last_digits(problem, replace(offer, tasks=nothing)) is None
-    assert at_vertex(problem, replace(offer, tasks=nothing)) is None
-    floor = 0.1 * offer.tasks.sum(axis=1)
-    floors = Problem(problem.cluster, replace(problem.criterion, floor=floor))
-    assert with_last_digits(floors, offer) is None
 
 
 @pytest.mark.parametrize(("seed", "alpha"), [(1, 0.5), (3, 3.0)])

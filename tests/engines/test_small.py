@@ -15,7 +15,6 @@ from fairopt.core import maxmin
 from fairopt.engines.small import kinds
 from fairopt.engines.small import solutions as small
 from fairopt.mechanisms import Mechanism
-from fairopt.model.problem import Problem
 
 pytestmark = pytest.mark.kernels
 
@@ -63,17 +62,6 @@ def test_where_a_kernel_is_off_the_next_engine_answers(
     with without_kernels():
         right = mechanism.solve(CLUSTER, 1e-9).arrays.user_tasks
     np.testing.assert_allclose(found.arrays.user_tasks, right, rtol=1e-5)
-
-
-def test_large_problems_and_other_criteria_have_none() -> None:
-    rng = np.random.default_rng(0)
-    large = fo.Cluster(rng.uniform(1, 2, (30, 2)), rng.uniform(1, 2, (40, 2)))
-    assert max(kinds.LARGEST[kind] for kind in ("leximin", "global", "game")) < 40 * 30
-    others = (fo.Utilitarian(), fo.FDS(2.0, -1.0), fo.GuaranteedAlphaFair(2.0), fo.PerServerDRF())
-    for mechanism, cluster in [*((one, large) for one in BY if one != fo.CEEI()), *((one, CLUSTER) for one in others)]:
-        seen, _ = mechanism.prepare(cluster)
-        problem = Problem(seen, mechanism.criterion(seen))
-        assert not [*small.solutions(problem, 1e-6, "native")], str(mechanism)
 
 
 def test_few_usable_pairs_of_a_concave_program_are_few() -> None:

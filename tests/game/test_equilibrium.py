@@ -61,17 +61,6 @@ def test_three_engines_agree(alpha: float, first: int, count: int) -> None:
     assert gave_up.count("declarative") <= 5
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_the_game_s_own_equations_have_the_program_s_optimum(seed: int) -> None:
-    """At alpha = 1 the convex program answers, and the game's own equations are not asked: here they are."""
-    shared = cluster(seed, 8, 5, 3)
-    problem = Problem(shared, fo.AlphaPFVDS(1).criterion(shared))
-    best = welfare.run(problem, 1e-11)
-    assert best.error <= 1e-8
-    tasks = problem.polytope.user_tasks(best.fractions)
-    np.testing.assert_allclose(solve(shared, 1.0, 1e-9).arrays.user_tasks, tasks, rtol=1e-7)
-
-
 @pytest.mark.parametrize(
     ("source", "most", "least"),
     [
