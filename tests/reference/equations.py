@@ -32,8 +32,6 @@ STEPS = 24
 SOFT = 8
 #: Singular values below such a part of the largest are none: what ties exactly is singular to rounding.
 RANK = 1e-12
-#: Steps of prices alone, while tasks cost so much more or less than they are worth.
-HOLD, ROUGH = 6, Decimal("1e-16")
 #: In the game, how much less tasks move than prices where either could: near equilibria may be others.
 STAY = 1e-3
 #: A limit below such a t may have none.
@@ -92,7 +90,7 @@ class EquilibriumSystem:
 
     def solve(self, pairs: Mask, rows: Mask) -> Decimal | tuple[Mask, Mask] | None:
         """How much a last step would change a user's tasks; or another guess; `None`: it does not converge."""
-        of, last, was = self.of, Decimal("Infinity"), Decimal("Infinity")
+        of, last = self.of, Decimal("Infinity")
         self.x[~pairs], self.y[~rows] = Decimal(0), Decimal(0)
         own, full = np.flatnonzero(pairs), np.flatnonzero(rows)
         taken = self.taken[np.ix_(own, full)]
@@ -107,21 +105,16 @@ class EquilibriumSystem:
             error = np.where(free, Decimal(0), _level(of, own, total, np.where(free, Decimal(1), price)))
             right = np.concatenate([error, 1 - self.x[own] @ taken])
             size = max(abs(right))
-            # Prices move first, as long as that helps, and tasks by what is left.
-            rough = max(abs(error))
-            hold = k < HOLD and ROUGH < rough < was / 3
-            was = rough
-            stays = not hold and size > last / 10 and (last < Decimal("1e-6") or (k > 2 and size > last * NEARLY))
-            last = Decimal("Infinity") if hold else size
+            stays = size > last / 10 and (last < Decimal("1e-6") or (k > 2 and size > last * NEARLY))
+            last = size
             scale = np.sqrt(np.maximum((self.x[own] / x_n).astype(float), 1e-8))
-            scale *= (STAY if of.game else 1.0) * (not hold)
+            scale *= STAY if of.game else 1.0
             matrix = self._derivative(own, full, x_n, scale, free)
             if not np.isfinite(matrix).all():
                 return None
             unit = size if size > 0 else Decimal(1)
             if stays and size > AT_MOST:
-                gone = self._pivot(own, full, right)
-                return None if gone is None else self._without(pairs, rows, own, full, gone)
+                return None
             found = np.linalg.lstsq(matrix, -(right / unit).astype(float), rcond=RANK)[0]
             dx = decimals(found[: len(own)] * scale) * x_n * unit
             dy = decimals(found[len(own) :] * max(float(of.alpha), 1.0)) * unit
@@ -145,24 +138,6 @@ class EquilibriumSystem:
         by_price[free], by_tasks[free] = 0, 0
         taken = (self.taken[np.ix_(own, full)] * x_n[:, None]).astype(float) * scale[:, None]
         return np.block([[by_tasks, by_price], [-taken.T, np.zeros((len(full), len(full)))]])
-
-    def _pivot(self, own: Index, full: Index, wrong: Decimals) -> Gone | None:
-        """What leaves where equations contradict each other: tasks move to where they are cheap, prices off idle rows.
-
-        Errors that no step lessens are orthogonal to all that x and y can do, so that a move by them, over p_j or y_k,
-        changes no other equation much.
-        """
-        level, rest = wrong[: len(own)], wrong[len(own) :]
-        dx, dy = np.full(len(own), Decimal(0), dtype=object), np.full(len(full), Decimal(0), dtype=object)
-        if max(abs(level)) > max(abs(rest), default=0):
-            price = (self.use @ self.y[: self.count])[own]
-            by = -level / np.where(price == 0, Decimal("Infinity"), price)
-            dx = by / max(abs(by)) * max(self.x[own]) * 1000
-        else:
-            y = np.where(full < self.count, self.y[full], Decimal(1))
-            by = -rest / y
-            dy = by / max(abs(by)) * 1000
-        return self._move(own, full, dx, dy)
 
     def _move(self, own: Index, full: Index, dx: Decimals, dy: Decimals, soft: bool = False) -> Gone | None:
         """As far as nothing falls below zero; what does then. `soft`: prices become small, and not zero."""
