@@ -10,7 +10,6 @@ import fairopt as fo
 from fairopt.certificates import backward_error, exploitability
 from fairopt.certificates.leximin import by_level, proved
 from fairopt.core import maxmin
-from fairopt.core.filling import filled
 from fairopt.core.judge import backward_errors
 from fairopt.core.system import stacked
 from fairopt.mechanisms import Mechanism
@@ -82,25 +81,3 @@ def test_exploitabilities_agree(mechanism: Mechanism, family: str) -> None:
         rate = (rule.weight[:, None] / rule.share)[:, :, None]
         found = maxmin.owed(q, rate, tasks[None], rule.scope == "game")[0]
         assert found == pytest.approx(known, rel=1e-9, abs=1e-12)
-
-
-def test_filling_leaves_nobody_below_whom_it_could_raise() -> None:
-    """Several servers at a time, each as alone, with tasks elsewhere and limits; users who are none stay out."""
-    rng = np.random.default_rng(1)
-    shape = (40, 6)
-    gain, elsewhere = rng.lognormal(size=shape), rng.random(shape) * (rng.random(shape) < 0.5)
-    room = np.where(rng.random(shape) < 0.3, 0.3 * rng.random(shape), np.inf) * np.ones(shape)
-    room[rng.random(shape) < 0.1] = 0.0
-    use = rng.random((*shape, 3)) * (rng.random((*shape, 3)) < 0.7)
-    use[..., 0] = np.where(use.any(axis=2), use[..., 0], 1.0)
-    tasks = filled(gain, use, elsewhere, room)
-    load = np.einsum("sn,snr->sr", tasks, use)
-    assert (load <= 1 + 1e-12).all()
-    assert (tasks <= room).all()
-    level = (elsewhere + tasks) / gain
-    for s in range(len(gain)):
-        np.testing.assert_allclose(filled(*(one[s : s + 1] for one in (gain, use, elsewhere, room)))[0], tasks[s])
-    highest = np.where((tasks[..., None] > 0) & (use > 0), level[..., None], 0.0).max(axis=1)
-    full = (load[:, None] > 1 - 1e-9) & (use > 0)
-    stopped = np.where(full, highest[:, None], np.inf).min(axis=2)
-    assert (stopped <= level * (1 + 1e-9))[tasks < room].all()

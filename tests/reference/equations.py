@@ -114,7 +114,8 @@ class EquilibriumSystem:
                 return None
             unit = size if size > 0 else Decimal(1)
             if stays and size > AT_MOST:
-                return None
+                gone = self._pivot(own, full, right)
+                return None if gone is None else self._without(pairs, rows, own, full, gone)
             found = np.linalg.lstsq(matrix, -(right / unit).astype(float), rcond=RANK)[0]
             dx = decimals(found[: len(own)] * scale) * x_n * unit
             dy = decimals(found[len(own) :] * max(float(of.alpha), 1.0)) * unit
@@ -138,6 +139,24 @@ class EquilibriumSystem:
         by_price[free], by_tasks[free] = 0, 0
         taken = (self.taken[np.ix_(own, full)] * x_n[:, None]).astype(float) * scale[:, None]
         return np.block([[by_tasks, by_price], [-taken.T, np.zeros((len(full), len(full)))]])
+
+    def _pivot(self, own: Index, full: Index, wrong: Decimals) -> Gone | None:
+        """What leaves where equations contradict each other: tasks move to where they are cheap, prices off idle rows.
+
+        Errors that no step lessens are orthogonal to all that x and y can do, so that a move by them, over p_j or y_k,
+        changes no other equation much.
+        """
+        level, rest = wrong[: len(own)], wrong[len(own) :]
+        dx, dy = np.full(len(own), Decimal(0), dtype=object), np.full(len(full), Decimal(0), dtype=object)
+        if max(abs(level)) > max(abs(rest), default=0):
+            price = (self.use @ self.y[: self.count])[own]
+            by = -level / np.where(price == 0, Decimal("Infinity"), price)
+            dx = by / max(abs(by)) * max(self.x[own]) * 1000
+        else:
+            y = np.where(full < self.count, self.y[full], Decimal(1))
+            by = -rest / y
+            dy = by / max(abs(by)) * 1000
+        return self._move(own, full, dx, dy)
 
     def _move(self, own: Index, full: Index, dx: Decimals, dy: Decimals, soft: bool = False) -> Gone | None:
         """As far as nothing falls below zero; what does then. `soft`: prices become small, and not zero."""
