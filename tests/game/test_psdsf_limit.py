@@ -71,17 +71,6 @@ def test_a_loose_tolerance_does_not_make_it_the_limit(seed: int) -> None:
     assert any("not shown to be the limit" in note for note in fo.PSDSF().solve(sparse_demands(seed), 0.05).notes)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_users_like_googles(seed: int) -> None:
-    """Hundreds of users, few of them without a resource; servers merged or not, in any order."""
-    shared = fo.workloads.google_like(np.random.default_rng(seed), 300, 50).cluster
-    answer = fo.PSDSF().solve(shared)
-    assert answer.stats.solver == "equilibria followed to infinity"
-    assert answer.certificate.passes(1e-6)
-    moved, users = in_another_order(shared, np.random.default_rng(seed))
-    np.testing.assert_allclose(fo.PSDSF().solve(moved).arrays.user_tasks, answer.arrays.user_tasks[users], rtol=1e-6)
-
-
 def integers(seed: int, users: int, servers: int) -> fo.Cluster:
     """Small integers, many zero demands."""
     rng = np.random.default_rng(seed)
