@@ -30,14 +30,11 @@ def off(cluster: Cluster, mechanism: fo.mechanisms.Mechanism, by: float, seed: i
     problem = Problem(cluster, mechanism.criterion(cluster))
     tasks = answer.tasks * (1 - by * rng.random(answer.tasks.shape))
     tasks += np.where(cluster.eligible, by * rng.random(tasks.shape) * cluster.gamma, 0.0) / len(tasks)
-    assert answer.log_prices is not None
     return problem, Solution(tasks, None, "native", log=answer.log_prices + by * rng.standard_normal())
 
 
 def error(problem: Problem, found: Solution | None) -> float:
     """The backward error of a candidate, its tasks made feasible."""
-    assert found is not None
-    assert found.log_prices is not None
     polytope = problem.polytope
     tasks = polytope.allocation(polytope.inside(polytope.fractions(found.tasks)))
     return backward_error(polytope, problem.criterion, tasks, polytope.log_row_prices(found.log_prices)).error

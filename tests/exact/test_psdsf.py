@@ -18,7 +18,6 @@ def test_the_definition() -> None:
     """Catalogue, item 41: x_1 may be anything from 4 to 74/17."""
     cluster = fo.papers.instance("found-41")
     found = nearest_psdsf(cluster, fo.PSDSF().solve(cluster, 1e-9).tasks)
-    assert found is not None
     assert F(4) <= found.sum(axis=1)[0] <= F(74, 17)
     assert is_psdsf(cluster, found)
     assert not is_psdsf(cluster, found * F(999, 1000))  # nothing is used up

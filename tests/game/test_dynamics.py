@@ -26,11 +26,6 @@ ORDERS = ["elastic", "cyclic", "random", "jacobi", "over-relaxed", "asynchronous
 COLUMNS = ["residual", "exploitability", "utilization", "seconds", "messages", "numbers"]
 
 
-def trace_of(found: fo.Allocation) -> Trace:
-    assert found.trace is not None
-    return found.trace
-
-
 @pytest.mark.parametrize("alpha", [0.5, 1.0, 2.0])
 @pytest.mark.parametrize("order", ORDERS)
 def test_every_order_reaches_the_equilibrium(order: str, alpha: float) -> None:
@@ -51,7 +46,7 @@ def test_maxmin_ends_at_a_psdsf_allocation(order: str) -> None:
 
 def test_trace() -> None:
     found = best_response(plain(0), 2.0, order="random", rng=1)
-    trace = trace_of(found)
+    trace = found.trace
     frame = trace.frame
     assert list(frame.columns) == COLUMNS
     assert frame.index.name == "round"
@@ -106,12 +101,12 @@ def test_interrupted_and_resumed(monkeypatch: pytest.MonkeyPatch, order: str) ->
         patch.setattr(distributed, "_measured", impatient)
         stopped = best_response(shared, 2.0, order=order)
     assert stopped.flagged
-    assert trace_of(stopped).rounds == 2
-    assert "interrupted" in trace_of(stopped).reason
+    assert stopped.trace.rounds == 2
+    assert "interrupted" in stopped.trace.reason
     resumed = best_response(shared, 2.0, order=order, start=stopped)
     assert not resumed.flagged
-    frame = trace_of(resumed).frame
-    pd.testing.assert_frame_equal(frame.iloc[:2], trace_of(stopped).frame)
+    frame = resumed.trace.frame
+    pd.testing.assert_frame_equal(frame.iloc[:2], stopped.trace.frame)
     assert list(frame.index) == list(range(1, len(frame) + 1))
     assert all(frame[name].is_monotonic_increasing for name in ("seconds", "messages"))
     np.testing.assert_allclose(resumed.arrays.user_tasks, whole.arrays.user_tasks, rtol=1e-5)
@@ -125,7 +120,7 @@ def test_throw_and_flag_agree() -> None:
         found = best_response(plain(0), alpha, tol=1e-4, max_rounds=rounds, throw=False)
         flags.add(found.flagged)
         assert found.certificate.feasibility <= 1e-9
-        assert ("allow more" in trace_of(found).reason) == found.flagged
+        assert ("allow more" in found.trace.reason) == found.flagged
         with pytest.raises(NotConverged, match=named) if found.flagged else nullcontext():
             again = best_response(plain(0), alpha, tol=1e-4, max_rounds=rounds)
             np.testing.assert_array_equal(again.tasks, found.tasks)
@@ -152,10 +147,10 @@ def test_only_the_same_game_continues_a_trace() -> None:
     again, *others = (
         best_response(one, **({"alpha": 2, "start": start} | more), max_rounds=1, throw=False) for one, more in changes
     )
-    assert trace_of(again).rounds == again.stats.rounds == 5
+    assert again.trace.rounds == again.stats.rounds == 5
     for other in others:
-        assert trace_of(other).rounds == other.stats.rounds == 1
-        assert trace_of(other).frame["messages"].iloc[0] in (6, 6 + 4)  # elastic ones tell a tree of two edges, too
+        assert other.trace.rounds == other.stats.rounds == 1
+        assert other.trace.frame["messages"].iloc[0] in (6, 6 + 4)  # elastic ones tell a tree of two edges, too
     fresh = best_response(shared, 8.0, start=start.tasks, max_rounds=1, throw=False)
     np.testing.assert_array_equal(others[0].tasks, fresh.tasks)
     with pytest.raises(DataError, match=r"one has 5 users, the other 4; it must be .* shape \(4, 3\)"):
@@ -170,7 +165,7 @@ def test_notes_name_those_who_can_run_nowhere(demand: list[list[float]]) -> None
     assert found.notes == fo.AlphaPFVDS(2.0).solve(shared).notes
     assert "user1" in found.notes[0]
     if len(demand) == 1:
-        assert "nobody" in trace_of(found).reason
+        assert "nobody" in found.trace.reason
 
 
 def test_progress(capsys: pytest.CaptureFixture[str]) -> None:
@@ -200,7 +195,7 @@ def test_asynchronous_with_losses_delays_and_an_outage(alpha: float) -> None:
         shared, alpha, order="asynchronous", network=network, damping=0.5, tol=1e-4, max_rounds=3000, rng=0
     )
     assert not found.flagged
-    frame = trace_of(found).frame
+    frame = found.trace.frame
     assert len(frame) > 30
     assert frame["residual"].iloc[-1] <= 1e-4 < frame["residual"].iloc[0]
     assert (frame["messages"].diff().dropna() > 0).all()
