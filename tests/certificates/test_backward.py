@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from families import draw
 from numpy.typing import NDArray
-from reference import reference
 
 import fairopt as fo
 from fairopt.certificates import BackwardError, backward_error, certify
 from fairopt.mechanisms import Mechanism
 from fairopt.model.criterion import Criterion
 from fairopt.model.polytope import Polytope
+
+from .reference import cut
 
 Array = NDArray[np.float64]
 
@@ -81,7 +84,10 @@ def judged(
 
 @pytest.mark.parametrize("mechanism", QUICK, ids=str)
 def test_the_tasks_are_exact_for_data_that_differ_by_it(mechanism: Mechanism) -> None:
-    """Right answers, and some that are wrong in one user's tasks, in prices or in where tasks are."""
+    """Right answers, and some that are wrong in one user's tasks, in prices or in where tasks are.
+
+    What the judge passes is so an exact answer of nearly the same data: how far off that may be, its condition says.
+    """
     checked = 0
     for seed in range(20):
         cluster = draw(("plain", "nice")[seed % 2], seed)
@@ -92,7 +98,9 @@ def test_the_tasks_are_exact_for_data_that_differ_by_it(mechanism: Mechanism) ->
         size = 10.0 ** rng.uniform(-9, -3)
         some = answer.tasks.copy()
         some[rng.integers(len(some))] *= 1 - size
-        for tasks, noise in ((answer.tasks, 0.0), (some, 0.0), (answer.tasks, size), (0.999 * answer.tasks, size)):
+        elsewhere = np.where(answer.cluster.usable, np.roll(answer.tasks, 1, axis=1), 0.0)
+        moved = cut(answer.cluster, (1 - size) * answer.tasks + size * elsewhere)
+        for tasks, noise in product((answer.tasks, some, 0.999 * answer.tasks, moved), (0.0, size)):
             prices = answer.log_prices + rng.normal(0, noise, answer.log_prices.shape)
             criterion, found = judged(mechanism, answer.cluster, tasks, prices)
             if found.error > 0.01:
@@ -102,20 +110,6 @@ def test_the_tasks_are_exact_for_data_that_differ_by_it(mechanism: Mechanism) ->
             assert largest_change(answer.cluster, criterion, tasks, found) <= bound * 1.05 + 1e-11, (seed, found)
             checked += 1
     assert checked > 30
-
-
-@pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
-def test_it_is_linear_in_what_is_wrong(mechanism: Mechanism) -> None:
-    for seed in range(3):
-        cluster = draw("plain", seed).replace(max_tasks=None)
-        best = mechanism.solve(cluster, 1e-9)
-        for n in np.flatnonzero(best.arrays.user_tasks > 0):
-            for size in (1e-5, 1e-3):
-                less = best.tasks.copy()
-                less[n] *= 1 - size
-                found = mechanism.certify(best.cluster, less, best.log_prices)[0]
-                # Idle rows that n does not fill, or its worth: one of them shows a good part of it.
-                assert 1e-2 * size <= found.optimality <= 10 * size, (seed, n, size)
 
 
 HUGE = fo.Cluster([[1e8, 1e8], [1, 2]], [[1, 1], [1, 1]], eligible=[[1, 1], [0, 1]])
@@ -168,17 +162,6 @@ def test_stray_tasks_count_by_what_they_take_from_others(mechanism: Mechanism) -
         assert 0.01 < certificate.optimality < 0.1
 
 
-def test_users_of_small_welfare_are_right() -> None:
-    """alpha = 7, weights over five decades: user 2 once had 40% too much, at a gap of 2e-7."""
-    demand = [[0.299, 4.52], [2.93, 0.459], [1.1, 4.09]]
-    cluster = fo.Cluster([[0.882, 3.66], [1.99, 2.5]], demand, weight=[212, 0.00154, 0.0926])
-    found = fo.AlphaFair(7).solve(cluster)
-    prices = found.log_prices + np.log(cluster.capacity)
-    exact = reference(cluster, 7, "global", found.tasks, prices, found.criterion.share)
-    assert exact is not None
-    np.testing.assert_allclose(found.arrays.user_tasks, exact.user_tasks, rtol=1e-9)
-
-
 @pytest.mark.parametrize(
     "mechanism",
     [pytest.param(fo.AlphaFair(7.0), marks=pytest.mark.long), fo.AlphaFair(50.0), fo.AlphaPFVDS(2.0)],
@@ -191,14 +174,3 @@ def test_a_tighter_tolerance_is_never_worse(mechanism: Mechanism) -> None:
         errors = [mechanism.solve(cluster, tol, throw=False).certificate.residual for tol in tols]
         for loose, tight, tol in zip(errors, errors[1:], tols[1:], strict=False):
             assert tight <= max(loose, tol), (seed, errors)
-
-
-def test_the_welfare_gap_does_not_see_what_the_backward_error_sees() -> None:
-    """1000 equal users of CEEI, one gives 1% of its tasks to another: 1e-7 of welfare, 1% of tasks."""
-    cluster = fo.Cluster([[1000.0]], np.ones((1000, 1)), users=[f"u{n}" for n in range(1000)])
-    tasks = np.ones((1000, 1))
-    tasks[:2, 0] = 0.99, 1.01
-    found = certify(cluster.pool(), tasks, fo.CEEI().criterion(cluster), np.zeros((1, 1)))[0]
-    assert found.gap is not None
-    assert found.gap < 2e-7
-    assert 0.005 < found.optimality < 0.02

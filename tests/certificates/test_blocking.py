@@ -67,23 +67,6 @@ def test_drf_example_is_short_of_cpu() -> None:
     assert (frame["bound"] <= 1e-12).all()
 
 
-@pytest.mark.parametrize("engine", ["native", "declarative"])
-def test_levels_have_bottlenecks_of_their_own(engine: str) -> None:
-    """Two users share the RAM of the first server, the third has that of the second; the last has what it wants."""
-    shared = Cluster(
-        [[12, 4, 75], [8, 16, 0]],
-        [[1, 1, 5], [1, 1 / 3, 5], [0.25, 1, 0], [1, 0.5, 0], [1, 0, 0]],
-        resources=["cpu", "ram", "net"],
-        max_tasks=[np.inf, np.inf, np.inf, 0.5, 0],
-        users=["a", "b", "c", "few", "none"],
-    )
-    frame = check(get("drfh").solve(shared, engine=engine))
-    assert frame.loc[["a", "b"], "server"].tolist() == ["server1"] * 2
-    assert frame.loc["c", "server"] == "server2"
-    assert (frame.loc[["a", "b", "c"], "resource"] == "ram").all()
-    assert (frame.loc[["few", "none"], "held_by"] == "task limit").all()
-
-
 def test_a_cap_of_the_mechanism_is_a_limit() -> None:
     frame = check(get("mqdrf", shares=(0.5, 0.1), sizes=(1, 1), levels=(1, 2)).solve(EXAMPLE))
     assert frame["held_by"].tolist() == ["task limit", "task limit"]

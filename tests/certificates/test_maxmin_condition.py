@@ -130,14 +130,6 @@ def test_limits_nowhere_and_nothing_proved() -> None:
     assert np.isinf(maxmin_condition(shared, solved.tasks * 0, solved.criterion)[[0, 1, 3]]).all()
 
 
-def test_without_prices_they_are_looked_for() -> None:
-    shared, tasks, prices = leftover(1.0, 0.1)
-    rule = fo.DRFH().criterion(shared)
-    np.testing.assert_allclose(
-        maxmin_condition(shared, tasks, rule), maxmin_condition(shared, tasks, rule, prices), rtol=1e-6
-    )
-
-
 def test_only_max_min_has_one() -> None:
     shared = fo.Cluster([[9, 18]], [[1, 4], [3, 1]])
     for mechanism in (fo.CEEI(), fo.PSDSF(), fo.PerServerDRF()):

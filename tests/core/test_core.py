@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 import fairopt as fo
 from fairopt.certificates import backward_error, feasibility
 from fairopt.core import interior, judge, newton
-from fairopt.core.active_set import least
-from fairopt.core.solve import finite
 from fairopt.core.state import State, measured
-from fairopt.core.system import OfLimits, Stack, of_some, stacked
+from fairopt.core.system import OfLimits, Stack, stacked
 from fairopt.mechanisms import Mechanism
 from fairopt.model.problem import Problem
 
@@ -119,51 +117,3 @@ def test_the_judge_is_that_of_one_problem(mechanism: Mechanism, family: str) -> 
             assert judge.backward_errors(q, z, rows)[0] == pytest.approx(known, rel=1e-6, abs=1e-14)
             infeasible = feasibility(problem.cluster, q.tasks(z)[0], problem.limits)[0]
             assert judge.infeasibility(q, z)[0] == pytest.approx(infeasible, rel=1e-9, abs=1e-15)
-
-
-@pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
-def test_answers_of_every_family_are_certified(mechanism: Mechanism) -> None:
-    problems = [stated(mechanism, family, seed, 8, 6) for family in ALL for seed in range(4)]
-    missed = 0
-    for problem in problems:
-        found = finite([problem], 1e-6, 1e-10)
-        with np.errstate(divide="ignore"):
-            per_unit = found.log_rows[0] - np.log(problem.cluster.capacity)
-        missed += not mechanism.certify(problem.cluster, found.tasks[0], per_unit)[0].passes(1e-6)
-    assert missed <= 0.01 * len(problems)
-
-
-def test_a_stack_has_the_answers_of_its_problems() -> None:
-    """Whatever else is in it, finished earlier or later, with limits or without."""
-    problems = [
-        stated(fo.AlphaPFVDS(3.0), family, seed, 6, 4, 3)
-        for family in ("limits", "weights", "zeros", "integers")
-        for seed in range(60)
-    ]
-    shape = max({one.cluster.shape for one in problems}, key=[one.cluster.shape for one in problems].count)
-    problems = [one for one in problems if one.cluster.shape == shape]
-    assert len(problems) > 3
-    together = finite(problems, 1e-9, 1e-11)
-    for k, problem in enumerate(problems):
-        alone = finite([problem], 1e-9, 1e-11)
-        assert max(alone.certificate[0], together.certificate[k]) <= 1e-9
-        np.testing.assert_allclose(together.tasks[k].sum(axis=1), alone.tasks[0].sum(axis=1), rtol=1e-6)
-
-
-def test_a_singular_problem_ends_alone() -> None:
-    """Of a stack in which the matrix of one is of no use the others are solved."""
-    q = stacked([stated(fo.AlphaFair(2.0), "weights", 0)] * 3)
-    at = interior.begun(q, 4.0)
-    system = newton.System(q, at, measured(q, at, np.ones(3)))
-    system.matrix[1] = 0.0
-    d = system.direction(np.full(3, 0.1), None)
-    alone = of_some(at, [0])
-    expected = newton.System(q.some([0]), alone, measured(q.some([0]), alone, np.ones(1)))
-    assert np.isnan(d.b[..., 1]).all()
-    np.testing.assert_allclose(d.a[..., 0], expected.direction(np.full(1, 0.1), None).a[..., 0])
-
-
-def test_the_least_solution_where_one_is_not_determined() -> None:
-    found = least(np.array([[1.0, 1.0], [1.0, 1.0]]), np.array([1.0, 1.0]))
-    np.testing.assert_allclose(found, [0.5, 0.5])
-    assert least(np.array([[np.nan]]), np.ones(1)) is None

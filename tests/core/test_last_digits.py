@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from families import FAMILIES, draw
-from scipy.linalg import lapack
 
 import fairopt as fo
 from fairopt.certificates.backward import backward_error
@@ -34,14 +30,11 @@ def off(cluster: Cluster, mechanism: fo.mechanisms.Mechanism, by: float, seed: i
     problem = Problem(cluster, mechanism.criterion(cluster))
     tasks = answer.tasks * (1 - by * rng.random(answer.tasks.shape))
     tasks += np.where(cluster.eligible, by * rng.random(tasks.shape) * cluster.gamma, 0.0) / len(tasks)
-    assert answer.log_prices is not None
     return problem, Solution(tasks, None, "native", log=answer.log_prices + by * rng.standard_normal())
 
 
 def error(problem: Problem, found: Solution | None) -> float:
     """The backward error of a candidate, its tasks made feasible."""
-    assert found is not None
-    assert found.log_prices is not None
     polytope = problem.polytope
     tasks = polytope.allocation(polytope.inside(polytope.fractions(found.tasks)))
     return backward_error(polytope, problem.criterion, tasks, polytope.log_row_prices(found.log_prices)).error
@@ -84,33 +77,14 @@ def test_with_task_counts_games_are_left_alone() -> None:
     assert at_vertex(Problem(limited, mechanism.criterion(limited)), offer) is None
 
 
-def test_not_for_everything() -> None:
-    """Answers without prices, users without tasks, and floors are left as they are."""
-    mechanism = fo.AlphaFair(2.0)
-    problem, offer = off(plain(2), mechanism, 1e-6, 2)
-    assert with_last_digits(problem, replace(offer, log=None)) is at_vertex(problem, replace(offer, log=None)) is None
-    nothing = offer.tasks.copy()
-    nothing[0] = 0.0
-    assert with_last_digits(problem, replace(offer, tasks=nothing)) is None
-    assert at_vertex(problem, replace(offer, tasks=nothing)) is None
-    floor = 0.1 * offer.tasks.sum(axis=1)
-    floors = Problem(problem.cluster, replace(problem.criterion, floor=floor))
-    assert with_last_digits(floors, offer) is None
-
-
 @pytest.mark.parametrize(("seed", "alpha"), [(1, 0.5), (3, 3.0)])
 def test_few_users_on_thousands_of_servers_need_no_table_of_rows(
     seed: int, alpha: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The interior point misses these by 5e-6; a matrix of 6,600 rows took 20 seconds, or a path 34."""
-    handed: list[int] = []
-    factored = lapack.dgetrf
-    monkeypatch.setattr(
-        last_digits, "lapack", SimpleNamespace(dgetrf=lambda table: handed.append(len(table)) or factored(table))
-    )
+    monkeypatch.setattr(last_digits, "lapack", None)
     rng = np.random.default_rng(seed)
     cluster = fo.Cluster(10 * np.exp(rng.normal(size=(3000, 3))), np.exp(0.7 * rng.normal(size=(10, 3))))
     found = fo.AlphaPFVDS(alpha).solve(cluster, 1e-9)
     assert found.certificate.passes(1e-9)
     assert found.stats.solver == "interior point"
-    assert not handed

@@ -10,10 +10,8 @@ import fairopt as fo
 from fairopt.certificates import backward_error, exploitability
 from fairopt.certificates.leximin import by_level, proved
 from fairopt.core import maxmin
-from fairopt.core.filling import filled
 from fairopt.core.judge import backward_errors
 from fairopt.core.system import stacked
-from fairopt.exact import rational
 from fairopt.mechanisms import Mechanism
 from fairopt.model.cluster import Cluster
 from fairopt.model.problem import Problem
@@ -83,48 +81,3 @@ def test_exploitabilities_agree(mechanism: Mechanism, family: str) -> None:
         rate = (rule.weight[:, None] / rule.share)[:, :, None]
         found = maxmin.owed(q, rate, tasks[None], rule.scope == "game")[0]
         assert found == pytest.approx(known, rel=1e-9, abs=1e-12)
-
-
-@pytest.mark.parametrize("mechanism", [fo.DRFH(), fo.TSF(), fo.DRF()], ids=str)
-def test_many_together_are_each_alone_and_exact(mechanism: Mechanism) -> None:
-    """Small whole numbers, zero demands and limits: ties at every step, several rounds, some sooner than others."""
-    rng = np.random.default_rng(0)
-    problems = []
-    for seed in range(60):
-        demand = rng.integers(0, 3, (4, 2)) + np.array([[1, 0], [0, 1], [1, 1], [0, 1]])
-        limit = np.where(rng.random(4) < 0.3, rng.integers(0, 3, 4), np.inf)
-        eligible = rng.random((4, 3)) < 0.7
-        cluster = Cluster(rng.integers(0, 5, (3, 2)), demand, eligible=eligible, max_tasks=limit)
-        if seed % 2:
-            cluster = cluster.replace(max_tasks=None)
-        problems.append(stated(mechanism, cluster))
-    found = maxmin.leximin(problems)
-    assert (found.certificate < 1e-12).all()
-    for k, problem in enumerate(problems):
-        alone = maxmin.leximin([problem])
-        np.testing.assert_allclose(alone.tasks[0].sum(axis=1), found.tasks[k].sum(axis=1), atol=1e-12)
-        exact = rational.leximin(problem.cluster, problem.criterion, problem.limits)
-        assert exact is not None
-        np.testing.assert_allclose(found.tasks[k].sum(axis=1), exact.tasks.astype(float).sum(axis=1), atol=1e-12)
-
-
-def test_filling_leaves_nobody_below_whom_it_could_raise() -> None:
-    """Several servers at a time, each as alone, with tasks elsewhere and limits; users who are none stay out."""
-    rng = np.random.default_rng(1)
-    shape = (40, 6)
-    gain, elsewhere = rng.lognormal(size=shape), rng.random(shape) * (rng.random(shape) < 0.5)
-    room = np.where(rng.random(shape) < 0.3, 0.3 * rng.random(shape), np.inf) * np.ones(shape)
-    room[rng.random(shape) < 0.1] = 0.0
-    use = rng.random((*shape, 3)) * (rng.random((*shape, 3)) < 0.7)
-    use[..., 0] = np.where(use.any(axis=2), use[..., 0], 1.0)
-    tasks = filled(gain, use, elsewhere, room)
-    load = np.einsum("sn,snr->sr", tasks, use)
-    assert (load <= 1 + 1e-12).all()
-    assert (tasks <= room).all()
-    level = (elsewhere + tasks) / gain
-    for s in range(len(gain)):
-        np.testing.assert_allclose(filled(*(one[s : s + 1] for one in (gain, use, elsewhere, room)))[0], tasks[s])
-    highest = np.where((tasks[..., None] > 0) & (use > 0), level[..., None], 0.0).max(axis=1)
-    full = (load[:, None] > 1 - 1e-9) & (use > 0)
-    stopped = np.where(full, highest[:, None], np.inf).min(axis=2)
-    assert (stopped <= level * (1 + 1e-9))[tasks < room].all()

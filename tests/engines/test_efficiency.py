@@ -67,21 +67,6 @@ def test_efficiency_alone_counts_for_users_of_little_weight_until_they_have_litt
     assert found.stats.rounds <= 40
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_a_start_from_another_welfare_is_used_or_refused(seed: int) -> None:
-    cluster = draw("plain", seed)
-    for first, then in (
-        (fo.FDS(2.0, -2.0), fo.FDS(2.0, -3.0)),
-        (fo.FDS(2.0, -2.0), fo.FDS(2.0)),
-        (fo.FDS(3.0), fo.FDS(3.0, -2.0)),
-    ):
-        start = first.solve(cluster)
-        found = then.solve(cluster, 1e-9, start=start, engine="native")
-        np.testing.assert_allclose(
-            found.arrays.user_tasks, then.solve(cluster, 1e-9).arrays.user_tasks, rtol=1e-3, atol=1e-9
-        )
-
-
 @pytest.mark.parametrize("seed", range(10))
 def test_the_gap_bounds_what_is_missing(seed: int) -> None:
     """The certificate of a worse allocation is at least what the best has more."""

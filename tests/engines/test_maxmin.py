@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from strategies import clusters
 
 from fairopt.certificates import _linear, certify
@@ -37,23 +38,6 @@ def test_proved_by_arithmetic_alone(cluster: Cluster) -> None:
         assert again.residual == pytest.approx(found.certificate.residual, abs=1e-12)
 
 
-@settings(max_examples=60)
-@given(clusters(styles=("nice", "plain")), st.integers(0, 2**32 - 1))
-def test_no_prices_make_a_wrong_answer_pass(cluster: Cluster, seed: int) -> None:
-    """A user with 1% less can rise by 1%, whatever prices say."""
-    found, rng = get("task-maxmin").solve(cluster, engine="native"), np.random.default_rng(seed)
-    running = np.flatnonzero(found.arrays.user_tasks > 0)
-    if not len(running):
-        return
-    own = np.zeros((1, *cluster.capacity.shape)) if found.arrays.prices is None else np.array(found.arrays.prices)
-    anything = rng.choice([0.0, 1.0, 1e-9, 1e9, np.inf, np.nan, -1.0], own.shape)
-    wrong = np.array(found.tasks)
-    wrong[rng.choice(running)] *= 0.99
-    for prices in (own, own * rng.uniform(0, 3, own.shape), rng.permuted(own, axis=1), anything):
-        with np.errstate(all="ignore"):
-            assert certify(cluster, wrong, found.criterion, prices)[0].optimality >= 0.0099
-
-
 def test_the_reference_is_the_last_resort(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(core, "advance", lambda *_: None)
     assert get("drfh").solve(NESTED).stats.solver == "rational simplex"
@@ -69,8 +53,10 @@ def test_water_filling_of_a_large_pool() -> None:
     demand[~demand.any(axis=1), 0] = 1.0
     limit = np.where(rng.random(20_000) < 0.3, rng.uniform(0, 1e-4, 20_000), np.inf)
     cluster = Cluster(np.ones((1, 5)), demand, max_tasks=limit)
-    criterion = get("drf").criterion(cluster)
+    floor = np.where(rng.random(20_000) < 0.1, np.minimum(2e-5, limit), 0.0)
+    criterion = replace(get("drf").criterion(cluster), floor=floor)
     tasks = filling.filled(Polytope(cluster, cluster.max_tasks), criterion)
+    assert 100 < (tasks[:, 0] == floor)[floor > 0].sum() < 1000
     # Rounding in sums of 20,000 users is large beside those who need little of what blocks them.
     assert certify(cluster, tasks, criterion)[0].residual < 1e-6
 
@@ -82,20 +68,6 @@ def test_an_answer_with_weak_proofs_says_so(monkeypatch: pytest.MonkeyPatch) -> 
     found = get("drfh").solve(NESTED, engine="native", throw=False)
     assert found.stats.status == "levels with weak proofs"
     assert found.certificate.residual < 1e-6
-
-
-@pytest.mark.parametrize("weight", [1e-4, 1e-6])
-def test_a_user_of_next_to_no_weight_needs_no_other_method(weight: float) -> None:
-    """It is not frozen with the others, and rises alone where they hold all there is: no point lies inside."""
-    rng = np.random.default_rng(0)
-    weights = np.append(weight, np.ones(119))
-    cluster = Cluster(rng.uniform(1, 10, (30, 3)), rng.uniform(0.1, 1, (120, 3)), weight=weights)
-    for name in ("drfh", "tsf"):
-        found = get(name).solve(cluster, engine="native")
-        assert found.stats.solver == "interior point"
-        assert found.certificate.residual < 1e-6
-        level_of = found.arrays.user_tasks / get(name).criterion(cluster).weight
-        assert np.ptp(level_of * get(name).criterion(cluster).share) < 1e-6 * level_of.max()
 
 
 @pytest.mark.parametrize("seed", [575, 4091])

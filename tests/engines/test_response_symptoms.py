@@ -50,16 +50,3 @@ def test_responses_where_others_give_a_million_times_more(alpha: float) -> None:
     linear = cp.Problem(cp.Maximize(cp.sum(best)), [use @ best <= 1])
     assert fractions.sum() == pytest.approx(linear.solve(solver="HIGHS"), rel=1e-4)
     assert prices.max() > 0
-
-
-@pytest.mark.parametrize("alpha", [1.0, 3.0])
-def test_a_price_of_zero_comes_back(alpha: float) -> None:
-    """Server 2 of PF figure 1: its RAM has no price while user 4 is rich elsewhere, and one again when it is not."""
-    problem = server_problem("alphapf-vds", Cluster([[1, 1]], [[1, 0.2], [0.2, 1]]), 0, alpha=alpha)
-    (_, without), (fractions, back) = (
-        problem.respond(elsewhere, elsewhere / problem.program.gamma + 0.5)
-        for elsewhere in (np.array([0.0, 1e3]), np.zeros(2))
-    )
-    assert without[1] < 1e-6 * without[0]
-    assert back[1] == pytest.approx(back[0], rel=1e-5)
-    np.testing.assert_allclose(fractions, [5 / 6, 5 / 6], rtol=1e-6)

@@ -15,7 +15,6 @@ from fairopt.core import maxmin
 from fairopt.engines.small import kinds
 from fairopt.engines.small import solutions as small
 from fairopt.mechanisms import Mechanism
-from fairopt.model.problem import Problem
 
 pytestmark = pytest.mark.kernels
 
@@ -65,24 +64,12 @@ def test_where_a_kernel_is_off_the_next_engine_answers(
     np.testing.assert_allclose(found.arrays.user_tasks, right, rtol=1e-5)
 
 
-def test_large_problems_and_other_criteria_have_none() -> None:
-    rng = np.random.default_rng(0)
-    large = fo.Cluster(rng.uniform(1, 2, (30, 2)), rng.uniform(1, 2, (40, 2)))
-    assert max(kinds.LARGEST[kind] for kind in ("leximin", "global", "game")) < 40 * 30
-    others = (fo.Utilitarian(), fo.FDS(2.0, -1.0), fo.GuaranteedAlphaFair(2.0), fo.PerServerDRF())
-    for mechanism, cluster in [*((one, large) for one in BY if one != fo.CEEI()), *((one, CLUSTER) for one in others)]:
-        seen, _ = mechanism.prepare(cluster)
-        problem = Problem(seen, mechanism.criterion(seen))
-        assert not [*small.solutions(problem, 1e-6, "native")], str(mechanism)
-
-
 def test_few_usable_pairs_of_a_concave_program_are_few() -> None:
-    """60 users who may run on two or three of 25 servers; prices are not few on 41, and the game is not concave."""
+    """60 users who may run on two or three of 25 servers; the game is not concave."""
     rng = np.random.default_rng(5)
-    demand, capacity = rng.lognormal(size=(60, 3)), 100 * rng.lognormal(size=(41, 3))
-    sparse = rng.random((60, 41)) < 0.06
+    sparse = rng.random((60, 25)) < 0.06
     sparse[np.arange(60), np.arange(60) % 25] = True
-    some = fo.Cluster(capacity[:25], demand, eligible=sparse[:, :25])
+    some = fo.Cluster(100 * rng.lognormal(size=(25, 3)), rng.lognormal(size=(60, 3)), eligible=sparse)
     assert np.count_nonzero(some.usable) <= kinds.LARGEST["global"] < some.usable.size
     for mechanism in (fo.CEEI(scope="servers"), fo.AlphaFair(2.0), fo.AlphaPFVDS(1.0)):
         found = mechanism.solve(some)
@@ -90,11 +77,7 @@ def test_few_usable_pairs_of_a_concave_program_are_few() -> None:
         with without_kernels():
             right = mechanism.solve(some, 1e-9).arrays.user_tasks
         np.testing.assert_allclose(found.arrays.user_tasks, right, rtol=1e-7)
-    assert not kinds.fastest("global", some, 3.0)
     assert not kinds.fastest("game", some, 2.0)
-    assert kinds.fastest("global", some, 2.0)
-    assert not kinds.fastest("global", fo.Cluster(capacity, demand, eligible=sparse), 2.0)  # 123 prices
-    assert kinds.fastest("global", fo.Cluster(capacity[:, :2], demand[:, :2], eligible=sparse), 2.0)
 
 
 @pytest.mark.parametrize("seed", [1, 6])

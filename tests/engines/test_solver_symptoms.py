@@ -13,11 +13,8 @@ import pytest
 
 from fairopt.engines.base import Run, Solution
 from fairopt.engines.reference import solvers
-from fairopt.engines.reference.program import ClusterProgram
 from fairopt.errors import CertificateError, NotConverged, SolverError
 from fairopt.mechanisms import get
-from fairopt.model.cluster import Cluster
-from fairopt.model.polytope import Polytope
 from fairopt.solving import candidates
 
 from .symptoms import EXAMPLE, VARIANT, nine_eighteen
@@ -199,14 +196,3 @@ def test_all_solvers_failing_is_a_solver_error_with_a_remedy(monkeypatch: pytest
     for name in ("drf", "ceei", "ps-dsf"):
         with pytest.raises(SolverError, match=r"no luck\. Try another solver"):
             get(name).solve(EXAMPLE, engine="declarative")
-
-
-def test_the_program_is_well_scaled_whatever_the_units() -> None:
-    """Shares near 1 and capacity rows in [0, 1] are what makes the solves robust."""
-    wild = Cluster([[1e-4, 1e4], [1e4, 1e-4]], [[1e4, 1e-4], [1e-4, 1e4], [3, 5]], weight=[1e-4, 1, 1e4])
-    criterion = get("ceei", scope="servers").criterion(wild)
-    polytope = Polytope(wild, criterion.limits(wild))
-    assert polytope.use.max() == pytest.approx(1)
-    assert polytope.use.min() >= 0
-    made = ClusterProgram(polytope, criterion, np.ones(3))
-    assert np.max(made.factor(1.0)) == pytest.approx(1)

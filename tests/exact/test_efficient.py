@@ -20,7 +20,6 @@ def test_optima_by_hand() -> None:
     assert unique_optimum(cluster, ones | {2: F(2)}, {}) is None  # 1 + 1 or 2
     assert unique_optimum(cluster, ones | {2: F(5, 2)}, {}).ravel().tolist() == [0, 0, 1]  # type: ignore[union-attr]
     limited = unique_optimum(cluster, ones | {2: F(5, 2)}, {2: F(1, 3)})
-    assert limited is not None
     assert limited.ravel().tolist() == [F(2, 3), F(2, 3), F(1, 3)]
     barred = fo.Cluster([[3], [5]], [[1], [1]], eligible=[[1, 0], [0, 1]], max_tasks=[0, np.inf])
     assert unique_optimum(barred, {1: F(1)}, {0: F(0)}).tolist() == [[0, 0], [0, 5]]  # type: ignore[union-attr]
@@ -30,7 +29,6 @@ def test_a_degenerate_optimum_may_be_the_only_one() -> None:
     """Two rows are used up by one user: a basis has a price of zero, and nothing moves."""
     cluster = fo.Cluster([[1, 1]], [[1, 1], [1, 2]])
     found = unique_optimum(cluster, {0: F(3), 1: F(2)}, {})
-    assert found is not None
     assert found.ravel().tolist() == [1, 0]
 
 

@@ -20,7 +20,6 @@ def box(mechanism: fo.mechanisms.Mechanism, cluster: fo.Cluster) -> Enclosure | 
 
 
 def contains(found: Enclosure | None, tasks: list[F]) -> bool:
-    assert found is not None
     return all(a <= x <= b for a, x, b in zip(found.low.sum(axis=1), tasks, found.high.sum(axis=1), strict=True))
 
 
@@ -74,7 +73,6 @@ def test_limits() -> None:
     """A user with all its tasks is at its limit exactly, and the other takes the rest."""
     cluster = fo.Cluster([[6, 6]], [[1, 2], [2, 1]], max_tasks=[1, np.inf])
     found = box(fo.AlphaPFVDS(2.0), cluster)
-    assert found is not None
     assert found.low[0, 0] == found.high[0, 0] == 1
     assert contains(found, [F(1), F(5, 2)])
 

@@ -16,90 +16,58 @@ from .clusters import plain
 
 
 @pytest.mark.parametrize(
-    ("changes", "remedy"),
+    ("name", "values", "remedy"),
     [
-        ({"alpha": 0}, r"use AlphaPFVDS\(0\)"),
-        ({"alpha": -1.0}, "must be a number > 0"),
-        ({"alpha": math.nan}, "must be a number > 0"),
-        ({"alpha": True}, "alpha is True, a truth value; it must be a number > 0"),
-        ({"alpha": "2"}, "alpha is '2', of type str; it must be a number > 0"),
-        ({"order": "x"}, "choose one of them"),
-        ({"order": ["cyclic"]}, "choose one of them"),
-        ({"damping": "a"}, "damping is 'a', of type str; it must be between 0"),
-        ({"damping": True}, "damping is True, a truth value; it must be between 0"),
-        ({"tol": "small"}, "tol is 'small', of type str; it must be a number > 0"),
-        ({"max_rounds": 2.5}, "max_rounds is 2.5; it must be a whole number"),
-        ({"max_rounds": True}, "max_rounds is True; it must be a whole number"),
-        ({"rng": "x"}, "rng is 'x'; it must be a seed"),
-        ({"network": 3}, r"network is 3; it must be a fairopt.game.Network"),
-        ({"order": "elastic", "network": Network(loss=0.1)}, r"no part in order 'elastic': leave it out"),
-        ({"network": Network()}, r"order 'elastic': leave it out, or choose order='asynchronous'"),
-        ({"order": "elastic", "damping": 0.5}, r"'elastic' has no damping.*or choose order='cyclic'"),
-        ({"order": "elastic", "server_solver": "cvxpy"}, r"server_solver='native' only: leave them out"),
-        ({"start": "x"}, r"start is 'x'; it must be an allocation or tasks"),
-        ({"damping": 0}, "must be between 0"),
-        ({"damping": 2.5}, "must be between 0"),
-        ({"damping": math.nan}, "must be between 0"),
-        ({"tol": 0}, "must be a number > 0"),
-        ({"tol": math.inf}, "must be a number > 0"),
-        ({"max_rounds": 0}, "at least 1"),
-        ({"server_solver": "magic"}, "not one of native, cvxpy; choose one"),
-        ({"start": np.ones((2, 2))}, r"shape \(5, 3\)"),
-        ({"start": -np.ones((5, 3))}, r"tasks >= 0"),
-        ({"start": np.full((5, 3), np.nan)}, r"tasks >= 0"),
+        ("alpha", [0], r"use AlphaPFVDS\(0\)"),
+        ("alpha", [-1.0, math.nan, True, "2"], "alpha is .*it must be a number > 0"),
+        ("order", ["x", ["cyclic"]], "choose one of them"),
+        ("damping", [0, 2.5, math.nan, "a"], "damping is .*it must be between 0"),
+        ("tol", [0, math.inf, "small"], "must be a number > 0"),
+        ("max_rounds", [0, 2.5, True], "max_rounds is .*whole number, at least 1"),
+        ("rng", ["x"], "rng is 'x'; it must be a seed"),
+        ("network", [3], "it must be a fairopt.game.Network"),
+        ("network", [Network()], "order 'elastic': leave it out, or choose order='asynchronous'"),
+        ("server_solver", ["magic"], "not one of native, cvxpy; choose one"),
+        ("start", ["x"], "start is 'x'; it must be an allocation or tasks"),
+        ("start", [np.ones((2, 2))], r"shape \(5, 3\)"),
+        ("start", [-np.ones((5, 3)), np.full((5, 3), np.nan)], "tasks >= 0"),
     ],
 )
-def test_bad_input_says_what_to_do(changes: dict[str, Any], remedy: str) -> None:
-    with pytest.raises(DataError, match=remedy):
-        best_response(plain(0), **({"alpha": 2.0} | changes))
+def test_bad_input_says_what_to_do(name: str, values: list[Any], remedy: str) -> None:
+    for value in values:
+        with pytest.raises(DataError, match=remedy):
+            best_response(plain(0), **({"alpha": 2.0} | {name: value}))
 
 
-OUTAGE = r"an outage is \(server, first round, last round\)"
-OUTSIDE = [("loss", 1.0), ("loss", -0.1), ("delay", -1.0), ("drift", math.nan)]
+@pytest.mark.parametrize("more", [{"damping": 0.5}, {"server_solver": "cvxpy"}])
+def test_elastic_order_has_no_damping_and_one_solver(more: dict[str, Any]) -> None:
+    with pytest.raises(DataError, match=r"'elastic' has no damping.*'native' only: leave them out, or choose order="):
+        best_response(plain(0), 2.0, order="elastic", **more)
 
 
 @pytest.mark.parametrize(
-    ("changes", "remedy"),
+    ("name", "values", "remedy"),
     [
-        *(({name: value}, r"give a loss in \[0, 1\)") for name, value in OUTSIDE),
-        ({"delay": math.inf}, "delay inf.*finite delay and drift"),
-        ({"drift": math.inf}, "drift inf.*finite delay and drift"),
-        ({"loss": "a"}, "loss of the network is 'a'"),
-        ({"delay": True}, "delay of the network is True"),
-        ({"outages": 3}, f"outages is 3.*{OUTAGE}"),
-        ({"outages": (0, 5, 30)}, f"outage 0 of the network: {OUTAGE}"),
-        ({"outages": ((0, 5),)}, f"outage .0, 5. of the network: {OUTAGE}"),
-        ({"outages": ((0.5, 5, 30),)}, "names no server"),
-        ({"outages": ((0, "a", 30),)}, "a round of outage .* is 'a'"),
-        ({"outages": ((0, 5, math.nan),)}, "a round of outage .* is nan"),
-        ({"outages": ((0, 30, 5),)}, "ends before it begins"),
+        ("loss", [1.0, -0.1, "a"], r"give a loss in \[0, 1\)"),
+        ("delay", [-1.0, math.inf, True], "finite delay and drift"),
+        ("drift", [math.inf, math.nan], "finite delay and drift"),
+        ("outages", [3, (0, 5, 30), ((0, 5),)], r"an outage is \(server, first round, last round\)"),
+        ("outages", [((0.5, 5, 30),)], "names no server"),
+        ("outages", [((0, "a", 30),), ((0, 5, math.nan),)], "a round of outage .* is"),
+        ("outages", [((0, 30, 5),)], "ends before it begins"),
     ],
 )
-def test_bad_network_says_what_to_do(changes: dict[str, Any], remedy: str) -> None:
-    with pytest.raises(DataError, match=remedy):
-        Network(**changes)
+def test_bad_network_says_what_to_do(name: str, values: list[Any], remedy: str) -> None:
+    for value in values:
+        with pytest.raises(DataError, match=remedy):
+            Network(**{name: value})
 
 
-@pytest.mark.parametrize("server", [3, 9, -1, "server4", "Server1"])
+@pytest.mark.parametrize("server", [3, -1, "Server1"])
 def test_an_outage_of_no_server(server: int | str) -> None:
     network = Network(outages=((server, 0, 3),))
     with pytest.raises(DataError, match=r"which the cluster has not.*server1, server2, server3.*from 0 to 2"):
         best_response(plain(0), 2.0, order="asynchronous", network=network)
-
-
-def test_outages_by_name() -> None:
-    servers: list[Any] = [1, np.int64(1), "server2"]
-    runs = [
-        best_response(
-            plain(6), 2.0, order="asynchronous", network=Network(outages=((server, 0, math.inf),)),
-            start=np.zeros((5, 3)), max_rounds=3, throw=False, rng=0,
-        )
-        for server in servers
-    ]  # fmt: skip
-    for run in runs:
-        assert run.tasks[:, 1].sum() == 0
-        assert (run.tasks[:, 0] > 0).any()
-        np.testing.assert_array_equal(run.tasks, runs[0].tasks)
 
 
 def test_numbers_of_any_kind_are_compiled_once() -> None:

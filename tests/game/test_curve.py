@@ -50,21 +50,15 @@ def test_the_first_crossing_depends_on_no_name_and_no_unit(seed: int) -> None:
 
 @pytest.mark.parametrize("select", SELECTIONS)
 def test_selections(select: str) -> None:
-    found = fo.AlphaPFVDS(3, select).solve(SEVERAL)
+    mechanism = fo.mechanisms.one(f"alphapf-vds(alpha=3, select={select!r})")
+    assert mechanism == fo.AlphaPFVDS(3, select)
+    assert ("select" in str(mechanism)) == (select != SELECTIONS[0])
+    found = mechanism.solve(SEVERAL)
     assert found.certificate.residual < 1e-9
     if select == "welfare":
         assert found.notes == ("of 3 equilibria on the curve from alpha = 1 that of largest welfare",)
     wanted = LAST if select == "fast" else FIRST
     np.testing.assert_allclose(found.arrays.user_tasks, wanted, rtol=1e-6)
-
-
-def test_a_selection_is_part_of_the_text() -> None:
-    [one] = fo.mechanisms.parse("alphapf-vds(alpha=3, select=curve)")
-    assert one == fo.AlphaPFVDS(3, "curve")
-    assert "select=curve" in str(one)
-    assert "select" not in str(fo.AlphaPFVDS(3))
-    with pytest.raises(DataError, match="select is 'slow'; it must be one of fast"):
-        fo.AlphaPFVDS(3, "slow")
 
 
 def test_an_answer_says_that_there_may_be_others_where_it_is_not_proved_the_only_one() -> None:
@@ -81,7 +75,9 @@ def test_an_answer_says_that_there_may_be_others_where_it_is_not_proved_the_only
 
 
 @pytest.mark.parametrize("alphas", [[0.0], [np.inf], [1.0], [3.0, -1.0]])
-def test_alphas_that_no_curve_has(alphas: list[float]) -> None:
+def test_arguments_that_no_curve_has(alphas: list[float]) -> None:
+    with pytest.raises(DataError, match="select is 'slow'; it must be one of"):
+        fo.AlphaPFVDS(3, "slow")
     with pytest.raises(DataError):
         fo.game.equilibrium_curve(JUMPS, alphas)
     with pytest.raises(DataError, match="no curve of equilibria"):

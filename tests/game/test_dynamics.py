@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,6 @@ def test_maxmin_ends_at_a_psdsf_allocation(order: str) -> None:
 def test_trace() -> None:
     found = best_response(plain(0), 2.0, order="random", rng=1)
     trace = found.trace
-    assert isinstance(trace, Trace)
     frame = trace.frame
     assert list(frame.columns) == COLUMNS
     assert frame.index.name == "round"
@@ -57,8 +57,6 @@ def test_trace() -> None:
     assert frame["residual"].iloc[-1] <= 1e-6 < frame["residual"].iloc[0]
     assert frame["exploitability"].iloc[-1] <= 1e-6
     assert f"{len(frame)} rounds" in repr(trace)
-    assert "tol=1e-06" in repr(trace)
-    assert "<table" in trace._repr_html_()
     axes = trace.plot().axes[0]
     assert [np.size(line.get_xdata()) for line in axes.get_lines()] == [trace.rounds] * 2
     assert axes.get_yscale() == "log"
@@ -103,32 +101,27 @@ def test_interrupted_and_resumed(monkeypatch: pytest.MonkeyPatch, order: str) ->
         patch.setattr(distributed, "_measured", impatient)
         stopped = best_response(shared, 2.0, order=order)
     assert stopped.flagged
-    assert stopped.trace is not None
     assert stopped.trace.rounds == 2
     assert "interrupted" in stopped.trace.reason
     resumed = best_response(shared, 2.0, order=order, start=stopped)
     assert not resumed.flagged
-    assert resumed.trace is not None
-    pd.testing.assert_frame_equal(resumed.trace.frame.iloc[:2], stopped.trace.frame)
-    assert list(resumed.trace.frame.index) == list(range(1, resumed.trace.rounds + 1))
-    assert all(resumed.trace.frame[name].is_monotonic_increasing for name in ("seconds", "messages"))
+    frame = resumed.trace.frame
+    pd.testing.assert_frame_equal(frame.iloc[:2], stopped.trace.frame)
+    assert list(frame.index) == list(range(1, len(frame) + 1))
+    assert all(frame[name].is_monotonic_increasing for name in ("seconds", "messages"))
     np.testing.assert_allclose(resumed.arrays.user_tasks, whole.arrays.user_tasks, rtol=1e-5)
 
 
 def test_throw_and_flag_agree() -> None:
     """Stopped anywhere, what is not flagged is not raised: the certificate decides both."""
     flags = set()
+    named = r"order 'elastic'.*max_rounds=\d+ reached: allow more, .*(exploitability|backward error)"
     for alpha, rounds in itertools.product((2.0, math.inf), range(1, 40, 2)):
         found = best_response(plain(0), alpha, tol=1e-4, max_rounds=rounds, throw=False)
         flags.add(found.flagged)
         assert found.certificate.feasibility <= 1e-9
-        assert found.trace is not None
         assert ("allow more" in found.trace.reason) == found.flagged
-        if found.flagged:
-            named = rf"order 'elastic'.*max_rounds={rounds} reached: allow more, .*(exploitability|backward error)"
-            with pytest.raises(NotConverged, match=named):
-                best_response(plain(0), alpha, tol=1e-4, max_rounds=rounds)
-        else:
+        with pytest.raises(NotConverged, match=named) if found.flagged else nullcontext():
             again = best_response(plain(0), alpha, tol=1e-4, max_rounds=rounds)
             np.testing.assert_array_equal(again.tasks, found.tasks)
     assert flags == {True, False}
@@ -148,24 +141,20 @@ def test_what_ends_the_game_is_certified(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_only_the_same_game_continues_a_trace() -> None:
     shared = plain(0)
     start = best_response(shared, 2.0, max_rounds=4, throw=False)
-    again = best_response(plain(0), 2, start=start, max_rounds=1, throw=False)
-    others = [
-        best_response(shared, 8.0, start=start, max_rounds=1, throw=False),
-        best_response(shared, 2.0, start=start, order="random", rng=0, max_rounds=1, throw=False),
-        best_response(plain(1), 2.0, start=start, max_rounds=1, throw=False),
-    ]
-    assert again.trace is not None
+    changes: list[tuple[fo.Cluster, dict[str, Any]]] = [
+        (plain(0), {}), (shared, {"alpha": 8.0}), (shared, {"order": "random", "rng": 0}), (plain(1), {}),
+    ]  # fmt: skip
+    again, *others = (
+        best_response(one, **({"alpha": 2, "start": start} | more), max_rounds=1, throw=False) for one, more in changes
+    )
     assert again.trace.rounds == again.stats.rounds == 5
     for other in others:
-        assert other.trace is not None
         assert other.trace.rounds == other.stats.rounds == 1
         assert other.trace.frame["messages"].iloc[0] in (6, 6 + 4)  # elastic ones tell a tree of two edges, too
     fresh = best_response(shared, 8.0, start=start.tasks, max_rounds=1, throw=False)
     np.testing.assert_array_equal(others[0].tasks, fresh.tasks)
     with pytest.raises(DataError, match=r"one has 5 users, the other 4; it must be .* shape \(4, 3\)"):
         best_response(plain(0, 4), 2.0, start=start)
-    with pytest.raises(DataError, match=r"shape \(5, 3\); it must be .* shape \(4, 3\)"):
-        best_response(plain(0, 4), 2.0, start=start.tasks)
 
 
 @pytest.mark.parametrize("demand", [[[1.0, 1.0]], [[1.0, 1.0], [1.0, 0.0], [0.0, 2.0]]])
@@ -176,17 +165,12 @@ def test_notes_name_those_who_can_run_nowhere(demand: list[list[float]]) -> None
     assert found.notes == fo.AlphaPFVDS(2.0).solve(shared).notes
     assert "user1" in found.notes[0]
     if len(demand) == 1:
-        assert found.trace is not None
         assert "nobody" in found.trace.reason
-        with pytest.raises(DataError, match=r"shape \(1, 1\)"):
-            best_response(shared, 2.0, start=np.ones((2, 2)))
 
 
 def test_progress(capsys: pytest.CaptureFixture[str]) -> None:
     best_response(plain(0), 1.0, progress=True)
-    shown = capsys.readouterr().err
-    assert "best response" in shown
-    assert "round" in shown
+    assert "best response" in capsys.readouterr().err
     best_response(plain(0), 1.0)
     assert capsys.readouterr().err == ""
 
@@ -211,7 +195,6 @@ def test_asynchronous_with_losses_delays_and_an_outage(alpha: float) -> None:
         shared, alpha, order="asynchronous", network=network, damping=0.5, tol=1e-4, max_rounds=3000, rng=0
     )
     assert not found.flagged
-    assert found.trace is not None
     frame = found.trace.frame
     assert len(frame) > 30
     assert frame["residual"].iloc[-1] <= 1e-4 < frame["residual"].iloc[0]
@@ -219,9 +202,10 @@ def test_asynchronous_with_losses_delays_and_an_outage(alpha: float) -> None:
     np.testing.assert_allclose(found.arrays.user_tasks, fo.AlphaPFVDS(alpha).solve(shared).arrays.user_tasks, rtol=5e-3)
 
 
-def test_a_server_that_is_out_keeps_what_it_serves() -> None:
+@pytest.mark.parametrize("server", [1, np.int64(1), "server2"])
+def test_a_server_that_is_out_keeps_what_it_serves(server: Any) -> None:
     given = 0.3 * plain(6).gamma / 5
-    network = Network(outages=((1, 0.0, 1e9),))
+    network = Network(outages=((server, 0.0, math.inf),))
     found = best_response(
         plain(6), 2.0, order="asynchronous", network=network, start=given, max_rounds=5, throw=False, rng=0
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -16,7 +15,7 @@ from fairopt.errors import NotConverged
 from fairopt.game.equilibrium import equilibria
 from fairopt.game.responses import played
 from fairopt.model.problem import Problem
-from fairopt.papers import instance, pf
+from fairopt.papers import instance
 
 Array = NDArray[np.float64]
 
@@ -62,17 +61,6 @@ def test_three_engines_agree(alpha: float, first: int, count: int) -> None:
     assert gave_up.count("declarative") <= 5
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_the_game_s_own_equations_have_the_program_s_optimum(seed: int) -> None:
-    """At alpha = 1 the convex program answers, and the game's own equations are not asked: here they are."""
-    shared = cluster(seed, 8, 5, 3)
-    problem = Problem(shared, fo.AlphaPFVDS(1).criterion(shared))
-    best = welfare.run(problem, 1e-11)
-    assert best.error <= 1e-8
-    tasks = problem.polytope.user_tasks(best.fractions)
-    np.testing.assert_allclose(solve(shared, 1.0, 1e-9).arrays.user_tasks, tasks, rtol=1e-7)
-
-
 @pytest.mark.parametrize(
     ("source", "most", "least"),
     [
@@ -91,33 +79,6 @@ def test_a_large_alpha_takes_a_few_steps(source: str, most: int, least: int) -> 
     assert np.median(answered) <= most
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("alpha", [0.5, 1.7, 3.0, 30.0, math.inf])
-def test_items_33_and_34(alpha: float, engine: str) -> None:
-    """Figure 1 of PF for every alpha, and its variant, in closed form."""
-    for choice in ((1, 1, 0.5, 5), *pf.OTHERS):
-        np.testing.assert_allclose(
-            solve(pf.figure1(*choice), alpha, engine=engine).arrays.user_tasks, [2, 6, 8, 8], rtol=1e-4
-        )
-    x3 = 96 / 7 if alpha <= math.log(2) / math.log(1.5) else 32 / (1 + 2 ** (1 - 1 / alpha))
-    # Next to where server 2 stops using all of its RAM tasks answer strongly to what is left to exploit.
-    answer = solve(instance("pf-fig1-variant"), alpha, None if engine == "declarative" else 1e-9, engine)
-    np.testing.assert_allclose(
-        answer.arrays.user_tasks, [2, 6, x3, 8 - x3 / 4], rtol=1e-4 if engine == "declarative" else 1e-6
-    )
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_item_38(engine: str) -> None:
-    shared, rtol = instance("found-38"), 1e-3 if engine == "declarative" else 1e-6
-    by_hand = {math.inf: [2 / 3, 1 / 2], 1.0: [4 / 5, 3 / 5]}
-    for alpha in (4.0, 10.0):
-        ratio = (3 * 0.75 ** (alpha - 1)) ** (1 / alpha)
-        by_hand[alpha] = [2.5 / (3 + ratio), 2.5 * ratio / (3 + ratio)]
-    for alpha, tasks in by_hand.items():
-        np.testing.assert_allclose(solve(shared, alpha, engine=engine).arrays.user_tasks, tasks, rtol=rtol)
-
-
 def test_engines_leave_the_callers_warnings_alone() -> None:
     shared = cluster(0, 5, 3, 2)
     criterion = fo.AlphaPFVDS(8.0).criterion(shared)
@@ -126,14 +87,6 @@ def test_engines_leave_the_callers_warnings_alone() -> None:
     for answers in (equilibria.solutions(problem, 1e-9), played.solutions(problem, 1e-9)):
         next(answers)
         assert np.geterr() == before
-
-
-def test_who_solved_it_is_said() -> None:
-    """`stats.solver` names what found the answer, not what was tried first."""
-    shared = cluster(3, 5, 3, 2)
-    assert solve(shared, 2.0).stats.solver == "interior point"
-    assert solve(shared, math.inf).stats.solver == "linear programs"
-    assert solve(shared, 2.0, engine="best-response").stats.solver == "best responses"
 
 
 def test_small_alpha_is_solved_or_the_remedy_is_named() -> None:

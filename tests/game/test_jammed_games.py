@@ -28,9 +28,8 @@ def game(family: str, seed: int) -> fo.Cluster:
     return FAMILIES[family](200, 100, np.random.default_rng(seed))
 
 
-@pytest.mark.parametrize(("family", "alpha", "seed"), [("integers", 8.0, 5), ("zeros", 16.0, 1)])
-def test_games_that_jam_are_certified(family: str, alpha: float, seed: int) -> None:
-    found = fo.AlphaPFVDS(alpha).solve(game(family, seed))
+def test_games_that_jam_are_certified() -> None:
+    found = fo.AlphaPFVDS(8.0).solve(game("integers", 5))
     assert found.stats.engine == "equilibrium"
     certificate = found.certify()
     assert certificate.residual < 1e-6

@@ -24,11 +24,9 @@ def test_the_number_of_rounds_until_a_surplus_pair_is_empty(k: int, alpha: float
     change = (1 - ratio) / (1 + ratio)
     start = np.full((2, 2), (k + 1) / 4)
     trace = best_response(shared, alpha, order="cyclic", start=start).trace
-    assert trace is not None
     assert trace.rounds == math.ceil(1 / (2 * change)) + 1  # the last one finds nothing to change
     np.testing.assert_allclose(trace.frame["residual"].iloc[:-2], change, rtol=1e-6)
     elastic = best_response(shared, alpha, start=start).trace
-    assert elastic is not None
     assert elastic.rounds <= 20
 
 

@@ -11,12 +11,12 @@ from decimal import Decimal
 
 import numpy as np
 
-from .conditions import NOTHING, Conditions, Decimals, exp, log, rough_log
+from .conditions import NOTHING, Conditions, Decimals, log, rough_log
 from .equations import AT_MOST, Array, EquilibriumSystem, Mask
 
 #: Part of its tasks that a user is given where it lacks some.
 LITTLE = Decimal("1e-13")
-#: How many guesses are made; from a quarter on changes are made one by one, lest they come and go.
+#: How many guesses are made.
 GUESSES = 40
 
 
@@ -40,7 +40,6 @@ def refined(of: Conditions, near: Array, log_prices: Array) -> Root | None:
 def _refined(of: Conditions, at_hand: EquilibriumSystem) -> Root | None:
     seen: set[tuple[bytes, bytes]] = set()
     pairs, rows = at_hand.guess()
-    rows = rows | _unpaid(of, at_hand, pairs, rows)
     while (guess := (pairs.tobytes(), rows.tobytes())) not in seen and len(seen) < GUESSES:
         seen.add(guess)
         step = at_hand.solve(pairs, rows)
@@ -49,7 +48,7 @@ def _refined(of: Conditions, at_hand: EquilibriumSystem) -> Root | None:
         if isinstance(step, tuple):
             pairs, rows = step
             continue
-        more, over = _violated(of, at_hand, pairs, rows, len(seen) > GUESSES / 4)
+        more, over = _violated(of, at_hand, pairs, rows)
         if not more.any() and not over.any():
             prices = np.full(of.shape[1:], NOTHING, dtype=object)
             prices[at_hand.server, at_hand.resource] = log(at_hand.y[: at_hand.count])
@@ -58,21 +57,7 @@ def _refined(of: Conditions, at_hand: EquilibriumSystem) -> Root | None:
     return None
 
 
-def _unpaid(of: Conditions, at: EquilibriumSystem, pairs: Mask, rows: Mask) -> Mask:
-    """Rows that are full and could have the price that tasks lack, at large alpha too small beside others for a fit."""
-    at.y[~rows] = Decimal(0)
-    nothing = pairs & np.asarray(at.price() == 0, dtype=bool) & ~(at.owned & rows[at.count :]).any(axis=1)
-    found, idle = np.zeros(len(rows), dtype=bool), (1 - at.x @ at.taken).astype(float)
-    marginal = exp(at.log_marginal())
-    for k in np.flatnonzero(idle[: at.count] < 1e-5):
-        own = np.flatnonzero(nothing & (at.use[:, k] > 0))
-        if len(own):
-            found[k], nothing[own] = True, False
-            at.y[k] = min(marginal[own] / at.use[own, k])
-    return found
-
-
-def _violated(of: Conditions, at: EquilibriumSystem, pairs: Mask, rows: Mask, one: bool) -> tuple[Mask, Mask]:
+def _violated(of: Conditions, at: EquilibriumSystem, pairs: Mask, rows: Mask) -> tuple[Mask, Mask]:
     """Pairs that lack tasks and rows that lack a price, at a root: those get a little."""
     price, total = at.price(), of.tasks_of(at.x)
     log_marginal = at.log_marginal()
@@ -82,19 +67,6 @@ def _violated(of: Conditions, at: EquilibriumSystem, pairs: Mask, rows: Mask, on
     over = ~rows & (idle < -9e-17)
     if of.game:
         more &= np.asarray(total < of.limit * (1 - AT_MOST), dtype=bool)[of.user]
-    # Rather a price for what is full than tasks where nothing is left. Where users at their limits fill it, any price
-    # does that keeps others away and that they would pay.
-    marginal = exp(log_marginal)
-    for k in np.flatnonzero(~rows[: at.count] & (idle[: at.count] < 1e-10)):
-        own = np.flatnonzero(more & (at.use[:, k] > 0))
-        if len(own):
-            more[own], over[k] = False, True
-            at.y[k] = max((marginal[own] - price[own]) / at.use[own, k]) * Decimal("1.000001")
-            for j in np.flatnonzero(pairs & (at.use[:, k] > 0)):
-                cost = at.use[j] @ at.y[: at.count]
-                at.y[at.count :][at.owned[j]] = log_marginal[j] - cost.ln()
-    if one:
-        more &= dear <= dear[more].min(initial=0.0)
     at.x[more] = total[of.user[more]] * LITTLE
     for k in np.flatnonzero(over[: at.count] & np.asarray(at.y[: at.count] == 0, dtype=bool)):
         own = np.flatnonzero(at.use[:, k] > 0)

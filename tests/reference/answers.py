@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from fairopt.model.cluster import Cluster
 
 from .active import refined
-from .conditions import Decimals, conditions, decimals, many_digits, refuted, without_small
+from .conditions import Decimals, conditions, decimals, many_digits, refuted
 
 Array = NDArray[np.float64]
 Kind = Literal["global", "game"]
@@ -63,9 +63,7 @@ def reference(
             return None
         prices = root.log_prices
         if refuted(of, root.tasks, prices, WITHIN) is not None:
-            prices = without_small(of, root.tasks, prices, WITHIN)
-            if refuted(of, root.tasks, prices, WITHIN) is not None:
-                return None
+            return None
         table = np.zeros(of.shape[:2])
         table[of.user, of.server] = root.tasks.astype(float)
         return Reference(table, of.tasks_of(root.tasks).astype(float), prices.astype(float), float(root.step))

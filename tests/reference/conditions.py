@@ -123,17 +123,6 @@ def conditions(cluster: Cluster, alpha: float, share: Decimals | None) -> Condit
     )
 
 
-def without_small(of: Conditions, tasks: Decimals, log_prices: Decimals, within: Decimal) -> Decimals:
-    """Log prices but for those that are less than a part `within` of all marginals there, as of rows full by chance."""
-    log_marginal = of.worth - of.alpha * log(of.tasks_of(tasks))[of.user]
-    found = log_prices.copy()
-    for (i, r), price in np.ndenumerate(log_prices):
-        own = np.flatnonzero((of.server == i) & (of.use[:, r] > 0))
-        if len(own) and price > NOTHING and max(price + log(of.use[own, r]) - log_marginal[own]) <= within.ln():
-            found[i, r] = NOTHING
-    return found
-
-
 def refuted(of: Conditions, tasks: Decimals, log_prices: Decimals, within: Decimal) -> str | None:
     """Why tasks (pairs,) and log prices of whole capacities (servers, resources) are no proof; `None` if they are.
 

@@ -32,8 +32,6 @@ STEPS = 24
 SOFT = 8
 #: Singular values below such a part of the largest are none: what ties exactly is singular to rounding.
 RANK = 1e-12
-#: Steps of prices alone, while tasks cost so much more or less than they are worth.
-HOLD, ROUGH = 6, Decimal("1e-16")
 #: In the game, how much less tasks move than prices where either could: near equilibria may be others.
 STAY = 1e-3
 #: A limit below such a t may have none.
@@ -92,7 +90,7 @@ class EquilibriumSystem:
 
     def solve(self, pairs: Mask, rows: Mask) -> Decimal | tuple[Mask, Mask] | None:
         """How much a last step would change a user's tasks; or another guess; `None`: it does not converge."""
-        of, last, was = self.of, Decimal("Infinity"), Decimal("Infinity")
+        of, last = self.of, Decimal("Infinity")
         self.x[~pairs], self.y[~rows] = Decimal(0), Decimal(0)
         own, full = np.flatnonzero(pairs), np.flatnonzero(rows)
         taken = self.taken[np.ix_(own, full)]
@@ -107,14 +105,10 @@ class EquilibriumSystem:
             error = np.where(free, Decimal(0), _level(of, own, total, np.where(free, Decimal(1), price)))
             right = np.concatenate([error, 1 - self.x[own] @ taken])
             size = max(abs(right))
-            # Prices move first, as long as that helps, and tasks by what is left.
-            rough = max(abs(error))
-            hold = k < HOLD and ROUGH < rough < was / 3
-            was = rough
-            stays = not hold and size > last / 10 and (last < Decimal("1e-6") or (k > 2 and size > last * NEARLY))
-            last = Decimal("Infinity") if hold else size
+            stays = size > last / 10 and (last < Decimal("1e-6") or (k > 2 and size > last * NEARLY))
+            last = size
             scale = np.sqrt(np.maximum((self.x[own] / x_n).astype(float), 1e-8))
-            scale *= (STAY if of.game else 1.0) * (not hold)
+            scale *= STAY if of.game else 1.0
             matrix = self._derivative(own, full, x_n, scale, free)
             if not np.isfinite(matrix).all():
                 return None
