@@ -133,11 +133,11 @@ def rows(name: str, family: str, seed: int, size: str, traces: Path | None = Non
     """What is found at every tolerance; the reference is looked for once, in the game again where it is off."""
     cluster = draw(family, seed, *SIZES[size]) if family in FAMILIES else snapshot(family, seed, SIZES[size], traces)
     found: list[dict[str, object]] = []
+    game = "PF" in name
     answers: list[tuple[dict[str, object], Array]] = []
     proved: list[Array] = []
     for tol in TOLERANCES:
-        row: dict[str, object] = dict.fromkeys(FIELDS, float("nan"))
-        row |= {"mechanism": name, "family": family, "seed": seed, "tol": tol, "status": "unproved", "user": ""}
+        row: dict[str, object] = {"mechanism": name, "family": family, "seed": seed, "tol": tol, "status": "unproved"}
         found.append(row)
         began = time.perf_counter()
         try:
@@ -148,10 +148,9 @@ def rows(name: str, family: str, seed: int, size: str, traces: Path | None = Non
         row |= {"seconds": time.perf_counter() - began, "e": answer.certificate.residual}
         row["condition"] = getattr(answer.certificate, "condition", float("nan"))
         began = time.perf_counter()
-        for hint in (True, False) if "PF" in name else (True,):
-            if not proved or (
-                "PF" in name and nearest(answer.arrays.user_tasks, proved)[0] > scale(row["e"], row["condition"])
-            ):
+        for hint in (True, False)[: 1 + game]:
+            bound = scale(row["e"], row["condition"])
+            if not proved or (game and nearest(answer.arrays.user_tasks, proved)[0] > bound):
                 exact = exact_tasks(name, answer, hint)
                 proved += [] if exact is None else [exact]
         row["seconds_reference"] = time.perf_counter() - began

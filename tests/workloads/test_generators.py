@@ -111,7 +111,7 @@ def test_no_user_demands_nothing():
 def test_measuring_recovers_a_known_distribution(rng):
     normal = rng.multivariate_normal([0, 0, 0], [[1, 0.8, -0.5], [0.8, 1, 0], [-0.5, 0, 1]], size=50_000)
     values = np.column_stack([np.exp(normal[:, 0]), np.exp(3 * normal[:, 1]), np.maximum(normal[:, 2], 0)])
-    table = calibrate.measure(("a", "b", "c"), values, rng)
+    table = calibrate.measure(("a", "b", "c"), values)
     np.testing.assert_allclose(table.zero, [0, 0, 0.5], atol=0.01)
     np.testing.assert_allclose(table.normal_correlation[0], [1, 0.8, -0.5], atol=0.03)  # in spite of half zeros
     np.testing.assert_allclose(table.quantiles[0][PROBABILITY == 0.5], 1, atol=0.02)
