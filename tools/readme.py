@@ -61,7 +61,8 @@ def render(text: str) -> str:
     )
     text = re.sub(r"```console\n(.*?)```", lambda found: f"```console\n{_session(found[1])}```", text, flags=re.DOTALL)
     tables = {"mechanisms": _mechanisms, "four-mechanisms": _four, "errors": _errors}
-    tables |= {"gives-up": _gives_up} | fairness_tables.sections()
+    tables |= {"gives-up": _gives_up, "survey": fairness_tables.survey}
+    tables |= {"survey-papers": fairness_tables.papers, "survey-budget": fairness_tables.budget}
     for name, table in tables.items():
         section = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
         if section.search(text):
