@@ -145,10 +145,8 @@ TABLES: dict[str, Callable[[Path], str]] = {
 
 def _counts(servers: pd.DataFrame) -> list[list[object]]:
     """Each distinct row with its number, the most frequent first."""
-    counts = servers.groupby(list(servers.columns)).size().reset_index(name="number")
-    order = ["number", *servers.columns]
-    ranked = counts.sort_values(order, ascending=[False, *[True] * len(servers.columns)])
-    return [list(row) for row in ranked.astype(object).itertuples(index=False)]
+    counts = servers.groupby(list(servers.columns)).size().sort_values(ascending=False, kind="stable")
+    return [[*row, int(number)] for row, number in counts.items()]
 
 
 def measure(columns: tuple[str, ...], values: Array) -> Marginals:

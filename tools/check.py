@@ -91,9 +91,7 @@ def feasibility(p):
     found += [(X / max(p.q[n], sys.float_info.min) - 1, p.words[n]) for n, X in enumerate(p.X) if X > 0]
     found += [(1 - p.X[n] / low, p.words[n]) for n, low in enumerate(p.floor) if low > 0]
     stray = (p.x < 0) | ((p.x > 0) & (p.gamma == 0))
-    return worst(
-        [*found, *((abs(p.x[n, i]) / p.gamma[n, i], p.words[n]) for n, i in zip(*stray.nonzero(), strict=True))]
-    )
+    return worst([*found, *((abs(p.x[n, i]) / p.gamma[n, i], p.words[n]) for n, i in np.argwhere(stray))])
 
 
 def log_worth(p):
