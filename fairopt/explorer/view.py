@@ -122,7 +122,7 @@ def tidy(value: float) -> float | None:
     return float(f"{value:.6g}") if math.isfinite(value) else None
 
 
-def tidied(values: Array) -> list[float | None]:
+def tidied(values: NDArray[Any]) -> list[float | None]:
     """Several."""
     return [tidy(value) for value in values.tolist()]
 
