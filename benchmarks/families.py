@@ -74,12 +74,6 @@ def integers(users: int, servers: int, rng: np.random.Generator) -> fo.Cluster:
     return fo.Cluster(10.0 * rng.integers(1, 5, (servers, _RESOURCES)), demand)
 
 
-def typed(users: int, servers: int, rng: np.random.Generator) -> fo.Cluster:
-    """Servers of ten types exactly, as in the Google trace: they merge into ten."""
-    types = 100 * _spread(rng, 10, _RESOURCES)
-    return fo.Cluster(types[rng.integers(10, size=servers)], _spread(rng, users, _RESOURCES))
-
-
 def google(users: int, servers: int, rng: np.random.Generator) -> fo.Cluster:
     """Servers of the ten classes of the Google trace, and users like its users; two resources."""
     return fo.workloads.google_like(rng, users, servers).cluster
@@ -88,6 +82,3 @@ def google(users: int, servers: int, rng: np.random.Generator) -> fo.Cluster:
 FAMILIES: dict[str, Callable[[int, int, np.random.Generator], fo.Cluster]] = {
     make.__name__: make for make in (lognormal, jitter, sparse, placement, zeros, weights, decades, integers)
 }
-#: Families whose servers merge into ten.
-TYPED = {"typed": typed, "google": google}
-ALPHAS = (0.2, 0.5, 0.9, 1.0, 1.1, 2.0, 3.0, 5.0, 8.0, 16.0, 64.0, float("inf"))

@@ -1,9 +1,7 @@
 """The documentation site: put its source together from docs/, notebooks and the package, and let Sphinx build it.
 
     python tools/build_site.py             # build/site-source, then build/site (`make docs` does the same)
-    python tools/build_site.py --source    # only the source, which needs no Sphinx
     python tools/build_site.py --out DIR   # DIR/site-source and DIR/site
-    python tools/build_site.py --check-anchors  # what leads nowhere in the built pages
 
 Pages of docs/ stay plain Markdown that reads as well elsewhere. Here files of code are named instead of linked, a page
 that lists others (`SECTIONS`) becomes a table of contents, and pages that the code knows are written: mechanisms,
@@ -11,6 +9,7 @@ command line, API, papers, figures, schemas (`tools/site_pages.py`)."""
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import shutil
@@ -23,7 +22,6 @@ sys.path.append(str(Path(__file__).resolve().parent))
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
-SOURCE, SITE = ROOT / "build" / "site-source", ROOT / "build" / "site"
 MATHJAX = ROOT / "build" / "mathjax"
 #: Pages whose lists of links are tables of contents, the first of the others.
 SECTIONS = ("index", "tutorials", "howto", "theory", "algorithms", "reference", "gallery-of-figures", "papers", "notes")
@@ -37,7 +35,7 @@ _ELSEWHERE = re.compile(r"\[([^\]]+)\]\((\.\./[^)]+|witnesses/)\)")
 _FENCED = re.compile(r"(^```.*?^```)", re.MULTILINE | re.DOTALL)
 
 
-def assemble(target: Path = SOURCE) -> Path:
+def assemble(target: Path) -> Path:
     """The source of the site in a folder, made anew."""
     import site_pages
 
@@ -102,7 +100,7 @@ def mathjax() -> str:
     return "" if done.returncode == 0 else "npm could not get mathjax: formulas are shown by a script from the network"
 
 
-def build(source: Path = SOURCE, site: Path = SITE) -> int:
+def build(source: Path, site: Path) -> int:
     """Run Sphinx; every warning is an error."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
     environment |= {
@@ -114,7 +112,7 @@ def build(source: Path = SOURCE, site: Path = SITE) -> int:
     return subprocess.run(command, env=environment).returncode
 
 
-def lost(site: Path = SITE) -> list[str]:
+def lost(site: Path) -> list[str]:
     """Links, pictures and frames of built pages that lead to no file, or to no place in it."""
     places: dict[Path, set[str]] = {}
 
@@ -141,21 +139,20 @@ def lost(site: Path = SITE) -> list[str]:
 
 def main() -> int:
     """Assemble, build, and check links; say how long it took."""
-    out = Path(sys.argv[sys.argv.index("--out") + 1]).resolve() if "--out" in sys.argv else SITE.parent
-    site = out / SITE.name
-    if "--check-anchors" not in sys.argv:
-        begun = time.perf_counter()
-        said = "" if "--source" in sys.argv else mathjax()
-        source = assemble(out / SOURCE.name)
-        if "--source" in sys.argv:
-            return 0
-        if status := build(source, site):
-            return status
-        said = said or "formulas need no network"
-        sys.stdout.write(f"{site / 'index.html'} in {time.perf_counter() - begun:.0f} s; {said}\n")
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--out", type=Path, default=ROOT / "build")
+    out = parser.parse_args().out.resolve()
+    begun = time.perf_counter()
+    said = mathjax() or "formulas need no network"
+    site = out / "site"
+    if status := build(assemble(out / "site-source"), site):
+        return status
     wrong = lost(site)
-    pages = list(site.rglob("*.html"))
-    sys.stdout.write("\n".join([*wrong, f"{len(pages)} pages, {len(wrong)} links that lead nowhere"]) + "\n")
+    sys.stdout.write("\n".join([
+        f"{site / 'index.html'} in {time.perf_counter() - begun:.0f} s; {said}",
+        *wrong,
+        f"{len([*site.rglob('*.html')])} pages, {len(wrong)} links that lead nowhere\n",
+    ]))  # fmt: skip
     return int(bool(wrong))
 
 

@@ -18,8 +18,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from scipy import optimize, special, stats
 
-from fairopt.errors import DataError
-from fairopt.workloads import _csv, alibaba, bitbrains, google2011
+from fairopt.workloads import alibaba, bitbrains, google2011
 from fairopt.workloads._marginals import PROBABILITY, Array, Marginals
 from fairopt.workloads.jobs import google_sample
 
@@ -34,9 +33,7 @@ def google(traces: Path) -> str:
     """Users with tasks in the first part of `task_events` (84 minutes); the machines of the published table."""
     cell = google2011.cluster(traces, at=0, window=1.5 * _HOUR, max_tasks=True).cluster
     machines = google2011.machines(traces, at=None)
-    marginals = measure(
-        ("cpu", "memory", "tasks"), np.column_stack([cell.demand, cell.max_tasks]), np.random.default_rng(_SEED)
-    )
+    marginals = measure(("cpu", "memory", "tasks"), np.column_stack([cell.demand, cell.max_tasks]))
     about = (
         f"{len(cell.users)} users of the Google 2011 trace: mean request (parts of the largest machine) and number of "
         "tasks; servers: cpu, memory, number of machines"
@@ -51,7 +48,7 @@ def google_jobs(traces: Path) -> str:
     jobs = rows.groupby("job").agg(user=("user", "first"), cpu=("cpu", "mean"), memory=("memory", "mean"),
                                    tasks=("task", "size"))  # fmt: skip
     columns = ("cpu", "memory", "tasks")
-    marginals = measure(columns, jobs[list(columns)].to_numpy(), np.random.default_rng(_SEED))
+    marginals = measure(columns, jobs[list(columns)].to_numpy())
     marginals.quantiles[2, -1] = _top(jobs["tasks"].to_numpy(dtype=float), marginals.quantiles[2, -2])
     short = rows[rows["ended"] & ~rows["before"]]
     log, of_job = np.log(short["seen"]), short.groupby("job")["seen"].transform("size")
@@ -73,35 +70,19 @@ def google_jobs(traces: Path) -> str:
     return dumps(marginals, about, others)
 
 
-def machines_2019(directory: str | Path) -> pd.DataFrame:
+def machines_2019(traces: Path) -> pd.DataFrame:
     """The machines that were ever there in a cell of Google's trace of 2019 (v3): `cpu`, `memory`, index `machine`.
 
     Each has its last known capacity. Rows of the file are in no order of time, and some lack a capacity; a machine
     without any is left out.
-
-    Raises
-    ------
-    DataError
-        No such trace, or it cannot be read.
     """
-    folder = _csv.locate(
-        directory, "google-2019", lambda path: bool(_parts(path)), "a folder with machine_events-*.parquet"
-    )
-    parts = []
-    for path in _parts(folder):
-        try:
-            parts.append(pq.read_table(path, columns=["time", "machine_id", "type", "capacity"]).flatten().to_pandas())
-        except (OSError, ValueError, KeyError) as error:
-            raise DataError(f"{path} cannot be read: {error}; fetch it again") from None
-    events = pd.concat(parts, ignore_index=True).sort_values("time", kind="stable")
+    parts = sorted((traces / "google-2019").rglob("machine_events-*.parquet"))
+    columns = ["time", "machine_id", "type", "capacity"]
+    events = pd.concat(pq.read_table(path, columns=columns).flatten().to_pandas() for path in parts)
     events = events.rename(columns={"machine_id": "machine", "capacity.cpus": "cpu", "capacity.memory": "memory"})
     known = events[(events["type"] != 2) & np.isfinite(events[["cpu", "memory"]]).all(axis=1)]
-    last = known.drop_duplicates("machine", keep="last").set_index("machine").sort_index()
-    return last[list(google2011.RESOURCES)]
-
-
-def _parts(folder: Path) -> list[Path]:
-    return sorted(folder.glob("machine_events-*.parquet"))
+    last = known.sort_values("time", kind="stable").drop_duplicates("machine", keep="last")
+    return last.set_index("machine").sort_index()[list(google2011.RESOURCES)]
 
 
 def _top(values: NDArray[np.float64], last: float) -> float:
@@ -135,7 +116,7 @@ def bitbrains_vms(traces: Path) -> str:
         means += [bitbrains.demands(table, first + hour * _HOUR, _HOUR) for hour in (0, 6, 12, 18)]
     demand = pd.concat(means)
     demand = demand[(demand > 0).any(axis=1)]
-    marginals = measure(tuple(demand.columns), demand.to_numpy(), np.random.default_rng(_SEED))
+    marginals = measure(tuple(demand.columns), demand.to_numpy())
     about = f"{len(demand)} hourly means of Bitbrains virtual machines: cpu GHz, memory GB, disk MB/s, network Mb/s"
     return dumps(marginals, about, {})
 
@@ -143,9 +124,7 @@ def bitbrains_vms(traces: Path) -> str:
 def alibaba_groups(traces: Path) -> str:
     """The groups of pods that `alibaba.cluster` makes by default; kinds of nodes; constraints of GPU groups."""
     cell = alibaba.cluster(traces, max_tasks=True).cluster
-    marginals = measure(
-        ("cpu", "memory", "gpu", "tasks"), np.column_stack([cell.demand, cell.max_tasks]), np.random.default_rng(_SEED)
-    )
+    marginals = measure(("cpu", "memory", "gpu", "tasks"), np.column_stack([cell.demand, cell.max_tasks]))
     specs = pd.Series([user.split("/")[-1] for user in np.array(cell.users)[cell.demand[:, 2] > 0]]).value_counts()
     about = (
         f"{len(cell.users)} groups of pods of the Alibaba GPU 2023 trace: mean request (cores, GiB, GPUs) and number "
@@ -166,19 +145,17 @@ TABLES: dict[str, Callable[[Path], str]] = {
 
 def _counts(servers: pd.DataFrame) -> list[list[object]]:
     """Each distinct row with its number, the most frequent first."""
-    counts = servers.groupby(list(servers.columns)).size().reset_index(name="number")
-    order = ["number", *servers.columns]
-    ranked = counts.sort_values(order, ascending=[False, *[True] * len(servers.columns)])
-    return [list(row) for row in ranked.astype(object).itertuples(index=False)]
+    counts = servers.groupby(list(servers.columns)).size().sort_values(ascending=False, kind="stable")
+    return [[*row, int(number)] for row, number in counts.items()]
 
 
-def measure(columns: tuple[str, ...], values: Array, rng: np.random.Generator) -> Marginals:
-    """The marginals of `values` (rows, columns), each >= 0; `rng` serves the fit of the copula."""
+def measure(columns: tuple[str, ...], values: Array) -> Marginals:
+    """The marginals of `values` (rows, columns), each >= 0."""
     zero = (values == 0).mean(axis=0)
     quantiles = np.array([np.quantile(column[column > 0], PROBABILITY) for column in values.T])
     measured = Marginals(columns, zero, quantiles, rank_correlations(values), np.eye(len(columns)))
     # Of so many draws the error of a rank correlation is about 0.005.
-    first, second = rng.standard_normal((2, 40_000))
+    first, second = np.random.default_rng(_SEED).standard_normal((2, 40_000))
     normal = np.eye(len(columns))
     for a in range(len(columns)):
         ranks = stats.rankdata(measured.value(a, special.ndtr(first)))
@@ -194,22 +171,19 @@ def rank_correlations(values: Array) -> Array:
 
 def _fit(table: Marginals, column: int, wanted: float, ranks: Array, first: Array, second: Array) -> float:
     """The normal correlation that yields the wanted rank correlation, by bisection: one grows with the other."""
-    low, high = -1.0, 1.0
-    for _ in range(12):
-        middle = (low + high) / 2
-        other = table.value(column, special.ndtr(middle * first + np.sqrt(1 - middle**2) * second))
-        if np.corrcoef(ranks, stats.rankdata(other))[0, 1] < wanted:
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2
+
+    def missing(normal: float) -> float:
+        other = table.value(column, special.ndtr(normal * first + np.sqrt(1 - normal**2) * second))
+        return float(np.corrcoef(ranks, stats.rankdata(other))[0, 1]) - wanted
+
+    return float(optimize.bisect(missing, -1, 1, xtol=4e-4))
 
 
 def dumps(marginals: Marginals, about: str, others: Mapping[str, Any]) -> str:
     """The text of a table, six digits per number and one entry per line."""
     entries = {
         "about": about,
-        "columns": marginals.columns,
+        "columns": list(marginals.columns),
         "probability": PROBABILITY,
         "zero": marginals.zero,
         "quantiles": marginals.quantiles,
@@ -221,12 +195,12 @@ def dumps(marginals: Marginals, about: str, others: Mapping[str, Any]) -> str:
 
 
 def _text(value: Any) -> str:
-    nested = isinstance(value, list | np.ndarray) and len(value) and isinstance(value[0], list | np.ndarray)
-    if nested:
-        return "[\n" + ",\n".join(f"  {_text(row)}" for row in value) + "\n ]"
-    if isinstance(value, list | np.ndarray):
-        value = [float(f"{x:.{_DIGITS}g}") if isinstance(x, float) else x for x in value]
-    return json.dumps(value)
+    rows = value.tolist() if isinstance(value, np.ndarray) else value
+    if not isinstance(rows, list):
+        return json.dumps(rows)
+    if isinstance(rows[0], list):
+        return "[\n" + ",\n".join(f"  {_text(row)}" for row in rows) + "\n ]"
+    return json.dumps([float(f"{x:.{_DIGITS}g}") if isinstance(x, float) else x for x in rows])
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -89,9 +89,9 @@ def feasibility(p):
     """Overuse `use/c - 1` and `X/q - 1`, lack `1 - X/floor`, negative tasks `-x/gamma`; infinite for stray tasks."""
     found = [(p.use[k] / p.c[k] - 1, p.words[k]) for k in np.ndindex(p.c.shape) if p.use[k] != 0]
     found += [(X / max(p.q[n], sys.float_info.min) - 1, p.words[n]) for n, X in enumerate(p.X) if X > 0]
-    found += [(1 - X / low, p.words[n]) for n, (X, low) in enumerate(zip(p.X, p.floor, strict=True)) if low > 0]
-    wrong = [k for k, x in np.ndenumerate(p.x) if x < 0 or (x > 0 and p.gamma[k] == 0)]
-    return worst([*found, *((abs(p.x[k]) / p.gamma[k], p.words[k[0]]) for k in wrong)])
+    found += [(1 - p.X[n] / low, p.words[n]) for n, low in enumerate(p.floor) if low > 0]
+    stray = (p.x < 0) | ((p.x > 0) & (p.gamma == 0))
+    return worst([*found, *((abs(p.x[n, i]) / p.gamma[n, i], p.words[n]) for n, i in np.argwhere(stray))])
 
 
 def log_worth(p):

@@ -3,7 +3,7 @@
     python tools/errors_table.py --count 30                       # quick: up to 8 x 8, into results/errors-small.csv
     python tools/errors_table.py --size large --count 30          # up to 60 x 25
     python tools/errors_table.py --traces DIR                     # with snapshots of Bitbrains and Google
-    python tools/errors_table.py --print                          # the table of what there is, and what misses a goal
+    python tools/errors_table.py --count 0                        # the table of what there is, and what misses a goal
 
 Every cluster is solved with `throw=True`. The error is the largest relative one in a user's tasks, against
 `tests/reference` (finite alpha; the game: the equilibrium that is reached from the answer) or against fractions (DRFH,
@@ -14,12 +14,13 @@ answer.
 from __future__ import annotations
 
 import argparse
-import csv
+import re
 import signal
 import sys
 import time
 from collections.abc import Callable
 from functools import lru_cache
+from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -132,11 +133,11 @@ def rows(name: str, family: str, seed: int, size: str, traces: Path | None = Non
     """What is found at every tolerance; the reference is looked for once, in the game again where it is off."""
     cluster = draw(family, seed, *SIZES[size]) if family in FAMILIES else snapshot(family, seed, SIZES[size], traces)
     found: list[dict[str, object]] = []
+    game = "PF" in name
     answers: list[tuple[dict[str, object], Array]] = []
     proved: list[Array] = []
     for tol in TOLERANCES:
-        row: dict[str, object] = dict.fromkeys(FIELDS, float("nan"))
-        row |= {"mechanism": name, "family": family, "seed": seed, "tol": tol, "status": "unproved", "user": ""}
+        row: dict[str, object] = {"mechanism": name, "family": family, "seed": seed, "tol": tol, "status": "unproved"}
         found.append(row)
         began = time.perf_counter()
         try:
@@ -147,10 +148,9 @@ def rows(name: str, family: str, seed: int, size: str, traces: Path | None = Non
         row |= {"seconds": time.perf_counter() - began, "e": answer.certificate.residual}
         row["condition"] = getattr(answer.certificate, "condition", float("nan"))
         began = time.perf_counter()
-        for hint in (True, False) if "PF" in name else (True,):
-            if not proved or (
-                "PF" in name and nearest(answer.arrays.user_tasks, proved)[0] > scale(row["e"], row["condition"])
-            ):
+        for hint in (True, False)[: 1 + game]:
+            bound = scale(row["e"], row["condition"])
+            if not proved or (game and nearest(answer.arrays.user_tasks, proved)[0] > bound):
                 exact = exact_tasks(name, answer, hint)
                 proved += [] if exact is None else [exact]
         row["seconds_reference"] = time.perf_counter() - began
@@ -164,25 +164,23 @@ def rows(name: str, family: str, seed: int, size: str, traces: Path | None = Non
 
 def assessed(kept: pd.DataFrame) -> pd.DataFrame:
     """With `over`, the error over e times condition, `wrong`, off by over 1e-5 where conditions are good, `refused`."""
-    solved = kept.status == "solved"
-    over = kept.error / scale(kept.e, kept.condition)
+    solved, unproved = kept.status == "solved", kept.status == "unproved"
+    over = (kept.error / scale(kept.e, kept.condition)).where(solved)
     wrong = solved & (kept.error > 1e-5) & ~(kept.condition >= 100)
-    return kept.assign(over=over.where(solved), wrong=wrong, refused=~kept.status.isin(["solved", "unproved"]))
+    return kept.assign(over=over, wrong=wrong, unproved=unproved, refused=~solved & ~unproved)
 
 
 def table(kept: pd.DataFrame) -> pd.DataFrame:
     """One row per mechanism and family."""
-    by = ["mechanism", "family"]
-    found = kept.groupby(by, sort=False).seed.nunique().to_frame("clusters")
+    whole = kept.groupby(["mechanism", "family"], sort=False)
+    found = whole.seed.nunique().to_frame("clusters")
     for tol in TOLERANCES:
-        own = kept[kept.tol == tol].groupby(by, sort=False)
+        own = kept[kept.tol == tol].groupby(["mechanism", "family"], sort=False)
         found[f"error {tol:g}"] = own.error.max().map("{:.1e}".format)
         found[f"error/(e cond) {tol:g}"] = own.over.max().map("{:.1e}".format)
         found[f"off > 1e-5 {tol:g}"] = own.wrong.sum()
         found[f"refused {tol:g}"] = own.refused.mean().map("{:.1%}".format)
-    found["unproved"] = (
-        (kept.status == "unproved").groupby([kept[key] for key in by], sort=False).mean().map("{:.1%}".format)
-    )
+    found["unproved"] = whole.unproved.mean().map("{:.1%}".format)
     return found.reset_index()
 
 
@@ -191,62 +189,50 @@ def summary(kept: pd.DataFrame) -> str:
     lines = []
     for tol, goal in GOALS.items():
         own = kept[kept.tol == tol]
-        apart = own[own.family != "near-ties"]
-        worst, over, unproved = own.error.max(), own.over.max(), int((own.status == "unproved").sum())
-        refused, count = int(apart.refused.sum()), len(apart)
+        ties = own[own.family == "near-ties"]
+        refused, count = own.refused.sum() - ties.refused.sum(), len(own) - len(ties)
         lines.append(
-            f"{tol:g}: {len(own)} solves, worst error {worst:.1e}, over e times condition {over:.1e} (goal 10), "
-            f"off by over 1e-5 at a condition below 100: {int(own.wrong.sum())} (goal 0), refused, near ties apart: "
-            f"{refused} of {count} = {refused / max(count, 1):.2%} (goal {goal:.1%}), of near ties: "
-            f"{int(own.refused.sum()) - refused} of {len(own) - count}, unproved: {unproved}"
+            f"{tol:g}: {len(own)} solves, worst error {own.error.max():.1e}, over e times condition "
+            f"{own.over.max():.1e} (goal 10), off by over 1e-5 at a condition below 100: {own.wrong.sum()} (goal 0), "
+            f"refused, near ties apart: {refused} of {count} = {refused / max(count, 1):.2%} (goal {goal:.1%}), "
+            f"of near ties: {ties.refused.sum()} of {len(ties)}, unproved: {own.unproved.sum()}"
         )
     return "\n".join(lines)
 
 
-def findings(kept: pd.DataFrame) -> pd.DataFrame:
-    """The solves that miss a goal."""
-    return kept[(kept.over > 10) | kept.wrong | kept.refused][[*KEYS, "status", "error", "e", "condition", "over"]]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    families = [*FAMILIES, *SNAPSHOTS]
     parser.add_argument("--count", type=int, default=300, help="clusters a cell")
     parser.add_argument("--size", choices=SIZES, default="small")
-    parser.add_argument("--mechanisms", nargs="*", default=list(MECHANISMS), choices=MECHANISMS)
-    parser.add_argument("--families", nargs="*", default=families, choices=families)
+    parser.add_argument("--only", default="", metavar="REGEX", help="cells whose MECHANISM/FAMILY has this")
     parser.add_argument("--traces", type=Path, help="the folder of the traces; default: FAIROPT_TRACES")
-    parser.add_argument("--out", type=Path, help="default: results/errors-<size>.csv")
-    parser.add_argument("--print", action="store_true", help="only print the table")
     asked = parser.parse_args()
-    path = asked.out or ROOT / "results" / f"errors-{asked.size}.csv"
+    path = ROOT / "results" / f"errors-{asked.size}.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
-    there = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=FIELDS)
-    if not asked.print:
-        traces = traces_root(asked.traces)
-        absent = {family for family in SNAPSHOTS if trace_folder(family, traces) is None}
-        used = [family for family in asked.families if family not in absent]
-        for family in {*asked.families} - {*used}:
-            sys.stderr.write(f"skipped {family}: no such trace (name their folder by --traces or FAIROPT_TRACES)\n")
-        # A cluster is done when the row of its last tolerance was written.
-        last = there[there.tol == TOLERANCES[-1]]
-        done = set(zip(last.mechanism, last.family, last.seed, strict=True))
-        cells = [(m, f, s) for s in range(asked.count) for f in used for m in asked.mechanisms]
-        with path.open("a", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, FIELDS)
-            if there.empty:
-                writer.writeheader()
-            for name, family, seed in tqdm([cell for cell in cells if cell not in done], mininterval=10):
-                writer.writerows(rows(name, family, seed, asked.size, traces))
-                file.flush()
-        there = pd.read_csv(path)
-    there = there.drop_duplicates(KEYS, keep="last")
+    if not path.exists():
+        pd.DataFrame(columns=FIELDS).to_csv(path, index=False)
+    traces = traces_root(asked.traces)
+    absent = [family for family in SNAPSHOTS if trace_folder(family, traces) is None]
+    if absent and asked.count:
+        sys.stderr.write(f"skipped {', '.join(absent)}: no such trace (name their folder by --traces)\n")
+    there = pd.read_csv(path)
+    # A cluster is done when the row of its last tolerance was written.
+    last = there[there.tol == TOLERANCES[-1]]
+    done = {*zip(last.mechanism, last.family, last.seed, strict=True)}
+    families = [*FAMILIES, *SNAPSHOTS]
+    cells = [(m, f, s) for s, f, m in product(range(asked.count), families, MECHANISMS)
+             if f not in absent and re.search(asked.only, f"{m}/{f}") and (m, f, s) not in done]  # fmt: skip
+    for name, family, seed in tqdm(cells, mininterval=10):
+        made = pd.DataFrame(rows(name, family, seed, asked.size, traces), columns=FIELDS)
+        made.to_csv(path, mode="a", header=False, index=False)
     order = {name: k for k, name in enumerate([*families, *MECHANISMS])}
+    there = pd.read_csv(path).drop_duplicates(KEYS, keep="last")
     kept = assessed(there.sort_values(["family", "mechanism", "seed", "tol"], key=lambda c: c.map(order).fillna(c)))
-    missed = findings(kept)
     sys.stdout.write(table(kept).to_markdown(index=False, disable_numparse=True) + f"\n\n{summary(kept)}\n")
+    missed = kept[(kept.over > 10) | kept.wrong | kept.refused]
     if len(missed):
-        sys.stdout.write(f"\n{missed.to_markdown(index=False, floatfmt='.1e')}\n")
+        shown = missed[[*KEYS, "status", "error", "e", "condition", "over"]]
+        sys.stdout.write(f"\n{shown.to_markdown(index=False, floatfmt='.1e')}\n")
 
 
 if __name__ == "__main__":

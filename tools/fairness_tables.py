@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from textwrap import wrap
 
@@ -17,15 +16,6 @@ ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "docs" / "survey.csv"
 #: Mechanisms side by side.
 _BESIDE = 4
-
-
-def sections() -> Mapping[str, Callable[[], str]]:
-    """What the page shows, by the name of its section."""
-    return {
-        "survey": survey,
-        "survey-papers": papers,
-        "survey-budget": budget,
-    }
 
 
 def rows() -> pd.DataFrame:
@@ -48,13 +38,10 @@ def interval(ends: tuple[float, float] | None) -> str:
 
 def survey() -> str:
     """Properties by mechanisms, a few mechanisms at a time."""
-    frame = (
-        properties.matrix(rows(), link).replace(r",? (in )?[\d,]+( trials)?(?=;|$| \()", "", regex=True).reset_index()
-    )
-    frame = frame[["property", *sorted(frame.columns.drop("property"), key=_by_number)]]
-    parts = [frame.iloc[:, [0, *range(k, min(k + _BESIDE, frame.shape[1]))]] for k in range(1, frame.shape[1], _BESIDE)]
-    filled = [part[part.iloc[:, 1:].ne("").any(axis=1)] for part in parts]
-    return "\n\n".join(str(part.to_markdown(index=False)) for part in filled)
+    frame = properties.matrix(rows(), link).replace(r",? (in )?[\d,]+( trials)?(?=;|$| \()", "", regex=True)
+    names = sorted(frame.columns, key=_by_number)
+    parts = [frame[names[k : k + _BESIDE]] for k in range(0, len(names), _BESIDE)]
+    return "\n\n".join(str(part[part.ne("").any(axis=1)].to_markdown()) for part in parts)
 
 
 def _by_number(name: str) -> str:
@@ -64,8 +51,7 @@ def _by_number(name: str) -> str:
 
 def papers() -> str:
     """What papers say otherwise, and why ours differs."""
-    found = compared(rows(), link)
-    return str(found[found["why"] != ""].to_markdown(index=False))
+    return str(compared(rows(), link).query("why != ''").to_markdown(index=False))
 
 
 def budget() -> str:
@@ -73,8 +59,8 @@ def budget() -> str:
     made = rows()
     made = made[made["trials"] > 0]
     none = made[made["answer"] == "none"]
-    most = int(none["trials"].max())
-    full, least = int((none["trials"] == most).sum()), int(none["trials"].min())
+    most = none["trials"].max()
+    full, least = (none["trials"] == most).sum(), none["trials"].min()
     slow = made.groupby("mechanism")["seconds"].sum()
     names = ("fairopt", "python", "numpy", "numba", "scipy")
     versions = ", ".join(f"{name} {made[name].iloc[0]}" for name in names)

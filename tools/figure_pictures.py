@@ -1,10 +1,9 @@
-"""Pictures of figures for the site, from full stores: `python tools/figure_pictures.py STORE... [--only NAME...]`.
+"""Pictures of figures for the site, from full stores: `python tools/figure_pictures.py STORE...`.
 
 Figures that no store has all cells of are named, and keep the picture they have in docs/figures."""
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -42,11 +41,7 @@ def draw(name: str, stores: Sequence[Results], folder: Path = PICTURES) -> bool:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("stores", nargs="+", type=Path)
-    parser.add_argument("--only", nargs="+", default=None, metavar="NAME")
-    given = parser.parse_args()
     # Cells of older code do: pictures show results, and what changes these is noticed by tests.
-    stores = [Results(store, accept_older=True) for store in given.stores]
-    for one in given.only or sorted(figures.known()):
+    stores = [Results(Path(store), accept_older=True) for store in sys.argv[1:]]
+    for one in sorted(figures.known()):
         sys.stdout.write(f"{one}: {'drawn' if draw(one, stores) else 'kept, as cells are missing'}\n")

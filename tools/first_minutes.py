@@ -1,11 +1,10 @@
 """A newcomer's first minutes: CPU seconds and compiled loops of every door, in whole processes with an empty cache.
 
     python tools/first_minutes.py            # a fresh environment from the wheel: doors, first task, notebooks, docs
-    python tools/first_minutes.py --doors    # the doors alone, with this environment
-    python tools/first_minutes.py --write    # the same as without, and docs/first-minutes.md made anew
+    python tools/first_minutes.py --write    # the same, and docs/first-minutes.md made anew
 
 Exit status 1 where a door compiles what it need not, fails, or takes more seconds than it may. `make test-long` runs
-it."""
+it; tests/test_door.py counts the loops of the doors in the environment that is there."""
 
 from __future__ import annotations
 
@@ -17,8 +16,8 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "first-minutes.md"
@@ -44,8 +43,7 @@ print(fo.simulate(fo.Workload.from_frames(pd.DataFrame(tasks), servers), "best-f
 """
 
 
-@dataclass(frozen=True)
-class Door:
+class Door(NamedTuple):
     """What is typed, words for Python, the CPU seconds that it may take, and whether it may compile."""
 
     typed: str
@@ -74,22 +72,15 @@ DOORS = (
     _command("report cluster.csv", 4),
     _command("compare cluster.csv", 4),
 )
-WARMUP = _command("warmup", 50, compiles=True)
 
 
-@dataclass(frozen=True)
-class Came:
-    """What came of a process: CPU seconds, the loops that it compiled, its status and what it said."""
+class Came(NamedTuple):
+    """What came of a process: CPU seconds, the loops that it compiled, why it failed, if it did, and what it said."""
 
     seconds: float
     loops: int
-    status: int
+    failed: str
     said: str
-
-    @property
-    def failed(self) -> str:
-        """Why it failed, if it did; empty."""
-        return f"exit status {self.status}: {self.said.strip()[-300:]}" if self.status else ""
 
 
 def came(words: tuple[str, ...], python: str = sys.executable, path: Path | None = ROOT) -> Came:
@@ -107,18 +98,8 @@ def came(words: tuple[str, ...], python: str = sys.executable, path: Path | None
             child.returncode = os.waitstatus_to_exitcode(status)
             said.seek(0)
             text = said.read()
-        return Came(used.ru_utime + used.ru_stime, len([*kept.rglob("*.nbc")]), child.returncode, text)
-
-
-def doors(
-    every: tuple[Door, ...] = DOORS, python: str = sys.executable, path: Path | None = ROOT
-) -> Iterator[list[str]]:
-    """A row for each: what is typed, CPU seconds, the most that it may take, compiled loops, and what is amiss."""
-    for door in every:
-        one = came(door.words, python, path)
-        amiss = one.failed or ("compiles" if one.loops and not door.compiles else "")
-        amiss = amiss or ("too long" if one.seconds > door.most else "")
-        yield [f"`{door.typed}`", f"{one.seconds:.1f}", f"{door.most:g}", str(one.loops), amiss]
+        failed = f"exit status {child.returncode}: {text.strip()[-300:]}" if status else ""
+        return Came(used.ru_utime + used.ru_stime, len([*kept.rglob("*.nbc")]), failed, text)
 
 
 def installed(place: Path) -> str:
@@ -163,36 +144,36 @@ assert not [one for one in shown if one.output_type == "stream" and one.name == 
 
 
 def walk(place: Path) -> Iterator[list[str]]:
-    """The rows of a fresh environment."""
+    """A row for each: what is typed, CPU seconds, the most that it may take, compiled loops, and what is amiss."""
     python = installed(place)
-    yield from doors((*DOORS, WARMUP), python, None)
-    rest = [Door("the first task", ("-c", _FIRST_TASK), 30, compiles=True), _command("docs choose", 2)]
+    rest = [_command("warmup", 50, compiles=True), Door("the first task", ("-c", _FIRST_TASK), 30, compiles=True)]
+    rest.append(_command("docs choose", 2))
     for book in sorted((ROOT / "notebooks").glob("*.ipynb")):
         rest.append(Door(f"notebooks/{book.name}", ("-c", _NOTEBOOK, book.name), 120, compiles=True))
-    yield from doors(tuple(rest), python, None)
-
-
-def table(rows: list[list[str]]) -> str:
-    """In Markdown."""
-    heads = ["first use", "CPU s", "at most", "loops compiled", "remark"]
-    return "\n".join(f"| {' | '.join(row)} |" for row in [heads, ["---"] * len(heads), *rows])
+    for door in (*DOORS, *rest):
+        one = came(door.words, python, None)
+        amiss = one.failed or ("compiles" if one.loops and not door.compiles else "")
+        amiss = amiss or ("too long" if one.seconds > door.most else "")
+        yield [f"`{door.typed}`", f"{one.seconds:.1f}", f"{door.most:g}", str(one.loops), amiss]
 
 
 def main() -> int:
     """Print the table, row by row."""
-    rows: list[list[str]] = []
+    heads = ["first use", "CPU s", "at most", "loops compiled", "remark"]
+    rows = [heads, ["---"] * len(heads)]
     with tempfile.TemporaryDirectory() as place:
-        for row in doors() if "--doors" in sys.argv else walk(Path(place)):
+        for row in walk(Path(place)):
             rows.append(row)
             sys.stdout.write("  ".join(row) + "\n")
             sys.stdout.flush()
     if "--write" in sys.argv:
         load = os.getloadavg()[0] / (os.cpu_count() or 1)
         about = f"Python {platform.python_version()}, {platform.machine()}, {load:.1f} processes a core when it ended."
+        table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
         text = PAGE.read_text(encoding="utf-8")
-        made = f"<!-- doors -->\n{table(rows)}\n\n{about}\n<!-- /doors -->"
+        made = f"<!-- doors -->\n{table}\n\n{about}\n<!-- /doors -->"
         PAGE.write_text(re.sub(r"<!-- doors -->.*<!-- /doors -->", lambda _: made, text, flags=re.DOTALL), "utf-8")
-    return int(any(row[-1] for row in rows))
+    return int(any(row[-1] for row in rows[2:]))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Write the aggregates that come with fairopt (`fairopt/papers/data`) from a store that holds `alpha_convergence`.
 
     fairopt sweep alpha_convergence --traces DIR                  # about an hour
-    python tools/measurements.py [--store DIR] [--traces DIR]
+    python tools/measurements.py [--store DIR]                    # FAIROPT_TRACES names the folder of traces
 
 Claims about time and convergence are judged by them, README.md and docs/alpha.md quote them, and the page shows the
 figure. `--accept-older` takes cells of other code, as everywhere; `about.json` says whose code it was.
@@ -35,17 +35,12 @@ def solved(found: StoredCells) -> pd.DataFrame:
     """A row for every cluster and alpha: what the engine for the equilibrium took, and what the equilibria are like."""
     by = ["cluster", "alpha"]
     cells = found.cells[found.cells["engine"] == "equilibrium"]
-    made = median_interval(cells, by, "seconds")
-    made = made.rename(columns={"median": "seconds", "low": "seconds low", "high": "seconds high"})
+    names = {"median": "seconds", "low": "seconds low", "high": "seconds high"}
+    made = median_interval(cells, by, "seconds").rename(columns=names)
     for measure in MEASURES:
         one = interval(cells, by, measure).drop(columns="n")
         made = made.merge(one.rename(columns={"mean": measure, "half": f"+- {measure}"}), on=by)
     return made
-
-
-def games(found: StoredCells) -> pd.DataFrame:
-    """`reached` without what `alpha` says already."""
-    return reached(found).drop(columns=["mechanism", "tol"], errors="ignore")
 
 
 def about(found: StoredCells) -> dict[str, Any]:
@@ -81,25 +76,20 @@ def write(found: StoredCells, folder: Path) -> None:
     if any("stand in" in note for note in found.notes):
         raise DataError(f"measurements are of real clusters; {found.notes[0]}")
     folder.mkdir(parents=True, exist_ok=True)
-    for name, frame in {"reached": games(found), "solved": solved(found)}.items():
+    games = reached(found).drop(columns=["mechanism", "tol"], errors="ignore")  # `alpha` says it already
+    for name, frame in {"reached": games, "solved": solved(found)}.items():
         frame.to_csv(folder / f"{name}.csv", index=False, float_format=f"%.{DIGITS}g", lineterminator="\n")
     (folder / "about.json").write_text(json.dumps(about(found), indent=1) + "\n", encoding="utf-8")
-
-
-def picture(results: Results) -> None:
-    """The figure, for docs/alpha.md."""
-    figures.draw(pf_measured.EXPERIMENT, results).savefig(PICTURE, dpi=150)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--store", type=Path, help="default: results/store")
-    parser.add_argument("--traces", help="folder of the real traces; default: FAIROPT_TRACES")
     parser.add_argument("--accept-older", action="store_true", help="take what other code of fairopt computed")
     asked = parser.parse_args()
-    results = Results(asked.store, traces=asked.traces, accept_older=asked.accept_older)
+    results = Results(asked.store, accept_older=asked.accept_older)
     write(results.of(pf_measured.EXPERIMENT), FOLDER)
-    picture(results)
+    figures.draw(pf_measured.EXPERIMENT, results).savefig(PICTURE, dpi=150)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ import tempfile
 import time
 import tomllib
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 #: Seconds of a run of tests.
@@ -69,20 +69,19 @@ def stated() -> dict[str, Mutation]:
 def drawn(count: int, seed: int) -> dict[str, Mutation]:
     """An operator or a number changed, by what is changed."""
     files = [path for room in ROOMS for path in sorted((ROOT / "fairopt" / room).rglob("*.py"))]
-    places = [(kind, path, k) for path in files for k, (kind, *_) in enumerate(_places(ast.parse(path.read_text())))]
+    trees = {path.relative_to(ROOT): ast.parse(path.read_text()) for path in files}
+    places = [(*place, path) for path, tree in trees.items() for place in _places(tree)]
     rng, found = random.Random(seed), {}
     everything = ("-n", str(os.cpu_count()), "--dist", "worksteal", "tests")
     while len(found) < count:
         chosen = rng.randrange(len(KINDS))
-        _, path, k = rng.choice([one for one in places if one[0] == chosen])
-        tree = ast.parse(path.read_text())
-        _, node, name = _places(tree)[k]
-        before = ast.unparse(node)
-        _change(node, name, rng)
-        file = path.relative_to(ROOT)
-        found[f"{file.as_posix()}:{node.lineno}: {before} -> {ast.unparse(node)}"] = Mutation(
-            file.as_posix(), ast.unparse(tree), ROOMS[file.parts[1]], everything
+        kind, node, name, path = rng.choice([one for one in places if one[0] == chosen])
+        before, old = ast.unparse(node), getattr(node, name)
+        setattr(node, name, _another(old, KINDS[kind], rng))
+        found[f"{path.as_posix()}:{node.lineno}: {before} -> {ast.unparse(node)}"] = Mutation(
+            path.as_posix(), ast.unparse(trees[path]), ROOMS[path.parts[1]], everything
         )
+        setattr(node, name, old)
     return found
 
 
@@ -97,15 +96,15 @@ def _places(tree: ast.Module) -> list[tuple[int, ast.AST, str]]:
     return found
 
 
-def _change(node: ast.AST, name: str, rng: random.Random) -> None:
-    """In place."""
-    old = getattr(node, name)
-    if name == "value":
-        node.value = old + 1 if isinstance(old, int) else 2 * old or 1.0
-    elif name == "ops":
-        node.ops[0] = rng.choice(KINDS[0][type(old[0])])()
-    else:
-        node.op = rng.choice(KINDS[1][type(old)])()
+def _another(old: Any, kind: dict[Any, Any], rng: random.Random) -> Any:
+    """In place of a number, an operator, or the first of several."""
+    if isinstance(old, int):
+        return old + 1
+    if isinstance(old, float):
+        return 2 * old or 1.0
+    if isinstance(old, list):
+        return [_another(old[0], kind, rng), *old[1:]]
+    return rng.choice(kind[type(old)])()
 
 
 def copied(folder: str) -> Path:
@@ -152,21 +151,20 @@ def main() -> int:
     names = [one for name in chosen.names or known for one in (by_chance if name == "drawn" else [name])]
     if unknown := [name for name in names if name not in known]:
         parser.error(f"no mutation {unknown[0]!r}; there are {', '.join(known)}")
-    rows = []
     with tempfile.TemporaryDirectory() as folder:
         copy = copied(folder)
         for tests in dict.fromkeys(mutations[name].tests for name in names if name in mutations):
             if found := run(tests, copy):
                 print(f"without any mutation {found} fails")
                 return 1
+        print("| mutation | noticed by | seconds |\n|---|---|---|")
+        noticed = []
         for name in names:
             began = time.perf_counter()
-            rows.append((name, caught(known[name], copy), time.perf_counter() - began))
-            print(f"{name}: {rows[-1][1] or 'NOT NOTICED'}, {rows[-1][2]:.0f} s", flush=True)
-    print("\n| mutation | noticed by | seconds |\n|---|---|---|")
-    for name, test, seconds in rows:
-        print(f"| {name} | {f'`{test}`' if test else '**nothing**'} | {seconds:.0f} |")
-    return 0 if all(test for _, test, _ in rows) else 1
+            noticed.append(caught(known[name], copy))
+            by = f"`{noticed[-1]}`" if noticed[-1] else "**nothing**"
+            print(f"| {name} | {by} | {time.perf_counter() - began:.0f} |", flush=True)
+    return int(not all(noticed))
 
 
 if __name__ == "__main__":

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from textwrap import fill
+from typing import Any
 
 import fairness_tables
 import numpy as np
@@ -31,20 +34,16 @@ SCOPE = (
 )
 
 
-def write(folder: Path) -> list[str]:
-    """A page for each, and the list of them."""
-    folder.mkdir()
-    made, survey, witnesses = [], fairness_tables.rows(), _witnesses()
+def pages(folder: Path) -> Iterator[tuple[str, str, str, str]]:
+    """A page for each: its name, its title, what lists say of it, and its text."""
+    survey, witnesses = fairness_tables.rows(), _witnesses()
     for name in properties.names():
         prop = properties.get(name)
         lines = [f"# {name}", "", *documented(type(prop)), "", "## Mechanisms", "", *_claimed(name), ""]
-        lines += [*_searched(name, survey), ""]
-        lines += _counterexamples(name, witnesses.get(name, []), folder)
+        lines += [*_searched(name, survey), "", *_counterexamples(name, witnesses[name], folder)]
         lines += [f"In Python `fairopt.properties.get({name!r})`. [All properties](../properties.md), the search for",
                   "counterexamples and its verification; [proofs](../proofs.md).", ""]  # fmt: skip
-        (folder / f"{name}.md").write_text("\n".join(lines), encoding="utf-8")
-        made.append(f"- [{name}](properties/{name}.md): {prop.definition}")
-    return made
+        yield name, name, prop.definition, "\n".join(lines)
 
 
 def documented(kind: type) -> list[str]:
@@ -52,14 +51,14 @@ def documented(kind: type) -> list[str]:
     return ["```{eval-rst}", f".. autoclass:: {kind.__module__}.{kind.__qualname__}", "   :no-index:", "```"]
 
 
-def _witnesses() -> dict[str, list[tuple[Path, Witness]]]:
-    """All that are stored, by property, the smallest first."""
-    found: dict[str, list[tuple[Path, Witness]]] = {}
+def _witnesses() -> defaultdict[str, list[tuple[Path, Witness]]]:
+    """All that are stored, by property, the smallest first: numbers in the cluster, and the length of the words."""
+    found = defaultdict(list)
     for path in sorted((ROOT / "docs" / "witnesses").rglob("*.json")):
         one = Witness.load(path)
-        found.setdefault(one.property, []).append((path, one))
+        found[one.property].append((path, one))
     for some in found.values():
-        some.sort(key=lambda each: _size(each[1]))
+        some.sort(key=lambda of: (of[1].cluster.capacity.size + of[1].cluster.demand.size, len(of[1].sentence)))
     return found
 
 
@@ -83,12 +82,12 @@ def claimed(of: str, claims: list[tuple[str, Claim]]) -> list[str]:
 
 def proof(one: Claim) -> str:
     """Where a claim stands, as a link where it is a proof of ours."""
-    linked = re.sub(r"docs/proofs\.md, ([A-Z])\b", _link, one.source)
+    linked = re.sub(
+        r"docs/proofs\.md, ([A-Z])\b",
+        lambda found: f"[proof {found[1]}](../proofs.md#proof-{found[1].lower()})",
+        one.source,
+    )
     return linked if one.holds or one.source else "a counterexample"
-
-
-def _link(found: re.Match[str]) -> str:
-    return f"[proof {found[1]}](../proofs.md#proof-{found[1].lower()})"
 
 
 def _searched(name: str, survey: pd.DataFrame) -> list[str]:
@@ -116,11 +115,15 @@ def _counterexamples(name: str, witnesses: list[tuple[Path, Witness]], folder: P
     rows = -(-len(drawn) // columns)
     figure = Figure(figsize=(7.4, 2.5 * rows + 0.3), layout="constrained")
     table = figure.subplots(rows, columns, squeeze=False).ravel()
+    marks: dict[str, Any] = {}
     for axes, one in zip(table, drawn, strict=False):
-        _panel(axes, one, one.mechanism, 8)
+        _panel(axes, one)
+        marks |= {each: mark for mark, each in zip(*axes.get_legend_handles_labels(), strict=True)}
     for axes in table[len(drawn) :]:
         axes.set_axis_off()
-    _legend(figure, 8.5)
+    known = [each for each in (_BEFORE, _AFTER, _LIE, _DUE) if each in marks]
+    figure.legend([marks[each] for each in known], known, loc="outside upper center", ncols=4, fontsize=8.5,
+                  frameon=False)  # fmt: skip
     figure.savefig(folder / f"{name}.png", dpi=130)
     picture = [f"```{{image}} {name}.png", f":alt: The smallest counterexamples of {name}", ":class: panels", "```", ""]
     lines = ["## Counterexamples", "", *picture,
@@ -133,15 +136,10 @@ def _counterexamples(name: str, witnesses: list[tuple[Path, Witness]], folder: P
     return [*lines, ""]
 
 
-def _size(one: Witness) -> tuple[int, int]:
-    """Numbers in the cluster, and the length of the words."""
-    return one.cluster.capacity.size + one.cluster.demand.size, len(one.sentence)
-
-
-def _panel(axes: Axes, one: Witness, title: str, size: float = 6.5) -> None:
+def _panel(axes: Axes, one: Witness) -> None:
     """Tasks of every user, after the change beside them, and a diamond at what is due to whom it is missing.
 
-    Below stand the cluster and its change; `size` is that of the smallest letters, in points."""
+    Below stand the cluster and its change."""
     finding, users = one.replay(), one.cluster.users
     at = np.arange(len(users))
     shift = 0.2 if one.changed is not None else 0
@@ -151,20 +149,10 @@ def _panel(axes: Axes, one: Witness, title: str, size: float = 6.5) -> None:
         name = _LIE if one.users and len(there) == len(users) else _AFTER
         axes.bar(np.array(there) + shift, [float(value) for value in one.after], 0.38, color=_ORANGE, label=name)
     axes.plot(users.index(finding.user), float(finding.due), "D", color=_RED, markersize=5, label=_DUE)
-    axes.set_xticks(at, users, fontsize=size + 1)
-    axes.tick_params(axis="y", labelsize=size)
-    axes.set_title(title, fontsize=size + 1.5)
+    axes.set_xticks(at, users, fontsize=9)
+    axes.tick_params(axis="y", labelsize=8)
+    axes.set_title(one.mechanism, fontsize=9.5)
     lines = [re.sub(r"(?<=\d), (?=\d)", ",\u00a0", line) for line in described(*one.instance)]  # rows stay whole
-    axes.set_xlabel("\n".join(fill(line, 50) for line in lines), fontsize=size)
+    axes.set_xlabel("\n".join(fill(line, 50) for line in lines), fontsize=8)
     axes.set_xlim(-0.6, len(users) - 0.4)
     axes.margins(y=0.12)
-
-
-def _legend(figure: Figure, size: float = 7.5) -> None:
-    """One for all panels, above them."""
-    found = {}
-    for axes in figure.axes:
-        found |= {name: mark for mark, name in zip(*axes.get_legend_handles_labels(), strict=True)}
-    shown = [name for name in (_BEFORE, _AFTER, _LIE, _DUE) if name in found]
-    figure.legend([found[name] for name in shown], shown, loc="outside upper center", ncols=4, fontsize=size,
-                  frameon=False)  # fmt: skip

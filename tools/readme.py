@@ -1,7 +1,6 @@
 """Make the README tell the truth: run its code and commands, and write what they print below them.
 
-    python tools/readme.py                      # rewrite README.md, and fairopt/__init__.pyi (`make readme`)
-    python tools/readme.py --check              # exit 1 if it would change (a test does the same)
+    python tools/readme.py                      # (`make readme`; tests say where it is due)
 
 A block of `python` followed by one of `text` is run, and what it prints replaces the text; in a block of `console`
 every line behind `$ ` is. Tables between `<!-- name -->` and `<!-- /name -->` are generated.
@@ -21,7 +20,7 @@ import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from textwrap import wrap
 from unittest import mock
@@ -62,7 +61,8 @@ def render(text: str) -> str:
     )
     text = re.sub(r"```console\n(.*?)```", lambda found: f"```console\n{_session(found[1])}```", text, flags=re.DOTALL)
     tables = {"mechanisms": _mechanisms, "four-mechanisms": _four, "errors": _errors}
-    tables |= {"gives-up": _gives_up} | fairness_tables.sections()
+    tables |= {"gives-up": _gives_up, "survey": fairness_tables.survey}
+    tables |= {"survey-papers": fairness_tables.papers, "survey-budget": fairness_tables.budget}
     for name, table in tables.items():
         section = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
         if section.search(text):
@@ -96,19 +96,18 @@ def public() -> str:
     lines = []
     for name in fo.__all__:
         thing = getattr(fo, name)
-        lines.append(f"{name}{inspect.signature(thing) if callable(thing) else ''}")
+        lines.append(f"{name}{_signature(thing)}")
         if inspect.isclass(thing) and name in fo._HOME:  # mechanisms have the methods that docs/plugins.md names
-            lines += sorted(_methods(name, thing))
+            own = {one for above in thing.__mro__ if above.__module__.startswith("fairopt") for one in vars(above)}
+            members = [(one, getattr(thing, one)) for one in own if not one.startswith("_") and hasattr(thing, one)]
+            lines += sorted(f"{name}.{one}{_signature(member)}" for one, member in members)
         elif inspect.ismodule(thing):
             lines += sorted(f"{name}.{one}" for one in getattr(thing, "__all__", ()))
     return re.sub(r" at 0x\w+", "", "".join(f"{line}\n" for line in lines))
 
 
-def _methods(name: str, kind: type) -> Iterator[str]:
-    for one, member in inspect.getmembers(kind):
-        home = next((above for above in kind.__mro__ if one in vars(above)), object)
-        if not one.startswith("_") and home.__module__.startswith("fairopt"):
-            yield f"{name}.{one}{inspect.signature(member) if callable(member) else ''}"
+def _signature(thing: object) -> str:
+    return str(inspect.signature(thing)) if callable(thing) else ""
 
 
 def _printed(run: Callable[[], object]) -> str:
@@ -143,15 +142,10 @@ def _gives_up() -> str:
         one = fo.properties.Witness.load(path)
         if one.mechanism.startswith(_CHOSEN):
             title = fo.mechanisms.one(one.mechanism).title
-            found.setdefault(title, []).append(f"[{one.property}](witnesses/{path.name}){_with(one.mechanism)}")
+            given = "".join(one.mechanism.replace("=", " = ").partition("(")[1:])
+            found.setdefault(title, []).append(f"[{one.property}](witnesses/{path.name}){' ' * bool(given)}{given}")
     lines = [f"- **{title}**: {', '.join(every)}" for title, every in found.items()]
     return "\n".join(part for line in lines for part in wrap(line, 120, subsequent_indent="  ", break_on_hyphens=False))
-
-
-def _with(mechanism: str) -> str:
-    """Its parameters, in words."""
-    _, _, inside = mechanism.partition("(")
-    return f" ({inside.removesuffix(')').replace('=', ' = ')})" if inside else ""
 
 
 def _errors() -> str:
@@ -162,13 +156,7 @@ def _errors() -> str:
 
 
 if __name__ == "__main__":
-    old = README.read_text(encoding="utf-8")
-    new = render(old)
-    if "--check" in sys.argv:
-        stale = new != old or STUB.read_text(encoding="utf-8") != stub()
-        sys.exit("README.md or fairopt/__init__.pyi is not what the code says: run make readme" if stale else 0)
-    README.write_text(new, encoding="utf-8")
-    for page in PAGES:
+    for page in (README, *PAGES):
         page.write_text(render(page.read_text(encoding="utf-8")), encoding="utf-8")
     for page in WITH_FILES:
         with tempfile.TemporaryDirectory() as place:

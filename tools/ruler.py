@@ -4,9 +4,9 @@
     python tools/ruler.py compare OLD NEW  # what is certified, which answers moved, ratios of seconds
     python tools/ruler.py compare OLD OLD  # one run
 
-Results are `results/ruler/NAME.csv`, one row a problem, and `NAME.npz`, tasks of users in 12 digits by problem. A
-problem is called FAMILY/SIZE/SEED/MECHANISM, and has a process of its own, whose memory is measured. Its seconds are
-those of the processor without compilation; solves below half a second are repeated, and the quicker counts.
+Results are `results/ruler/NAME.*.jsonl`, one row a problem, with tasks of users in 12 digits. A problem is called
+FAMILY/SIZE/SEED/MECHANISM, and has a process of its own, whose memory is measured. Its seconds are those of the
+processor without compilation; solves below half a second are repeated, and the quicker counts.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ from typing import Any, NamedTuple  # noqa: E402
 
 import numpy as np  # noqa: E402
 import pandas as pd  # noqa: E402
-from numpy.typing import NDArray  # noqa: E402
 from tqdm import tqdm  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -43,8 +42,8 @@ from benchmarks.families import FAMILIES as LARGER  # noqa: E402
 from fairopt import papers, workloads  # noqa: E402
 from fairopt.errors import FairoptError  # noqa: E402
 
-#: Pairs (user, server) up to which condition numbers are cheap.
-CHEAP = 2_500
+#: Pairs (user, server) up to which condition numbers are cheap; CPU seconds that an answer may take.
+CHEAP, LIMIT = 2_500, 12.0
 MECHANISMS: dict[str, fo.mechanisms.Mechanism] = {
     label: fo.mechanisms.parse(spec)[0]
     for label, spec in (
@@ -116,7 +115,7 @@ kubernetes-like 54 39 2 kubernetes-like?nodes=40&pods=400
 slurm-like 145 60 2 slurm-like?nodes=60""".splitlines(),
 ]
 Row = dict[str, Any]
-FIELDS = ("name", "status", "message", "algorithm", "steps", "residual", "condition", "cpu", "MiB", "data", "notes")
+FIELDS = ("name", "status", "message", "algorithm", "condition", "cpu", "MiB", "data", "x")
 LISTED = ["off", "condition", "cpu", "cpu now", "status", "status now", "algorithm", "algorithm now", "message",
           "message now"]  # fmt: skip
 
@@ -202,7 +201,7 @@ def kept(path: Path) -> dict[str, Row]:
     return {row["name"]: row for row in found}
 
 
-def run(path: Path, problems: list[Problem], limit: float) -> None:
+def run(path: Path, problems: list[Problem]) -> None:
     """Solve what has no row yet; a row is kept once it is there. Several processes may have parts of one run."""
     path.parent.mkdir(parents=True, exist_ok=True)
     done = kept(path)
@@ -214,30 +213,26 @@ def run(path: Path, problems: list[Problem], limit: float) -> None:
     with open(f"{path}.{os.getpid()}.jsonl", "a", encoding="utf-8") as file:
         for problem in tqdm(todo, mininterval=10):
             cluster = draw(problem.where, problem.source)
-            row = apart(lambda problem=problem, cluster=cluster: measured(problem, cluster), limit)
+            row = apart(lambda problem=problem, cluster=cluster: measured(problem, cluster), LIMIT)
             if isinstance(row, str):
-                row = {"status": "no answer", "message": row, "cpu": limit}
+                row = {"status": "no answer", "message": row, "cpu": LIMIT}
             file.write(json.dumps(row | {"name": problem.name}) + "\n")
             file.flush()
-    found = kept(path).values()
-    np.savez_compressed(f"{path}.npz", **{row["name"]: row.pop("x") for row in found if "x" in row})
-    pd.DataFrame(found, columns=FIELDS).to_csv(f"{path}.csv", index=False)
 
 
-def off(old: NDArray[np.float64] | None, new: NDArray[np.float64] | None) -> float:
+def off(old: object, new: object) -> float:
     """The largest relative difference in a user's tasks; nan where there are no two answers to one question."""
-    if old is None or new is None or old.shape != new.shape:
+    if not (isinstance(old, list) and isinstance(new, list) and len(old) == len(new)):
         return np.nan
     with np.errstate(invalid="ignore"):
-        return float(np.nanmax(abs(old - new) / np.maximum(old, new), initial=0.0))
+        return float(np.nanmax(abs(np.subtract(old, new)) / np.maximum(old, new), initial=0.0))
 
 
 def compare(old: Path, new: Path) -> str:
     """Two runs, on the problems that both have: tables, and lists of what is not certified or has moved."""
-    before, after = (pd.read_csv(f"{path}.csv", index_col="name") for path in (old, new))
+    before, after = (pd.DataFrame(kept(path).values(), columns=FIELDS).set_index("name") for path in (old, new))
     both = before.join(after.add_suffix(" now"), how="inner")
-    with np.load(f"{old}.npz") as x, np.load(f"{new}.npz") as y:
-        both["off"] = [off(x.get(name), y.get(name)) for name in both.index]
+    both["off"] = list(map(off, both["x"], both["x now"]))
     both["then"], both["now"] = both["status"] == "certified", both["status now"] == "certified"
     both["ratio"] = (both["cpu now"] / both["cpu"]).where(both["then"] & both["now"])
     both["worst ratio"], both["> 1e-6"], both["> 1e-4"] = both["ratio"], both["off"] > 1e-6, both["off"] > 1e-4
@@ -267,11 +262,10 @@ def main() -> None:
     parser.add_argument("what", choices=("run", "compare"))
     parser.add_argument("names", nargs="+", metavar="NAME", help="of a run; two to compare. They may be paths")
     parser.add_argument("--only", default="", metavar="REGEX", help="problems whose names have this")
-    parser.add_argument("--limit", type=float, default=12.0, help="CPU seconds that an answer may take; default: 12")
     asked = parser.parse_args()
     paths = [ROOT / "results" / "ruler" / name for name in asked.names]
     if asked.what == "run":
-        run(paths[0], [one for one in corpus() if re.search(asked.only, one.name)], asked.limit)
+        run(paths[0], [one for one in corpus() if re.search(asked.only, one.name)])
     sys.stdout.write(compare(paths[0], paths[-1]))
 
 

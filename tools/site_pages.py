@@ -6,15 +6,17 @@ are listed by a comment, `<!-- pages: mechanisms -->`."""
 from __future__ import annotations
 
 import argparse
-import importlib
 import inspect
 import json
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from operator import attrgetter
 from pathlib import Path
 
 import cvxpy as cp
+import property_pages
+import site_pictures
 from PIL import Image
 
 import fairopt as fo
@@ -23,6 +25,8 @@ from fairopt.cli import main, parser
 from fairopt.report import figures
 from fairopt.report.schemas import SCHEMAS
 
+#: Its name, its title, what lists say of it, and its text.
+Page = tuple[str, str, str, str]
 _MARK = re.compile(r"<!-- pages: ([\w-]+) -->")
 #: A cluster to move on a page, as `fairopt explore FILE --out` writes it.
 _EXPLORER = re.compile(r"<!-- explorer: (\S+) -->")
@@ -54,22 +58,23 @@ _API = {
 
 def write(target: Path) -> None:
     """All pages, and the lists of them where docs ask for them."""
-    import property_pages
-
     lists = {
-        "properties": property_pages.write(target / "properties"),
-        "mechanisms": _mechanisms(target / "mechanisms"),
-        "commands": _commands(target / "commands"),
-        "api": _api(target / "api"),
-        "papers": _papers(target / "papers"),
-        "figures": _figures(target / "figures"),
-        "schemas": _schemas(target / "schemas"),
-        "gallery": ["- [Examples with their code](gallery/index.rst)"],
-        "notes": ["- [Changelog](changelog.md)", "- [Contributing](contributing.md)"],
+        "gallery": "- [Examples with their code](gallery/index.rst)",
+        "notes": "- [Changelog](changelog.md)\n- [Contributing](contributing.md)",
     }
+    for name, pages in {
+        "properties": property_pages.pages, "mechanisms": _mechanisms, "commands": _commands, "api": _api,
+        "papers": _papers, "figures": _figures, "schemas": _schemas,
+    }.items():  # fmt: skip
+        folder = target / name
+        folder.mkdir(exist_ok=True)
+        made = []
+        for page, title, said, text in pages(folder):
+            (folder / f"{page}.md").write_text(text, encoding="utf-8")
+            made.append(f"- [{title}]({name}/{page}.md)" + f": {said}" * bool(said))
+        lists[name] = "\n".join(made)
     for path in target.glob("*.md"):
-        text = path.read_text(encoding="utf-8")
-        text = _MARK.sub(lambda found: "\n".join(lists[found[1]]), text)
+        text = _MARK.sub(lambda found: lists[found[1]], path.read_text(encoding="utf-8"))
         path.write_text(_EXPLORER.sub(lambda found: _explorer(target, found[1]), text), encoding="utf-8")
 
 
@@ -83,122 +88,88 @@ def _explorer(target: Path, source: str) -> str:
     return f'{frame}\n\n<p><a href="{place.as_posix()}">Open it on a page of its own</a></p>'
 
 
-def _mechanisms(folder: Path) -> list[str]:
+def _mechanisms(folder: Path) -> Iterator[Page]:
     """A page for each: what it is, its programme, its picture."""
-    import property_pages
-    import site_pictures
-
-    folder.mkdir()
-    made = []
     for kind in sorted(mechanisms.REGISTRY.values(), key=lambda kind: kind.title.lower()):
-        lines = [f"# {kind.title}", "", f"*{fo.properties.in_short(kind)}*. Source: {kind.source}.", ""]
-        lines += [*property_pages.documented(kind), ""]
+        short = fo.properties.in_short(kind)
         drawn = _DRAWN.get(kind.name, kind.name)
         figure, caption = site_pictures.two_users(mechanisms.one(drawn) if isinstance(drawn, str) else drawn())
         figure.savefig(folder / f"{kind.name}.png", dpi=130)
-        lines += [f"![What two users can have, and what they get]({kind.name}.png)", "", caption, ""]
-        lines += [f"In Python `fairopt.{kind.__name__}`, on the command line `-m {kind.name}`.", ""]
-        lines += [f"## Is {kind.title} envy-free, strategy-proof, ...?", ""]
         claims = [(f"[{one.property}](../properties/{one.property}.md)", one) for one in kind.claims]
-        lines += [*(property_pages.claimed("property", claims) or ["No property is claimed."]), ""]
-        (folder / f"{kind.name}.md").write_text("\n".join(lines), encoding="utf-8")
-        made.append(f"- [{kind.title}](mechanisms/{kind.name}.md): {fo.properties.in_short(kind)}")
-    return made
+        lines = [
+            *(f"# {kind.title}", "", f"*{short}*. Source: {kind.source}.", "", *property_pages.documented(kind), ""),
+            *(f"![What two users can have, and what they get]({kind.name}.png)", "", caption, ""),
+            *(f"In Python `fairopt.{kind.__name__}`, on the command line `-m {kind.name}`.", ""),
+            *(f"## Is {kind.title} envy-free, strategy-proof, ...?", ""),
+            *(property_pages.claimed("property", claims) or ["No property is claimed."]),
+        ]
+        yield kind.name, kind.title, short, "\n".join(lines) + "\n"
 
 
-def _commands(folder: Path) -> list[str]:
+def _commands(folder: Path) -> Iterator[Page]:
     """A page for every command: its help."""
-    folder.mkdir()
-    made = []
     (parsers,) = (one for one in parser()._actions if isinstance(one, argparse._SubParsersAction))
-    texts = {one.dest: one.help or "" for one in parsers._choices_actions}
-    for name, command in parsers.choices.items():
-        body = f"# fairopt {name}\n\n{texts[name]}\n\n```text\n{command.format_help()}```\n"
-        (folder / f"{name}.md").write_text(body, encoding="utf-8")
-        made.append(f"- [fairopt {name}](commands/{name}.md): {texts[name]}")
-    return made
+    for one in parsers._choices_actions:
+        name = f"fairopt {one.dest}"
+        usage = parsers.choices[one.dest].format_help()
+        yield one.dest, name, one.help or "", f"# {name}\n\n{one.help}\n\n```text\n{usage}```\n"
 
 
-def _api(folder: Path) -> list[str]:
+def _api(folder: Path) -> Iterator[Page]:
     """Everything public, by what it is for."""
-    folder.mkdir()
-    made = []
     for page, (title, names) in _API.items():
-        if isinstance(names, str):
-            module = getattr(fo, names)
-            things = [f"fairopt.{names}.{name}" for name in module.__all__]
-        else:
-            things = [f"fairopt.{name}" for name in names]
+        things = [f"{names}.{name}" for name in getattr(fo, names).__all__] if isinstance(names, str) else names
         lines = [f"# {title}", ""]
         for thing in things:
-            lines += [f"## `{thing}`", "", "```{eval-rst}", *_directive(thing), "```", ""]
-        (folder / f"{page}.md").write_text("\n".join(lines), encoding="utf-8")
-        shown = ", ".join(f"`{one.rpartition('.')[2]}`" for one in things[:7])
-        made.append(f"- [{title}](api/{page}.md): {shown}{', ...' if len(things) > 7 else ''}")
-    return made
+            lines += [f"## `fairopt.{thing}`", "", "```{eval-rst}", *_directive(thing), "```", ""]
+        shown = ", ".join(f"`{one.rpartition('.')[2]}`" for one in things[:7]) + ", ..." * (len(things) > 7)
+        yield page, title, shown, "\n".join(lines)
 
 
 def _directive(thing: str) -> list[str]:
-    module, _, name = thing.rpartition(".")
-    found = getattr(importlib.import_module(module) if module != "fairopt.plot" else fo.plot, name)
-    home = getattr(found, "__module__", module)
+    found = attrgetter(thing)(fo)
+    if not callable(found):
+        return [f"A constant: ``{str(found)[:200]!r}``"] if isinstance(found, str | float) else ["A registry."]
+    of = f"{found.__module__}.{found.__qualname__}"
     if inspect.isclass(found):
-        return [f".. autoclass:: {home}.{found.__qualname__}", "   :members:", "   :no-index:"]
-    if callable(found):
-        return [f".. autofunction:: {home}.{found.__qualname__}", "   :no-index:"]
-    return [f"A constant: ``{str(found)[:200]!r}``"] if isinstance(found, str | float) else ["A registry."]
+        return [f".. autoclass:: {of}", "   :members:", "   :no-index:"]
+    return [f".. autofunction:: {of}", "   :no-index:"]
 
 
-def _papers(folder: Path) -> list[str]:
+def _papers(folder: Path) -> Iterator[Page]:
     """A page a paper: every claim, what is printed, ours, what is right."""
-    folder.mkdir()
-    frame = papers.check()
-    made = []
     columns = ["item", "where", "claim", "printed", "ours", "correct", "verdict"]
-    for key, group in frame.groupby("paper", sort=False):
-        name = str(key).lower().replace(" ", "-")
-        shown = group[columns].astype(str).apply(lambda column: column.str.replace("|", r"\|", regex=False))
-        about = papers.ABOUT[str(key)]
-        body = f"# {key}\n\n{about}\n\n{len(group)} claims, as `fairopt claims` checks them.\n\n"
-        body += str(shown.to_markdown(index=False, disable_numparse=True))
-        (folder / f"{name}.md").write_text(body + "\n", encoding="utf-8")
+    for key, group in papers.check().groupby("paper", sort=False):
+        shown = group[columns].astype(str).replace(r"\|", r"\|", regex=True)
+        table = shown.to_markdown(index=False, disable_numparse=True)
+        about, many = papers.ABOUT[str(key)], f"{len(group)} claims"
         wrong = int(group["verdict"].str.startswith(papers.PAPER_IN_ERROR).sum())
-        errs = f", {wrong} of them in error" if wrong else ""
-        made.append(f"- [{key}](papers/{name}.md): {len(group)} claims{errs}. {about}")
-    return made
+        said = f"{many}{f', {wrong} of them in error' if wrong else ''}. {about}"
+        text = f"# {key}\n\n{about}\n\n{many}, as `fairopt claims` checks them.\n\n{table}\n"
+        yield str(key).lower().replace(" ", "-"), str(key), said, text
 
 
-def _figures(folder: Path) -> list[str]:
+def _figures(folder: Path) -> Iterator[Page]:
     """Every figure: its caption, its picture where one was drawn, and the code that draws it."""
-    folder.mkdir(exist_ok=True)
-    made = []
     root = Path(__file__).resolve().parent.parent
     for name, path in figures.known().items():
-        code = path.read_text(encoding="utf-8")
         caption = figures.caption(name)
-        lines = [f"# {name}", "", caption, "", f"    fairopt figures {name}", ""]
+        lines, listed = [f"# {name}", "", caption, "", f"    fairopt figures {name}", ""], [caption]
         picture = next((one for place in _DRAWN_IN if (one := root / place / f"{name}.png").exists()), None)
-        made.append(f"- [{name}](figures/{name}.md): {caption}")
         if picture is not None:
             shutil.copy(picture, folder)
             lines += [f"![{name}]({name}.png)", ""]
             with Image.open(picture) as drawn:  # letters of all figures are of one size
                 width = round(_IN_LIST * drawn.width * 840 / max(drawn.width, 840))
-            made += ["", f"  ```{{image}} figures/{name}.png", f"  :alt: {name}", f"  :width: {width}px", "  ```", ""]
-        (folder / f"{name}.md").write_text("\n".join([*lines, "```python", code, "```", ""]), encoding="utf-8")
-    return made
+            listed += ["", f"  ```{{image}} figures/{name}.png", f"  :alt: {name}", f"  :width: {width}px", "  ```", ""]
+        code = path.read_text(encoding="utf-8")
+        yield name, name, "\n".join(listed), "\n".join([*lines, "```python", code, "```", ""])
 
 
-def _schemas(folder: Path) -> list[str]:
+def _schemas(folder: Path) -> Iterator[Page]:
     """JSON Schemas for editors."""
-    folder.mkdir()
-    made = []
     for name, schema in SCHEMAS.items():
         text = json.dumps(schema(), indent=1)
         (folder / f"{name}.schema.json").write_text(text, encoding="utf-8")
-        body = (
-            f"# Schema of {name} files\n\nSave it as `{name}.schema.json`, and name it in your editor's settings.\n\n"
-        )
-        (folder / f"{name}.md").write_text(f"{body}```json\n{text}\n```\n", encoding="utf-8")
-        made.append(f"- [{name} files](schemas/{name}.md)")
-    return made
+        about = f"Save it as `{name}.schema.json`, and name it in your editor's settings."
+        yield name, f"{name} files", "", f"# Schema of {name} files\n\n{about}\n\n```json\n{text}\n```\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from ..errors import DataError
 from ..model.cluster import Cluster
 
 if TYPE_CHECKING:
+    from ..result.allocation import Allocation
     from ..workloads import Snapshot
 
 
@@ -18,8 +20,19 @@ class Named:
     """A cluster, where it is from if that is more than a file, and the snapshot that it is of, if it is of one."""
 
     cluster: Cluster
+    file: str
     source: str | None = None
     snapshot: Snapshot | None = None
+
+    @property
+    def running(self) -> Allocation | None:
+        """What runs on it, where that is known."""
+        return None if self.snapshot is None else self.snapshot.running
+
+    @property
+    def called(self) -> str:
+        """Its source, or the name of its file."""
+        return self.source or Path(self.file).name
 
 
 def existing(store: Path, remedy: str = "fairopt sweep NAME makes one, and --store DIR names another") -> None:
@@ -28,43 +41,37 @@ def existing(store: Path, remedy: str = "fairopt sweep NAME makes one, and --sto
         raise DataError(f"there is no store at {store}; {remedy}")
 
 
-def open_cluster(text: str, traces: str | None) -> tuple[Cluster, str | None]:
-    """The cluster that FILE stands for, and where it is from if that is more than a file."""
-    found = open_named(text, traces)
-    return found.cluster, found.source
-
-
-def open_named(text: str, traces: str | None) -> Named:
-    """The same with all that its source says."""
+def opened(options: argparse.Namespace) -> Named:
+    """What FILE stands for, with all that its source says."""
+    text: str = options.file
     kind, _, name = text.partition(":")
     if kind == "paper":
         from .. import papers
 
-        found = papers.instances().get(name)
-        cluster = papers.instance(name)
-        said = None if found is None else f"{name}: {found.description} ({found.paper}, {found.where})"
-        return Named(cluster, said)
+        cluster, found = papers.instance(name), papers.instances()[name]
+        return Named(cluster, text, f"{name}: {found.description} ({found.paper}, {found.where})")
     from ..workloads._sources import CLUSTERS
 
     if text.lower().endswith((".toml", ".json", ".csv")) and not CLUSTERS.names(text):
-        return _of_file(Path(text))
+        return _of_file(text)
     from ..workloads import open_source
 
     if text.lower().endswith((".yaml", ".yml")) and not CLUSTERS.names(text):
         raise DataError(f"{text} is YAML, which is read as what kubectl prints: name it kubernetes:{text}")
-    snapshot = open_source(text, traces=traces)
-    return Named(snapshot.cluster, str(snapshot), snapshot)
+    snapshot = open_source(text, traces=options.traces)
+    return Named(snapshot.cluster, text, str(snapshot), snapshot)
 
 
-def _of_file(path: Path) -> Named:
+def _of_file(file: str) -> Named:
     """A cluster file, or an allocation file: its tasks are those that run."""
     from ..result import allocation_file
 
+    path = Path(file)
     if not allocation_file.is_one(path):
-        return Named(Cluster.load(path))
+        return Named(Cluster.load(path), file)
     from ..result.allocation import Allocation
     from ..workloads import Snapshot
 
     found = Allocation.load(path)
     source = f"{path.name}: {found.mechanism}"
-    return Named(found.cluster, source, Snapshot(found.cluster, source, placement=found.tasks))
+    return Named(found.cluster, file, source, Snapshot(found.cluster, source, placement=found.tasks))

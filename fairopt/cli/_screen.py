@@ -89,3 +89,8 @@ def say(texts: Iterable[str]) -> None:
     most = width()
     for text in texts:
         print(*([text] if most is None else wrap(text, most, subsequent_indent="  ")), sep="\n")
+
+
+def warn(text: str) -> None:
+    """Print a line of the command's own on standard error."""
+    print(f"fairopt: {text}", file=sys.stderr)

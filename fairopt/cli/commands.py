@@ -16,7 +16,7 @@ from ..model import _validate
 from ..result import _show
 from ..result.allocation import Allocation
 from . import _screen
-from ._open import open_cluster, open_named
+from ._open import opened
 from ._screen import print_json
 from ._slips import listed
 
@@ -26,14 +26,14 @@ _MOST = 10_000
 
 def solve(options: argparse.Namespace) -> int:
     """`fairopt solve FILE --mechanism NAME`."""
-    cluster, source = open_cluster(options.file, options.traces)
+    named = opened(options)
     if len(several := listed([options.mechanism]) or []) > 1:
         raise DataError(f"solve takes one mechanism, and these are {len(several)}; compare takes several")
     mechanism, *more = mechanisms.parse(options.mechanism)
     if more:
         names = ", ".join(f"'{one}'" for one in (mechanism, *more))
         raise DataError(f"{options.mechanism} stands for several mechanisms ({names}); give its parameters")
-    allocation = mechanism.solve(cluster, options.tol, solver=options.solver)
+    allocation = mechanism.solve(named.cluster, options.tol, solver=options.solver)
     if options.save:
         allocation.save(options.save)
     if options.out:
@@ -41,15 +41,14 @@ def solve(options: argparse.Namespace) -> int:
 
         report.export(allocation.to_frame().reset_index(), options.out)
     if not options.json:
-        if source is not None:
-            _screen.say(source.splitlines())
+        _screen.say((named.source or "").splitlines())
         print(_show.text(allocation, allocation._columns(), _screen.width()))
         return 0
     prices = allocation.arrays.prices
     print_json(
         {
             "mechanism": str(mechanism),
-            "cluster": source or Path(options.file).name,
+            "cluster": named.called,
             "users": dict(zip(allocation.cluster.users, allocation.arrays.user_tasks.tolist(), strict=True)),
             "servers": list(allocation.cluster.servers),
             "tasks": allocation.tasks.tolist(),
@@ -87,9 +86,8 @@ def compare(options: argparse.Namespace) -> int:
     from ..study.compare import Entry
     from ..study.compare import compare as compare_all
 
-    named = open_named(options.file, options.traces)
-    cluster, source = named.cluster, named.source
-    runs = [] if named.snapshot is None or named.snapshot.running is None else [named.snapshot.running]
+    named = opened(options)
+    cluster, runs = named.cluster, [] if named.running is None else [named.running]
     chosen: list[Entry] = [*runs, *mechanisms.chosen(listed(options.mechanisms))]
     frame = compare_all(
         cluster, chosen, tol=options.tol, solver=options.solver, entitled=options.entitled, progress=not options.json
@@ -99,7 +97,7 @@ def compare(options: argparse.Namespace) -> int:
         table, others = report.comparison(frame)
         if options.entitled:
             others.insert(0, f"satisfaction, distance and complaints are relative to {options.entitled}")
-        _screen.say((source or repr(cluster).splitlines()[0]).splitlines())
+        _screen.say((named.source or repr(cluster).partition("\n")[0]).splitlines())
         print(_screen.table(table))
         _screen.say(f"- {line}" for line in others)
 
@@ -136,14 +134,14 @@ def path(options: argparse.Namespace) -> int:
     from ..study.alpha_path import alpha_path
 
     alphas = values(options.alphas)
-    cluster, source = open_cluster(options.file, options.traces)
+    named = opened(options)
     found = alpha_path(
-        cluster, alphas, mechanism=options.mechanism, tol=options.tol, progress=_screen.shows_progress(options)
+        named.cluster, alphas, mechanism=options.mechanism, tol=options.tol, progress=_screen.shows_progress(options)
     )
     frame = found.reset_index()
 
     def shown() -> None:
-        _screen.say([f"{found.mechanism} on {source or options.file}"])
+        _screen.say([f"{found.mechanism} on {named.source or options.file}"])
         print(_screen.table(frame))
         for name in filter(None, (options.out, options.plot)):
             print(f"-> {name}")
@@ -187,8 +185,7 @@ def dynamic_drf(options: argparse.Namespace) -> int:
     """`fairopt dynamic-drf FILE [--order USER ...]`: every user's tasks after each arrival."""
     from .. import scheduling
 
-    cluster, _ = open_cluster(options.file, options.traces)
-    found = scheduling.dynamic_drf(cluster, options.order).tasks
+    found = scheduling.dynamic_drf(opened(options).cluster, options.order).tasks
     return _screen.give(found.reset_index(allow_duplicates=True), options)
 
 
@@ -196,8 +193,8 @@ def hug(options: argparse.Namespace) -> int:
     """`fairopt hug FILE`: every tenant's progress, and its part of each link in the link's units."""
     from .. import scheduling
 
-    cluster, _ = open_cluster(options.file, options.traces)
-    return _screen.give(scheduling.hug(cluster).to_frame().reset_index(allow_duplicates=True), options)
+    found = scheduling.hug(opened(options).cluster).to_frame()
+    return _screen.give(found.reset_index(allow_duplicates=True), options)
 
 
 def completion(options: argparse.Namespace) -> int:
@@ -210,12 +207,9 @@ def completion(options: argparse.Namespace) -> int:
     root: argparse.ArgumentParser = options.parser
     root.prog = "fairopt"
     sub = next(action for action in root._actions if isinstance(action, argparse._SubParsersAction))
-    names: dict[tuple[str, str], list[str]] = {
-        ("tables", "names"): list(known()),
-        ("sweep", "experiments"): list(known()),
-        ("results", "experiment"): list(known()),
-        ("figures", "names"): list(figures.known()),
-    }
+    names = {("figures", "names"): list(figures.known())}
+    for each in (("tables", "names"), ("sweep", "experiments"), ("results", "experiment")):
+        names[each] = list(known())
     for command, made in sub.choices.items():
         for action in made._actions:
             if action.dest in ("mechanism", "mechanisms"):

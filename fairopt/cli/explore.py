@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 from ..errors import DataError
 from . import _screen
-from ._open import open_named
+from ._open import opened
 from ._screen import print_json
 from ._slips import listed
 
@@ -24,10 +24,9 @@ def explore(options: argparse.Namespace) -> int:
     out = Path(options.out) if options.out else None
     if out is not None and out.suffix.lower() not in (".html", ".htm"):
         raise DataError(f"--out {out}: a page ends in .html")
-    named = open_named(options.file, options.traces)
-    name = (named.source or Path(options.file).name).splitlines()[0]
-    running = None if named.snapshot is None else named.snapshot.running
-    session = Session(named.cluster, State(options.mechanism, alpha(options.alpha)), name, running)
+    named = opened(options)
+    name = named.called.splitlines()[0]
+    session = Session(named.cluster, State(options.mechanism, alpha(options.alpha)), name, named.running)
     if out is not None:
         pages.write(session, out, progress=sys.stderr.isatty())
         print(f"-> {out}")
@@ -61,13 +60,13 @@ def report(options: argparse.Namespace) -> int:
         raise DataError(f"--out {out}: a report ends in .md or .html")
     if options.weights == "shared" and "weights=shared" in options.file:
         raise DataError(f"{options.file} shares its weights already, and --weights shared would again; leave one out")
-    named = open_named(options.file, options.traces)
+    named = opened(options)
     edits = {"weights": "shared"} if options.weights == "shared" else {}
     first, *others = listed([options.mechanism]) or [options.mechanism]
     found = standing(
         named.cluster,
         State(first, alpha(options.alpha), edits),
-        source=(named.source or Path(options.file).name).splitlines()[0],
+        source=named.called.splitlines()[0],
         snapshot=named.snapshot,
         requested=options.what_if,
         policy=options.policy,
@@ -78,9 +77,8 @@ def report(options: argparse.Namespace) -> int:
         _files.write(out, page, "report")
         print(f"-> {out}")
     elif options.json:
-        tables = {"measures": found.measures, "groups": found.groups, "users": found.users}
-        tables |= {"resources": found.resources, "margins": found.margins}
-        tables |= {} if found.changes is None else {"changes": found.changes}
+        names = ("measures", "groups", "users", "resources", "margins", "changes")
+        tables = {name: frame for name in names if (frame := getattr(found, name)) is not None}
         made = {name: frame.to_dict(orient="records") for name, frame in tables.items()}
         print_json({"verdict": found.verdict} | made | {"notes": found.notes})
     else:

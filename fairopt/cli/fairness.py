@@ -17,7 +17,7 @@ from ..mechanisms import Mechanism
 from ..model.cluster import Cluster
 from ..properties._tasks import accepted
 from . import _screen
-from ._open import open_cluster
+from ._open import opened
 from ._screen import print_json
 from ._slips import listed
 
@@ -87,7 +87,7 @@ def _reported(
     chosen: list[mechanisms.Mechanism], names: list[str], options: argparse.Namespace
 ) -> tuple[pd.DataFrame, list[str]]:
     """A row per mechanism and property of the cluster in a file, and the same in words."""
-    cluster, _ = open_cluster(options.file, options.traces)
+    cluster = opened(options).cluster
     frames: list[pd.DataFrame] = []
     words: list[str] = []
     if not listed(options.mechanisms):  # of all mechanisms those that are defined there

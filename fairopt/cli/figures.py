@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,9 +28,7 @@ def check_width(width: float | None) -> None:
 
 def _out(options: argparse.Namespace, usual: str) -> Path:
     """Where to write: tiny versions, which are no results, by themselves."""
-    if options.out is not None:
-        return Path(options.out)
-    return Path(usual, "smoke") if options.smoke else Path(usual)
+    return Path(options.out or usual, "smoke" if options.smoke and options.out is None else "")
 
 
 def _store(options: argparse.Namespace) -> Path:
@@ -74,7 +71,7 @@ def tables(options: argparse.Namespace) -> int:
     asked = [*(columns or ()), *(rows or ())] if status == 0 else []  # tables that lack cells may have them
     if never := [one for one in asked if not any(t.chosen([one], None) or t.chosen(None, [one]) for t in seen)]:
         columns = [str(name) for table in seen for name in table.frame]
-        print(f"fairopt: no table here has {', '.join(never)}{meant(never[0], columns)}", file=sys.stderr)
+        _screen.warn(f"no table here has {', '.join(never)}{meant(never[0], columns)}")
         status = 1
     if options.json:
         print_json(shown)
@@ -115,6 +112,6 @@ def _each(options: argparse.Namespace, every: list[str], make: Callable[[str], N
             make(name)
         except report.MissingCells as error:
             existing(_store(options), str(error))
-            print(f"fairopt: {name}: {error}", file=sys.stderr)
+            _screen.warn(f"{name}: {error}")
             missing += 1
     return int(missing > 0 and (bool(requested) or missing == len(every)))

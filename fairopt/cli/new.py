@@ -59,24 +59,26 @@ def new(options: argparse.Namespace) -> int:
     """`fairopt new experiment NAME`, `fairopt new figure NAME`."""
     if not re.fullmatch(r"\w[\w-]*", options.name) or len(options.name) > 100:
         raise DataError(f"{options.name!r} is no name for a file: write letters, digits, - and _")
-    folder = _shipped.folder("experiments" if options.what == "experiment" else figures.FOLDER)
-    form = "{}.toml" if options.what == "experiment" else "fig_{}.py"
-    source = folder / form.format(options.copied or options.name)
-    target = Path("experiments" if options.what == "experiment" else "figures", form.format(options.name))
+    experiment = options.what == "experiment"
+    shipped, form, plain, given, lists = (
+        ("experiments", "{}.toml", _EXPERIMENT, "experiments", "sweep --list") if experiment
+        else (figures.FOLDER, "fig_{}.py", _FIGURE, "figures", "figures --list")
+    )  # fmt: skip
+    source = _shipped.folder(shipped) / form.format(options.copied or options.name)
+    target = Path(given, form.format(options.name))
     if options.copied and not source.is_file():
-        lists = "sweep --list" if options.what == "experiment" else "figures --list"
         raise DataError(f"there is no {options.what} {options.copied!r} to copy; fairopt {lists} lists them")
     if source.is_file():
-        text = source.read_text(encoding="utf-8").replace("from .", f"from {figures.FOLDER}.")
+        _give(target, source.read_text(encoding="utf-8").replace("from .", f"from {figures.FOLDER}."))
     else:
-        text = (_EXPERIMENT if options.what == "experiment" else _FIGURE).format(name=options.name)
-    _give(target, text)
-    if source.is_file() and options.what == "experiment":
+        _give(target, plain.format(name=options.name))
+    if source.is_file() and experiment:
         _give_clusters(source, target.parent)
-    if options.what == "experiment":
-        print(f"fairopt sweep {options.name} --dry-run says how long it takes, fairopt tables {options.name} shows it")
-    else:
-        print(f"fairopt figures {target} draws it")
+    print(
+        f"fairopt sweep {options.name} --dry-run says how long it takes, fairopt tables {options.name} shows it"
+        if experiment
+        else f"fairopt figures {target} draws it"
+    )
     return 0
 
 

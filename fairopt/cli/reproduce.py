@@ -16,15 +16,14 @@ from ..report import figures as drawing
 from ..report.stored import manifest
 from ..report.typeset import PAGE
 from ..sweeps.experiment import known
+from ._screen import warn
 from .figures import check_width
-from .sweeps import outlook
+from .sweeps import STOPPED, outlook
 
 #: Papers by what they are called here: the key of their claims. Their experiments begin with the name,
 PAPERS = {"drf": "DRF", "drfh": "DRFH", "mqdrf": "MQDRF", "pf": "PF", "lecture": "LEC"}
 #: or are these: the lecture draws what two users can have.
 _OTHERS = {"lecture": ("two_users",)}
-#: The exit status after Ctrl-C.
-_STOPPED = 130
 
 
 def experiments_of(paper: str) -> list[str]:
@@ -55,24 +54,25 @@ def reproduce(options: argparse.Namespace) -> int:
         with _timed(seconds, f"experiment {name}"):
             try:
                 frame = sweeps.sweep(
-                    name, **arguments, jobs=options.jobs, threads=1, progress=sys.stderr.isatty(), say=_warn
+                    name, **arguments, jobs=options.jobs, threads=1, progress=sys.stderr.isatty(), say=warn
                 )
             except sweeps.Interrupted as interrupted:
-                _warn(str(interrupted))
-                _warn("the same command goes on")
-                return _STOPPED
+                warn(str(interrupted))
+                warn("the same command goes on")
+                return STOPPED
         failed += int((frame["status"] == "failed").sum())
         print(f"{name}: {_cells(frame['status'])} in {seconds[f'experiment {name}']:.1f} s", flush=True)
     results, inches = report.Results(store, options.smoke, options.traces), options.width or PAGE
     with _timed(seconds, "tables"):
-        files = [path for name in names for path in _tables(name, results, folder / "tables", inches)]
+        made = [table for name in names for table in report.tables_of(name, results)]
+        files = [path for table in made for path in table.write(folder / "tables", inches)]
     with _timed(seconds, "figures"):
         files += [path for name in figures_of(options.paper) for path in _figure(name, results, folder, options.width)]
     with _timed(seconds, "claims"):
         verdicts, written = _claims(PAPERS[options.paper], folder, inches)
         files += written
-    made = manifest(options.paper, names, results, files, folder, verdicts, seconds)
-    _files.write(folder / "manifest.json", json.dumps(made, indent=1) + "\n", "manifest")
+    said = manifest(options.paper, names, results, files, folder, verdicts, seconds)
+    _files.write(folder / "manifest.json", json.dumps(said, indent=1) + "\n", "manifest")
     counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
     print(
         f"claims: {counts}\n{len(files)} files -> {folder}, {folder / 'manifest.json'}; {sum(seconds.values()):.0f} s"
@@ -85,10 +85,6 @@ def _cells(status: pd.Series[str]) -> str:
     missed, failed = ((status == kind).sum() for kind in ("missed", "failed"))
     parts = [f"{missed} missed their tolerance"] * bool(missed) + [f"{failed} failed"] * bool(failed)
     return f"{len(status)} cells" + f" ({', '.join(parts)})" * bool(parts)
-
-
-def _tables(name: str, results: report.Results, folder: Path, inches: float) -> list[Path]:
-    return [path for table in report.tables_of(name, results) for path in table.write(folder, inches)]
 
 
 def _figure(name: str, results: report.Results, folder: Path, width: float | None) -> list[Path]:
@@ -110,7 +106,3 @@ def _timed(seconds: dict[str, float], step: str) -> Iterator[None]:
     begun = _clock.now()
     yield
     seconds[step] = _clock.now() - begun
-
-
-def _warn(text: str) -> None:
-    print(f"fairopt: {text}", file=sys.stderr)

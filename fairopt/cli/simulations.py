@@ -28,10 +28,12 @@ def simulate(options: argparse.Namespace) -> int:
     impossible = "report" if options.report_impossible else "raise"
     jobs = [simulating.Simulate.of(name, until, every, impossible, None) for name in names]
     _before(options, names)
-    rng = None if options.seed is None else np.random.default_rng(_seed(options.seed))
+    if options.seed is not None and options.seed < 0:
+        raise DataError(f"--seed is {options.seed}; it must be a whole number >= 0")
+    rng = None if options.seed is None else np.random.default_rng(options.seed)
     workload = open_workload(options.workload, traces=options.traces, rng=rng)
     found = {job.what.text: job.run(workload, _screen.shows_progress(options)) for job in jobs}
-    stopped = any(one.interrupted for one in found.values())
+    status = 130 if any(one.interrupted for one in found.values()) else 0
     rows = [{"policy": name} | _row(one) for name, one in found.items()]
     for one in found.values():
         if options.out:
@@ -40,7 +42,7 @@ def simulate(options: argparse.Namespace) -> int:
             figures.write(one.plot(), options.plot)
     if options.json:
         print_json({"workload": workload.source or options.workload, "report": workload.report, "policies": rows})
-        return 130 if stopped else 0
+        return status
     _screen.say([f"{workload!r}", *(f"{what}: {value:.4g}" if isinstance(value, float) else f"{what}: {value}"
                                     for what, value in workload.report.items())])  # fmt: skip
     frame = pd.DataFrame(rows)
@@ -48,7 +50,7 @@ def simulate(options: argparse.Namespace) -> int:
     print(_screen.table(shown if len(rows) > 1 else shown.T.reset_index(names="").rename(columns={0: "value"})))
     for name in filter(None, (options.out, options.plot)):
         print(f"-> {name}")
-    return 130 if stopped else 0
+    return status
 
 
 def _row(found: simulating.Ran) -> dict[str, object]:
@@ -76,10 +78,4 @@ def _seconds(text: str | None, option: str) -> float | None:
         value = float("nan")
     if not 0 < value < float("inf"):
         raise DataError(f"{option} is {text!r}; it must be seconds > 0")
-    return value
-
-
-def _seed(value: int) -> int:
-    if value < 0:
-        raise DataError(f"--seed is {value}; it must be a whole number >= 0")
     return value

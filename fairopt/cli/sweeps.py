@@ -6,6 +6,7 @@ import argparse
 import sys
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 from .. import report, sweeps
 from .._libraries import pd
@@ -16,18 +17,19 @@ from ..sweeps.executors import dask
 from ..sweeps.experiment import known
 from ..sweeps.schema import CELLS, SIMULATIONS, Schema
 from ._open import existing
+from ._screen import warn
 from ._slips import listed
 
 #: The columns of cells that `fairopt results` prints where no others are asked for.
-_SHOWN = ["cluster", "mechanism", "answered", "order", "status", "utilization", "min_share", "jain", "certificate"]
-_SHOWN += ["rounds", "seconds"]
-_SHOWN_OF_SIMULATIONS = ["workload", "policy", "repetition", "status", "utilization", "jobs", "jobs_done"]
-_SHOWN_OF_SIMULATIONS += ["mean_response", "tasks_waiting", "simulate"]
+_SHOWN = ["cluster", "mechanism", "answered", "order", "status", "utilization", "min_share", "jain", "certificate",
+          "rounds", "seconds"]  # fmt: skip
+_SHOWN_OF_SIMULATIONS = ["workload", "policy", "repetition", "status", "utilization", "jobs", "jobs_done",
+                         "mean_response", "tasks_waiting", "simulate"]  # fmt: skip
 #: Formats that are read, and not computed with.
 _FOR_PEOPLE = (".md", ".tex")
 
 #: The exit status after Ctrl-C.
-_STOPPED = 130
+STOPPED = 130
 
 
 def sweep(options: argparse.Namespace) -> int:
@@ -44,7 +46,7 @@ def sweep(options: argparse.Namespace) -> int:
     status = 0
     for name in dict.fromkeys(names):
         status = max(status, _sweep(name, options))
-        if status == _STOPPED:
+        if status == STOPPED:
             break
     return status
 
@@ -58,9 +60,12 @@ def _needed(purpose: str | None) -> list[str]:
     return []
 
 
+def _wanted(options: argparse.Namespace) -> dict[str, Any]:
+    return {name: getattr(options, name) for name in ("store", "smoke", "traces", "accept_older")}
+
+
 def _sweep(name: str, options: argparse.Namespace) -> int:
-    arguments = {"store": options.store, "smoke": options.smoke, "retry": options.retry, "traces": options.traces,
-                 "accept_older": options.accept_older}  # fmt: skip
+    arguments = _wanted(options) | {"retry": options.retry}
     if options.dry_run:
         print(outlook(sweeps.plan(name, **arguments), options.jobs, options.accept_older))
         return 0
@@ -68,18 +73,20 @@ def _sweep(name: str, options: argparse.Namespace) -> int:
         with dask(options.dask) if options.dask else nullcontext((None, options.jobs)) as (executor, jobs):
             frame = sweeps.sweep(
                 name, **arguments, jobs=jobs, executor=executor, threads=options.threads or None,
-                progress=sys.stderr.isatty(), say=_warn,
+                progress=sys.stderr.isatty(), say=warn,
             )  # fmt: skip
     except sweeps.Interrupted as interrupted:
-        _warn(str(interrupted))
-        return _STOPPED
+        warn(str(interrupted))
+        return STOPPED
+    named = "policy" if "policy" in frame else "mechanism"
     failed = frame[frame["status"] == "failed"]
     missed = int((frame["status"] == "missed").sum())
     folder = sweeps.store_of(options.store, options.smoke, sweeps.load(name, options.smoke).schema).folder
     print(f"{Path(name).stem}: {len(frame)} cells in {folder}: {len(frame) - len(failed) - missed} ok, "
           f"{missed} missed their tolerance, {len(failed)} failed")  # fmt: skip
-    for line in _failures(failed):
-        print(line)
+    kinds = failed.groupby("error", sort=False).agg(cells=("key", "size"), first=(named, "first"))
+    for error, row in kinds.iterrows():
+        print(f"- {row.cells} x {error} (such as {row.first})")
     if len(failed):
         print("--retry computes failed cells again")
     return int(len(failed) > 0)
@@ -90,16 +97,23 @@ def results(options: argparse.Namespace) -> int:
     store = sweeps.store_of(options.store, options.smoke, _schema(options))
     contents = store.read()
     for key in contents.damaged:
-        _warn(f"not read: row {key}, damaged on the disk")
+        warn(f"not read: row {key}, damaged on the disk")
     cells = _chosen(contents, options)
     frame, shown = _columns(contents, cells, options)
     if options.export:
         report.exportable(Path(options.export))
     if options.experiment is None:
         existing(store.folder)
-    _give(frame, shown, NOTE if "pooled" in cells and cells["pooled"].any() else None, options.export)
+    note = NOTE if "pooled" in cells and cells["pooled"].any() else None
+    if options.export:
+        report.export(frame[shown], Path(options.export), note)
+        print(f"{len(frame)} rows -> {options.export}")
+    else:
+        print(report.for_people(frame[shown]).to_string(index=False, max_colwidth=72) if len(frame) else "no cells")
+        if note:
+            print(note)
     if options.compact:
-        _warn("--compact has nothing to do any more: the store is one file")
+        warn("--compact has nothing to do any more: the store is one file")
     return 0
 
 
@@ -131,27 +145,13 @@ def _columns(
         left = cells[["key", *labels]].drop(columns=[name for name in labels if name in schema.long[options.table]])
         frame, shown = left.merge(long, on="key"), [*labels, *schema.long[options.table]]
     elif options.failed and not whole:
-        shown = [
-            "key",
-            *(["workload", "policy"] if schema is SIMULATIONS else ["cluster", "mechanism", "engine"]),
-            "error",
-        ]
+        what = ["workload", "policy"] if schema is SIMULATIONS else ["cluster", "mechanism", "engine"]
+        shown = ["key", *what, "error"]
     if columns := listed(options.columns):
         shown = list(frame.columns) if columns == ["all"] else columns
         if strange := [name for name in shown if name not in frame]:
             raise DataError(f"there is no column {strange[0]!r}; there are {', '.join(frame.columns)}")
     return frame, list(dict.fromkeys(["key"] * whole + shown))
-
-
-def _give(frame: pd.DataFrame, shown: list[str], note: str | None, export: str | None) -> None:
-    """Write these columns into a file if one is named, else print them."""
-    if export:
-        report.export(frame[shown], Path(export), note)
-        print(f"{len(frame)} rows -> {export}")
-        return
-    print(report.for_people(frame[shown]).to_string(index=False, max_colwidth=72) if len(frame) else "no cells")
-    if note:
-        print(note)
 
 
 def _stored(contents: sweeps.Contents, options: argparse.Namespace) -> pd.DataFrame:
@@ -163,12 +163,10 @@ def _stored(contents: sweeps.Contents, options: argparse.Namespace) -> pd.DataFr
         matched = sweeps.match(every, contents, accept_older=True)
         frame = contents.frame(matched.answered)
         if older := matched.warning(options.accept_older):
-            _warn(older)
+            warn(older)
         if len(frame) < len(every):
-            tiny = " --smoke" if options.smoke else ""
-            _warn(
-                f"{len(every) - len(frame)} of {len(every)} cells are missing: fairopt sweep {options.experiment}{tiny}"
-            )
+            missing = f"{len(every) - len(frame)} of {len(every)} cells are missing"
+            warn(f"{missing}: fairopt sweep {options.experiment}{' --smoke' * options.smoke}")
     return frame.assign(this_code=sweeps.by_this_code(frame))
 
 
@@ -187,9 +185,7 @@ def _schema(options: argparse.Namespace) -> Schema:
 def _list(options: argparse.Namespace) -> int:
     for name in known():
         try:
-            plan = sweeps.plan(
-                name, store=options.store, smoke=options.smoke, traces=options.traces, accept_older=options.accept_older
-            )
+            plan = sweeps.plan(name, **_wanted(options))
         except FairoptError as error:
             print(f"{name}: {error}")
             continue
@@ -207,19 +203,14 @@ def outlook(plan: sweeps.Plan, jobs: int, accepted: bool) -> str:
         text += f"; about {_time(seconds / jobs)} for {len(plan.missing) - unknown} of them with {jobs} process(es)"
     if unknown:
         text += f"; no past rows tell how long {unknown} of them take"
-    older = [f"{plan.experiment.name}: {line}"] if (line := plan.matched.warning(accepted)) else []
-    return "\n".join([text, *older, *plan.damaged])
+    if line := plan.matched.warning(accepted):
+        text += f"\n{plan.experiment.name}: {line}"
+    return "\n".join([text, *plan.damaged])
 
 
 def _time(seconds: float) -> str:
     size, unit = (1, "s") if seconds < 120 else (60, "min") if seconds < 7200 else (3600, "h")
     return f"{seconds / size:.1f} {unit}"
-
-
-def _failures(failed: pd.DataFrame) -> list[str]:
-    of = "policy" if "policy" in failed else "mechanism"
-    kinds = failed.groupby("error", sort=False).agg(cells=("key", "size"), first=(of, "first"))
-    return [f"- {row.cells} x {error} (such as {row.first})" for error, row in kinds.iterrows()]
 
 
 def _filtered(frame: pd.DataFrame, condition: str) -> pd.DataFrame:
@@ -232,7 +223,3 @@ def _filtered(frame: pd.DataFrame, condition: str) -> pd.DataFrame:
         except ValueError:
             raise DataError(f"--where {condition!r}: {name} is a number") from None
     return frame[frame[name] == value]
-
-
-def _warn(text: str) -> None:
-    print(f"fairopt: {text}", file=sys.stderr)

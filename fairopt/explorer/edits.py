@@ -7,6 +7,7 @@ Identical servers are one entry with a count. Edits are keys and what was typed:
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -204,35 +205,35 @@ def shared(weight: Array, groups: Sequence[str]) -> Array:
 
 def _names(servers: Sequence[str], entry_of: Index, count: int) -> tuple[str, ...]:
     """Of one server its name; of several what their names have in common, or the first and how many more."""
-    members: list[list[str]] = [[] for _ in range(count)]
-    for name, entry in zip(servers, entry_of.tolist(), strict=True):
-        members[entry].append(name)
+    members = _members(servers, entry_of, count)
     stems = [{_STEM.sub("", name) for name in names} for names in members]
     common = [next(iter(one)) if len(one) == 1 and len(names) > 1 else ""
               for one, names in zip(stems, members, strict=True)]  # fmt: skip
-    made = [
+    return tuple(
         names[0] if len(names) == 1
         else stem if stem and common.count(stem) == 1 and stem not in servers
         else f"{names[0]} +{len(names) - 1}"
         for names, stem in zip(members, common, strict=True)
-    ]  # fmt: skip
-    return tuple(made)
+    )  # fmt: skip
+
+
+def _members(servers: Sequence[str], entry_of: Index, count: int) -> list[list[str]]:
+    """The servers of every entry."""
+    members: list[list[str]] = [[] for _ in range(count)]
+    for name, entry in zip(servers, entry_of.tolist(), strict=True):
+        members[entry].append(name)
+    return members
 
 
 def _servers(start: Start, count: Index) -> list[str]:
     """Names of servers: those of the start, and new ones where there are more."""
-    known: list[list[str]] = [[] for _ in start.names]
-    for name, entry in zip(start.cluster.servers, start.entry_of.tolist(), strict=True):
-        known[entry].append(name)
     taken, made = set(start.cluster.servers), []
-    for entry, wanted in enumerate(count.tolist()):
-        mine = known[entry][:wanted]
-        stem, k = _STEM.sub("", known[entry][0]) or known[entry][0], len(known[entry])
-        while len(mine) < wanted:
-            k += 1
-            if (name := f"{stem}-{k}") not in taken:
-                taken.add(name)
-                mine.append(name)
+    known = _members(start.cluster.servers, start.entry_of, len(start.names))
+    for own, wanted in zip(known, count.tolist(), strict=True):
+        stem = _STEM.sub("", own[0]) or own[0]
+        new = (name for k in itertools.count(len(own) + 1) if (name := f"{stem}-{k}") not in taken)
+        mine = [*own[:wanted], *itertools.islice(new, max(wanted - len(own), 0))]
+        taken.update(mine)
         made += mine
     return made
 

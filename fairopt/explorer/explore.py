@@ -59,7 +59,6 @@ def explore(
 
 def _named(mechanism: Mechanism) -> str:
     """The name that the registry has; with its parameters where it has others than alpha."""
-    label = str(mechanism)
-    _, bracket, inside = label.partition("(")
-    given = [part for part in inside.rstrip(")").split(", ") if part and not part.startswith("alpha=")]
-    return mechanism.name if not given else f"{mechanism.name}({', '.join(given)})" if bracket else mechanism.name
+    inside = str(mechanism).partition("(")[2].rstrip(")")
+    given = [part for part in inside.split(", ") if part and not part.startswith("alpha=")]
+    return f"{mechanism.name}({', '.join(given)})" if given else mechanism.name

@@ -18,7 +18,7 @@ from ..model import _files
 from ..study.alpha_path import Follower
 from . import texts
 from .edits import State
-from .session import Session
+from .session import SIDE, Session
 
 _PLACE = Path(__file__).with_name("static")
 _PARTS = ("words.js", "draw.js", "tables.js", "asker.js", "explorer.js")
@@ -116,15 +116,13 @@ def answers(session: Session, progress: bool = False) -> dict[str, Any]:
         more.setdefault(state.mechanism, []).append(session.reply({"ask": "more"} | requested))
         return _thinned(session.reply({"ask": "answer"} | requested))
 
-    followed = [name for name in _FOLLOWED if name in start["side"]]
-    own = state.mechanism if state.mechanism not in (*followed, *start["side"]) else None
-    single = [name for name in (*start["side"], own) if name and name not in followed]
-    views: dict[str, list[Any]] = {name: [] for name in (*followed, *single)}
+    single = [name for name in dict.fromkeys((*SIDE, state.mechanism)) if name not in _FOLLOWED]
+    views: dict[str, list[Any]] = {name: [] for name in (*_FOLLOWED, *single)}
     several: dict[str, str] = {}
     more: dict[str, list[Any]] = {}
-    count = len(followed) * len(alphas) + len(single)
+    count = len(_FOLLOWED) * len(alphas) + len(single)
     with tqdm(total=count, desc="answers", unit="answer", disable=not progress, leave=False) as done:
-        for name in followed:
+        for name in _FOLLOWED:
             path = Follower(session.start.edited(state.edits).cluster, name, None, alphas=values)
             for alpha in values:
                 requested = replace(state, mechanism=name, alpha=alpha)
@@ -140,24 +138,22 @@ def answers(session: Session, progress: bool = False) -> dict[str, Any]:
             done.update()
     good = [name for name, found in views.items() if not all("error" in one for one in found)]
     start["mechanisms"] = [
-        one | {"alpha": one["alpha"] and one["name"] in followed} for one in start["mechanisms"] if one["name"] in good
+        one | {"alpha": one["alpha"] and one["name"] in _FOLLOWED} for one in start["mechanisms"] if one["name"] in good
     ]
     cluster = session.start.edited(state.edits).cluster
     nearest = min(alphas, key=lambda alpha: abs(_place(alpha) - _place(state.alpha)))
     start["state"] = state.to_json() | {"alpha": nearest}
-    calls = {
-        name: texts.call(str(session.mechanism(replace(state, mechanism=name, alpha=2.0)))).replace(
-            "alpha=2", "alpha=ALPHA" if name in followed else "alpha=2"
-        )
-        for name in good
-    }
+    calls = {}
+    for name in good:
+        call = texts.call(str(session.mechanism(replace(state, mechanism=name, alpha=2.0))))
+        calls[name] = texts.solved(call.replace("alpha=2", "alpha=ALPHA") if name in _FOLLOWED else call)
     return {
         "start": start,
         "views": views,
         "several": several,
         "more": more,
         "head": texts.head(cluster),
-        "calls": {name: texts.solved(code) for name, code in calls.items()},
+        "calls": calls,
         "file": texts.file(cluster),
     }
 
@@ -172,5 +168,5 @@ def _thinned(view: dict[str, Any]) -> dict[str, Any]:
 
 
 def _place(alpha: float | str) -> float:
-    value = math.inf if alpha == "inf" else float(alpha)
+    value = float(alpha)
     return 1.0 if math.isinf(value) else value / (1 + value)

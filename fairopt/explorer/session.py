@@ -22,7 +22,7 @@ from ..result.allocation import Allocation
 from . import texts
 from .edits import Edited, Start, State
 from .margins import margins
-from .view import SHOWN, Bands, bands, measures, tidy, view
+from .view import SHOWN, Bands, bands, measures, tidied, view
 
 #: Users and servers, multiplied, up to which derivatives are taken: a move waits for them.
 _DERIVED = 4000
@@ -92,7 +92,7 @@ class Session:
             except FairoptError as error:
                 return {"error": f"{type(error).__name__}: {error}", "where": ""}
             self._kept[key] = made
-            while len(self._kept) > _KEPT:
+            if len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)
         if ask in ("answer", "now") and not question.get("aside"):
             self.last = _state(question)
@@ -103,34 +103,32 @@ class Session:
         start, base = self.start, self.start.cluster
         eligible = base.eligible[:, start.first]
         placed = base.constrained and eligible.size <= 20_000
+        known = [
+            {"name": name, "title": mechanisms.kind(name).title, "alpha": _has_alpha(name)}
+            for name in mechanisms.names()
+        ]
+        if (own := self.state.mechanism) not in mechanisms.names():
+            known.append({"name": own, "title": str(self.mechanism(self.state)), "alpha": False})
+        users = zip(base.users, base.demand.tolist(), base.weight.tolist(), base.max_tasks.tolist(), strict=True)
         return {
             "source": self.source,
             "state": self.state.to_json(),
             "resources": list(base.resources),
             "servers": [
-                {"name": name, "count": int(count), "capacity": [float(x) for x in base.capacity[first]]}
+                {"name": name, "count": int(count), "capacity": base.capacity[first].tolist()}
                 for name, count, first in zip(start.names, start.counts, start.first, strict=True)
             ],
             "users": [
                 {"name": name, "demand": demand, "weight": weight, "max_tasks": limit if math.isfinite(limit) else ""}
-                for name, demand, weight, limit in zip(
-                    base.users, base.demand.tolist(), base.weight.tolist(), base.max_tasks.tolist(), strict=True
-                )
+                for name, demand, weight, limit in users
             ],
-            "running": None if self.running is None else [tidy(x) for x in self.running.arrays.user_tasks.tolist()],
+            "running": None if self.running is None else tidied(self.running.arrays.user_tasks),
             "measures": list(SHOWN.items()),
             "now": None if self.running is None else measures(self.running),
             "eligible": ["".join("01"[int(ok)] for ok in row) for row in eligible] if placed else None,
             "placement": eligible.size <= 20_000,
             "grouped": len({*start.groups}) < len(base.users),
-            "mechanisms": [
-                {"name": name, "title": kind.title, "alpha": _has_alpha(name)} for name, kind in _known().items()
-            ]
-            + [
-                {"name": name, "title": str(self.mechanism(self.state)), "alpha": False}
-                for name in [self.state.mechanism]
-                if name not in mechanisms.names()
-            ],
+            "mechanisms": known,
             "side": list(SIDE),
             "alphas": list(ALPHAS),
         }
@@ -275,10 +273,6 @@ def _named(question: dict[str, Any]) -> dict[str, Any]:
 
 def _state(question: dict[str, Any]) -> State:
     return State.of(question.get("state", {}))
-
-
-def _known() -> dict[str, type[Mechanism]]:
-    return {name: mechanisms.kind(name) for name in mechanisms.names()}
 
 
 def _has_alpha(name: str) -> bool:

@@ -155,9 +155,8 @@ def _told(snapshot: Snapshot | None, runs: Allocation | None) -> list[str]:
     """What the source left out, and where what runs does not fit what there is."""
     if snapshot is None:
         return []
-    dropped = [f"{what}: {count:,}" for what, count in snapshot.dropped.items()]
-    left_out = [f"Left out: {', '.join(dropped)}."] if dropped else []
-    return [*left_out, *snapshot.notes, *([] if runs is None else unfit(runs))]
+    dropped = ", ".join(f"{what}: {count:,}" for what, count in snapshot.dropped.items())
+    return [*([f"Left out: {dropped}."] * bool(dropped)), *snapshot.notes, *([] if runs is None else unfit(runs))]
 
 
 def _users(
@@ -185,13 +184,11 @@ def _groups(start: Start, edited: Edited, found: Allocation, users: pd.DataFrame
     for name, mine in users.groupby("group", sort=False):
         index = mine.index.to_numpy()
         row: dict[str, Any] = {"group": name, "users": len(index), "weight": float(cluster.weight[index].max())}
+        row |= {what: mine[what].sum() for what in ("running", "wanted") if what in mine}
+        entitled, need = found.arrays.user_tasks[index], cluster.demand[index]
         if "running" in mine:
-            row |= {"running": mine["running"].sum(), "wanted": mine["wanted"].sum()}
-            row["share now"] = float((mine["running"].fillna(0).to_numpy() @ cluster.demand[index] / whole).max())
-        else:
-            row["wanted"] = mine["wanted"].sum()
-        row["entitled"] = float(found.arrays.user_tasks[index].sum())
-        row["share entitled"] = float((found.arrays.user_tasks[index] @ cluster.demand[index] / whole).max())
+            row["share now"] = float((mine["running"].fillna(0).to_numpy() @ need / whole).max())
+        row |= {"entitled": float(entitled.sum()), "share entitled": float((entitled @ need / whole).max())}
         if "below" in mine:
             row["below"] = mine["below"].sum()
         rows.append(row)
@@ -205,13 +202,12 @@ def _resources(session: Session, state: State, found: Allocation, runs: Allocati
     there = cluster.capacity > 0
     # A resource of a node is used up if less than this part is left.
     full = there & (use >= cluster.capacity * (1 - 1e-6))
-    used = found.arrays.utilization
     for r, name in enumerate(cluster.resources):
         capacity = cluster.capacity.copy()
         capacity[:, r] *= 1 + MORE
         row: dict[str, Any] = {"resource": name}
         row |= {} if runs is None else {"used now": float(runs.arrays.utilization[r])}
-        row |= {"used": float(used[r])}
+        row |= {"used": float(found.arrays.utilization[r])}
         row |= {"nodes": int(there[:, r].sum()), "used up on": int(full[:, r].sum()), "tasks more": 0.0, "for": ""}
         if full[:, r].any():
             more = session.mechanism(state).solve(cluster.replace(capacity=capacity)).arrays.user_tasks
@@ -286,11 +282,10 @@ def what_if(start: Start, state: State, requested: Sequence[str]) -> State:
 
 
 def _named_users(start: Start, name: str) -> list[int]:
-    found = [n for n, group in enumerate(start.groups) if group == name]
-    found = found or [n for n, user in enumerate(start.cluster.users) if user == name]
-    if not found:
-        raise DataError(f"there is no namespace, account or user {name!r}; there are {_some(start.groups)}")
-    return found
+    for names in (start.groups, start.cluster.users):
+        if found := [n for n, one in enumerate(names) if one == name]:
+            return found
+    raise DataError(f"there is no namespace, account or user {name!r}; there are {_some(start.groups)}")
 
 
 def _entry(start: Start, name: str) -> int:
@@ -306,8 +301,8 @@ def _count(start: Start, edits: dict[str, Any], entry: int, value: str, text: st
     found = re.fullmatch(r"([+=-]?)(\d{1,9})", value)
     if found is None:
         raise DataError(f"--what-if {text}: {value!r} is no number of nodes; write +4, -4 or =4")
-    sign, size = found.group(1), int(found.group(2))
-    made = before + size if sign == "+" else before - size if sign == "-" else size
+    size = int(found[2])
+    made = {"+": before + size, "-": before - size}.get(found[1], size)
     if not 0 <= made <= MOST_SERVERS:
         raise DataError(f"--what-if {text}: that would be {made} nodes, of {before} now")
     return made

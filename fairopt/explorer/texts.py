@@ -44,29 +44,22 @@ def file(cluster: Cluster) -> str:
 
 def _quoted(found: re.Match[str]) -> str:
     """`=inf` and `=log1p` as Python."""
-    word = found.group(1)
-    return (
-        found.group()
-        if word in ("True", "False", "None")
-        else f"={f'float({word!r})' if word == 'inf' else repr(word)}"
-    )
+    word = found[1]
+    if word in ("True", "False", "None"):
+        return found[0]
+    return f"=float({word!r})" if word == "inf" else f"={word!r}"
 
 
 def _constructor(cluster: Cluster) -> list[str]:
-    lines = [
-        "cluster = fo.Cluster(",
-        f"    capacity={_rows(cluster.capacity)},",
-        f"    demand={_rows(cluster.demand)},",
-    ]
+    given = {"capacity": _rows(cluster.capacity), "demand": _rows(cluster.demand)}
     if (cluster.weight != 1).any():
-        lines.append(f"    weight={_plain(cluster.weight)},")
+        given["weight"] = _plain(cluster.weight)
     if cluster.constrained:
-        lines.append(f"    eligible={_rows(cluster.eligible.astype(int))},")
+        given["eligible"] = _rows(cluster.eligible.astype(int))
     if np.isfinite(cluster.max_tasks).any():
-        lines.append(f"    max_tasks={_plain(cluster.max_tasks)},")
-    for name in ("resources", "users", "servers"):
-        lines.append(f"    {name}={list(getattr(cluster, name))!r},")
-    return [*lines, ")"]
+        given["max_tasks"] = _plain(cluster.max_tasks)
+    given |= {name: repr(list(getattr(cluster, name))) for name in ("resources", "users", "servers")}
+    return ["cluster = fo.Cluster(", *(f"    {name}={text}," for name, text in given.items()), ")"]
 
 
 def _rows(table: NDArray[np.generic]) -> str:

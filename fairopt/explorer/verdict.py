@@ -117,7 +117,5 @@ def unfit(runs: Allocation) -> list[str]:
     said = [f"{cluster.resources[r]} of {cluster.servers[i]} ({use[i, r]:.4g} of {cluster.capacity[i, r]:.4g})"
             for i, r in over.tolist()]  # fmt: skip
     lost = [f"{cluster.users[n]} on {cluster.servers[i]} ({runs.tasks[n, i]:g})" for n, i in stray.tolist()]
-    return [
-        *([f"More runs than there is room for: {listed(said)}."] if said else []),
-        *([f"Tasks run where they may not be started now: {listed(lost)}."] if lost else []),
-    ]
+    heads = {"More runs than there is room for": said, "Tasks run where they may not be started now": lost}
+    return [f"{head}: {listed(some)}." for head, some in heads.items() if some]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,7 +71,7 @@ def view(start: Start, edited: Edited, found: Allocation, drawn: Bands) -> dict[
         "bars": _bars(start, edited, found, drawn),
         "users": _users(edited, found, holding, drawn),
         "measures": measures(found),
-        "use": [tidy(part) for part in found.arrays.utilization.tolist()],
+        "use": tidied(found.arrays.utilization),
         "certificate": words(found.certificate, found.tol),
         "flagged": found.flagged,
         "notes": [note for note in found.notes if note != MAYBE_OTHERS],
@@ -121,6 +122,11 @@ def tidy(value: float) -> float | None:
     return float(f"{value:.6g}") if math.isfinite(value) else None
 
 
+def tidied(values: NDArray[Any]) -> list[float | None]:
+    """Several."""
+    return [tidy(value) for value in values.tolist()]
+
+
 def _size(value: float, tol: float) -> str:
     """An error in one digit; below a thousandth of the tolerance rounding decides it."""
     return f"{max(value, 1e-3 * tol):.0e}"
@@ -148,9 +154,9 @@ def _bars(start: Start, edited: Edited, found: Allocation, drawn: Bands) -> dict
     part = ratio(use, whole[None])
     others = int((band == count).sum())
     heights = (part if others else part[:-1]).round(4).tolist()
-    of_band = np.bincount(band, weights=found.arrays.user_tasks, minlength=count + 1).tolist()
+    of_band = np.bincount(band, weights=found.arrays.user_tasks, minlength=count + 1)
     return {"servers": labels, "bands": list(drawn.names), "what": drawn.what, "others": others, "heights": heights,
-            "tasks": [tidy(x) for x in of_band], "there": (whole > 0).astype(int).tolist()}  # fmt: skip
+            "tasks": tidied(of_band), "there": (whole > 0).astype(int).tolist()}  # fmt: skip
 
 
 def _by_entry(edited: Edited, found: Allocation, entries: Index) -> tuple[Array, Array]:
@@ -179,14 +185,14 @@ def _users(edited: Edited, found: Allocation, holding: Holds, drawn: Bands) -> d
     shown = {
         "of": edited.user_of[order].tolist(),
         "band": drawn.of[edited.user_of[order]].tolist(),
-        "tasks": [tidy(x) for x in tasks[order].tolist()],
-        "share": [tidy(x) for x in shares[order].tolist()],
+        "tasks": tidied(tasks[order]),
+        "share": tidied(shares[order]),
         "held": [text[n] for n in order.tolist()],
     }
     others = np.setdiff1d(np.arange(len(tasks)), order)
-    groups: dict[str, list[int]] = {}
+    groups = defaultdict(list)
     for n in others.tolist():
-        groups.setdefault(text[n], []).append(n)
+        groups[text[n]].append(n)
     listed = sorted(groups.items(), key=lambda item: -len(item[1]))
     return shown | {"groups": [
         {"held": label, "users": len(mine), "tasks": tidy(float(tasks[mine].sum())),
@@ -199,13 +205,13 @@ def held_texts(found: Allocation, holding: Holds) -> list[str]:
     """The bottleneck of each user, in words."""
     cluster, one = found.cluster, len(found.cluster.servers) == 1
     said = {"task limit": "has all its tasks", "unproved": "not known"}
-    made = []
-    for by, i, r in zip(holding.by.tolist(), holding.server.tolist(), holding.resource.tolist(), strict=True):
-        if by == "capacity":
-            made.append(cluster.resources[r] if one else f"{cluster.resources[r]} on {cluster.servers[i]}")
-        else:
-            made.append(said.get(by, by))
-    return made
+    held = zip(holding.by.tolist(), holding.server.tolist(), holding.resource.tolist(), strict=True)
+    return [
+        said.get(by, by) if by != "capacity"
+        else cluster.resources[r] if one
+        else f"{cluster.resources[r]} on {cluster.servers[i]}"
+        for by, i, r in held
+    ]  # fmt: skip
 
 
 def _equilibrium(found: Allocation) -> str:

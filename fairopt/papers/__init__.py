@@ -22,6 +22,7 @@ from typing import Any
 
 from .. import _clock
 from .._libraries import pd
+from .._progress import tqdm
 from ..errors import DataError, FairoptError
 from ..model.cluster import Cluster
 from . import pf_measured
@@ -125,12 +126,9 @@ def check(claims: Iterable[Claim] | None = None, progress: bool = False) -> pd.D
         verdict is `reproduced`, `paper in error, correct value ...`, `measured otherwise`, or `NOT REPRODUCED`, with
         the error if any.
     """
-    chosen: Iterable[Claim] = _every() if claims is None else tuple(claims)
-    if progress:
-        from tqdm import tqdm
-
-        chosen = tqdm(chosen, unit="claim")
-    return pd.DataFrame([_row(claim) for claim in chosen], columns=list(COLUMNS))
+    chosen = _every() if claims is None else tuple(claims)
+    rows = [_row(claim) for claim in tqdm(chosen, unit="claim", disable=not progress)]
+    return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
 def _row(claim: Claim) -> dict[str, Any]:

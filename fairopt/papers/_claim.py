@@ -11,7 +11,8 @@ import numpy as np
 
 from ..model.cluster import Cluster
 
-Scalar: TypeAlias = bool | str | int | float | Fraction
+Number: TypeAlias = int | float | Fraction
+Scalar: TypeAlias = bool | str | Number
 Value: TypeAlias = "Scalar | Sequence[Value]"
 #: From the cluster, or from `Measurements` where a claim is about what was measured.
 Compute: TypeAlias = Callable[[Any], object]
@@ -102,41 +103,34 @@ class Claim:
 
 def show(value: object) -> str:
     """A value as text: `(45/11, 18/11)`, `3.7279`, `yes`."""
-    if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
+    value = _plain(value)
     if isinstance(value, list | tuple):
-        return f"({', '.join(show(part) for part in value)})"
+        return f"({', '.join(map(show, value))})"
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def _leaves(value: object) -> tuple[object, ...]:
-    if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
-    if isinstance(value, list | tuple):
-        return tuple(leaf for part in value for leaf in _leaves(part))
-    return (value,)
+def _plain(value: object) -> object:
+    """Lists and numbers in place of NumPy's."""
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+
+
+def _leaves(value: object) -> list[object]:
+    value = _plain(value)
+    return [leaf for part in value for leaf in _leaves(part)] if isinstance(value, list | tuple) else [value]
 
 
 def _same(left: object, right: object, slack: Callable[[float], float]) -> bool:
     """Leaf by leaf: numbers within `slack` of the right one, anything else equal and of the same type."""
-    pairs = list(zip(*_padded(_leaves(left), _leaves(right)), strict=True))
-    return bool(pairs) and all(_same_leaf(a, b, slack) for a, b in pairs)
 
+    def same(a: object, b: object) -> bool:
+        if isinstance(a, Number) and isinstance(b, Number) and bool not in (type(a), type(b)):
+            return abs(float(a) - float(b)) <= slack(float(b))
+        return type(a) is type(b) and a == b
 
-def _padded(left: tuple[object, ...], right: tuple[object, ...]) -> tuple[tuple[object, ...], tuple[object, ...]]:
-    return (left, right) if len(left) == len(right) else ((), ())
-
-
-def _same_leaf(a: object, b: object, slack: Callable[[float], float]) -> bool:
-    if _is_number(a) and _is_number(b):
-        return abs(float(a) - float(b)) <= slack(float(b))  # type: ignore[arg-type]
-    return type(a) is type(b) and a == b
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float | Fraction) and not isinstance(value, bool)
+    ours, theirs = _leaves(left), _leaves(right)
+    return 0 < len(ours) == len(theirs) and all(map(same, ours, theirs))
 
 
 @dataclass(frozen=True)

@@ -68,10 +68,8 @@ def _claims(of: str, paper: str, said: Mapping[str, Any]) -> Iterator[Claim]:
     for alpha in said.get("alphas", (None,)):
         at = {} if alpha is None else {"alpha": alpha}
         reading, *arguments = (part.format(**at) if isinstance(part, str) else part for part in said["ours"])
-        if derived := said.get("derived"):
-            correct = _function(of, derived[0])(*at.values())
-        else:
-            correct = _value(said["correct"])
+        derived = said.get("derived")
+        correct = _function(of, derived[0])(*at.values()) if derived else _value(said["correct"])
         printed = None
         if "printed" in said:
             value = _value(said["value"]) if "value" in said else None

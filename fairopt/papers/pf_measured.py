@@ -119,12 +119,8 @@ def _longer_at_3(data: Measurements) -> bool:
 
 def _never_falls(data: Measurements) -> bool:
     """Is there no cluster, and no two alphas, with fewer rounds at the larger one, their intervals apart?"""
-    return not any(_falls(data.games(cluster, _CLOSE)) for cluster in data.clusters())
-
-
-def _falls(games: pd.DataFrame) -> bool:
-    before = games["rounds low"].cummax().shift()
-    return bool((games["rounds high"] < before).any())
+    of_clusters = (data.games(cluster, _CLOSE) for cluster in data.clusters())
+    return not any((games["rounds high"] < games["rounds low"].cummax().shift()).any() for games in of_clusters)
 
 
 def _games_in_a_second(data: Measurements) -> bool:
@@ -139,17 +135,12 @@ def _psdsf_around(data: Measurements) -> bool:
     return bool(0.03 / _AROUND < data.equilibria(_PF)["seconds"][math.inf] < 0.03 * _AROUND)
 
 
-def _inside(data: Measurements) -> pd.DataFrame:
-    """Games that are played one server after the other, without damping, to the end."""
+def come(data: Measurements, level: float) -> tuple[int, int]:
+    """Of games in cyclic or random order, undamped, of few users: how many come to the residual, and how many there
+    are. They are played one server after the other, to the end."""
     games = data.reached
     chosen = games["order"].isin(["cyclic", "random"]) & games["damping"].isna() & (games["cluster"] != _MANY)
-    return games[chosen]
-
-
-def come(data: Measurements, level: float) -> tuple[int, int]:
-    """Of games in cyclic or random order, undamped: how many come to the residual, and how many there are."""
-    games = _inside(data)
-    at = games[(games["level"] / level - 1).abs() < 1e-9]
+    at = games[chosen & ((games["level"] / level - 1).abs() < 1e-9)]
     return int(at["there"].sum()), int(at["n"].sum())
 
 
@@ -158,12 +149,8 @@ def _all_come(data: Measurements, level: float) -> bool:
     return there == every
 
 
-def _jacobi_games(data: Measurements) -> pd.DataFrame:
-    return data.games("small", 1e-1, "jacobi", 0.8)
-
-
 def _jacobi_comes(data: Measurements) -> bool:
-    games = _jacobi_games(data)
+    games = data.games("small", 1e-1, "jacobi", 0.8)
     return bool((games["there"] == games["n"]).all())
 
 
@@ -208,10 +195,8 @@ def _part(data: Measurements, level: float) -> str:
 
 
 def _jacobi(data: Measurements) -> str:
-    most, half, fifth = (
-        f"{games['there'].sum()} of {games['n'].sum()}"
-        for games in (_jacobi_games(data), *(data.games("small", _CLOSE, "jacobi", part) for part in (0.5, 0.2)))
-    )
+    played = [data.games("small", level, "jacobi", part) for level, part in ((1e-1, 0.8), (_CLOSE, 0.5), (_CLOSE, 0.2))]
+    most, half, fifth = (f"{games['there'].sum()} of {games['n'].sum()}" for games in played)
     return f"{most} games on 20 x 10; half of the way: {half} come to 1e-3, a fifth: {fifth}"
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Sequence
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -110,9 +109,10 @@ def write(
         ".tex": latex(frame, caption, f"tab:{label or stem}", inches, notes=notes, **more),
     }
     _files.folder(folder)
-    for suffix, text in texts.items():
-        _files.write(folder / f"{stem}{suffix}", text, "table")
-    return [folder / f"{stem}{suffix}" for suffix in texts]
+    paths = {folder / f"{stem}{suffix}": text for suffix, text in texts.items()}
+    for path, text in paths.items():
+        _files.write(path, text, "table")
+    return list(paths)
 
 
 def export(frame: pd.DataFrame, path: Path, note: str | None = None) -> None:
@@ -131,12 +131,13 @@ def export(frame: pd.DataFrame, path: Path, note: str | None = None) -> None:
     OSError
         The folder cannot be made.
     """
+    notes = [] if note is None else [note]
     formats: dict[str, Callable[[], str | bytes]] = {
         ".csv": lambda: csv(frame),
-        ".parquet": lambda: _parquet(frame),
+        ".parquet": lambda: bytes(frame.to_parquet(index=False)),
         ".json": lambda: str(frame.to_json(orient="records", date_format="iso", double_precision=15)),
-        ".md": lambda: markdown(frame) + ("" if note is None else f"\n\n{escape(note)}") + "\n",
-        ".tex": lambda: latex(frame, notes=() if note is None else (note,)) + "\n",
+        ".md": lambda: "\n\n".join([markdown(frame), *map(escape, notes)]) + "\n",
+        ".tex": lambda: latex(frame, notes=notes) + "\n",
     }
     exportable(path)
     content = formats[path.suffix]()
@@ -187,9 +188,3 @@ def escape(text: object) -> str:
     """Text in which Markdown sees no markup."""
     line = _ENTITY.sub("&amp;", " ".join(str(text).split("\n"))).replace("<", "&lt;").replace(">", "&gt;")
     return _MARKUP.sub(lambda found: f"\\{found[0]}", line)
-
-
-def _parquet(frame: pd.DataFrame) -> bytes:
-    file = BytesIO()
-    frame.to_parquet(file, index=False)
-    return file.getvalue()

@@ -42,9 +42,11 @@ def known() -> dict[str, Path]:
 
 def _plugged() -> dict[str, ModuleType]:
     """Plug-ins that are figures, by the names of their files."""
-    return {
-        title(str(one.__file__)): one for one in _plugins.modules() if hasattr(one, "NEEDS") and hasattr(one, "figure")
-    }
+    return {title(str(one.__file__)): one for one in _plugins.modules() if _is_one(one)}
+
+
+def _is_one(made: ModuleType) -> bool:
+    return hasattr(made, "NEEDS") and hasattr(made, "figure")
 
 
 def out() -> str:
@@ -70,12 +72,9 @@ def module(name: str) -> ModuleType:
     _package()
     if name.endswith(".py"):
         return _of_file(Path(name))
-    if name in (own := _plugged()):
-        return own[name]
-    files = known()
-    if name not in files:
+    if name not in (files := known()):
         raise DataError(f"there is no figure {name!r}; known: {', '.join(files)}; or name a file, fig_NAME.py")
-    return importlib.import_module(f"{FOLDER}.fig_{name}")
+    return _plugged().get(name) or importlib.import_module(f"{FOLDER}.fig_{name}")
 
 
 def _package() -> None:
@@ -96,7 +95,7 @@ def _of_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise DataError(f"there is no file {path}; fairopt new figure NAME writes one")
     made = _plugins.load(path).module
-    if not (hasattr(made, "NEEDS") and hasattr(made, "figure")):
+    if not _is_one(made):
         raise DataError(f"{path} is no figure: it must define NEEDS = (experiment, ...) and figure(results, width)")
     return made
 
@@ -152,8 +151,8 @@ def save(figure: Figure, folder: Path, name: str, said: str | None = None, like:
     """
     paths = [folder / f"{name}.pdf", folder / f"{name}.png"]
     with style(like):  # some of it counts only now, such as how fonts are embedded
-        write(figure, paths[0])
-        write(figure, paths[1])
+        for path in paths:
+            write(figure, path)
     if said is not None:
         paths.append(folder / f"{name}.txt")
         _files.write(paths[-1], f"{said}\n", "caption")

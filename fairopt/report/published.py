@@ -104,7 +104,7 @@ def tables_of(experiment: str, results: Results) -> list[Table]:
             groups = {"dominant share at": [f"{time:g} s" for time in chosen.at]}
             made.append(Table(f"{chosen.name}-shares", chosen.title, shares, found.notes, details, groups))
         elif not simulated and chosen.repetitions > 1 and not (games := reached(found)).empty:
-            known = any(games[name].notna().any() for name in games if name.endswith(" low"))  # not of five draws
+            known = games.filter(regex=" low$").notna().any(axis=None)  # not of five draws
             of = "95% intervals between order statistics in brackets" if known else "without intervals"
             details = (f"Medians of {_n(games['n'])} draws of when each residual is reached, {of}", *sources)
             made.append(Table(f"{chosen.name}-reached", chosen.title, games, found.notes, details))
@@ -124,7 +124,7 @@ def _draws(counts: pd.Series[int], frame: pd.DataFrame) -> str:
 
 
 def _n(counts: pd.Series[int]) -> str:
-    return f"n = {' to '.join(str(n) for n in sorted({counts.min(), counts.max()}))}"
+    return f"n = {' to '.join(map(str, sorted({counts.min(), counts.max()})))}"
 
 
 def _sources(cells: pd.DataFrame, column: str) -> tuple[str, ...]:
@@ -200,9 +200,8 @@ def _heading(instance: str, cells: pd.DataFrame) -> str:
 def _printed(instance: str, mechanism: mechanisms.Mechanism, users: int) -> str:
     """The tasks that a paper prints for its example, or nothing."""
     starts = tuple(f"{name}: tasks".lower() for name in (mechanism.title, mechanism.name))
-    about = (claim for claim in papers.claims() if claim.instance == instance)
-    for claim in about:
-        if claim.printed is not None and claim.statement.lower().startswith(starts):
+    for claim in papers.claims():
+        if claim.instance == instance and claim.printed and claim.statement.lower().startswith(starts):
             value = claim.printed.value
             if isinstance(value, tuple) and len(value) == users:
                 return papers.show(value)

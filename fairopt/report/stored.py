@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -140,14 +139,13 @@ def _with_measures(frame: pd.DataFrame, measured: pd.DataFrame) -> pd.DataFrame:
 
 def _notes(frame: pd.DataFrame, chosen: list[Cell], retry: str) -> tuple[str, ...]:
     notes = []
-    stand_ins = sorted({cell.origin.text for cell in chosen if _stands_in(cell)})
-    if stand_ins:
+    if stand_ins := sorted({cell.origin.text for cell in chosen if _stands_in(cell)}):
         notes.append(f"no trace here: calibrated generators stand in ({', '.join(stand_ins)})")
-    count = Counter(frame["status"])
-    if count["failed"]:
-        notes.append(f"{count['failed']} of {len(frame)} cells failed and are left out; {retry}")
-    if count["missed"]:
-        notes.append(f"{count['missed']} of {len(frame)} cells missed their tolerance and are kept")
+    failed, missed = ((frame["status"] == kind).sum() for kind in ("failed", "missed"))
+    if failed:
+        notes.append(f"{failed} of {len(frame)} cells failed and are left out; {retry}")
+    if missed:
+        notes.append(f"{missed} of {len(frame)} cells missed their tolerance and are kept")
     return tuple(notes)
 
 
@@ -170,9 +168,7 @@ def means(found: StoredCells) -> pd.DataFrame:
     that answered for the pool are marked and stand last.
     """
     cells = found.cells.sort_values("pooled", kind="stable")
-    cells = cells.assign(
-        missed=(cells["status"] == "missed").astype(int), mechanism=marked(cells["mechanism"], cells["pooled"])
-    )
+    cells = cells.assign(missed=cells["status"] == "missed", mechanism=marked(cells["mechanism"], cells["pooled"]))
     by = telling(cells, _CELL, "mechanism")
     grouped = cells.groupby(by, sort=False, dropna=False)
     table = grouped.agg(n=("key", "size"), missed=("missed", "sum")).reset_index()

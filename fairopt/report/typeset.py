@@ -335,9 +335,8 @@ def _tabular(columns: Sequence[_Column], rows: Sequence[int]) -> list[str]:
     name = None
     for row in rows:
         cells = [one.cells[row] for one in columns]
-        if (
-            cells[0] == name and len(columns) > 1 and not columns[1].number
-        ):  # what names several rows stands in the first
+        # What names several rows stands in the first.
+        if cells[0] == name and len(columns) > 1 and not columns[1].number:
             cells[0] = ""
         lines.append(_row(cells))
         name = cells[0] or name
