@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -80,18 +79,16 @@ def read(file: str | Path, users: str | Path | None = None, eligible: str | Path
     return Document(said | {"resources": resources}, place)
 
 
-def write(path: str | Path, arguments: Mapping[str, Any]) -> None:
-    """Write the arguments of a `Cluster` as one CSV file; numbers keep every digit."""
-    said = cluster_file.document(arguments)
-    resources = said["resources"]
-    for kind, names in (("resource", resources), ("server", arguments["servers"]), ("user", arguments["users"])):
-        for name in names:
+def write(path: Path, cluster: Any) -> None:
+    """Write a `Cluster` as one CSV file; numbers keep every digit."""
+    for kind in ("resource", "server", "user"):
+        for name in getattr(cluster, f"{kind}s"):
             taken = kind == "resource" and name in _RESERVED
             if taken or not name or name != name.strip() or (kind == "server" and ";" in name):
                 raise DataError(f"a {kind} is called {short(name)}, which CSV cannot hold here; save as .toml or .json")
-    out = io.StringIO()
+    out, said = io.StringIO(), cluster_file.document(cluster)
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["kind", "name", "weight", "max_tasks", "eligible", *resources])
+    writer.writerow(["kind", "name", "weight", "max_tasks", "eligible", *cluster.resources])
     for kind, amounts in _AMOUNTS.items():
         for entry in said[kind]:
             if entry.get("eligible") == []:
@@ -100,7 +97,7 @@ def write(path: str | Path, arguments: Mapping[str, Any]) -> None:
                 )
             about = [entry.get("weight", ""), entry.get("max_tasks", ""), ";".join(entry.get("eligible", ()))]
             writer.writerow([kind[:-1], entry["name"], *about, *entry[amounts].values()])
-    _files.write(Path(path), out.getvalue(), "cluster file")
+    _files.write(path, out.getvalue(), "cluster file")
 
 
 def _rows(file: str | Path, name: str = "") -> list[_Row]:

@@ -27,23 +27,14 @@ _AXES = {
 }
 
 
-def to_frames(
-    servers: Sequence[str],
-    users: Sequence[str],
-    resources: Sequence[str],
-    capacity: Array,
-    demand: Array,
-    weight: Array,
-    max_tasks: Array,
-    eligible: NDArray[np.bool_],
-) -> dict[str, pd.DataFrame]:
-    """The tables `servers`, `users` and `eligible` of a cluster's names and arrays."""
-    rows, columns = pd.Index(users, name="user"), pd.Index(servers, name="server")
-    wanted = pd.DataFrame(demand, index=rows, columns=list(resources))
+def to_frames(cluster: Any) -> dict[str, pd.DataFrame]:
+    """The tables `servers`, `users` and `eligible` of a `Cluster`."""
+    users, servers = pd.Index(cluster.users, name="user"), pd.Index(cluster.servers, name="server")
+    demand = pd.DataFrame(cluster.demand, users, list(cluster.resources))
     return {
-        "servers": pd.DataFrame(capacity, index=columns, columns=list(resources)),
-        "users": wanted.assign(weight=weight, max_tasks=max_tasks),
-        "eligible": pd.DataFrame(eligible, index=rows, columns=columns),
+        "servers": pd.DataFrame(cluster.capacity, servers, list(cluster.resources)),
+        "users": demand.assign(weight=cluster.weight, max_tasks=cluster.max_tasks),
+        "eligible": pd.DataFrame(cluster.eligible, users, servers),
     }
 
 
@@ -133,11 +124,7 @@ def tasks(values: Any, users: Sequence[str], servers: Sequence[str]) -> Array:
             raise DataError(f"tasks have two entries for user {user!r} on server {server!r}; give one")
         return tasks({user: row.droplevel(0).to_dict() for user, row in values.groupby(level=0)}, users, servers)
     if labelled(values):
-        values = _frame(values, "tasks")
-        for k, (axis, names) in enumerate((("user", users), ("server", servers))[: values.ndim]):
-            if not _numbered(values.axes[k]):
-                values = values.take(_order(values.axes[k], names, axis, "tasks", k), axis=k)
-        values = _plain(values)
+        values = in_order(values, "tasks", ("user", users), ("server", servers))
     table = plain(values, "tasks")
     if table.shape == (len(users),) and len(servers) == 1:
         return table[:, None]
@@ -153,12 +140,14 @@ def tasks(values: Any, users: Sequence[str], servers: Sequence[str]) -> Array:
     return table
 
 
-def row(values: Any, argument: str, names: Sequence[str], axis: str) -> NDArray[Any]:
-    """A row of a table or other numbers with names, put in the order of these."""
-    values = _frame(values, argument)
-    if values.ndim > 1 or _numbered(values.index):
-        return _plain(values)
-    return _plain(values.take(_order(values.index, names, axis, argument, 2)))
+def in_order(values: Any, argument: str, *axes: tuple[str, Sequence[str]]) -> NDArray[Any]:
+    """A table, or numbers with names, put in the order of the names of its axes."""
+    table = _frame(values, argument)
+    for k, (axis, names) in enumerate(axes[: table.ndim] if table.ndim <= len(axes) else ()):
+        if not _numbered(table.axes[k]):
+            place = k if len(axes) > 1 else 2
+            table = table.take(_order(table.axes[k], names, axis, argument, place), axis=k)
+    return _plain(table)
 
 
 def _frame(values: Any, what: str) -> pd.DataFrame | pd.Series:

@@ -73,39 +73,33 @@ def read(path: str | Path) -> Document:
     return Document(said, partial(_place, text, path))
 
 
-def write(path: str | Path, arguments: Mapping[str, Any]) -> None:
-    """Write the arguments of a `Cluster`; numbers keep every digit."""
-    path = Path(path)
-    _files.write(path, text(arguments, json_format=path.suffix == ".json"), "cluster file")
+def write(path: Path, cluster: Any) -> None:
+    """Write a `Cluster`; numbers keep every digit."""
+    _files.write(path, text(cluster, json_format=path.suffix == ".json"), "cluster file")
 
 
-def text(arguments: Mapping[str, Any], json_format: bool = False) -> str:
+def text(cluster: Any, json_format: bool = False) -> str:
     """What `write` writes: TOML, or JSON."""
-    made = document(arguments)
+    made = document(cluster)
     return (json.dumps(made, indent=1) if json_format else _toml(made)) + "\n"
 
 
-def document(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """What a cluster file says, as tables and lists, of the arguments of a `Cluster`."""
-    resources = list(arguments["resources"])
-    servers = [
-        {"name": name, "capacity": dict(zip(resources, row.tolist(), strict=True))}
-        for name, row in zip(arguments["servers"], arguments["capacity"], strict=True)
-    ]
+def document(cluster: Any) -> dict[str, Any]:
+    """What a cluster file says, as tables and lists, of a `Cluster`."""
+    capacity, demand = (
+        [dict(zip(cluster.resources, row, strict=True)) for row in table.tolist()]
+        for table in (cluster.capacity, cluster.demand)
+    )
+    servers = [{"name": name, "capacity": row} for name, row in zip(cluster.servers, capacity, strict=True)]
     users: list[dict[str, Any]] = []
-    for n, name in enumerate(arguments["users"]):
-        user: dict[str, Any] = {
-            "name": name,
-            "demand": dict(zip(resources, arguments["demand"][n].tolist(), strict=True)),
-            "weight": float(arguments["weight"][n]),
-        }
-        if np.isfinite(arguments["max_tasks"][n]):
-            user["max_tasks"] = float(arguments["max_tasks"][n])
-        eligible = arguments["eligible"][n]
-        if not eligible.all():
-            user["eligible"] = [s for s, ok in zip(arguments["servers"], eligible, strict=True) if ok]
+    for n, name in enumerate(cluster.users):
+        user = {"name": name, "demand": demand[n], "weight": float(cluster.weight[n])}
+        if np.isfinite(cluster.max_tasks[n]):
+            user["max_tasks"] = float(cluster.max_tasks[n])
+        if not cluster.eligible[n].all():
+            user["eligible"] = [cluster.servers[i] for i in np.flatnonzero(cluster.eligible[n])]
         users.append(user)
-    return {"resources": resources, "servers": servers, "users": users}
+    return {"resources": list(cluster.resources), "servers": servers, "users": users}
 
 
 def arguments(document: Any) -> tuple[dict[str, Any], dict[str, list[int]]]:
@@ -149,8 +143,8 @@ def _servers(entries: list[dict[str, Any]]) -> tuple[list[str], list[int]]:
     rows: list[int] = []
     for row, server in enumerate(entries):
         name, count = _name(server, "server", row), server.get("count", 1)
-        good = isinstance(count, int | float) and not isinstance(count, bool) and count >= 1 and count % 1 == 0
-        if not good or count > max(MOST_SERVERS - len(labels), 1):
+        whole = isinstance(count, int | float) and not isinstance(count, bool) and count % 1 == 0
+        if not (whole and 1 <= count <= max(MOST_SERVERS - len(labels), 1)):
             raise DataError(
                 f"server {name!r} has count {short(count)}; it must be a whole number from 1 on, and all counts "
                 f"together may make MOST_SERVERS = {MOST_SERVERS:,} servers: describe fewer, larger ones",

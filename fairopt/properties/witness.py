@@ -14,7 +14,7 @@ from ..errors import DataError
 from ..mechanisms import Mechanism, one
 from ..model import _files, cluster_file
 from ..model._shown import short
-from ..model._validate import ARGUMENTS
+from ..model._validate import finite
 from ..model.cluster import Cluster
 from ._base import Deviation, Finding, Property, described, get, shown
 from ._tasks import Instance, seen
@@ -185,7 +185,7 @@ def _between(low: Number, high: Number) -> str:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Cluster):
-        return cluster_file.document({name: getattr(value, name) for name in ARGUMENTS})
+        return cluster_file.document(value)
     if isinstance(value, tuple):
         return [_plain(one) for one in value]
     return str(value) if isinstance(value, Fraction) else value
@@ -210,7 +210,7 @@ def _value(value: Any, name: str) -> Number:
             return Fraction(value)
         except (ValueError, ZeroDivisionError):
             raise DataError(f"{name} has {short(value)}; write fractions as '2/3'") from None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < float("inf"):
+    if not finite(value):
         raise DataError(f"{name} has {short(value)}; it must be a number, or a fraction such as '2/3'")
     return float(value)
 

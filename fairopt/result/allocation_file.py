@@ -232,18 +232,11 @@ def _array(value: Any, name: str, shape: tuple[int, ...], null: float | None = N
             return [check(part, f"{at}[{k}]", inner[1:]) for k, part in enumerate(item)]
         if item is None and null is not None:
             return null
-        if isinstance(item, bool) or not isinstance(item, int | float) or not _finite(item):
+        if not _validate.finite(item):
             _wrong(at, f"is {short(item)}; it must be a finite number{'' if null is None else f' or null ({null:g})'}")
         return item
 
     return np.array(check(value, name, shape), dtype=float)
-
-
-def _finite(value: float) -> bool:
-    try:
-        return bool(np.isfinite(float(value)))
-    except OverflowError:  # a whole number of more than 308 digits
-        return False
 
 
 def _depth(value: Any) -> int:

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._libraries import pd
 from ..errors import DataError, FairoptError
+from ..model import _validate
 from ..model._arrays import ratio
-from ..model._frames import row
-from ..model._intake import labelled, plain
+from ..model._intake import plain
 from ..model._same import different_clusters
 from ..model.cluster import Cluster
 from .arrays import Arrays
@@ -229,7 +229,7 @@ def entitlement(cluster: Cluster, by: Entitled = None) -> Array:
         by = by.arrays.user_tasks
     elif isinstance(by, Mapping):
         by = pd.Series(by)
-    due = plain(row(by, "entitlements", cluster.users, "user") if labelled(by) else by, "entitlements")
+    due = plain(_validate.row(by, "entitlements", cluster.users, "user"), "entitlements")
     if due.shape != cluster.weight.shape:
         raise DataError(f"entitlements are of shape {due.shape}; give a number for each of {len(cluster.users)} users")
     for n in np.flatnonzero(~(np.isfinite(due) & (due >= 0)))[: int(given)]:

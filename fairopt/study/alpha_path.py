@@ -164,9 +164,7 @@ def alpha_path(
     found = [(alpha, follower(alpha)) for alpha in values]
     errors: list[float] | None = None
     if refine is not None:
-        goal = _validate.number(refine, "refine", "a number > 0, such as 1e-2")
-        if not 0 < goal < math.inf:
-            raise DataError(f"refine is {refine!r}; it must be a number > 0, such as 1e-2")
+        goal = _validate.number(refine, "refine", "a number > 0, such as 1e-2", lambda goal: 0 < goal < math.inf)
         found, errors = refined(follower, found, goal)
     one = follower.make(2.0)
     curve = curve_of_path(cluster, one, [alpha for alpha, _ in found], hysteresis or jumps, seconds)

@@ -148,10 +148,8 @@ def infer_alpha(
         No alpha could be solved for. Where a few could not, `notes` say so.
     """
     cluster = expected(cluster)
-    confidence = _validate.number(confidence, "confidence", "a number between 0 and 1")
-    if not 0 < confidence < 1:
-        raise DataError(f"confidence is {confidence:g}; it must be a number between 0 and 1")
-    overuse = _validate.number(overuse, "overuse", "a number >= 0")
+    confidence = _validate.number(confidence, "confidence", "a number between 0 and 1", lambda part: 0 < part < 1)
+    overuse = _validate.number(overuse, "overuse", "a number >= 0", lambda part: part >= 0)
     names = None if users is None else tuple(users)
     observed = per_user(tasks, "tasks", cluster, names)
     who = runnable(observed, "tasks", cluster, "its logarithm cannot be compared: leave it out with users=[...]")

@@ -16,6 +16,7 @@ from .. import _plugins, _shipped, mechanisms
 from ..errors import DataError
 from ..game.dynamics.orders import ORDERS
 from ..model import _files
+from ..model._validate import finite
 from ..result import metrics
 from . import origin, simulate, solve
 from .cell import Cell, Job
@@ -83,13 +84,11 @@ TABLES = ("means", "clusters")
 
 
 def _number(value: Any) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return abs(value) < 10**308 if isinstance(value, int) else not math.isnan(value)
+    return finite(value) or value in (math.inf, -math.inf)
 
 
 def _positive(value: Any) -> bool:
-    return _number(value) and 0 < value < math.inf
+    return finite(value) and value > 0
 
 
 def _whole(least: int) -> Check:
