@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from .._libraries import pd
 from ..errors import DataError
 from . import cluster_file
+from ._arrays import Array
 from ._intake import labelled, plain
 from ._names import labels, some
-
-Array = NDArray[np.float64]
 
 _USER_COLUMNS = ("weight", "max_tasks")
 #: What the rows and columns of each argument of a cluster are.

@@ -8,14 +8,12 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import DataError
 from . import _intake, _names
+from ._arrays import Array, Mask
 from ._frozen import read_only
 from ._shown import short
-
-Array = NDArray[np.float64]
 
 #: The arguments of a cluster, in the constructor's order; they are its attributes as well.
 ARGUMENTS = ("capacity", "demand", "weight", "eligible", "max_tasks", "resources", "users", "servers")
@@ -96,7 +94,7 @@ def row(value: Any, argument: str, names: Sequence[str], axis: str) -> Any:
     return _frames.in_order(value, argument, (axis, names))
 
 
-def inside(values: Array, *others: float) -> NDArray[np.bool_]:
+def inside(values: Array, *others: float) -> Mask:
     """Which are from `LEAST` to `MOST`, or one of these others?"""
     found = (values >= LEAST) & (values <= MOST)
     for other in others:

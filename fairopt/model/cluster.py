@@ -8,19 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..errors import DataError
 from . import _arrays, _csv_files, _intake, _names, _validate, cluster_file
+from ._arrays import Array, Index, Mask
 from ._frozen import frozen, read_only
 from ._shown import short
 from ._validate import ARGUMENTS
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 class Cluster:
@@ -132,7 +130,7 @@ class Cluster:
         return read_only(self.share_per_task.max(axis=1))
 
     @cached_property
-    def dominant_resource(self) -> NDArray[np.intp]:
+    def dominant_resource(self) -> Index:
         """The resource of which one task of n needs the largest share of the whole cluster (first one in a tie)."""
         return read_only(self.share_per_task.argmax(axis=1))
 
@@ -191,7 +189,7 @@ class Cluster:
             [self.servers[k] for k in i],
         )
 
-    def _indices(self, axis: str, wanted: Sequence[str] | None) -> NDArray[np.intp]:
+    def _indices(self, axis: str, wanted: Sequence[str] | None) -> Index:
         known: tuple[str, ...] = getattr(self, axis)
         if wanted is None:
             return np.arange(len(known))

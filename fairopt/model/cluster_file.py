@@ -118,7 +118,7 @@ def arguments(document: Any) -> tuple[dict[str, Any], dict[str, list[int]]]:
         if not isinstance(first, dict | list):
             raise DataError("capacity must be a table by resource or a list of numbers", ("servers", 0, "capacity"))
         resources = list(first) if isinstance(first, dict) else [f"resource{r + 1}" for r in range(len(first))]
-    if not isinstance(resources, list) or not all(isinstance(name, str) for name in resources):
+    if not _files.texts(resources):
         raise DataError('resources must be a list of names, such as ["cpu", "memory"]', ("resources",))
     labels, server_rows = _servers(servers)
     most = max(len(labels), len(users))
@@ -237,24 +237,21 @@ def _place(text: str, path: Path, where: Where) -> str:
     if path.suffix != ".json":
         return f"{path}:{_files.toml_line(text, where)}"
     start, end = 0, len(text)
-    if len(where) >= 2 and isinstance(where[1], int):
-        start, end = _entry(text, str(where[0]), where[1])
-    for key in where[2:] if len(where) >= 2 else where[:1]:
-        found = re.compile(rf'"{re.escape(str(key))}"\s*:').search(text, start, end)
-        start = found.start() if found else start
+    for key in where:
+        if isinstance(key, int):
+            start, end = _entry(text, start, end, key)
+        elif found := re.compile(rf'"{re.escape(key)}"\s*:').search(text, start, end):
+            start = found.start()
     return f"{path}:{text.count(chr(10), 0, start) + 1}"
 
 
-def _entry(text: str, kind: str, row: int) -> tuple[int, int]:
-    """Where entry `row` of `kind` begins and ends in JSON; the whole text if it cannot be told."""
-    opening = re.search(rf'"{re.escape(kind)}"\s*:\s*\[', text)
-    if opening is None:
-        return 0, len(text)
-    position, between = opening.end(), re.compile(r"[\s,]*")
+def _entry(text: str, start: int, end: int, row: int) -> tuple[int, int]:
+    """Where entry `row` of the next list in JSON begins and ends; `start` and `end` if it cannot be told."""
+    between, position = re.compile(r"[\s,]*"), text.find("[", start) + 1
     try:
         for _ in range(row + 1):
-            start = between.match(text, position).end()  # type: ignore[union-attr]
-            _, position = json.JSONDecoder().raw_decode(text, start)
+            begun = between.match(text, position).end()  # type: ignore[union-attr]
+            _, position = json.JSONDecoder().raw_decode(text, begun)
     except (ValueError, RecursionError):  # what was found stands inside something else
-        return 0, len(text)
-    return start, position
+        return start, end
+    return begun, position

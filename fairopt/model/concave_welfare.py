@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ._arrays import Array
 from .criterion import Criterion
 
-Array = NDArray[np.float64]
 Slope = Callable[[Array], Array]
 
 

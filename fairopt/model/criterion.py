@@ -12,15 +12,13 @@ from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import DataError
 from . import _intake, _validate
-from ._arrays import ratio
+from ._arrays import Array, Index, ratio
 from ._frozen import Frozen, deferred, read_only
 from .cluster import Cluster
 
-Array = NDArray[np.float64]
 Scope = Literal["pool", "servers", "per_server", "game"]
 ShareRule = Literal["dominant", "asset", "alone", "demand", "constant", "unknown"]
 
@@ -128,7 +126,7 @@ class Criterion(Frozen):
         # The slope at no tasks at all is infinite: nothing bounds what such a user could gain.
         return np.where(tasks > 0, np.maximum(loss, 0.0), np.where(high > 0, np.inf, 0.0))
 
-    def restrict(self, users: NDArray[np.intp]) -> Criterion:
+    def restrict(self, users: Index) -> Criterion:
         """The same criterion for some of the users."""
         rows = {name: getattr(self, name)[users] for name in ("share", "weight", "cap", "floor")}
         return replace(self, **rows)

@@ -9,15 +9,11 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._libraries import sp
+from ._arrays import Array, Index
 from ._pointers import row_pointers
 from .cluster import Cluster
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
-
 
 #: With more usable pairs than this a linear program over all of them takes hours, if not all memory.
 LARGE = 300_000

@@ -111,6 +111,8 @@ class Property(ABC):
 
     name: ClassVar[str] = ""
     definition: ClassVar[str] = ""
+    #: What is wrong, of `user` and the tasks that it `has` and that are `due`.
+    words: ClassVar[str] = "{user} has {has} tasks where {due} are due"
     compares: ClassVar[bool] = False
     #: Does the loss of a user depend on the tasks of others?
     needs_all: ClassVar[bool] = False
@@ -146,10 +148,6 @@ class Property(ABC):
         """The user who decides, by number, given the part `1 - has/due` that each misses, (users,): the largest."""
         return int(np.argmax(missing))
 
-    def words(self, user: str, has: str, due: str) -> str:
-        """Say what is wrong."""
-        return f"{user} has {has} tasks where {due} are due"
-
     def bounds(self, low: Case, high: Case) -> tuple[Numbers, Numbers]:
         """At most what every user has, and at least what is due to it, where tasks are between two cases.
 
@@ -170,7 +168,7 @@ class Property(ABC):
         )
         n = self.loss(missing, case)
         user = case.cluster.users[n]
-        text = self.words(user, shown(has[n]), shown(due[n])) if missing[n] > 0 else ""
+        text = self.words.format(user=user, has=shown(has[n]), due=shown(due[n])) if missing[n] > 0 else ""
         return Finding(missing[n], user, has[n], due[n], text)
 
 

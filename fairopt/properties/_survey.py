@@ -329,7 +329,4 @@ def _searched(cell: Cell, trials: int, seconds: float, folder: Path | None, seed
 
 
 def _read(path: Path) -> Outcome:
-    try:
-        return outcome(_files.parse_json(_files.read(path, "stored cell"), path))
-    except DataError as error:
-        raise DataError(f"{path}: {error}", error.where) from None
+    return _files.read_json(path, "stored cell", outcome)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..mechanisms import Mechanism
 from ..mechanisms.mqdrf import MQDRF
+from ..model._arrays import Index
 from ._base import Case, Numbers, Property, capped, tasks_per_task
 from .sharing_incentive import in_pool
 
@@ -26,6 +26,7 @@ class DynamicSharingIncentive(Property):
 
     name = "dynamic-sharing-incentive"
     definition = "in a full level k of MQDRF: x_n max_r d[n,r]/C_r >= DK_k/N_k, or x_n = q_n"
+    words = "{user} has {has} tasks; its part of what its level has would run {due}"
 
     def unfit(self, mechanism: Mechanism | None) -> str:
         return "" if isinstance(mechanism, MQDRF) else "it is about queues with levels, such as MQDRF"
@@ -40,11 +41,8 @@ class DynamicSharingIncentive(Property):
         runs = case.cluster.runnable & full[levels]
         return case.user_tasks, capped(np.where(runs, due, 0 * due), case.cluster, case)
 
-    def words(self, user: str, has: str, due: str) -> str:
-        return f"{user} has {has} tasks; its part of what its level has would run {due}"
 
-
-def queue(case: Case) -> tuple[NDArray[np.intp], NDArray[np.intp], tuple[float, ...]]:
+def queue(case: Case) -> tuple[Index, Index, tuple[float, ...]]:
     """Levels of users, from 0, (users,); sizes and shares of levels."""
     rule, count = case.mechanism, len(case.cluster.users)
     if not isinstance(rule, MQDRF):
@@ -66,6 +64,7 @@ class DynamicEnvyFreeness(Property):
 
     name = "dynamic-envy-freeness"
     definition = "x_n >= min(q_n, tasks of n with what m has), for every m of its level in MQDRF"
+    words = "{user} has {has} tasks; with what another user of its level has it would run {due}"
     needs_all = True
 
     def unfit(self, mechanism: Mechanism | None) -> str:
@@ -79,6 +78,3 @@ class DynamicEnvyFreeness(Property):
         value[levels[:, None] != levels] = 0
         np.fill_diagonal(value, 0)
         return case.user_tasks, capped(value.max(axis=1), cluster, case)
-
-    def words(self, user: str, has: str, due: str) -> str:
-        return f"{user} has {has} tasks; with what another user of its level has it would run {due}"

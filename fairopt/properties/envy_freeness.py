@@ -22,6 +22,7 @@ class EnvyFreeness(Property):
 
     name = "envy-freeness"
     definition = "x_n >= min(q_n, tasks of n with phi_n/phi_m of what m has where n may run), for every m"
+    words = "{user} has {has} tasks; with what another user has it would run {due}"
     needs_all = True
 
     def dues(self, case: Case) -> tuple[Numbers, Numbers]:
@@ -31,6 +32,3 @@ class EnvyFreeness(Property):
         of_others = tasks_per_task(demand, demand) * within * weight[:, None] / weight
         np.fill_diagonal(of_others, 0)
         return case.user_tasks, capped(of_others.max(axis=1), cluster, case)
-
-    def words(self, user: str, has: str, due: str) -> str:
-        return f"{user} has {has} tasks; with what another user has it would run {due}"

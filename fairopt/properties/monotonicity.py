@@ -23,6 +23,7 @@ class PopulationMonotonicity(Property):
 
     name = "population-monotonicity"
     definition = "when a user leaves nobody has fewer tasks"
+    words = "{user} has {due} tasks, and {has} after the other user left"
     compares = True
 
     def domain(self, cluster: Cluster) -> str:
@@ -43,9 +44,6 @@ class PopulationMonotonicity(Property):
         has[stays] = after.sum(axis=1)
         return has, np.where(stays, case.user_tasks, 0 * has)
 
-    def words(self, user: str, has: str, due: str) -> str:
-        return f"{user} has {due} tasks, and {has} after the other user left"
-
 
 class ResourceMonotonicity(Property):
     """Nobody loses tasks when a server has more of a resource.
@@ -60,6 +58,7 @@ class ResourceMonotonicity(Property):
 
     name = "resource-monotonicity"
     definition = "when a capacity grows nobody has fewer tasks"
+    words = "{user} has {due} tasks, and {has} with more capacity"
     compares = True
 
     def deviations(self, cluster: Cluster, rng: np.random.Generator) -> Iterator[Deviation]:
@@ -76,6 +75,3 @@ class ResourceMonotonicity(Property):
 
     def dues(self, case: Case) -> tuple[Numbers, Numbers]:
         return np.asarray(case.changed[1].sum(axis=1)), case.user_tasks
-
-    def words(self, user: str, has: str, due: str) -> str:
-        return f"{user} has {due} tasks, and {has} with more capacity"

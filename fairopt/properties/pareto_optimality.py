@@ -39,6 +39,7 @@ class ParetoOptimality(Property):
 
     name = "pareto-optimality"
     definition = "no feasible x' gives somebody more tasks and nobody fewer"
+    words = "{user} has {has} tasks; it could have {due} while nobody loses any"
     needs_all = True
 
     def dues(self, case: Case) -> tuple[Numbers, Numbers]:
@@ -47,9 +48,6 @@ class ParetoOptimality(Property):
     def bounds(self, low: Case, high: Case) -> tuple[Numbers, Numbers]:
         has = high.user_tasks
         return has, has + gains(low.cluster, low.tasks, high.tasks)
-
-    def words(self, user: str, has: str, due: str) -> str:
-        return f"{user} has {has} tasks; it could have {due} while nobody loses any"
 
 
 def dominating(case: Case) -> Numbers:

@@ -8,10 +8,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..model._arrays import Array
 from ..model.cluster import Cluster
 from ._base import Case, Deviation, Numbers, Property, only, true_tasks
 
-Array = NDArray[np.float64]
 #: What users can lie about.
 REPORTS = ("demand", "eligible", "max_tasks")
 #: Amounts that are no whole numbers, or far apart, are multiplied by one of these.
@@ -103,6 +103,7 @@ class StrategyProofness(Property):
 
     name = "strategy-proofness"
     definition = "no report of another demand gives a user more tasks of its true demand"
+    words = "{user} has {has} tasks when it says the truth, and {due} when it lies"
     compares = True
     about: ClassVar[tuple[str, ...]] = ("demand",)
 
@@ -114,9 +115,6 @@ class StrategyProofness(Property):
 
     def dues(self, case: Case) -> tuple[Numbers, Numbers]:
         return case.user_tasks, only(case.changed[0].users, case.cluster, true_tasks(case))
-
-    def words(self, user: str, has: str, due: str) -> str:
-        return f"{user} has {has} tasks when it says the truth, and {due} when it lies"
 
 
 class StrategyProofnessCounts(StrategyProofness):

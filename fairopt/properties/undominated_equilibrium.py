@@ -86,6 +86,7 @@ class UndominatedEquilibrium(Property):
 
     name = "undominated-equilibrium"
     definition = "no other equilibrium gives somebody more tasks and nobody fewer"
+    words = "{user} has {has} tasks; in another equilibrium it has {due} and nobody has fewer"
     needs_all = True
 
     def unfit(self, mechanism: Mechanism | None) -> str:
@@ -111,6 +112,3 @@ class UndominatedEquilibrium(Property):
             if least is not None and (least >= np.maximum(due, has)).all():
                 due = least
         return has, due
-
-    def words(self, user: str, has: str, due: str) -> str:
-        return f"{user} has {has} tasks; in another equilibrium it has {due} and nobody has fewer"

@@ -135,14 +135,15 @@ class Witness:
         for name in ("before", "after", "violation"):
             stated[name] = _values(stated[name], name)
         users, bounds = stated["users"], stated["violation"]
-        if not isinstance(users, list) or not all(isinstance(user, str) for user in users):
+        if not _files.texts(users):
             raise DataError("users must be a list of names")
         if len(bounds) != 2 or not 0 < bounds[0] <= bounds[1] <= 1:
             said = short(document["violation"])
             raise DataError(f"violation is {said}; it must be two numbers, 0 < low <= high <= 1")
         for name, numbers in (("cluster", "before"), ("changed", "after")):
             if stated[name] is not None or name == "cluster":
-                stated[name] = _made(stated[name], name)
+                with _files.inside(name):
+                    stated[name] = Cluster(**cluster_file.arguments(stated[name])[0])
             if len(stated[numbers]) != (0 if stated[name] is None else len(stated[name].users)):
                 raise DataError(f"{numbers} must have a number for every user")
         return cls(**stated | {"users": tuple(users)})
@@ -161,12 +162,7 @@ class Witness:
         DataError
             The file is damaged, or is none; the message says where.
         """
-        path = Path(path)
-        text = _files.parse_json(_files.read(path, "witness file"), path)
-        try:
-            return cls.of(text)
-        except DataError as error:
-            raise DataError(f"{path}: {error}", error.where) from None
+        return _files.read_json(path, "witness file", cls.of)
 
     def __repr__(self) -> str:
         low, high = self.violation
@@ -189,13 +185,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_plain(one) for one in value]
     return str(value) if isinstance(value, Fraction) else value
-
-
-def _made(document: Any, name: str) -> Cluster:
-    try:
-        return Cluster(**cluster_file.arguments(document)[0])
-    except DataError as error:
-        raise DataError(f"{name}: {error}", error.where) from None
 
 
 def _values(values: Any, name: str) -> tuple[Number, ...]:

@@ -14,18 +14,16 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import DataError
 from ..model import _files, _validate
+from ..model._arrays import Array
 from ..model._names import label
 from ..model._shown import short
 from ..model.cluster import Cluster
 from ..model.cluster_file import known_keys
 from ..model.criterion import Criterion, criterion, virtual_share_per_task
 from ..model.fairness_efficiency import FairnessEfficiency
-
-Array = NDArray[np.float64]
 
 #: The version of the format that is written, and the only one that is read.
 VERSION = 1
@@ -75,12 +73,7 @@ def is_one(path: Path) -> bool:
 
 def read(path: str | Path) -> StatedAnswer:
     """Read an allocation file; every error names the file and the entry."""
-    path = Path(path)
-    document = _files.parse_json(_files.read(path, "allocation file"), path)
-    try:
-        return _claim(document)
-    except DataError as error:
-        raise DataError(f"{path}: {error}", error.where) from None
+    return _files.read_json(path, "allocation file", _claim)
 
 
 def _document(claim: StatedAnswer) -> dict[str, Any]:
@@ -164,16 +157,14 @@ def _cluster(given: Any) -> Cluster:
     arguments: dict[str, Any] = {}
     for key in _NAMES:
         arguments[key] = names = _needed(given, key, "cluster.")
-        if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+        if not names or not _files.texts(names):
             _wrong(f"cluster.{key}", f"is {short(names)}; it must be a list of names")
     for key, (axes, null) in _ARRAYS.items():
         if key in given or key in ("capacity", "demand"):
             shape = tuple(len(arguments[axis]) for axis in axes)
             arguments[key] = _array(_needed(given, key, "cluster."), f"cluster.{key}", shape, null)
-    try:
+    with _files.inside("cluster", "cluster"):
         return Cluster(**arguments)
-    except DataError as error:
-        raise DataError(f"cluster: {error}", ("cluster", *error.where)) from None
 
 
 def _criterion(cluster: Cluster, given: Any) -> Criterion:
@@ -191,11 +182,9 @@ def _criterion(cluster: Cluster, given: Any) -> Criterion:
         if bad.any():
             n, least = int(bad.argmax()), "> 0" if name == "weight" else ">= 0"
             _wrong(f"criterion.{name}[{n}]", f"of user {cluster.users[n]!r} must be {least}")
-    try:
+    with _files.inside("criterion", "criterion"):
         named = scope if isinstance(scope, str) else short(scope)
         found = criterion(cluster, share, alpha, named, weight, cap, floor)  # type: ignore[arg-type]
-    except DataError as error:
-        raise DataError(f"criterion: {error}", ("criterion", *error.where)) from None
     return _fds(found, given) if "fair" in given or "efficient" in given else found
 
 

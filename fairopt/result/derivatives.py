@@ -13,13 +13,13 @@ from itertools import pairwise, product
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._libraries import sp
 from ..certificates.leximin import one_price_each
 from ..core.first_order import Active, Equations, Factors, summed
 from ..core.settled import settled
 from ..errors import DataError
+from ..model._arrays import Array, Index, Mask
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, ShareRule, virtual_share_per_task
 from ..model.merging import Merging, unmerged
@@ -27,12 +27,8 @@ from ..model.polytope import Polytope
 from ..model.split import Split
 from ._active import Pooling, leximin, pooling
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-
 #: Resources tie if they are this close.
 TIED = 1e-7
-Index = NDArray[np.intp]
 #: What equations and adjoints are missed by, relative, in rounding.
 ROUNDING = 1e-6
 _SUPPORTED = (

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._libraries import optimize, pd, special
 from ..errors import DataError, NotConverged, SolverError
 from ..mechanisms.alphapf_vds import AlphaPFVDS
 from ..model import _names, _validate
+from ..model._arrays import Array, Index
 from ..model.cluster import Cluster, expected
 from ..model.merging import merge
 from ..model.polytope import Polytope
@@ -25,7 +25,6 @@ from .stated import per_user, runnable, scaled
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Array = NDArray[np.float64]
 
 #: The finite alphas of the first look, a constant factor apart; infinity is looked at too.
 GRID = tuple(float(alpha) for alpha in np.geomspace(0.05, 1000, 37))
@@ -191,7 +190,7 @@ def infer_alpha(
     )
 
 
-def _overuse(cluster: Cluster, observed: Array, who: NDArray[np.intp], most: float) -> float:
+def _overuse(cluster: Cluster, observed: Array, who: Index, most: float) -> float:
     """By what part tasks exceed what is feasible, users who are not compared having none."""
     limit = cluster.max_tasks[who]
     for n in np.flatnonzero(observed[who] > limit * (1 + most))[:1]:
@@ -200,14 +199,7 @@ def _overuse(cluster: Cluster, observed: Array, who: NDArray[np.intp], most: flo
             "max_tasks, or allow for more overuse",
             ("users", int(who[n])),
         )
-    some = cluster.derived(
-        demand=cluster.demand[who],
-        weight=cluster.weight[who],
-        max_tasks=np.full(len(who), np.inf),
-        eligible=cluster.eligible[who] if cluster.constrained else None,
-        users=tuple(cluster.users[n] for n in who),
-    )
-    polytope = Polytope(some, np.full(len(who), np.inf))
+    polytope = Polytope(cluster.select(users=[cluster.users[n] for n in who]), np.full(len(who), np.inf))
     scale, rows = scaled(polytope, observed[who])
     if 1 / scale - 1 > most:
         least = math.ceil(10 / scale) / 10 - 1
@@ -221,9 +213,8 @@ def _overuse(cluster: Cluster, observed: Array, who: NDArray[np.intp], most: flo
 
 def _residuals(misfit: Misfit, observed: Array, allocation: Allocation) -> pd.DataFrame:
     alpha = allocation.criterion.alpha
-    fitted = allocation.arrays.user_tasks[misfit.users] * math.exp(misfit.log_scale(alpha))
-    index = pd.Index([allocation.cluster.users[n] for n in misfit.users], name="user")
-    return pd.DataFrame({"observed": observed, "fitted": fitted, "log_residual": misfit.residuals(alpha)}, index=index)
+    fitted = allocation.user_tasks.iloc[misfit.users] * math.exp(misfit.log_scale(alpha))
+    return pd.DataFrame({"observed": observed, "fitted": fitted, "log_residual": misfit.residuals(alpha)})
 
 
 def _curve(misfit: Misfit) -> pd.DataFrame:
@@ -295,7 +286,7 @@ class Misfit:
     free_scale : compare up to a common factor of all tasks
     """
 
-    def __init__(self, curve: Follower, users: NDArray[np.intp], observed: Array, free_scale: bool) -> None:
+    def __init__(self, curve: Follower, users: Index, observed: Array, free_scale: bool) -> None:
         self.curve, self.users, self.free_scale = curve, users, free_scale
         self._log = np.log(observed)
         self.failed: dict[float, str] = {}  # alphas without an answer, and why

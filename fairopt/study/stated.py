@@ -21,18 +21,15 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._libraries import optimize, pd, sp
 from ..certificates import _linear
 from ..errors import DataError, SolverError
 from ..model import _intake, _names, _validate
+from ..model._arrays import Array, Index, Mask
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 #: Linear programs end at vertices: fractions, idle parts and budgets up to this are zero there.
 _ZERO = 1e-9
@@ -73,7 +70,7 @@ def per_user(given: Any, argument: str, cluster: Cluster, users: Iterable[object
     return result
 
 
-def runnable(tasks: Array, argument: str, cluster: Cluster, remedy: str) -> NDArray[np.intp]:
+def runnable(tasks: Array, argument: str, cluster: Cluster, remedy: str) -> Index:
     """The users who can run tasks and of whom some are stated: all must be > 0 and within the task limit.
 
     Raises
@@ -186,7 +183,7 @@ class Normals:
         found = self._minimise(np.eye(self.users)[user], low, high)
         return np.inf if found is None else max(float(found[user]), 0.0)
 
-    def without(self, user: int) -> NDArray[np.bool_]:
+    def without(self, user: int) -> Mask:
         """Who has a budget in some normal in which this user has none, (users,)."""
         high = np.full(self.users, np.inf)
         high[user] = 0.0

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -42,6 +43,14 @@ class Document:
         """`message` with file, line and key in front."""
         key = ".".join(str(part + 1) if isinstance(part, int) else part for part in where)
         return DataError(f"{self.path}:{_files.toml_line(self.text, where)}: {key}: {message}", where)
+
+    @contextmanager
+    def blamed(self, where: Callable[[Where], Where]) -> Iterator[None]:
+        """Errors of data with the line of a place, which `where` tells of the error's own."""
+        try:
+            yield
+        except DataError as error:
+            raise self.error(where(error.where), str(error)) from None
 
     def checked(self, where: Where, value: Any, check: Check) -> Any:
         """A value, if it is there and passes the check."""
@@ -259,9 +268,14 @@ class Experiment:
         """How often a random source is drawn for a grid."""
         return int(grid.one("repetitions") or self.repetitions)
 
-    def error(self, inside: Where, where: Where, message: str) -> DataError:
-        """With the line of a key: that of the tiny version, `inside`, if it is one and has the key."""
-        return self.document.error(inside if self.smoke and _files.has(self.document.data, inside) else where, message)
+    def blamed(self, inside: Where, where: Where) -> AbstractContextManager[None]:
+        """Errors of data with the line of a key: that of the tiny version, `inside`, if it is one and has the key."""
+
+        def place(own: Where) -> Where:
+            tiny = (*inside, *own)
+            return tiny if self.smoke and _files.has(self.document.data, tiny) else (*where, *own)
+
+        return self.document.blamed(place)
 
 
 def known() -> dict[str, Path]:
@@ -306,12 +320,10 @@ def _plugged(document: Document, value: Any) -> tuple[Path, ...]:
     document.table(("experiment",), value, {"plugins"})
     _plugins.installed()
     files, where = value.get("plugins", []), ("experiment", "plugins")
-    if not isinstance(files, list) or not all(isinstance(file, str) for file in files):
+    if not _files.texts(files):
         raise document.error(where, "must be a list of Python files, such as ['mine.py']")
-    try:
+    with document.blamed(lambda _: where):
         return tuple(_plugins.load(document.path.parent / file).path for file in files)
-    except DataError as error:
-        raise document.error(where, str(error)) from None
 
 
 def _experiment(kind: Kind, document: Document, data: dict[str, Any], tiny: dict[str, Any]) -> Experiment:
@@ -399,10 +411,8 @@ def _grid(
     if not values[kind.runs]:
         raise document.error(where, f"a grid needs {kind.runs}, such as {kind.examples[1]}")
     for text in values[kind.runs]:
-        try:
+        with document.blamed(lambda _: at(kind.runs)):
             kind.check_run(text)
-        except DataError as error:
-            raise document.error(at(kind.runs), str(error)) from None
     return Grid(where, values)
 
 
@@ -435,16 +445,11 @@ def cells_of(experiment: Experiment, traces: str | None = None) -> list[Cell]:
 
 
 def _origin(experiment: Experiment, source: Source, traces: str | None) -> Origin:
-    kind = experiment.kind
-    try:
-        return kind.origin(source.text, source.merge, experiment.document.path.parent, traces)
-    except DataError as error:
-        where, inside = (kind.sources, source.name), ("smoke", kind.sources, source.name)
-        raise experiment.error((*inside, *error.where), (*where, *error.where), str(error)) from None
+    where = (experiment.kind.sources, source.name)
+    with experiment.blamed(("smoke", *where), where):
+        return experiment.kind.origin(source.text, source.merge, experiment.document.path.parent, traces)
 
 
 def _jobs(experiment: Experiment, grid: Grid) -> list[Job]:
-    try:
+    with experiment.blamed(("smoke",), grid.where):
         return list(experiment.kind.jobs(grid.values))
-    except DataError as error:
-        raise experiment.error(("smoke", *error.where), (*grid.where, *error.where), str(error)) from None

@@ -130,10 +130,7 @@ class Simulate:
     @property
     def fields(self) -> dict[str, Any]:
         """Those of the question."""
-        return {
-            "policy": self.what.text, "until": self.until, "every": self.every, "impossible": self.impossible,
-            "thrashing": self.thrashing,
-        }  # fmt: skip
+        return {"policy": self.what.text} | {name: value for name, value in vars(self).items() if name != "what"}
 
     @property
     def asked(self) -> Row:
@@ -147,8 +144,7 @@ class Simulate:
         rooms: tuple[str, ...] = code.SIMULATING
         if self.what.text.startswith(FLUID):
             rooms = tuple(sorted({*rooms, *code.solving()}))
-        kind: type = type(self.what.made)
-        return code.of(kind, *rooms)
+        return code.of(type(self.what.made), *rooms)
 
     def warm(self) -> None:
         """Nothing: seconds of simulations do not contain compilation."""

@@ -20,6 +20,7 @@ from ..game.dynamics.distributed import best_response
 from ..mechanisms import Mechanism
 from ..mechanisms.alphapf_vds import AlphaPFVDS
 from ..mechanisms.utilitarian import Utilitarian
+from ..model._arrays import numbered
 from ..model.cluster import Cluster
 from ..result import metrics
 from ..result.allocation import Allocation, Trace
@@ -77,20 +78,15 @@ class Solve:
     @property
     def fields(self) -> dict[str, Any]:
         """Those of the question."""
-        return {
-            "mechanism": self.what.text, "engine": self.engine, "order": self.order, "damping": self.damping,
-            "tol": self.tol, "max_rounds": self.max_rounds, "residuals": self.residuals,
-        }  # fmt: skip
+        return {"mechanism": self.what.text} | {name: value for name, value in vars(self).items() if name != "what"}
 
     @property
     def asked(self) -> Row:
         """Columns of a row."""
-        name, alpha = self.what.made.name, getattr(self.what.made, "alpha", None)
-        return {
-            "mechanism": self.what.text, "name": name, "alpha": math.inf if name == "ps-dsf" else alpha,
-            "engine": self.engine, "order": self.order or None, "damping": self.damping, "tol": self.tol,
-            "options": {"max_rounds": self.max_rounds, "residuals": self.residuals},
-        }  # fmt: skip
+        asked, name = self.fields, self.what.made.name
+        options = {option: asked.pop(option) for option in ("max_rounds", "residuals")}
+        alpha = math.inf if name == "ps-dsf" else getattr(self.what.made, "alpha", None)
+        return asked | {"name": name, "alpha": alpha, "order": self.order or None, "options": options}
 
     def code(self, measures: tuple[str, ...]) -> str:
         """The digest of what solves, of the mechanism, and of what measures violations."""
@@ -235,25 +231,21 @@ def use(found: Allocation, classes: bool = True) -> Rows:
 
     Classes are left out where there are more than 64. `capacity` is that of one server, and for `all` of the cluster.
     """
-    capacity, resources = found.cluster.capacity, found.cluster.resources
-    part = found.arrays.used_parts
-    whole = zip(resources, capacity.sum(axis=0).tolist(), found.arrays.utilization.tolist(), strict=True)
-    rows = [_use("all", len(capacity), *each) for each in whole]
-    kinds: dict[tuple[float, ...], list[int]] = {}
-    for i, amounts in enumerate(capacity.tolist()):
-        kinds.setdefault(tuple(amounts), []).append(i)
-    if not classes or len(kinds) > _MOST_CLASSES:
-        return rows
-    for amounts, of in kinds.items():
-        name = " x ".join(f"{amount:.10g}" for amount in amounts)  # the same in every draw
-        mean = part[of].mean(axis=0).tolist()  # servers of a class are equally large
-        rows += [_use(name, len(of), *each) for each in zip(resources, amounts, mean, strict=True)]
-    return rows
-
-
-def _use(name: str, servers: int, resource: str, capacity: float, part: float) -> dict[str, Any]:
-    used = part if part == part else None
-    return {"class": name, "servers": servers, "resource": resource, "capacity": capacity, "utilization": used}
+    cluster = found.cluster
+    groups = [("all", len(cluster.servers), cluster.pooled_capacity, found.arrays.utilization)]
+    if classes:
+        kind, part = numbered(cluster.capacity), found.arrays.used_parts
+        for k in range(kind.max() + 1) if kind.max() < _MOST_CLASSES else ():
+            of = np.flatnonzero(kind == k)
+            name = " x ".join(f"{amount:.10g}" for amount in cluster.capacity[of[0]])  # the same in every draw
+            # Servers of a class are equally large.
+            groups.append((name, len(of), cluster.capacity[of[0]], part[of].mean(axis=0)))
+    return [
+        {"class": name, "servers": servers, "resource": resource, "capacity": amount,
+         "utilization": None if np.isnan(used) else used}
+        for name, servers, amounts, parts in groups
+        for resource, amount, used in zip(cluster.resources, amounts.tolist(), parts.tolist(), strict=True)
+    ]  # fmt: skip
 
 
 def _reached(trace: Trace, levels: tuple[float, ...]) -> Rows:

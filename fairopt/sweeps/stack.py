@@ -11,7 +11,6 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _clock
 from ..certificates import Certificate
@@ -23,6 +22,7 @@ from ..game.curve.options import OPTIONS as CURVE
 from ..game.curve.unique import unique
 from ..game.selection import MAYBE_OTHERS
 from ..mechanisms import Mechanism
+from ..model._arrays import Array, Mask
 from ..model.cluster import Cluster
 from ..model.problem import Problem
 from ..result.allocation import Allocation, Stats
@@ -30,9 +30,6 @@ from ..solving.order import HARD
 from . import origin
 from .cell import Cell, Row
 from .solve import DEFAULT, TINY, Solve, measured
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 #: So many draws are solved together at most, of clusters of at most so many pairs (user, server).
 TOGETHER, _PAIRS = 500, 60
@@ -128,8 +125,7 @@ def _answers(job: Solve, tiny: Stats, clusters: Sequence[Cluster]) -> list[Alloc
     if rule.scope == "game" and rule.alpha not in (1, np.inf):
         good &= _stable(q, z, log_rows.transpose(2, 1, 0))
         others[:] = abs(np.log(rule.alpha)) > np.log(CURVE.near)
-        for k in np.flatnonzero(others & _perhaps_unique(q)):
-            others[k] = not unique(given[k])
+        others &= np.array([not unique(problem) for problem in given])
     feasibility = infeasibility(q, z)
     seconds = (_clock.now() - begun) / len(problems)
     by_steps = {int(s): replace(tiny, build=0.0, certify=0.0, solve=seconds, rounds=int(s)) for s in np.unique(steps)}
@@ -142,14 +138,6 @@ def _answers(job: Solve, tiny: Stats, clusters: Sequence[Cluster]) -> list[Alloc
         ) if good[k] else None
         for k, (problem, (_, notes)) in enumerate(zip(problems, prepared, strict=True))
     ]  # fmt: skip
-
-
-def _perhaps_unique(q: Stack) -> Mask:
-    """(problems,): might the game have one equilibrium for one of the reasons of `game.curve.unique`?"""
-    log = np.log(q.gamma)
-    off = log - log.mean(axis=0) - (log - log.mean(axis=0)).mean(axis=1, keepdims=True)
-    bound = (q.use > 1 - 1e-9).all(axis=1).any(axis=0).all(axis=0)
-    return np.asarray((np.abs(off).max(axis=(0, 1)) < 1e-9) | bound | (q.gamma.shape[0] <= 2))
 
 
 def _stable(q: Stack, z: Array, log_rows: Array) -> Mask:
