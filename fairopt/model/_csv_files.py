@@ -17,6 +17,7 @@ from typing import Any
 
 from ..errors import DataError
 from . import _files, cluster_file
+from ._files import Table
 from ._shown import short
 from .cluster_file import Document, Where
 
@@ -68,7 +69,7 @@ def read(file: str | Path, users: str | Path | None = None, eligible: str | Path
                 f"{', '.join(_OF['users'])}"
             )
         found = {"servers": servers, "users": rows}
-    said: dict[str, Any] = {kind: [_entry(row, kind, resources) for row in rows] for kind, rows in found.items()}
+    said: Table = {kind: [_entry(row, kind, resources) for row in rows] for kind, rows in found.items()}
     if eligible is not None:
         _set_eligible(said["users"], _rows(eligible, "user"))
 
@@ -135,10 +136,10 @@ def _kind(row: _Row) -> str:
     return _KINDS[kind]
 
 
-def _entry(row: _Row, kind: str, resources: list[str]) -> dict[str, Any]:
+def _entry(row: _Row, kind: str, resources: list[str]) -> Table:
     """A row as a cluster file has it; empty cells are left out."""
     amounts: dict[str, float] = {}
-    entry: dict[str, Any] = {_AMOUNTS[kind]: amounts}
+    entry: Table = {_AMOUNTS[kind]: amounts}
     for column, cell in row.cells.items():
         if not cell or column == "kind":
             continue
@@ -167,7 +168,7 @@ def _number(row: _Row, column: str) -> float:
         raise row.error(said) from None
 
 
-def _set_eligible(users: list[dict[str, Any]], rows: list[_Row]) -> None:
+def _set_eligible(users: list[Table], rows: list[_Row]) -> None:
     """Put what the file of eligible says into the entries of users."""
     by_name = {entry.get("name", f"user{row + 1}"): entry for row, entry in enumerate(users)}
     if "name" not in rows[0].cells:

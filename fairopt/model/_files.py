@@ -20,6 +20,8 @@ from ..errors import DataError
 from ._shown import short
 
 Made = TypeVar("Made")
+#: A table of TOML or JSON, or an object in it.
+Table = dict[str, Any]
 
 #: The folders of a path from the root on; punctuation ends it.
 _FOLDERS = re.compile(
@@ -73,7 +75,7 @@ def parse_json(text: str, path: Path) -> Any:
         raise _unreadable(path, "JSON", error) from None
 
 
-def parse_toml(text: str, path: Path) -> dict[str, Any]:
+def parse_toml(text: str, path: Path) -> Table:
     """What TOML text says."""
     try:
         return tomllib.loads(text)
@@ -181,8 +183,8 @@ class _Twice(Exception):
     """A key stands twice in one table."""
 
 
-def _table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    table: dict[str, Any] = {}
+def _table(pairs: list[tuple[str, Any]]) -> Table:
+    table: Table = {}
     for key, value in pairs:
         if key in table:
             raise _Twice(f"{short(key)} stands twice in one table, {short(dict(pairs))}")

@@ -12,6 +12,7 @@ from .._libraries import pd
 from ..errors import DataError
 from . import cluster_file
 from ._arrays import Array
+from ._files import Table
 from ._intake import labelled, plain
 from ._names import labels, some
 
@@ -37,7 +38,7 @@ def to_frames(cluster: Any) -> dict[str, pd.DataFrame]:
     }
 
 
-def arguments(servers: Any, users: Any, eligible: Any = None) -> dict[str, Any]:
+def arguments(servers: Any, users: Any, eligible: Any = None) -> Table:
     """The constructor's arguments, from tables as `to_frames` makes them; every row and column counts by its name."""
     servers, users = _named(servers, "servers", "server", "resource"), _named(users, "users", "user", "resource")
     eligible = None if eligible is None else _named(eligible, "eligible", "user", "server")
@@ -65,7 +66,7 @@ def arguments(servers: Any, users: Any, eligible: Any = None) -> dict[str, Any]:
     return made | {"eligible": eligible}
 
 
-def _entries(table: pd.DataFrame, amounts: str, resources: list[str], others: tuple[str, ...]) -> list[dict[str, Any]]:
+def _entries(table: pd.DataFrame, amounts: str, resources: list[str], others: tuple[str, ...]) -> list[Table]:
     """Rows as a cluster file has them; an empty cell is the default, but of a weight."""
     entries = [
         {"name": name, amounts: row} for name, row in zip(table.index, _plain(table[resources]).tolist(), strict=True)
@@ -78,7 +79,7 @@ def _entries(table: pd.DataFrame, amounts: str, resources: list[str], others: tu
     return entries
 
 
-def aligned(given: Mapping[str, Any]) -> dict[str, Any]:
+def aligned(given: Mapping[str, Any]) -> Table:
     """The arguments of a cluster with arrays in place of frames and series, and with the names that these have.
 
     Names that are given come first, then the labels of the first argument that has some; all others must have the same

@@ -29,6 +29,7 @@ import numpy as np
 
 from ..errors import DataError
 from . import _files, _intake
+from ._files import Table
 from ._names import MOST_SERVERS, copies, label, some
 from ._shown import short
 
@@ -84,14 +85,14 @@ def text(cluster: Any, json_format: bool = False) -> str:
     return (json.dumps(made, indent=1) if json_format else _toml(made)) + "\n"
 
 
-def document(cluster: Any) -> dict[str, Any]:
+def document(cluster: Any) -> Table:
     """What a cluster file says, as tables and lists, of a `Cluster`."""
     capacity, demand = (
         [dict(zip(cluster.resources, row, strict=True)) for row in table.tolist()]
         for table in (cluster.capacity, cluster.demand)
     )
     servers = [{"name": name, "capacity": row} for name, row in zip(cluster.servers, capacity, strict=True)]
-    users: list[dict[str, Any]] = []
+    users: list[Table] = []
     for n, name in enumerate(cluster.users):
         user = {"name": name, "demand": demand[n], "weight": float(cluster.weight[n])}
         if np.isfinite(cluster.max_tasks[n]):
@@ -102,7 +103,7 @@ def document(cluster: Any) -> dict[str, Any]:
     return {"resources": list(cluster.resources), "servers": servers, "users": users}
 
 
-def arguments(document: Any) -> tuple[dict[str, Any], dict[str, list[int]]]:
+def arguments(document: Any) -> tuple[Table, dict[str, list[int]]]:
     """The arguments of `Cluster` that a document gives, and the entry of every server and user in it.
 
     Numbers are checked by `Cluster`, as those of everybody.
@@ -137,7 +138,7 @@ def arguments(document: Any) -> tuple[dict[str, Any], dict[str, list[int]]]:
     return made, {"servers": server_rows, "users": list(range(len(users)))}
 
 
-def _servers(entries: list[dict[str, Any]]) -> tuple[list[str], list[int]]:
+def _servers(entries: list[Table]) -> tuple[list[str], list[int]]:
     """Names of all servers, and the entry of each."""
     labels: list[str] = []
     rows: list[int] = []
@@ -155,7 +156,7 @@ def _servers(entries: list[dict[str, Any]]) -> tuple[list[str], list[int]]:
     return labels, rows
 
 
-def _copies(entries: list[dict[str, Any]], labels: list[str], rows: list[int]) -> dict[str, list[int]]:
+def _copies(entries: list[Table], labels: list[str], rows: list[int]) -> dict[str, list[int]]:
     """Servers by what users may call them: their names, and of `count` copies the name of the entry for all."""
     known: dict[str, list[int]] = {}
     for index, row in enumerate(rows):
@@ -164,7 +165,7 @@ def _copies(entries: list[dict[str, Any]], labels: list[str], rows: list[int]) -
     return known | {name: [index] for index, name in enumerate(labels)}
 
 
-def _eligible(users: list[dict[str, Any]], names: list[str], servers: list[str], known: Mapping[str, list[int]]) -> Any:
+def _eligible(users: list[Table], names: list[str], servers: list[str], known: Mapping[str, list[int]]) -> Any:
     """The placement constraints (users, servers); None if there are none."""
     if not any("eligible" in user for user in users):
         return None
@@ -179,17 +180,17 @@ def _fits(size: int, what: str) -> None:
         raise DataError(f"{what} make a table of {size:,} bytes; it may have MOST_BYTES = {MOST_BYTES:,}, no more")
 
 
-def _name(entry: dict[str, Any], kind: str, row: int) -> str:
+def _name(entry: Table, kind: str, row: int) -> str:
     return label(entry.get("name", f"{kind}{row + 1}"), kind, (f"{kind}s", row, "name"))
 
 
-def known_keys(table: dict[str, Any], keys: Sequence[str], of: str = "", where: Where = ()) -> None:
+def known_keys(table: Table, keys: Sequence[str], of: str = "", where: Where = ()) -> None:
     """`DataError` for a key that nobody would read."""
     if unknown := sorted(set(table) - set(keys)):
         raise DataError(f"unknown key {short(unknown[0])}{of}; known: {', '.join(keys)}", (*where, unknown[0]))
 
 
-def _entries(document: dict[str, Any], kind: str, keys: set[str], needed: str) -> list[dict[str, Any]]:
+def _entries(document: Table, kind: str, keys: set[str], needed: str) -> list[Table]:
     entries = document.get(kind)
     if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
         raise DataError(
@@ -202,7 +203,7 @@ def _entries(document: dict[str, Any], kind: str, keys: set[str], needed: str) -
     return entries
 
 
-def _amounts(entries: list[dict[str, Any]], kind: str, key: str, resources: Sequence[str]) -> Any:
+def _amounts(entries: list[Table], kind: str, key: str, resources: Sequence[str]) -> Any:
     """(entries, resources): numbers by resource, 0 where one is left out, or in the order of resources."""
     rows = []
     for row, entry in enumerate(entries):
@@ -217,7 +218,7 @@ def _amounts(entries: list[dict[str, Any]], kind: str, key: str, resources: Sequ
     return _intake.matrix(rows, key, kind, "resource", resources)
 
 
-def _toml(document: dict[str, Any]) -> str:
+def _toml(document: Table) -> str:
     lines = [f"resources = {_toml_value(document['resources'])}"]
     for kind in ("servers", "users"):
         for entry in document[kind]:

@@ -94,20 +94,20 @@ class Criterion(Frozen):
 
     def levels(self, user_tasks: Array) -> Array:
         """`sigma_n / phi_n` of user tasks (users,): what max-min compares; in `game`, (users, servers)."""
-        if self.share.ndim == 2:
-            return np.asarray(np.asarray(user_tasks)[:, None] * self.share / self.weight[:, None])
-        return np.asarray(user_tasks * self.share / self.weight)
+        return np.asarray(self._like_share(user_tasks) * self.share / self._like_share(self.weight))
+
+    def _like_share(self, user_tasks: Array) -> Array:
+        """Numbers of users beside shares, which may be (users, servers)."""
+        return np.asarray(user_tasks).reshape((-1,) + (1,) * (self.share.ndim - 1))
 
     def log_marginal(self, user_tasks: Array) -> Array:
         """`log dF/dx_n = alpha log phi_n + (1 - alpha) log u_n - alpha log x_n`, shaped like `share`."""
-        tasks = np.asarray(user_tasks).reshape((-1,) + (1,) * (self.share.ndim - 1))
-        weight = self.weight.reshape(tasks.shape)
         with np.errstate(divide="ignore", invalid="ignore"):
+            log_share, tasks = np.log(self.share), self._like_share(user_tasks)
             if self.alpha == 0:
-                return np.log(self.share) + 0 * tasks
-            return np.asarray(
-                self.alpha * np.log(weight) + (1 - self.alpha) * np.log(self.share) - self.alpha * np.log(tasks)
-            )
+                return np.asarray(log_share + 0 * tasks)
+            log_weight = np.log(self._like_share(self.weight))
+            return np.asarray(self.alpha * log_weight + (1 - self.alpha) * log_share - self.alpha * np.log(tasks))
 
     def bregman(self, tasks: Array, log_marginal: Array, price: Array, low: Array, high: Array) -> Array:
         """What each user's utility less the price of its tasks falls short of its maximum over `low <= x' <= high`.

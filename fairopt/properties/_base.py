@@ -19,6 +19,8 @@ from ..model.cluster import Cluster
 
 #: Arrays of doubles, or of `Fraction` where nothing is rounded: properties compute with both.
 Numbers = NDArray[Any]
+#: Tasks that users have, and tasks that are due to them, (users,) each.
+Dues = tuple[Numbers, Numbers]
 
 #: Every property by its name; a subclass that states a `name` is in it by being defined.
 REGISTRY: Registry[type[Property]]
@@ -141,14 +143,14 @@ class Property(ABC):
         return not self.compares
 
     @abstractmethod
-    def dues(self, case: Case) -> tuple[Numbers, Numbers]:
+    def dues(self, case: Case) -> Dues:
         """Tasks that every user has and that are due to it, (users,) each; 0 is due to whom it does not matter."""
 
     def loss(self, missing: Numbers, case: Case) -> int:
         """The user who decides, by number, given the part `1 - has/due` that each misses, (users,): the largest."""
         return int(np.argmax(missing))
 
-    def bounds(self, low: Case, high: Case) -> tuple[Numbers, Numbers]:
+    def bounds(self, low: Case, high: Case) -> Dues:
         """At most what every user has, and at least what is due to it, where tasks are between two cases.
 
         Right where `dues` does not fall with any task.

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 
 from .. import mechanisms
 from .._progress import tqdm
@@ -27,22 +28,24 @@ from ._verify import CERTIFIED, MARGIN, ROUTES, violated
 from .witness import Witness, recorded
 
 Shape = tuple[int, int, int]
-Family = Callable[[np.random.Generator, Shape], tuple[Array, Array]]
+#: Capacities and demands.
+Amounts = tuple[Array, Array]
+Family = Callable[[Generator, Shape], Amounts]
 
 
-def _whole(rng: np.random.Generator, low: int, high: int, shape: Shape) -> tuple[Array, Array]:
+def _whole(rng: Generator, low: int, high: int, shape: Shape) -> Amounts:
     """Capacities and demands that are whole numbers."""
     users, servers, resources = shape
     capacity, demand = (rng.integers(low, high + 1, (rows, resources)).astype(float) for rows in (servers, users))
     return capacity, demand
 
 
-def _uniform(rng: np.random.Generator, shape: Shape) -> tuple[Array, Array]:
+def _uniform(rng: Generator, shape: Shape) -> Amounts:
     """Whole numbers up to 6, 12 or 20."""
     return _whole(rng, 1, int(rng.choice([6, 12, 20])), shape)
 
 
-def _identical_servers(rng: np.random.Generator, shape: Shape) -> tuple[Array, Array]:
+def _identical_servers(rng: Generator, shape: Shape) -> Amounts:
     """All servers alike, but for one unit."""
     capacity, demand = _uniform(rng, shape)
     capacity[:] = capacity[0]
@@ -50,22 +53,22 @@ def _identical_servers(rng: np.random.Generator, shape: Shape) -> tuple[Array, A
     return capacity, demand
 
 
-def _near_ties(rng: np.random.Generator, shape: Shape) -> tuple[Array, Array]:
+def _near_ties(rng: Generator, shape: Shape) -> Amounts:
     """Numbers 1 to 3."""
     return _whole(rng, 1, 3, shape)
 
 
-def _two_users(rng: np.random.Generator, shape: Shape) -> tuple[Array, Array]:
+def _two_users(rng: Generator, shape: Shape) -> Amounts:
     return _uniform(rng, (2, *shape[1:]))
 
 
-def _heterogeneous(rng: np.random.Generator, shape: Shape) -> tuple[Array, Array]:
+def _heterogeneous(rng: Generator, shape: Shape) -> Amounts:
     """Powers of two up to 64."""
     capacity, demand = _whole(rng, 0, 6, shape)
     return 2**capacity, 2**demand
 
 
-def _zeros(rng: np.random.Generator, shape: Shape) -> tuple[Array, Array]:
+def _zeros(rng: Generator, shape: Shape) -> Amounts:
     """Demands that are 0 as often as not, and some capacities."""
     capacity, demand = _near_ties(rng, shape) if rng.random() < 0.5 else _uniform(rng, shape)
     demand = demand * (rng.random(demand.shape) < 0.5)
@@ -76,7 +79,7 @@ def _zeros(rng: np.random.Generator, shape: Shape) -> tuple[Array, Array]:
 FAMILIES: tuple[Family, ...] = (_uniform, _identical_servers, _near_ties, _two_users, _heterogeneous, _zeros)
 
 
-def draw(rng: np.random.Generator, prop: Property) -> Cluster:
+def draw(rng: Generator, prop: Property) -> Cluster:
     """A cluster of 2 to 5 users, 1 to 3 servers and 1 to 3 resources, or of as many as the property is about.
 
     Weights are 1 of most clusters, else 1 to 3; most have neither placement constraints nor task counts.
@@ -125,7 +128,7 @@ def search(
     mechanism: Mechanism | str,
     property: str | Property,
     trials: int = 2000,
-    rng: np.random.Generator | int | None = None,
+    rng: Generator | int | None = None,
     *,
     conditions: Sequence[str] = (),
     options: SearchOptions = SearchOptions(),
@@ -168,7 +171,7 @@ def hunt(
     mechanism: Mechanism | str,
     property: str | Property,
     trials: int,
-    rng: np.random.Generator | int | None = None,
+    rng: Generator | int | None = None,
     *,
     conditions: Sequence[str] = (),
     options: SearchOptions = SearchOptions(),
@@ -196,6 +199,8 @@ def hunt(
 #: A loss, and whose it is.
 Lossy = tuple[float, Instance]
 _loss = itemgetter(0)
+#: The number of the route by which it was verified, the loss, and whose it is.
+Best = tuple[int, float, Instance | None]
 
 
 class _Hunt:
@@ -203,7 +208,7 @@ class _Hunt:
 
     def __init__(
         self, mechanism: Mechanism, prop: Property, conditions: Sequence[str], options: SearchOptions,
-        rng: np.random.Generator,
+        rng: Generator,
     ) -> None:  # fmt: skip
         self.mechanism, self.prop, self.conditions, self.options, self.rng = mechanism, prop, conditions, options, rng
         self.elite: list[Lossy] = []
@@ -238,7 +243,7 @@ class _Hunt:
         self.elite = [each for each in self.elite if each[0] <= MARGIN]
         return None
 
-    def _best(self) -> tuple[int, float, Instance | None]:
+    def _best(self) -> Best:
         """Of the elite, which of those that are verified in the best way loses most: the way's number and the loss.
 
         Where nothing is proved, as a rule because answers are tied, 100 others near to it and 100 new ones are tried,
@@ -250,7 +255,7 @@ class _Hunt:
                 best = self._first(sorted(self.losses(others), key=_loss, reverse=True)[:16], best)
         return best
 
-    def _first(self, some: list[Lossy], best: tuple[int, float, Instance | None]) -> tuple[int, float, Instance | None]:
+    def _first(self, some: list[Lossy], best: Best) -> Best:
         """The first that is proved, else `best`, else the first that is verified at all."""
         for loss, instance in some:
             if loss > MARGIN and (found := violated(self.mechanism, self.prop.name, instance)):
@@ -301,6 +306,8 @@ class _Hunt:
         return made[:size]
 
 
+#: Of a number in an argument of a cluster.
+Place = tuple[int, ...]
 #: Simplifications that are solved together.
 _TOGETHER = 24
 _AXES = ("users", "servers", "resources")
@@ -308,9 +315,7 @@ _AXES = ("users", "servers", "resources")
 _ROWS = {"capacity": "servers", "demand": "users", "weight": "users", "eligible": "users", "max_tasks": "users"}
 
 
-def with_entry(
-    instance: Instance, argument: str, place: tuple[int, ...], value: float, reported: bool = False
-) -> Instance:
+def with_entry(instance: Instance, argument: str, place: Place, value: float, reported: bool = False) -> Instance:
     """One number anew: in both clusters where they agree on it, else in the first, or (`reported`) in the changed one.
 
     Raises
@@ -330,7 +335,7 @@ def with_entry(
     )
 
 
-def disagreements(instance: Instance) -> Iterator[tuple[str, tuple[int, ...]]]:
+def disagreements(instance: Instance) -> Iterator[tuple[str, Place]]:
     """Places at which the changed cluster has another number."""
     cluster, *changed = clusters(instance)
     for other, argument in product(changed, _ROWS):
@@ -352,7 +357,7 @@ def without(instance: Instance, axis: str, name: str) -> Instance:
     return _both(instance, lambda cluster: _without(cluster, axis, name), users)
 
 
-def moved(instance: Instance, rng: np.random.Generator) -> Instance:
+def moved(instance: Instance, rng: Generator) -> Instance:
     """One or two numbers changed at random; the same instance where a change makes no cluster."""
     with suppress(DataError):
         for _ in range(int(rng.integers(1, 3))):
@@ -360,7 +365,7 @@ def moved(instance: Instance, rng: np.random.Generator) -> Instance:
     return instance
 
 
-def _moved(instance: Instance, rng: np.random.Generator) -> Instance:
+def _moved(instance: Instance, rng: Generator) -> Instance:
     lies = list(disagreements(instance))
     if lies and rng.random() < 0.4:
         argument, place = lies[int(rng.integers(len(lies)))]
@@ -376,7 +381,7 @@ def _moved(instance: Instance, rng: np.random.Generator) -> Instance:
     return with_entry(instance, argument, place, max(value, 0.0), reported)
 
 
-def _entry(cluster: Cluster, argument: str, place: tuple[int, ...], value: float) -> Cluster:
+def _entry(cluster: Cluster, argument: str, place: Place, value: float) -> Cluster:
     table = np.array(getattr(cluster, argument))
     table[place] = value
     good = value > 0 if argument == "weight" else value >= 0
@@ -385,7 +390,7 @@ def _entry(cluster: Cluster, argument: str, place: tuple[int, ...], value: float
     return cluster.derived(**{argument: table})
 
 
-def _place(cluster: Cluster, changed: Cluster, argument: str, place: tuple[int, ...]) -> tuple[int, ...] | None:
+def _place(cluster: Cluster, changed: Cluster, argument: str, place: Place) -> Place | None:
     """The place of the same number in the changed cluster: users may have left."""
     names, others = getattr(cluster, _ROWS[argument]), getattr(changed, _ROWS[argument])
     if names == others:

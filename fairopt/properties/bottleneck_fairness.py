@@ -8,7 +8,7 @@ import numpy as np
 
 from ..mechanisms import get
 from ..model.cluster import Cluster
-from ._base import Case, Numbers, Property
+from ._base import Case, Dues, Property
 from ._tasks import reference
 
 
@@ -18,7 +18,7 @@ class _MaxMin(Property):
     rule: ClassVar[str]
     words = "{user} has {has} tasks; constrained max-min gives it {due}"
 
-    def dues(self, case: Case) -> tuple[Numbers, Numbers]:
+    def dues(self, case: Case) -> Dues:
         return case.user_tasks, reference(get(self.rule), case.cluster, case)
 
 
@@ -77,7 +77,7 @@ class PerServerBottleneckFairness(_MaxMin):
             return "nobody can run"
         return "" if shared_bottleneck(cluster) is not None else "no resource binds everybody on every server"
 
-    def dues(self, case: Case) -> tuple[Numbers, Numbers]:
+    def dues(self, case: Case) -> Dues:
         resource = shared_bottleneck(case.cluster)
         usable = case.cluster.usable
         needs = case.cluster.demand[:, 0 if resource is None else resource] > 0

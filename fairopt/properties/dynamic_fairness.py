@@ -9,7 +9,7 @@ import numpy as np
 from ..mechanisms import Mechanism
 from ..mechanisms.mqdrf import MQDRF
 from ..model._arrays import Index
-from ._base import Case, Numbers, Property, capped, tasks_per_task
+from ._base import Case, Dues, Property, capped, tasks_per_task
 from .sharing_incentive import in_pool
 
 
@@ -31,7 +31,7 @@ class DynamicSharingIncentive(Property):
     def unfit(self, mechanism: Mechanism | None) -> str:
         return "" if isinstance(mechanism, MQDRF) else "it is about queues with levels, such as MQDRF"
 
-    def dues(self, case: Case) -> tuple[Numbers, Numbers]:
+    def dues(self, case: Case) -> Dues:
         levels, sizes, shares = queue(case)
         full = np.bincount(levels, minlength=len(sizes)) == sizes
         # Parts of levels are fractions with at most this denominator.
@@ -70,7 +70,7 @@ class DynamicEnvyFreeness(Property):
     def unfit(self, mechanism: Mechanism | None) -> str:
         return DynamicSharingIncentive().unfit(mechanism)
 
-    def dues(self, case: Case) -> tuple[Numbers, Numbers]:
+    def dues(self, case: Case) -> Dues:
         cluster, levels = case.cluster, queue(case)[0]
         demand = case.numbers(cluster.demand)
         within = case.numbers(cluster.eligible.astype(float)) @ case.tasks.T  # (users, others)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._base import Case, Numbers, Property, capped, tasks_per_task
+from ._base import Case, Dues, Property, capped, tasks_per_task
 
 
 class EnvyFreeness(Property):
@@ -25,7 +25,7 @@ class EnvyFreeness(Property):
     words = "{user} has {has} tasks; with what another user has it would run {due}"
     needs_all = True
 
-    def dues(self, case: Case) -> tuple[Numbers, Numbers]:
+    def dues(self, case: Case) -> Dues:
         cluster = case.cluster
         weight, demand = case.numbers(cluster.weight), case.numbers(cluster.demand)
         within = case.numbers(cluster.eligible.astype(float)) @ case.tasks.T  # (users, others)

@@ -19,7 +19,7 @@ from ..model.cluster import Cluster
 from ..model.criterion import criterion
 from ..model.polytope import Polytope
 from ..model.problem import Problem
-from ._base import NONE, Case, Numbers, Property
+from ._base import NONE, Case, Dues, Numbers, Property
 
 #: Rows that idle by less than this part count as used up; what a linear program may take.
 _FULL, _WORK = Fraction(1, 10**6), 1e6
@@ -42,10 +42,10 @@ class ParetoOptimality(Property):
     words = "{user} has {has} tasks; it could have {due} while nobody loses any"
     needs_all = True
 
-    def dues(self, case: Case) -> tuple[Numbers, Numbers]:
+    def dues(self, case: Case) -> Dues:
         return case.user_tasks, dominating(case)
 
-    def bounds(self, low: Case, high: Case) -> tuple[Numbers, Numbers]:
+    def bounds(self, low: Case, high: Case) -> Dues:
         has = high.user_tasks
         return has, has + gains(low.cluster, low.tasks, high.tasks)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._base import Case, Numbers, Property, capped, tasks_per_task
+from ._base import Case, Dues, Numbers, Property, capped, tasks_per_task
 
 
 class SharingIncentive(Property):
@@ -23,7 +23,7 @@ class SharingIncentive(Property):
     definition = "x_n >= min(q_n, phi_n / sum phi * sum_i gamma[n,i])"
     words = "{user} has {has} tasks; its part of every server would run {due}"
 
-    def dues(self, case: Case) -> tuple[Numbers, Numbers]:
+    def dues(self, case: Case) -> Dues:
         cluster = case.cluster
         weight = case.numbers(cluster.weight)
         alone = monopoly_tasks(case)
@@ -56,7 +56,7 @@ class StrongSharingIncentive(Property):
     definition = "x_n >= min(q_n, sum_i gamma[n,i], phi_n / sum phi * min_r C_r / d[n,r])"
     words = "{user} has {has} tasks; a dedicated cloud with its part of every resource would run {due}"
 
-    def dues(self, case: Case) -> tuple[Numbers, Numbers]:
+    def dues(self, case: Case) -> Dues:
         weight = case.numbers(case.cluster.weight)
         dedicated = np.minimum(in_pool(case) * weight / weight.sum(), monopoly_tasks(case))
         return case.user_tasks, capped(dedicated, case.cluster, case)

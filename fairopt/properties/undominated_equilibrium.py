@@ -16,7 +16,7 @@ from ..mechanisms import GameMechanism, Mechanism
 from ..mechanisms.psdsf import PSDSF
 from ..model.cluster import Cluster
 from ..result.allocation import Allocation
-from ._base import Case, Numbers, Property
+from ._base import Case, Dues, Numbers, Property
 from .pareto_optimality import dominating
 
 #: What looking for all equilibria of a cluster may take.
@@ -95,7 +95,7 @@ class UndominatedEquilibrium(Property):
     def domain(self, cluster: Cluster) -> str:
         return "" if cluster.runnable.any() else "nobody can run"
 
-    def dues(self, case: Case) -> tuple[Numbers, Numbers]:
+    def dues(self, case: Case) -> Dues:
         has = case.user_tasks
         due = np.array(has, dtype=float)
         optimal = (dominating(case) <= due * (1 + _SAME)).all()  # then no equilibrium has to be looked for
@@ -104,7 +104,7 @@ class UndominatedEquilibrium(Property):
                 due = np.maximum(due, other.arrays.user_tasks)
         return has, due
 
-    def bounds(self, low: Case, high: Case) -> tuple[Numbers, Numbers]:
+    def bounds(self, low: Case, high: Case) -> Dues:
         has = high.user_tasks
         due = low.user_tasks
         for other in all_equilibria(low.mechanism, low.cluster):

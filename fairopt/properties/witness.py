@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import DataError
-from ..mechanisms import Mechanism, one
+from ..mechanisms import Mechanism, _label, one
 from ..model import _files, cluster_file
 from ..model._shown import short
 from ..model._validate import finite
@@ -107,7 +107,7 @@ class Witness:
                 raise DataError(f"the witness speaks {self.selection}; what is found now: {now}")
         return again.finding
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> _files.Table:
         """The witness file as plain data: two cluster files, and numbers as doubles or as text of fractions."""
         stated = {one.name: _plain(getattr(self, one.name)) for one in dataclasses.fields(self)}
         return {"fairopt_witness": VERSION, **stated}
@@ -128,7 +128,7 @@ class Witness:
         keys = ("fairopt_witness", *(one.name for one in dataclasses.fields(cls)))
         for odd in sorted(set(document) ^ set(keys)):
             raise DataError(f"{short(odd)} is {'unknown' if odd in document else 'missing'}; known: {', '.join(keys)}")
-        stated: dict[str, Any] = {name: document[name] for name in keys[1:]}
+        stated: _files.Table = {name: document[name] for name in keys[1:]}
         for name in ("mechanism", "property", "text", "route", "selection"):
             if not isinstance(stated[name], str):
                 raise DataError(f"{name} is {short(stated[name])}; it must be a text")
@@ -261,13 +261,7 @@ def written(mechanism: Mechanism) -> str:
     DataError
         A parameter is a function, or another thing that cannot be written.
     """
-    changed = {
-        field.name: getattr(mechanism, field.name)
-        for field in dataclasses.fields(mechanism)
-        if field.name == "alpha" or getattr(mechanism, field.name) != field.default
-    }
-    text = f"{mechanism.name}({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
-    text = text if changed else mechanism.name
+    text = _label.written(mechanism)
     if one(text) != mechanism:
         raise DataError(f"{mechanism} cannot be written into a witness: a parameter is not plain data")
     return text

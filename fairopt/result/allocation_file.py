@@ -18,6 +18,7 @@ import numpy as np
 from ..errors import DataError
 from ..model import _files, _validate
 from ..model._arrays import Array
+from ..model._files import Table
 from ..model._names import label
 from ..model._shown import short
 from ..model.cluster import Cluster
@@ -76,7 +77,7 @@ def read(path: str | Path) -> StatedAnswer:
     return _files.read_json(path, "allocation file", _claim)
 
 
-def _document(claim: StatedAnswer) -> dict[str, Any]:
+def _document(claim: StatedAnswer) -> Table:
     cluster = claim.cluster
     return {
         "fairopt_allocation": VERSION,
@@ -92,13 +93,13 @@ def _document(claim: StatedAnswer) -> dict[str, Any]:
     }
 
 
-def _stated(rule: Criterion, cluster: Cluster) -> dict[str, Any]:
+def _stated(rule: Criterion, cluster: Cluster) -> Table:
     if type(rule) not in (Criterion, FairnessEfficiency):
         raise DataError(
             f"files hold no {type(rule).__name__}, whose utility is a function: save the cluster, and give the tasks "
             "to the mechanism's certify"
         )
-    fair: dict[str, Any] = {
+    fair: Table = {
         "alpha": _plain(np.asarray(rule.alpha), "inf"),
         "scope": rule.scope,
     }
@@ -154,7 +155,7 @@ def _claim(document: Any) -> StatedAnswer:
 
 def _cluster(given: Any) -> Cluster:
     _known(given, "cluster", (*_NAMES, *_ARRAYS))
-    arguments: dict[str, Any] = {}
+    arguments: Table = {}
     for key in _NAMES:
         arguments[key] = names = _needed(given, key, "cluster.")
         if not names or not _files.texts(names):
@@ -188,7 +189,7 @@ def _criterion(cluster: Cluster, given: Any) -> Criterion:
     return _fds(found, given) if "fair" in given or "efficient" in given else found
 
 
-def _share(cluster: Cluster, given: dict[str, Any], scope: Any) -> Any:
+def _share(cluster: Cluster, given: Table, scope: Any) -> Any:
     """The shares per task that the file states; in scopes by server those that follow from the cluster."""
     if scope not in _BY_SERVER:
         return _array(_needed(given, "share", "criterion."), "criterion.share", (len(cluster.users),), np.inf)
@@ -197,7 +198,7 @@ def _share(cluster: Cluster, given: dict[str, Any], scope: Any) -> Any:
     return partial(virtual_share_per_task, cluster)
 
 
-def _fds(rule: Criterion, given: dict[str, Any]) -> FairnessEfficiency:
+def _fds(rule: Criterion, given: Table) -> FairnessEfficiency:
     """The same criterion with the factors of fairness and efficiency that the file states."""
     fair, efficient = (
         float(_array(_needed(given, name, "criterion."), f"criterion.{name}", ())) for name in ("fair", "efficient")
@@ -242,7 +243,7 @@ def _known(document: Any, name: str, keys: tuple[str, ...]) -> None:
     known_keys(document, keys, f" in {name}")
 
 
-def _needed(document: dict[str, Any], key: str, prefix: str) -> Any:
+def _needed(document: Table, key: str, prefix: str) -> Any:
     if document.get(key) is None:
         _wrong(f"{prefix}{key}", "is missing; docs/allocation-file.md says what belongs there")
     return document[key]

@@ -217,8 +217,8 @@ def tasks(frame: pd.DataFrame, most: int = 8, *, jumps: pd.DataFrame | None = No
     figure, [axes] = panels(ax, (5.2, max(2.9, 0.19 * len(own) + 0.6)))
     lines = [(plain(str(user)), shown[user], look) for user, look in zip(own, looks(len(own)), strict=True)]
     if len(others):
-        look = {"color": OTHERS, "linewidth": 2.0, "zorder": 1}
-        lines.append((f"{len(others)} others, mean", shown[others].mean(axis=1), look))
+        mean = shown[others].mean(axis=1)
+        lines.append((f"{len(others)} others, mean", mean, {"color": OTHERS, "linewidth": 2.0, "zorder": 1}))
     for label, values, look in lines:
         values = _broken(values, jumps)
         axes.plot(at_alpha(values.index), values, label=label, **look)

@@ -17,6 +17,7 @@ from .. import _plugins, _shipped, mechanisms
 from ..errors import DataError
 from ..game.dynamics.orders import ORDERS
 from ..model import _files
+from ..model._files import Table
 from ..model._validate import finite
 from ..result import metrics
 from . import origin, simulate, solve
@@ -37,7 +38,7 @@ class Document:
 
     path: Path
     text: str
-    data: dict[str, Any]
+    data: Table
 
     def error(self, where: Where, message: str) -> DataError:
         """`message` with file, line and key in front."""
@@ -66,7 +67,7 @@ class Document:
             raise self.error(where, f"is empty; give {check[1]}, or leave it out")
         return tuple(self.checked(where, value, check) for value in values)
 
-    def table(self, where: Where, value: Any, keys: Collection[str] | None = None) -> dict[str, Any]:
+    def table(self, where: Where, value: Any, keys: Collection[str] | None = None) -> Table:
         """A table, with no other keys than these."""
         if not isinstance(value, dict):
             raise self.error(where, "must be a table" if value is not None else "is missing")
@@ -326,7 +327,7 @@ def _plugged(document: Document, value: Any) -> tuple[Path, ...]:
         return tuple(_plugins.load(document.path.parent / file).path for file in files)
 
 
-def _experiment(kind: Kind, document: Document, data: dict[str, Any], tiny: dict[str, Any]) -> Experiment:
+def _experiment(kind: Kind, document: Document, data: Table, tiny: Table) -> Experiment:
     """`tiny` in place of what the file says elsewhere."""
     if not data.get("grid"):
         raise document.error(("grid",), f"an experiment needs at least one [[grid]] with {kind.runs}")
@@ -338,7 +339,7 @@ def _experiment(kind: Kind, document: Document, data: dict[str, Any], tiny: dict
         document.table(("grid", k), one, kind.grid)
         over = {key: tiny[key] for key in tiny if key in kind.grid and key in one and key != kind.sources}
         grids.append(_grid(kind, document, ("grid", k), one | over, over, set(sources)))
-    top: dict[str, Any] = {}
+    top: Table = {}
     for key, (check, default) in kind.top.items():
         where = ("smoke", key) if key in tiny else (key,)
         value = tiny.get(key, data.get(key, default))
@@ -396,9 +397,7 @@ def _with_options(text: str, pairs: tuple[tuple[str, Any], ...]) -> str:
     return "?".join([text, "&".join(plain)]) if plain and "?" not in text else "&".join([text, *plain])
 
 
-def _grid(
-    kind: Kind, document: Document, where: Where, given: dict[str, Any], over: dict[str, Any], names: set[str]
-) -> Grid:
+def _grid(kind: Kind, document: Document, where: Where, given: Table, over: Table, names: set[str]) -> Grid:
     def at(key: str) -> Where:
         return ("smoke", key) if key in over else (*where, key)
 

@@ -128,7 +128,7 @@ class Simulate:
         return cls(Named(_prefixed(text)[0] + inside, parse, made), *how)
 
     @property
-    def fields(self) -> dict[str, Any]:
+    def fields(self) -> Row:
         """Those of the question."""
         return {"policy": self.what.text} | {name: value for name, value in vars(self).items() if name != "what"}
 
@@ -144,7 +144,8 @@ class Simulate:
         rooms: tuple[str, ...] = code.SIMULATING
         if self.what.text.startswith(FLUID):
             rooms = tuple(sorted({*rooms, *code.solving()}))
-        return code.of(type(self.what.made), *rooms)
+        kind: type = type(self.what.made)
+        return code.of(kind, *rooms)
 
     def warm(self) -> None:
         """Nothing: seconds of simulations do not contain compilation."""
