@@ -218,9 +218,8 @@ def _residuals(misfit: Misfit, observed: Array, allocation: Allocation) -> pd.Da
 
 
 def _curve(misfit: Misfit) -> pd.DataFrame:
-    alphas = sorted(misfit.curve.found)
-    values = [math.sqrt(misfit(alpha) / len(misfit.users)) for alpha in alphas]
-    return pd.DataFrame({"misfit": values}, index=pd.Index(alphas, name="alpha", dtype=float))
+    found = {alpha: math.sqrt(misfit(alpha) / len(misfit.users)) for alpha in sorted(misfit.curve.found)}
+    return pd.DataFrame({"misfit": found}).rename_axis("alpha")
 
 
 def _notes(failed: dict[float, str]) -> tuple[str, ...]:
