@@ -176,17 +176,19 @@ def _criterion(cluster: Cluster, given: Any) -> Criterion:
     if scope == "per_server" and np.isfinite(alpha):
         _wrong("criterion.alpha", f'is {alpha:g}; in the scope "per_server" it must be "inf"')
     share = _share(cluster, given, scope)
-    weight = _array(given.get("weight", cluster.weight.tolist()), "criterion.weight", (users,))
-    cap = _array(given.get("cap", [None] * users), "criterion.cap", (users,), np.inf)
-    floor = _array(given.get("floor", [0.0] * users), "criterion.floor", (users,))
-    for name, bad in (("weight", ~(weight > 0)), ("cap", ~(cap >= 0)), ("floor", ~(floor >= 0))):
-        if bad.any():
-            n, least = int(bad.argmax()), "> 0" if name == "weight" else ">= 0"
+    numbers = {}
+    for name, default, null, least in (
+        ("weight", cluster.weight.tolist(), None, "> 0"),
+        ("cap", [None] * users, np.inf, ">= 0"),
+        ("floor", [0.0] * users, None, ">= 0"),
+    ):
+        numbers[name] = found = _array(given.get(name, default), f"criterion.{name}", (users,), null)
+        for n in np.flatnonzero(~(found > 0 if name == "weight" else found >= 0)):
             _wrong(f"criterion.{name}[{n}]", f"of user {cluster.users[n]!r} must be {least}")
     with _files.inside("criterion", "criterion"):
         named = scope if isinstance(scope, str) else short(scope)
-        found = criterion(cluster, share, alpha, named, weight, cap, floor)  # type: ignore[arg-type]
-    return _fds(found, given) if "fair" in given or "efficient" in given else found
+        rule = criterion(cluster, share, alpha, named, **numbers)  # type: ignore[arg-type]
+    return _fds(rule, given) if "fair" in given or "efficient" in given else rule
 
 
 def _share(cluster: Cluster, given: Table, scope: Any) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import _clock
 from ..certificates import Certificate
+from ..certificates.ill_scaled import spread
 from ..core import maxmin
 from ..core.judge import infeasibility
 from ..core.solve import finite
@@ -87,21 +88,15 @@ def _plain(clusters: Sequence[Cluster]) -> Mask:
     That is where it has the shape of the first one, nobody has placement constraints or task limits, numbers are not
     far apart, and no two servers, nor users, are proportional.
     """
-    plain = np.array([one.shape == clusters[0].shape and not one.constrained for one in clusters])
-    some = [one for one, is_one in zip(clusters, plain, strict=True) if is_one]
-    if not some:
-        return plain
-    good = np.isinf([one.max_tasks for one in some]).all(axis=1)
-    weight = np.array([one.weight for one in some])
-    good &= weight.max(axis=1) < HARD * weight.min(axis=1)
-    for name in ("capacity", "demand"):
-        amounts = np.array([getattr(one, name) for one in some])
-        least = np.where(amounts > 0, amounts, np.inf).min(axis=1)
-        good &= (amounts.max(axis=1) < HARD * least).all(axis=1)
+    shape = clusters[0].shape
+    plain = np.array([one.shape == shape and not one.constrained and bool(np.isinf(one.max_tasks).all())
+                      and spread(one)[0] < HARD for one in clusters])  # fmt: skip
+    some = np.flatnonzero(plain)
+    for name in ("capacity", "demand") if len(some) else ():
+        amounts = np.array([getattr(clusters[k], name) for k in some])
         part = amounts / amounts.sum(axis=2, keepdims=True)
         apart = np.abs(part[:, :, None] - part[:, None]).max(axis=3) + np.eye(part.shape[1])
-        good &= (apart > 1e-9).all(axis=(1, 2))
-    plain[plain] = good
+        plain[some] &= (apart > 1e-9).all(axis=(1, 2))
     return plain
 
 
