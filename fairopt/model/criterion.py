@@ -94,7 +94,9 @@ class Criterion(Frozen):
 
     def levels(self, user_tasks: Array) -> Array:
         """`sigma_n / phi_n` of user tasks (users,): what max-min compares; in `game`, (users, servers)."""
-        return np.asarray(self._like_share(user_tasks) * self.share / self._like_share(self.weight))
+        if self.share.ndim == 2:
+            return np.asarray(np.asarray(user_tasks)[:, None] * self.share / self.weight[:, None])
+        return np.asarray(user_tasks * self.share / self.weight)
 
     def _like_share(self, user_tasks: Array) -> Array:
         """Numbers of users beside shares, which may be (users, servers)."""

@@ -91,7 +91,7 @@ def _plain(clusters: Sequence[Cluster]) -> Mask:
     shape = clusters[0].shape
     plain = np.array([one.shape == shape and not one.constrained and bool(np.isinf(one.max_tasks).all())
                       and spread(one)[0] < HARD for one in clusters])  # fmt: skip
-    some = np.flatnonzero(plain)
+    some = np.flatnonzero(plain).tolist()
     for name in ("capacity", "demand") if len(some) else ():
         amounts = np.array([getattr(clusters[k], name) for k in some])
         part = amounts / amounts.sum(axis=2, keepdims=True)
