@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from .. import mechanisms
 from ..errors import DataError
 from ..model import cluster_file
-from ..model._validate import ARGUMENTS
 from ..model.cluster import Cluster
 
 _WORD = re.compile(r"=([A-Za-z]\w*)\b")
@@ -39,7 +38,7 @@ def head(cluster: Cluster) -> str:
 
 def file(cluster: Cluster) -> str:
     """A cluster file in TOML, with every digit."""
-    return cluster_file.text({name: getattr(cluster, name) for name in ARGUMENTS})
+    return cluster_file.text(cluster)
 
 
 def _quoted(found: re.Match[str]) -> str:

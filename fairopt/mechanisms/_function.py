@@ -11,9 +11,10 @@ from ..certificates import Certificate, feasible
 from ..engines.reference.program import Program
 from ..errors import DataError
 from ..model import _validate
+from ..model._arrays import Array
 from ..model.cluster import Cluster, expected
 from ..model.criterion import Criterion
-from ..result.allocation import Allocation, Array
+from ..result.allocation import Allocation
 from ..solving.earlier import OtherUsers
 from ._base import Mechanism
 

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
+from typing import Any
+
 import numpy as np
 
 
 def differs(value: object, default: object) -> bool:
     """Is a parameter not its default?"""
     return bool(np.any(np.asarray(value != default)))
+
+
+def written(mechanism: Any) -> str:
+    """As `mechanisms.one` reads it, `alphapf-vds(alpha=2.0)`: what differs from its default, and alpha; 3 is 3.0."""
+    given = {field.name: getattr(mechanism, field.name) for field in dataclasses.fields(mechanism)
+             if field.name == "alpha" or getattr(mechanism, field.name) != field.default}  # fmt: skip
+    numbers = {name: float(value) if isinstance(value, int) else value for name, value in given.items()}
+    inside = ", ".join(f"{name}={value!r}" for name, value in numbers.items())
+    return f"{mechanism.name}({inside})" if inside else str(mechanism.name)
 
 
 def plain(value: object) -> str:

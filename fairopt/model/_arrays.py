@@ -31,6 +31,8 @@ def numbered(rows: NDArray[Any]) -> Index:
 def kinds(capacity: Array) -> tuple[Index, Mask]:
     """Servers by the resources that they have: the kind of each (servers,), and what a kind has (kinds, resources)."""
     has = capacity > 0
+    if has.all():
+        return np.zeros(len(has), dtype=np.intp), has[:1]
     kind = numbered(has)
     return kind, has[np.unique(kind, return_index=True)[1]]
 

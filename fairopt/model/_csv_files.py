@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..errors import DataError
 from . import _files, cluster_file
+from ._files import Table
 from ._shown import short
 from .cluster_file import Document, Where
 
@@ -69,7 +69,7 @@ def read(file: str | Path, users: str | Path | None = None, eligible: str | Path
                 f"{', '.join(_OF['users'])}"
             )
         found = {"servers": servers, "users": rows}
-    said: dict[str, Any] = {kind: [_entry(row, kind, resources) for row in rows] for kind, rows in found.items()}
+    said: Table = {kind: [_entry(row, kind, resources) for row in rows] for kind, rows in found.items()}
     if eligible is not None:
         _set_eligible(said["users"], _rows(eligible, "user"))
 
@@ -80,18 +80,16 @@ def read(file: str | Path, users: str | Path | None = None, eligible: str | Path
     return Document(said | {"resources": resources}, place)
 
 
-def write(path: str | Path, arguments: Mapping[str, Any]) -> None:
-    """Write the arguments of a `Cluster` as one CSV file; numbers keep every digit."""
-    said = cluster_file.document(arguments)
-    resources = said["resources"]
-    for kind, names in (("resource", resources), ("server", arguments["servers"]), ("user", arguments["users"])):
-        for name in names:
+def write(path: Path, cluster: Any) -> None:
+    """Write a `Cluster` as one CSV file; numbers keep every digit."""
+    for kind in ("resource", "server", "user"):
+        for name in getattr(cluster, f"{kind}s"):
             taken = kind == "resource" and name in _RESERVED
             if taken or not name or name != name.strip() or (kind == "server" and ";" in name):
                 raise DataError(f"a {kind} is called {short(name)}, which CSV cannot hold here; save as .toml or .json")
-    out = io.StringIO()
+    out, said = io.StringIO(), cluster_file.document(cluster)
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["kind", "name", "weight", "max_tasks", "eligible", *resources])
+    writer.writerow(["kind", "name", "weight", "max_tasks", "eligible", *cluster.resources])
     for kind, amounts in _AMOUNTS.items():
         for entry in said[kind]:
             if entry.get("eligible") == []:
@@ -100,7 +98,7 @@ def write(path: str | Path, arguments: Mapping[str, Any]) -> None:
                 )
             about = [entry.get("weight", ""), entry.get("max_tasks", ""), ";".join(entry.get("eligible", ()))]
             writer.writerow([kind[:-1], entry["name"], *about, *entry[amounts].values()])
-    _files.write(Path(path), out.getvalue(), "cluster file")
+    _files.write(path, out.getvalue(), "cluster file")
 
 
 def _rows(file: str | Path, name: str = "") -> list[_Row]:
@@ -138,10 +136,10 @@ def _kind(row: _Row) -> str:
     return _KINDS[kind]
 
 
-def _entry(row: _Row, kind: str, resources: list[str]) -> dict[str, Any]:
+def _entry(row: _Row, kind: str, resources: list[str]) -> Table:
     """A row as a cluster file has it; empty cells are left out."""
     amounts: dict[str, float] = {}
-    entry: dict[str, Any] = {_AMOUNTS[kind]: amounts}
+    entry: Table = {_AMOUNTS[kind]: amounts}
     for column, cell in row.cells.items():
         if not cell or column == "kind":
             continue
@@ -170,7 +168,7 @@ def _number(row: _Row, column: str) -> float:
         raise row.error(said) from None
 
 
-def _set_eligible(users: list[dict[str, Any]], rows: list[_Row]) -> None:
+def _set_eligible(users: list[Table], rows: list[_Row]) -> None:
     """Put what the file of eligible says into the entries of users."""
     by_name = {entry.get("name", f"user{row + 1}"): entry for row, entry in enumerate(users)}
     if "name" not in rows[0].cells:

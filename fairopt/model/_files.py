@@ -11,12 +11,17 @@ import shutil
 import tomllib
 import uuid
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ..errors import DataError
 from ._shown import short
+
+Made = TypeVar("Made")
+#: A table of TOML or JSON, or an object in it.
+Table = dict[str, Any]
 
 #: The folders of a path from the root on; punctuation ends it.
 _FOLDERS = re.compile(
@@ -31,17 +36,24 @@ def unplaced(text: str) -> str:
 
 def read(path: Path, what: str) -> str:
     """The text of a file; `what` names its kind in errors, such as `cluster file`."""
-    try:
+    with _reaching(f"read the {what}", path):
         if path.is_char_device() or path.is_block_device():  # some never end
             raise DataError(f"cannot read the {what} {path}: it is a device; name a file")
         with opened(path) as file:
             return file.read()
+
+
+@contextmanager
+def _reaching(doing: str, path: Path) -> Iterator[None]:
+    """What goes wrong with a file, as an error of data."""
+    try:
+        yield
     except OSError as error:
-        raise DataError(f"cannot read the {what} {path}: {error.strerror}") from None
+        raise DataError(f"cannot {doing} {path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
     except ValueError as error:  # a path that no file can have
-        raise DataError(f"cannot read the {what} {str(path)!r}: {error}") from None
+        raise DataError(f"cannot {doing} {str(path)!r}: {error}") from None
 
 
 def opened(path: Path) -> io.TextIOWrapper:
@@ -63,7 +75,7 @@ def parse_json(text: str, path: Path) -> Any:
         raise _unreadable(path, "JSON", error) from None
 
 
-def parse_toml(text: str, path: Path) -> dict[str, Any]:
+def parse_toml(text: str, path: Path) -> Table:
     """What TOML text says."""
     try:
         return tomllib.loads(text)
@@ -73,6 +85,28 @@ def parse_toml(text: str, path: Path) -> dict[str, Any]:
         raise DataError(f"{path}:{line}: not valid TOML: {error}") from None
     except (ValueError, RecursionError) as error:
         raise _unreadable(path, "TOML", error) from None
+
+
+@contextmanager
+def inside(prefix: object, *where: str | int) -> Iterator[None]:
+    """Errors of data begin with the file or the entry that they are in, and `where` with these."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"{prefix}: {error}", (*where, *error.where)) from None
+
+
+def read_json(path: str | Path, what: str, make: Callable[[Any], Made]) -> Made:
+    """What `make` makes of a JSON file; errors name the file."""
+    path = Path(path)
+    document = parse_json(read(path, what), path)
+    with inside(path):
+        return make(document)
+
+
+def texts(value: object) -> bool:
+    """Is it a list of nothing but text?"""
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
 def has(document: Any, where: Sequence[str | int]) -> bool:
@@ -118,17 +152,13 @@ def folder(path: Path) -> None:
 
 def write(path: Path, content: str | bytes, what: str) -> None:
     """Write a file, through another one beside it: what fails leaves an old file as it was."""
-    try:
+    with _reaching(f"write the {what}", path):
         data = content.encode("utf-8") if isinstance(content, str) else content
         target = Path(os.path.realpath(path))  # a link stays a link
         if target.exists() and not target.is_file():  # a device or a pipe is written to, not replaced
             target.write_bytes(data)
         else:
             _replace(target, data)
-    except OSError as error:
-        raise DataError(f"cannot write the {what} {path}: {error.strerror}") from None
-    except ValueError as error:  # a path that no file can have
-        raise DataError(f"cannot write the {what} {str(path)!r}: {error}") from None
 
 
 def _replace(target: Path, data: bytes) -> None:
@@ -153,8 +183,8 @@ class _Twice(Exception):
     """A key stands twice in one table."""
 
 
-def _table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    table: dict[str, Any] = {}
+def _table(pairs: list[tuple[str, Any]]) -> Table:
+    table: Table = {}
     for key, value in pairs:
         if key in table:
             raise _Twice(f"{short(key)} stands twice in one table, {short(dict(pairs))}")

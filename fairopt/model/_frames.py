@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from .._libraries import pd
 from ..errors import DataError
 from . import cluster_file
+from ._arrays import Array
+from ._files import Table
 from ._intake import labelled, plain
 from ._names import labels, some
-
-Array = NDArray[np.float64]
 
 _USER_COLUMNS = ("weight", "max_tasks")
 #: What the rows and columns of each argument of a cluster are.
@@ -27,27 +27,18 @@ _AXES = {
 }
 
 
-def to_frames(
-    servers: Sequence[str],
-    users: Sequence[str],
-    resources: Sequence[str],
-    capacity: Array,
-    demand: Array,
-    weight: Array,
-    max_tasks: Array,
-    eligible: NDArray[np.bool_],
-) -> dict[str, pd.DataFrame]:
-    """The tables `servers`, `users` and `eligible` of a cluster's names and arrays."""
-    rows, columns = pd.Index(users, name="user"), pd.Index(servers, name="server")
-    wanted = pd.DataFrame(demand, index=rows, columns=list(resources))
+def to_frames(cluster: Any) -> dict[str, pd.DataFrame]:
+    """The tables `servers`, `users` and `eligible` of a `Cluster`."""
+    users, servers = pd.Index(cluster.users, name="user"), pd.Index(cluster.servers, name="server")
+    demand = pd.DataFrame(cluster.demand, users, list(cluster.resources))
     return {
-        "servers": pd.DataFrame(capacity, index=columns, columns=list(resources)),
-        "users": wanted.assign(weight=weight, max_tasks=max_tasks),
-        "eligible": pd.DataFrame(eligible, index=rows, columns=columns),
+        "servers": pd.DataFrame(cluster.capacity, servers, list(cluster.resources)),
+        "users": demand.assign(weight=cluster.weight, max_tasks=cluster.max_tasks),
+        "eligible": pd.DataFrame(cluster.eligible, users, servers),
     }
 
 
-def arguments(servers: Any, users: Any, eligible: Any = None) -> dict[str, Any]:
+def arguments(servers: Any, users: Any, eligible: Any = None) -> Table:
     """The constructor's arguments, from tables as `to_frames` makes them; every row and column counts by its name."""
     servers, users = _named(servers, "servers", "server", "resource"), _named(users, "users", "user", "resource")
     eligible = None if eligible is None else _named(eligible, "eligible", "user", "server")
@@ -75,7 +66,7 @@ def arguments(servers: Any, users: Any, eligible: Any = None) -> dict[str, Any]:
     return made | {"eligible": eligible}
 
 
-def _entries(table: pd.DataFrame, amounts: str, resources: list[str], others: tuple[str, ...]) -> list[dict[str, Any]]:
+def _entries(table: pd.DataFrame, amounts: str, resources: list[str], others: tuple[str, ...]) -> list[Table]:
     """Rows as a cluster file has them; an empty cell is the default, but of a weight."""
     entries = [
         {"name": name, amounts: row} for name, row in zip(table.index, _plain(table[resources]).tolist(), strict=True)
@@ -88,7 +79,7 @@ def _entries(table: pd.DataFrame, amounts: str, resources: list[str], others: tu
     return entries
 
 
-def aligned(given: Mapping[str, Any]) -> dict[str, Any]:
+def aligned(given: Mapping[str, Any]) -> Table:
     """The arguments of a cluster with arrays in place of frames and series, and with the names that these have.
 
     Names that are given come first, then the labels of the first argument that has some; all others must have the same
@@ -133,11 +124,7 @@ def tasks(values: Any, users: Sequence[str], servers: Sequence[str]) -> Array:
             raise DataError(f"tasks have two entries for user {user!r} on server {server!r}; give one")
         return tasks({user: row.droplevel(0).to_dict() for user, row in values.groupby(level=0)}, users, servers)
     if labelled(values):
-        values = _frame(values, "tasks")
-        for k, (axis, names) in enumerate((("user", users), ("server", servers))[: values.ndim]):
-            if not _numbered(values.axes[k]):
-                values = values.take(_order(values.axes[k], names, axis, "tasks", k), axis=k)
-        values = _plain(values)
+        values = in_order(values, "tasks", ("user", users), ("server", servers))
     table = plain(values, "tasks")
     if table.shape == (len(users),) and len(servers) == 1:
         return table[:, None]
@@ -153,12 +140,14 @@ def tasks(values: Any, users: Sequence[str], servers: Sequence[str]) -> Array:
     return table
 
 
-def row(values: Any, argument: str, names: Sequence[str], axis: str) -> NDArray[Any]:
-    """A row of a table or other numbers with names, put in the order of these."""
-    values = _frame(values, argument)
-    if values.ndim > 1 or _numbered(values.index):
-        return _plain(values)
-    return _plain(values.take(_order(values.index, names, axis, argument, 2)))
+def in_order(values: Any, argument: str, *axes: tuple[str, Sequence[str]]) -> NDArray[Any]:
+    """A table, or numbers with names, put in the order of the names of its axes."""
+    table = _frame(values, argument)
+    for k, (axis, names) in enumerate(axes[: table.ndim] if table.ndim <= len(axes) else ()):
+        if not _numbered(table.axes[k]):
+            place = k if len(axes) > 1 else 2
+            table = table.take(_order(table.axes[k], names, axis, argument, place), axis=k)
+    return _plain(table)
 
 
 def _frame(values: Any, what: str) -> pd.DataFrame | pd.Series:

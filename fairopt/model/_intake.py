@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError
+from ._arrays import Array, Mask
 from ._frozen import frozen
 from ._names import some
 from ._shown import short
-
-Array = NDArray[np.float64]
 
 #: Kinds of arrays that are not numbers: truth values, complex numbers, dates, spans of time, text, bytes, records.
 _OTHERS = "bcMmUSV"
@@ -102,7 +101,7 @@ def vector(values: Any, what: str, users: Sequence[str], default: float) -> Arra
     return array
 
 
-def eligibility(values: Any, users: Sequence[str], servers: Sequence[str]) -> NDArray[np.bool_]:
+def eligibility(values: Any, users: Sequence[str], servers: Sequence[str]) -> Mask:
     """The placement constraints (users, servers); `None` allows everything, and a dict has servers by user."""
     shape = len(users), len(servers)
     if isinstance(values, Mapping):
@@ -140,9 +139,7 @@ def eligibility(values: Any, users: Sequence[str], servers: Sequence[str]) -> ND
     return everywhere if array.all() else frozen(np.asarray(array, dtype=bool, order="C"))
 
 
-def placed(
-    wanted: Mapping[int, Any], users: Sequence[str], servers: int, known: Mapping[str, Sequence[int]]
-) -> NDArray[np.bool_]:
+def placed(wanted: Mapping[int, Any], users: Sequence[str], servers: int, known: Mapping[str, Sequence[int]]) -> Mask:
     """The same of names of servers by row of a user; who has none may run everywhere."""
     eligible = np.ones((len(users), servers), dtype=bool)
     for row, listed in wanted.items():
@@ -209,7 +206,7 @@ def _listed(values: object) -> bool:
     return isinstance(values, Sequence) and not isinstance(values, str | bytes)
 
 
-def _truths(array: NDArray[Any]) -> NDArray[np.bool_]:
+def _truths(array: NDArray[Any]) -> Mask:
     """Which objects are true, false, 1 or 0?"""
     found = [isinstance(item, bool | np.bool_) or (_is_number(item) and item in (0, 1)) for item in array.flat]
     return np.array(found, dtype=bool).reshape(array.shape)

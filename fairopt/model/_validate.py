@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import DataError
 from . import _intake, _names
+from ._arrays import Array, Mask
 from ._frozen import read_only
 from ._shown import short
-
-Array = NDArray[np.float64]
 
 #: The arguments of a cluster, in the constructor's order; they are its attributes as well.
 ARGUMENTS = ("capacity", "demand", "weight", "eligible", "max_tasks", "resources", "users", "servers")
@@ -22,16 +21,16 @@ ARGUMENTS = ("capacity", "demand", "weight", "eligible", "max_tasks", "resources
 LEAST, MOST = 1e-50, 1e50
 
 
-def number(value: object, what: str, wanted: str) -> float:
-    """A parameter as a float, NumPy's numbers included, NaN not; `wanted` completes "it must be" in the error."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
-        kind = "a truth value" if isinstance(value, bool | np.bool_) else f"of type {type(value).__name__}"
+def number(value: object, what: str, wanted: str, good: Callable[[float], bool] = lambda _: True) -> float:
+    """A parameter as a float, NumPy's numbers included, NaN not; `wanted`, which `good` tells, ends the error."""
+    if (truth := isinstance(value, bool | np.bool_)) or not isinstance(value, Real):
+        kind = "a truth value" if truth else f"of type {type(value).__name__}"
         raise DataError(f"{what} is {short(value)}, {kind}; it must be {wanted}")
     try:
         result = float(value)
     except OverflowError:
         raise DataError(f"{what} is {short(value)}, beyond the range of numbers; it must be {wanted}") from None
-    if np.isnan(result):
+    if np.isnan(result) or not good(result):
         raise DataError(f"{what} is {result:g}; it must be {wanted}")
     return result
 
@@ -45,21 +44,18 @@ def whole(value: object, what: str, least: int = 1) -> int:
 
 def alpha(value: object) -> float:
     """The parameter of alpha-fairness, from 0 to infinity."""
-    wanted = "a number from 0 (efficient) to infinity (max-min)"
     value = np.inf if isinstance(value, str) and value.lower() in ("inf", "infinity", "∞") else value
-    result = number(value, "alpha", wanted)
-    if not result >= 0:
-        raise DataError(f"alpha is {result:g}; it must be {wanted}")
-    return result
+    return number(value, "alpha", "a number from 0 (efficient) to infinity (max-min)", lambda alpha: alpha >= 0)
 
 
 def tolerance(value: object) -> float:
     """What a certificate must reach: finite and > 0."""
-    wanted = "a number > 0, such as 1e-6"
-    result = number(value, "tol", wanted)
-    if not (np.isfinite(result) and result > 0):
-        raise DataError(f"tol is {result:g}; it must be {wanted}")
-    return result
+    return number(value, "tol", "a number > 0, such as 1e-6", lambda tol: 0 < tol < np.inf)
+
+
+def finite(value: object) -> bool:
+    """Is it a number of a document, no truth value, that a double holds?"""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def cluster(given: dict[str, Any]) -> dict[str, Any]:
@@ -95,10 +91,10 @@ def row(value: Any, argument: str, names: Sequence[str], axis: str) -> Any:
         return value
     from . import _frames
 
-    return _frames.row(value, argument, names, axis)
+    return _frames.in_order(value, argument, (axis, names))
 
 
-def inside(values: Array, *others: float) -> NDArray[np.bool_]:
+def inside(values: Array, *others: float) -> Mask:
     """Which are from `LEAST` to `MOST`, or one of these others?"""
     found = (values >= LEAST) & (values <= MOST)
     for other in others:

@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ._arrays import Array, Index
 from .cluster import Cluster
 
-Index = NDArray[np.intp]
 Codes = NDArray[np.uint64]
 
 #: Odd, so that no column is lost.
@@ -31,7 +31,7 @@ def canonical(cluster: Cluster) -> tuple[Index, Index]:
     return np.lexsort((*runs, *about.T[::-1])), np.lexsort((*serves, *cluster.capacity.T[::-1]))
 
 
-def _codes(rows: NDArray[np.float64]) -> Codes:
+def _codes(rows: Array) -> Codes:
     """A number for every row: all of its bits, mixed."""
     result = np.zeros(len(rows), np.uint64)
     for column in rows.T:

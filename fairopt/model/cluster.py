@@ -8,19 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..errors import DataError
 from . import _arrays, _csv_files, _intake, _names, _validate, cluster_file
+from ._arrays import Array, Index, Mask
 from ._frozen import frozen, read_only
 from ._shown import short
 from ._validate import ARGUMENTS
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 class Cluster:
@@ -132,7 +130,7 @@ class Cluster:
         return read_only(self.share_per_task.max(axis=1))
 
     @cached_property
-    def dominant_resource(self) -> NDArray[np.intp]:
+    def dominant_resource(self) -> Index:
         """The resource of which one task of n needs the largest share of the whole cluster (first one in a tie)."""
         return read_only(self.share_per_task.argmax(axis=1))
 
@@ -153,21 +151,23 @@ class Cluster:
         DataError
             The constructor has no such argument, or does not take the value.
         """
-        arguments: dict[str, Any] = {name: getattr(self, name) for name in ARGUMENTS}
-        if unknown := set(changes) - set(arguments):
+        if unknown := set(changes) - set(ARGUMENTS):
             raise DataError(f"a cluster has no {', '.join(sorted(unknown))}; it has {', '.join(ARGUMENTS)}")
-        return Cluster(**(arguments | changes))
+        return Cluster(**self._arguments() | changes)
 
     __replace__ = replace  # copy.replace of Python 3.13
 
     def derived(self, **changes: Any) -> Cluster:
         """As `replace`, of numbers computed from this cluster's own: nothing is checked again; `eligible=None`: all."""
-        data = {name: getattr(self, name) for name in ARGUMENTS} | changes
+        data = self._arguments() | changes
         if data["eligible"] is None:
             data["eligible"] = _intake.eligibility(None, data["users"], data["servers"])
         new = object.__new__(Cluster)
         new.__dict__.update({name: frozen(v) if isinstance(v, np.ndarray) else tuple(v) for name, v in data.items()})
         return new
+
+    def _arguments(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ARGUMENTS}
 
     def select(
         self,
@@ -176,9 +176,8 @@ class Cluster:
         resources: Sequence[str] | None = None,
     ) -> Cluster:
         """Only the named users, servers and resources, in the order given."""
-        n = self._indices("users", users)
-        i = self._indices("servers", servers)
-        r = self._indices("resources", resources)
+        wanted = {"users": users, "servers": servers, "resources": resources}
+        n, i, r = (self._indices(axis, names) for axis, names in wanted.items())
         return Cluster(
             self.capacity[np.ix_(i, r)],
             self.demand[np.ix_(n, r)],
@@ -190,7 +189,7 @@ class Cluster:
             [self.servers[k] for k in i],
         )
 
-    def _indices(self, axis: str, wanted: Sequence[str] | None) -> NDArray[np.intp]:
+    def _indices(self, axis: str, wanted: Sequence[str] | None) -> Index:
         known: tuple[str, ...] = getattr(self, axis)
         if wanted is None:
             return np.arange(len(known))
@@ -218,8 +217,8 @@ class Cluster:
         changed = np.array(getattr(self, argument))
         row = int(self._indices(axis, [name])[0])
         if changed.ndim > 1:
-            columns = "servers" if argument == "eligible" else "resources"
-            value = _validate.row(value, argument, getattr(self, columns), columns[:-1])
+            columns = "server" if argument == "eligible" else "resource"
+            value = _validate.row(value, argument, getattr(self, f"{columns}s"), columns)
         if argument == "eligible":
             value = _intake.eligibility([value], [name], self.servers)[0]
         new = _intake.plain(value, f"{argument} of {name!r}", (axis, row, argument), argument == "eligible")
@@ -286,15 +285,14 @@ class Cluster:
 
     def save(self, path: str | Path) -> None:
         """Write a cluster file that `load` reads back unchanged."""
-        arguments = {name: getattr(self, name) for name in ARGUMENTS}
-        (_csv_files if Path(path).suffix.lower() == ".csv" else cluster_file).write(path, arguments)
+        path = Path(path)
+        (_csv_files if path.suffix.lower() == ".csv" else cluster_file).write(path, self)
 
     def to_frames(self) -> dict[str, pd.DataFrame]:
         """Three tables: `servers` (capacities), `users` (demands, weight, max_tasks) and `eligible`."""
         from . import _frames
 
-        names = self.servers, self.users, self.resources
-        return _frames.to_frames(*names, self.capacity, self.demand, self.weight, self.max_tasks, self.eligible)
+        return _frames.to_frames(self)
 
     @classmethod
     def from_frames(cls, servers: pd.DataFrame, users: pd.DataFrame, eligible: pd.DataFrame | None = None) -> Self:
@@ -338,8 +336,8 @@ class Cluster:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and pickles are made by the constructor: checked, read-only, and without anything computed before."""
-        given = {name: getattr(self, name) for name in ARGUMENTS}
-        return type(self), tuple((given | ({} if self.constrained else {"eligible": None})).values())
+        given = self._arguments() | ({} if self.constrained else {"eligible": None})
+        return type(self), tuple(given.values())
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Cluster is immutable; use replace({name}=...) for a changed copy")

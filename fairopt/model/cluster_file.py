@@ -29,6 +29,7 @@ import numpy as np
 
 from ..errors import DataError
 from . import _files, _intake
+from ._files import Table
 from ._names import MOST_SERVERS, copies, label, some
 from ._shown import short
 
@@ -73,42 +74,36 @@ def read(path: str | Path) -> Document:
     return Document(said, partial(_place, text, path))
 
 
-def write(path: str | Path, arguments: Mapping[str, Any]) -> None:
-    """Write the arguments of a `Cluster`; numbers keep every digit."""
-    path = Path(path)
-    _files.write(path, text(arguments, json_format=path.suffix == ".json"), "cluster file")
+def write(path: Path, cluster: Any) -> None:
+    """Write a `Cluster`; numbers keep every digit."""
+    _files.write(path, text(cluster, json_format=path.suffix == ".json"), "cluster file")
 
 
-def text(arguments: Mapping[str, Any], json_format: bool = False) -> str:
+def text(cluster: Any, json_format: bool = False) -> str:
     """What `write` writes: TOML, or JSON."""
-    made = document(arguments)
+    made = document(cluster)
     return (json.dumps(made, indent=1) if json_format else _toml(made)) + "\n"
 
 
-def document(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """What a cluster file says, as tables and lists, of the arguments of a `Cluster`."""
-    resources = list(arguments["resources"])
-    servers = [
-        {"name": name, "capacity": dict(zip(resources, row.tolist(), strict=True))}
-        for name, row in zip(arguments["servers"], arguments["capacity"], strict=True)
-    ]
-    users: list[dict[str, Any]] = []
-    for n, name in enumerate(arguments["users"]):
-        user: dict[str, Any] = {
-            "name": name,
-            "demand": dict(zip(resources, arguments["demand"][n].tolist(), strict=True)),
-            "weight": float(arguments["weight"][n]),
-        }
-        if np.isfinite(arguments["max_tasks"][n]):
-            user["max_tasks"] = float(arguments["max_tasks"][n])
-        eligible = arguments["eligible"][n]
-        if not eligible.all():
-            user["eligible"] = [s for s, ok in zip(arguments["servers"], eligible, strict=True) if ok]
+def document(cluster: Any) -> Table:
+    """What a cluster file says, as tables and lists, of a `Cluster`."""
+    capacity, demand = (
+        [dict(zip(cluster.resources, row, strict=True)) for row in table.tolist()]
+        for table in (cluster.capacity, cluster.demand)
+    )
+    servers = [{"name": name, "capacity": row} for name, row in zip(cluster.servers, capacity, strict=True)]
+    users: list[Table] = []
+    for n, name in enumerate(cluster.users):
+        user = {"name": name, "demand": demand[n], "weight": float(cluster.weight[n])}
+        if np.isfinite(cluster.max_tasks[n]):
+            user["max_tasks"] = float(cluster.max_tasks[n])
+        if not cluster.eligible[n].all():
+            user["eligible"] = [cluster.servers[i] for i in np.flatnonzero(cluster.eligible[n])]
         users.append(user)
-    return {"resources": resources, "servers": servers, "users": users}
+    return {"resources": list(cluster.resources), "servers": servers, "users": users}
 
 
-def arguments(document: Any) -> tuple[dict[str, Any], dict[str, list[int]]]:
+def arguments(document: Any) -> tuple[Table, dict[str, list[int]]]:
     """The arguments of `Cluster` that a document gives, and the entry of every server and user in it.
 
     Numbers are checked by `Cluster`, as those of everybody.
@@ -124,7 +119,7 @@ def arguments(document: Any) -> tuple[dict[str, Any], dict[str, list[int]]]:
         if not isinstance(first, dict | list):
             raise DataError("capacity must be a table by resource or a list of numbers", ("servers", 0, "capacity"))
         resources = list(first) if isinstance(first, dict) else [f"resource{r + 1}" for r in range(len(first))]
-    if not isinstance(resources, list) or not all(isinstance(name, str) for name in resources):
+    if not _files.texts(resources):
         raise DataError('resources must be a list of names, such as ["cpu", "memory"]', ("resources",))
     labels, server_rows = _servers(servers)
     most = max(len(labels), len(users))
@@ -143,14 +138,14 @@ def arguments(document: Any) -> tuple[dict[str, Any], dict[str, list[int]]]:
     return made, {"servers": server_rows, "users": list(range(len(users)))}
 
 
-def _servers(entries: list[dict[str, Any]]) -> tuple[list[str], list[int]]:
+def _servers(entries: list[Table]) -> tuple[list[str], list[int]]:
     """Names of all servers, and the entry of each."""
     labels: list[str] = []
     rows: list[int] = []
     for row, server in enumerate(entries):
         name, count = _name(server, "server", row), server.get("count", 1)
-        good = isinstance(count, int | float) and not isinstance(count, bool) and count >= 1 and count % 1 == 0
-        if not good or count > max(MOST_SERVERS - len(labels), 1):
+        whole = isinstance(count, int | float) and not isinstance(count, bool) and count % 1 == 0
+        if not (whole and 1 <= count <= max(MOST_SERVERS - len(labels), 1)):
             raise DataError(
                 f"server {name!r} has count {short(count)}; it must be a whole number from 1 on, and all counts "
                 f"together may make MOST_SERVERS = {MOST_SERVERS:,} servers: describe fewer, larger ones",
@@ -161,7 +156,7 @@ def _servers(entries: list[dict[str, Any]]) -> tuple[list[str], list[int]]:
     return labels, rows
 
 
-def _copies(entries: list[dict[str, Any]], labels: list[str], rows: list[int]) -> dict[str, list[int]]:
+def _copies(entries: list[Table], labels: list[str], rows: list[int]) -> dict[str, list[int]]:
     """Servers by what users may call them: their names, and of `count` copies the name of the entry for all."""
     known: dict[str, list[int]] = {}
     for index, row in enumerate(rows):
@@ -170,7 +165,7 @@ def _copies(entries: list[dict[str, Any]], labels: list[str], rows: list[int]) -
     return known | {name: [index] for index, name in enumerate(labels)}
 
 
-def _eligible(users: list[dict[str, Any]], names: list[str], servers: list[str], known: Mapping[str, list[int]]) -> Any:
+def _eligible(users: list[Table], names: list[str], servers: list[str], known: Mapping[str, list[int]]) -> Any:
     """The placement constraints (users, servers); None if there are none."""
     if not any("eligible" in user for user in users):
         return None
@@ -185,17 +180,17 @@ def _fits(size: int, what: str) -> None:
         raise DataError(f"{what} make a table of {size:,} bytes; it may have MOST_BYTES = {MOST_BYTES:,}, no more")
 
 
-def _name(entry: dict[str, Any], kind: str, row: int) -> str:
+def _name(entry: Table, kind: str, row: int) -> str:
     return label(entry.get("name", f"{kind}{row + 1}"), kind, (f"{kind}s", row, "name"))
 
 
-def known_keys(table: dict[str, Any], keys: Sequence[str], of: str = "", where: Where = ()) -> None:
+def known_keys(table: Table, keys: Sequence[str], of: str = "", where: Where = ()) -> None:
     """`DataError` for a key that nobody would read."""
     if unknown := sorted(set(table) - set(keys)):
         raise DataError(f"unknown key {short(unknown[0])}{of}; known: {', '.join(keys)}", (*where, unknown[0]))
 
 
-def _entries(document: dict[str, Any], kind: str, keys: set[str], needed: str) -> list[dict[str, Any]]:
+def _entries(document: Table, kind: str, keys: set[str], needed: str) -> list[Table]:
     entries = document.get(kind)
     if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
         raise DataError(
@@ -208,7 +203,7 @@ def _entries(document: dict[str, Any], kind: str, keys: set[str], needed: str) -
     return entries
 
 
-def _amounts(entries: list[dict[str, Any]], kind: str, key: str, resources: Sequence[str]) -> Any:
+def _amounts(entries: list[Table], kind: str, key: str, resources: Sequence[str]) -> Any:
     """(entries, resources): numbers by resource, 0 where one is left out, or in the order of resources."""
     rows = []
     for row, entry in enumerate(entries):
@@ -223,7 +218,7 @@ def _amounts(entries: list[dict[str, Any]], kind: str, key: str, resources: Sequ
     return _intake.matrix(rows, key, kind, "resource", resources)
 
 
-def _toml(document: dict[str, Any]) -> str:
+def _toml(document: Table) -> str:
     lines = [f"resources = {_toml_value(document['resources'])}"]
     for kind in ("servers", "users"):
         for entry in document[kind]:
@@ -243,24 +238,21 @@ def _place(text: str, path: Path, where: Where) -> str:
     if path.suffix != ".json":
         return f"{path}:{_files.toml_line(text, where)}"
     start, end = 0, len(text)
-    if len(where) >= 2 and isinstance(where[1], int):
-        start, end = _entry(text, str(where[0]), where[1])
-    for key in where[2:] if len(where) >= 2 else where[:1]:
-        found = re.compile(rf'"{re.escape(str(key))}"\s*:').search(text, start, end)
-        start = found.start() if found else start
+    for key in where:
+        if isinstance(key, int):
+            start, end = _entry(text, start, end, key)
+        elif found := re.compile(rf'"{re.escape(key)}"\s*:').search(text, start, end):
+            start = found.start()
     return f"{path}:{text.count(chr(10), 0, start) + 1}"
 
 
-def _entry(text: str, kind: str, row: int) -> tuple[int, int]:
-    """Where entry `row` of `kind` begins and ends in JSON; the whole text if it cannot be told."""
-    opening = re.search(rf'"{re.escape(kind)}"\s*:\s*\[', text)
-    if opening is None:
-        return 0, len(text)
-    position, between = opening.end(), re.compile(r"[\s,]*")
+def _entry(text: str, start: int, end: int, row: int) -> tuple[int, int]:
+    """Where entry `row` of the next list in JSON begins and ends; `start` and `end` if it cannot be told."""
+    between, position = re.compile(r"[\s,]*"), text.find("[", start) + 1
     try:
         for _ in range(row + 1):
-            start = between.match(text, position).end()  # type: ignore[union-attr]
-            _, position = json.JSONDecoder().raw_decode(text, start)
+            begun = between.match(text, position).end()  # type: ignore[union-attr]
+            _, position = json.JSONDecoder().raw_decode(text, begun)
     except (ValueError, RecursionError):  # what was found stands inside something else
-        return 0, len(text)
-    return start, position
+        return start, end
+    return begun, position

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ._arrays import Array
 from .criterion import Criterion
 
-Array = NDArray[np.float64]
 Slope = Callable[[Array], Array]
 
 
@@ -48,10 +47,6 @@ class ConcaveWelfare(Criterion):
     @property
     def scale_free(self) -> bool:
         return self.scope != "game"
-
-    def _like_share(self, user_tasks: Array) -> Array:
-        """Numbers of users beside shares, which in the game are (users, servers)."""
-        return np.asarray(user_tasks).reshape((-1,) + (1,) * (self.share.ndim - 1))
 
     def log_marginal(self, user_tasks: Array) -> Array:
         """`log dF/dx_n = log u_n + log U'(u_n x_n / phi_n)`, shaped like `share`."""

@@ -12,15 +12,13 @@ from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import DataError
 from . import _intake, _validate
-from ._arrays import ratio
+from ._arrays import Array, Index, ratio
 from ._frozen import Frozen, deferred, read_only
 from .cluster import Cluster
 
-Array = NDArray[np.float64]
 Scope = Literal["pool", "servers", "per_server", "game"]
 ShareRule = Literal["dominant", "asset", "alone", "demand", "constant", "unknown"]
 
@@ -100,16 +98,18 @@ class Criterion(Frozen):
             return np.asarray(np.asarray(user_tasks)[:, None] * self.share / self.weight[:, None])
         return np.asarray(user_tasks * self.share / self.weight)
 
+    def _like_share(self, user_tasks: Array) -> Array:
+        """Numbers of users beside shares, which may be (users, servers)."""
+        return np.asarray(user_tasks).reshape((-1,) + (1,) * (self.share.ndim - 1))
+
     def log_marginal(self, user_tasks: Array) -> Array:
         """`log dF/dx_n = alpha log phi_n + (1 - alpha) log u_n - alpha log x_n`, shaped like `share`."""
-        tasks = np.asarray(user_tasks).reshape((-1,) + (1,) * (self.share.ndim - 1))
-        weight = self.weight.reshape(tasks.shape)
         with np.errstate(divide="ignore", invalid="ignore"):
+            log_share, tasks = np.log(self.share), self._like_share(user_tasks)
             if self.alpha == 0:
-                return np.log(self.share) + 0 * tasks
-            return np.asarray(
-                self.alpha * np.log(weight) + (1 - self.alpha) * np.log(self.share) - self.alpha * np.log(tasks)
-            )
+                return np.asarray(log_share + 0 * tasks)
+            log_weight = np.log(self._like_share(self.weight))
+            return np.asarray(self.alpha * log_weight + (1 - self.alpha) * log_share - self.alpha * np.log(tasks))
 
     def bregman(self, tasks: Array, log_marginal: Array, price: Array, low: Array, high: Array) -> Array:
         """What each user's utility less the price of its tasks falls short of its maximum over `low <= x' <= high`.
@@ -128,7 +128,7 @@ class Criterion(Frozen):
         # The slope at no tasks at all is infinite: nothing bounds what such a user could gain.
         return np.where(tasks > 0, np.maximum(loss, 0.0), np.where(high > 0, np.inf, 0.0))
 
-    def restrict(self, users: NDArray[np.intp]) -> Criterion:
+    def restrict(self, users: Index) -> Criterion:
         """The same criterion for some of the users."""
         rows = {name: getattr(self, name)[users] for name in ("share", "weight", "cap", "floor")}
         return replace(self, **rows)

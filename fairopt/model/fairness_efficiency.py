@@ -6,12 +6,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ._arrays import Array
 from .criterion import Criterion
-
-Array = NDArray[np.float64]
-
 
 #: At the start of what is bought, and where a user is left out, at most this part of the least price is for fairness.
 _MOST = 0.999

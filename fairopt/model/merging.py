@@ -14,17 +14,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._libraries import sp
 from . import _arrays
-from ._arrays import ratio
+from ._arrays import Array, Index, ratio
 from ._frozen import Frozen
 from ._names import apart
 from .cluster import Cluster
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -116,8 +112,7 @@ def merge(cluster: Cluster, servers: bool = True, users: bool = True) -> Merging
     # The unit of merged tasks: the least demand of all, whoever is named first.
     entry = _some_entry(cluster.demand)
     least = np.lexsort([entry, user_of])[np.searchsorted(np.sort(user_of), np.arange(len(first_user)))]
-    weight = np.zeros(len(first_user))
-    np.add.at(weight, user_of, cluster.weight)
+    weight = np.bincount(user_of, cluster.weight)
     merged = cluster.derived(
         capacity=capacity,
         demand=cluster.demand[least],

@@ -9,15 +9,11 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._libraries import sp
+from ._arrays import Array, Index
 from ._pointers import row_pointers
 from .cluster import Cluster
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
-
 
 #: With more usable pairs than this a linear program over all of them takes hours, if not all memory.
 LARGE = 300_000
@@ -42,7 +38,8 @@ class Polytope:
         self.users: Index = np.flatnonzero(runnable)
         self.limit: Array = limits[self.users]
         self.pair_user, self.pair_server = np.nonzero(cluster.usable[self.users])
-        self.gamma: Array = cluster.gamma[self.users[self.pair_user], self.pair_server]
+        self._pairs = self.users[self.pair_user], self.pair_server
+        self.gamma: Array = cluster.gamma[self._pairs]
         servers, resources = cluster.capacity.shape
         self.pair_use: Array = np.empty((len(self.gamma), resources))
         touched = np.zeros((servers, resources), dtype=bool)
@@ -51,7 +48,7 @@ class Polytope:
             use = self.gamma * demand[self.pair_user] / np.where(capacity > 0, capacity, 1.0)[self.pair_server]
             self.pair_use[:, r] = use
             touched[:, r] = np.bincount(self.pair_server, use > 0, servers) > 0
-        self.row_server, self.row_resource = np.nonzero(touched)
+        self._rows = self.row_server, self.row_resource = np.nonzero(touched)
 
     @cached_property
     def start(self) -> Index:
@@ -63,7 +60,7 @@ class Polytope:
         """(rows, pairs) sparse, `D[n,i,r]`."""
         column, resource = np.nonzero(self.pair_use)
         row_of = np.zeros(self.cluster.capacity.shape, dtype=np.intp)
-        row_of[self.row_server, self.row_resource] = np.arange(len(self.row_server))
+        row_of[self._rows] = np.arange(len(self.row_server))
         row = row_of[self.pair_server[column], resource]
         shape = (len(self.row_server), len(self.gamma))
         return sp.csr_matrix((self.pair_use[column, resource], (row, column)), shape=shape)
@@ -102,7 +99,7 @@ class Polytope:
 
     def fractions(self, tasks: Array) -> Array:
         """Fractions z of an allocation (all users, servers)."""
-        return np.asarray(tasks[self.users[self.pair_user], self.pair_server] / self.gamma)
+        return np.asarray(tasks[self._pairs] / self.gamma)
 
     def user_tasks(self, fractions: Array) -> Array:
         """Tasks of each user, (users,)."""
@@ -111,7 +108,7 @@ class Polytope:
     def allocation(self, fractions: Array) -> Array:
         """The allocation x, (all users, servers), in tasks."""
         result = np.zeros(self.cluster.shape[:2])
-        result[self.users[self.pair_user], self.pair_server] = fractions * self.gamma
+        result[self._pairs] = fractions * self.gamma
         return result
 
     def inside(self, fractions: Array) -> Array:
@@ -136,17 +133,17 @@ class Polytope:
     @cached_property
     def capacity(self) -> Array:
         """Of every row, (rows,)."""
-        return np.asarray(self.cluster.capacity[self.row_server, self.row_resource])
+        return np.asarray(self.cluster.capacity[self._rows])
 
     def by_server(self, rows: Array, unused: float = 0.0) -> Array:
         """Values of rows as (servers, resources), `unused` where no pair uses the resource."""
         result = np.full(self.cluster.capacity.shape, unused)
-        result[self.row_server, self.row_resource] = rows
+        result[self._rows] = rows
         return result
 
     def used(self, tasks: Array) -> Array:
         """Part of every row's capacity that an allocation (all users, servers) uses, (rows,)."""
-        return np.asarray((tasks.T @ self.cluster.demand)[self.row_server, self.row_resource] / self.capacity)
+        return np.asarray((tasks.T @ self.cluster.demand)[self._rows] / self.capacity)
 
     def price_per_task(self, row_prices: Array) -> Array:
         """`sum_r lambda[i,r] d[n,r]` of every pair, (pairs,), from prices of whole capacities (rows,)."""
@@ -158,7 +155,7 @@ class Polytope:
 
     def row_prices(self, prices: Array) -> Array:
         """Prices per unit (servers, resources) to prices of whole capacities (rows,)."""
-        return np.asarray(prices[self.row_server, self.row_resource] * self.capacity)
+        return np.asarray(prices[self._rows] * self.capacity)
 
     def unit_prices(self, row_prices: Array) -> Array:
         """Prices of whole capacities (rows,) to prices per resource unit, (servers, resources)."""
@@ -166,7 +163,7 @@ class Polytope:
 
     def log_row_prices(self, log_prices: Array) -> Array:
         """Log prices per resource unit (servers, resources) to those of whole capacities (rows,)."""
-        return np.asarray(log_prices[self.row_server, self.row_resource] + np.log(self.capacity))
+        return np.asarray(log_prices[self._rows] + np.log(self.capacity))
 
     def log_unit_prices(self, log_rows: Array) -> Array:
         """Log prices of whole capacities (rows,) to those per resource unit, (servers, resources); -inf for none."""

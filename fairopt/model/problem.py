@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ._arrays import Array
 from .cluster import Cluster
 from .criterion import Criterion
 from .polytope import Polytope
@@ -21,7 +19,7 @@ class Problem:
     criterion: Criterion
 
     @cached_property
-    def limits(self) -> NDArray[np.float64]:
+    def limits(self) -> Array:
         """Most tasks of every user, (users,): its own number and the criterion's cap."""
         return self.criterion.limits(self.cluster)
 

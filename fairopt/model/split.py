@@ -12,13 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ._arrays import Array
 from ._frozen import read_only
 from .cluster import Cluster
 from .merging import Merging, merge
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,6 +19,8 @@ from ..model.cluster import Cluster
 
 #: Arrays of doubles, or of `Fraction` where nothing is rounded: properties compute with both.
 Numbers = NDArray[Any]
+#: Tasks that users have, and tasks that are due to them, (users,) each.
+Dues = tuple[Numbers, Numbers]
 
 #: Every property by its name; a subclass that states a `name` is in it by being defined.
 REGISTRY: Registry[type[Property]]
@@ -111,6 +113,8 @@ class Property(ABC):
 
     name: ClassVar[str] = ""
     definition: ClassVar[str] = ""
+    #: What is wrong, of `user` and the tasks that it `has` and that are `due`.
+    words: ClassVar[str] = "{user} has {has} tasks where {due} are due"
     compares: ClassVar[bool] = False
     #: Does the loss of a user depend on the tasks of others?
     needs_all: ClassVar[bool] = False
@@ -139,18 +143,14 @@ class Property(ABC):
         return not self.compares
 
     @abstractmethod
-    def dues(self, case: Case) -> tuple[Numbers, Numbers]:
+    def dues(self, case: Case) -> Dues:
         """Tasks that every user has and that are due to it, (users,) each; 0 is due to whom it does not matter."""
 
     def loss(self, missing: Numbers, case: Case) -> int:
         """The user who decides, by number, given the part `1 - has/due` that each misses, (users,): the largest."""
         return int(np.argmax(missing))
 
-    def words(self, user: str, has: str, due: str) -> str:
-        """Say what is wrong."""
-        return f"{user} has {has} tasks where {due} are due"
-
-    def bounds(self, low: Case, high: Case) -> tuple[Numbers, Numbers]:
+    def bounds(self, low: Case, high: Case) -> Dues:
         """At most what every user has, and at least what is due to it, where tasks are between two cases.
 
         Right where `dues` does not fall with any task.
@@ -170,7 +170,7 @@ class Property(ABC):
         )
         n = self.loss(missing, case)
         user = case.cluster.users[n]
-        text = self.words(user, shown(has[n]), shown(due[n])) if missing[n] > 0 else ""
+        text = self.words.format(user=user, has=shown(has[n]), due=shown(due[n])) if missing[n] > 0 else ""
         return Finding(missing[n], user, has[n], due[n], text)
 
 

@@ -137,28 +137,27 @@ def report(
     changes = _validate.whole(changes, "changes")
     if isinstance(properties, str):
         raise DataError(f"properties are {properties!r}; give a list of names, such as [{properties!r}]")
-    rows: list[tuple[str, float, str]] = []
+    rows: dict[str, tuple[float, str]] = {}
     wanted = [get(name) for name in (names() if properties is None else properties)]
     known, end = dict[int, Numbers | None](), _clock.cpu() + seconds
     for prop in sorted(wanted, key=lambda each: each.compares):  # those first that take one answer
         left = end - _clock.cpu()
         if reason := prop.unfit(chosen) or prop.domain(shared):
-            rows.append((prop.name, float("nan"), f"says nothing: {reason}"))
+            rows[prop.name] = np.nan, f"says nothing: {reason}"
         elif left <= 0:
-            rows.append((prop.name, float("nan"), f"not looked at: the time was over ({seconds:.3g} seconds)"))
+            rows[prop.name] = np.nan, f"not looked at: the time was over ({seconds:.3g} seconds)"
         else:
             some = instances(prop, shared, np.random.default_rng(rng), changes)
             worst, tried, ended = _worst(chosen, prop, some, known, left / (len(wanted) - len(rows)))
-            text = "" if ended else f"{tried} tried in the time"
             if worst is None:
-                rows.append((prop.name, float("nan"), "no answer reached the tolerance"))
+                rows[prop.name] = np.nan, "no answer reached the tolerance"
             elif worst[0].violation <= tol:
-                rows.append((prop.name, 0.0, text))
+                rows[prop.name] = 0.0, "" if ended else f"{tried} tried in the time"
             else:
-                rows.append((prop.name, float(worst[0].violation), _words(*worst)))
+                rows[prop.name] = float(worst[0].violation), _words(*worst)
         done()
-    frame = pd.DataFrame(rows, columns=["property", "violation", "witness"]).set_index("property")
-    return frame.loc[[prop.name for prop in wanted]]
+    index = pd.Index([prop.name for prop in wanted], name="property")
+    return pd.DataFrame([rows[name] for name in index], index, ["violation", "witness"])
 
 
 def _worst(

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice, product
+from operator import itemgetter
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.random import Generator
 
 from .. import mechanisms
 from .._progress import tqdm
@@ -16,49 +20,32 @@ from ..errors import DataError
 from ..mechanisms import Mechanism
 from ..mechanisms._claim import CONDITIONS
 from ..model import _validate
+from ..model._arrays import Array
 from ..model.cluster import Cluster
 from ._base import Deviation, Property, get
 from ._tasks import Instance, accepted, cases, clusters, instances, seen, speaks_of
 from ._verify import CERTIFIED, MARGIN, ROUTES, violated
 from .witness import Witness, recorded
 
-
-class Scope:
-    """Instances that a property, a mechanism and some conditions (`CONDITIONS`) speak of."""
-
-    def __init__(self, mechanism: Mechanism, prop: Property, conditions: Sequence[str]) -> None:
-        if isinstance(conditions, str) or (unknown := [name for name in conditions if name not in CONDITIONS]):
-            bad = conditions if isinstance(conditions, str) else unknown[0]
-            raise DataError(f"conditions are {bad!r}; give a list of some of: {', '.join(CONDITIONS)}")
-        self.mechanism, self.prop, self.conditions = mechanism, prop, tuple(conditions)
-
-    def __contains__(self, instance: Instance) -> bool:
-        some = clusters(instance)
-        return (
-            (len(some) > 1) == self.prop.compares
-            and speaks_of(self.prop, instance)
-            and all(CONDITIONS[name](one) for one in some for name in self.conditions)
-            and all(accepted(self.mechanism, one) for one in some)
-        )
-
-
-Array = NDArray[np.float64]
 Shape = tuple[int, int, int]
-Family = Callable[[np.random.Generator, Shape], tuple[Array, Array]]
+#: Capacities and demands.
+Amounts = tuple[Array, Array]
+Family = Callable[[Generator, Shape], Amounts]
 
 
-def _whole(rng: np.random.Generator, low: int, high: int, shape: tuple[int, int]) -> Array:
-    return rng.integers(low, high + 1, shape).astype(float)
-
-
-def _uniform(rng: np.random.Generator, shape: Shape) -> tuple[Array, Array]:
-    """Whole numbers up to 6, 12 or 20."""
+def _whole(rng: Generator, low: int, high: int, shape: Shape) -> Amounts:
+    """Capacities and demands that are whole numbers."""
     users, servers, resources = shape
-    top = int(rng.choice([6, 12, 20]))
-    return _whole(rng, 1, top, (servers, resources)), _whole(rng, 1, top, (users, resources))
+    capacity, demand = (rng.integers(low, high + 1, (rows, resources)).astype(float) for rows in (servers, users))
+    return capacity, demand
 
 
-def _identical_servers(rng: np.random.Generator, shape: Shape) -> tuple[Array, Array]:
+def _uniform(rng: Generator, shape: Shape) -> Amounts:
+    """Whole numbers up to 6, 12 or 20."""
+    return _whole(rng, 1, int(rng.choice([6, 12, 20])), shape)
+
+
+def _identical_servers(rng: Generator, shape: Shape) -> Amounts:
     """All servers alike, but for one unit."""
     capacity, demand = _uniform(rng, shape)
     capacity[:] = capacity[0]
@@ -66,23 +53,22 @@ def _identical_servers(rng: np.random.Generator, shape: Shape) -> tuple[Array, A
     return capacity, demand
 
 
-def _near_ties(rng: np.random.Generator, shape: Shape) -> tuple[Array, Array]:
+def _near_ties(rng: Generator, shape: Shape) -> Amounts:
     """Numbers 1 to 3."""
-    users, servers, resources = shape
-    return _whole(rng, 1, 3, (servers, resources)), _whole(rng, 1, 3, (users, resources))
+    return _whole(rng, 1, 3, shape)
 
 
-def _two_users(rng: np.random.Generator, shape: Shape) -> tuple[Array, Array]:
+def _two_users(rng: Generator, shape: Shape) -> Amounts:
     return _uniform(rng, (2, *shape[1:]))
 
 
-def _heterogeneous(rng: np.random.Generator, shape: Shape) -> tuple[Array, Array]:
+def _heterogeneous(rng: Generator, shape: Shape) -> Amounts:
     """Powers of two up to 64."""
-    users, servers, resources = shape
-    return 2 ** _whole(rng, 0, 6, (servers, resources)), 2 ** _whole(rng, 0, 6, (users, resources))
+    capacity, demand = _whole(rng, 0, 6, shape)
+    return 2**capacity, 2**demand
 
 
-def _zeros(rng: np.random.Generator, shape: Shape) -> tuple[Array, Array]:
+def _zeros(rng: Generator, shape: Shape) -> Amounts:
     """Demands that are 0 as often as not, and some capacities."""
     capacity, demand = _near_ties(rng, shape) if rng.random() < 0.5 else _uniform(rng, shape)
     demand = demand * (rng.random(demand.shape) < 0.5)
@@ -93,7 +79,7 @@ def _zeros(rng: np.random.Generator, shape: Shape) -> tuple[Array, Array]:
 FAMILIES: tuple[Family, ...] = (_uniform, _identical_servers, _near_ties, _two_users, _heterogeneous, _zeros)
 
 
-def draw(rng: np.random.Generator, prop: Property) -> Cluster:
+def draw(rng: Generator, prop: Property) -> Cluster:
     """A cluster of 2 to 5 users, 1 to 3 servers and 1 to 3 resources, or of as many as the property is about.
 
     Weights are 1 of most clusters, else 1 to 3; most have neither placement constraints nor task counts.
@@ -142,7 +128,7 @@ def search(
     mechanism: Mechanism | str,
     property: str | Property,
     trials: int = 2000,
-    rng: np.random.Generator | int | None = None,
+    rng: Generator | int | None = None,
     *,
     conditions: Sequence[str] = (),
     options: SearchOptions = SearchOptions(),
@@ -185,7 +171,7 @@ def hunt(
     mechanism: Mechanism | str,
     property: str | Property,
     trials: int,
-    rng: np.random.Generator | int | None = None,
+    rng: Generator | int | None = None,
     *,
     conditions: Sequence[str] = (),
     options: SearchOptions = SearchOptions(),
@@ -196,7 +182,10 @@ def hunt(
     chosen, prop = mechanisms.one(mechanism), get(property)
     if why := prop.unfit(chosen):
         raise DataError(f"{prop.name} says nothing about {chosen}: {why}")
-    going = _Hunt(chosen, prop, Scope(chosen, prop, conditions), options, np.random.default_rng(rng))
+    if isinstance(conditions, str) or (unknown := [name for name in conditions if name not in CONDITIONS]):
+        bad = conditions if isinstance(conditions, str) else unknown[0]
+        raise DataError(f"conditions are {bad!r}; give a list of some of: {', '.join(CONDITIONS)}")
+    going = _Hunt(chosen, prop, conditions, options, np.random.default_rng(rng))
     with tqdm(total=trials, disable=None if progress else True, unit="trial", leave=False) as bar:
         while going.trials < trials:
             before = going.trials
@@ -207,31 +196,37 @@ def hunt(
     return Hunted(None, going.trials, going.doubted)
 
 
+#: A loss, and whose it is.
+Lossy = tuple[float, Instance]
+_loss = itemgetter(0)
+#: The number of the route by which it was verified, the loss, and whose it is.
+Best = tuple[int, float, Instance | None]
+
+
 class _Hunt:
-    """A search as it goes on: the elite, with their losses."""
+    """A search as it goes on: the elite, with their losses, the largest first."""
 
     def __init__(
-        self, mechanism: Mechanism, prop: Property, scope: Scope, options: SearchOptions, rng: np.random.Generator
-    ) -> None:
-        self.mechanism, self.prop, self.scope, self.options, self.rng = mechanism, prop, scope, options, rng
-        self.elite: list[tuple[float, Instance]] = []
+        self, mechanism: Mechanism, prop: Property, conditions: Sequence[str], options: SearchOptions,
+        rng: Generator,
+    ) -> None:  # fmt: skip
+        self.mechanism, self.prop, self.conditions, self.options, self.rng = mechanism, prop, conditions, options, rng
+        self.elite: list[Lossy] = []
         self.trials = 0
         self.doubted = 0.0
 
     def batch(self, size: int, climbing: float) -> None:
         """Try so many instances."""
-        climbers = [self._climber() for _ in range(int(climbing * size))] if self.elite else []
-        tried = [one for one in climbers if one in self.scope]
+        tried = self._near([one for _, one in self.elite], int(climbing * size))
         tried += self._drawn(size - len(tried))
         self.trials += size
-        losses = self.losses(tried)
-        self.elite += [(loss, one) for loss, one in zip(losses, tried, strict=True) if loss > -1]
-        self.elite = sorted(self.elite, key=lambda each: -each[0])[: self.options.elite]
+        found = [each for each in self.losses(tried) if each[0] > -1]
+        self.elite = sorted(self.elite + found, key=_loss, reverse=True)[: self.options.elite]
 
-    def losses(self, some: Sequence[Instance]) -> list[float]:
+    def losses(self, some: Sequence[Instance]) -> list[Lossy]:
         """The largest loss of each; -1 where there is no answer."""
-        found = cases(self.mechanism, some, 1e-8)
-        return [-1.0 if case is None else float(self.prop.find(case).violation) for case in found]
+        found = zip(cases(self.mechanism, some, 1e-8), some, strict=True)
+        return [(-1.0 if case is None else float(self.prop.find(case).violation), one) for case, one in found]
 
     def found(self) -> Witness | None:
         """The witness of the elite's largest violation that can be verified."""
@@ -242,13 +237,13 @@ class _Hunt:
         route, loss, instance = self._best()
         if instance is not None:
             least = max(self.options.kept * loss, 2 * MARGIN)
-            small = shrunk(instance, partial(self._survive, least, ROUTES[: route + 1]))
+            small = shrunk(instance, partial(self._survive, least, route))
             return recorded(self.mechanism, self.prop.name, renumbered(small))
         self.doubted = max(self.doubted, self.elite[0][0])
         self.elite = [each for each in self.elite if each[0] <= MARGIN]
         return None
 
-    def _best(self) -> tuple[int, float, Instance | None]:
+    def _best(self) -> Best:
         """Of the elite, which of those that are verified in the best way loses most: the way's number and the loss.
 
         Where nothing is proved, as a rule because answers are tied, 100 others near to it and 100 new ones are tried,
@@ -256,15 +251,11 @@ class _Hunt:
         """
         best = self._first(self.elite, (len(ROUTES), 0.0, None))
         if best[2] is not None and ROUTES[best[0]] == CERTIFIED:
-            near = [one for one in (moved(best[2], self.rng) for _ in range(100)) if one in self.scope]
-            for others in (near, self._drawn(100)):
-                losses = sorted(zip(self.losses(others), others, strict=True), key=lambda each: -each[0])
-                best = self._first(losses[:16], best)
+            for others in (self._near([best[2]], 100), self._drawn(100)):
+                best = self._first(sorted(self.losses(others), key=_loss, reverse=True)[:16], best)
         return best
 
-    def _first(
-        self, some: Sequence[tuple[float, Instance]], best: tuple[int, float, Instance | None]
-    ) -> tuple[int, float, Instance | None]:
+    def _first(self, some: list[Lossy], best: Best) -> Best:
         """The first that is proved, else `best`, else the first that is verified at all."""
         for loss, instance in some:
             if loss > MARGIN and (found := violated(self.mechanism, self.prop.name, instance)):
@@ -274,20 +265,28 @@ class _Hunt:
                     break
         return best
 
-    def _survive(self, least: float, routes: Sequence[str], some: Sequence[Instance]) -> list[bool]:
-        within = [one in self.scope for one in some]
-        losses = iter(self.losses([one for one, good in zip(some, within, strict=True) if good]))
-        large = [good and next(losses) >= least for good in within]
-        first = next((k for k, one in enumerate(some) if large[k] and self._violated(one, routes)), None)
-        return [k == first for k in range(len(some))]
+    def _survive(self, least: float, route: int, some: Sequence[Instance]) -> list[bool]:
+        """The first that loses enough and is verified in no worse a way."""
+        for loss, instance in self.losses([one for one in some if self._about(one)]):
+            found = violated(self.mechanism, self.prop.name, instance) if loss >= least else None
+            if found is not None and ROUTES.index(found.route) <= route:
+                return [one is instance for one in some]
+        return [False] * len(some)
 
-    def _violated(self, instance: Instance, routes: Sequence[str]) -> bool:
-        found = violated(self.mechanism, self.prop.name, instance)
-        return found is not None and found.route in routes
+    def _about(self, instance: Instance) -> bool:
+        """Do the property, the mechanism and the conditions speak of it?"""
+        some = clusters(instance)
+        return (
+            (len(some) > 1) == self.prop.compares
+            and speaks_of(self.prop, instance)
+            and all(CONDITIONS[name](one) for one in some for name in self.conditions)
+            and all(accepted(self.mechanism, one) for one in some)
+        )
 
-    def _climber(self) -> Instance:
-        """One of the elite, changed at random."""
-        return moved(self.elite[int(self.rng.integers(len(self.elite)))][1], self.rng)
+    def _near(self, some: Sequence[Instance], size: int) -> list[Instance]:
+        """Of so many of these, changed at random, those that are spoken of."""
+        made = (moved(some[int(self.rng.integers(len(some)))], self.rng) for _ in range(size if some else 0))
+        return [one for one in made if self._about(one)]
 
     def _drawn(self, size: int) -> list[Instance]:
         """New clusters, with changes."""
@@ -295,20 +294,20 @@ class _Hunt:
         for _ in range(40 * size):  # few clusters may meet the conditions
             if len(made) >= size:
                 break
-            cluster = draw(self.rng, self.prop)
             try:
-                cluster = seen(self.mechanism, cluster)
+                cluster = seen(self.mechanism, draw(self.rng, self.prop))
             except DataError:
                 continue
             if self.prop.domain(cluster):
                 continue
-            changes = instances(self.prop, cluster, self.rng, 4)
-            made += [one for one in changes if one in self.scope]
+            made += filter(self._about, instances(self.prop, cluster, self.rng, 4))
         if size and not made:
             raise DataError(f"no cluster drawn meets the conditions of {self.prop.name} for {self.mechanism}")
         return made[:size]
 
 
+#: Of a number in an argument of a cluster.
+Place = tuple[int, ...]
 #: Simplifications that are solved together.
 _TOGETHER = 24
 _AXES = ("users", "servers", "resources")
@@ -316,9 +315,7 @@ _AXES = ("users", "servers", "resources")
 _ROWS = {"capacity": "servers", "demand": "users", "weight": "users", "eligible": "users", "max_tasks": "users"}
 
 
-def with_entry(
-    instance: Instance, argument: str, place: tuple[int, ...], value: float, reported: bool = False
-) -> Instance:
+def with_entry(instance: Instance, argument: str, place: Place, value: float, reported: bool = False) -> Instance:
     """One number anew: in both clusters where they agree on it, else in the first, or (`reported`) in the changed one.
 
     Raises
@@ -338,15 +335,13 @@ def with_entry(
     )
 
 
-def disagreements(instance: Instance) -> Iterator[tuple[str, tuple[int, ...]]]:
+def disagreements(instance: Instance) -> Iterator[tuple[str, Place]]:
     """Places at which the changed cluster has another number."""
-    cluster, deviation = instance
-    if deviation is None:
-        return
-    for argument in _ROWS:
-        for place in np.ndindex(getattr(cluster, argument).shape):
-            there = _place(cluster, deviation.cluster, argument, place)
-            if there is not None and getattr(cluster, argument)[place] != getattr(deviation.cluster, argument)[there]:
+    cluster, *changed = clusters(instance)
+    for other, argument in product(changed, _ROWS):
+        for place, value in np.ndenumerate(getattr(cluster, argument)):
+            there = _place(cluster, other, argument, place)
+            if there is not None and value != getattr(other, argument)[there]:
                 yield argument, place
 
 
@@ -362,17 +357,15 @@ def without(instance: Instance, axis: str, name: str) -> Instance:
     return _both(instance, lambda cluster: _without(cluster, axis, name), users)
 
 
-def moved(instance: Instance, rng: np.random.Generator) -> Instance:
+def moved(instance: Instance, rng: Generator) -> Instance:
     """One or two numbers changed at random; the same instance where a change makes no cluster."""
-    try:
+    with suppress(DataError):
         for _ in range(int(rng.integers(1, 3))):
             instance = _moved(instance, rng)
-    except DataError:
-        return instance
     return instance
 
 
-def _moved(instance: Instance, rng: np.random.Generator) -> Instance:
+def _moved(instance: Instance, rng: Generator) -> Instance:
     lies = list(disagreements(instance))
     if lies and rng.random() < 0.4:
         argument, place = lies[int(rng.integers(len(lies)))]
@@ -388,7 +381,7 @@ def _moved(instance: Instance, rng: np.random.Generator) -> Instance:
     return with_entry(instance, argument, place, max(value, 0.0), reported)
 
 
-def _entry(cluster: Cluster, argument: str, place: tuple[int, ...], value: float) -> Cluster:
+def _entry(cluster: Cluster, argument: str, place: Place, value: float) -> Cluster:
     table = np.array(getattr(cluster, argument))
     table[place] = value
     good = value > 0 if argument == "weight" else value >= 0
@@ -397,7 +390,7 @@ def _entry(cluster: Cluster, argument: str, place: tuple[int, ...], value: float
     return cluster.derived(**{argument: table})
 
 
-def _place(cluster: Cluster, changed: Cluster, argument: str, place: tuple[int, ...]) -> tuple[int, ...] | None:
+def _place(cluster: Cluster, changed: Cluster, argument: str, place: Place) -> Place | None:
     """The place of the same number in the changed cluster: users may have left."""
     names, others = getattr(cluster, _ROWS[argument]), getattr(changed, _ROWS[argument])
     if names == others:
@@ -441,47 +434,41 @@ def shrunk(instance: Instance, survives: Callable[[Sequence[Instance]], list[boo
     Users first, then servers, resources, weights, task counts, placement, and numbers: the lie towards the truth, then
     each towards 0. Every simplification makes the instance smaller, so that this ends.
     """
-    going = True
-    while going:
-        going = False
-        candidates = list(_simpler(instance))
-        for first in range(0, len(candidates), _TOGETHER):
-            kept = survives(candidates[first : first + _TOGETHER])
-            if any(kept):
-                instance, going = candidates[first + kept.index(True)], True
-                break
+    candidates = _simpler(instance)
+    while some := [*islice(candidates, _TOGETHER)]:
+        kept = survives(some)
+        if any(kept):
+            instance = some[kept.index(True)]
+            candidates = _simpler(instance)
     return instance
 
 
 def _simpler(instance: Instance) -> Iterator[Instance]:
     """Simplifications, the largest first."""
     cluster = instance[0]
-    for axis in ("users", "servers", "resources"):
+    for axis in _AXES:
         for name in getattr(cluster, axis):
-            yield from _made(partial(without, instance, axis, name))
+            yield from _made(without, instance, axis, name)
     for argument, plain in (("weight", 1.0), ("max_tasks", np.inf), ("eligible", 1.0)):
         for at in np.argwhere(getattr(cluster, argument) != plain).tolist():
-            yield from _made(partial(with_entry, instance, argument, tuple(at), plain))
+            yield from _made(with_entry, instance, argument, tuple(at), plain)
     yield from _scaled(instance)
     for argument, place in disagreements(instance):
         reported = float(getattr(cluster, argument)[place])
-        yield from _made(partial(with_entry, instance, argument, place, reported, reported=True))
+        yield from _made(with_entry, instance, argument, place, reported, True)
     for argument in ("demand", "capacity", "weight", "max_tasks"):
         yield from _smaller(instance, argument)
 
 
 def _smaller(instance: Instance, argument: str) -> Iterator[Instance]:
     """Each number smaller, in both clusters or where they differ in either."""
-    cluster, deviation = instance
     differ = set(disagreements(instance))
-    for place in np.ndindex(getattr(cluster, argument).shape):
-        for reported in (False, True) if (argument, place) in differ and deviation is not None else (False,):
-            table = getattr(deviation.cluster if reported and deviation is not None else cluster, argument)
-            old = float(table[place])
-            if np.isfinite(old):
-                for value in sorted({0.0, 1.0, old // 2, old - 1}):
-                    if 0 <= value < old:
-                        yield from _made(partial(with_entry, instance, argument, place, value, reported))
+    for place in np.ndindex(getattr(instance[0], argument).shape):
+        for reported, one in enumerate(clusters(instance)[: 1 + ((argument, place) in differ)]):
+            old = float(getattr(one, argument)[place])
+            for value in sorted({0.0, 1.0, old // 2, old - 1}) if np.isfinite(old) else ():
+                if 0 <= value < old:
+                    yield from _made(with_entry, instance, argument, place, value, bool(reported))
 
 
 def _scaled(instance: Instance) -> Iterator[Instance]:
@@ -495,13 +482,11 @@ def _scaled(instance: Instance) -> Iterator[Instance]:
             yield _both(instance, partial(_in_unit, by))
 
 
-def _in_unit(by: NDArray[np.float64], cluster: Cluster) -> Cluster:
+def _in_unit(by: Array, cluster: Cluster) -> Cluster:
     return cluster.derived(capacity=cluster.capacity * by, demand=cluster.demand * by)
 
 
-def _made(make: Callable[[], Instance]) -> Iterator[Instance]:
+def _made(make: Callable[..., Instance], *given: Any) -> Iterator[Instance]:
     """The instance, or none where it cannot be made."""
-    try:
-        yield make()
-    except DataError:
-        return
+    with suppress(DataError):
+        yield make(*given)

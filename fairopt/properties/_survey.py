@@ -25,6 +25,7 @@ from ..mechanisms._claim import CONDITIONS
 from ..model import _files, _validate
 from ._base import Property, get, names
 from ._search import hunt
+from ._tasks import clusters
 from .witness import Witness, written
 
 #: The version of the format of stored cells.
@@ -108,11 +109,11 @@ class Outcome:
     @property
     def meets(self) -> list[str]:
         """Names of the conditions that the counterexample meets."""
-        found = self.witness
-        clusters = [] if found is None else [one for one in (found.cluster, found.changed) if one is not None]
-        return [name for name, holds in CONDITIONS.items() if clusters and all(holds(one) for one in clusters)]
+        if self.witness is None:
+            return []
+        return [name for name, holds in CONDITIONS.items() if all(map(holds, clusters(self.witness.instance)))]
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> _files.Table:
         """As plain data."""
         plain = {name: getattr(self, name) for name in _ENTRIES}
         found = None if self.witness is None else self.witness.document()
@@ -126,7 +127,7 @@ def outcome(document: Any) -> Outcome:
     try:
         cell = Cell(document["mechanism"], document["property"], tuple(document["conditions"]))
         found = document["witness"]
-        plain: dict[str, Any] = {name: kind(document[name]) for name, kind in _ENTRIES.items()}
+        plain: _files.Table = {name: kind(document[name]) for name, kind in _ENTRIES.items()}
         return Outcome(cell, **plain, witness=None if found is None else Witness.of(found))
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(f"a stored cell is damaged: {type(error).__name__} {error}") from None
@@ -329,7 +330,4 @@ def _searched(cell: Cell, trials: int, seconds: float, folder: Path | None, seed
 
 
 def _read(path: Path) -> Outcome:
-    try:
-        return outcome(_files.parse_json(_files.read(path, "stored cell"), path))
-    except DataError as error:
-        raise DataError(f"{path}: {error}", error.where) from None
+    return _files.read_json(path, "stored cell", outcome)

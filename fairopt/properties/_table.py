@@ -129,33 +129,24 @@ def answers(mechanism: Mechanism, name: str, rows: pd.DataFrame, link: Link) -> 
 
     `rows` are those of `survey` about the mechanism and the property, as a frame (`conditions`, `answer`, ...).
     """
-    claims = [claim for claim in mechanism.claims if claim.property == name and claim.about(mechanism)]
+    claims = [one for one in mechanism.claims if one.property == name and one.holds and one.about(mechanism)]
+    searched = {row["conditions"]: row for row in rows[::-1].to_dict("records")}  # the first of several
     found: list[Answer] = []
-    for conditions in dict.fromkeys(
-        (*rows["conditions"], *(", ".join(claim.conditions) for claim in claims if claim.holds))
-    ):
-        row = rows[rows["conditions"] == conditions]
-        proof = [claim for claim in claims if claim.holds and _within(conditions, claim)]
-        if len(row) and row["file"].iloc[0]:
-            other = f" (none in {row['trials'].iloc[0]})" if row["answer"].iloc[0] == "none" else ""
-            found.append(Answer(conditions or "all", "counterexample", _violation(row.iloc[0], link) + other))
+    for conditions in dict.fromkeys((*rows["conditions"], *(", ".join(claim.conditions) for claim in claims))):
+        row, which = searched.get(conditions, {}), conditions or "all"
+        proof = [claim for claim in claims if {*claim.conditions} <= {*conditions.split(", ")}]
+        if row.get("file"):
+            loss = f"{float(row['violation']):.3f}".replace("0.", ".", 1)
+            other = f" (none in {row['trials']})" if row["answer"] == "none" else ""
+            found.append(Answer(which, "counterexample", link(f"no: {loss}", str(row["file"])) + other))
         elif proof:
-            trials = f", {row['trials'].iloc[0]} trials" if len(row) else ""
-            found.append(Answer(conditions or "all", "proved", f"{link('proved', proof[0].source)}{trials}"))
-        elif len(row) and row["trials"].iloc[0]:
-            doubt = row["doubted"].iloc[0]
-            doubts = f" ({doubt:.2g} not verified)" if doubt > 0 else ""
-            found.append(Answer(conditions or "all", "none", f"none in {row['trials'].iloc[0]}{doubts}"))
+            trials = f", {row['trials']} trials" if row else ""
+            found.append(Answer(which, "proved", link("proved", proof[0].source) + trials))
+        elif row.get("trials"):
+            doubts = f" ({row['doubted']:.2g} not verified)" if row["doubted"] > 0 else ""
+            found.append(Answer(which, "none", f"none in {row['trials']}{doubts}"))
     first = next((each for each in found if each.clusters == "all"), Answer("all", "nothing", ""))
     return [first, *(each for each in found if each.clusters != "all" and each.known != first.known)]
-
-
-def _within(conditions: str, claim: Claim) -> bool:
-    return set(claim.conditions) <= set(conditions.split(", "))
-
-
-def _violation(row: pd.Series, link: Link) -> str:
-    return link(f"no: {float(row['violation']):.3f}".replace("0.", ".", 1), str(row["file"]))
 
 
 def plain(text: str, to: str) -> str:
@@ -182,8 +173,6 @@ def matrix(rows: pd.DataFrame, link: Link = plain) -> pd.DataFrame:
     rows = rows.fillna({"conditions": "", "file": ""})
     table: dict[str, dict[str, str]] = {}
     for (written, name), some in rows.groupby(["mechanism", "property"], sort=False):
-        mechanism = one(written)
-        said = answers(mechanism, str(name), some, link)
-        cell = "; ".join(each.sentence for each in said)
-        table.setdefault(str(mechanism), {})[str(name)] = cell
+        said = "; ".join(each.sentence for each in answers(one(written), str(name), some, link))
+        table.setdefault(str(one(written)), {})[str(name)] = said
     return pd.DataFrame(table).fillna("").rename_axis("property").sort_index()

@@ -9,13 +9,13 @@ from fractions import Fraction
 from itertools import islice, takewhile
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import DataError, SolverError
 from ..exact import rational
 from ..exact.rational import unique_optimum
 from ..many.solve_many import solve_many
 from ..mechanisms import Mechanism
+from ..model._arrays import Array, Mask
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 from ._base import Case, Deviation, Numbers, Property
@@ -76,7 +76,7 @@ def _data(cluster: Cluster, rule: Criterion) -> tuple[dict[int, Fraction], dict[
     return None if found[0] is None or found[1] is None else (found[0], found[1])
 
 
-def _fractions(values: NDArray[np.float64], some: NDArray[np.bool_]) -> dict[int, Fraction] | None:
+def _fractions(values: Array, some: Mask) -> dict[int, Fraction] | None:
     """Fractions that the doubles of some users stand for; `None` where that is not known."""
     # A share per task is a fraction with at most this denominator, or it is not known exactly.
     found = {int(n): Fraction(values[n]).limit_denominator(10**6) for n in np.flatnonzero(some)}

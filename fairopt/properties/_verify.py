@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import DataError, FairoptError
 from ..exact.enclosure import enclosed
 from ..mechanisms import GameMechanism, Mechanism
 from ..mechanisms.psdsf import PSDSF
+from ..model._arrays import Array
 from ..result.allocation import Allocation
 from ._base import Case, Finding, Property, get
 from ._tasks import Instance, clusters, exact, speaks_of
@@ -108,7 +108,7 @@ def _to_first_order(prop: Property, case: Case, answers: Sequence[Allocation]) -
     return Verified(case, finding, (loss - error, min(loss + error, 1.0)), CERTIFIED)
 
 
-def _errors(found: Allocation, prop: Property) -> NDArray[np.float64]:
+def _errors(found: Allocation, prop: Property) -> Array:
     """Relative errors of tasks, (users,), to first order: residual times condition; at degenerate ties infinite.
 
     `MARGIN` where conditions are not known, and where an optimum need not be unique (alpha = 0). Infinite as well where

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..mechanisms import get
 from ..model.cluster import Cluster
-from ._base import Case, Numbers, Property
+from ._base import Case, Dues, Property
 from ._tasks import reference
 
 
@@ -16,13 +16,10 @@ class _MaxMin(Property):
     """A property that names the mechanism whose tasks are due."""
 
     rule: ClassVar[str]
-    gives: ClassVar[str] = "constrained max-min"
+    words = "{user} has {has} tasks; constrained max-min gives it {due}"
 
-    def dues(self, case: Case) -> tuple[Numbers, Numbers]:
+    def dues(self, case: Case) -> Dues:
         return case.user_tasks, reference(get(self.rule), case.cluster, case)
-
-    def words(self, user: str, has: str, due: str) -> str:
-        return f"{user} has {has} tasks; {self.gives} gives it {due}"
 
 
 class BottleneckFairness(_MaxMin):
@@ -40,7 +37,7 @@ class BottleneckFairness(_MaxMin):
 
     name = "bottleneck-fairness"
     rule = "drfh"
-    gives = "max-min of the bottleneck"
+    words = "{user} has {has} tasks; max-min of the bottleneck gives it {due}"
     definition = "if one resource is dominant for everybody, x is max-min on it"
 
     def domain(self, cluster: Cluster) -> str:
@@ -72,7 +69,7 @@ class PerServerBottleneckFairness(_MaxMin):
 
     name = "per-server-bottleneck-fairness"
     rule = "cmmf"
-    gives = "constrained max-min of the bottleneck"
+    words = "{user} has {has} tasks; constrained max-min of the bottleneck gives it {due}"
     definition = "if one resource binds everybody on every server, x is constrained max-min on it"
 
     def domain(self, cluster: Cluster) -> str:
@@ -80,7 +77,7 @@ class PerServerBottleneckFairness(_MaxMin):
             return "nobody can run"
         return "" if shared_bottleneck(cluster) is not None else "no resource binds everybody on every server"
 
-    def dues(self, case: Case) -> tuple[Numbers, Numbers]:
+    def dues(self, case: Case) -> Dues:
         resource = shared_bottleneck(case.cluster)
         usable = case.cluster.usable
         needs = case.cluster.demand[:, 0 if resource is None else resource] > 0
@@ -126,7 +123,7 @@ class SingleServerDRF(_MaxMin):
 
     name = "single-server-drf"
     rule = "drf"
-    gives = "DRF"
+    words = "{user} has {has} tasks; DRF gives it {due}"
     definition = "with one server, x is that of DRF"
     servers = 1
 

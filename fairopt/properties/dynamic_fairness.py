@@ -5,11 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..mechanisms import Mechanism
 from ..mechanisms.mqdrf import MQDRF
-from ._base import Case, Numbers, Property, capped, tasks_per_task
+from ..model._arrays import Index
+from ._base import Case, Dues, Property, capped, tasks_per_task
 from .sharing_incentive import in_pool
 
 
@@ -26,11 +26,12 @@ class DynamicSharingIncentive(Property):
 
     name = "dynamic-sharing-incentive"
     definition = "in a full level k of MQDRF: x_n max_r d[n,r]/C_r >= DK_k/N_k, or x_n = q_n"
+    words = "{user} has {has} tasks; its part of what its level has would run {due}"
 
     def unfit(self, mechanism: Mechanism | None) -> str:
         return "" if isinstance(mechanism, MQDRF) else "it is about queues with levels, such as MQDRF"
 
-    def dues(self, case: Case) -> tuple[Numbers, Numbers]:
+    def dues(self, case: Case) -> Dues:
         levels, sizes, shares = queue(case)
         full = np.bincount(levels, minlength=len(sizes)) == sizes
         # Parts of levels are fractions with at most this denominator.
@@ -40,11 +41,8 @@ class DynamicSharingIncentive(Property):
         runs = case.cluster.runnable & full[levels]
         return case.user_tasks, capped(np.where(runs, due, 0 * due), case.cluster, case)
 
-    def words(self, user: str, has: str, due: str) -> str:
-        return f"{user} has {has} tasks; its part of what its level has would run {due}"
 
-
-def queue(case: Case) -> tuple[NDArray[np.intp], NDArray[np.intp], tuple[float, ...]]:
+def queue(case: Case) -> tuple[Index, Index, tuple[float, ...]]:
     """Levels of users, from 0, (users,); sizes and shares of levels."""
     rule, count = case.mechanism, len(case.cluster.users)
     if not isinstance(rule, MQDRF):
@@ -66,12 +64,13 @@ class DynamicEnvyFreeness(Property):
 
     name = "dynamic-envy-freeness"
     definition = "x_n >= min(q_n, tasks of n with what m has), for every m of its level in MQDRF"
+    words = "{user} has {has} tasks; with what another user of its level has it would run {due}"
     needs_all = True
 
     def unfit(self, mechanism: Mechanism | None) -> str:
         return DynamicSharingIncentive().unfit(mechanism)
 
-    def dues(self, case: Case) -> tuple[Numbers, Numbers]:
+    def dues(self, case: Case) -> Dues:
         cluster, levels = case.cluster, queue(case)[0]
         demand = case.numbers(cluster.demand)
         within = case.numbers(cluster.eligible.astype(float)) @ case.tasks.T  # (users, others)
@@ -79,6 +78,3 @@ class DynamicEnvyFreeness(Property):
         value[levels[:, None] != levels] = 0
         np.fill_diagonal(value, 0)
         return case.user_tasks, capped(value.max(axis=1), cluster, case)
-
-    def words(self, user: str, has: str, due: str) -> str:
-        return f"{user} has {has} tasks; with what another user of its level has it would run {due}"

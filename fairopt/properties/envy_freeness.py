@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._base import Case, Numbers, Property, capped, tasks_per_task
+from ._base import Case, Dues, Property, capped, tasks_per_task
 
 
 class EnvyFreeness(Property):
@@ -22,15 +22,13 @@ class EnvyFreeness(Property):
 
     name = "envy-freeness"
     definition = "x_n >= min(q_n, tasks of n with phi_n/phi_m of what m has where n may run), for every m"
+    words = "{user} has {has} tasks; with what another user has it would run {due}"
     needs_all = True
 
-    def dues(self, case: Case) -> tuple[Numbers, Numbers]:
+    def dues(self, case: Case) -> Dues:
         cluster = case.cluster
         weight, demand = case.numbers(cluster.weight), case.numbers(cluster.demand)
         within = case.numbers(cluster.eligible.astype(float)) @ case.tasks.T  # (users, others)
         of_others = tasks_per_task(demand, demand) * within * weight[:, None] / weight
         np.fill_diagonal(of_others, 0)
         return case.user_tasks, capped(of_others.max(axis=1), cluster, case)
-
-    def words(self, user: str, has: str, due: str) -> str:
-        return f"{user} has {has} tasks; with what another user has it would run {due}"

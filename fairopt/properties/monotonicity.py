@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.random import Generator
 
 from ..model.cluster import Cluster
-from ._base import Case, Deviation, Numbers, Property
+from ._base import Case, Deviation, Dues, Property
 
 
 class PopulationMonotonicity(Property):
@@ -23,12 +24,13 @@ class PopulationMonotonicity(Property):
 
     name = "population-monotonicity"
     definition = "when a user leaves nobody has fewer tasks"
+    words = "{user} has {due} tasks, and {has} after the other user left"
     compares = True
 
     def domain(self, cluster: Cluster) -> str:
         return "" if len(cluster.users) > 1 else "there is one user"
 
-    def deviations(self, cluster: Cluster, rng: np.random.Generator) -> Iterator[Deviation]:
+    def deviations(self, cluster: Cluster, rng: Generator) -> Iterator[Deviation]:
         order = rng.permutation(len(cluster.users)).tolist() if len(cluster.users) > 1 else []
         return (Deviation(cluster.drop_user(cluster.users[n]), (cluster.users[n],)) for n in order)
 
@@ -36,15 +38,12 @@ class PopulationMonotonicity(Property):
         left = deviation.users
         return len(left) == 1 and left[0] in cluster.users and deviation.cluster == cluster.drop_user(left[0])
 
-    def dues(self, case: Case) -> tuple[Numbers, Numbers]:
+    def dues(self, case: Case) -> Dues:
         deviation, after = case.changed
         stays = ~np.isin(case.cluster.users, deviation.users)
         has = case.user_tasks.copy()
         has[stays] = after.sum(axis=1)
         return has, np.where(stays, case.user_tasks, 0 * has)
-
-    def words(self, user: str, has: str, due: str) -> str:
-        return f"{user} has {due} tasks, and {has} after the other user left"
 
 
 class ResourceMonotonicity(Property):
@@ -60,9 +59,10 @@ class ResourceMonotonicity(Property):
 
     name = "resource-monotonicity"
     definition = "when a capacity grows nobody has fewer tasks"
+    words = "{user} has {due} tasks, and {has} with more capacity"
     compares = True
 
-    def deviations(self, cluster: Cluster, rng: np.random.Generator) -> Iterator[Deviation]:
+    def deviations(self, cluster: Cluster, rng: Generator) -> Iterator[Deviation]:
         while True:
             capacity = np.array(cluster.capacity)
             i, r = (int(rng.integers(size)) for size in capacity.shape)
@@ -74,8 +74,5 @@ class ResourceMonotonicity(Property):
         same = grown.shape == cluster.shape and grown.derived(capacity=cluster.capacity) == cluster
         return not deviation.users and same and bool((grown.capacity >= cluster.capacity).all())
 
-    def dues(self, case: Case) -> tuple[Numbers, Numbers]:
+    def dues(self, case: Case) -> Dues:
         return np.asarray(case.changed[1].sum(axis=1)), case.user_tasks
-
-    def words(self, user: str, has: str, due: str) -> str:
-        return f"{user} has {due} tasks, and {has} with more capacity"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
@@ -19,7 +18,7 @@ from ..model.cluster import Cluster
 from ..model.criterion import criterion
 from ..model.polytope import Polytope
 from ..model.problem import Problem
-from ._base import NONE, Case, Numbers, Property
+from ._base import NONE, Case, Dues, Numbers, Property
 
 #: Rows that idle by less than this part count as used up; what a linear program may take.
 _FULL, _WORK = Fraction(1, 10**6), 1e6
@@ -39,17 +38,15 @@ class ParetoOptimality(Property):
 
     name = "pareto-optimality"
     definition = "no feasible x' gives somebody more tasks and nobody fewer"
+    words = "{user} has {has} tasks; it could have {due} while nobody loses any"
     needs_all = True
 
-    def dues(self, case: Case) -> tuple[Numbers, Numbers]:
+    def dues(self, case: Case) -> Dues:
         return case.user_tasks, dominating(case)
 
-    def bounds(self, low: Case, high: Case) -> tuple[Numbers, Numbers]:
+    def bounds(self, low: Case, high: Case) -> Dues:
         has = high.user_tasks
         return has, has + gains(low.cluster, low.tasks, high.tasks)
-
-    def words(self, user: str, has: str, due: str) -> str:
-        return f"{user} has {has} tasks; it could have {due} while nobody loses any"
 
 
 def dominating(case: Case) -> Numbers:
@@ -128,18 +125,19 @@ def gains(cluster: Cluster, low: Numbers, high: Numbers) -> Numbers:
     direction = _direction(cluster, low, high)
     if direction is None:
         return none
-    demand, capacity = numbers(cluster.demand), numbers(cluster.capacity)
     steps = [low[pair] / -by for pair, by in np.ndenumerate(direction) if by < 0]
-    for i, r in np.ndindex(capacity.shape):
-        more, used = (direction[:, i] * demand[:, r]).sum(), (high[:, i] * demand[:, r]).sum()
-        if more > 0:
-            steps.append((capacity[i, r] - used) / more)
-    own = direction.sum(axis=1)
+    left, more, own = _idle(cluster, high), direction.T @ numbers(cluster.demand), direction.sum(axis=1)
+    steps += [left[row] / by for row, by in np.ndenumerate(more) if by > 0]
     for n in np.flatnonzero(np.isfinite(cluster.max_tasks)):
         if own[n] > 0:
             steps.append((Fraction(cluster.max_tasks[n]) - high[n].sum()) / own[n])
     step = min(steps, default=Fraction(0))
     return np.asarray(own * step) if step > 0 else none
+
+
+def _idle(cluster: Cluster, tasks: Numbers) -> Numbers:
+    """What tasks (users, servers) leave of capacities, (servers, resources)."""
+    return np.asarray(numbers(cluster.capacity) - tasks.T @ numbers(cluster.demand))
 
 
 def _direction(cluster: Cluster, low: Numbers, high: Numbers) -> Numbers | None:
@@ -155,7 +153,11 @@ def _direction(cluster: Cluster, low: Numbers, high: Numbers) -> Numbers | None:
         return None
     gain = {k: by / unit[n] for n, own in sums.items() for k, by in own.items()}
     at_limit = [own for n, own in sums.items() if total[n] >= cluster.max_tasks[n] * (1 - float(_FULL))]
-    rows = [(taken, Fraction(0)) for taken in (*_used_up(cluster, high, columns), *sums.values())]
+    demand = numbers(cluster.demand)
+    used_up = np.argwhere(_idle(cluster, high) <= numbers(cluster.capacity) * _FULL).tolist()
+    taken = [{k: sign * demand[n, r] for k, ((n, j), sign) in enumerate(columns) if i == j and demand[n, r]}
+             for i, r in used_up]  # fmt: skip
+    rows = [(one, Fraction(0)) for one in (*taken, *sums.values())]
     rows += [({k: -by for k, by in own.items()}, Fraction(0)) for own in at_limit]
     rows += [({k: Fraction(1)}, Fraction(cluster.gamma[pair])) for k, (pair, _) in enumerate(columns)]
     rows.append((gain | {goal: Fraction(1)}, Fraction(0)))
@@ -169,13 +171,3 @@ def _direction(cluster: Cluster, low: Numbers, high: Numbers) -> Numbers | None:
     for k, (pair, sign) in enumerate(columns):
         found[pair] += sign * values.get(k, Fraction(0))
     return found if values.get(goal, 0) > 0 else None
-
-
-def _used_up(
-    cluster: Cluster, high: Numbers, columns: list[tuple[tuple[int, int], int]]
-) -> Iterator[dict[int, Fraction]]:
-    """What changes take of every capacity that is used up, by column."""
-    demand, capacity = numbers(cluster.demand), numbers(cluster.capacity)
-    for i, r in np.ndindex(capacity.shape):
-        if (high[:, i] * demand[:, r]).sum() >= capacity[i, r] * (1 - _FULL):
-            yield {k: sign * demand[n, r] for k, ((n, j), sign) in enumerate(columns) if i == j and demand[n, r]}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._base import Case, Numbers, Property, capped, tasks_per_task
+from ._base import Case, Dues, Numbers, Property, capped, tasks_per_task
 
 
 class SharingIncentive(Property):
@@ -21,15 +21,13 @@ class SharingIncentive(Property):
 
     name = "sharing-incentive"
     definition = "x_n >= min(q_n, phi_n / sum phi * sum_i gamma[n,i])"
+    words = "{user} has {has} tasks; its part of every server would run {due}"
 
-    def dues(self, case: Case) -> tuple[Numbers, Numbers]:
+    def dues(self, case: Case) -> Dues:
         cluster = case.cluster
         weight = case.numbers(cluster.weight)
         alone = monopoly_tasks(case)
         return case.user_tasks, capped(weight / weight.sum() * alone, cluster, case)
-
-    def words(self, user: str, has: str, due: str) -> str:
-        return f"{user} has {has} tasks; its part of every server would run {due}"
 
 
 def monopoly_tasks(case: Case) -> Numbers:
@@ -56,14 +54,12 @@ class StrongSharingIncentive(Property):
 
     name = "strong-sharing-incentive"
     definition = "x_n >= min(q_n, sum_i gamma[n,i], phi_n / sum phi * min_r C_r / d[n,r])"
+    words = "{user} has {has} tasks; a dedicated cloud with its part of every resource would run {due}"
 
-    def dues(self, case: Case) -> tuple[Numbers, Numbers]:
+    def dues(self, case: Case) -> Dues:
         weight = case.numbers(case.cluster.weight)
         dedicated = np.minimum(in_pool(case) * weight / weight.sum(), monopoly_tasks(case))
         return case.user_tasks, capped(dedicated, case.cluster, case)
-
-    def words(self, user: str, has: str, due: str) -> str:
-        return f"{user} has {has} tasks; a dedicated cloud with its part of every resource would run {due}"
 
 
 def in_pool(case: Case) -> Numbers:

@@ -6,19 +6,20 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
+from ..model._arrays import Array
 from ..model.cluster import Cluster
-from ._base import Case, Deviation, Numbers, Property, only, true_tasks
+from ._base import Case, Deviation, Dues, Numbers, Property, only, true_tasks
 
-Array = NDArray[np.float64]
 #: What users can lie about.
 REPORTS = ("demand", "eligible", "max_tasks")
 #: Amounts that are no whole numbers, or far apart, are multiplied by one of these.
 _PARTS = (0.25, 0.5, 0.8, 0.9, 0.95, 1.05, 1.1, 1.25, 2.0, 4.0)
 
 
-def misreport(cluster: Cluster, user: int, about: Sequence[str], rng: np.random.Generator) -> Cluster:
+def misreport(cluster: Cluster, user: int, about: Sequence[str], rng: Generator) -> Cluster:
     """The cluster as if a user, by number, had reported something else about one of `REPORTS`.
 
     Of demands: one coordinate, or all of them, anew; whole numbers stay whole numbers.
@@ -36,7 +37,7 @@ def misreport(cluster: Cluster, user: int, about: Sequence[str], rng: np.random.
     return cluster.derived(max_tasks=_row(cluster.max_tasks, user, reported))
 
 
-def lies(cluster: Cluster, about: Sequence[str], rng: np.random.Generator) -> Iterator[tuple[Cluster, int]]:
+def lies(cluster: Cluster, about: Sequence[str], rng: Generator) -> Iterator[tuple[Cluster, int]]:
     """Without end: the cluster after a lie of one user, and who it is."""
     while True:
         for user in rng.permutation(len(cluster.users)).tolist():
@@ -56,7 +57,7 @@ def differs_only(cluster: Cluster, other: Cluster, users: Sequence[str], about: 
     return True
 
 
-def _other_demand(demand: Array, rng: np.random.Generator) -> Array:
+def _other_demand(demand: Array, rng: Generator) -> Array:
     reported = demand.copy()
     r = int(rng.integers(len(reported)))
     if (demand != np.floor(demand)).any() or demand.max() > 1000 * demand[demand > 0].min():
@@ -74,7 +75,7 @@ def _other_demand(demand: Array, rng: np.random.Generator) -> Array:
     return reported if reported.any() else np.maximum(demand, 1.0)
 
 
-def _other_amount(demand: Array, r: int, rng: np.random.Generator) -> Array:
+def _other_amount(demand: Array, r: int, rng: Generator) -> Array:
     """Measured amounts, such as cores and bytes: more or less of what is needed."""
     parts = rng.choice(_PARTS, len(demand)) if rng.integers(4) == 0 else 1.0
     demand *= parts
@@ -103,20 +104,18 @@ class StrategyProofness(Property):
 
     name = "strategy-proofness"
     definition = "no report of another demand gives a user more tasks of its true demand"
+    words = "{user} has {has} tasks when it says the truth, and {due} when it lies"
     compares = True
     about: ClassVar[tuple[str, ...]] = ("demand",)
 
-    def deviations(self, cluster: Cluster, rng: np.random.Generator) -> Iterator[Deviation]:
+    def deviations(self, cluster: Cluster, rng: Generator) -> Iterator[Deviation]:
         return (Deviation(reported, (cluster.users[user],)) for reported, user in lies(cluster, self.about, rng))
 
     def admits(self, cluster: Cluster, deviation: Deviation) -> bool:
         return len(deviation.users) == 1 and differs_only(cluster, deviation.cluster, deviation.users, self.about)
 
-    def dues(self, case: Case) -> tuple[Numbers, Numbers]:
+    def dues(self, case: Case) -> Dues:
         return case.user_tasks, only(case.changed[0].users, case.cluster, true_tasks(case))
-
-    def words(self, user: str, has: str, due: str) -> str:
-        return f"{user} has {has} tasks when it says the truth, and {due} when it lies"
 
 
 class StrategyProofnessCounts(StrategyProofness):
@@ -163,7 +162,7 @@ class GroupStrategyProofness(StrategyProofness):
     def domain(self, cluster: Cluster) -> str:
         return "" if len(cluster.users) > 1 else "there is one user"
 
-    def deviations(self, cluster: Cluster, rng: np.random.Generator) -> Iterator[Deviation]:
+    def deviations(self, cluster: Cluster, rng: Generator) -> Iterator[Deviation]:
         while True:
             size = int(rng.integers(1, min(3, len(cluster.users)) + 1))
             users = rng.choice(len(cluster.users), size, replace=False).tolist()
@@ -193,7 +192,7 @@ class StrongGroupStrategyProofness(GroupStrategyProofness):
     name = "strong-group-strategy-proofness"
     definition = "no coalition can lie so that nobody in it loses and one has more tasks"
 
-    def dues(self, case: Case) -> tuple[Numbers, Numbers]:
+    def dues(self, case: Case) -> Dues:
         return case.user_tasks, true_tasks(case)
 
     def loss(self, missing: Numbers, case: Case) -> int:

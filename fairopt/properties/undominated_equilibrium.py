@@ -16,7 +16,7 @@ from ..mechanisms import GameMechanism, Mechanism
 from ..mechanisms.psdsf import PSDSF
 from ..model.cluster import Cluster
 from ..result.allocation import Allocation
-from ._base import Case, Numbers, Property
+from ._base import Case, Dues, Numbers, Property
 from .pareto_optimality import dominating
 
 #: What looking for all equilibria of a cluster may take.
@@ -86,6 +86,7 @@ class UndominatedEquilibrium(Property):
 
     name = "undominated-equilibrium"
     definition = "no other equilibrium gives somebody more tasks and nobody fewer"
+    words = "{user} has {has} tasks; in another equilibrium it has {due} and nobody has fewer"
     needs_all = True
 
     def unfit(self, mechanism: Mechanism | None) -> str:
@@ -94,7 +95,7 @@ class UndominatedEquilibrium(Property):
     def domain(self, cluster: Cluster) -> str:
         return "" if cluster.runnable.any() else "nobody can run"
 
-    def dues(self, case: Case) -> tuple[Numbers, Numbers]:
+    def dues(self, case: Case) -> Dues:
         has = case.user_tasks
         due = np.array(has, dtype=float)
         optimal = (dominating(case) <= due * (1 + _SAME)).all()  # then no equilibrium has to be looked for
@@ -103,7 +104,7 @@ class UndominatedEquilibrium(Property):
                 due = np.maximum(due, other.arrays.user_tasks)
         return has, due
 
-    def bounds(self, low: Case, high: Case) -> tuple[Numbers, Numbers]:
+    def bounds(self, low: Case, high: Case) -> Dues:
         has = high.user_tasks
         due = low.user_tasks
         for other in all_equilibria(low.mechanism, low.cluster):
@@ -111,6 +112,3 @@ class UndominatedEquilibrium(Property):
             if least is not None and (least >= np.maximum(due, has)).all():
                 due = least
         return has, due
-
-    def words(self, user: str, has: str, due: str) -> str:
-        return f"{user} has {has} tasks; in another equilibrium it has {due} and nobody has fewer"

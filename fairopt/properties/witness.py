@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import DataError
-from ..mechanisms import Mechanism, one
+from ..mechanisms import Mechanism, _label, one
 from ..model import _files, cluster_file
 from ..model._shown import short
-from ..model._validate import ARGUMENTS
+from ..model._validate import finite
 from ..model.cluster import Cluster
 from ._base import Deviation, Finding, Property, described, get, shown
 from ._tasks import Instance, seen
@@ -107,7 +107,7 @@ class Witness:
                 raise DataError(f"the witness speaks {self.selection}; what is found now: {now}")
         return again.finding
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> _files.Table:
         """The witness file as plain data: two cluster files, and numbers as doubles or as text of fractions."""
         stated = {one.name: _plain(getattr(self, one.name)) for one in dataclasses.fields(self)}
         return {"fairopt_witness": VERSION, **stated}
@@ -128,21 +128,22 @@ class Witness:
         keys = ("fairopt_witness", *(one.name for one in dataclasses.fields(cls)))
         for odd in sorted(set(document) ^ set(keys)):
             raise DataError(f"{short(odd)} is {'unknown' if odd in document else 'missing'}; known: {', '.join(keys)}")
-        stated: dict[str, Any] = {name: document[name] for name in keys[1:]}
+        stated: _files.Table = {name: document[name] for name in keys[1:]}
         for name in ("mechanism", "property", "text", "route", "selection"):
             if not isinstance(stated[name], str):
                 raise DataError(f"{name} is {short(stated[name])}; it must be a text")
         for name in ("before", "after", "violation"):
             stated[name] = _values(stated[name], name)
         users, bounds = stated["users"], stated["violation"]
-        if not isinstance(users, list) or not all(isinstance(user, str) for user in users):
+        if not _files.texts(users):
             raise DataError("users must be a list of names")
         if len(bounds) != 2 or not 0 < bounds[0] <= bounds[1] <= 1:
             said = short(document["violation"])
             raise DataError(f"violation is {said}; it must be two numbers, 0 < low <= high <= 1")
         for name, numbers in (("cluster", "before"), ("changed", "after")):
             if stated[name] is not None or name == "cluster":
-                stated[name] = _made(stated[name], name)
+                with _files.inside(name):
+                    stated[name] = Cluster(**cluster_file.arguments(stated[name])[0])
             if len(stated[numbers]) != (0 if stated[name] is None else len(stated[name].users)):
                 raise DataError(f"{numbers} must have a number for every user")
         return cls(**stated | {"users": tuple(users)})
@@ -161,12 +162,7 @@ class Witness:
         DataError
             The file is damaged, or is none; the message says where.
         """
-        path = Path(path)
-        text = _files.parse_json(_files.read(path, "witness file"), path)
-        try:
-            return cls.of(text)
-        except DataError as error:
-            raise DataError(f"{path}: {error}", error.where) from None
+        return _files.read_json(path, "witness file", cls.of)
 
     def __repr__(self) -> str:
         low, high = self.violation
@@ -185,17 +181,10 @@ def _between(low: Number, high: Number) -> str:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Cluster):
-        return cluster_file.document({name: getattr(value, name) for name in ARGUMENTS})
+        return cluster_file.document(value)
     if isinstance(value, tuple):
         return [_plain(one) for one in value]
     return str(value) if isinstance(value, Fraction) else value
-
-
-def _made(document: Any, name: str) -> Cluster:
-    try:
-        return Cluster(**cluster_file.arguments(document)[0])
-    except DataError as error:
-        raise DataError(f"{name}: {error}", error.where) from None
 
 
 def _values(values: Any, name: str) -> tuple[Number, ...]:
@@ -210,7 +199,7 @@ def _value(value: Any, name: str) -> Number:
             return Fraction(value)
         except (ValueError, ZeroDivisionError):
             raise DataError(f"{name} has {short(value)}; write fractions as '2/3'") from None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < float("inf"):
+    if not finite(value):
         raise DataError(f"{name} has {short(value)}; it must be a number, or a fraction such as '2/3'")
     return float(value)
 
@@ -272,13 +261,7 @@ def written(mechanism: Mechanism) -> str:
     DataError
         A parameter is a function, or another thing that cannot be written.
     """
-    changed = {
-        field.name: getattr(mechanism, field.name)
-        for field in dataclasses.fields(mechanism)
-        if field.name == "alpha" or getattr(mechanism, field.name) != field.default
-    }
-    text = f"{mechanism.name}({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
-    text = text if changed else mechanism.name
+    text = _label.written(mechanism)
     if one(text) != mechanism:
         raise DataError(f"{mechanism} cannot be written into a witness: a parameter is not plain data")
     return text

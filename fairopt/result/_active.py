@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._libraries import sp
 from ..certificates.backward import log_price_per_task
@@ -14,15 +13,10 @@ from ..certificates.leximin import by_level, held
 from ..core.first_order import Active, Prices, parts, summed
 from ..core.settled import ZERO
 from ..errors import SolverError
-from ..model._arrays import ratio
+from ..model._arrays import Array, Index, Mask, ratio
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
-Mask = NDArray[np.bool_]
-
 
 #: What idles by less of a capacity is used up, what costs less of a server has no price; demands have full rank if the
 #: least eigenvalue of `A'A`, scaled to a diagonal of 1, is above this.
@@ -200,7 +194,7 @@ def leximin(polytope: Polytope, criterion: Criterion, tasks: Array, hint: Array 
     )
 
 
-def _level_groups(polytope: Polytope, level: Array) -> NDArray[np.intp]:
+def _level_groups(polytope: Polytope, level: Array) -> Index:
     """Users of one level who take from each other wherever they may, whether or not they do now."""
     rank = np.empty(len(level), dtype=np.intp)
     for g, members in enumerate(by_level(level)):

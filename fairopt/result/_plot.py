@@ -13,9 +13,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..errors import DataError
+from ..model._arrays import Array
 
 #: Names in legends are cut off behind this many characters.
 _LONGEST = 28
@@ -122,17 +123,14 @@ def plain(name: str) -> str:
 
 def legend_of_stack(ax: Any, axes: Axes, names: Sequence[str], fills: Sequence[str], hatches: Sequence[str]) -> None:
     """A legend beside a stack, in the order of the stack: what stands on top comes first."""
-    handles = [
-        Patch(facecolor=fill, edgecolor="white", hatch=hatch) for fill, hatch in zip(fills, hatches, strict=True)
-    ]
-    labels = [plain(name) for name in names]
-    legend(ax, axes, handles[::-1], labels[::-1], "right upper", fontsize="x-small")
+    parts = zip(fills[::-1], hatches[::-1], strict=True)
+    handles = [Patch(facecolor=fill, edgecolor="white", hatch=hatch) for fill, hatch in parts]
+    legend(ax, axes, handles, [*map(plain, names[::-1])], "right upper", fontsize="x-small")
 
 
-def at_alpha(alpha: ArrayLike) -> NDArray[np.float64]:
+def at_alpha(alpha: ArrayLike) -> Array:
     """Places of alpha on the axis from 0 to infinity: `alpha / (1 + alpha)`."""
-    values = np.asarray(alpha, dtype=float)
-    return np.where(np.isinf(values), 1.0, values / (1 + np.where(np.isinf(values), 0, values)))
+    return np.asarray(1 - 1 / (1 + np.asarray(alpha, dtype=float)))
 
 
 def alpha_axis(axes: Axes, wide: bool = False, label: str = "α") -> None:

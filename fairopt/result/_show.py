@@ -6,16 +6,15 @@ import math
 from collections.abc import Mapping, Sequence
 from html import escape
 from textwrap import wrap
-from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._libraries import pd
 from ..certificates import Certificate
-from .metrics import Answer
+from ..model._arrays import Array
+from ..model._names import listed
+from .arrays import Answer
 
-Array = NDArray[np.float64]
 #: Numbers by user, by name.
 Columns = Mapping[str, Array]
 
@@ -54,27 +53,7 @@ def _parts(columns: Sequence[Sequence[str]], most: int) -> list[list[Sequence[st
     return parts
 
 
-class Shown(Answer, Protocol):
-    """An allocation, as far as it is shown."""
-
-    @property
-    def certificate(self) -> Certificate:
-        """Its quality."""
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Remarks for the reader."""
-
-    @property
-    def flagged(self) -> bool:
-        """Does the certificate miss the tolerance?"""
-
-    @property
-    def used_parts(self) -> pd.DataFrame:
-        """Used part of each capacity."""
-
-
-def text(allocation: Shown, columns: Columns, width: int | None = None) -> str:
+def text(allocation: Answer, columns: Columns, width: int | None = None) -> str:
     """Users, utilization, certificate, notes; tables that are wider than `width` characters are broken."""
     used = zip(allocation.cluster.resources, allocation.arrays.utilization.tolist(), strict=True)
     use = ", ".join(f"{name} {value:.1%}" for name, value in used if not math.isnan(value))
@@ -85,7 +64,7 @@ def text(allocation: Shown, columns: Columns, width: int | None = None) -> str:
     return "\n".join([_headline(allocation), _table(allocation, columns, width), *below])
 
 
-def _table(allocation: Shown, columns: Columns, width: int | None) -> str:
+def _table(allocation: Answer, columns: Columns, width: int | None) -> str:
     """A line per user; of many, the first and the last."""
     users, most = allocation.cluster.users, None if width is None else max(8, width // 3)
     shown = {"user": users} | certain(columns, allocation.certificate)
@@ -98,7 +77,7 @@ def _table(allocation: Shown, columns: Columns, width: int | None) -> str:
     return joined(table, width)
 
 
-def html(allocation: Shown, columns: Columns) -> str:
+def html(allocation: Answer, columns: Columns) -> str:
     """The same as HTML, with utilization by server."""
     notes = "".join(f"<li>{escape(note)}</li>" for note in _notes(allocation))
     index = pd.Index(allocation.cluster.users, name="user")
@@ -111,18 +90,18 @@ def html(allocation: Shown, columns: Columns) -> str:
     )
 
 
-def _notes(allocation: Shown) -> tuple[str, ...]:
+def _notes(allocation: Answer) -> tuple[str, ...]:
     doubtful = np.flatnonzero(~np.isnan(uncertain(allocation.certificate)))
     return (*allocation.notes, *doubts([allocation.cluster.users[int(n)] for n in doubtful]))
 
 
-def _headline(allocation: Shown) -> str:
+def _headline(allocation: Answer) -> str:
     flag = "  ** misses the tolerance **" if allocation.flagged else ""
     cluster = allocation.cluster
     return f"{allocation.mechanism}: {len(cluster.users)} users, {len(cluster.servers)} servers{flag}"
 
 
-def _verdict(allocation: Shown) -> str:
+def _verdict(allocation: Answer) -> str:
     certificate = allocation.certificate
     text = f"feasibility {_size(certificate.feasibility)}, {certificate.measure}"
     if certificate.judged:
@@ -160,8 +139,7 @@ def doubts(users: Sequence[str]) -> tuple[str, ...]:
     """The note that names users whose tasks are not certain, if there are any."""
     if not users:
         return ()
-    named = ", ".join(users[:5]) + (f" and {len(users) - 5} more" if len(users) > 5 else "")
-    return (f"not certain to three digits, as a small change of the data moves their tasks: {named}",)
+    return (f"not certain to three digits, as a small change of the data moves their tasks: {listed(users, 5)}",)
 
 
 def certain(columns: Mapping[str, Array], certificate: Certificate) -> dict[str, list[str]]:

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _clock, _plugins
 from .._libraries import pd
 from ..certificates import ByCriterion, Certificate, blocking, feasible
 from ..errors import DataError
 from ..model import _frames, _validate
+from ..model._arrays import Array
 from ..model._frozen import Frozen, deferred
 from ..model._names import apart, listed
 from ..model.cluster import Cluster, expected
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from .sensitivity import Sensitivity
 
-Array = NDArray[np.float64]
 Judge = Callable[[Cluster, Array, Array | None], tuple[Certificate, Array | None]]  # of tasks and log prices
 
 
@@ -115,8 +114,7 @@ class Trace:
         for column, style in (("residual", "-"), ("exploitability", "--")):
             shown = self.frame[column].where(self.frame[column] > 0)
             axes.semilogy(self.frame.index, shown, style, label=column)
-        axes.set_xlabel("round")
-        axes.set_ylabel("relative, in tasks")
+        axes.set(xlabel="round", ylabel="relative, in tasks")
         axes.legend(frameon=False)
         return figure
 
@@ -300,19 +298,8 @@ class Allocation(Frozen):
         allocation that misses the file's tolerance is returned all the same, flagged. Wrong files are a `DataError`.
         """
         claim = allocation_file.read(path)
-        if claim.criterion is None:
-            return cls.of(claim.cluster, claim.tasks, claim.mechanism, tol=claim.tol, throw=False)
-        by_criterion = ByCriterion(claim.criterion)
-        begun = _clock.now()
-        certificate, proof = by_criterion(claim.cluster, claim.tasks, claim.log_prices)
-        stats = Stats("file", "none", "loaded", 0, 0.0, 0.0, 0.0, _clock.now() - begun)
-        log_prices = proof if claim.log_prices is None else claim.log_prices
-        notes = (
-            f"loaded from {path}",
-            *idle([claim.cluster.users[n] for n in np.flatnonzero(~claim.cluster.runnable)]),
-        )
-        made = claim.mechanism, claim.cluster, claim.tasks, certificate, claim.criterion, log_prices
-        return cls(*made, stats, notes, claim.tol, by_criterion)
+        of, by = (claim.cluster, claim.tasks, claim.mechanism), claim.criterion
+        return cls._judged(*of, by, claim.tol, False, claim.log_prices, ("file", "loaded"), f"loaded from {path}")
 
     @classmethod
     def of(
@@ -344,22 +331,33 @@ class Allocation(Frozen):
         DataError
             The tasks do not fit the cluster in shape or names, or overuse a server; or the criterion is one of a pool.
         """
-        begun, tol, label = _clock.now(), _validate.tolerance(tol), str(label)
-        table = _frames.tasks(tasks, expected(cluster).users, cluster.servers)
-        judge, rule, notes = _judge(cluster, criterion)
-        certificate, log_prices = judge(cluster, table, None)
-        if throw and not certificate.feasibility <= tol:
-            raise DataError(
-                f"the tasks of {label} are not feasible: {certificate.feasibility:.3g}, "
-                f"{feasible(cluster, table)[0].worst}; scale them down, or take them flagged with throw=False"
-            )
+        tol, table = _validate.tolerance(tol), _frames.tasks(tasks, expected(cluster).users, cluster.servers)
+        return cls._judged(cluster, table, str(label), criterion, tol, throw)
+
+    @classmethod
+    def _judged(
+        cls, cluster: Cluster, tasks: Array, label: str, by: Criterion | Judged | None, tol: float, throw: bool,
+        log_prices: Array | None = None, origin: tuple[str, str] = ("given", "given"), *remarks: str,
+    ) -> Self:  # fmt: skip
+        begun = _clock.now()
+        judge, rule, notes = _judge(cluster, by)
+        certificate, proof = judge(cluster, tasks, log_prices)
         if not certificate.feasibility <= tol:
-            notes += (f"not feasible: {feasible(cluster, table)[0].worst}",)
+            with np.errstate(all="ignore"):
+                worst = feasible(cluster, tasks)[0].worst
+            if throw:
+                raise DataError(
+                    f"the tasks of {label} are not feasible: {certificate.feasibility:.3g}, {worst}; scale them down, "
+                    "or take them flagged with throw=False"
+                )
+            notes += (f"not feasible: {worst}",)
         if rule is None:
             rule = deferred(partial(_none, label))
-        notes += idle([cluster.users[n] for n in np.flatnonzero(~cluster.runnable)])
-        stats = Stats("given", "none", "given", 0, 0.0, 0.0, 0.0, _clock.now() - begun)
-        return cls(label, cluster, table, certificate, rule, log_prices, stats, notes, tol, judge)
+        notes = (*remarks, *notes, *idle([cluster.users[n] for n in np.flatnonzero(~cluster.runnable)]))
+        engine, status = origin
+        stats = Stats(engine, "none", status, 0, 0.0, 0.0, 0.0, _clock.now() - begun)
+        prices = proof if log_prices is None else log_prices
+        return cls(label, cluster, tasks, certificate, rule, prices, stats, notes, tol, judge)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per user: `tasks` in all, `dominant_share`, `weight`; of 2 to 20 servers, tasks per server by name.
@@ -396,19 +394,10 @@ class Allocation(Frozen):
         """
         tasks = self._split or self.tasks
         found = blocking(self.cluster, tasks, self.criterion, self.arrays.prices, self.tol)
-        servers = [self.cluster.servers[i] if i >= 0 else None for i in found.server]
-        resources = [self.cluster.resources[r] if r >= 0 else None for r in found.resource]
-        return pd.DataFrame(
-            {
-                "level": found.level,
-                "tasks": self.arrays.user_tasks,
-                "held_by": found.held_by,
-                "server": servers,
-                "resource": resources,
-                "bound": found.bound,
-            },
-            index=self._named("user"),
-        )
+        columns: dict[str, Any] = {"level": found.level, "tasks": self.arrays.user_tasks, "held_by": found.held_by}
+        for axis, places in (("server", found.server), ("resource", found.resource)):
+            columns[axis] = [self._named(axis)[k] if k >= 0 else None for k in places]
+        return pd.DataFrame(columns | {"bound": found.bound}, index=self._named("user"))
 
     def summary(self, measures: Collection[str] | None = None) -> dict[str, Any]:
         """One row of a comparison: every measure or those named, utilization per resource, certificate, seconds."""

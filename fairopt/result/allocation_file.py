@@ -14,18 +14,17 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import DataError
 from ..model import _files, _validate
+from ..model._arrays import Array
+from ..model._files import Table
 from ..model._names import label
 from ..model._shown import short
 from ..model.cluster import Cluster
 from ..model.cluster_file import known_keys
 from ..model.criterion import Criterion, criterion, virtual_share_per_task
 from ..model.fairness_efficiency import FairnessEfficiency
-
-Array = NDArray[np.float64]
 
 #: The version of the format that is written, and the only one that is read.
 VERSION = 1
@@ -75,15 +74,10 @@ def is_one(path: Path) -> bool:
 
 def read(path: str | Path) -> StatedAnswer:
     """Read an allocation file; every error names the file and the entry."""
-    path = Path(path)
-    document = _files.parse_json(_files.read(path, "allocation file"), path)
-    try:
-        return _claim(document)
-    except DataError as error:
-        raise DataError(f"{path}: {error}", error.where) from None
+    return _files.read_json(path, "allocation file", _claim)
 
 
-def _document(claim: StatedAnswer) -> dict[str, Any]:
+def _document(claim: StatedAnswer) -> Table:
     cluster = claim.cluster
     return {
         "fairopt_allocation": VERSION,
@@ -99,13 +93,13 @@ def _document(claim: StatedAnswer) -> dict[str, Any]:
     }
 
 
-def _stated(rule: Criterion, cluster: Cluster) -> dict[str, Any]:
+def _stated(rule: Criterion, cluster: Cluster) -> Table:
     if type(rule) not in (Criterion, FairnessEfficiency):
         raise DataError(
             f"files hold no {type(rule).__name__}, whose utility is a function: save the cluster, and give the tasks "
             "to the mechanism's certify"
         )
-    fair: dict[str, Any] = {
+    fair: Table = {
         "alpha": _plain(np.asarray(rule.alpha), "inf"),
         "scope": rule.scope,
     }
@@ -161,19 +155,17 @@ def _claim(document: Any) -> StatedAnswer:
 
 def _cluster(given: Any) -> Cluster:
     _known(given, "cluster", (*_NAMES, *_ARRAYS))
-    arguments: dict[str, Any] = {}
+    arguments: Table = {}
     for key in _NAMES:
         arguments[key] = names = _needed(given, key, "cluster.")
-        if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+        if not names or not _files.texts(names):
             _wrong(f"cluster.{key}", f"is {short(names)}; it must be a list of names")
     for key, (axes, null) in _ARRAYS.items():
         if key in given or key in ("capacity", "demand"):
             shape = tuple(len(arguments[axis]) for axis in axes)
             arguments[key] = _array(_needed(given, key, "cluster."), f"cluster.{key}", shape, null)
-    try:
+    with _files.inside("cluster", "cluster"):
         return Cluster(**arguments)
-    except DataError as error:
-        raise DataError(f"cluster: {error}", ("cluster", *error.where)) from None
 
 
 def _criterion(cluster: Cluster, given: Any) -> Criterion:
@@ -184,22 +176,22 @@ def _criterion(cluster: Cluster, given: Any) -> Criterion:
     if scope == "per_server" and np.isfinite(alpha):
         _wrong("criterion.alpha", f'is {alpha:g}; in the scope "per_server" it must be "inf"')
     share = _share(cluster, given, scope)
-    weight = _array(given.get("weight", cluster.weight.tolist()), "criterion.weight", (users,))
-    cap = _array(given.get("cap", [None] * users), "criterion.cap", (users,), np.inf)
-    floor = _array(given.get("floor", [0.0] * users), "criterion.floor", (users,))
-    for name, bad in (("weight", ~(weight > 0)), ("cap", ~(cap >= 0)), ("floor", ~(floor >= 0))):
-        if bad.any():
-            n, least = int(bad.argmax()), "> 0" if name == "weight" else ">= 0"
+    numbers = {}
+    for name, default, null, least in (
+        ("weight", cluster.weight.tolist(), None, "> 0"),
+        ("cap", [None] * users, np.inf, ">= 0"),
+        ("floor", [0.0] * users, None, ">= 0"),
+    ):
+        numbers[name] = found = _array(given.get(name, default), f"criterion.{name}", (users,), null)
+        for n in np.flatnonzero(~(found > 0 if name == "weight" else found >= 0)):
             _wrong(f"criterion.{name}[{n}]", f"of user {cluster.users[n]!r} must be {least}")
-    try:
+    with _files.inside("criterion", "criterion"):
         named = scope if isinstance(scope, str) else short(scope)
-        found = criterion(cluster, share, alpha, named, weight, cap, floor)  # type: ignore[arg-type]
-    except DataError as error:
-        raise DataError(f"criterion: {error}", ("criterion", *error.where)) from None
-    return _fds(found, given) if "fair" in given or "efficient" in given else found
+        rule = criterion(cluster, share, alpha, named, **numbers)  # type: ignore[arg-type]
+    return _fds(rule, given) if "fair" in given or "efficient" in given else rule
 
 
-def _share(cluster: Cluster, given: dict[str, Any], scope: Any) -> Any:
+def _share(cluster: Cluster, given: Table, scope: Any) -> Any:
     """The shares per task that the file states; in scopes by server those that follow from the cluster."""
     if scope not in _BY_SERVER:
         return _array(_needed(given, "share", "criterion."), "criterion.share", (len(cluster.users),), np.inf)
@@ -208,7 +200,7 @@ def _share(cluster: Cluster, given: dict[str, Any], scope: Any) -> Any:
     return partial(virtual_share_per_task, cluster)
 
 
-def _fds(rule: Criterion, given: dict[str, Any]) -> FairnessEfficiency:
+def _fds(rule: Criterion, given: Table) -> FairnessEfficiency:
     """The same criterion with the factors of fairness and efficiency that the file states."""
     fair, efficient = (
         float(_array(_needed(given, name, "criterion."), f"criterion.{name}", ())) for name in ("fair", "efficient")
@@ -232,18 +224,11 @@ def _array(value: Any, name: str, shape: tuple[int, ...], null: float | None = N
             return [check(part, f"{at}[{k}]", inner[1:]) for k, part in enumerate(item)]
         if item is None and null is not None:
             return null
-        if isinstance(item, bool) or not isinstance(item, int | float) or not _finite(item):
+        if not _validate.finite(item):
             _wrong(at, f"is {short(item)}; it must be a finite number{'' if null is None else f' or null ({null:g})'}")
         return item
 
     return np.array(check(value, name, shape), dtype=float)
-
-
-def _finite(value: float) -> bool:
-    try:
-        return bool(np.isfinite(float(value)))
-    except OverflowError:  # a whole number of more than 308 digits
-        return False
 
 
 def _depth(value: Any) -> int:
@@ -260,7 +245,7 @@ def _known(document: Any, name: str, keys: tuple[str, ...]) -> None:
     known_keys(document, keys, f" in {name}")
 
 
-def _needed(document: dict[str, Any], key: str, prefix: str) -> Any:
+def _needed(document: Table, key: str, prefix: str) -> Any:
     if document.get(key) is None:
         _wrong(f"{prefix}{key}", "is missing; docs/allocation-file.md says what belongs there")
     return document[key]

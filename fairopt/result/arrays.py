@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..model._arrays import ratio
+from .._libraries import pd
+from ..certificates import Certificate
+from ..model._arrays import Array, ratio
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 from ..model.split import Split
 
-Array = NDArray[np.float64]
 
+class Answer(Protocol):
+    """An allocation, as far as its numbers, texts and pictures need to know it."""
 
-class Solved(Protocol):
-    """An allocation, as far as its numbers hang on it."""
+    @property
+    def mechanism(self) -> str:
+        """Its label."""
 
     @property
     def cluster(self) -> Cluster:
-        """Whose tasks they are."""
+        """The cluster that was shared."""
 
     @property
     def tasks(self) -> Array:
@@ -38,11 +41,38 @@ class Solved(Protocol):
     def log_prices(self) -> Array | None:
         """(servers, resources); for max-min (levels, servers, resources)."""
 
+    @property
+    def certificate(self) -> Certificate:
+        """Its quality."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Remarks for the reader."""
+
+    @property
+    def flagged(self) -> bool:
+        """Does the certificate miss the tolerance?"""
+
+    @property
+    def arrays(self) -> Arrays:
+        """Its numbers."""
+
+    @property
+    def utilization(self) -> pd.Series:
+        """By resource."""
+
+    @property
+    def used_parts(self) -> pd.DataFrame:
+        """Used part of each capacity."""
+
+    def summary(self) -> dict[str, Any]:
+        """Its measures by name."""
+
 
 class Arrays:
     """What `Allocation` shows by name, under the same names: axes are users, servers, resources of its cluster."""
 
-    def __init__(self, allocation: Solved) -> None:
+    def __init__(self, allocation: Answer) -> None:
         self._of = allocation
 
     @property

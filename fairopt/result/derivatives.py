@@ -13,13 +13,13 @@ from itertools import pairwise, product
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._libraries import sp
 from ..certificates.leximin import one_price_each
 from ..core.first_order import Active, Equations, Factors, summed
 from ..core.settled import settled
 from ..errors import DataError
+from ..model._arrays import Array, Index, Mask
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, ShareRule, virtual_share_per_task
 from ..model.merging import Merging, unmerged
@@ -27,12 +27,8 @@ from ..model.polytope import Polytope
 from ..model.split import Split
 from ._active import Pooling, leximin, pooling
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-
 #: Resources tie if they are this close.
 TIED = 1e-7
-Index = NDArray[np.intp]
 #: What equations and adjoints are missed by, relative, in rounding.
 ROUNDING = 1e-6
 _SUPPORTED = (
@@ -190,13 +186,12 @@ def _kinks(equations: Equations, stuck: Mask, most: int) -> list[str]:
     user, server = equations.user, equations.server
     found = []
     for k in np.flatnonzero(active.weak_pairs & here[user])[:most]:
-        mine = server[np.flatnonzero(active.pairs & (user == user[k]))][:3]
-        has = ", ".join(repr(cluster.servers[i]) for i in mine)
-        where = repr(cluster.servers[server[k]])
-        found.append(f"{_user(equations, user[k])} ties on servers {has} and {where}, with no tasks on the last")
-    for k in np.flatnonzero(active.weak_rows)[:most]:
-        resource, host = cluster.resources[polytope.row_resource[k]], cluster.servers[polytope.row_server[k]]
-        found.append(f"{resource!r} of server {host!r} is just used up: it has no price")
+        mine = server[active.pairs & (user == user[k])][:3]
+        *has, where = (repr(cluster.servers[i]) for i in (*mine, server[k]))
+        both = f"servers {', '.join(has)} and {where}"
+        found.append(f"{_user(equations, user[k])} ties on {both}, with no tasks on the last")
+    weak = polytope.named(np.flatnonzero(active.weak_rows)[:most])
+    found += [f"{name} is just used up: it has no price" for name in weak]
     reached = (active.weak_limits | (active.limits & active.follows)) & here
     return found + [f"{_user(equations, n)} just reaches its task limit" for n in np.flatnonzero(reached)[:most]]
 

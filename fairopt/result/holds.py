@@ -15,13 +15,12 @@ from numpy.typing import NDArray
 
 from ..certificates.blocking import blocking
 from ..errors import DataError, SolverError
-from ..model._arrays import ratio
+from ..model._arrays import Array, Index, ratio
+from ..model.merging import unmerged
+from ..model.split import Split
 
 if TYPE_CHECKING:
     from .allocation import Allocation
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 
 #: A capacity or a task limit of which less than this part is left is used up.
@@ -56,38 +55,32 @@ def holds(allocation: Allocation) -> Holds:
 
 def _read_off(allocation: Allocation) -> Holds:
     """By prices, else by what is used up, on the server where a user runs most."""
-    cluster, split = allocation.cluster, allocation._split
-    if split is None:
-        table, first, capacity = allocation.tasks, np.arange(len(cluster.servers)), cluster.capacity
-    else:
-        table, first, capacity = split.merged, split.merging.first_server, split.merging.cluster.capacity
-    use = table.T @ cluster.demand
+    cluster, total = allocation.cluster, allocation.arrays.user_tasks
+    split = allocation._split or Split.from_table(unmerged(cluster), allocation.tasks)
+    table, first, capacity = split.merged, split.merging.first_server, split.merging.cluster.capacity
     at = table.argmax(axis=1)
-    total = allocation.arrays.user_tasks
-    part = ratio(use, capacity)
-    cost = _cost(allocation, first, capacity, at)
+    cost = _cost(allocation, first[at])
     if cost is None:
-        full = part[at] >= 1 - _FULL
-        cost = np.where(full & (capacity[at] > 0), cluster.demand / np.where(capacity[at] > 0, capacity[at], 1.0), 0.0)
+        full = ratio(table.T @ cluster.demand, capacity)[at] >= 1 - _FULL
+        cost = np.where(full, ratio(cluster.demand, capacity[at]), 0.0)
     resource = cost.argmax(axis=1)
     known = np.take_along_axis(cost, resource[:, None], axis=1)[:, 0] > 0
     with np.errstate(invalid="ignore", over="ignore"):
         limited = total >= cluster.max_tasks * (1 - _FULL)
         nothing = cluster.dominant_share_per_task * total <= 1e-9  # of what it could run alone
-    by = np.where(known, "capacity", "unproved")
-    by = np.where(nothing, "gets nothing", by)
-    by = np.where(limited, "task limit", by)
-    by = np.where(cluster.runnable | (cluster.max_tasks <= 0), by, "nowhere to run")
+    nowhere = ~cluster.runnable & (cluster.max_tasks > 0)
+    reasons = {"nowhere to run": nowhere, "task limit": limited, "gets nothing": nothing, "capacity": known}
+    by = np.select([*reasons.values()], [*reasons], "unproved")
     full = by == "capacity"
     return Holds(by, np.where(full, first[at], -1), np.where(full, resource, -1))
 
 
-def _cost(allocation: Allocation, first: Index, capacity: Array, at: Index) -> Array | None:
-    """Parts of the price of a task by resource there, (users, resources), at prices of whole capacities."""
+def _cost(allocation: Allocation, at: Index) -> Array | None:
+    """Parts of the price of a task by resource on the servers `at` (users,), (users, resources)."""
     log = allocation.log_prices
     if log is None or log.ndim != 2:
         return None
-    own = log[first][at]
+    own = log[at]
     top = own.max(axis=1, keepdims=True)
     with np.errstate(invalid="ignore"):
         return np.asarray(np.where(np.isfinite(top), np.exp(own - top), 0.0) * allocation.cluster.demand)

@@ -4,49 +4,19 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .._libraries import pd
 from ..errors import DataError, FairoptError
-from ..model._arrays import ratio
-from ..model._frames import row
-from ..model._intake import labelled, plain
+from ..model import _validate
+from ..model._arrays import Array, Mask, ratio
+from ..model._intake import plain
 from ..model._same import different_clusters
 from ..model.cluster import Cluster
-from .arrays import Arrays
-
-Array = NDArray[np.float64]
-
-
-class Answer(Protocol):
-    """An allocation, as far as metrics and plots need to know it."""
-
-    @property
-    def mechanism(self) -> str:
-        """Its label."""
-
-    @property
-    def cluster(self) -> Cluster:
-        """The cluster that was shared."""
-
-    @property
-    def tasks(self) -> Array:
-        """(users, servers)."""
-
-    @property
-    def arrays(self) -> Arrays:
-        """Its numbers."""
-
-    @property
-    def utilization(self) -> pd.Series:
-        """By resource."""
-
-    def summary(self) -> dict[str, Any]:
-        """Its measures by name."""
-
+from .arrays import Answer
 
 Measure = Callable[[Answer], float]
 M = TypeVar("M", bound=Callable[..., float])
@@ -90,13 +60,13 @@ def tasks(allocation: Answer) -> float:
 @measure
 def min_share(allocation: Answer) -> float:
     """Smallest weighted dominant share `k_n x_n / phi_n` of those who can run anything."""
-    return float(_levels(allocation).min(initial=np.inf))
+    return float(_levels(allocation, allocation.cluster.runnable).min(initial=np.inf))
 
 
 @measure
 def max_share(allocation: Answer) -> float:
     """Largest weighted dominant share `k_n x_n / phi_n` of those who can run anything."""
-    return float(_levels(allocation).max(initial=0.0))
+    return float(_levels(allocation, allocation.cluster.runnable).max(initial=0.0))
 
 
 def utilization(allocation: Answer) -> pd.Series:
@@ -127,7 +97,10 @@ def jain_index(values: ArrayLike) -> float:
 @measure
 def jain(allocation: Answer) -> float:
     """Jain's index of weighted dominant shares of those who can run anything; NaN if nobody can."""
-    levels = _levels(allocation)
+    return _jain(_levels(allocation, allocation.cluster.runnable))
+
+
+def _jain(levels: Array) -> float:
     return jain_index(levels) if len(levels) else float("nan")
 
 
@@ -136,10 +109,7 @@ def social_welfare(allocation: Answer) -> float:
     return float(allocation.arrays.dominant_shares.sum())
 
 
-@measure
-def welfare(allocation: Answer) -> float:
-    """`social_welfare`."""
-    return social_welfare(allocation)
+welfare = measure(social_welfare, "welfare")
 
 
 def price_of_fairness(allocation: Answer, efficient: Answer) -> float:
@@ -168,34 +138,27 @@ def _mean(values: Array) -> float:
     return float(known.mean()) if len(known) else float("nan")
 
 
-def _levels(allocation: Answer) -> Array:
-    runnable = allocation.cluster.runnable
-    return allocation.arrays.dominant_shares[runnable] / allocation.cluster.weight[runnable]
+def _levels(allocation: Answer, some: Mask) -> Array:
+    return allocation.arrays.dominant_shares[some] / allocation.cluster.weight[some]
 
 
-def wanting(allocation: Answer) -> NDArray[np.bool_]:
+def wanting(allocation: Answer) -> Mask:
     """Users who can run something and have less than they want, (users,)."""
     cluster = allocation.cluster
     return cluster.runnable & (allocation.arrays.user_tasks < cluster.max_tasks * (1 - 1e-6))
 
 
-def _levels_wanting(allocation: Answer) -> Array:
-    some = wanting(allocation)
-    return allocation.arrays.dominant_shares[some] / allocation.cluster.weight[some]
-
-
 @measure
 def min_share_wanting(allocation: Answer) -> float:
     """`min_share` among users who want more; NaN where all wants are met."""
-    levels = _levels_wanting(allocation)
+    levels = _levels(allocation, wanting(allocation))
     return float(levels.min()) if len(levels) else float("nan")
 
 
 @measure
 def jain_wanting(allocation: Answer) -> float:
     """`jain` among users who want more; NaN where all wants are met."""
-    levels = _levels_wanting(allocation)
-    return jain_index(levels) if len(levels) else float("nan")
+    return _jain(_levels(allocation, wanting(allocation)))
 
 
 def entitlement(cluster: Cluster, by: Entitled = None) -> Array:
@@ -229,7 +192,7 @@ def entitlement(cluster: Cluster, by: Entitled = None) -> Array:
         by = by.arrays.user_tasks
     elif isinstance(by, Mapping):
         by = pd.Series(by)
-    due = plain(row(by, "entitlements", cluster.users, "user") if labelled(by) else by, "entitlements")
+    due = plain(_validate.row(by, "entitlements", cluster.users, "user"), "entitlements")
     if due.shape != cluster.weight.shape:
         raise DataError(f"entitlements are of shape {due.shape}; give a number for each of {len(cluster.users)} users")
     for n in np.flatnonzero(~(np.isfinite(due) & (due >= 0)))[: int(given)]:
@@ -254,7 +217,7 @@ def satisfactions(allocation: Answer, by: Entitled = None) -> Array:
     return np.minimum(ratio(allocation.arrays.user_tasks, entitlement(allocation.cluster, by), np.nan), 1.0)
 
 
-def complaining(allocation: Answer, by: Entitled = None) -> NDArray[np.bool_]:
+def complaining(allocation: Answer, by: Entitled = None) -> Mask:
     """Complaints of i about j, (users, users): i is below its entitlement, j above, on a server that i may use."""
     below, above = owed(allocation, by)
     found = np.zeros((len(below), len(below)), dtype=bool)

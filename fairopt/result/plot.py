@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.ticker import MaxNLocator
-from numpy.typing import NDArray
 
 from .._libraries import pd
 from ..certificates import _linear
 from ..errors import DataError, SolverError
-from ..model._arrays import ratio
+from ..model._arrays import Array, ratio
 from ..model._names import meant
 from ..model._validate import whole
 from ..model.cluster import Cluster
@@ -33,7 +32,7 @@ from ._plot import (
     plain,
     stacked,
 )
-from .metrics import Answer
+from .arrays import Answer
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,7 +46,7 @@ _MEASURES = ("utilization", "min_share", "jain")
 _CALLED = {"min_share": "smallest share", "max_share": "largest share", "jain": "Jain's index"}
 #: Users with a colour of their own.
 _COLOURED = 10
-Point = NDArray[np.float64]
+Point = Array
 
 
 def allocation(answer: Answer, *, ax: Any = None) -> Figure:
@@ -66,35 +65,32 @@ def allocation(answer: Answer, *, ax: Any = None) -> Figure:
     else:
         used = answer.arrays.usage
     part = ratio(used, there[None])
-    names, heights, fills = _joined(
-        list(cluster.users), part.reshape(len(part), -1), len(part) if len(part) < _MANY else _SHOWN
-    )
+    most = len(part) if len(part) < _MANY else _SHOWN
+    names, heights, fills = _joined(cluster.users, part.reshape(len(part), -1), most)
     several = len(servers) > 1 or servers == ["all servers"]
     bars = [f"{plain(server)}\n{plain(name)}" if several else plain(name)
             for server in servers for name in cluster.resources]  # fmt: skip
     size = max(3.4, 0.75 * len(bars) + 1.8), max(2.8, 0.17 * len(names) + 0.4)
     figure, [axes] = panels(ax, size)
     hatches = _stack(axes.bar, fills, heights)
-    axes.set_xticks(range(len(bars)), bars)
-    axes.set_ylim(0, 1.02)
-    axes.set_ylabel("used part of capacity")
+    axes.set_xticks(range(len(bars)), bars, fontsize="small")
+    axes.set(ylim=(0, 1.02), ylabel="used part of capacity")
     axes.set_title(plain(answer.mechanism), fontsize="medium")
-    axes.tick_params(axis="x", labelsize="small")
     legend_of_stack(ax, axes, names, fills, hatches)
     return figure
 
 
-def _joined(names: list[str], part: NDArray[np.float64], most: int) -> tuple[list[str], NDArray[np.float64], list[Any]]:
+def _joined(names: Sequence[str], part: Array, most: int) -> tuple[list[str], Array, list[Any]]:
     """Names, heights and colours of a stack; of more users than that those who use less are joined."""
     if len(names) <= most:
-        return names, part, [*stacked(len(names)), OTHERS][: len(names)]
+        return [*names], part, [*stacked(len(names)), OTHERS][: len(names)]
     order = np.argsort(-np.abs(part).sum(axis=1), kind="stable")
     shown, others = order[:most], order[most:]
     heights = np.vstack([part[shown], part[others].sum(axis=0, keepdims=True)])
     return [*(names[n] for n in shown), f"{len(others)} others"], heights, [*stacked(most), OTHERS]
 
 
-def _stack(bar: Any, fills: Sequence[Any], *sides: NDArray[np.float64]) -> list[str]:
+def _stack(bar: Any, fills: Sequence[Any], *sides: Array) -> list[str]:
     """Bars of parts that stand on each other, each side (parts, bars) from 0 on; the patterns of the parts."""
     hatches = patterns(fills)
     for parts in sides:
@@ -132,11 +128,16 @@ def compare(frame: pd.DataFrame, measures: Sequence[str] = _MEASURES, *, ax: Any
         axes.set_title(_CALLED.get(measure, measure), fontsize="medium")
         axes.set_xlim(left=0)
         axes.xaxis.set_major_locator(MaxNLocator(4))
-        axes.grid(axis="x", linewidth=0.4, alpha=0.6)
-        axes.set_axisbelow(True)
+        _lines_below(axes)
         axes.set_yticks(rows, [plain(str(name)) for name in frame.index], fontsize="small")
     drawn[0].invert_yaxis()
     return figure
+
+
+def _lines_below(axes: Any) -> None:
+    """Vertical lines behind bars."""
+    axes.grid(axis="x", linewidth=0.4, alpha=0.6)
+    axes.set_axisbelow(True)
 
 
 def paths(
@@ -175,15 +176,11 @@ def paths(
             shown = _broken(shown[measure], frame.attrs.get("jumps"))
             axes.plot(at_alpha(shown.index), shown, label=label, **look)
         for name, alpha in (marks or {}).items():
-            axes.axvline(
-                float(at_alpha(alpha)), color="#444444", linewidth=0.8, linestyle=(0, (1, 2)), label=plain(name)
-            )
+            look = {"color": "#444444", "linewidth": 0.8, "linestyle": (0, (1, 2))}
+            axes.axvline(float(at_alpha(alpha)), label=plain(name), **look)
         alpha_axis(axes)
         axes.set_title(_CALLED.get(measure, measure), fontsize="medium")
-        if measure == "utilization":  # which seldom is near 0
-            level(axes)
-        else:
-            from_zero(axes)
+        (level if measure == "utilization" else from_zero)(axes)  # utilization seldom is near 0
         axes.grid(linewidth=0.4, alpha=0.6)
     handles, labels = drawn[0].get_legend_handles_labels()
     legend(ax, drawn[0], handles, labels, "upper center", ncols=max(1, min(len(labels), 3)))
@@ -216,13 +213,12 @@ def tasks(frame: pd.DataFrame, most: int = 8, *, jumps: pd.DataFrame | None = No
         raise DataError(f"most is {most}; there are {len(colours(19))} colours")
     shown = frame[~frame.index.duplicated()].sort_index()
     order = shown.max().sort_values(ascending=False, kind="stable").index
-    own = order if len(order) <= most else order[:most]
+    own, others = order[:most], order[most:]
     figure, [axes] = panels(ax, (5.2, max(2.9, 0.19 * len(own) + 0.6)))
     lines = [(plain(str(user)), shown[user], look) for user, look in zip(own, looks(len(own)), strict=True)]
-    if len(own) < len(order):
-        others = order[len(own) :]
-        mean = f"{len(others)} others, mean"
-        lines.append((mean, shown[others].mean(axis=1), {"color": OTHERS, "linewidth": 2.0, "zorder": 1}))
+    if len(others):
+        mean = shown[others].mean(axis=1)
+        lines.append((f"{len(others)} others, mean", mean, {"color": OTHERS, "linewidth": 2.0, "zorder": 1}))
     for label, values, look in lines:
         values = _broken(values, jumps)
         axes.plot(at_alpha(values.index), values, label=label, **look)
@@ -266,10 +262,8 @@ def two_users(*answers: Answer, path: Sequence[Answer] = (), ax: Any = None) -> 
     for answer, fill, mark in zip(answers, cycle(colours(9)), cycle("osD^vPX*"), strict=False):
         axes.plot(*answer.arrays.user_tasks, mark, color=fill, markersize=7, markeredgecolor="white",
                   label=plain(answer.mechanism), zorder=3, linestyle="none")  # fmt: skip
-    axes.set_xlim(0, 1.06 * edge[0, 0])
-    axes.set_ylim(0, 1.06 * edge[-1, 1])
-    axes.set_xlabel(f"tasks of {plain(cluster.users[0])}")
-    axes.set_ylabel(f"tasks of {plain(cluster.users[1])}")
+    one, other = (f"tasks of {plain(user)}" for user in cluster.users)
+    axes.set(xlim=(0, 1.06 * edge[0, 0]), ylim=(0, 1.06 * edge[-1, 1]), xlabel=one, ylabel=other)
     handles, labels = axes.get_legend_handles_labels()
     # Short names stand beside each other.
     beside = 1 if max(map(len, labels)) > 14 else min(len(labels), 3)
@@ -289,10 +283,9 @@ def _known(frame: pd.DataFrame, measures: Sequence[str]) -> None:
     if isinstance(measures, str) or not measures:
         raise DataError(f"measures is {measures!r}; give a list of columns, such as measures=['jain']")
     if missing := [name for name in measures if name not in frame]:
-        known = [str(name) for name in frame.columns]
-        raise DataError(
-            f"the frame has no column {missing[0]!r}; it has {', '.join(known)}{meant(str(missing[0]), known)}"
-        )
+        known = [*map(str, frame.columns)]
+        hint = meant(str(missing[0]), known)
+        raise DataError(f"the frame has no column {missing[0]!r}; it has {', '.join(known)}{hint}")
 
 
 def marginal_values(frame: pd.DataFrame, mechanism: str, most: int, ax: Any = None) -> Figure:
@@ -311,8 +304,7 @@ def marginal_values(frame: pd.DataFrame, mechanism: str, most: int, ax: Any = No
     axes.axvline(0, color="#444444", linewidth=0.8)
     axes.set_xlabel("tasks gained by one more unit")
     axes.set_title(plain(mechanism), fontsize="medium")
-    axes.grid(axis="x", linewidth=0.4, alpha=0.6)
-    axes.set_axisbelow(True)
+    _lines_below(axes)
     legend_of_stack(ax, axes, users[::-1], fills[::-1], hatches[::-1])
     return figure
 
@@ -330,17 +322,14 @@ def misfit(
     left.axvspan(*at_alpha(interval), color=fill, alpha=0.15, linewidth=0)
     left.plot(at_alpha(curve.index), curve.to_numpy(), color=fill, marker=".", markersize=3)
     from_zero(left)
-    left.set_ylabel("misfit (rms of log tasks)")
+    left.set(ylabel="misfit (rms of log tasks)")
     left.set_title(plain(title), fontsize="medium")
     alpha_axis(left, wide=True)
-    observed, fitted = residuals["observed"].to_numpy(), residuals["fitted"].to_numpy()
-    ends = np.array([min(observed.min(), fitted.min()), max(observed.max(), fitted.max())])
+    tasks = residuals[["observed", "fitted"]].to_numpy()
+    ends = tasks.min(), tasks.max()
     right.plot(ends, ends, color="#444444", linewidth=0.8, linestyle=(0, (1, 2)))
-    right.plot(observed, fitted, ".", color=fill)
-    right.set_xscale("log")
-    right.set_yscale("log")
-    right.set_xlabel("observed tasks")
-    right.set_ylabel("fitted tasks")
+    right.plot(*tasks.T, ".", color=fill)
+    right.set(xscale="log", yscale="log", xlabel="observed tasks", ylabel="fitted tasks")
     return figure
 
 

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._libraries import pd
 from ..errors import DataError
-from ..model._arrays import ratio
+from ..model._arrays import Array, Mask, ratio
 from ..model.cluster import Cluster
 from ..model.merging import merge
 from . import metrics
+from .arrays import Answer
 from .derivatives import Derivatives, share_derivatives
-from .metrics import Answer
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Array = NDArray[np.float64]
 
 #: Data by name: field of the cluster, and the levels of their index.
 DATA = {
@@ -37,18 +35,8 @@ DATA = {
 Solve = Callable[[tuple[str, str, str], float], Array]
 
 
-@dataclass(frozen=True)
-class Gradient:
-    """A measure by log tasks (users,), and by data with tasks held: log weights, demands, pooled capacities."""
-
-    tasks: Array
-    weight: Array
-    demand: Array
-    pool: Array
-
-
-def gradients(answer: Answer, name: str) -> list[Gradient] | None:
-    """The gradients of a measure: several where users or their resources tie for it; `None` for measures of others.
+class Gradient(NamedTuple):
+    """A measure by log tasks (users,), and by data with tasks held: log weights, and log demands, of which parts count.
 
     Of levels `l_n = k_n x_n / phi_n`, `k_n = max_r d_nr/C_r`, and dominant shares `s_n = k_n x_n`:
 
@@ -58,36 +46,37 @@ def gradients(answer: Answer, name: str) -> list[Gradient] | None:
         jain         S^2 / (N Q)                  2 S l_n / (N Q) (1 - S l_n / Q)    S = sum l_n, Q = sum l_n^2
         utilization  mean_r sum x_n d_nr / C_r    the mean of x_n d_nr / C_r   by log x_n, log d_nr, -log C_r
     """
-    return _KNOWN[name](answer) if name in _KNOWN else None
+
+    tasks: Array
+    weight: Array
+    demand: Array
 
 
 def _of_shares(answer: Answer, by_share: Array, by_weight: Array) -> list[Gradient]:
     """Of something that moves with log dominant shares, and with log weights."""
     rules = share_derivatives(answer.cluster, "dominant")
-    demands = [rule.by_demand * by_share[:, None] for rule in rules]
-    return [Gradient(by_share, by_weight, demand, -demand.sum(axis=0)) for demand in demands]
+    return [Gradient(by_share, by_weight, rule.by_demand * by_share[:, None]) for rule in rules]
 
 
 def _tasks(answer: Answer) -> list[Gradient]:
-    none = np.zeros(answer.cluster.demand.shape)
     x = answer.arrays.user_tasks
-    return [Gradient(x, np.zeros(len(x)), none, none.sum(axis=0))]
+    return [Gradient(x, 0 * x, np.zeros(answer.cluster.demand.shape))]
 
 
 def _welfare(answer: Answer) -> list[Gradient]:
     share = answer.arrays.dominant_shares
-    return _of_shares(answer, share, np.zeros(len(share)))
+    return _of_shares(answer, share, 0 * share)
 
 
 def _levels(answer: Answer) -> Array:
     return np.where(answer.cluster.runnable, answer.arrays.dominant_shares / answer.cluster.weight, np.nan)
 
 
-def _extreme(answer: Answer, largest: bool) -> list[Gradient]:
+def _extreme(extreme: Callable[[Array], float], answer: Answer) -> list[Gradient]:
     level = _levels(answer)
     if np.isnan(level).all():
         return []
-    best = np.nanmax(level) if largest else np.nanmin(level)
+    best = extreme(level)
     # Users tie for the smallest or largest share if they are this close.
     tied = np.flatnonzero(np.abs(level - best) <= 1e-9 * best)
     some = np.zeros((2, len(level)))
@@ -110,17 +99,23 @@ def _utilization(answer: Answer) -> list[Gradient]:
     there = cluster.pooled_capacity
     used = answer.arrays.user_tasks[:, None] * cluster.demand
     part = ratio(used, there) / max(int((there > 0).sum()), 1)
-    return [Gradient(part.sum(axis=1), np.zeros(len(part)), part, -part.sum(axis=0))]
+    return [Gradient(part.sum(axis=1), np.zeros(len(part)), part)]
 
 
+#: Measures with gradients: several where users or their resources tie for one, none where it has no value.
 _KNOWN: dict[str, Callable[[Answer], list[Gradient]]] = {
     "tasks": _tasks,
     "welfare": _welfare,
-    "min_share": lambda answer: _extreme(answer, False),
-    "max_share": lambda answer: _extreme(answer, True),
+    "min_share": partial(_extreme, np.nanmin),
+    "max_share": partial(_extreme, np.nanmax),
     "jain": _jain,
     "utilization": _utilization,
 }
+
+
+def _by(data: str, doc: str) -> property:
+    """The frame of one kind of data."""
+    return property(lambda self: self.tasks(data), doc=doc)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -145,35 +140,12 @@ class Sensitivity:
     derivatives: Derivatives = field(repr=False)
     solve: Solve | None = field(default=None, repr=False)
 
-    @property
-    def alpha(self) -> pd.DataFrame:
-        """By alpha; NaN for max-min."""
-        return self.tasks("alpha")
-
-    @property
-    def weights(self) -> pd.DataFrame:
-        """By log weights."""
-        return self.tasks("weights")
-
-    @property
-    def demands(self) -> pd.DataFrame:
-        """By log demands, users and resources."""
-        return self.tasks("demands")
-
-    @property
-    def capacities(self) -> pd.DataFrame:
-        """By log capacities, servers and resources."""
-        return self.tasks("capacities")
-
-    @property
-    def max_tasks(self) -> pd.DataFrame:
-        """By log task limits, of users who have one."""
-        return self.tasks("max_tasks")
-
-    @property
-    def counts(self) -> pd.DataFrame:
-        """By the log of the number of servers of a type."""
-        return self.tasks("counts")
+    alpha = _by("alpha", "By alpha; NaN for max-min.")
+    weights = _by("weights", "By log weights.")
+    demands = _by("demands", "By log demands, users and resources.")
+    capacities = _by("capacities", "By log capacities, servers and resources.")
+    max_tasks = _by("max_tasks", "By log task limits, of users who have one.")
+    counts = _by("counts", "By the log of the number of servers of a type.")
 
     def tasks(self, by: str) -> pd.DataFrame:
         """`d log x_n` by one kind of data: a row per datum, a column per user."""
@@ -186,12 +158,12 @@ class Sensitivity:
     @cached_property
     def measures(self) -> pd.DataFrame:
         """Derivatives of every measure by all data; of measures of plug-ins, unless they have a gradient here, none."""
-        found = {name: gradients(self.answer, name) for name in metrics.MEASURES}
-        by_tasks = [np.where(self._runs, one.tasks, 0.0) for several in found.values() for one in several or ()]
+        found = {name: _KNOWN[name](self.answer) for name in metrics.MEASURES if name in _KNOWN}
+        by_tasks = [np.where(self._runs, one.tasks, 0.0) for several in found.values() for one in several]
         through = self.derivatives.of_tasks(np.column_stack(by_tasks))
         columns, begin = {}, 0
         for name, several in found.items():
-            each = [self._of_measure(one, through[:, begin + k]) for k, one in enumerate(several or ())]
+            each = [self._of_measure(one, through[:, begin + k]) for k, one in enumerate(several)]
             begin += len(each)
             if each:
                 apart = np.ptp(each, axis=0) > 1e-7 * (1 + np.abs(each[0]))
@@ -292,7 +264,7 @@ class Sensitivity:
     # -- inside --------------------------------------------------------------------------------------
 
     @cached_property
-    def _there(self) -> NDArray[np.bool_]:
+    def _there(self) -> Mask:
         """(data,): those that there are, not limits of who has none, nor zeros."""
         cluster, there = self.answer.cluster, np.ones(len(self._whole), dtype=bool)
         limited = np.isfinite(cluster.max_tasks) & (cluster.max_tasks > 0)
@@ -329,7 +301,7 @@ class Sensitivity:
         return name
 
     @property
-    def _runs(self) -> NDArray[np.bool_]:
+    def _runs(self) -> Mask:
         return np.asarray(self.answer.arrays.user_tasks > 0)
 
     @cached_property
@@ -340,7 +312,7 @@ class Sensitivity:
     def _of_measure(self, gradient: Gradient, through: Array) -> Array:
         """One measure by all data, (data,); `through` is what it does through tasks."""
         cluster = self.answer.cluster
-        direct = gradient.pool * ratio(cluster.capacity, cluster.pooled_capacity)
+        direct = -gradient.demand.sum(axis=0) * ratio(cluster.capacity, cluster.pooled_capacity)
         per_type = np.bincount(self.derivatives.merging.server_of, direct.sum(axis=1))
         parts = ([0.0], gradient.weight, gradient.demand, direct, np.zeros(len(cluster.users)), per_type)
         return np.asarray(through + np.concatenate([np.ravel(part) for part in parts]))
@@ -380,19 +352,13 @@ def solve_of(judge: object, seen: Cluster) -> Solve | None:
 
 def changed(cluster: Cluster, by: str, of: str, resource: str, step: float) -> Cluster:
     """The cluster with one datum times `exp(step)`; `counts` change all capacities of a type."""
-    name = {"weights": "weight", "demands": "demand", "capacities": "capacity", "max_tasks": "max_tasks"}.get(
-        by, "capacity"
-    )
+    kind, levels = DATA[by]
+    name = {"limit": "max_tasks", "count": "capacity"}.get(kind, kind)
     values = np.array(getattr(cluster, name))
-    at: Any
     if by == "counts":
         merging = merge(cluster, users=False)
-        at = np.flatnonzero(merging.server_of == merging.cluster.servers.index(of))
-    elif by == "capacities":
-        at = (cluster.servers.index(of), cluster.resources.index(resource))
-    elif by == "demands":
-        at = (cluster.users.index(of), cluster.resources.index(resource))
+        values[merging.server_of == merging.cluster.servers.index(of)] *= np.exp(step)
     else:
-        at = cluster.users.index(of)
-    values[at] *= np.exp(step)
+        names = zip(levels, (of, resource), strict=False)
+        values[tuple(getattr(cluster, f"{level}s").index(one) for level, one in names)] *= np.exp(step)
     return cluster.replace(**{name: values})

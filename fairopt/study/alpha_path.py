@@ -164,15 +164,13 @@ def alpha_path(
     found = [(alpha, follower(alpha)) for alpha in values]
     errors: list[float] | None = None
     if refine is not None:
-        goal = _validate.number(refine, "refine", "a number > 0, such as 1e-2")
-        if not 0 < goal < math.inf:
-            raise DataError(f"refine is {refine!r}; it must be a number > 0, such as 1e-2")
+        goal = _validate.number(refine, "refine", "a number > 0, such as 1e-2", lambda goal: 0 < goal < math.inf)
         found, errors = refined(follower, found, goal)
     one = follower.make(2.0)
-    curve = curve_of_path(cluster, one, [alpha for alpha, _ in found], hysteresis or jumps, seconds)
-    if curve is None:
+    if not (hysteresis or jumps):
         path = as_path(found, follower.title)
     else:
+        curve = curve_of_path(cluster, one, [alpha for alpha, _ in found], seconds)
         path = as_path([(a, on_curve(curve, one, each, a, 0, tol)) for a, each in found], follower.title)
         path.attrs["jumps"], path.attrs["curve"] = curve.jumps(), curve.missing
         if hysteresis:
@@ -254,13 +252,14 @@ def refined(solve: Callable[[float], Allocation], found: list[Found], goal: floa
     errors: dict[float, float] = {}
     while heap:
         negative, low, high = heapq.heappop(heap)
-        ends, runs = (_at(low), _at(high)), [one.arrays.user_tasks > 0 for one in (points[low], points[high])]
-        if -negative <= goal or ends[1] - ends[0] < 1e-4 or len(points) - begun >= 400 or not (runs[0] & runs[1]).any():
-            errors[low] = -negative if (runs[0] & runs[1]).any() else 0.0
+        ends = _at(low), _at(high)
+        runs = (points[low].arrays.user_tasks > 0) & (points[high].arrays.user_tasks > 0)
+        if -negative <= goal or ends[1] - ends[0] < 1e-4 or len(points) - begun >= 400 or not runs.any():
+            errors[low] = -negative if runs.any() else 0.0
             continue
         alpha = sum(ends) / (2 - sum(ends))
         points[alpha] = solve(alpha)
-        here = runs[0] & runs[1] & (points[alpha].arrays.user_tasks > 0)
+        here = runs & (points[alpha].arrays.user_tasks > 0)
         tasks = np.log([points[one].arrays.user_tasks[here] for one in (low, alpha, high)])
         error = float(np.abs(2 * tasks[1] - tasks[0] - tasks[2]).max(initial=0.0))
         for one in ((low, alpha), (alpha, high)):
@@ -273,12 +272,8 @@ def _at(alpha: float) -> float:
     return 1.0 if math.isinf(alpha) else alpha / (1 + alpha)
 
 
-def curve_of_path(
-    cluster: Cluster, mechanism: Mechanism, alphas: Sequence[float], jumps: bool, seconds: float
-) -> EquilibriumCurve | None:
-    """The curve, if it is asked for; `DataError` if the mechanism has none."""
-    if not jumps:
-        return None
+def curve_of_path(cluster: Cluster, mechanism: Mechanism, alphas: Sequence[float], seconds: float) -> EquilibriumCurve:
+    """The curve; `DataError` if the mechanism has none."""
     if not (isinstance(mechanism, AlphaPFVDS) and mechanism.select in ("fast", "curve")):
         raise DataError(f"{mechanism} has no curve of equilibria: jumps and hysteresis are those of AlphaPFVDS")
     some = [alpha for alpha in alphas if 0 < alpha < np.inf and abs(np.log(alpha)) > 1e-9]

@@ -108,15 +108,17 @@ def compare(
     return frame.set_index("mechanism")
 
 
-def _answers(
-    cluster: Cluster, chosen: Iterable[Entry] | None, tol: float | None, solver: str | None
-) -> list[tuple[str, Callable[[], Allocation]]]:
+#: What an answer is called, and how it comes about.
+Labelled = tuple[str, Callable[[], Allocation]]
+
+
+def _answers(cluster: Cluster, chosen: Iterable[Entry] | None, tol: float | None, solver: str | None) -> list[Labelled]:
     """A label and an answer of every entry."""
     if chosen is None or isinstance(chosen, str | Mechanism | type) or not isinstance(chosen, Iterable):
         every: list[object] = list(mechanisms.chosen(chosen))  # or an error
     else:
         every = list(chosen) or list(mechanisms.chosen([]))
-    answers: list[tuple[str, Callable[[], Allocation]]] = []
+    answers: list[Labelled] = []
     near = 1e-6 if tol is None else tol
     for entry in every:
         if isinstance(entry, Allocation):
@@ -137,7 +139,7 @@ def _answers(
     return answers
 
 
-def _apart(label: str, answers: list[tuple[str, Callable[[], Allocation]]]) -> str:
+def _apart(label: str, answers: list[Labelled]) -> str:
     """The label, with its place behind where another answer has it already."""
     return f"{label} {len(answers) + 1}" if label in (other for other, _ in answers) else label
 

@@ -109,11 +109,10 @@ def find_alpha(
     """
     if measure not in MEASURES:
         raise DataError(f"measure is {measure!r}; it must be one of {', '.join(MEASURES)}")
-    wanted = "a number > 0 and at most 1"
-    target, accuracy = _validate.number(target, "target", wanted), _validate.number(accuracy, "accuracy", wanted)
-    for name, given in (("target", target), ("accuracy", accuracy)):
-        if not 0 < given <= 1:
-            raise DataError(f"{name} is {given:g}; it must be {wanted}")
+    target, accuracy = (
+        _validate.number(given, name, "a number > 0 and at most 1", lambda part: 0 < part <= 1)
+        for name, given in (("target", target), ("accuracy", accuracy))
+    )
     by_default, side = MEASURES[measure]
     relative = by_default if relative is None else relative
     follower = Follower(cluster, mechanism, tol)

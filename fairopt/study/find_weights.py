@@ -10,22 +10,19 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import mechanisms
 from .._libraries import optimize, pd
 from ..errors import DataError, NotConverged
 from ..mechanisms import Mechanism
 from ..model import _names, _validate
+from ..model._arrays import Array, Index
 from ..model.cluster import Cluster, expected
 from ..model.criterion import Criterion
 from ..model.merging import merge
 from ..model.polytope import Polytope
 from ..result.allocation import Allocation
 from .stated import Frontier, closed_form, frontier, per_user, ranges, runnable
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 #: Weights that are looked at differ from their mean by at most this, in logarithms.
 _FAR = 12.0
@@ -106,10 +103,8 @@ class WeightsFound:
         if self.scale != 1:
             head += f", from {self.scale:.4g} times those stated"
         frame = self.to_frame()
-        body = (frame if len(frame) <= 20 else pd.concat([frame.head(10), frame.tail(10)])).to_string(
-            float_format="{:.6g}".format
-        )
-        return f"{head}\n{body}"
+        shown = frame if len(frame) <= 20 else pd.concat([frame.head(10), frame.tail(10)])
+        return f"{head}\n{shown.to_string(float_format='{:.6g}'.format)}"
 
 
 def find_weights(
@@ -208,11 +203,10 @@ def _reason(place: Frontier, tol: float) -> str:
         )
     more = np.flatnonzero(place.rises > tol)
     more = more[np.argsort(-place.rises[more], kind="stable")]
-    who = [f"{cluster.users[polytope.users[n]]!r} ({100 * place.rises[n]:.3g}% more)" for n in more[:5]]
-    others = f" and {len(more) - 5} more users" if len(more) > 5 else ""
+    who = [f"{cluster.users[polytope.users[n]]!r} ({100 * place.rises[n]:.3g}% more)" for n in more]
     return (
         f"capacity idles that somebody could use, and the mechanism wastes none: with all others' tasks as stated, "
-        f"there is more at the same time for user {', '.join(who)}{others}; raise these, {remedy}"
+        f"there is more at the same time for user {_names.listed(who, 5)}; raise these, {remedy}"
     )
 
 
@@ -272,7 +266,7 @@ def matched(
     answer: Callable[[Array], Allocation],
     starts: list[Array],
     stated: Array,
-    users: NDArray[np.intp],
+    users: Index,
     tol: float,
 ) -> Matched:
     """The weights (users,) of `users` with which the answer has the tasks `stated` (users,), or comes nearest.
@@ -339,12 +333,9 @@ def stated_tasks(seen: Cluster, tasks: Any, shares: Any, users: Iterable[object]
         raise DataError(f"{argument} says nothing of {_names.some(missing)}, who can run tasks; state all of them")
     runnable(given, argument, seen, "no weight > 0 gives it nothing: drop it with cluster.drop_user, or give it some")
     if shares is not None:
-        per_task = seen.dominant_share_per_task
-        given = np.divide(given, per_task, out=np.zeros(len(given)), where=seen.runnable)
+        given = given / seen.dominant_share_per_task
     given = np.where(seen.runnable, given, 0.0)
-    over = np.flatnonzero(given > seen.max_tasks * (1 + tol))
-    if len(over):
-        n = int(over[0])
+    for n in np.flatnonzero(given > seen.max_tasks * (1 + tol)).tolist():
         raise DataError(
             f"user {seen.users[n]!r} is to have {given[n]:.6g} tasks, and has {seen.max_tasks[n]:g} to run; "
             "give it at most these",

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._libraries import optimize, pd, special
 from ..errors import DataError, NotConverged, SolverError
 from ..mechanisms.alphapf_vds import AlphaPFVDS
 from ..model import _names, _validate
+from ..model._arrays import Array, Index
 from ..model.cluster import Cluster, expected
 from ..model.merging import merge
 from ..model.polytope import Polytope
@@ -25,7 +25,6 @@ from .stated import per_user, runnable, scaled
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Array = NDArray[np.float64]
 
 #: The finite alphas of the first look, a constant factor apart; infinity is looked at too.
 GRID = tuple(float(alpha) for alpha in np.geomspace(0.05, 1000, 37))
@@ -148,10 +147,8 @@ def infer_alpha(
         No alpha could be solved for. Where a few could not, `notes` say so.
     """
     cluster = expected(cluster)
-    confidence = _validate.number(confidence, "confidence", "a number between 0 and 1")
-    if not 0 < confidence < 1:
-        raise DataError(f"confidence is {confidence:g}; it must be a number between 0 and 1")
-    overuse = _validate.number(overuse, "overuse", "a number >= 0")
+    confidence = _validate.number(confidence, "confidence", "a number between 0 and 1", lambda part: 0 < part < 1)
+    overuse = _validate.number(overuse, "overuse", "a number >= 0", lambda part: part >= 0)
     names = None if users is None else tuple(users)
     observed = per_user(tasks, "tasks", cluster, names)
     who = runnable(observed, "tasks", cluster, "its logarithm cannot be compared: leave it out with users=[...]")
@@ -193,7 +190,7 @@ def infer_alpha(
     )
 
 
-def _overuse(cluster: Cluster, observed: Array, who: NDArray[np.intp], most: float) -> float:
+def _overuse(cluster: Cluster, observed: Array, who: Index, most: float) -> float:
     """By what part tasks exceed what is feasible, users who are not compared having none."""
     limit = cluster.max_tasks[who]
     for n in np.flatnonzero(observed[who] > limit * (1 + most))[:1]:
@@ -202,14 +199,7 @@ def _overuse(cluster: Cluster, observed: Array, who: NDArray[np.intp], most: flo
             "max_tasks, or allow for more overuse",
             ("users", int(who[n])),
         )
-    some = cluster.derived(
-        demand=cluster.demand[who],
-        weight=cluster.weight[who],
-        max_tasks=np.full(len(who), np.inf),
-        eligible=cluster.eligible[who] if cluster.constrained else None,
-        users=tuple(cluster.users[n] for n in who),
-    )
-    polytope = Polytope(some, np.full(len(who), np.inf))
+    polytope = Polytope(cluster.select(users=[cluster.users[n] for n in who]), np.full(len(who), np.inf))
     scale, rows = scaled(polytope, observed[who])
     if 1 / scale - 1 > most:
         least = math.ceil(10 / scale) / 10 - 1
@@ -223,15 +213,13 @@ def _overuse(cluster: Cluster, observed: Array, who: NDArray[np.intp], most: flo
 
 def _residuals(misfit: Misfit, observed: Array, allocation: Allocation) -> pd.DataFrame:
     alpha = allocation.criterion.alpha
-    fitted = allocation.arrays.user_tasks[misfit.users] * math.exp(misfit.log_scale(alpha))
-    index = pd.Index([allocation.cluster.users[n] for n in misfit.users], name="user")
-    return pd.DataFrame({"observed": observed, "fitted": fitted, "log_residual": misfit.residuals(alpha)}, index=index)
+    fitted = allocation.user_tasks.iloc[misfit.users] * math.exp(misfit.log_scale(alpha))
+    return pd.DataFrame({"observed": observed, "fitted": fitted, "log_residual": misfit.residuals(alpha)})
 
 
 def _curve(misfit: Misfit) -> pd.DataFrame:
-    alphas = sorted(misfit.curve.found)
-    values = [math.sqrt(misfit(alpha) / len(misfit.users)) for alpha in alphas]
-    return pd.DataFrame({"misfit": values}, index=pd.Index(alphas, name="alpha", dtype=float))
+    found = {alpha: math.sqrt(misfit(alpha) / len(misfit.users)) for alpha in sorted(misfit.curve.found)}
+    return pd.DataFrame({"misfit": found}).rename_axis("alpha")
 
 
 def _notes(failed: dict[float, str]) -> tuple[str, ...]:
@@ -297,7 +285,7 @@ class Misfit:
     free_scale : compare up to a common factor of all tasks
     """
 
-    def __init__(self, curve: Follower, users: NDArray[np.intp], observed: Array, free_scale: bool) -> None:
+    def __init__(self, curve: Follower, users: Index, observed: Array, free_scale: bool) -> None:
         self.curve, self.users, self.free_scale = curve, users, free_scale
         self._log = np.log(observed)
         self.failed: dict[float, str] = {}  # alphas without an answer, and why

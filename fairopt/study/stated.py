@@ -21,18 +21,15 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._libraries import optimize, pd, sp
 from ..certificates import _linear
 from ..errors import DataError, SolverError
 from ..model import _intake, _names, _validate
+from ..model._arrays import Array, Index, Mask
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 #: Linear programs end at vertices: fractions, idle parts and budgets up to this are zero there.
 _ZERO = 1e-9
@@ -52,8 +49,7 @@ def per_user(given: Any, argument: str, cluster: Cluster, users: Iterable[object
     """
     wanted = cluster.users if users is None else _names.labels(users, "user")
     places = {name: n for n, name in enumerate(cluster.users)}
-    unknown = [name for name in wanted if name not in places]
-    if unknown:
+    if unknown := [name for name in wanted if name not in places]:
         raise DataError(f"users has {unknown[0]!r}; the cluster has {_names.some(cluster.users)}")
     if isinstance(given, Mapping):
         given = pd.Series(dict(given), dtype=object)
@@ -63,17 +59,15 @@ def per_user(given: Any, argument: str, cluster: Cluster, users: Iterable[object
             f"{argument} must have one number per user, {len(wanted)} in all ({_names.some(wanted)}); "
             f"got shape {numbers.shape}"
         )
-    for name, value in zip(wanted, numbers.tolist(), strict=True):
-        if not (np.isfinite(value) and value >= 0):
-            raise DataError(
-                f"{argument} of user {name!r} is {value:g}; it must be a finite number >= 0", ("users", places[name])
-            )
+    for k in np.flatnonzero(~(np.isfinite(numbers) & (numbers >= 0))).tolist():
+        what = f"{argument} of user {wanted[k]!r} is {numbers[k]:g}; it must be a finite number >= 0"
+        raise DataError(what, ("users", places[wanted[k]]))
     result = np.full(len(cluster.users), np.nan)
     result[[places[name] for name in wanted]] = numbers
     return result
 
 
-def runnable(tasks: Array, argument: str, cluster: Cluster, remedy: str) -> NDArray[np.intp]:
+def runnable(tasks: Array, argument: str, cluster: Cluster, remedy: str) -> Index:
     """The users who can run tasks and of whom some are stated: all must be > 0 and within the task limit.
 
     Raises
@@ -81,18 +75,11 @@ def runnable(tasks: Array, argument: str, cluster: Cluster, remedy: str) -> NDAr
     DataError
         Naming the user who has tasks and can run none, who has none, or who has more than it may run.
     """
-    for n, name in enumerate(cluster.users):
-        value = tasks[n]
-        if np.isnan(value):
-            continue
-        if value > 0 and not cluster.runnable[n]:
-            raise DataError(
-                f"{argument} of user {name!r} is {value:g}, but it can run nowhere; give 0, or mend its eligibility, "
-                "task limit or demand",
-                ("users", n),
-            )
-        if value == 0 and cluster.runnable[n]:
-            raise DataError(f"{argument} of user {name!r} is 0, although it could run tasks; {remedy}", ("users", n))
+    for n in np.flatnonzero(np.where(cluster.runnable, tasks == 0, tasks > 0)).tolist():
+        what = f"{argument} of user {cluster.users[n]!r} is {tasks[n]:g}"
+        able = f", although it could run tasks; {remedy}"
+        unable = ", but it can run nowhere; give 0, or mend its eligibility, task limit or demand"
+        raise DataError(what + (able if cluster.runnable[n] else unable), ("users", n))
     return np.flatnonzero(cluster.runnable & ~np.isnan(tasks))
 
 
@@ -186,7 +173,7 @@ class Normals:
         found = self._minimise(np.eye(self.users)[user], low, high)
         return np.inf if found is None else max(float(found[user]), 0.0)
 
-    def without(self, user: int) -> NDArray[np.bool_]:
+    def without(self, user: int) -> Mask:
         """Who has a budget in some normal in which this user has none, (users,)."""
         high = np.full(self.users, np.inf)
         high[user] = 0.0

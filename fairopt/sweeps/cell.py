@@ -64,7 +64,7 @@ class Job(Protocol):
         """Does the answer depend on chance, whatever it is about?"""
 
     @property
-    def fields(self) -> dict[str, Any]:
+    def fields(self) -> Row:
         """Those of the question."""
 
     @property
@@ -154,10 +154,3 @@ class Work(NamedTuple):
 def _digest(value: object) -> str:
     """24 hexadecimal digits, the same on every machine."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:24]
-
-
-def text_of(name: str, parameters: dict[str, object]) -> str:
-    """A name with parameters in brackets; 3 and 3.0 are one."""
-    numbers = {key: float(value) if isinstance(value, int) else value for key, value in parameters.items()}
-    inside = ", ".join(f"{key}={value!r}" for key, value in numbers.items())
-    return f"{name}({inside})" if inside else name

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -16,6 +17,8 @@ from .. import _plugins, _shipped, mechanisms
 from ..errors import DataError
 from ..game.dynamics.orders import ORDERS
 from ..model import _files
+from ..model._files import Table
+from ..model._validate import finite
 from ..result import metrics
 from . import origin, simulate, solve
 from .cell import Cell, Job
@@ -35,12 +38,20 @@ class Document:
 
     path: Path
     text: str
-    data: dict[str, Any]
+    data: Table
 
     def error(self, where: Where, message: str) -> DataError:
         """`message` with file, line and key in front."""
         key = ".".join(str(part + 1) if isinstance(part, int) else part for part in where)
         return DataError(f"{self.path}:{_files.toml_line(self.text, where)}: {key}: {message}", where)
+
+    @contextmanager
+    def blamed(self, where: Callable[[Where], Where]) -> Iterator[None]:
+        """Errors of data with the line of a place, which `where` tells of the error's own."""
+        try:
+            yield
+        except DataError as error:
+            raise self.error(where(error.where), str(error)) from None
 
     def checked(self, where: Where, value: Any, check: Check) -> Any:
         """A value, if it is there and passes the check."""
@@ -56,7 +67,7 @@ class Document:
             raise self.error(where, f"is empty; give {check[1]}, or leave it out")
         return tuple(self.checked(where, value, check) for value in values)
 
-    def table(self, where: Where, value: Any, keys: Collection[str] | None = None) -> dict[str, Any]:
+    def table(self, where: Where, value: Any, keys: Collection[str] | None = None) -> Table:
         """A table, with no other keys than these."""
         if not isinstance(value, dict):
             raise self.error(where, "must be a table" if value is not None else "is missing")
@@ -83,13 +94,11 @@ TABLES = ("means", "clusters")
 
 
 def _number(value: Any) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return abs(value) < 10**308 if isinstance(value, int) else not math.isnan(value)
+    return finite(value) or value in (math.inf, -math.inf)
 
 
 def _positive(value: Any) -> bool:
-    return _number(value) and 0 < value < math.inf
+    return finite(value) and value > 0
 
 
 def _whole(least: int) -> Check:
@@ -260,9 +269,14 @@ class Experiment:
         """How often a random source is drawn for a grid."""
         return int(grid.one("repetitions") or self.repetitions)
 
-    def error(self, inside: Where, where: Where, message: str) -> DataError:
-        """With the line of a key: that of the tiny version, `inside`, if it is one and has the key."""
-        return self.document.error(inside if self.smoke and _files.has(self.document.data, inside) else where, message)
+    def blamed(self, inside: Where, where: Where) -> AbstractContextManager[None]:
+        """Errors of data with the line of a key: that of the tiny version, `inside`, if it is one and has the key."""
+
+        def place(own: Where) -> Where:
+            tiny = (*inside, *own)
+            return tiny if self.smoke and _files.has(self.document.data, tiny) else (*where, *own)
+
+        return self.document.blamed(place)
 
 
 def known() -> dict[str, Path]:
@@ -307,15 +321,13 @@ def _plugged(document: Document, value: Any) -> tuple[Path, ...]:
     document.table(("experiment",), value, {"plugins"})
     _plugins.installed()
     files, where = value.get("plugins", []), ("experiment", "plugins")
-    if not isinstance(files, list) or not all(isinstance(file, str) for file in files):
+    if not _files.texts(files):
         raise document.error(where, "must be a list of Python files, such as ['mine.py']")
-    try:
+    with document.blamed(lambda _: where):
         return tuple(_plugins.load(document.path.parent / file).path for file in files)
-    except DataError as error:
-        raise document.error(where, str(error)) from None
 
 
-def _experiment(kind: Kind, document: Document, data: dict[str, Any], tiny: dict[str, Any]) -> Experiment:
+def _experiment(kind: Kind, document: Document, data: Table, tiny: Table) -> Experiment:
     """`tiny` in place of what the file says elsewhere."""
     if not data.get("grid"):
         raise document.error(("grid",), f"an experiment needs at least one [[grid]] with {kind.runs}")
@@ -327,7 +339,7 @@ def _experiment(kind: Kind, document: Document, data: dict[str, Any], tiny: dict
         document.table(("grid", k), one, kind.grid)
         over = {key: tiny[key] for key in tiny if key in kind.grid and key in one and key != kind.sources}
         grids.append(_grid(kind, document, ("grid", k), one | over, over, set(sources)))
-    top: dict[str, Any] = {}
+    top: Table = {}
     for key, (check, default) in kind.top.items():
         where = ("smoke", key) if key in tiny else (key,)
         value = tiny.get(key, data.get(key, default))
@@ -385,9 +397,7 @@ def _with_options(text: str, pairs: tuple[tuple[str, Any], ...]) -> str:
     return "?".join([text, "&".join(plain)]) if plain and "?" not in text else "&".join([text, *plain])
 
 
-def _grid(
-    kind: Kind, document: Document, where: Where, given: dict[str, Any], over: dict[str, Any], names: set[str]
-) -> Grid:
+def _grid(kind: Kind, document: Document, where: Where, given: Table, over: Table, names: set[str]) -> Grid:
     def at(key: str) -> Where:
         return ("smoke", key) if key in over else (*where, key)
 
@@ -400,10 +410,8 @@ def _grid(
     if not values[kind.runs]:
         raise document.error(where, f"a grid needs {kind.runs}, such as {kind.examples[1]}")
     for text in values[kind.runs]:
-        try:
+        with document.blamed(lambda _: at(kind.runs)):
             kind.check_run(text)
-        except DataError as error:
-            raise document.error(at(kind.runs), str(error)) from None
     return Grid(where, values)
 
 
@@ -436,16 +444,11 @@ def cells_of(experiment: Experiment, traces: str | None = None) -> list[Cell]:
 
 
 def _origin(experiment: Experiment, source: Source, traces: str | None) -> Origin:
-    kind = experiment.kind
-    try:
-        return kind.origin(source.text, source.merge, experiment.document.path.parent, traces)
-    except DataError as error:
-        where, inside = (kind.sources, source.name), ("smoke", kind.sources, source.name)
-        raise experiment.error((*inside, *error.where), (*where, *error.where), str(error)) from None
+    where = (experiment.kind.sources, source.name)
+    with experiment.blamed(("smoke", *where), where):
+        return experiment.kind.origin(source.text, source.merge, experiment.document.path.parent, traces)
 
 
 def _jobs(experiment: Experiment, grid: Grid) -> list[Job]:
-    try:
+    with experiment.blamed(("smoke",), grid.where):
         return list(experiment.kind.jobs(grid.values))
-    except DataError as error:
-        raise experiment.error(("smoke", *error.where), (*grid.where, *error.where), str(error)) from None

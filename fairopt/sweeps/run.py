@@ -103,7 +103,7 @@ def here(threads: int | None) -> Row:
 
 
 @cache
-def provenance() -> dict[str, Any]:
+def provenance() -> Row:
     """The columns of a row that are the same for every cell of a process: versions, machine, commit."""
     return {
         "fairopt": __version__,

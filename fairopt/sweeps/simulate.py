@@ -128,12 +128,9 @@ class Simulate:
         return cls(Named(_prefixed(text)[0] + inside, parse, made), *how)
 
     @property
-    def fields(self) -> dict[str, Any]:
+    def fields(self) -> Row:
         """Those of the question."""
-        return {
-            "policy": self.what.text, "until": self.until, "every": self.every, "impossible": self.impossible,
-            "thrashing": self.thrashing,
-        }  # fmt: skip
+        return {"policy": self.what.text} | {name: value for name, value in vars(self).items() if name != "what"}
 
     @property
     def asked(self) -> Row:

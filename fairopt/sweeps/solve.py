@@ -18,14 +18,16 @@ from ..errors import DataError, FairoptError, SolverError
 from ..game.curve.two_sided import equilibrium_curve
 from ..game.dynamics.distributed import best_response
 from ..mechanisms import Mechanism
+from ..mechanisms._label import written
 from ..mechanisms.alphapf_vds import AlphaPFVDS
 from ..mechanisms.utilitarian import Utilitarian
+from ..model._arrays import numbered
 from ..model.cluster import Cluster
 from ..result import metrics
 from ..result.allocation import Allocation, Trace
 from ..study.compare import pooled
 from . import code, origin
-from .cell import Cell, Named, Row, text_of
+from .cell import Cell, Named, Row
 from .origin import Origin
 from .schema import CELLS, Schema
 
@@ -52,8 +54,6 @@ _MOST_CLASSES, _MOST_TASKS = 64, 10_000
 #: Names, engines and orders that have answered in this process.
 _WARM: set[tuple[str, str, str]] = set()
 
-Rows = list[dict[str, Any]]
-
 
 @dataclass(frozen=True)
 class Solve:
@@ -75,22 +75,17 @@ class Solve:
         return self.order in ("random", "asynchronous")
 
     @property
-    def fields(self) -> dict[str, Any]:
+    def fields(self) -> Row:
         """Those of the question."""
-        return {
-            "mechanism": self.what.text, "engine": self.engine, "order": self.order, "damping": self.damping,
-            "tol": self.tol, "max_rounds": self.max_rounds, "residuals": self.residuals,
-        }  # fmt: skip
+        return {"mechanism": self.what.text} | {name: value for name, value in vars(self).items() if name != "what"}
 
     @property
     def asked(self) -> Row:
         """Columns of a row."""
-        name, alpha = self.what.made.name, getattr(self.what.made, "alpha", None)
-        return {
-            "mechanism": self.what.text, "name": name, "alpha": math.inf if name == "ps-dsf" else alpha,
-            "engine": self.engine, "order": self.order or None, "damping": self.damping, "tol": self.tol,
-            "options": {"max_rounds": self.max_rounds, "residuals": self.residuals},
-        }  # fmt: skip
+        asked, name = self.fields, self.what.made.name
+        options = {option: asked.pop(option) for option in ("max_rounds", "residuals")}
+        alpha = math.inf if name == "ps-dsf" else getattr(self.what.made, "alpha", None)
+        return asked | {"name": name, "alpha": alpha, "order": self.order or None, "options": options}
 
     def code(self, measures: tuple[str, ...]) -> str:
         """The digest of what solves, of the mechanism, and of what measures violations."""
@@ -171,10 +166,8 @@ def _with_alphas(texts: Iterable[str], alphas: Iterable[float]) -> Iterator[Name
 
 
 def named(mechanism: Mechanism) -> Named[Mechanism]:
-    """A mechanism with its text: the fields that differ from their defaults, and alpha always."""
-    shown = {field.name: value for field in dataclasses.fields(mechanism)
-             if (value := getattr(mechanism, field.name)) != field.default or field.name == "alpha"}  # fmt: skip
-    return Named(text_of(mechanism.name, shown), mechanisms.one, mechanism)
+    """A mechanism with its text."""
+    return Named(written(mechanism), mechanisms.one, mechanism)
 
 
 def measure(name: str) -> str:
@@ -230,38 +223,34 @@ def _efficient(source: Origin, seed: int, repetition: int, traces: str | None) -
     return metrics.social_welfare(Utilitarian().solve(origin.cluster(source, seed, repetition, traces)[0]))
 
 
-def use(found: Allocation, classes: bool = True) -> Rows:
+def use(found: Allocation, classes: bool = True) -> list[Row]:
     """Used part per resource: class `all`, and each class of servers with the same capacities, which name it.
 
     Classes are left out where there are more than 64. `capacity` is that of one server, and for `all` of the cluster.
     """
-    capacity, resources = found.cluster.capacity, found.cluster.resources
-    part = found.arrays.used_parts
-    whole = zip(resources, capacity.sum(axis=0).tolist(), found.arrays.utilization.tolist(), strict=True)
-    rows = [_use("all", len(capacity), *each) for each in whole]
-    kinds: dict[tuple[float, ...], list[int]] = {}
-    for i, amounts in enumerate(capacity.tolist()):
-        kinds.setdefault(tuple(amounts), []).append(i)
-    if not classes or len(kinds) > _MOST_CLASSES:
-        return rows
-    for amounts, of in kinds.items():
-        name = " x ".join(f"{amount:.10g}" for amount in amounts)  # the same in every draw
-        mean = part[of].mean(axis=0).tolist()  # servers of a class are equally large
-        rows += [_use(name, len(of), *each) for each in zip(resources, amounts, mean, strict=True)]
-    return rows
+    cluster = found.cluster
+    groups = [("all", len(cluster.servers), cluster.pooled_capacity, found.arrays.utilization)]
+    if classes:
+        kind, part = numbered(cluster.capacity), found.arrays.used_parts
+        for k in range(kind.max() + 1) if kind.max() < _MOST_CLASSES else ():
+            of = np.flatnonzero(kind == k)
+            name = " x ".join(f"{amount:.10g}" for amount in cluster.capacity[of[0]])  # the same in every draw
+            # Servers of a class are equally large.
+            groups.append((name, len(of), cluster.capacity[of[0]], part[of].mean(axis=0)))
+    return [
+        {"class": name, "servers": servers, "resource": resource, "capacity": amount,
+         "utilization": None if np.isnan(used) else used}
+        for name, servers, amounts, parts in groups
+        for resource, amount, used in zip(cluster.resources, amounts.tolist(), parts.tolist(), strict=True)
+    ]  # fmt: skip
 
 
-def _use(name: str, servers: int, resource: str, capacity: float, part: float) -> dict[str, Any]:
-    used = part if part == part else None
-    return {"class": name, "servers": servers, "resource": resource, "capacity": capacity, "utilization": used}
-
-
-def _reached(trace: Trace, levels: tuple[float, ...]) -> Rows:
+def _reached(trace: Trace, levels: tuple[float, ...]) -> list[Row]:
     """Rounds, messages and seconds until the residual stays at or below each level; None where it does not."""
-    rows: Rows = []
+    rows: list[Row] = []
     for level in levels:
         rounds = trace.rounds_to(level)
-        row: dict[str, Any] = {"level": level, "rounds": rounds, "messages": None, "seconds": None}
+        row: Row = {"level": level, "rounds": rounds, "messages": None, "seconds": None}
         if rounds is not None:
             at = trace.frame.loc[rounds]
             row |= {"messages": float(at["messages"]), "seconds": float(at["seconds"])}
@@ -269,7 +258,7 @@ def _reached(trace: Trace, levels: tuple[float, ...]) -> Rows:
     return rows
 
 
-def _violations(mechanism: Mechanism, cluster: Cluster, rng: np.random.Generator) -> Rows:
+def _violations(mechanism: Mechanism, cluster: Cluster, rng: np.random.Generator) -> list[Row]:
     """How much of what is due is missing, by property; largest over `LIES` lies, and over users who leave."""
     from ..properties import report  # imports much that other cells do without
 
@@ -277,7 +266,7 @@ def _violations(mechanism: Mechanism, cluster: Cluster, rng: np.random.Generator
     return [{"measure": name, "value": float(value)} for name, value in frame["violation"].items()]
 
 
-def crossings(mechanism: Mechanism, cluster: Cluster) -> Rows:
+def crossings(mechanism: Mechanism, cluster: Cluster) -> list[Row]:
     """Every time that the curve of equilibria through alpha = 1 has this alpha: tasks of users, and the index.
 
     The first is where a path from alpha = 1 comes to, the last where one comes to that begins beyond: folds count that
@@ -291,7 +280,7 @@ def crossings(mechanism: Mechanism, cluster: Cluster) -> Rows:
     found = equilibrium_curve(cluster, [alpha, alpha * 2 if alpha > 1 else alpha / 2])
     if found.missing:
         raise SolverError(f"the curve of equilibria was {found.missing[0]}")
-    rows: Rows = []
+    rows: list[Row] = []
     for k, one in enumerate(found.crossings(alpha), 1):
         tasks = zip(cluster.users, found.user_tasks(one.user_tasks), strict=True)
         rows += [{"measure": f"crossing {k}: tasks of {user}", "value": float(value)} for user, value in tasks]
@@ -299,7 +288,7 @@ def crossings(mechanism: Mechanism, cluster: Cluster) -> Rows:
     return rows
 
 
-def _allocated(found: Allocation) -> Rows:
+def _allocated(found: Allocation) -> list[Row]:
     """Tasks of every user on every server; of large clusters per user only, as server `all`."""
     users, servers = found.cluster.users, found.cluster.servers
     if len(users) * len(servers) > _MOST_TASKS:

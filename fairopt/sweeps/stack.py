@@ -11,10 +11,10 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _clock
 from ..certificates import Certificate
+from ..certificates.ill_scaled import spread
 from ..core import maxmin
 from ..core.judge import infeasibility
 from ..core.solve import finite
@@ -23,6 +23,7 @@ from ..game.curve.options import OPTIONS as CURVE
 from ..game.curve.unique import unique
 from ..game.selection import MAYBE_OTHERS
 from ..mechanisms import Mechanism
+from ..model._arrays import Array, Mask
 from ..model.cluster import Cluster
 from ..model.problem import Problem
 from ..result.allocation import Allocation, Stats
@@ -30,9 +31,6 @@ from ..solving.order import HARD
 from . import origin
 from .cell import Cell, Row
 from .solve import DEFAULT, TINY, Solve, measured
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 #: So many draws are solved together at most, of clusters of at most so many pairs (user, server).
 TOGETHER, _PAIRS = 500, 60
@@ -90,21 +88,15 @@ def _plain(clusters: Sequence[Cluster]) -> Mask:
     That is where it has the shape of the first one, nobody has placement constraints or task limits, numbers are not
     far apart, and no two servers, nor users, are proportional.
     """
-    plain = np.array([one.shape == clusters[0].shape and not one.constrained for one in clusters])
-    some = [one for one, is_one in zip(clusters, plain, strict=True) if is_one]
-    if not some:
-        return plain
-    good = np.isinf([one.max_tasks for one in some]).all(axis=1)
-    weight = np.array([one.weight for one in some])
-    good &= weight.max(axis=1) < HARD * weight.min(axis=1)
-    for name in ("capacity", "demand"):
-        amounts = np.array([getattr(one, name) for one in some])
-        least = np.where(amounts > 0, amounts, np.inf).min(axis=1)
-        good &= (amounts.max(axis=1) < HARD * least).all(axis=1)
+    shape = clusters[0].shape
+    plain = np.array([one.shape == shape and not one.constrained and bool(np.isinf(one.max_tasks).all())
+                      and spread(one)[0] < HARD for one in clusters])  # fmt: skip
+    some = np.flatnonzero(plain).tolist()
+    for name in ("capacity", "demand") if len(some) else ():
+        amounts = np.array([getattr(clusters[k], name) for k in some])
         part = amounts / amounts.sum(axis=2, keepdims=True)
         apart = np.abs(part[:, :, None] - part[:, None]).max(axis=3) + np.eye(part.shape[1])
-        good &= (apart > 1e-9).all(axis=(1, 2))
-    plain[plain] = good
+        plain[some] &= (apart > 1e-9).all(axis=(1, 2))
     return plain
 
 
@@ -128,8 +120,7 @@ def _answers(job: Solve, tiny: Stats, clusters: Sequence[Cluster]) -> list[Alloc
     if rule.scope == "game" and rule.alpha not in (1, np.inf):
         good &= _stable(q, z, log_rows.transpose(2, 1, 0))
         others[:] = abs(np.log(rule.alpha)) > np.log(CURVE.near)
-        for k in np.flatnonzero(others & _perhaps_unique(q)):
-            others[k] = not unique(given[k])
+        others &= np.array([not unique(problem) for problem in given])
     feasibility = infeasibility(q, z)
     seconds = (_clock.now() - begun) / len(problems)
     by_steps = {int(s): replace(tiny, build=0.0, certify=0.0, solve=seconds, rounds=int(s)) for s in np.unique(steps)}
@@ -142,14 +133,6 @@ def _answers(job: Solve, tiny: Stats, clusters: Sequence[Cluster]) -> list[Alloc
         ) if good[k] else None
         for k, (problem, (_, notes)) in enumerate(zip(problems, prepared, strict=True))
     ]  # fmt: skip
-
-
-def _perhaps_unique(q: Stack) -> Mask:
-    """(problems,): might the game have one equilibrium for one of the reasons of `game.curve.unique`?"""
-    log = np.log(q.gamma)
-    off = log - log.mean(axis=0) - (log - log.mean(axis=0)).mean(axis=1, keepdims=True)
-    bound = (q.use > 1 - 1e-9).all(axis=1).any(axis=0).all(axis=0)
-    return np.asarray((np.abs(off).max(axis=(0, 1)) < 1e-9) | bound | (q.gamma.shape[0] <= 2))
 
 
 def _stable(q: Stack, z: Array, log_rows: Array) -> Mask:

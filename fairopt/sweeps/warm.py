@@ -22,6 +22,8 @@ from ..scheduling.simulator import simulate
 from ..scheduling.workload import Workload
 from .solve import TINY
 
+Question = Callable[[], object]
+
 
 def everything(progress: bool = False) -> None:
     """Ask every engine of every mechanism, and every order of the game, for answers to small clusters."""
@@ -31,13 +33,13 @@ def everything(progress: bool = False) -> None:
             question()
 
 
-def _simulations() -> Iterator[Callable[[], object]]:
+def _simulations() -> Iterator[Question]:
     tasks = pd.DataFrame({"user": "a", "duration": 1.0, "cpu": [1.0]})
     workload = Workload.from_frames(tasks, pd.DataFrame({"cpu": [1.0]}))
     yield partial(simulate, workload, "first-fit-drfh", engine="compiled")
 
 
-def _questions() -> Iterator[Callable[[], object]]:
+def _questions() -> Iterator[Question]:
     yield from _simulations()
     limited = TINY.replace(max_tasks=[1.0, 2.0, np.inf])
     for mechanism in chosen(None):
@@ -70,7 +72,7 @@ def _questions() -> Iterator[Callable[[], object]]:
     yield from _several(Cluster(rng.lognormal(2, 1, (servers, 3)), rng.lognormal(0, 1, (users, 3))))
 
 
-def _several(cluster: Cluster) -> Iterator[Callable[[], object]]:
+def _several(cluster: Cluster) -> Iterator[Question]:
     games = (get("alphapf-vds", alpha=alpha) for alpha in (3, 30))
     for mechanism in (get("drfh"), get("ps-dsf"), get("alpha-fair", alpha=2), *games):
         yield partial(mechanism.solve, cluster, throw=False)
