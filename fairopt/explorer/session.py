@@ -92,7 +92,7 @@ class Session:
             except FairoptError as error:
                 return {"error": f"{type(error).__name__}: {error}", "where": ""}
             self._kept[key] = made
-            if len(self._kept) > _KEPT:
+            while len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)
         if ask in ("answer", "now") and not question.get("aside"):
             self.last = _state(question)
