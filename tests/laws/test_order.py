@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import fairopt as fo
+from fairopt._loops import compiling
 from fairopt.engines.base import Solution
 from fairopt.errors import FairoptError, SolverError
 from fairopt.mechanisms import Mechanism, get
@@ -64,7 +65,8 @@ def test_the_order_decides_nothing(mechanism: Mechanism, weighted: bool) -> None
     other, places = permuted(cluster, 1)
     if refuses(mechanism, cluster):
         return
-    first, second = answer(mechanism, cluster), answer(mechanism, other)
+    with compiling():  # a loop that runs as it is written, and is compiled for the other, differs in last digits
+        first, second = answer(mechanism, cluster), answer(mechanism, other)
     if isinstance(first, type) or isinstance(second, type):
         assert first == second
         return
