@@ -17,6 +17,7 @@ import fairopt as fo
 from fairopt import sweeps
 from fairopt.errors import NotConverged
 from fairopt.game.dynamics import distributed
+from fairopt.sweeps import executors
 from fairopt.sweeps import solve as solve_module
 from fairopt.sweeps.origin import cluster
 from fairopt.sweeps.run import run
@@ -193,3 +194,44 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(file: Path, tmp_path: Path, 
     assert f"interrupted: {len(kept)} of {CELLS} cells of small are stored in {store}; the same command again" in err
     assert "Traceback" not in out + err
     until(lambda: nobody_left(process.pid))
+
+
+def test_only_what_is_missing_is_computed(
+    serial: sweeps.Store, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = serial.read().table.to_pylist()
+    store = sweeps.Store(tmp_path)
+    store.write(rows[:-7])
+    computed: list[str] = []
+    monkeypatch.setattr(executors, "run", lambda cell, *more: computed.append(cell.key) or run(cell, *more))
+    sweeps.sweep(file, store=store, progress=False)
+    assert sorted(computed) == sorted(row["key"] for row in rows[-7:])
+    assert store.read().same_as(serial.read()) == []
+    sweeps.sweep(file, store=store, progress=False)
+    assert len(computed) == 7
+
+
+def test_killed_at_any_moment_it_loses_at_most_the_cell_in_flight(
+    file: Path, serial: sweeps.Store, tmp_path: Path
+) -> None:
+    process = command("sweep", file, "--store", tmp_path / "store")
+    os.setpriority(os.PRIO_PROCESS, process.pid, 19)
+    try:
+        until(lambda: len(keys_stored(tmp_path / "store")) >= 10)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate(timeout=300)
+    kept = keys_stored(tmp_path / "store")
+    assert 10 <= len(kept) < CELLS
+    assert len(set(kept)) == len(kept)
+    # Serial: cells are computed in this order, so that everything before the one in flight must be there.
+    assert set(kept) == {cell.key for cell in sweeps.cells_of(sweeps.load(file))[: len(kept)]}
+    store = sweeps.Store(tmp_path / "store")
+    contents = store.read()
+    assert not contents.damaged
+    finished = contents.frame(kept)["finished"].tolist()
+    plan = sweeps.plan(file, store=store)
+    assert {cell.key for cell in plan.missing} == {cell.key for cell in plan.cells} - set(kept)
+    sweeps.sweep(file, store=store, progress=False)
+    assert store.read().frame(kept)["finished"].tolist() == finished
+    assert store.read().same_as(serial.read()) == []
