@@ -34,7 +34,7 @@ SHORT = {
     "fairopt claims": ["--paper", "LEC"],
     "fairopt warmup": ["--help"],
     "fairopt docs": ["--where"],
-    "fairopt explore": ["--help"],  # the page of the explorer makes pages
+    "fairopt explore": ["--out", "page.html"],
     "pip install": ["--quiet", "--disable-pip-version-check", "--no-deps", "--target", "../installed"],
 }
 
