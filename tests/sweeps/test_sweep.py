@@ -177,7 +177,7 @@ def nobody_left(session: int) -> bool:
 def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(file: Path, tmp_path: Path, jobs: int) -> None:
     store = tmp_path / "store"
     process = command("sweep", file, "--jobs", jobs, "--store", store)
-    os.setpriority(os.PRIO_PROCESS, process.pid, 19)  # on a busy machine it waits for us, not we for it
+    os.setpriority(os.PRIO_PROCESS, process.pid, 5)  # on a busy machine it waits for us, not we for it
     try:
         until(lambda: len(keys_stored(store)) >= 5)
         os.killpg(process.pid, signal.SIGINT)  # a terminal tells every process
@@ -215,7 +215,7 @@ def test_killed_at_any_moment_it_loses_at_most_the_cell_in_flight(
     file: Path, serial: sweeps.Store, tmp_path: Path
 ) -> None:
     process = command("sweep", file, "--store", tmp_path / "store")
-    os.setpriority(os.PRIO_PROCESS, process.pid, 19)
+    os.setpriority(os.PRIO_PROCESS, process.pid, 5)
     try:
         until(lambda: len(keys_stored(tmp_path / "store")) >= 10)
     finally:
