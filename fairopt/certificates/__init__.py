@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._libraries import optimize
 from ..exact.rational import tried
+from ..model._arrays import Array
 from ..model._frozen import Frozen, deferred
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, virtual_share_per_task
@@ -172,7 +172,6 @@ __all__ = [
     "rises",
 ]
 
-Array = NDArray[np.float64]
 #: The part of the work on an exact optimum that is done only to make sure.
 _CAUTION = 0.05
 

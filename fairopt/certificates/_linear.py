@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._libraries import optimize, sp
+from ..model._arrays import Array, Index
 from ..model.polytope import Polytope
 
-Array = NDArray[np.float64]
 #: Seconds that the linear programs of one judgement may take: a simplex method can cycle.
 SECONDS = 60.0
 
@@ -51,9 +50,7 @@ class Rises(NamedTuple):
     limits: Array  # (limited users,)
 
 
-def rises(
-    polytope: Polytope, unit: Array, least: Array, hungry: NDArray[np.intp], seconds: float = SECONDS
-) -> Rises | None:
+def rises(polytope: Polytope, unit: Array, least: Array, hungry: Index, seconds: float = SECONDS) -> Rises | None:
     """`max sum r` over feasible fractions z and rises r >= 0 of `hungry`: `tasks_n z - unit_n r_n >= least_n`.
 
     `unit` and `least` are (users,), in tasks. `None` where it was not solved.

@@ -26,16 +26,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._libraries import sp
-from ..model._arrays import ratio
+from ..model._arrays import Array, Mask, ratio
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 from . import _linear
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 #: Coefficients of the linear program of prices below this are left out.
 _SMALLEST = 1e-12
 
@@ -292,7 +289,7 @@ def supporting(
     idle: Array,
     log_marginal: Array,
     leeway: float,
-    free: NDArray[np.bool_],
+    free: Mask,
 ) -> Array | None:
     """Log prices of whole capacities (rows,) at which every server's error in tasks is least, to the first order.
 

@@ -17,15 +17,13 @@ from numpy.typing import NDArray
 from ..errors import DataError, SolverError
 from ..exact.rational import leximin
 from ..model import polytope as polytopes
+from ..model._arrays import Array, Index, Mask
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 from ..model.split import Split
 from .bottleneck import rises
 from .leximin import SAME_LEVEL, distances, held, proofs
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -128,7 +126,7 @@ def _by_prices(
     tasks: Array,
     floor: Array,
     level: Array,
-    free: NDArray[np.bool_],
+    free: Mask,
     prices: Array | None,
     tol: float,
 ) -> tuple[Array, Index, Index]:

@@ -9,14 +9,12 @@ The certificate is the largest over n of the smallest over r. Levels equal to wi
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._loops import compiled
+from ..model._arrays import Array
 from ..model._pointers import by_group, in_tables
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
-
-Array = NDArray[np.float64]
 
 
 def rises(

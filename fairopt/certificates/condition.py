@@ -20,15 +20,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._libraries import sp, sparse_linalg
+from ..model._arrays import Array, Index
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 from .backward import BackwardError, log_price_per_task
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 
 def derivative(

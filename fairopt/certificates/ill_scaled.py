@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..exact.rational import tried
+from ..model._arrays import Array
 from ..model._validate import LEAST
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
@@ -46,7 +46,7 @@ def ill_scaling(polytope: Polytope, criterion: Criterion) -> tuple[float, tuple[
     if not len(users):
         return 1.0, None
     rate = criterion.weight[users] / (share[users] if share.ndim == 1 else share[users, server])
-    use: NDArray[np.float64] = polytope.pair_use * (rate / polytope.gamma)[:, None]
+    use: Array = polytope.pair_use * (rate / polytope.gamma)[:, None]
     least = np.full(polytope.cluster.capacity.shape, np.inf)
     most = np.zeros(least.shape)
     np.minimum.at(least, server, np.where(use > 0, use, np.inf))

@@ -14,21 +14,18 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _clock
 from ..errors import DataError
 from ..exact import rational
 from ..exact.rational import Exact, numbers, on_one
 from ..model import polytope as polytopes
-from ..model._arrays import ratio
+from ..model._arrays import Array, Index, Mask, ratio
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 from ..model.split import Split
 from . import _linear
-
-Array = NDArray[np.float64]
 
 #: Levels closer than this are one level; the width of such a group counts as a violation.
 SAME_LEVEL = 1e-7
@@ -107,18 +104,16 @@ class Proof(NamedTuple):
     """
 
     rise: Array
-    which: NDArray[np.intp]
+    which: Index
     condition: Array
 
 
-def kept(below: NDArray[np.bool_], x: Array, floor: Array) -> Array:
+def kept(below: Mask, x: Array, floor: Array) -> Array:
     """Tasks that nobody may take, (users,): all of those at or below a level, of the others their floors."""
     return np.where(below, x, np.minimum(floor, x))
 
 
-def proved(
-    polytope: Polytope, tasks: Array, groups: list[NDArray[np.intp]], prices: Array, floor: Array | float = 0.0
-) -> Proof:
+def proved(polytope: Polytope, tasks: Array, groups: list[Index], prices: Array, floor: Array | float = 0.0) -> Proof:
     """Bound the relative rise of each user by prices: by which set of them, and with which condition.
 
     With prices of whole capacities `lambda >= 0`, `P_n` what the tasks of n cost where they cost least, and x' any
@@ -161,7 +156,7 @@ def proved(
     return Proof(best, which, condition)
 
 
-def by_level(level: Array) -> list[NDArray[np.intp]]:
+def by_level(level: Array) -> list[Index]:
     """Users by level, lowest first; neighbours closer than SAME_LEVEL chained together."""
     order = np.argsort(level, kind="stable")
     steps = np.flatnonzero(level[order][1:] > level[order][:-1] * (1 + SAME_LEVEL)) + 1
@@ -169,7 +164,7 @@ def by_level(level: Array) -> list[NDArray[np.intp]]:
 
 
 def rise_and_prices(
-    polytope: Polytope, x: Array, least: Array, hungry: NDArray[np.intp], seconds: float = _linear.SECONDS
+    polytope: Polytope, x: Array, least: Array, hungry: Index, seconds: float = _linear.SECONDS
 ) -> tuple[float, Array | None]:
     """A proved bound on the relative rise of any of `hungry` while all users keep `least` of their tasks x (users,).
 
@@ -266,7 +261,7 @@ def held(
     tasks: Array,
     level: Array,
     floor: Array,
-    free: NDArray[np.bool_],
+    free: Mask,
     hint: Array | None,
     tol: float,
 ) -> tuple[list[Array], Proof]:
@@ -289,8 +284,8 @@ def held(
 
 
 def distances(
-    cluster: Cluster, tasks: Array, criterion: Criterion, limits: Array, requested: NDArray[np.bool_], work: float = 1.0
-) -> tuple[Array, NDArray[np.intp]]:
+    cluster: Cluster, tasks: Array, criterion: Criterion, limits: Array, requested: Mask, work: float = 1.0
+) -> tuple[Array, Index]:
     """Largest relative difference of a user's tasks from the optimum's, and whose; infinite where that is unknown.
 
     The bound of `proved` is about what a user could rise by if all others kept the last digit of theirs: where it needs
@@ -328,7 +323,7 @@ def _distance(cluster: Cluster, criterion: Criterion, limits: Array, tasks: Arra
         return np.inf, n
 
 
-def proofs(found: Exact, cluster: Cluster, criterion: Criterion, limits: Array) -> NDArray[np.intp] | None:
+def proofs(found: Exact, cluster: Cluster, criterion: Criterion, limits: Array) -> Index | None:
     """The round whose prices hold each user, (users,), -1 at a limit or nowhere to run; `None` if that is not proved.
 
     With prices lambda of capacities and mu of tasks at their limits, and `p_n` the least cost of a task of n, any x'

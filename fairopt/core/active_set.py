@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._libraries import lapack
+from ..model._arrays import Array, Index, Mask
 from .judge import backward_errors
 from .system import OfLimits, Stack
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 def refined(
@@ -62,7 +59,7 @@ def refined(
     return *best, error
 
 
-def _of_rows(table: Array, rows: NDArray[np.intp], user: NDArray[np.intp], server: NDArray[np.intp]) -> Array:
+def _of_rows(table: Array, rows: Index, user: Index, server: Index) -> Array:
     """(pairs, rows) of a table (R, N, K, 1)."""
     resource, host = np.divmod(rows, table.shape[2])
     return np.where(server[:, None] == host, table[resource, user[:, None], server[:, None], 0], 0.0)

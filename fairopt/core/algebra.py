@@ -26,14 +26,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._libraries import blas, sp
+from ..model._arrays import Array, Index, Mask
 from .factors import factored
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 #: Parts are factored together up to so many rows.
 _TOGETHER = 200

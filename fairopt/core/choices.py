@@ -25,18 +25,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._libraries import csgraph, optimize, sp
+from ..model._arrays import Array, Index, Mask
 from ..model.problem import Problem
 from . import simplex
 from .judge import infeasibility
 from .maxmin import fractions, owed
 from .system import stacked
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 #: tau at first; the temperature of resources in tau; most Newton steps at one tau.
 _FIRST, _RESOURCES, _STEPS = 0.12, 9.0, 24

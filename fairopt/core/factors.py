@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._libraries import blas, lapack
-
-Array = NDArray[np.float64]
+from ..model._arrays import Array
 
 TINY = 1e-300
 

@@ -9,9 +9,8 @@ as many rounds as resources. Arrays begin with the axis of servers; users who ar
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from ..model._arrays import Array
 
 
 def filled(gain: Array, per_task: Array, elsewhere: Array, room: Array) -> Array:

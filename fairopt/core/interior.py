@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..model._arrays import Array, Index, Mask
 from .active_set import refined
 from .judge import backward_errors
 from .newton import System
 from .state import Direction, Measured, State, measured
 from .system import Stack, of_some
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 def begun(q: Stack, norm: float) -> State:
@@ -91,9 +88,9 @@ class Answers:
     z: Array
     log_rows: Array
     error: Array
-    steps: NDArray[np.intp]
+    steps: Index
 
-    def better(self, at: NDArray[np.intp], z: Array, log_rows: Array, error: Array) -> None:
+    def better(self, at: Index, z: Array, log_rows: Array, error: Array) -> None:
         """Keep what is better, of problems by number."""
         some = error < self.error[at]
         self.z[..., at[some]], self.log_rows[..., at[some]] = z[..., some], log_rows[..., some]
@@ -108,9 +105,9 @@ class _Run:
     at: State
     now: Measured
     count: Array
-    live: NDArray[np.intp]
+    live: Index
     last: Array  # (B,), the error of the last look
-    waited: NDArray[np.intp]  # (B,), looks that gained little
+    waited: Index  # (B,), looks that gained little
 
     def only(self, go: Mask) -> None:
         """Leave the others."""
@@ -141,7 +138,7 @@ def solved(q: Stack, tol: float, aim: float, most: int = 60) -> Answers:
     return found
 
 
-def _attempt(q: Stack, live: NDArray[np.intp], found: Answers, aim: float, most: int, norm: float, soft: float) -> None:
+def _attempt(q: Stack, live: Index, found: Answers, aim: float, most: int, norm: float, soft: float) -> None:
     count = np.add.reduce(q.usable, axis=(0, 1)) + np.add.reduce(q.rows, axis=(0, 1))
     count = np.asarray(count if q.limited is None else count + np.add.reduce(q.limited, axis=0), dtype=float)
     at = begun(q, norm)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..certificates import backward
+from ..model._arrays import Array, Mask
 from .system import Stack
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 _FINE, _COARSE, _NEAR = backward.OPTIONS.levels, backward.OPTIONS.coarse, backward.OPTIONS.near
 

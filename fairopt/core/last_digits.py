@@ -22,15 +22,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._libraries import lapack, optimize, sp, sparse_linalg
+from ..model._arrays import Array, Index, Mask
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 Solve = Callable[[Array], Array]
 
 #: Numbers in a table that would take too long, or gigabytes.

@@ -16,11 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._libraries import lapack
+from ..model._arrays import Array, Index, Mask
 from .algebra import Equations, Pairs, by_part, fewest, most
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 #: By what part held users may miss their levels, and what counts as nothing beside the largest.
 SAME = 1e-9

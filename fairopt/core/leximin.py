@@ -22,18 +22,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._libraries import csgraph, sp
 from ..errors import SolverError
+from ..model._arrays import Array, Index, Mask
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 from .algebra import Pairs, by_part, fewest, most
 from .level import SAME, TINY, Faces, Point, State, advance, chosen, cold, renew
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 #: A level is known when it is bounded to within this and who stands still stands out, or nothing gets better.
 _KNOWN, _ROUNDING = 1e-11, 1e-14

@@ -6,15 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..model._arrays import Array
 from ..model.criterion import Criterion
 from ..model.fairness_efficiency import FairnessEfficiency, log_sum
 from ..model.problem import Problem
 from .algebra import Pairs
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 TINY = 1e-300
 #: Where alpha begins.
 GENTLE = 4.0

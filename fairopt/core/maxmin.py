@@ -5,18 +5,16 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..certificates.bottleneck import rises
 from ..certificates.ill_scaled import SEEN
 from ..certificates.leximin import SAME_LEVEL
+from ..model._arrays import Array, Index, Mask
 from ..model.problem import Problem
 from . import simplex
 from .filling import filled
 from .judge import backward_errors, infeasibility
 from .system import Stack, stacked
-
-Array = NDArray[np.float64]
 
 
 class Found(NamedTuple):
@@ -25,7 +23,7 @@ class Found(NamedTuple):
     tasks: Array
     certificate: Array
     prices: Array
-    rounds: NDArray[np.intp]
+    rounds: Index
 
 
 def leximin(problems: list[Problem]) -> Found:
@@ -73,7 +71,7 @@ def _by_user(values: Array) -> Array:
     return result.reshape(count, users, -1)
 
 
-def _vertices(q: Stack, levels: Array, per_level: Array) -> tuple[Array, Array, NDArray[np.intp]]:
+def _vertices(q: Stack, levels: Array, per_level: Array) -> tuple[Array, Array, Index]:
     """Tasks (B, N, K), prices of whole capacities of every round (B, rounds, K, R), and rounds, -1: it failed."""
     resources, users, servers, count = q.use.shape
     of_servers = np.arange(servers)
@@ -181,7 +179,7 @@ def lexicographic_rise(q: Stack, rate: Array, tasks: Array, prices: Array) -> Ar
     return np.where(none, np.inf, np.maximum(np.maximum(rise, width).max(axis=1), 0.0))
 
 
-def _groups(level: Array) -> tuple[Array, NDArray[np.intp]]:
+def _groups(level: Array) -> tuple[Array, Index]:
     """Of levels (B, N) in order: the least of each user's group of equal ones, and where its group ends."""
     count, users = level.shape
     with np.errstate(invalid="ignore"):
@@ -193,7 +191,7 @@ def _groups(level: Array) -> tuple[Array, NDArray[np.intp]]:
     return np.where(np.isfinite(low), low, 1.0), last
 
 
-def _hidden(q: Stack, rate: Array) -> NDArray[np.bool_]:
+def _hidden(q: Stack, rate: Array) -> Mask:
     """(B,), does somebody need so little of a row, beside others at equal levels, that rounding hides it?"""
     needed = q.use > 0
     own = q.use * (rate[:, None] / np.where(q.usable, q.gamma, 1.0))

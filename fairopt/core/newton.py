@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..model._arrays import Array, Index, Mask
 from .state import Direction, Measured, State
 from .system import OfLimits, Stack
-
-Array = NDArray[np.float64]
 
 #: Up to so many unknowns nothing is eliminated: calls take longer than arithmetic.
 WHOLE = 40
@@ -107,7 +105,7 @@ class System:
             self._keep(m, diagonal, right, index, real)
         return m
 
-    def _keep(self, m: Array, diagonal: Array, right: Array, index: NDArray[np.intp], real: NDArray[np.bool_]) -> None:
+    def _keep(self, m: Array, diagonal: Array, right: Array, index: Index, real: Mask) -> None:
         """Write rows and columns of pairs that are kept."""
         at, pairs, rows, count, stay = self.at, self.pairs, self.rows, self.count, self.stay
         servers, c = at.z.shape[1], rows + self.limits

@@ -7,16 +7,14 @@ equations of the set that they show to rounding, their last digits are found (`l
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..certificates.backward import backward_error, log_price_per_task
 from ..errors import SolverError
+from ..model._arrays import Array
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 from .first_order import Active, Prices
 from .last_digits import refined
-
-Array = NDArray[np.float64]
 
 #: Tasks, prices and slacks up to this count as 0.
 ZERO = 1e-7

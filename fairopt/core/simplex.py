@@ -16,11 +16,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
-Mask = NDArray[np.bool_]
+from ..model._arrays import Array, Index, Mask
 
 #: Entries of a tableau below this are rounding, ratios closer than the second are the same; parts of the price of a
 #: bound below the third are none.

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..model._arrays import Array, Index
 from ..model.problem import Problem
 from .interior import solved
 from .judge import infeasibility
 from .system import stacked
-
-Array = NDArray[np.float64]
 
 
 class Found(NamedTuple):
@@ -21,7 +19,7 @@ class Found(NamedTuple):
     tasks: Array
     certificate: Array
     log_rows: Array
-    steps: NDArray[np.intp]
+    steps: Index
 
 
 def finite(problems: list[Problem], tol: float, aim: float, alpha: Array | None = None) -> Found:

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..model._arrays import Array
 from .system import OfLimits, Stack
-
-Array = NDArray[np.float64]
 
 
 class Direction(NamedTuple):

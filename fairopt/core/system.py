@@ -21,12 +21,10 @@ from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..model._arrays import Array, Mask
 from ..model.problem import Problem
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 #: An array of limits, whose first axis is that of users, or None where none could bind.
 OfLimits = Any
 T = TypeVar("T")

@@ -28,15 +28,14 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._libraries import optimize
 from ..certificates.backward import error_at
+from ..model._arrays import Array
 from ..model.problem import Problem
 from .algebra import Equations
 from .market import GENTLE, TINY, Change, Market, Point, Start
 
-Array = NDArray[np.float64]
 #: By what alpha grows, also in the game, as long as the equations are met about.
 _STEEPER, _STEEPER_GAME = 2.0, 3.0
 #: What of a point a predictor tells, but for pairs.

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from ..model._arrays import Array
 
 #: What is called the solver of a run that found the last digits of another's answer.
 LAST_DIGITS = "augmented Newton"

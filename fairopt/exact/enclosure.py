@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..model._arrays import Array
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 from .rational import Numbers, numbers
@@ -33,7 +34,6 @@ DIGITS = 50
 DOWN, UP = Context(DIGITS, ROUND_FLOOR), Context(DIGITS, ROUND_CEILING)
 _MORE = Context(DIGITS + 20)
 
-Array = NDArray[np.float64]
 #: A user, or a resource, and a server, by number.
 Place = tuple[int, int]
 

@@ -17,11 +17,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..model._arrays import Array
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 from .simplex import Dictionary, TooMuch
 
-Array = NDArray[np.float64]
 #: Arrays of `Fraction`.
 Numbers = NDArray[np.object_]
 #: Denominators that answers of small whole numbers have, at most, and how far doubles may be from such fractions.
@@ -205,7 +205,7 @@ def unique_optimum(cluster: Cluster, share: Mapping[int, Fraction], limits: Mapp
     return tasks
 
 
-def nearest_psdsf(cluster: Cluster, tasks: NDArray[np.float64]) -> Numbers | None:
+def nearest_psdsf(cluster: Cluster, tasks: Array) -> Numbers | None:
     """`x[n,i]` as fractions with small denominators, if these are PS-DSF exactly; `None` if not."""
     found = np.array([Fraction(value).limit_denominator(_DENOMINATOR) for value in tasks.ravel()], dtype=object)
     found = found.reshape(tasks.shape)

@@ -21,14 +21,12 @@ from numpy.typing import NDArray
 from .._libraries import pd
 from ..errors import DataError
 from ..model import _validate
-from ..model._arrays import numbered
+from ..model._arrays import Array, Index, numbered
 from ..model._shown import short
 from ..model.cluster import Cluster
 
 #: The most edits of a state.
 _MOST_EDITS = 10_000
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 Where = tuple[str | int, ...]
 
 

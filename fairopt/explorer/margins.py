@@ -8,15 +8,12 @@ kink of the answer gain a fraction of what the derivative says (five times less 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._libraries import pd
 from ..errors import DataError, SolverError
+from ..model._arrays import Array
 from ..result.allocation import Allocation
 from .edits import Edited, Start
-
-Array = NDArray[np.float64]
-
 
 #: So much more of a resource, as a part.
 _MORE = 0.01

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._libraries import pd
 from ..errors import DataError, FairoptError
+from ..model._arrays import Array
 from ..model._names import listed
 from ..result import metrics
 from ..result.allocation import Allocation
@@ -29,8 +29,6 @@ from .view import SHOWN, held_texts, words
 if TYPE_CHECKING:
     from ..model.cluster import Cluster
     from ..workloads import Snapshot
-
-Array = NDArray[np.float64]
 
 
 #: Mechanisms whose entitlements are compared; the one of the state comes first.

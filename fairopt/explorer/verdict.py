@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..model._arrays import Array, Mask
 from ..model._names import listed
 from ..model.cluster import Cluster
 from ..result import metrics
 from ..result.allocation import Allocation
 
-Array = NDArray[np.float64]
 #: What of a resource is left may lack this part of a task: sums of what runs are rounded.
 _ROUNDED = 1e-9
 
@@ -98,7 +97,7 @@ def _nodes(names: Sequence[str], some: Sequence[int], of: int) -> str:
     return f"all {of} nodes that may run it" if len(some) == of else f"{len(some)} of {of} nodes that may run it"
 
 
-def givers(runs: Allocation, complains: NDArray[np.bool_], above: Array, rooms: Sequence[str]) -> list[str]:
+def givers(runs: Allocation, complains: Mask, above: Array, rooms: Sequence[str]) -> list[str]:
     """Who could give what each user lacks: idle room, and users above their entitlement where it may run."""
     cluster = runs.cluster
     found = []

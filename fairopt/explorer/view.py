@@ -13,15 +13,11 @@ from numpy.typing import NDArray
 from .._libraries import pd
 from ..certificates import Certificate
 from ..game.selection import MAYBE_OTHERS
-from ..model._arrays import ratio
+from ..model._arrays import Array, Index, ratio
 from ..result import metrics
 from ..result.allocation import Allocation
 from ..result.holds import Holds, holds
 from .edits import Edited, Start
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
-
 
 #: Bands with a colour of their own; of more, the largest but for one band of others.
 _COLOURED = 9

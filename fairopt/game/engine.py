@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _clock
 from ..engines.base import Run, Solution
@@ -15,8 +14,6 @@ from ..model.problem import Problem
 from .equilibrium import alpha_zero, equilibria
 from .psdsf.continuation import PriceStart
 from .psdsf.limit import limit
-
-Index = NDArray[np.intp]
 
 #: What PS-DSF's algorithms say of their answers: the judge alone knows.
 _UNMEASURED = "not measured"

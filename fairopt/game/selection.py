@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _clock
 from ..engines.base import Run, Solution
@@ -23,8 +22,6 @@ from .curve.curve import Crossing, follow
 from .curve.options import OPTIONS, CurveOptions
 from .curve.unique import everybody, unique
 from .responses import chained
-
-Array = NDArray[np.float64]
 
 #: What `AlphaPFVDS.select` may be, the default first.
 SELECTIONS = ("fast", "curve", "welfare", "best-response")

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._libraries import pd
+from ..model._arrays import Array, Mask
 from ..model._frozen import Frozen
-
-Array = NDArray[np.float64]
 
 
 class Failure(NamedTuple):
@@ -54,7 +52,7 @@ class Allocations(Frozen):
     tasks: Array
     certificate: Array
     failed: tuple[Failure, ...]
-    fallback: NDArray[np.bool_]
+    fallback: Mask
     tol: float
     users: tuple[tuple[str, ...], ...]
 

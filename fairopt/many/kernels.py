@@ -5,18 +5,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..certificates import certify_problem
 from ..core import maxmin
 from ..core.choices import greatest
 from ..core.solve import finite
 from ..exact import rational
+from ..model._arrays import Array
 from ..model._frozen import frozen
 from .statements import Batch
-
-Array = NDArray[np.float64]
-
 
 #: Kernels go on to this part of the tolerance, where a step more makes the rest of it small.
 _AIM = 0.1

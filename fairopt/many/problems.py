@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from ..errors import DataError
 from ..model import _intake, _validate
+from ..model._arrays import Mask
 from ..model._frozen import frozen
 from ..model._shown import short
 from ..model.cluster import Cluster
-
-Array = NDArray[np.float64]
 
 #: The arguments of a cluster that come stacked, and their axes behind that of the problems.
 _AXES = {
@@ -115,7 +114,7 @@ class Stacked:
         return self.arrays | {"eligible": frozen(self.arrays["eligible"] == 1)}
 
     @cached_property
-    def sound(self) -> NDArray[np.bool_]:
+    def sound(self) -> Mask:
         """(problems,): whose numbers are all such as a cluster has."""
         with np.errstate(invalid="ignore"):
             good = {

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .. import mechanisms
 from .._progress import tqdm
 from ..errors import FairoptError
 from ..mechanisms import Mechanism
 from ..model import _validate
+from ..model._arrays import Array
 from ..model.cluster import Cluster
 from . import kernels, problems
 from .allocations import Allocations, Failure
 from .statements import Stated, stated
-
-Array = NDArray[np.float64]
-
 
 #: So many problems are stacked at a time: what an interruption loses, and how often the bar moves.
 _CHUNK = 1000

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..certificates import Certificate, advice, certify, certify_problem
 from ..engines import native
@@ -19,6 +18,7 @@ from ..engines.reference import expressed, solvers
 from ..engines.reference.program import ClusterProgram, Formulation, Program
 from ..errors import CertificateError, DataError, FairoptError, SolverError
 from ..model import polytope
+from ..model._arrays import Array
 from ..model.cluster import Cluster, expected
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
@@ -97,9 +97,6 @@ class Stated(ABC):
     def program(self, polytope: Polytope, criterion: Criterion) -> Program:
         """What `formulate` is given on a cluster."""
         return ClusterProgram(polytope, criterion)
-
-
-Array = NDArray[np.float64]
 
 
 #: Parameters that a mechanism's label always shows.

@@ -9,7 +9,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..engines.base import Solution
 from ..engines.reference.program import Program
@@ -19,6 +18,7 @@ from ..game.model.index import index_of_answer
 from ..game.reference import declarative
 from ..game.reference.server_program import ServerProgram
 from ..game.responses import chained, played
+from ..model._arrays import Array
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion, virtual_share_per_task
 from ..model.polytope import Polytope
@@ -29,8 +29,6 @@ from ._base import Mechanism
 
 if TYPE_CHECKING:
     from ..engines.reference.named_problem import NamedProblem
-
-Array = NDArray[np.float64]
 
 
 #: Best responses, and CVXPY, stand in for the equilibrium engine up to this number of pairs (user, server), for so many

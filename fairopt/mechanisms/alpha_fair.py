@@ -7,17 +7,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..engines.reference.program import Formulation, Program, alpha_fair
 from ..errors import DataError
 from ..model import _intake, _validate
+from ..model._arrays import Array
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, ShareRule, criterion
 from ._base import ALPHAS, Mechanism, pooled
 from ._claim import claim
 
-Array = NDArray[np.float64]
 Share = Literal["dominant", "asset", "task"] | Sequence[float] | Callable[[Cluster], Array]
 
 

@@ -5,17 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..certificates import Certificate, feasibility
 from ..engines.reference.program import Formulation, Program, alpha_fair
-from ..model._arrays import ratio
+from ..model._arrays import Array, ratio
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
 from ._base import Mechanism, pooled
 from ._claim import claim
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._libraries import cp
 from ..engines.reference.program import Formulation, Program
 from ..engines.reference.utility import Utility, UtilitySlope, log1p
 from ..errors import DataError
+from ..model._arrays import Array
 from ..model.cluster import Cluster
 from ..model.concave_welfare import ConcaveWelfare
 from ..model.criterion import Criterion, criterion
@@ -30,7 +30,7 @@ def check_function(utility: object) -> None:
         raise DataError(f"utility is {utility!r}; it must be a function of a CVXPY expression: use cp.log1p")
 
 
-def concave(plain: Criterion, utility: Utility, levels: NDArray[np.float64]) -> ConcaveWelfare:
+def concave(plain: Criterion, utility: Utility, levels: Array) -> ConcaveWelfare:
     """The welfare under a utility, checked to be concave and increasing up to the largest of these levels."""
     slope = UtilitySlope(utility)
     most = levels[np.isfinite(levels) & (levels > 0)]

@@ -6,19 +6,17 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._libraries import cp
 from ..engines.reference.program import Formulation, Program, alpha_fair, power_mean
 from ..errors import DataError
 from ..model import _validate
+from ..model._arrays import Array
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
 from ..model.fairness_efficiency import FairnessEfficiency
 from ._base import Mechanism, pooled
 from ._claim import claim
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -7,17 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..engines.reference.program import Formulation, Program, alpha_fair
 from ..errors import DataError
 from ..model import _intake, _validate
+from ..model._arrays import Array
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
 from ..model.merging import merge
 from ._base import Mechanism
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,12 @@ from fractions import Fraction
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._libraries import pd
+from ..model._arrays import Array, Index
 from ..model.cluster import Cluster
 from ..result.allocation import Allocation
 from ..scheduling import Workload, simulate
-
-Array = NDArray[np.float64]
 
 #: The instances of the papers are tiny, so every engine can be asked for more than its default.
 TOL, _SMOOTH_TOL = 1e-8, 1e-11
@@ -46,7 +44,7 @@ def normalised_demand(cluster: Cluster) -> Array:
     return cluster.share_per_task / cluster.dominant_share_per_task[:, None]
 
 
-def dominant_resources(cluster: Cluster) -> NDArray[np.intp]:
+def dominant_resources(cluster: Cluster) -> Index:
     """Their numbers from 1, of every user."""
     return cluster.dominant_resource + 1
 

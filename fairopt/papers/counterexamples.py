@@ -6,8 +6,9 @@ from fractions import Fraction as F
 
 import numpy as np
 
+from ..model._arrays import Array
 from ..model.cluster import Cluster
-from ._ours import Array, solve, tasks
+from ._ours import solve, tasks
 
 
 def naive() -> Cluster:

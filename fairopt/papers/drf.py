@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._libraries import optimize
+from ..model._arrays import Array
 from ..model.cluster import Cluster
 from ..scheduling.discrete_drf import discrete_drf
-from ._ours import Array, tasks
+from ._ours import tasks
 
 
 def discrete_steps(cluster: Cluster, *ties: str) -> NDArray[np.object_]:

@@ -15,8 +15,9 @@ from fractions import Fraction as F
 
 import numpy as np
 
+from ..model._arrays import Array
 from ..model.cluster import Cluster
-from ._ours import Array, solve, tasks
+from ._ours import solve, tasks
 
 #: Other admissible (a1, a2, a4, b), among them corners of the admissible set.
 OTHERS: tuple[tuple[float, float, float, float], ...] = (

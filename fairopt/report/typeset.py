@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from .._libraries import pd
 from ..errors import DataError
+from ..model._arrays import Array
 from .notation import power, typeset, width, words
 
 #: Inches of the page of a paper with margins of an inch; wider tables than three quarters of it span its columns.
@@ -222,9 +223,9 @@ def _columns(frame: pd.DataFrame, groups: Mapping[str, Sequence[str]], room: flo
 def _numbers(
     name: str,
     certain: NDArray[np.int64],
-    values: NDArray[np.float64],
-    halves: NDArray[np.float64],
-    alike: NDArray[np.float64],
+    values: Array,
+    halves: Array,
+    alike: Array,
 ) -> list[str]:
     """Cells of a column: as many decimals in each as are certain in the largest of those that are alike."""
     if name in _GIVEN:

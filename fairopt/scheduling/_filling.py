@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import DataError
+from ..model._arrays import Array
 from ..model.cluster import Cluster
-
-Array = NDArray[np.float64]
 
 
 def ordered(cluster: Cluster, given: Sequence[str] | None, what: str) -> tuple[str, ...]:

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from .._libraries import pd
 from ..errors import DataError
+from ..model._arrays import Array, Index, Mask
 from ..model._pointers import from_sizes
 
 Kind = TypeVar("Kind")
 Whole = NDArray[np.int64]
-Floats = NDArray[np.float64]
+Floats = Array
 
 #: Microseconds in a second: times are whole numbers of them.
 SECOND = 1_000_000
@@ -184,7 +185,7 @@ def _after(tasks: pd.DataFrame, job: Whole, jobs: Sequence[str]) -> Whole:
     return found
 
 
-def _placements(tasks: pd.DataFrame, servers: Sequence[str], types: Sequence[str]) -> tuple[Whole, NDArray[np.bool_]]:
+def _placements(tasks: pd.DataFrame, servers: Sequence[str], types: Sequence[str]) -> tuple[Whole, Mask]:
     """The row of `eligible` of every row of tasks; a text names servers or types, with | between them."""
     anywhere = np.ones((1, len(servers)), dtype=bool)
     if "on" not in tasks:
@@ -211,7 +212,7 @@ def _placements(tasks: pd.DataFrame, servers: Sequence[str], types: Sequence[str
     return place[codes], np.array(rows)
 
 
-def _groups(key: Whole) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+def _groups(key: Whole) -> tuple[Index, Index, Index]:
     """Rows in order of (user, arrival, place in the input); the first row of every group; the group of every row."""
     _, first, inverse = np.unique(key, axis=0, return_index=True, return_inverse=True)
     inverse = inverse.reshape(-1)
@@ -222,7 +223,7 @@ def _groups(key: Whole) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.
     return np.argsort(group, kind="stable"), first[ordered], group
 
 
-def _changes(frame: pd.DataFrame | None, servers: Sequence[str]) -> tuple[Whole, Whole, NDArray[np.bool_]]:
+def _changes(frame: pd.DataFrame | None, servers: Sequence[str]) -> tuple[Whole, Whole, Mask]:
     if frame is None or frame.empty:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0, dtype=bool)
     _needs(frame, "changes", "server", "up")
@@ -284,7 +285,7 @@ def _column(
     table: str,
     column: str,
     must: str,
-    good: Callable[[Floats], NDArray[np.bool_]],
+    good: Callable[[Floats], Mask],
     default: float | None = None,
 ) -> Floats:
     """Numbers that are `good`, which in words is what they `must` be; where the column is left out a default."""
@@ -311,7 +312,7 @@ def _counts(frame: pd.DataFrame, column: str, table: str = "tasks") -> Whole:
     return np.asarray(values, dtype=np.int64)
 
 
-def _not_before(least: int) -> Callable[[Floats], NDArray[np.bool_]]:
+def _not_before(least: int) -> Callable[[Floats], Mask]:
     """Seconds that are at least so many microseconds, rounded."""
     return lambda x: (np.rint(np.clip(x, -1, 1) * SECOND) >= least) & (x <= LONGEST)
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import DataError
+from ..model._arrays import Index
 from ..model._pointers import from_sizes
 from .policies import Policy
 from .schedule import Schedule
@@ -41,7 +41,7 @@ def dedicated(workload: Workload, policy: str | Policy = "best-fit-drfh", **opti
     }
 
 
-def servers_of(workload: Workload, users: Whole | NDArray[np.intp]) -> Whole:
+def servers_of(workload: Workload, users: Whole | Index) -> Whole:
     """(servers,): the user of every server, by largest remainders in each type."""
     w = workload
     part = w.weight[users] / w.weight[users].sum()
@@ -59,7 +59,7 @@ def servers_of(workload: Workload, users: Whole | NDArray[np.intp]) -> Whole:
     return owner
 
 
-def _alone(w: Workload, user: int, servers: NDArray[np.intp]) -> Workload:
+def _alone(w: Workload, user: int, servers: Index) -> Workload:
     """The workload of one user on some of the servers."""
     groups = np.flatnonzero(w.user == user)
     size = np.diff(w.first)[groups]
@@ -79,7 +79,7 @@ def _alone(w: Workload, user: int, servers: NDArray[np.intp]) -> Workload:
     )  # fmt: skip
 
 
-def _after(w: Workload, jobs: NDArray[np.intp]) -> Whole:
+def _after(w: Workload, jobs: Index) -> Whole:
     """(jobs,): the job of these that each comes after, or -1.
 
     Raises

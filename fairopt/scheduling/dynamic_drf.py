@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._libraries import pd
 from ..errors import DataError
+from ..model._arrays import Array
 from ..model.cluster import Cluster, expected
 from ._filling import highest, normalised, ordered, pool_of
 
-Array = NDArray[np.float64]
 Engine = Literal["filling", "declarative"]
 
 

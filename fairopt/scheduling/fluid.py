@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _clock, mechanisms
 from .._libraries import pd
 from .._progress import tqdm
 from ..errors import DataError
 from ..mechanisms import Mechanism
-from ..model._arrays import ratio
+from ..model._arrays import Array, Mask, ratio
 from ..model.cluster import Cluster
 from ..solving.earlier import OtherUsers
 from .schedule import Outcome, used_parts
@@ -23,9 +22,6 @@ from .workload import NEVER, SECOND, By, Players, Whole, Workload, choice, owner
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-
-Mask = NDArray[np.bool_]
-Array = NDArray[np.float64]
 
 #: Groups that end within this time [s] end together: times of workloads are whole numbers of it.
 _TOGETHER = 1 / SECOND

@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._libraries import pd
-from ..model._arrays import ratio
+from ..model._arrays import Array, ratio
 from ..model.cluster import Cluster, expected
 from ._filling import highest, normalised, pool_of
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

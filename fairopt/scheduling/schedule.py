@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._libraries import pd
 from ..errors import DataError
-from ..model._arrays import ratio
+from ..model._arrays import Array, Mask, ratio
 from .engine import Runs
 from .loop.tables import DONE, EVICTED, GONE
 from .workload import NEVER, SECOND, Whole, Workload
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-Numbers = NDArray[np.float64]
+Numbers = Array
 
 #: What can be the state of a task: "to come" arrives after the end of the simulation, "gone" went with its user.
 STATES = ("done", "running", "waiting", "gone", "impossible", "to come")
@@ -78,7 +78,7 @@ class Schedule(Outcome):
     workload: Workload
     policy: str
     runs: Runs
-    possible: NDArray[np.bool_]
+    possible: Mask
     sampled: float | Literal["events"] | None
     engine: str
     seconds: float

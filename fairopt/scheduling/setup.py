@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import DataError
+from ..model._arrays import Array, Index, Mask
 from ..model._pointers import from_sizes
 from .loop import tables as at
 from .loop.tables import Tables
@@ -62,13 +62,13 @@ class Setup:
 
     workload: Workload
     policy: Policy
-    order: NDArray[np.intp]
+    order: Index
     queue: Whole
     capacity: Whole
     demand: Whole
     cost: Whole
     total: Whole
-    weight: NDArray[np.float64]
+    weight: Array
 
     @classmethod
     def of(cls, workload: Workload, policy: Policy) -> Setup:
@@ -97,7 +97,7 @@ class Setup:
         return cls(w, policy, order, queue[order], capacity, demand[order], cost[order], total, weight)
 
     @cached_property
-    def possible(self) -> NDArray[np.bool_]:
+    def possible(self) -> Mask:
         """(groups,): is there a server, empty, where a task fits?"""
         return fitting(self.capacity, self.demand, self.workload.placement[self.order], self.workload.eligible)
 

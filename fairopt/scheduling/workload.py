@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .._libraries import pd
 from ..errors import DataError
+from ..model._arrays import Array, Index, Mask
 from ..model._frozen import frozen
 from ..model.cluster import Cluster
 from ._intake import NEVER as NEVER
@@ -59,21 +60,21 @@ class Workload:
     servers: tuple[str, ...]
     users: tuple[str, ...]
     jobs: tuple[str, ...]
-    unit: NDArray[np.float64]
+    unit: Array
     capacity: Whole
-    weight: NDArray[np.float64]
+    weight: Array
     leaves: Whole
     job_user: Whole
     job: Whole
     arrival: Whole
     demand: Whole
     placement: Whole
-    eligible: NDArray[np.bool_]
+    eligible: Mask
     first: Whole
     duration: Whole
     change_time: Whole
     change_server: Whole
-    change_up: NDArray[np.bool_]
+    change_up: Mask
     source: str = ""
     report: dict[str, int | float | str] = field(default_factory=dict)
     after: Whole = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
@@ -147,7 +148,7 @@ class Workload:
         return frozen(np.repeat(np.arange(self.groups, dtype=np.int64), np.diff(self.first)))
 
     @cached_property
-    def there(self) -> NDArray[np.bool_]:
+    def there(self) -> Mask:
         """(servers,): which are there at first; those whose first change is to come are not."""
         found = np.ones(len(self.servers), dtype=bool)
         found[self.change_server[::-1]] = ~self.change_up[::-1]
@@ -159,7 +160,7 @@ class Workload:
         return frozen(self.capacity.sum(axis=0))
 
     @cached_property
-    def fits(self) -> NDArray[np.bool_]:
+    def fits(self) -> Mask:
         """(groups,): is there a server, empty, that could run a task of the group?"""
         return frozen(fitting(self.capacity, self.demand, self.placement, self.eligible))
 
@@ -220,7 +221,7 @@ class Workload:
         return f"Workload({numbers}, {'/'.join(self.resources)}{about})"
 
 
-def fitting(capacity: Whole, demand: Whole, placement: Whole, eligible: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def fitting(capacity: Whole, demand: Whole, placement: Whole, eligible: Mask) -> Mask:
     """(groups,): is there a server where the group may run that has as much as it demands?"""
     kinds, which = np.unique(np.column_stack([placement, demand]), axis=0, return_inverse=True)
     found = np.zeros(len(kinds), dtype=bool)
@@ -242,10 +243,10 @@ class Players:
 
     cluster: Cluster
     groups: Whole  # (groups present,)
-    player: NDArray[np.intp]  # (groups present,), rows of the cluster's users
-    part: NDArray[np.float64]  # (groups present,), of its player's tasks
+    player: Index  # (groups present,), rows of the cluster's users
+    part: Array  # (groups present,), of its player's tasks
 
-    def rates(self, user_tasks: NDArray[np.float64]) -> NDArray[np.float64]:
+    def rates(self, user_tasks: Array) -> Array:
         """How many tasks of every group run, (groups present,)."""
         return np.asarray(user_tasks[self.player] * self.part)
 
@@ -262,7 +263,7 @@ def owner(workload: Workload, by: By) -> Whole:
     return workload.job if by == "job" else workload.user
 
 
-def players(workload: Workload, groups: NDArray[np.int64], up: NDArray[np.bool_], by: By, limits: bool) -> Players:
+def players(workload: Workload, groups: NDArray[np.int64], up: Mask, by: By, limits: bool) -> Players:
     """Those whose `groups` are present, on the servers that are `up`.
 
     A player's tasks may run where any of its groups may. A job has the weight of its user. With `limits` nobody runs

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _clock
 from ..certificates import Certificate
@@ -16,15 +15,13 @@ from ..certificates.ill_scaled import beyond_doubles
 from ..core import last_digits
 from ..engines.base import LAST_DIGITS, Run, Solution
 from ..errors import SolverError
+from ..model._arrays import Array
 from ..model.fairness_efficiency import FairnessEfficiency
 from ..model.merging import Merging, unmerged
 from ..model.problem import Problem
 from ..model.split import Split
 from .patience import within
 from .solvable import Solvable
-
-Array = NDArray[np.float64]
-
 
 #: Errors above this have their last digits looked for unasked, on clusters up to this number of pairs.
 _FINE, _SMALL = 1e-10, 500

@@ -8,15 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..certificates.ill_scaled import spread
+from ..model._arrays import Array, Index
 from ..model.canonical import canonical
 from ..model.problem import Problem
 from .solvable import Solvable
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 #: Where numbers of one kind are less far apart rounding decides nothing, and rows stay as they are; but among many
 #: allocations, as PS-DSF may have with zero demands, it decides digits.

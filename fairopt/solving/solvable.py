@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..certificates import Certificate
 from ..engines.base import Solution
 from ..errors import FairoptError
+from ..model._arrays import Array
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 from ..model.problem import Problem
 from ..model.split import Split
 from ..result.allocation import Allocation
-
-Array = NDArray[np.float64]
 
 
 class Solvable(Protocol):

@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError
+from ..model._arrays import Index
 
 Whole = NDArray[np.int64]
 
 
-def choose(count: int, wanted: int | float | None, rng: np.random.Generator | None, what: str) -> NDArray[np.intp]:
+def choose(count: int, wanted: int | float | None, rng: np.random.Generator | None, what: str) -> Index:
     """Indices of `wanted` out of `count`, without replacement, ascending.
 
     `wanted` is a number (int), a fraction in (0, 1] (float; rounded, at least one) or None for all.

@@ -15,11 +15,9 @@ from importlib.resources import files
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._libraries import special
-
-Array = NDArray[np.float64]
+from ..model._arrays import Array
 
 PROBABILITY = np.array([0, 0.01, *np.arange(0.05, 0.96, 0.05), 0.99, 1]).round(2)
 

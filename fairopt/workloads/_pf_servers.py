@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import DataError
+from ..model._arrays import Array, Index
 from ._draw import positive
 
 TYPES = ((4.0, 12.0), (8.0, 8.0), (16.0, 4.0))  # CPU [GHz], memory [GB]
@@ -20,7 +20,7 @@ LINKS = ((1000.0, 100.0), (2000.0, 1000.0))  # down (received), up (transmitted)
 class Servers:
     """`capacity` (servers, resources) with the names of both."""
 
-    capacity: NDArray[np.float64]
+    capacity: Array
     resources: tuple[str, ...]
     names: tuple[str, ...]
 
@@ -77,7 +77,7 @@ def pf_servers(
     return Servers(np.column_stack(list(columns.values())), tuple(columns), names)
 
 
-def _indices(given: Sequence[int] | None, what: str, count: int, kinds: int, every: int) -> NDArray[np.intp]:
+def _indices(given: Sequence[int] | None, what: str, count: int, kinds: int, every: int) -> Index:
     if given is None:
         return np.arange(count) // every % kinds
     if len(given) != count or not set(given) <= set(range(1, kinds + 1)):

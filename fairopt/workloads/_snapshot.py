@@ -8,14 +8,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import DataError
+from ..model._arrays import Array
 from ..model._names import listed
 from ..model.cluster import Cluster
 from ..result.allocation import Allocation
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

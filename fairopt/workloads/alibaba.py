@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from .._libraries import pd
 from ..errors import DataError
+from ..model._arrays import Array, Mask
 from ..model.cluster import Cluster
 from . import _csv
 from ._csv import Column
@@ -159,19 +160,19 @@ class _Groups:
     """Groups of pods, by their values in some columns."""
 
     names: list[str]
-    demand: NDArray[np.float64]  # (groups, resources)
-    eligible: NDArray[np.bool_]  # (groups, nodes)
-    pods: NDArray[np.float64]  # (groups,)
+    demand: Array  # (groups, resources)
+    eligible: Mask  # (groups, nodes)
+    pods: Array  # (groups,)
 
     @property
-    def usable(self) -> NDArray[np.bool_]:
+    def usable(self) -> Mask:
         """(groups,): who requests something, and may run on some node."""
         return np.asarray((self.demand > 0).any(axis=1) & self.eligible.any(axis=1), dtype=bool)
 
     @property
     def left_out(self) -> dict[str, str]:
         """The other groups, and why they cannot run."""
-        needy: NDArray[np.bool_] = np.asarray((self.demand > 0).any(axis=1), dtype=bool)
+        needy: Mask = np.asarray((self.demand > 0).any(axis=1), dtype=bool)
         return {
             self.names[n]: "no node has a model that it may run on" if needy[n] else "its pods request nothing"
             for n in np.flatnonzero(~self.usable)
@@ -189,7 +190,7 @@ def _groups(pods: pd.DataFrame, columns: list[str], models: NDArray[np.str_]) ->
     return _Groups(names, demand.to_numpy(), eligible, groups.size().to_numpy(dtype=float))
 
 
-def allowed(models: NDArray[np.str_], spec: str) -> NDArray[np.bool_]:
+def allowed(models: NDArray[np.str_], spec: str) -> Mask:
     """(nodes,): which nodes, by their models, a gpu_spec (`G2|T4`; empty: any) admits."""
     if spec == "":
         return np.ones(len(models), dtype=bool)

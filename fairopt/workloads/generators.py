@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..model._arrays import Array, Index
 from ..model.cluster import Cluster
 from . import _marginals, alibaba, google2011
 from ._draw import not_negative, positive, probability
@@ -176,15 +176,15 @@ def lognormal(
     return _snapshot(Cluster(capacity, demand, eligible=eligible), source)
 
 
-def _kinds(rng: np.random.Generator, frequency: NDArray[np.float64], count: int) -> NDArray[np.intp]:
+def _kinds(rng: np.random.Generator, frequency: Array, count: int) -> Index:
     return np.asarray(rng.choice(len(frequency), size=count, p=frequency / frequency.sum()), dtype=np.intp)
 
 
-def _server_names(kinds: NDArray[np.intp]) -> list[str]:
+def _server_names(kinds: Index) -> list[str]:
     return [f"class{kind + 1}-{k + 1}" for k, kind in enumerate(kinds)]
 
 
-def _whole(tasks: NDArray[np.float64]) -> NDArray[np.float64]:
+def _whole(tasks: Array) -> Array:
     return np.asarray(np.maximum(1.0, tasks.round()))
 
 

@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._libraries import of_an_extra
 from ..errors import DataError
 from ..model import _files
+from ..model._arrays import Array
 from ..model._names import listed
 from ._snapshot import Shape, Snapshot, of_shapes
 from ._sources import reader
@@ -445,7 +445,7 @@ def _shapes(seen: _Seen, weights: str) -> list[Shape]:
     return sorted(found.values(), key=lambda shape: shape.owner)
 
 
-def _capacity(seen: _Seen, resources: list[str]) -> NDArray[np.float64]:
+def _capacity(seen: _Seen, resources: list[str]) -> Array:
     taken: dict[str, Amounts] = defaultdict(dict)
     for _, request, _, _, host, of_system, _ in seen.pods:
         if of_system and host:

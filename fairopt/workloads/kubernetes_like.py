@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..model._arrays import Mask
 from ._draw import Room, Whole, positive
 from ._snapshot import Snapshot
 from ._sources import generator
@@ -70,7 +70,7 @@ def drawn(rng: np.random.Generator, nodes: int, pods: int, namespaces: int) -> I
         yield _pod(f"team{team + 1}", f"pod-{k}", cpu, memory, gpus, host, model=model, ended=ended)
 
 
-def _open_to(kinds: Whole, ready: NDArray[np.bool_]) -> dict[str | None, Whole]:
+def _open_to(kinds: Whole, ready: Mask) -> dict[str | None, Whole]:
     """Nodes that take pods of a model of GPU, of any (""), or of none (None: those with GPUs are tainted)."""
     models = np.array([kind[4] for kind in _NODES])[kinds]
     tests = {None: models == "", "": models != "", "t4": models == "t4", "a100": models == "a100"}

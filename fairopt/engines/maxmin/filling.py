@@ -7,14 +7,12 @@ from the beginning.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...core import filling as core
+from ...model._arrays import Array
 from ...model._pointers import by_group, in_tables
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
-
-Array = NDArray[np.float64]
 
 #: Users on servers that are filled together.
 _TABLE = 20_000

@@ -7,15 +7,13 @@ Floors that cost more than that cannot be met.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...core.leximin import Leximin
 from ...errors import DataError, SolverError
+from ...model._arrays import Array
 from ...model.criterion import check_floor_scope, criterion
 from ...model.polytope import Polytope
 from ...model.problem import Problem
-
-Array = NDArray[np.float64]
 
 #: By what part floors may cost more than there is.
 _ROUNDING = 1e-9

@@ -8,17 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ... import _clock
 from ...core.leximin import Leximin
 from ...errors import SolverError
+from ...model._arrays import Array
 from ...model.problem import Problem
 from ..base import Run, Solution
 from .filling import filled
 from .restoration import restored
-
-Array = NDArray[np.float64]
 
 #: What the reader should know of an answer that is not the interior point's.
 _NOTE = "solved in rational arithmetic: numbers differ by too many decades for the usual one"

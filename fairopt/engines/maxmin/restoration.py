@@ -12,13 +12,10 @@ over pairs with tasks and rows (i, r) with a price in some level: one linear sys
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._libraries import sp, sparse_linalg
 from ...core.leximin import Leximin
-
-Array = NDArray[np.float64]
-
+from ...model._arrays import Array
 
 #: Pairs with less than this part of a user's level have none; rows are full that are used up to within the second, and
 #: have the third of the prices of some level.

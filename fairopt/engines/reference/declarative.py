@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ... import _clock
 from ..._libraries import cp
 from ...errors import SolverError
+from ...model._arrays import Array
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
 from ...model.problem import Problem
@@ -24,7 +24,6 @@ from . import solvers
 from .program import ClusterProgram, Formulation, Leximin, Program
 from .successive_lp import LeximinProblem
 
-Array = NDArray[np.float64]
 Formulate = Callable[[Program], Formulation]
 
 

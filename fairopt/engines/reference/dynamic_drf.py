@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..._libraries import cp
 from ...errors import SolverError
+from ...model._arrays import Array
 from . import solvers
-
-Array = NDArray[np.float64]
 
 
 def step_problem(demand: Array, before: Array, weight: Array, part: float) -> cp.Problem:

@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._libraries import cp, sp
 from ...errors import DataError, SolverError
+from ...model._arrays import Array, Index
 from ...model.cluster import Cluster
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
@@ -20,9 +20,6 @@ from .program import ClusterProgram, Formulation, Leximin, Program
 
 if TYPE_CHECKING:
     from ...result.allocation import Allocation
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 
 #: From this alpha on shares are measured in max-min levels.

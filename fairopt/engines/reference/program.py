@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._libraries import cp, sp
+from ...model._arrays import Array
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -12,16 +12,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._libraries import cp
 from ...errors import SolverError
+from ...model._arrays import Array
 from ..base import Run
 from . import solvers
 from .program import Formulation, Leximin
-
-Array = NDArray[np.float64]
-
 
 #: A level's row counts as priced from this part of the largest dual on.
 _POSITIVE = 1e-3

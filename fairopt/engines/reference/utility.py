@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._libraries import cp
 from ...errors import DataError
+from ...model._arrays import Array
 
-Array = NDArray[np.float64]
 Utility = Callable[["cp.Expression"], "cp.Expression"]
 
 

@@ -6,18 +6,15 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ... import _clock
 from ...core import maxmin
 from ...core.solve import Found, finite
+from ...model._arrays import Array
 from ...model.cluster import Cluster
 from ...model.problem import Problem
 from ..base import Run, Solution
 from . import kinds
-
-Array = NDArray[np.float64]
-
 
 #: Kernels go on to this error, where last digits need not be looked for, but never end above that part of a tolerance.
 _FINE, _AIM = 1e-12, 0.1

@@ -10,13 +10,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...certificates.backward import log_price_per_task
+from ...model._arrays import Array
 from ...model.problem import Problem
 from ..base import Solution
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ... import _clock
+from ...model._arrays import Array
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
 from ...model.problem import Problem
 from ..base import Solution
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -11,17 +11,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...core.interior import solved
 from ...core.settled import settled
 from ...core.system import stacked
 from ...errors import SolverError
+from ...model._arrays import Array, Index, Mask
 from ...model.problem import Problem
 from ._system import Game, Place, Values, gauge
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 #: The equilibrium has an error of at most `_SOUND`; it is looked for again from another start above `_GOOD`.
 _GOOD, _SOUND = 1e-9, 1e-8
@@ -131,7 +128,7 @@ def _null(matrix: Array) -> Array | None:
     return np.asarray(right[-1]) if tied else None
 
 
-def _spread(k: NDArray[np.intp]) -> Array:
+def _spread(k: Index) -> Array:
     """Numbers in (1, 2), other for every k; nor are differences alike, as ties are of two users on two servers."""
     return np.asarray(1 + (43758.5453123 * np.sin(12.9898 * (k + 1))) % 1)
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...certificates.backward import backward_error
 from ...core.active_set import refined as refine
 from ...core.system import stacked
+from ...model._arrays import Array
 from ...model.problem import Problem
 from ._steps import corrected
 from ._system import Active, Game, Place
-
-Array = NDArray[np.float64]
 
 #: A crossing of which the error is above this is tried to be made better, then without pairs that have less than this
 #: part of the user's tasks: only the change of the data has given them any.

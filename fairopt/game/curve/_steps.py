@@ -12,13 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...model._arrays import Array
 from ..model.factors import Factors
 from ._system import Active, Game, Place, Values, gauge
 from .options import CurveOptions
-
-Array = NDArray[np.float64]
 
 #: How a run ended.
 ARRIVED, NO_START, STUCK, SPENT, SINGULAR = range(5)

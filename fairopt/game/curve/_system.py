@@ -19,14 +19,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...model._arrays import Array, Index, Mask
 from ...model.problem import Problem
 from ..model.equilibrium_system import EquilibriumSystem
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 #: log T: the tax of users with a limit, in parts of what their last task is worth, and by how much its level is below
 #: theirs besides.

@@ -18,16 +18,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ... import _clock
 from ...engines.welfare.served import everybody_served
+from ...model._arrays import Array
 from ...model.problem import Problem
 from . import _begin, _point, _steps
 from ._system import Game
 from .options import OPTIONS, CurveOptions
-
-Array = NDArray[np.float64]
 
 #: How a run ended, by the numbers of `_steps`.
 _REASONS = (

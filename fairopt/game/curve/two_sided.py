@@ -7,19 +7,17 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._libraries import pd
 from ...errors import DataError
 from ...model import _validate
+from ...model._arrays import Array
 from ...model.cluster import Cluster, expected
 from ...model.criterion import criterion, virtual_share_per_task
 from ...model.merging import Merging, merge
 from ...model.problem import Problem
 from .curve import Crossing, Curve, follow
 from .options import OPTIONS, CurveOptions
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...model._arrays import Array, Index
 from ...model.problem import Problem
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
-
 
 #: Logarithms of gamma are sums of a user's and a server's number to this accuracy.
 _EXACT = 1e-12

@@ -9,7 +9,6 @@ from functools import partial
 from itertools import islice
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ... import _clock
 from ..._libraries import pd
@@ -17,6 +16,7 @@ from ...certificates import ByCriterion, Certificate, certify, exploitability
 from ...engines.reference import solvers
 from ...errors import DataError, NotConverged
 from ...model import _validate
+from ...model._arrays import Array
 from ...model._frozen import deferred
 from ...model.cluster import Cluster, expected
 from ...model.criterion import Criterion, criterion, virtual_share_per_task
@@ -33,8 +33,6 @@ from .arguments import alpha_of, choice_of, damping_of, generator_of, rounds_of
 from .network import Network, network_of
 from .orders import ORDERS, Round
 from .starts import continued, fair, given, of_pairs
-
-Array = NDArray[np.float64]
 
 #: Servers miss a capacity by at most this part of the tolerance.
 _PART = 0.01

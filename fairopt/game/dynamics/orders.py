@@ -11,15 +11,12 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...model._arrays import Index
 from ..responses._rounds import State, compare
 from ..responses.elastic import Elastic, cosine
 from ..responses.rounds import Sweeps
 from .network import Network
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 #: What servers tell of a round of elastic responses to a tree of theirs, and hear from it: the largest change, pairs
 #: served, three products of steps, the largest step, when the first pair will be empty; how far to jump.

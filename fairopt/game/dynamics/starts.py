@@ -5,18 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import DataError
 from ...model import _intake
+from ...model._arrays import Array
 from ...model._same import other_names
 from ...model._shown import short
 from ...model.cluster import Cluster
 from ...model.polytope import Polytope
 from ...result.allocation import Allocation, Trace
 from ..model.equilibrium_system import EquilibriumSystem
-
-Array = NDArray[np.float64]
 
 
 def fair(polytope: Polytope, method: EquilibriumSystem, least_alpha: float = 0.3) -> Array:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._libraries import pd
 from ...errors import DataError
+from ...model._arrays import Array
 from ...model.cluster import Cluster
 from .distributed import best_response
-
-Array = NDArray[np.float64]
 
 
 def multi_start(

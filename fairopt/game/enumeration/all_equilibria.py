@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ... import _clock
 from ...certificates import ByCriterion, certify_problem
@@ -25,8 +24,6 @@ from .enumerate import JITTER, Enumeration, enumerated, jittered
 from .listing import Equilibria
 from .options import OPTIONS, EnumerationOptions
 from .verified import Collected, Verified
-
-Array = NDArray[np.float64]
 
 _OTHER_ALPHA = {
     0.0: "alpha is 0, where every server has a linear program of its own and splits are rarely unique: take a small "

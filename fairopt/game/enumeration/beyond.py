@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...model._arrays import Array
 from ...model.problem import Problem
 from ..engine import solutions
 from ..model.equilibrium_system import EquilibriumSystem
 from ..responses.rounds import Sweeps
 from .options import EnumerationOptions
 
-Array = NDArray[np.float64]
 Offers = Iterator[tuple[Array, Array]]
 Strategy = Callable[[Problem, EquilibriumSystem, np.random.Generator, EnumerationOptions], Offers]
 

@@ -20,14 +20,10 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ... import _clock
+from ...model._arrays import Array, Index, Mask
 from .simplex import highest
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 #: Linear programs that are solved at once.
 _CHUNK = 1000

@@ -6,16 +6,13 @@ from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ... import _clock
+from ...model._arrays import Array, Index
 from ..model.equilibrium_system import EquilibriumSystem
 from .cells import Game, LateError, cells, faces
 from .options import OPTIONS, EnumerationOptions
 from .parts import solutions
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 #: By what part data are changed that ties make degenerate.
 JITTER = 1e-6

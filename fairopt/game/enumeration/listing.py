@@ -7,14 +7,11 @@ from dataclasses import dataclass
 from typing import overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._libraries import pd
+from ...model._arrays import Array
 from ...model._names import apart
 from ...result.allocation import Allocation
-
-Array = NDArray[np.float64]
-
 
 #: Users' tasks that differ by less than this part are the same to them.
 _SAME = 1e-7

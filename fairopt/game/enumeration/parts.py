@@ -29,13 +29,9 @@ from itertools import islice, product
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...model._arrays import Array, Index, Mask
 from .cells import Game, connected, prices
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 #: Starts of Newton's method, points of a grid, and most solutions of a cell.
 _STARTS, _GRID, _MOST = 12, 289, 16

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from ...model._arrays import Array
 
 #: Entries below this are rounding.
 _TINY = 1e-9

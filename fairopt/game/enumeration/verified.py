@@ -5,18 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...core.first_order import Active
 from ...core.settled import settled
 from ...errors import SolverError
+from ...model._arrays import Array
 from ...model.problem import Problem
 from ..model.equilibrium_system import EquilibriumSystem
 from ..model.index import active_at, index
 from ..model.stability import spectral_radius
-
-Array = NDArray[np.float64]
-
 
 #: Of two candidates that are one users' tasks differ by less than this, relatively.
 _SAME = 1e-6

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ... import _clock
 from ..._libraries import optimize
@@ -21,8 +20,6 @@ from ...model._pointers import by_group
 from ...model.canonical import canonical
 from ...model.polytope import Polytope
 from ...model.problem import Problem
-
-Array = NDArray[np.float64]
 
 _OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 

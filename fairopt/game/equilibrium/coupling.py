@@ -12,12 +12,10 @@ on it, which `CoupledGame.responses` measures.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...model._arrays import Array
 from ..model.equilibrium_system import EquilibriumSystem
 from . import _coupling
-
-Array = NDArray[np.float64]
 
 #: Weight of barrier terms, relative to tau and to a price at which the server alone is full.
 BARRIER = 0.01

@@ -22,16 +22,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...engines.linalg.arclength import CorrectionOptions, Step, stepped, towards
 from ...engines.linalg.damped_newton import DampingOptions, Reached, backtracked, damped_newton
 from ...engines.linalg.step_control import StepControl, signed_length
+from ...model._arrays import Array, Mask
 from ..model.equilibrium_system import EquilibriumSystem
 from .coupling import CoupledGame
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 #: Lengths of log tau between two games.
 STEPS = StepControl(0.5, 4.0, 1e-4, 0.35, (2.0, 2.0, 1.7, 1.4, 1.2, 1.0, 0.8, 0.7, 0.6))

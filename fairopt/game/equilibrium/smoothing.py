@@ -20,15 +20,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...core.algebra import Equations
 from ...engines.linalg.arclength import CorrectionOptions, Step, stepped, towards
 from ...engines.linalg.damped_newton import DampingOptions, Reached, damped_newton
 from ...engines.linalg.step_control import StepControl
+from ...model._arrays import Array
 from ..model.equilibrium_system import EquilibriumSystem
 
-Array = NDArray[np.float64]
 Units = tuple[Array, Array]  # tasks (users,) and log prices (servers, resources) in which pairs and prices are measured
 
 #: mu at first, and what is wrong on the curve is below this part of mu.

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...engines.base import Run, Solution
+from ...model._arrays import Array
 from .equilibrium_system import EquilibriumSystem
-
-Array = NDArray[np.float64]
 
 
 def solution(

@@ -9,15 +9,12 @@ from copy import copy
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...core.algebra import Pairs
+from ...model._arrays import Array, Index
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
 from . import _kernels
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 #: Slacks are measured in this power of level prices, or alpha if that is less.
 _LARGEST = 4.0

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._libraries import lapack
-
-Array = NDArray[np.float64]
+from ...model._arrays import Array
 
 
 class Factors:

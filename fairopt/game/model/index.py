@@ -19,15 +19,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...core.settled import Shown
+from ...model._arrays import Array, Index
 from ...model.criterion import Criterion
 from ...model.problem import Problem
 from .factors import Factors
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 #: The multiple of the identity that makes up for splits and prices that are not unique.
 REGULAR = 1e-10

@@ -18,16 +18,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...engines.base import ServerStart
+from ...model._arrays import Array
 from ..equilibrium.coupling import CoupledGame
 from ..equilibrium.entropy_homotopy import Place, cooled, follow, newton
 from ..model.equilibrium_system import EquilibriumSystem
 from .few_zeros import beginning
 from .options import OPTIONS, ContinuationOptions
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

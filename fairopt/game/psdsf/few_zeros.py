@@ -10,17 +10,14 @@ is followed from its beginning.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...core.choices import Choices
+from ...model._arrays import Array, Mask
 from ...model.polytope import Polytope
 from ..equilibrium.coupling import BARRIER, CoupledGame
 from ..equilibrium.entropy_homotopy import Place, newton
 from ..model.equilibrium_system import EquilibriumSystem
 from .options import OPTIONS, ContinuationOptions
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 def beginning(q: EquilibriumSystem, options: ContinuationOptions = OPTIONS.continuation) -> Place | None:

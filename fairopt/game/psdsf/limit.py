@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...core.choices import Choices
+from ...model._arrays import Array
 from ...model.polytope import Polytope
 from ..model._warnings import suppress_fp_warnings
 from ..model.equilibrium_system import EquilibriumSystem
@@ -24,8 +24,6 @@ from ..responses.elastic import Elastic, ElasticOptions
 from ..responses.rounds import Sweeps
 from . import continuation
 from .options import OPTIONS, LimitOptions
-
-Array = NDArray[np.float64]
 
 _OTHER = "PS-DSF found by best responses: not shown to be the limit of alphaPF-VDS, which it need not be"
 

@@ -6,19 +6,15 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...engines.reference.program import Formulation, Leximin, Program, alpha_fair
 from ...errors import SolverError
+from ...model._arrays import Index
 from ...model.criterion import Criterion
 from ..model.equilibrium_system import EquilibriumSystem
 from ..responses._rounds import State
 from ..responses.rounds import Sweeps
 from .server_problem import ServerProblem
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
-
 
 #: An answer that is more wrong than this, in tasks, is none: an honest tolerance of the declared problems.
 _TRUSTED = 1e-4

@@ -10,20 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...certificates import backward_error, by_server, exploitability
 from ...engines.base import Run, Solution
 from ...engines.reference import declarative
 from ...engines.reference.program import Formulation, Program, alpha_fair
+from ...model._arrays import Array
 from ...model.cluster import Cluster
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
 from ...model.problem import Problem
 from .server_problem import ServerProblem
-
-Array = NDArray[np.float64]
-
 
 #: Rounds without progress that end it; progress is an exploitability below this part of the least so far.
 _PATIENCE, _BETTER = 60, 0.9

@@ -11,12 +11,10 @@ alpha counts as 1: errors are those of prices.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...certificates import bottleneck
+from ...model._arrays import Array
 from .server_program import ServerProgram
-
-Array = NDArray[np.float64]
 
 
 def residual(program: ServerProgram, elsewhere: Array, fraction: Array, log_price: Array) -> float:

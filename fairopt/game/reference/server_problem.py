@@ -13,7 +13,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._libraries import cp
 from ...engines.base import Run
@@ -21,14 +20,11 @@ from ...engines.reference import solvers
 from ...engines.reference.program import Formulation, Leximin, Program
 from ...engines.reference.successive_lp import LeximinProblem
 from ...errors import SolverError
+from ...model._arrays import Array, Mask
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
 from .server_conditions import residual
 from .server_program import ServerProgram
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-
 
 #: Users whose welfare at the margin is below this part of the largest are settled in a later solve.
 _VISIBLE = 1e-5

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._libraries import cp, sp
 from ...engines.reference.program import Program, welfare_factor
+from ...model._arrays import Array, Index
 from ...model.concave_welfare import ConcaveWelfare
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 
 class ServerProgram(Program):

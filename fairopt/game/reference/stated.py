@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...engines.reference.named_problem import STEEP, NamedProblem, Places, named_problem
 from ...engines.reference.program import Formulation, Program
@@ -15,8 +14,6 @@ from ...model.criterion import Criterion
 from ...model.polytope import Polytope
 from .server_problem import SMALLEST, ServerProblem
 from .server_program import ServerProgram
-
-Array = NDArray[np.float64]
 
 
 def server_problem(

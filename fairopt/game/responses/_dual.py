@@ -8,11 +8,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._loops import compiled
-
-Array = NDArray[np.float64]
+from ...model._arrays import Array
 
 
 class Server(NamedTuple):

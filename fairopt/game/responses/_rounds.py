@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._loops import bundle, compiled
+from ...model._arrays import Array, Index
 from ._dual import price_parts, solve
 from ._filling import fill
 from ._response import respond
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 
 @bundle

@@ -24,12 +24,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...model._arrays import Array
 from ._rounds import State, compare
 from .rounds import Sweeps
-
-Array = NDArray[np.float64]
 
 
 class ElasticOptions(NamedTuple):

@@ -6,17 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...engines.base import Solution
-from ...model._arrays import numbered
+from ...model._arrays import Array, Index, numbered
 from ...model._pointers import by_group
 from ..model.candidate import solution
 from ..model.equilibrium_system import EquilibriumSystem
 from ._rounds import Game, State, play, sweep
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 #: The log of a price, alpha times that of a level price, that is as good as none.
 _FREE = -1e6

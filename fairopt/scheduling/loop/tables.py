@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._loops import bundle, compiled
+from ...model._arrays import Array, Mask
 
 Whole = NDArray[np.int64]
-Numbers = NDArray[np.float64]
+Numbers = Array
 
 #: No demand, no time, no group: larger than any.
 BIG = int(np.iinfo(np.int64).max)
@@ -76,7 +77,7 @@ class Tables(NamedTuple):
     capacity: Whole
     free: Whole
     pool: Whole
-    eligible: NDArray[np.bool_]
+    eligible: Mask
     near: Whole
     near_first: Whole
     tree: Whole

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._loops import compiled
 from ...errors import DataError
 from ...mechanisms._label import differs, plain
 from ...mechanisms._registry import Registry
+from ...model._arrays import Array
 from ..loop import handed
 from ..workload import Whole, Workload
 
-Numbers = NDArray[np.float64]
+Numbers = Array
 
 #: Every policy by its name; a subclass that states a `name` is in it by being defined.
 REGISTRY: Registry[type[Policy]] = Registry(__package__, Path(__file__).parent, "policy", "policies")

@@ -12,11 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._libraries import special, stats
-
-Array = NDArray[np.float64]
+from ...model._arrays import Array, Mask
 
 
 @dataclass(frozen=True)
@@ -36,7 +34,7 @@ class Lognormal:
         return np.asarray(np.maximum(drawn, longer_than))
 
 
-def fitted(seconds: Array, ended: NDArray[np.bool_]) -> Lognormal:
+def fitted(seconds: Array, ended: Mask) -> Lognormal:
     """The lognormal of greatest likelihood for durations that `ended` and lower bounds of others."""
     data = stats.CensoredData(uncensored=seconds[ended], right=seconds[~ended])
     sd, _, median = stats.lognorm.fit(data, floc=0)

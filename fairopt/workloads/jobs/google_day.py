@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..._libraries import pd
 from ...errors import DataError
+from ...model._arrays import Array
 from ...scheduling.workload import Workload
 from .. import _marginals, google2011
 from .._draw import above_zero, positive
@@ -17,7 +18,6 @@ from .._marginals import Marginals
 from .._sources import workload_generator
 from .durations import PF_JOBS, Lognormal
 
-Array = NDArray[np.float64]
 Count = Annotated[int, positive]
 
 _DAY = 86_400.0

@@ -7,16 +7,14 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._libraries import pd
+from ...model._arrays import Array
 from ...scheduling.workload import Workload
 from .. import google2011
 from .._draw import amount, choose, needed
 from .._sources import workload_reader
 from .durations import Lognormal, fitted
-
-Array = NDArray[np.float64]
 
 #: The trace begins at 600 s; what was there before has time 0.
 _BEGIN = 600.0

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..._libraries import pd
 from ...errors import DataError
+from ...model._arrays import Array, Mask
 from ...scheduling.workload import Workload
 from .. import _csv
 from .._csv import Column
@@ -134,8 +135,8 @@ def _workload(
 
 
 def _part(
-    jobs: pd.DataFrame, some: NDArray[np.bool_], user: NDArray[np.int64], memory: NDArray[np.float64],
-    number: NDArray[np.float64], lasts: NDArray[np.float64],
+    jobs: pd.DataFrame, some: Mask, user: NDArray[np.int64], memory: Array,
+    number: Array, lasts: Array,
 ) -> pd.DataFrame:  # fmt: skip
     return pd.DataFrame(
         {
