@@ -12,9 +12,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from fairopt.model._arrays import Array
 from fairopt.model.cluster import Cluster
 
-Array = NDArray[np.float64]
 Rng = np.random.Generator
 Most = tuple[int, int, int]  # users, servers, resources
 

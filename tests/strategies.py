@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from fairopt.model._arrays import Array
 from fairopt.model.cluster import Cluster
-
-Array = NDArray[np.float64]
 
 #: How the numbers of a cluster are drawn; `nice` ones tie, `wide` ones span 1e-4..1e4.
 _NICE = st.sampled_from([1.0, 1.0, 2.0, 3.0, 4.0, 6.0])

@@ -13,6 +13,7 @@ import pytest
 from allocation_files import DAMAGE, TEXTS, document, put
 from families import draw
 from laws.registry import refuses
+from numpy.testing import assert_array_equal
 
 import fairopt as fo
 from fairopt.cli import main
@@ -52,14 +53,14 @@ def test_round_trip(mechanism: Mechanism, tmp_path: Path) -> None:
         assert type(found.criterion) is type(allocation.criterion)
         for name in ("alpha", "scope", "share", "weight", "cap", "floor", "fair", "efficient"):  # the last two of FDS
             here, there = (getattr(one.criterion, name, None) for one in (found, allocation))
-            np.testing.assert_array_equal(here, there)
-        np.testing.assert_array_equal(found.tasks, allocation.tasks)
+            assert_array_equal(here, there)
+        assert_array_equal(found.tasks, allocation.tasks)
         fresh = allocation.certify()  # the order of arrays, and with it of sums, is another
         assert found.certificate.feasibility == pytest.approx(fresh.feasibility, rel=1e-9, abs=1e-14)
         assert found.certificate.optimality == pytest.approx(fresh.optimality, rel=1e-9, abs=1e-14)
         assert found.certify() == found.certificate
         if allocation.log_prices is not None:
-            np.testing.assert_array_equal(found.log_prices, allocation.log_prices)
+            assert_array_equal(found.log_prices, allocation.log_prices)
             found.save(two)
             assert one.read_text() == two.read_text()
         seen += 1

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 import fairopt as fo
 from fairopt.errors import SolverError
@@ -48,7 +48,7 @@ def test_the_dearest_part_of_a_task() -> None:
     cluster = fo.Cluster([[11, 11]], [[10, 1], [1, 10]], resources=["cpu", "memory"])
     for mechanism in (fo.AlphaPFVDS(1), fo.AlphaFair(2)):
         allocation = mechanism.solve(cluster)
-        np.testing.assert_allclose(allocation.utilization, 1, rtol=1e-6)
+        assert_allclose(allocation.utilization, 1, rtol=1e-6)
         assert words(allocation) in (["cpu@server1", "memory@server1"], ["cpu@pool", "memory@pool"])
 
 
@@ -59,7 +59,7 @@ def test_prices_count_and_not_demands_alone() -> None:
     """
     cluster = fo.Cluster([[10, 9.8]], [[1, 2], [1, 0]], resources=["cpu", "memory"], users=["a", "b"])
     allocation = fo.AlphaPFVDS(1).solve(cluster)
-    np.testing.assert_allclose(allocation.arrays.user_tasks, [4.9, 5.1], rtol=1e-6)
+    assert_allclose(allocation.arrays.user_tasks, [4.9, 5.1], rtol=1e-6)
     assert words(allocation) == ["cpu@server1", "cpu@server1"]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from numpy.testing import assert_array_equal
 from strategies import clusters
 
 import fairopt as fo
@@ -41,7 +42,7 @@ def test_clusters(how: str) -> None:
         assert type(found) is fo.Cluster
         assert found == cluster
         for name in DERIVED:
-            np.testing.assert_array_equal(getattr(found, name), wanted[name])
+            assert_array_equal(getattr(found, name), wanted[name])
         for name in (*ARGUMENTS, *DERIVED):
             with pytest.raises(ValueError, match="read-only"):
                 getattr(found, name)[...] = 0
@@ -88,7 +89,7 @@ def test_allocations(how: str, allocations: list[fo.Allocation]) -> None:
     for allocation in allocations:
         wanted, tasks = allocation.certify(), np.array(allocation.tasks)
         found = COPIES[how](allocation)
-        np.testing.assert_array_equal(found.tasks, tasks)
+        assert_array_equal(found.tasks, tasks)
         assert found.certify() == wanted
         assert found.cluster == allocation.cluster
         rule = found.criterion

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from processes import ROOT, python
 
 import fairopt as fo
@@ -284,6 +285,6 @@ def test_a_bundle_is_read_and_written_through_its_address(doubles: bool) -> None
     more = _Numbers(np.array([3.0]), False, 0.0)
     mine, written = (_Numbers(np.zeros(5), doubles, 0.5) for _ in range(2))
     assert _filled.dispatcher(mine, more) == _filled(written, more)
-    np.testing.assert_array_equal(mine.values, written.values)
+    assert_array_equal(mine.values, written.values)
     assert _filled.signatures
     assert written.values[4] == (8.5 if doubles else 4.5)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
+from numpy.testing import assert_allclose
 
 import fairopt as fo
 from fairopt.errors import DataError
@@ -129,7 +130,7 @@ def test_comparison_has_a_bar_per_mechanism_and_none_for_what_failed() -> None:
     figure = fo.plot.compare(frame)
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["DRF", "CMMF", "CEEI"]
     widths = [bar.get_width() for bar in figure.axes[0].patches]
-    np.testing.assert_allclose(widths, frame["utilization"])
+    assert_allclose(widths, frame["utilization"])
     assert np.isnan(widths[1])
     with pytest.raises(DataError, match="the frame has no column 'jane'"):
         fo.plot.compare(frame, ["jane"])

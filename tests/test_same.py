@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 import fairopt as fo
 from fairopt.errors import DataError
@@ -69,7 +69,7 @@ def test_a_start_is_of_the_same_users_servers_and_resources(
 ) -> None:
     start = solve(other)
     if start.cluster.servers == ("pool",) and other.users == CLUSTER.users and other.resources == CLUSTER.resources:
-        np.testing.assert_allclose(solve(CLUSTER, start=start).tasks, solve(CLUSTER).tasks, 1e-5)
+        assert_allclose(solve(CLUSTER, start=start).tasks, solve(CLUSTER).tasks, 1e-5)
         return  # which servers were pooled does not matter
     turned = what.split(", first")[0] if "differ" in what else "one has"
     with pytest.raises(DataError, match=f"start is of another cluster: {turned}"):
@@ -81,10 +81,10 @@ def test_a_start_is_of_the_same_users_servers_and_resources(
 def test_a_start_from_other_numbers_changes_nothing(solve: Callable[..., fo.Allocation], other: fo.Cluster) -> None:
     wanted = fo.AlphaPFVDS(2).solve(CLUSTER) if solve is played else solve(CLUSTER)
     found = solve(CLUSTER, start=solve(other))
-    np.testing.assert_allclose(found.arrays.user_tasks, wanted.arrays.user_tasks, rtol=1e-4)
+    assert_allclose(found.arrays.user_tasks, wanted.arrays.user_tasks, rtol=1e-4)
 
 
 def test_starts_between_pools_and_servers_are_left_aside() -> None:
     for first, then in ((fo.CEEI(), fo.AlphaFair(2)), (fo.AlphaFair(2), fo.CEEI()), (fo.CEEI(), fo.AlphaPFVDS(2))):
         found = then.solve(CLUSTER, start=first.solve(CLUSTER))
-        np.testing.assert_allclose(found.arrays.user_tasks, then.solve(CLUSTER).arrays.user_tasks, rtol=1e-5)
+        assert_allclose(found.arrays.user_tasks, then.solve(CLUSTER).arrays.user_tasks, rtol=1e-5)

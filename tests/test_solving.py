@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 import scipy.sparse.linalg
+from numpy.testing import assert_allclose
 
 import fairopt as fo
 from fairopt.errors import SolverError
@@ -25,7 +26,7 @@ def test_an_engine_without_memory_is_a_candidate_that_failed(monkeypatch: pytest
     monkeypatch.setattr("fairopt.engines.native.solutions", _exhausted)
     found = mechanism.solve(cluster)
     assert found.stats.engine == "declarative"
-    np.testing.assert_allclose(found.arrays.user_tasks, expected, rtol=1e-5)
+    assert_allclose(found.arrays.user_tasks, expected, rtol=1e-5)
     monkeypatch.setattr("fairopt.engines.reference.declarative.solutions", _exhausted)
     size = "ran out of memory on 2 users x 2 servers x 2 resources, 4 pairs"
     with pytest.raises(SolverError, match=f"native engine {size}; the declarative engine {size}"):

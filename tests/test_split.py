@@ -10,17 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from numpy.typing import NDArray
 from strategies import clusters
 
 from fairopt.certificates import Certificate, certify
 from fairopt.mechanisms._base import REGISTRY
 from fairopt.mechanisms.alphapf_vds import AlphaPFVDS
+from fairopt.model._arrays import Array
 from fairopt.model.cluster import Cluster
 from fairopt.model.merging import merge
 from fairopt.model.split import Split
-
-Array = NDArray[np.float64]
 
 #: Two types of servers, five in all; users 3 and 4 are proportional; user 4 may not run on the first type.
 TYPED = Cluster(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
+from numpy.testing import assert_array_equal
 from strategies import clusters
 
 from fairopt import Cluster
@@ -141,10 +141,10 @@ USERS = pd.DataFrame({"cpu": [1, 3], "memory": [4, 1]}, index=["A", "B"])
 def test_counts_of_a_frame_make_identical_servers() -> None:
     by_row = pd.DataFrame([[True, False], [True, True]], index=["A", "B"], columns=["rack", "big"])
     found = Cluster.from_frames(SERVERS, USERS, by_row)
-    np.testing.assert_array_equal(found.capacity, [[9, 18]] * 3 + [[32, 64]])
-    np.testing.assert_array_equal(found.eligible, [[1, 1, 1, 0], [1] * 4])
+    assert_array_equal(found.capacity, [[9, 18]] * 3 + [[32, 64]])
+    assert_array_equal(found.eligible, [[1, 1, 1, 0], [1] * 4])
     by_server = pd.DataFrame([[1, 1, 0, 0], [1, 1, 1, 1]], index=["A", "B"], columns=found.servers)
-    np.testing.assert_array_equal(Cluster.from_frames(SERVERS, USERS, by_server).eligible, by_server)
+    assert_array_equal(Cluster.from_frames(SERVERS, USERS, by_server).eligible, by_server)
 
 
 def test_a_resource_may_be_called_count() -> None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fairopt.model._arrays import Array
 from fairopt.model.cluster import Cluster
-
-Array = NDArray[np.float64]
 
 
 def random_feasible(cluster: Cluster, rng: np.random.Generator, fill: bool = True) -> Array:

@@ -7,17 +7,16 @@ from itertools import product
 import numpy as np
 import pytest
 from families import draw
-from numpy.typing import NDArray
+from numpy.testing import assert_allclose
 
 import fairopt as fo
 from fairopt.certificates import BackwardError, backward_error, certify
 from fairopt.mechanisms import Mechanism
+from fairopt.model._arrays import Array
 from fairopt.model.criterion import Criterion
 from fairopt.model.polytope import Polytope
 
 from .reference import cut
-
-Array = NDArray[np.float64]
 
 MECHANISMS = [
     fo.AlphaFair(0.5), fo.CEEI(), fo.AlphaFair(2.0), fo.AlphaFair(7.0), fo.AlphaFair(50.0),
@@ -142,7 +141,7 @@ def test_what_was_certified_and_wrong(
 ) -> None:
     for tol in (1e-6, 1e-9):
         found = mechanism.solve(cluster, tol)
-        np.testing.assert_allclose(found.arrays.user_tasks, right, rtol=10 * tol)
+        assert_allclose(found.arrays.user_tasks, right, rtol=10 * tol)
     tasks = found.tasks * (np.array(wrong) / np.array(right))[:, None]
     for prices in (found.log_prices, None):
         assert certify(found.cluster, tasks, found.criterion, prices)[0].optimality > 1e-5
@@ -154,7 +153,7 @@ def test_what_was_certified_and_wrong(
 def test_stray_tasks_count_by_what_they_take_from_others(mechanism: Mechanism) -> None:
     """A part of 1e-10 of a large user's tasks is a fortieth of the small server on which another user has its own."""
     found = mechanism.solve(HUGE)
-    np.testing.assert_allclose(found.tasks, [[1e8, 0], [0, 1]], atol=1e-9)
+    assert_allclose(found.tasks, [[1e8, 0], [0, 1]], atol=1e-9)
     tasks = np.array([[1e8, 0.025], [0, 0.975]])
     for prices in (found.log_prices, None):
         certificate = certify(HUGE, tasks, found.criterion, prices)[0]

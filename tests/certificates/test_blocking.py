@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from families import draw
+from numpy.testing import assert_allclose, assert_array_equal
 
 from fairopt.errors import DataError, SolverError
 from fairopt.mechanisms import Mechanism, get
@@ -30,7 +31,7 @@ def check(found: Allocation, tol: float = 1e-6) -> pd.DataFrame:
     """Every named bottleneck is one by the words of its definition, without prices."""
     frame, cluster = found.bottlenecks(), found.cluster
     assert list(frame.index) == list(cluster.users)
-    np.testing.assert_array_equal(frame["tasks"], found.arrays.user_tasks)
+    assert_array_equal(frame["tasks"], found.arrays.user_tasks)
     limits = found.criterion.limits(cluster)
     for n, row in enumerate(frame.itertuples()):
         if row.held_by == "nowhere to run":
@@ -63,7 +64,7 @@ def test_drf_example_is_short_of_cpu() -> None:
     frame = check(get("drf").solve(EXAMPLE))
     assert frame["resource"].tolist() == ["cpu", "cpu"]
     assert frame["server"].tolist() == ["server1", "server1"]
-    np.testing.assert_allclose(frame["level"], 2 / 3)
+    assert_allclose(frame["level"], 2 / 3)
     assert (frame["bound"] <= 1e-12).all()
 
 

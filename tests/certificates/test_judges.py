@@ -5,15 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from numpy.typing import NDArray
 from strategies import plain_clusters
 
 from fairopt.certificates import Certificate, certify, feasibility, leximin
 from fairopt.exact import rational
 from fairopt.mechanisms import GameMechanism, Mechanism, get
+from fairopt.model._arrays import Array
 from fairopt.model.cluster import Cluster
-
-Array = NDArray[np.float64]
 
 EXAMPLE = Cluster([[9, 18]], [[1, 4], [3, 1]])
 FIGURE_1 = Cluster([[12, 4, 75], [8, 16, 0]], [[1, 1, 5], [1, 1 / 3, 5], [0.25, 1, 0], [0.5, 1, 0]])

@@ -7,16 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from families import draw
-from numpy.typing import NDArray
+from numpy.testing import assert_allclose
 
 import fairopt as fo
 from fairopt.certificates import certify, feasibility
 from fairopt.certificates.leximin import lexicographic_rise, maxmin_condition
 from fairopt.errors import DataError
 from fairopt.exact import rational
+from fairopt.model._arrays import Array
 from fairopt.model.polytope import Polytope
-
-Array = NDArray[np.float64]
 
 
 def leftover(much: float, few: float = 1e-8) -> tuple[fo.Cluster, Array, Array]:
@@ -51,11 +50,11 @@ def test_who_lives_on_rounding_is_named_where_the_certificate_is_blind(few: floa
     assert certificate.passes(1e-6)
     found = maxmin_condition(shared, tasks, rule, prices)
     assert found[0] > 1 / few
-    np.testing.assert_allclose(found[1:], 1, rtol=1e-6)
+    assert_allclose(found[1:], 1, rtol=1e-6)
     assert (found * max(certificate.residual, 1e-15) > 1e-3).tolist() == [True] + [False] * (len(found) - 1)
     right = leftover(1.0, few)[1]
     fine = maxmin_condition(shared, right, rule, prices)
-    np.testing.assert_allclose(fine, 1, rtol=1e-6)
+    assert_allclose(fine, 1, rtol=1e-6)
     assert certify(shared, right, rule, logs(prices))[0].residual < 1e-3
 
 
@@ -66,10 +65,10 @@ def test_what_others_leave_by_hand(servers: int) -> None:
     shared = fo.Cluster(np.repeat(whole, servers, axis=0) * [[1.0], [2.0]][:servers], [[1, 1], [0, 1]], [1, 1e-4])
     solved = fo.DRFH().solve(shared)
     found = maxmin_condition(shared, solved.tasks, solved.criterion, solved.arrays.prices)
-    np.testing.assert_allclose(found, [1, 1001], rtol=1e-5)
+    assert_allclose(found, [1, 1001], rtol=1e-5)
     richer = shared.replace(capacity=shared.capacity * [1, 1 + 1e-5])
     moved = fo.DRFH().solve(richer).arrays.user_tasks / solved.arrays.user_tasks - 1
-    np.testing.assert_allclose(moved, [0, 1001e-5], rtol=1e-3, atol=1e-9)
+    assert_allclose(moved, [0, 1001e-5], rtol=1e-3, atol=1e-9)
 
 
 def on_the_rest(seed: int) -> fo.Cluster:

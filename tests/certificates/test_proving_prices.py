@@ -10,11 +10,12 @@ from strategies import plain_clusters
 
 from fairopt.certificates import certify
 from fairopt.mechanisms import Mechanism, get
+from fairopt.model._arrays import Array
 from fairopt.model.cluster import Cluster
 from fairopt.model.criterion import Criterion
 
 from .reference import random_feasible
-from .test_judges import EXAMPLE, JUDGED, Array
+from .test_judges import EXAMPLE, JUDGED
 
 PRICED = [
     *JUDGED,

@@ -6,6 +6,7 @@ from fractions import Fraction as F
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 import fairopt as fo
 from fairopt.exact import enclosure
@@ -45,7 +46,7 @@ def test_random_clusters(alpha: float) -> None:
             continue
         seen += 1
         tasks = np.array(found.low, dtype=float)
-        np.testing.assert_allclose(tasks.sum(axis=1), answer.arrays.user_tasks, rtol=1e-6, atol=1e-9)
+        assert_allclose(tasks.sum(axis=1), answer.arrays.user_tasks, rtol=1e-6, atol=1e-9)
         width = (found.high - found.low).max()
         assert width <= F(1, 10**12) * (1 + found.high.max())
         use = np.array([(found.high[:, i] * row).sum() for i in range(len(tasks.T)) for row in cluster.demand.T])
@@ -66,7 +67,7 @@ def test_what_is_no_answer_is_not_enclosed() -> None:
     other = fo.AlphaPFVDS(4.0).solve(cluster, 1e-9)
     moved = enclosed(cluster, other.criterion, answer.tasks, answer.log_prices)
     if moved is not None:
-        np.testing.assert_allclose(moved.low.sum(axis=1).astype(float), other.arrays.user_tasks, rtol=1e-9)
+        assert_allclose(moved.low.sum(axis=1).astype(float), other.arrays.user_tasks, rtol=1e-9)
 
 
 def test_limits() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from chromium import READY, Chromium, missing
+from numpy.testing import assert_allclose
 
 import fairopt as fo
 from fairopt.explorer import Session
@@ -72,7 +73,7 @@ def test_sixty_moves(browser: Chromium, live: Session, shots: Path) -> None:
     assert browser.errors() == []
     assert "alphaPF-VDS(alpha=inf)" in browser.run(STATUS)
     found = fo.AlphaPFVDS(np.inf).solve(live.cluster)
-    np.testing.assert_allclose(browser.run(TASKS), found.arrays.user_tasks, rtol=1e-3)
+    assert_allclose(browser.run(TASKS), found.arrays.user_tasks, rtol=1e-3)
     browser.picture(shots / "live.png")
 
 
@@ -81,7 +82,7 @@ def test_edits_errors_and_undo(browser: Chromium, live: Session, shots: Path) ->
     act(browser, TYPE, "users/3/weight", "4")
     weighted = browser.run(TASKS)
     cluster = live.start.edited({"users/3/weight": 4}).cluster
-    np.testing.assert_allclose(weighted, fo.AlphaPFVDS(1).solve(cluster).arrays.user_tasks, rtol=1e-3)
+    assert_allclose(weighted, fo.AlphaPFVDS(1).solve(cluster).arrays.user_tasks, rtol=1e-3)
     act(browser, TYPE, "users/5/demand/1", "-2")
     field = "const f = document.querySelector('[data-key=\"users/5/demand/1\"]');"
     assert browser.run(f"{field} return f.getAttribute('aria-invalid')") == "true"
@@ -182,7 +183,7 @@ def test_a_file_works_offline(browser: Chromium, tmp_path: Path, shots: Path) ->
     browser.wait(FRESH)
     note = "return document.querySelector('.fo-more .fo-note').textContent"
     assert browser.run(note) == session.reply({"ask": "more", "state": {"mechanism": "tsf"}})["note"]
-    np.testing.assert_allclose(browser.run(TASKS), fo.TSF().solve(session.cluster).arrays.user_tasks, rtol=1e-3)
+    assert_allclose(browser.run(TASKS), fo.TSF().solve(session.cluster).arrays.user_tasks, rtol=1e-3)
     browser.run(CLICK, "Copy as Python")
     browser.wait("return document.querySelector('.fo-code pre')")
     code = browser.run("return document.querySelector('.fo-code pre').textContent")

@@ -11,8 +11,8 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 import fairopt as fo
 from fairopt.cli import main
@@ -65,7 +65,7 @@ def test_everything_is_inside(session: Session, text: str) -> None:
     assert (start["alphas"], len(ALPHAS)) == ([*SOME], 41)
     path = fo.alpha_path(session.cluster, [float(alpha) for alpha in start["alphas"]])
     shown = [view["users"]["tasks"] for view in views["alphapf-vds"]]
-    np.testing.assert_allclose(shown, path.tasks, rtol=1e-4)
+    assert_allclose(shown, path.tasks, rtol=1e-4)
 
 
 def test_a_file_may_load_nothing_and_names_are_text_everywhere(text: str) -> None:
@@ -90,7 +90,7 @@ def test_a_file_says_what_a_session_says(session: Session, text: str) -> None:
     assert found == session.reply(asked)
     assert len(more["drfh"]) == 1
     whole = session.reply({"ask": "answer", "state": {"mechanism": "tsf"}})["bars"]["heights"]
-    np.testing.assert_allclose(views["tsf"][0]["bars"]["heights"], whole, atol=6e-4)
+    assert_allclose(views["tsf"][0]["bars"]["heights"], whole, atol=6e-4)
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="no node here")

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose
 
 import fairopt as fo
 from fairopt.explorer import Session, State
@@ -40,7 +41,7 @@ def test_an_answer_is_what_solve_gives(session: Session, alpha: float | str) -> 
     found = fo.AlphaPFVDS(float(alpha)).solve(session.start.edited({"users/0/weight": 2}).cluster)
     assert reply["mechanism"] == found.mechanism
     for shown in (reply["bars"]["tasks"][:2], reply["users"]["tasks"]):
-        np.testing.assert_allclose(shown, found.arrays.user_tasks, rtol=1e-4)
+        assert_allclose(shown, found.arrays.user_tasks, rtol=1e-4)
     assert reply["measures"]["utilization"] == pytest.approx(np.mean(found.utilization), rel=1e-5)
     assert reply["certificate"].startswith("Certified")
 
@@ -69,7 +70,7 @@ def test_many_users_are_grouped(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ends == pytest.approx([left.min(), left.max(), found.arrays.user_tasks.sum()], rel=1e-4)
     assert (reply["bars"]["bands"], reply["bars"]["others"]) == (["mostly cpu", "mostly memory"], 0)
     assert len(json.dumps(reply)) < 40_000
-    np.testing.assert_allclose(np.sum(reply["bars"]["heights"], axis=0)[0], reply["use"], atol=2e-3)
+    assert_allclose(np.sum(reply["bars"]["heights"], axis=0)[0], reply["use"], atol=2e-3)
 
 
 def test_more_users_than_colours_are_coloured_by_group() -> None:
@@ -150,7 +151,7 @@ def test_more_of_a_resource_is_what_reports_say() -> None:
     reply = ask(found, "more", alpha=2)
     margins = standing(cluster, State("alphapf-vds", 2.0)).margins  # which tests/explorer/test_standing.py solves again
     assert [row[:2] for row in reply["rows"]] == margins[["nodes", "resource"]].to_numpy().tolist()
-    np.testing.assert_allclose([row[2] for row in reply["rows"]], margins["tasks more"], rtol=1e-3)
+    assert_allclose([row[2] for row in reply["rows"]], margins["tasks more"], rtol=1e-3)
     assert "user1" not in str(ask(found, "more", alpha=2, edits={"users/0/on": False})["rows"])
 
 
@@ -170,7 +171,7 @@ def test_code_and_file_give_the_same_answer(session: Session, tmp_path: Any) -> 
     scope: dict[str, Any] = {"print": lambda *_: None}
     exec(ask(session, "python", alpha="inf", edits=edits)["text"], scope)
     expected = fo.AlphaPFVDS(math.inf).solve(session.start.edited(edits).cluster)
-    np.testing.assert_allclose(scope["allocation"].user_tasks, expected.arrays.user_tasks)
+    assert_allclose(scope["allocation"].user_tasks, expected.arrays.user_tasks)
     (tmp_path / "c.toml").write_text(ask(session, "file", edits=edits)["text"])
     assert scope["cluster"] == fo.Cluster.load(tmp_path / "c.toml") == expected.cluster
 
@@ -196,7 +197,7 @@ def test_bars_of_identical_servers_are_sums(kind: fo.mechanisms.Mechanism) -> No
     use = kind.solve(cluster).tasks.T[:, :, None] * cluster.demand  # servers, users, resources
     expected = np.array([(use[0] + use[2]) / [8, 16], use[1] / [16, 4]]).transpose(1, 0, 2)
     assert (reply["bars"]["servers"], reply["pooled"]) == (["rack ×2", "big"], False)
-    np.testing.assert_allclose(reply["bars"]["heights"], expected, atol=1e-3)
+    assert_allclose(reply["bars"]["heights"], expected, atol=1e-3)
     assert ask(session, mechanism="drf")["pooled"]
 
 
@@ -225,7 +226,7 @@ def test_of_several_equilibria_the_user_who_differs_most_is_named(monkeypatch: p
     found = re.search(r"alpha = 1: (\w+) has (.*) tasks", text)
     assert found is not None
     assert found[1] == cluster.users[apart]
-    np.testing.assert_allclose(sorted(map(float, found[2].split(" or "))), sorted(tasks[:, apart]), rtol=1e-3)
+    assert_allclose(sorted(map(float, found[2].split(" or "))), sorted(tasks[:, apart]), rtol=1e-3)
     monkeypatch.setattr("fairopt.explorer.session.equilibrium_curve", None)
     assert ask(Session(fo.Cluster(np.ones((10, 1)), np.ones((11, 1)))), "several", alpha=3) == {"text": ""}
 

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose
 
 import fairopt as fo
 from fairopt.errors import DataError, SolverError
@@ -44,7 +45,7 @@ def test_entitlements_who_is_below_and_sums_of_groups() -> None:
     found = standing(teams(), snapshot=RUNNING)
     users, groups = found.users.set_index("user"), found.groups.set_index("group")
     for mechanism in (fo.AlphaPFVDS(1), fo.DRFH(), fo.TSF(), fo.PSDSF(), fo.AlphaPFVDS(3)):
-        np.testing.assert_allclose(users[str(mechanism)], mechanism.solve(teams()).arrays.user_tasks, rtol=1e-6)
+        assert_allclose(users[str(mechanism)], mechanism.solve(teams()).arrays.user_tasks, rtol=1e-6)
     assert users["below"].tolist() == pytest.approx([2, 0, ENTITLED[2] - 2])
     assert users["held by"].tolist() == ["nothing: there is idle room"] * 3
     assert users["running"].tolist() == [1, 9, 2]
@@ -140,8 +141,8 @@ def test_changes() -> None:
     assert found.changes is not None
     changed = fo.Cluster([[8, 16]] * 3 + [[4, 64]], teams().demand, [2, 2, 2], max_tasks=teams().max_tasks)
     table = found.changes.set_index("user").loc[list(teams().users)]
-    np.testing.assert_allclose(table["after"], fo.AlphaPFVDS(3).solve(changed).arrays.user_tasks, rtol=1e-6)
-    np.testing.assert_allclose(table["change"], table["after"] - ENTITLED)
+    assert_allclose(table["after"], fo.AlphaPFVDS(3).solve(changed).arrays.user_tasks, rtol=1e-6)
+    assert_allclose(table["change"], table["after"] - ENTITLED)
     assert found.changes["change"].abs().is_monotonic_decreasing
     assert found.measures["mechanism"].tolist() == ["alphaPF-VDS(alpha=1)", "alphaPF-VDS(alpha=3)"]
 

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 from kernels import without_kernels
+from numpy.testing import assert_allclose
 
 from fairopt.engines.reference.program import Formulation, Program
 from fairopt.game.reference import declarative
@@ -53,7 +54,7 @@ def test_engines_agree(mechanism: Mechanism) -> None:
             assert found.arrays.user_tasks.min() > 0 or mechanism not in UNIQUE
         if mechanism in UNIQUE:
             for tasks in answers[1:]:
-                np.testing.assert_allclose(tasks, answers[0], rtol=1e-4, err_msg=name)
+                assert_allclose(tasks, answers[0], rtol=1e-4, err_msg=name)
         assert engines(mechanism, cluster)[0] == mechanism.solve(cluster).stats.engine
         solved += 1
     assert solved >= 1

@@ -7,14 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from numpy.typing import NDArray
 
 from fairopt.mechanisms import Mechanism
+from fairopt.model._arrays import Array
 from fairopt.model.cluster import Cluster
 
 from .registry import MANY, OTHERS, VARIANTS, applicable, identify, one_answer
-
-Array = NDArray[np.float64]
 
 
 def partition(mechanism: Mechanism, cluster: Cluster) -> Array:

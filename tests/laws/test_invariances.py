@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
+from numpy.testing import assert_allclose
 from strategies import plain_clusters
 
 from fairopt.mechanisms import Mechanism
+from fairopt.model._arrays import Array
 from fairopt.model.cluster import Cluster
 from fairopt.model.merging import merge
 
@@ -29,7 +30,6 @@ from .registry import (
     weighs_users,
 )
 
-Array = NDArray[np.float64]
 TOL = 1e-4
 
 
@@ -49,7 +49,7 @@ def test_who_is_exempt(mechanism: Mechanism) -> None:
 def test_equal_users_share_by_weight(mechanism: Mechanism, capacity: list[list[float]]) -> None:
     """Of one resource, on one server or two."""
     found = mechanism.solve(Cluster(capacity, [[2], [2]], weight=[1, 3]))
-    np.testing.assert_allclose(found.arrays.user_tasks, [1.5, 4.5], rtol=1e-6)
+    assert_allclose(found.arrays.user_tasks, [1.5, 4.5], rtol=1e-6)
 
 
 def certified_elsewhere(mechanism: Mechanism, after: Cluster, tasks: Array, prices: Array | None) -> None:
@@ -81,7 +81,7 @@ def test_invariances(mechanism: Mechanism) -> None:
             certified_elsewhere(mechanism, other, found.tasks * factor[:, None], prices)
             if mechanism in UNIQUE:
                 after = mechanism.solve(other).arrays.user_tasks
-                np.testing.assert_allclose(after, found.arrays.user_tasks * factor, rtol=TOL, atol=1e-9)
+                assert_allclose(after, found.arrays.user_tasks * factor, rtol=TOL, atol=1e-9)
 
     law()
 
@@ -109,7 +109,7 @@ def test_merging_changes_nothing(mechanism: Mechanism) -> None:
         if pool:
             tasks = tasks.sum(axis=1, keepdims=True) * np.eye(1, merging.cluster.shape[1])
         split = merging.split_tasks(tasks).sum(axis=1)
-        np.testing.assert_allclose(split, apart.arrays.user_tasks, rtol=TOL, atol=1e-9)  # log1p may leave nothing
+        assert_allclose(split, apart.arrays.user_tasks, rtol=TOL, atol=1e-9)  # log1p may leave nothing
 
     law()
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 import fairopt as fo
 from fairopt._loops import compiling
@@ -71,14 +72,14 @@ def test_the_order_decides_nothing(mechanism: Mechanism, weighted: bool) -> None
         assert first == second
         return
     if mechanism.judged_by_criterion and not mechanism.prepare(cluster)[1]:
-        np.testing.assert_array_equal(first.tasks[np.ix_(*places)], second.tasks)
-    np.testing.assert_allclose(first.arrays.user_tasks[places[0]], second.arrays.user_tasks, rtol=1e-5)
+        assert_array_equal(first.tasks[np.ix_(*places)], second.tasks)
+    assert_allclose(first.arrays.user_tasks[places[0]], second.arrays.user_tasks, rtol=1e-5)
     for one in (first, second):
         again = one.certify()  # with its prices
         assert again.passes(mechanism.default_tol)
         assert again.residual == pytest.approx(one.certificate.residual, rel=1e-3, abs=1e-14)
         if again.conditions is not None:
-            np.testing.assert_allclose(one.certificate.conditions, again.conditions, rtol=1e-6)
+            assert_allclose(one.certificate.conditions, again.conditions, rtol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
+from numpy.testing import assert_allclose
 from strategies import clusters
 
 from fairopt.errors import DataError
 from fairopt.mechanisms import get
+from fairopt.model._arrays import Array
 from fairopt.model.cluster import Cluster
-
-Array = NDArray[np.float64]
 
 EXAMPLE = Cluster([[9, 18]], [[1, 4], [3, 1]])
 
@@ -60,7 +59,7 @@ def test_special_cases(what: str, one: object, other: object, changes: dict[str,
         first, second = (mechanism.solve(cluster) for mechanism in (one, other))
         # Both have gaps of at most 1e-6 or 1e-4, of second order in the tasks.
         rtol = 2e-2 if "VDS" in what else 1e-3
-        np.testing.assert_allclose(first.user_tasks, second.user_tasks, rtol=rtol, atol=1e-9)
+        assert_allclose(first.user_tasks, second.user_tasks, rtol=rtol, atol=1e-9)
 
     law()
 
@@ -74,7 +73,7 @@ def test_ceei_on_one_resource_splits_it_by_weight(weight: list[float], capacity:
     """Everybody buys phi_n / sum phi of the only resource, whatever the size of its tasks."""
     demand = np.linspace(0.3, 4, len(weight))
     found = get("ceei").solve(Cluster([[capacity]], demand[:, None], weight=weight))
-    np.testing.assert_allclose(found.arrays.user_tasks * demand / capacity, np.array(weight) / sum(weight), rtol=1e-4)
+    assert_allclose(found.arrays.user_tasks * demand / capacity, np.array(weight) / sum(weight), rtol=1e-4)
 
 
 @given(st.floats(0.2, 5), st.floats(0.2, 5))
@@ -87,22 +86,22 @@ def test_ceei_of_two_users_with_opposite_demands(a: float, b: float) -> None:
         candidates.append(((1 - b) / (1 - a * b), (1 - a) / (1 - a * b)))
     feasible = [p for p in candidates if min(p) > 0 and p[0] + b * p[1] <= 1 + 1e-9 and a * p[0] + p[1] <= 1 + 1e-9]
     best = max(feasible, key=lambda p: p[0] * p[1])
-    np.testing.assert_allclose(found, best, rtol=1e-3)
+    assert_allclose(found, best, rtol=1e-3)
 
 
 def test_weights_of_resources() -> None:
     """Those of a user's own weight are DRF's; others enter the share."""
     same = get("drf", resource_weights=((2.0, 2.0), (1.0, 1.0))).solve(EXAMPLE)
     weighted = get("drf").solve(EXAMPLE.replace(weight=[2, 1]))
-    np.testing.assert_allclose(same.arrays.user_tasks, weighted.arrays.user_tasks)
+    assert_allclose(same.arrays.user_tasks, weighted.arrays.user_tasks)
     # w = 4 on A's RAM makes CPU its dominant resource: max(1/9, 4/18/4) = 1/9 against 3/9 for B.
     odd = get("drf", resource_weights=((1, 4), (1, 1))).solve(EXAMPLE).arrays.user_tasks
-    np.testing.assert_allclose(odd, [54 / 13, 18 / 13])
+    assert_allclose(odd, [54 / 13, 18 / 13])
 
 
 def test_utilitarian_gives_all_to_the_cheapest() -> None:
     found = get("utilitarian", share="task").solve(Cluster([[12]], [[1], [2], [3]])).arrays.user_tasks
-    np.testing.assert_allclose(found, [12, 0, 0], atol=1e-6)
+    assert_allclose(found, [12, 0, 0], atol=1e-6)
 
 
 # -- FDS -----------------------------------------------------------------------------------------

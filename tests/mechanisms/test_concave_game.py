@@ -8,15 +8,14 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 import fairopt as fo
 from fairopt.errors import DataError
+from fairopt.model._arrays import Array
 
 from .test_concave_utility import TWINS, saturating
 from .test_statements import SMALL
 
-Array = NDArray[np.float64]
 Utility = Callable[[Any], Any]
 
 

@@ -12,15 +12,15 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
-from numpy.typing import NDArray
+from numpy.testing import assert_allclose
 
 import fairopt as fo
 from fairopt.errors import DataError, NotConverged
 from fairopt.game.reference import declarative as game
+from fairopt.model._arrays import Array
 
 from .test_statements import SMALL
 
-Array = NDArray[np.float64]
 Utility = Callable[[Any], Any]
 
 
@@ -64,7 +64,7 @@ def test_powers_are_the_mechanisms_of_alpha(own: Any, known: Any, cluster: fo.Cl
     right, mechanism, game = known(alpha).solve(cluster), own(power(alpha)), own is fo.ConcaveGame
     found = mechanism.solve(cluster)
     assert found.certificate.passes(1e-6 if game else 1e-9)
-    np.testing.assert_allclose(found.arrays.user_tasks, right.arrays.user_tasks, rtol=1e-3 if game else 1e-7)
+    assert_allclose(found.arrays.user_tasks, right.arrays.user_tasks, rtol=1e-3 if game else 1e-7)
     # Each judges the other's: A is 1 here, so that errors count up to alpha times as much.
     judged = mechanism.certify(cluster, right.tasks, right.log_prices)[0]
     assert judged.passes(1e-6)
@@ -72,18 +72,18 @@ def test_powers_are_the_mechanisms_of_alpha(own: Any, known: Any, cluster: fo.Cl
     here, there = (one.certify(cluster, less, right.log_prices)[0].optimality for one in (known(alpha), mechanism))
     assert 0.5 * here <= there <= 2 * max(alpha, 1) * here
     if alpha <= 1 and right.certificate.condition < 1e6:
-        np.testing.assert_allclose(judged.conditions, right.certificate.conditions, rtol=0.1)
+        assert_allclose(judged.conditions, right.certificate.conditions, rtol=0.1)
 
 
 def test_by_hand() -> None:
     """One resource, log1p: `u/(1 + u x)` is the price for those who have tasks, and at most that for the others."""
     cluster = fo.Cluster([[1]], [[1], [1]])
     both = fo.ConcaveUtility(cp.log1p, share=(1, 3)).solve(cluster)
-    np.testing.assert_allclose(both.arrays.user_tasks, [1 / 6, 5 / 6], rtol=1e-9)
+    assert_allclose(both.arrays.user_tasks, [1 / 6, 5 / 6], rtol=1e-9)
     mechanism = fo.ConcaveUtility(cp.log1p, share=(0.5, 100))
     # With nothing at all for the first user it is an answer too; with the halves changed it is none.
     nothing = np.array([[0.0], [1.0]])
-    np.testing.assert_allclose(mechanism.solve(cluster).tasks, nothing, atol=1e-5)
+    assert_allclose(mechanism.solve(cluster).tasks, nothing, atol=1e-5)
     assert mechanism.certify(cluster, nothing)[0].passes(1e-9)
     assert mechanism.certify(cluster, 1 - nothing)[0].optimality > 0.1
     assert mechanism.certify(cluster, 0.8 * nothing + 0.1)[0].optimality > 0.05
@@ -120,7 +120,7 @@ def test_the_welfare_gap_is_a_bound(utility: Utility) -> None:
 def test_elasticities_are_derivatives(mechanism: Any, utility: Utility) -> None:
     rule, tasks, step = mechanism(utility).criterion(TWINS), np.array([0.1, 0.6, 1.2]), 1e-5
     less, more = (np.asarray(rule.log_marginal(tasks * np.exp(way))) for way in (-step, step))
-    np.testing.assert_allclose(rule.elasticity(tasks), (less - more) / (2 * step), rtol=1e-4)
+    assert_allclose(rule.elasticity(tasks), (less - more) / (2 * step), rtol=1e-4)
     assert rule.starves == (utility in (cp.log1p, saturating))
 
 
@@ -205,7 +205,7 @@ def test_slow_and_large_and_composed_ones_are_solved(mechanism: Any, utility: Ut
     level = found.criterion.levels(found.arrays.user_tasks)
     less, more = (utility(cp.Constant(level * step)).value for step in (1 - 1e-4, 1 + 1e-4))
     slope = np.log((more - less) / (2e-4 * level) * found.criterion.share)  # not CVXPY's derivative
-    np.testing.assert_allclose(found.criterion.log_marginal(found.arrays.user_tasks), slope, atol=1e-4)
+    assert_allclose(found.criterion.log_marginal(found.arrays.user_tasks), slope, atol=1e-4)
 
 
 @pytest.mark.parametrize(

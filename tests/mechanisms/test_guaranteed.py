@@ -12,7 +12,7 @@ import pytest
 from families import draw
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
+from numpy.testing import assert_allclose
 from strategies import clusters
 
 import fairopt as fo
@@ -24,8 +24,6 @@ from fairopt.model.criterion import Criterion, criterion
 from fairopt.model.polytope import Polytope
 from fairopt.model.problem import Problem
 
-Array = NDArray[np.float64]
-
 #: On the CPU's face x + 3 y = 9: CEEI is (45/11, 18/11), DRF (3, 2), and benchmarks are (9/4, 3/2).
 EXAMPLE = fo.Cluster([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"])
 #: Twice the same without benefit of merging: the users' placement differs.
@@ -36,9 +34,9 @@ PLACED = fo.Cluster([[9, 18], [9, 18]], [[1, 4], [3, 1], [3, 1]], eligible=[[1, 
 def test_by_hand(engine: str | None) -> None:
     """B is lifted to its floor by alpha = 2, and A by max-min, of which fractions tell more: the other has the rest."""
     two = fo.GuaranteedAlphaFair(2, (0, 4 / 3)).solve(EXAMPLE, engine=engine)
-    np.testing.assert_allclose(two.arrays.user_tasks, [3, 2], rtol=1e-6)
+    assert_allclose(two.arrays.user_tasks, [3, 2], rtol=1e-6)
     maxmin = fo.GuaranteedAlphaFair(np.inf, (1.6, 0)).solve(EXAMPLE, engine=engine)
-    np.testing.assert_allclose(maxmin.arrays.user_tasks, [3.6, 1.8], rtol=1e-6)
+    assert_allclose(maxmin.arrays.user_tasks, [3.6, 1.8], rtol=1e-6)
 
 
 def floored(alpha: float, floor: object, cluster: fo.Cluster = EXAMPLE) -> Criterion:
@@ -50,7 +48,7 @@ def test_the_judge_knows_floors(alpha: float) -> None:
     """The right answer passes; without floors, above a floor that binds, and below it nothing does."""
     right = fo.GuaranteedAlphaFair(alpha, (0, 1.6)).solve(EXAMPLE)
     rule = floored(alpha, [0, 2.4])
-    np.testing.assert_allclose(right.arrays.user_tasks, [1.8, 2.4], rtol=1e-9)
+    assert_allclose(right.arrays.user_tasks, [1.8, 2.4], rtol=1e-9)
     assert certify(EXAMPLE, right.tasks, rule)[0].passes(1e-9)
     assert not certify(EXAMPLE, right.tasks, floored(alpha, [0, 0]))[0].passes(1e-3)
     without = fo.AlphaFair(alpha).solve(EXAMPLE)
@@ -200,5 +198,5 @@ def test_the_formula_is_there_by_name() -> None:
     problem = fo.GuaranteedAlphaFair(2, (0, 4 / 3)).problem(EXAMPLE)
     problem.solve(solver="CLARABEL")
     assert set(problem.named) == {"capacity", "min_tasks", "utility"}
-    np.testing.assert_allclose(problem.user_tasks.value, [3, 2], rtol=1e-5)
+    assert_allclose(problem.user_tasks.value, [3, 2], rtol=1e-5)
     assert problem.named["min_tasks"].dual_value[0] > 1e-3

@@ -7,6 +7,7 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from numpy.testing import assert_allclose
 from strategies import clusters
 
 from fairopt.mechanisms import Mechanism, get
@@ -53,7 +54,7 @@ def compare(mechanism: Mechanism, cluster: Cluster, rtol: float) -> None:
     able = eligible & (alone > 0) & (limit > 0)[:, None]
     wanted = leximin(capacity, demand, able, share, limit, fractions(floor))
     found = share.astype(float) * mechanism.solve(cluster, 1e-9).arrays.user_tasks
-    np.testing.assert_allclose(found, wanted.astype(float), rtol=rtol, atol=0)
+    assert_allclose(found, wanted.astype(float), rtol=rtol, atol=0)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: str(m).replace(" ", "-"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from numpy.testing import assert_allclose
 from strategies import plain_clusters
 
 from fairopt.errors import DataError
@@ -21,7 +22,7 @@ def test_mqdrf_caps_every_user(cluster: Cluster) -> None:
     levels = tuple(1 + n % 2 for n in range(count))
     found = get("mqdrf", shares=(0.6, 0.4), sizes=(count, count), levels=levels).solve(cluster)
     cap = np.array([0.6, 0.4])[np.array(levels) - 1] / count
-    np.testing.assert_allclose(found.arrays.dominant_shares, cap, rtol=1e-6)  # the caps always fit, and are all reached
+    assert_allclose(found.arrays.dominant_shares, cap, rtol=1e-6)  # the caps always fit, and are all reached
 
 
 MQDRF_ERRORS = [

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose
 
 from fairopt.errors import DataError
 from fairopt.game import best_response
@@ -116,7 +117,7 @@ def test_shares_in_every_form() -> None:
     by_name = pd.Series({"user2": 3.0, "user1": 1.0})
     forms = [1.0, 3.0], np.array([1.0, 3.0]), lambda cluster: np.array([1.0, 3.0]), by_name, lambda cluster: by_name
     for share in forms:
-        np.testing.assert_allclose(get("alpha-fair", share=share).solve(EXAMPLE).arrays.user_tasks, wanted)
+        assert_allclose(get("alpha-fair", share=share).solve(EXAMPLE).arrays.user_tasks, wanted)
 
 
 # -- names and command lines ---------------------------------------------------------------------

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from families import numbers
+from numpy.testing import assert_allclose
 
 import fairopt as fo
 from fairopt.engines import native
@@ -64,7 +65,7 @@ def test_the_engines_of_the_game_in_their_order(alpha: float, monkeypatch: pytes
         found = game.solve(EXAMPLE)
         assert found.stats.engine == engine
         assert found.certify().passes(1e-6)
-        np.testing.assert_allclose(found.arrays.user_tasks, wanted, rtol=1e-4)
+        assert_allclose(found.arrays.user_tasks, wanted, rtol=1e-4)
         monkeypatch.setattr(played, "solutions", broken)
 
 

@@ -10,7 +10,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from laws.registry import OTHERS, VARIANTS, identify, one_answer, resources, takes_limits
-from numpy.typing import NDArray
+from numpy.testing import assert_allclose, assert_array_equal
 
 from fairopt.certificates import Certificate, certify, feasibility
 from fairopt.engines.reference.program import Formulation, Program, alpha_fair
@@ -21,11 +21,10 @@ from fairopt.mechanisms import GameMechanism, Mechanism, get
 from fairopt.mechanisms.alphapf_vds import AlphaPFVDS
 from fairopt.mechanisms.concave_game import ConcaveGame
 from fairopt.mechanisms.psdsf import PSDSF
+from fairopt.model._arrays import Array
 from fairopt.model.cluster import Cluster
 from fairopt.model.criterion import Criterion, criterion
 from fairopt.model.polytope import Polytope
-
-Array = NDArray[np.float64]
 
 EXAMPLE = Cluster([[9, 18]], [[1, 4], [3, 1]])
 SMALL = {
@@ -63,7 +62,7 @@ def test_problems_have_the_answers(mechanism: Mechanism) -> None:
     alpha, tasks = answer.criterion.alpha, np.maximum(problem.tasks.value, 0.0)
     steep = alpha >= 10  # at CVXPY's tolerances
     if one_answer(mechanism) and alpha > 0:
-        np.testing.assert_allclose(problem.user_tasks.value, answer.arrays.user_tasks, rtol=5e-2 if steep else 2e-4)
+        assert_allclose(problem.user_tasks.value, answer.arrays.user_tasks, rtol=5e-2 if steep else 2e-4)
     with np.errstate(divide="ignore"):
         log_prices = np.log(problem.prices)
     assert steep or mechanism.certify(answer.cluster, tasks, log_prices)[0].residual < 5e-3
@@ -85,7 +84,7 @@ def test_the_first_level_of_max_min(mechanism: Mechanism) -> None:
     else:
         least = own.levels(answer.arrays.user_tasks).min()
     found = problem.value, problem.var_dict["level"].value, problem.levels.value.min()
-    np.testing.assert_allclose(found, least, rtol=1e-6)
+    assert_allclose(found, least, rtol=1e-6)
     assert (problem.named["level"].dual_value > 1e-6).any()
 
 
@@ -98,13 +97,13 @@ def test_servers_have_nothing_better_at_an_equilibrium(mechanism: GameMechanism)
         changed[:, i] = 7.0  # its own column is not read
         problem = mechanism.server_problem(cluster, name, changed)
         problem.solve(solver="CLARABEL")
-        np.testing.assert_array_equal(np.delete(problem.tasks.value, i, axis=1), np.delete(answer.tasks, i, axis=1))
+        assert_array_equal(np.delete(problem.tasks.value, i, axis=1), np.delete(answer.tasks, i, axis=1))
         assert mechanism.server_problem(cluster, i, changed).named.keys() == problem.named.keys()
         if np.isinf(answer.criterion.alpha):
             levels = answer.arrays.user_tasks * answer.criterion.share[:, i] / cluster.weight
             assert problem.value == pytest.approx(levels.min(), rel=1e-6)
         else:
-            np.testing.assert_allclose(problem.user_tasks.value, answer.arrays.user_tasks, rtol=1e-4)
+            assert_allclose(problem.user_tasks.value, answer.arrays.user_tasks, rtol=1e-4)
 
 
 @pytest.mark.parametrize("alpha", [20.0, 500.0])
@@ -123,7 +122,7 @@ def test_a_server_has_its_problem_at_large_alpha(alpha: float, unfair: float) ->
         best = engine.best(elsewhere, np.ones(len(elsewhere)))
         assert best.residual < 1e-6
         known = elsewhere + cluster.gamma[:, i] * best.fraction
-        np.testing.assert_allclose(problem.user_tasks.value, known, rtol=1e-4)
+        assert_allclose(problem.user_tasks.value, known, rtol=1e-4)
 
 
 @pytest.mark.parametrize(

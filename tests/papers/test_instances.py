@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from fairopt import papers
 from fairopt.errors import DataError
@@ -33,7 +33,7 @@ def test_unknown_name_lists_what_there_is_and_suggests() -> None:
 def test_other_choices_of_the_lost_demands_are_admissible(a1: float, a2: float, a4: float, b: float) -> None:
     assert 15 / 4 < b <= 25 / 4
     assert min(a1, a2, a4) >= 0
-    np.testing.assert_allclose(pf.figure1(a1, a2, a4, b).gamma, [[4, 0], [12, 0], [4, 16], [4, 16]])
+    assert_allclose(pf.figure1(a1, a2, a4, b).gamma, [[4, 0], [12, 0], [4, 16], [4, 16]])
 
 
 @pytest.mark.parametrize(("x32", "part"), [(11 / 51 - 1 / 50, 1.0), (4 / 3 + 1 / 50, 1.0), (5 / 6, 0.95)])

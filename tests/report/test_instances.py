@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy.io import mmread
 
 import fairopt as fo
@@ -65,11 +66,11 @@ def test_matrices_say_what_the_answer_is(tmp_path: Path, capsys: pytest.CaptureF
         answer = fo.Allocation.load(folder / "answer.json")
         assert (part["A"] @ part["y"] <= part["b"] * (1 + 1e-9) + 1e-12).all()
         tasks = (part["U"] @ part["y"]).ravel()
-        np.testing.assert_allclose(tasks, answer.arrays.user_tasks, rtol=1e-12)
+        assert_allclose(tasks, answer.arrays.user_tasks, rtol=1e-12)
         assert part["share"].shape[0] == part["weight"].shape[0] == len(tasks)
         assert main(["check", str(folder / "answer.json")]) == 0
         if row["name"] == "pf-variant-psdsf":  # by hand, at alpha = infinity
-            np.testing.assert_allclose(tasks, [2, 6, 32 / 3, 16 / 3], rtol=1e-8)
+            assert_allclose(tasks, [2, 6, 32 / 3, 16 / 3], rtol=1e-8)
 
 
 def test_what_there_is_and_is_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,14 +6,13 @@ import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 import fairopt as fo
 from fairopt.errors import FairoptError
+from fairopt.model._arrays import Array
 from fairopt.model.cluster import Cluster
 from fairopt.result.sensitivity import DATA, Sensitivity
 
-Array = NDArray[np.float64]
 #: Kinds of data and the fields of a cluster that they are.
 FIELDS = {"weights": "weight", "demands": "demand", "capacities": "capacity", "max_tasks": "max_tasks"}
 STEP = 1e-5

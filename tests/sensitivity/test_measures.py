@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 import fairopt as fo
 from fairopt.result import metrics
@@ -63,7 +64,7 @@ def test_a_type_of_servers_is_all_of_its_capacities(mechanism: fo.mechanisms.Mec
     cluster = fo.Cluster([[6.1, 4.0]] * 2 + [[3.0, 7.3]], [[3, 1], [1, 2.2], [2, 1.7]])
     table = sensitivity(mechanism, cluster).measures
     own = table.loc["capacities"].loc["server3"].sum()
-    np.testing.assert_allclose(table.loc[("counts", "server3", "")], own, atol=1e-9)
+    assert_allclose(table.loc[("counts", "server3", "")], own, atol=1e-9)
     there = slopes(mechanism, cluster, "capacity", [[1e-4], [1e-4], [0]])
     for name in ("utilization", "welfare", "tasks"):
         assert table.loc[("counts", "server1 x2", ""), name] == pytest.approx(there[name], abs=1e-3), name

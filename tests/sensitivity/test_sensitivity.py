@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from families import draw
+from numpy.testing import assert_allclose
 
 import fairopt as fo
 from fairopt.errors import DataError
@@ -59,7 +60,7 @@ def test_rough_answers_have_the_derivatives_of_good_ones(mechanism: fo.mechanism
         rough = rough + 1e-8 * found.cluster.usable * rough.sum(axis=1, keepdims=True)
         fine, other = (one.sensitivity() for one in (found, replace(found, tasks=rough)))
         for by in ("alpha", "weights", "demands", "capacities", "max_tasks"):
-            np.testing.assert_allclose(other.tasks(by), fine.tasks(by), rtol=1e-5, atol=1e-6)
+            assert_allclose(other.tasks(by), fine.tasks(by), rtol=1e-5, atol=1e-6)
 
 
 def test_a_tie_of_levels_is_a_kink() -> None:
@@ -68,7 +69,7 @@ def test_a_tie_of_levels_is_a_kink() -> None:
     found = fo.DRFH().solve(cluster).sensitivity()
     assert found.weights.isna().all(axis=None)
     for side, slopes in (("right", [0, 0, 0]), ("left", [2 / 3, -1 / 3, -1 / 3])):
-        np.testing.assert_allclose(found.one_sided().loc[("weights", "user1", "", side)], slopes, atol=1e-4)
+        assert_allclose(found.one_sided().loc[("weights", "user1", "", side)], slopes, atol=1e-4)
 
 
 def test_what_sets_gamma_ties_in_words() -> None:
@@ -90,7 +91,7 @@ def test_marginal_values_in_words_and_as_a_picture() -> None:
     values, slopes = found.marginal_values(), found.sensitivity()
     more = cluster.with_capacity("rack1", cluster.capacity[0] + [1e-4, 0, 0])
     gained = (fo.AlphaPFVDS(3).solve(more, 1e-9).arrays.user_tasks - found.arrays.user_tasks) / 1e-4
-    np.testing.assert_allclose(values.loc[("rack1", "cpu"), list(cluster.users)], gained, atol=1e-3)
+    assert_allclose(values.loc[("rack1", "cpu"), list(cluster.users)], gained, atol=1e-3)
     assert values["all"].dropna().is_monotonic_decreasing
     assert re.search("one more cpu on rack1: .* tasks", slopes.in_words())
     assert repr(slopes).startswith("Sensitivity of alphaPF-VDS")

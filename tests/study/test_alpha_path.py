@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from numpy.testing import assert_allclose
 
 import fairopt as fo
 from fairopt.errors import DataError, NotConverged
@@ -37,7 +38,7 @@ def test_same_answers_as_one_by_one(seed: int) -> None:
         assert found.certify().passes(1e-8)
         assert found.criterion.alpha == alpha
         alone = fo.AlphaPFVDS(alpha).solve(shared, tol=1e-8)
-        np.testing.assert_allclose(found.arrays.user_tasks, alone.arrays.user_tasks, rtol=1e-6)
+        assert_allclose(found.arrays.user_tasks, alone.arrays.user_tasks, rtol=1e-6)
 
 
 def test_alphas_of_a_small_cluster_are_answered_at_once() -> None:
@@ -59,7 +60,7 @@ def test_frame() -> None:
     assert path[["min_share", "max_share", "use_resource1", "jain"]].stack().between(0, 1 + 1e-9).all()
     assert all(kind.kind in "fi" for kind in path.dtypes)
     again = pd.read_csv(io.StringIO(path.to_csv()), index_col="alpha")
-    np.testing.assert_allclose(again, path, rtol=1e-15)
+    assert_allclose(again, path, rtol=1e-15)
     for frame in (path[path["tasks"] > 0], path.copy(), path.round(3), pd.concat([path, path]), path[["jain"]]):
         assert type(frame) is pd.DataFrame
     assert pickle.loads(pickle.dumps(path)).mechanism == "alphaPF-VDS"
@@ -71,7 +72,7 @@ def test_order_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
     assert "alpha path" in capsys.readouterr().err
     assert list(frame.index) == path
     first, last = frame.allocations.iloc[[0, -1]]
-    np.testing.assert_allclose(first.user_tasks, last.user_tasks, rtol=1e-6)
+    assert_allclose(first.user_tasks, last.user_tasks, rtol=1e-6)
 
 
 def test_default_path() -> None:
@@ -114,7 +115,7 @@ def test_a_name_is_followed_with_its_parameters() -> None:
     assert path.mechanism == "alpha-fair(share=asset)"
     for alpha, found in path.allocations.items():
         alone = fo.AlphaFair(alpha=alpha, share="asset").solve(shared)
-        np.testing.assert_allclose(found.user_tasks, alone.arrays.user_tasks, rtol=1e-6)
+        assert_allclose(found.user_tasks, alone.arrays.user_tasks, rtol=1e-6)
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +129,7 @@ def test_plot(path: AlphaPath) -> None:
     assert [axes.get_title() for axes in figure.axes] == ["utilization", "Jain's index"]
     first, second, mark = figure.axes[0].lines
     for line, frame in ((first, path), (second, other)):
-        np.testing.assert_allclose(line.get_xydata().T, [[1 / 3, 2 / 3, 1], frame["utilization"]])
+        assert_allclose(line.get_xydata().T, [[1 / 3, 2 / 3, 1], frame["utilization"]])
     assert mark.get_xdata()[0] == pytest.approx(0.6)
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["alphaPF-VDS", "alpha-fair", "here"]
     mine = fo.Allocation.of(cluster(), cluster().gamma / len(cluster().users), "mine")
@@ -146,7 +147,7 @@ def test_tasks_along_alpha(path: AlphaPath) -> None:
     assert figure.legends[0].get_texts()[-1].get_text() == "7 others, mean"
     order = path.tasks.max().sort_values(ascending=False, kind="stable").index
     expected = [*(path.tasks[user] for user in order[:5]), path.tasks[order[5:]].mean(axis=1)]
-    np.testing.assert_allclose([line.get_ydata() for line in figure.axes[0].lines], expected)
+    assert_allclose([line.get_ydata() for line in figure.axes[0].lines], expected)
     for most in (0, 20, 2.5):
         with pytest.raises(DataError, match="most is"):
             path.draw("tasks", most=most)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose
 
 import fairopt as fo
 from fairopt.errors import DataError, FairoptError, NotConverged
@@ -57,7 +58,7 @@ def test_weights_of_global_mechanisms_come_back_as_tasks(mechanism: Mechanism, l
         tasks = given(mechanism, shared, seed)
         found = fo.find_weights(shared, mechanism, tasks=tasks)
         # Not by what it says of itself: an answer of its own.
-        np.testing.assert_allclose(given(mechanism, shared, found.weights), tasks, rtol=3e-6)
+        assert_allclose(given(mechanism, shared, found.weights), tasks, rtol=3e-6)
         assert found.weights[shared.runnable].mean() == pytest.approx(1)
         assert found.solves <= 5  # the closed form, not a search
 
@@ -75,7 +76,7 @@ def test_weights_of_the_game_come_back_as_tasks(mechanism: Mechanism) -> None:
             if "no proof that there are none" not in str(error):
                 raise
             continue
-        np.testing.assert_allclose(given(mechanism, shared, weights), tasks, rtol=3e-6)
+        assert_allclose(given(mechanism, shared, weights), tasks, rtol=3e-6)
         found += 1
     assert found >= 7
 
@@ -112,7 +113,7 @@ def test_shares_and_names() -> None:
         {"shares": dict(zip("ab", tasks * shared.dominant_share_per_task, strict=True))},
     ):
         found = fo.find_weights(shared, "drf", **numbers)
-        np.testing.assert_allclose(found.weights, [1.5, 0.5], rtol=1e-6)
+        assert_allclose(found.weights, [1.5, 0.5], rtol=1e-6)
     assert list(found.to_frame().columns) == ["weight", "tasks", "reached"]
     assert repr(found).startswith("weights for DRF, mean 1; tasks agree to 1e-")
 
@@ -175,12 +176,12 @@ def test_the_nearest_that_can_be_given(mechanism: Mechanism, factor: float) -> N
     with pytest.raises((DataError, NotConverged), match="nearest=True"):
         fo.find_weights(shared, mechanism, tasks=factor * tasks)
     found = fo.find_weights(shared, mechanism, tasks=factor * tasks, nearest=True)
-    np.testing.assert_allclose(found.allocation.arrays.user_tasks, found.tasks, rtol=1e-6)
+    assert_allclose(found.allocation.arrays.user_tasks, found.tasks, rtol=1e-6)
     assert found.allocation.certificate.passes(1e-6)
     # Nobody has less than was stated where that is feasible.
     assert found.scale == pytest.approx(min(1, 1 / factor), rel=0.2 if game and factor > 1 else 1e-6)
     if factor > 1 and not game:
-        np.testing.assert_allclose(found.tasks, tasks, rtol=1e-5)
+        assert_allclose(found.tasks, tasks, rtol=1e-5)
 
 
 def test_who_runs_nowhere_has_the_weight_1_and_no_tasks() -> None:
@@ -197,7 +198,7 @@ def test_the_clusters_own_weights_come_first_where_many_will_do() -> None:
     """Two users who share nothing have all that they can use, whatever their weights."""
     cluster = fo.Cluster([[9.0, 6]], [[1.0, 0], [0, 1]], weight=[1, 3])
     found = fo.find_weights(cluster, fo.DRFH(), tasks=[9, 6])
-    np.testing.assert_allclose(found.weights, [0.5, 1.5], rtol=1e-12)
+    assert_allclose(found.weights, [0.5, 1.5], rtol=1e-12)
     assert found.solves == 1
     assert found.ranges.loc["user1"].tolist() == [0.5, 0, np.inf]
 
@@ -208,8 +209,8 @@ def test_whose_limit_binds_is_no_reference(mechanism: Mechanism) -> None:
     cluster = fo.Cluster([[6.0]], [[1.0]] * 3, weight=[8, 1, 1], max_tasks=[2, np.inf, np.inf])
     ranges = fo.find_weights(cluster, mechanism, tasks=[2, 2, 2]).ranges
     assert ranges.attrs["reference"] != "user1"
-    np.testing.assert_allclose(ranges["lowest"], 0.3, rtol=1e-6)
-    np.testing.assert_allclose(ranges["highest"], [np.inf, 0.3, 0.3], rtol=1e-6)
+    assert_allclose(ranges["lowest"], 0.3, rtol=1e-6)
+    assert_allclose(ranges["highest"], [np.inf, 0.3, 0.3], rtol=1e-6)
 
 
 def test_the_answer_is_on_the_servers_as_they_are() -> None:

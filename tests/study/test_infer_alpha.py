@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from numpy.testing import assert_allclose
 
 import fairopt as fo
 from fairopt.errors import DataError, SolverError
@@ -97,7 +98,7 @@ def test_a_common_factor_may_be_left_free() -> None:
     found = fo.infer_alpha(shared, 0.37 * tasks, "alpha-fair", free_scale=True)
     assert (found.alpha, found.scale) == (pytest.approx(2, rel=1e-3), pytest.approx(0.37, rel=1e-4))
     assert found.overuse == pytest.approx(-0.63, abs=1e-4)
-    np.testing.assert_allclose(found.residuals["fitted"], 0.37 * tasks, rtol=1e-4)
+    assert_allclose(found.residuals["fitted"], 0.37 * tasks, rtol=1e-4)
     message = r"infeasible: they need 3 times .* of 'resource\d' of 'server\d'.*overuse=2\.[01]"
     with pytest.raises(DataError, match=message):
         fo.infer_alpha(shared, 3 * tasks, "alpha-fair")
@@ -124,7 +125,7 @@ def test_it_is_shown_in_words_and_drawn() -> None:
     figure = found.plot()
     assert isinstance(figure, Figure)
     assert len(figure.axes) == 2
-    np.testing.assert_allclose(figure.axes[1].lines[-1].get_xdata(), found.residuals["observed"])
+    assert_allclose(figure.axes[1].lines[-1].get_xdata(), found.residuals["observed"])
 
 
 SHARED = fo.Cluster(

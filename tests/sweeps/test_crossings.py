@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 import fairopt as fo
 from fairopt import sweeps
@@ -38,8 +38,8 @@ def test_crossings_are_the_equilibria_that_are_enumerated() -> None:
     assert [rows[f"crossing {k}: index"] for k in (1, 2, 3)] == [1, -1, 1]
     ours = [[rows[f"crossing {k}: tasks of {user}"] for user in CLUSTER.users] for k in (1, 2, 3)]
     known = sorted((one.arrays.user_tasks.tolist() for one in every), reverse=True)
-    np.testing.assert_allclose(ours, known, rtol=1e-6)
-    np.testing.assert_allclose(ours[0], fo.AlphaPFVDS(5.9, "curve").solve(CLUSTER).arrays.user_tasks, rtol=1e-6)
+    assert_allclose(ours, known, rtol=1e-6)
+    assert_allclose(ours[0], fo.AlphaPFVDS(5.9, "curve").solve(CLUSTER).arrays.user_tasks, rtol=1e-6)
 
 
 @pytest.mark.parametrize(("alpha", "tasks"), [(5.4, 6.3544), (6.4, 4.8543)])

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose
 
 import fairopt as fo
 from fairopt import sweeps
@@ -63,7 +63,7 @@ def test_rows_are_those_of_cells_alone(path: Path, users: int, density: float) -
 def compared(together: dict[str, Any], alone: dict[str, Any]) -> None:
     for name, value in together.items():
         if isinstance(value, float) and name not in LOOSE:
-            np.testing.assert_allclose(value, alone[name], rtol=1e-9, err_msg=name)
+            assert_allclose(value, alone[name], rtol=1e-9, err_msg=name)
         elif not isinstance(value, list) and name not in LOOSE:
             assert value == alone[name], name
     assert together["certificate"] <= 1e-10

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 import fairopt as fo
 from fairopt import sweeps
@@ -42,9 +43,9 @@ def test_a_row_says_what_the_library_says(serial: sweeps.Store, file: Path) -> N
     assert "numpy" in row["versions"]
     use = contents.long("use", [cell.key]).set_index(["class", "resource"])["utilization"].unstack()
     here = use.loc[["12 x 4 x 75", "8 x 16 x 0"], list(cluster.resources)]
-    np.testing.assert_array_equal(here, allocation.used_parts.loc[["server 1", "server 2"]])
+    assert_array_equal(here, allocation.used_parts.loc[["server 1", "server 2"]])
     tasks = contents.long("allocated", [cell.key])["tasks"].to_numpy().reshape(4, 2)
-    np.testing.assert_array_equal(tasks, allocation.tasks)
+    assert_array_equal(tasks, allocation.tasks)
 
 
 def test_a_game_keeps_its_curve(serial: sweeps.Store, file: Path) -> None:
@@ -88,7 +89,7 @@ def test_classes_of_servers_add_up(path: Path, tmp_path: Path) -> None:
     sums = classes.groupby("resource")[["servers", "used"]].sum()
     assert sums["servers"].eq(20).all()
     whole = use[use["class"] == "all"].set_index("resource")
-    np.testing.assert_allclose(sums["used"], (whole["capacity"] * whole["utilization"])[sums.index], rtol=1e-12)
+    assert_allclose(sums["used"], (whole["capacity"] * whole["utilization"])[sums.index], rtol=1e-12)
 
 
 def test_a_failure_is_a_row_and_is_tried_again_on_request(
