@@ -96,8 +96,10 @@ def test_dask_loses_a_worker_and_no_cell_and_its_scheduler_and_no_cell_fails(
 
         with distributed.Client(address, set_as_default=False) as client, killed(at_work, victim.kill):
             frame = sweep(file, store, executor=client.get_executor(pure=False), jobs=2)
-        process = command("sweep", file, "--store", other.folder, "--dask", address)
-        with killed(lambda: len(keys_stored(other.folder)) >= 5, scheduler.kill):
+        with (
+            command("sweep", file, "--store", other.folder, "--dask", address) as process,
+            killed(lambda: len(keys_stored(other.folder)) >= 5, scheduler.kill),
+        ):
             _, said = process.communicate(timeout=600)
     # Every cell exactly once, most by the survivor, and what the dead one had handed in was kept.
     assert set(frame["process"]) == {victim.pid, survivor.pid}
@@ -163,15 +165,10 @@ def test_a_process_that_read_other_code_computes_nothing(file: Path) -> None:
 @pytest.mark.slow
 def test_two_at_once_into_one_store(file: Path, serial: sweeps.Store, tmp_path: Path) -> None:
     store = sweeps.Store(tmp_path)
-    other = command("sweep", file, "--store", tmp_path, "--jobs", 2)
-    try:
+    with command("sweep", file, "--store", tmp_path) as other:
         until(lambda: len(keys_stored(tmp_path)) > 0)
         sweep(file, store)
         said = other.communicate(timeout=600)
-    finally:
-        if other.poll() is None:
-            other.kill()
-            other.communicate(timeout=300)
     assert other.returncode == 0, said
     assert said[0].startswith(f"small: {CELLS} cells in")
     assert not store.read().damaged

@@ -114,14 +114,13 @@ def test_what_is_no_store_of_this_version_is_refused_and_left_alone(tmp_path: Pa
 
 WRITER = """
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
-import fairopt as fo
 from fairopt import sweeps
-from tests.sweeps.test_store import row
 with sweeps.Store(Path(sys.argv[1])) as store:
     for k in range(100_000):
-        store.write([row(sys.argv[2] + str(k))])
-        print(sys.argv[2] + str(k), flush=True)
+        store.write([{"key": f"{sys.argv[2]}{k}", "status": "ok", "finished": datetime.now(UTC)}])
+        print(f"{sys.argv[2]}{k}", flush=True)
 """
 
 

@@ -16,7 +16,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import fairopt as fo
 from fairopt import sweeps
-from fairopt.errors import NotConverged
+from fairopt.cli import main
 from fairopt.game.dynamics import distributed
 from fairopt.sweeps import executors
 from fairopt.sweeps import solve as solve_module
@@ -92,22 +92,6 @@ def test_classes_of_servers_add_up(path: Path, tmp_path: Path) -> None:
     assert_allclose(sums["used"], (whole["capacity"] * whole["utilization"])[sums.index], rtol=1e-12)
 
 
-def test_a_failure_is_a_row_and_is_tried_again_on_request(
-    file: Path, serial: sweeps.Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object, **__: object) -> None:
-        raise NotConverged("nothing\nworked")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(fo.TSF, "solve", fail)
-        sweep(file, tmp_path)
-    frame = sweep(file, tmp_path)
-    failed = frame.loc[frame["status"] == "failed", ["name", "error", "jain"]].fillna(0)
-    assert failed.to_numpy().tolist() == [["tsf", "NotConverged: nothing worked", 0]] * 13
-    sweep(file, tmp_path, retry=True)
-    assert sweeps.Store(tmp_path).read().same_as(serial.read()) == []
-
-
 def test_the_first_cell_of_a_kind_is_solved_after_a_tiny_one(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is imported and compiled at the first answer of a process is in no cell's seconds."""
     cells = [one for one in cells_of(file) if one.job.what.text == "drfh" and one.source == "drawn"]
@@ -174,27 +158,52 @@ def nobody_left(session: int) -> bool:
     return False
 
 
-@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(file: Path, tmp_path: Path, jobs: int) -> None:
-    store = tmp_path / "store"
-    process = command("sweep", file, "--jobs", jobs, "--store", store)
-    os.setpriority(os.PRIO_PROCESS, process.pid, 5)  # on a busy machine it waits for us, not we for it
-    try:
-        until(lambda: len(keys_stored(store)) >= 5)
-        os.killpg(process.pid, signal.SIGINT)  # a terminal tells every process
+@pytest.mark.slow
+@pytest.mark.parametrize(("stop", "jobs"), [(signal.SIGKILL, 1), (signal.SIGINT, 2)], ids=["kill", "ctrl-c"])
+def test_stopped_at_any_moment_it_loses_at_most_what_is_in_flight_and_goes_on(
+    file: Path, serial: sweeps.Store, tmp_path: Path, stop: signal.Signals, jobs: int
+) -> None:
+    store = sweeps.Store(tmp_path / "store")
+    with command("sweep", file, "--jobs", jobs, "--store", store.folder) as process:
+        until(lambda: len(keys_stored(store.folder)) >= 10)
+        os.killpg(process.pid, stop)  # a terminal tells every process
         out, err = process.communicate(timeout=300)
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate(timeout=300)
-    assert process.returncode == 130, err
-    kept = keys_stored(store)
-    assert len(set(kept)) == len(kept) < CELLS
+    kept = keys_stored(store.folder)
+    assert 10 <= len(set(kept)) == len(kept) < CELLS
     if jobs == 1:  # cells are computed in this order: all before the one in flight are there
         assert set(kept) == {cell.key for cell in cells_of(file)[: len(kept)]}
-    assert f"interrupted: {len(kept)} of {CELLS} cells of small are stored in {store}; the same command again" in err
-    assert "Traceback" not in out + err
-    until(lambda: nobody_left(process.pid))
+    else:
+        assert process.returncode == 130, err
+        assert interrupted(kept, store.folder) in err
+        assert "Traceback" not in out + err
+        until(lambda: nobody_left(process.pid))
+    assert not store.read().damaged
+    sweep(file, store)
+    assert store.read().same_as(serial.read()) == []
+
+
+def interrupted(kept: list[str], store: Path) -> str:
+    return f"interrupted: {len(kept)} of {CELLS} cells of small are stored in {store}; the same command again"
+
+
+def test_ctrl_c_stops_one_process_cleanly_and_says_how_to_go_on(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cells, signalled = cells_of(file), signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def stopped(cell: sweeps.Cell, *more: Any) -> Any:
+        if cell.key == cells[5].key:
+            signal.raise_signal(signal.SIGINT)
+        return run(cell, *more)
+
+    monkeypatch.setattr(executors, "run", stopped)
+    try:
+        assert main(["sweep", str(file), "--store", str(tmp_path)]) == 130
+    finally:
+        signal.signal(signal.SIGINT, signalled)
+    kept = keys_stored(tmp_path)
+    assert {*kept} == {cell.key for cell in cells[:5]}
+    assert interrupted(kept, tmp_path) in capsys.readouterr().err
 
 
 def test_only_what_is_missing_is_computed(
@@ -210,29 +219,3 @@ def test_only_what_is_missing_is_computed(
     assert store.read().same_as(serial.read()) == []
     sweeps.sweep(file, store=store, progress=False)
     assert len(computed) == 7
-
-
-def test_killed_at_any_moment_it_loses_at_most_the_cell_in_flight(
-    file: Path, serial: sweeps.Store, tmp_path: Path
-) -> None:
-    process = command("sweep", file, "--store", tmp_path / "store")
-    os.setpriority(os.PRIO_PROCESS, process.pid, 5)
-    try:
-        until(lambda: len(keys_stored(tmp_path / "store")) >= 10)
-    finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate(timeout=300)
-    kept = keys_stored(tmp_path / "store")
-    assert 10 <= len(kept) < CELLS
-    assert len(set(kept)) == len(kept)
-    # Serial: cells are computed in this order, so that everything before the one in flight must be there.
-    assert set(kept) == {cell.key for cell in sweeps.cells_of(sweeps.load(file))[: len(kept)]}
-    store = sweeps.Store(tmp_path / "store")
-    contents = store.read()
-    assert not contents.damaged
-    finished = contents.frame(kept)["finished"].tolist()
-    plan = sweeps.plan(file, store=store)
-    assert {cell.key for cell in plan.missing} == {cell.key for cell in plan.cells} - set(kept)
-    sweeps.sweep(file, store=store, progress=False)
-    assert store.read().frame(kept)["finished"].tolist() == finished
-    assert store.read().same_as(serial.read()) == []
