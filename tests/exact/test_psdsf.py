@@ -5,13 +5,12 @@ from __future__ import annotations
 from fractions import Fraction as F
 
 import numpy as np
+from certificates.reference import definition_4
+from families import draw
 
 import fairopt as fo
+from fairopt.certificates import feasibility
 from fairopt.exact.rational import is_psdsf, nearest_psdsf
-
-
-def fractions(rows: list[list[object]]) -> np.ndarray:
-    return np.array([[F(value) for value in row] for row in rows], dtype=object)
 
 
 def test_the_definition() -> None:
@@ -25,17 +24,26 @@ def test_the_definition() -> None:
     assert not is_psdsf(cluster, -found)
 
 
-def test_levels_decide() -> None:
-    cluster = fo.Cluster([[6]], [[1], [2]], [1, 2])
-    assert is_psdsf(cluster, fractions([[2], [2]]))  # weighted: 1/3 and 2/3 of the resource
-    assert not is_psdsf(cluster, fractions([[3], ["3/2"]]))
-    assert not is_psdsf(cluster, fractions([[4], [1]]))
-    limited = fo.Cluster([[6]], [[1], [2]], [1, 2], max_tasks=[1, np.inf])
-    assert is_psdsf(limited, fractions([[1], ["5/2"]]))
-    assert not is_psdsf(limited, fractions([[2], [2]]))
-    barred = fo.Cluster([[6], [6]], [[1], [2]], eligible=[[1, 0], [1, 1]])
-    assert is_psdsf(barred, fractions([[6, 0], [0, 3]]))
-    assert not is_psdsf(barred, fractions([[0, 6], [3, 0]]))
+def test_what_the_definition_in_doubles_says() -> None:
+    """Of the answer, and of answers for other weights, without limits or for other servers of the users."""
+    answered = 0
+    for seed in range(16):
+        cluster = draw("integers", seed, 3, 2, 2)
+        if seed % 2:
+            cluster = cluster.replace(max_tasks=[1, np.inf, 2][: len(cluster.users)])
+        for other in (
+            cluster,
+            cluster.replace(weight=[1, 2, 3][: len(cluster.users)]),
+            cluster.replace(max_tasks=None),
+            cluster.replace(eligible=cluster.eligible[:, ::-1]),
+        ):
+            tasks = nearest_psdsf(other, fo.PSDSF().solve(other, 1e-9).tasks)
+            if tasks is not None:
+                found = tasks.astype(float)
+                right = feasibility(cluster, found)[0] < 1e-12 and definition_4(cluster, found, 1e-9)
+                assert is_psdsf(cluster, tasks) == right
+                answered += 1
+    assert answered >= 60
 
 
 def test_what_is_no_simple_fraction() -> None:
