@@ -37,7 +37,7 @@ plugins = ["own.py"]
 drawn = "squares?users=4&size=20"
 [[grid]]
 mechanisms = ["even-tasks", "drfh"]
-measures = ["utilization", "spread"]
+measures = ["utilization", "spread", "satisfaction"]
 """
 
 
@@ -92,7 +92,7 @@ def test_a_mechanism_as_its_page_says(folder: Path, answer: Callable[..., Any]) 
 def test_in_sweeps_and_workers(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "2 cells in store: 2 ok" in python("-m", *SWEEP)
     found = Results(Path("store")).of("plugged.toml").cells
-    assert found["spread"].iloc[0] == pytest.approx(1)
+    assert [found["spread"].iloc[0], found["satisfaction"].iloc[1]] == pytest.approx([1, 1])
     plugin = _plugins.loaded()[-1]
     assert {json.loads(text)["plugins"]["own.py"] for text in found["options"]} == {plugin.digest}
     assert main(["results", "plugged.toml", "--store", "store", "--table", "measured"]) == 0

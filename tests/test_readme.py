@@ -15,9 +15,16 @@ import pytest
 import readme as tool
 
 from fairopt.cli import main as fairopt_command
+from fairopt.explorer import session as sessions
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(autouse=True)
+def few_alphas(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a page of the explorer: that it has all is tested with it."""
+    monkeypatch.setattr(sessions, "ALPHAS", sessions.ALPHAS[::10])
 
 
 def test_readme_prints_what_it_says() -> None:

@@ -19,7 +19,6 @@ from fairopt.cli import main
 from fairopt.errors import DataError
 from fairopt.explorer import Session, State
 from fairopt.explorer.standing import Standing, standing
-from fairopt.sweeps.run import run
 from fairopt.workloads import kubernetes, slurm
 
 GPU = "nvidia.com/gpu"
@@ -271,13 +270,3 @@ def test_the_explorer_knows_what_runs() -> None:
     assert Session(snapshot.cluster).begin()["now"] is None
     found = standing(snapshot.cluster, State(edits={"users/0/on": False, "servers/0/count": 3}), snapshot=snapshot)
     assert found.users["running"].tolist() == [3]
-
-
-def test_experiments_store_them(tmp_path: Path) -> None:
-    text = 'title = "Wants"\nclusters.small = "paper:drf-4.1"\n[[grid]]\nmechanisms = ["tsf"]\nmeasures = '
-    text += '["satisfaction", "jain_wanting"]\n'
-    (tmp_path / "wants.toml").write_text(text)
-    (cell,) = fo.sweeps.cells_of(fo.sweeps.load(tmp_path / "wants.toml"))
-    assert {one["measure"]: one["value"] for one in run(cell)["measured"]} == pytest.approx(
-        {"satisfaction": 1, "jain_wanting": 1}
-    )

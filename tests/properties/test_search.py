@@ -29,7 +29,7 @@ TIED = fo.Cluster([[1], [1]], [[1], [1]], eligible=[[1, 1], [0, 1]])
 
 @pytest.mark.parametrize(("mechanism", "name"), FOUND)
 def test_known_violations_are_found_small_and_again(mechanism: str, name: str) -> None:
-    found = search(mechanism, name, trials=4000, rng=3)
+    found = search(mechanism, name, trials=4000, rng=0)
     assert found is not None
     assert 1e-4 < found.violation[0] <= found.violation[1] <= 1
     assert max(found.cluster.shape) <= 4
@@ -39,7 +39,7 @@ def test_known_violations_are_found_small_and_again(mechanism: str, name: str) -
     assert found.exact == ("ceei" not in mechanism and "alpha" not in mechanism)
     assert bool(found.selection) == ("alphapf" in mechanism)
     if name == "resource-monotonicity":
-        assert repr(search(mechanism, name, trials=4000, rng=3)) == repr(found)
+        assert repr(search(mechanism, name, trials=4000, rng=0)) == repr(found)
 
 
 def test_ties_are_left_where_a_proof_is_near() -> None:
