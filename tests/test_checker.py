@@ -46,13 +46,14 @@ def test_it_is_alone() -> None:
     assert not re.search(r"import_module|__import__|exec\(", source)
 
 
-def checked(allocation: fo.Allocation, path: Path) -> tuple[float, float]:
-    """Feasibility and error as the checker finds them."""
+def checked(allocation: fo.Allocation, path: Path) -> tuple[float, float, str]:
+    """Feasibility and error as the checker finds them, and whom the larger is largest for."""
     allocation.save(path)
     with np.errstate(all="ignore"):
         problem = tool.read(path)
         feasible = tool.feasibility(problem)
-        return float(feasible[0]), float((feasible if feasible[0] == np.inf else tool.error(problem))[0])
+        error = feasible if feasible[0] == np.inf else tool.error(problem)
+        return float(feasible[0]), float(error[0]), max(feasible, error)[1]
 
 
 def allocations(mechanism: Mechanism, moved: bool = True) -> list[fo.Allocation]:
@@ -80,13 +81,13 @@ def polytope(allocation: fo.Allocation) -> Polytope:
 
 @pytest.mark.parametrize("mechanism", FINITE, ids=str)
 def test_backward_error(mechanism: Mechanism, tmp_path: Path) -> None:
-    """The same number as `certify`; in the game with servers that it merges, as on the servers as they are.
+    """The same number as `certify`, for the same user or row; in the game with servers that it merges, as on all.
 
     FDS, of which fairopt reports the welfare gap, is compared with the backward error that it has all the same.
     """
     large = 0
     for allocation in allocations(mechanism):
-        feasible, error = checked(allocation, tmp_path / "a.json")
+        feasible, error, where = checked(allocation, tmp_path / "a.json")
         certificate = allocation.certify()
         wanted, log_prices = certificate.optimality, allocation.log_prices
         assert log_prices is not None
@@ -96,6 +97,8 @@ def test_backward_error(mechanism: Mechanism, tmp_path: Path) -> None:
             wanted = backward_error(
                 all_pairs, allocation.criterion, allocation.tasks, all_pairs.log_row_prices(log_prices)
             ).error
+        elif 1e-4 < certificate.residual < np.inf and allocation.criterion.alpha < 10:  # where users hardly ever tie
+            assert where in certificate.worst.replace(" of server ", " of ")
         # Logarithms of prices are as exact as their size allows, hundreds at alpha = 50.
         size = np.abs(log_prices[np.isfinite(log_prices)]).max(initial=1.0)
         assert feasible == pytest.approx(certificate.feasibility, rel=1e-9, abs=1e-14)
@@ -151,7 +154,7 @@ def test_max_min_of_a_pool(tmp_path: Path) -> None:
     seen = large = 0
     for mechanism in (fo.DRF(), fo.AssetFairness(), fo.MQDRF()):
         for allocation in allocations(mechanism):
-            feasible, error = checked(allocation, tmp_path / "a.json")
+            feasible, error, _ = checked(allocation, tmp_path / "a.json")
             certificate = allocation.certify()
             assert feasible == pytest.approx(certificate.feasibility, rel=1e-9, abs=1e-14)
             if certificate.measure == "lexicographic rise":  # and no distance from the exact optimum
@@ -205,7 +208,7 @@ def test_tasks_where_none_can_run(tmp_path: Path) -> None:
     allocation = fo.AlphaFair(2, scope="servers").solve(fo.Cluster([[9, 18], [4, 0]], [[1, 4], [3, 1]]))
     wrong = allocation.tasks.copy()
     wrong[0, 1] = 1e-9
-    assert checked(dataclasses.replace(allocation, tasks=wrong), tmp_path / "a.json") == (np.inf, np.inf)
+    assert checked(dataclasses.replace(allocation, tasks=wrong), tmp_path / "a.json")[:2] == (np.inf, np.inf)
     wrong[0, 1] = -1e-9
     assert checked(dataclasses.replace(allocation, tasks=wrong), tmp_path / "a.json")[0] == np.inf
 
@@ -237,14 +240,6 @@ def test_as_a_program(tmp_path: Path) -> None:
         status, said = checker(path)
         assert status == 2
         assert path.name in said
-
-
-def test_huge_numbers_are_judged(tmp_path: Path) -> None:
-    for value in (1e308, -1e308):
-        content = document(tmp_path)
-        content["tasks"][0][0], content["tasks"][1][0] = value, 1e308
-        (tmp_path / "huge.json").write_text(json.dumps(content))
-        assert checker(tmp_path / "huge.json")[0] == 1
 
 
 def test_the_example_of_cvxpy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

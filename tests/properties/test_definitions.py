@@ -199,13 +199,6 @@ def test_a_group_gains_only_if_every_liar_does() -> None:
     assert (strong.user, strong.has, strong.due, strong.violation) == ("user3", F(2, 3), F(3, 4), F(1, 9))
 
 
-def test_population_monotonicity_of_drf_needs_positive_demands() -> None:
-    cluster = fo.Cluster([[1, 2]], [[1, 0], [1, 1], [0, 1]])
-    left = Deviation(cluster.drop_user("user1"), ("user1",))
-    found = in_fractions("population-monotonicity", "drf", cluster, left)
-    assert (found.user, found.has, found.due) == ("user3", F(4, 3), F(3, 2))
-
-
 def test_reports() -> None:
     frame = fo.properties.report("drfh", fo.papers.instance("found-37"), changes=3)
     assert (list(frame.index), list(frame.columns)) == (fo.properties.names(), ["violation", "witness"])

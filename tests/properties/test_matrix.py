@@ -103,8 +103,6 @@ def test_what_is_said_in_short_are_the_claims() -> None:
     assert fo.properties.in_short(fo.AlphaPFVDS) == (
         "SI, EF (alpha >= 1); PO (no task counts, alpha = 1); BF per server (no task counts, alpha >= 0.01); not SP"
     )
-    assert fo.properties.in_short(fo.DRF) == "SI, EF, PO, SP, BF, BF per server; one pool"
-    assert fo.properties.in_short(fo.TSF) == "EF, PO, SP; not SI, not BF, not BF per server; SI is as in PF"
     for kind in fo.mechanisms.REGISTRY.values():
         said = fo.properties.in_short(kind).removesuffix(kind.properties)
         for name, short in (("envy-freeness", "EF"), ("strategy-proofness", "SP"), ("pareto-optimality", "PO")):

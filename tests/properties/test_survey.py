@@ -11,7 +11,7 @@ import pytest
 
 from fairopt.errors import DataError
 from fairopt.properties import _survey as room
-from fairopt.properties._survey import Cell, Outcome, _elsewhere, cells, frame, outcome, read, survey, surveyed
+from fairopt.properties._survey import Cell, Outcome, _elsewhere, cells, frame, outcome, read, survey
 
 MONOTONE = "population-monotonicity"
 
@@ -28,12 +28,6 @@ def test_what_is_searched() -> None:
     both = ("positive demands", "no placement constraints")
     assert [one.conditions for one in asked] == [(), both[:1], both]
     assert asked[2].name == "drfh--population-monotonicity--positive-demands--no-placement-constraints"
-    expected = {f"alphaPF-VDS(alpha={alpha:g})" for alpha in (0.3, 0.5, 1, 2, 4, 16)} | {
-        "PS-DSF",
-        "MQDRF",
-        "utilitarian",
-    }
-    assert expected < {str(one) for one in surveyed()}
 
 
 def test_others_answer() -> None:
@@ -78,12 +72,12 @@ def test_killed_and_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_processes_change_nothing(tmp_path: Path) -> None:
     asked = (["drf", "tsf"], ["sharing-incentive", MONOTONE])
-    alone = survey(*asked, trials=200, seed=2)
-    together = survey(*asked, trials=200, seed=2, jobs=2, store=tmp_path)
+    alone = survey(*asked, trials=60, seed=2)
+    together = survey(*asked, trials=60, seed=2, jobs=2, store=tmp_path)
     assert all(same(one, other) for one, other in zip(alone, together, strict=True))
     table = frame(read(tmp_path))
     assert set(table["answer"]) == {"none", "counterexample"}
-    assert (table.loc[table["answer"] == "none", "trials"] == 200).all()
+    assert (table.loc[table["answer"] == "none", "trials"] == 60).all()
     assert (table["seed"] == 2).all()
     assert table["numpy"].iloc[0]
     for one in read(tmp_path):
