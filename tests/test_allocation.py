@@ -35,7 +35,7 @@ def test_catalogue_item_2(drf: Allocation) -> None:
 
 @settings(max_examples=25)
 @given(clusters())
-def test_numbers_have_the_names_of_the_cluster(cluster: Cluster) -> None:
+def test_anything_can_be_shown_and_numbers_have_the_names_of_the_cluster(cluster: Cluster) -> None:
     for mechanism in ("drfh", "alphapf-vds"):
         found = get(mechanism).solve(cluster, throw=False)
         axes = {"user": cluster.users, "server": cluster.servers, "resource": cluster.resources}
@@ -50,6 +50,9 @@ def test_numbers_have_the_names_of_the_cluster(cluster: Cluster) -> None:
             assert tuple(found.prices.columns) == cluster.resources
         for n, user in enumerate(cluster.users):
             assert found[user].to_dict() == dict(zip(cluster.servers, found.tasks[n].tolist(), strict=True))
+        assert np.isfinite(found.dominant_shares).all()
+        for shown in (repr(found), found._repr_html_(), found.plot().axes):
+            assert shown
 
 
 @pytest.mark.parametrize("mechanism", ["alphapf-vds(alpha=3)", "alpha-fair", "drfh", "concave-utility"])
@@ -132,14 +135,3 @@ def test_bars_add_up_to_the_use(drf: Allocation) -> None:
         tops[bar.get_x()] = max(tops.get(bar.get_x(), 0.0), bar.get_y() + bar.get_height())
     assert_allclose(list(tops.values()), [1, 14 / 18])
     assert [label.get_text() for label in axes.get_xticklabels()] == ["cpu", "ram"]
-
-
-@settings(max_examples=25)
-@given(clusters())
-def test_anything_can_be_shown(cluster: Cluster) -> None:
-    found = get("drfh").solve(cluster, throw=False)
-    assert repr(found)
-    assert found._repr_html_()
-    assert found.plot().axes
-    assert np.isfinite(found.dominant_shares).all()
-    assert set(found.summary()) >= {"tasks", "min_share", "jain", "certificate"}

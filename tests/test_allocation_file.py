@@ -10,7 +10,7 @@ from typing import Any
 import check
 import numpy as np
 import pytest
-from allocation_files import DAMAGE, TEXTS, document, put
+from allocation_files import DAMAGE, TEXTS, checker, document, put
 from families import draw
 from laws.registry import refuses
 from numpy.testing import assert_array_equal
@@ -176,7 +176,9 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 def test_huge_numbers_are_judged(tmp_path: Path) -> None:
     """Numbers at the end of the range are no error of the file: what they make is judged, and fails."""
-    content = document(tmp_path)
-    content["tasks"][0][0] = 1e308
-    (tmp_path / "huge.json").write_text(json.dumps(content))
-    assert fo.Allocation.load(tmp_path / "huge.json").flagged
+    for value in (1e308, -1e308):
+        content, path = document(tmp_path), tmp_path / "huge.json"
+        content["tasks"][0][0], content["tasks"][1][0] = value, 1e308
+        path.write_text(json.dumps(content))
+        assert fo.Allocation.load(path).flagged
+        assert checker(path)[0] == 1

@@ -95,7 +95,6 @@ FRAMES: list[tuple[dict[str, Any], str]] = [
     ({"users": USERS.assign(cpu=["1", "2"])}, r"row 0 has '1' in column 0 \('cpu'\), which is not a number"),
     ({"users": USERS.iloc[:0]}, "users must be a list of tables with at least one entry"),
     ({"users": USERS["cpu"]}, "users is of type Series; it must be a DataFrame"),
-    ({"eligible": pd.DataFrame(1, index=["A", "B"], columns=["S", "T", "U"])}, "column per server.*unknown: U"),
     ({"eligible": pd.DataFrame(pd.NA, index=["A", "B"], columns=["S", "T"])}, "user 'A' has eligible nan"),
     (
         {"users": USERS.assign(id=[7, 8]).reset_index(drop=True)},

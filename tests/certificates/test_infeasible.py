@@ -37,20 +37,14 @@ def test_infeasible_tasks_are_caught_with_the_reason(
         assert found.feasibility == pytest.approx(size)
 
 
-def test_ineligible_and_over_limit() -> None:
+def test_ineligible_and_without_tasks_to_run() -> None:
     barred = EXAMPLE.replace(eligible=[[True], [False]])
     worst, where = feasibility(barred, np.array([[3.0], [1e-9]]))
     assert np.isinf(worst)
     assert "user 'user2' has tasks on 'server1', which cannot run them" in where
-    limited = EXAMPLE.replace(max_tasks=[2, np.inf])
-    worst, where = feasibility(limited, np.array([[2.2], [1.0]]))
-    assert worst == pytest.approx(0.1)
-    assert "largest for user 'user1', above its task limit" in where
     nothing = EXAMPLE.replace(max_tasks=[0, np.inf])
     assert feasibility(nothing, np.array([[1e-6], [1.0]]))[0] > 1
     assert feasibility(nothing, np.array([[0.0], [1.0]])) == (0.0, "feasible")
-    lacking = Cluster([[9, 0]], [[1, 4], [3, 0]])
-    assert np.isinf(feasibility(lacking, np.array([[1.0], [0.0]]))[0])
 
 
 @pytest.mark.parametrize(

@@ -124,15 +124,3 @@ def test_a_failed_mechanism_is_left_out_and_a_missed_tolerance_said(
     assert table.frame["mechanism"].tolist() == ["alphaPF-VDS(alpha=3)"]
     assert table.notes[-1] == "alphaPF-VDS(alpha=3) misses its tolerance"
     assert any("CMMF: DataError: " in note for note in table.notes)
-
-
-def test_written_tables_hold_the_same_rows(tmp_path: Path) -> None:
-    frame = pd.DataFrame({"mechanism": ["a_b & c", "50%"], "use_cpu": [0.5, float("nan")], "certificate": [1e-9, 2e-7]})
-    paths = report.write(frame, tmp_path, "t", "A caption with 100% of $ and _")
-    assert [path.suffix for path in paths] == [".csv", ".md", ".tex"]
-    assert pd.read_csv(paths[0])["certificate"].tolist() == [1e-9, 2e-7]
-    markdown, latex = paths[1].read_text(), paths[2].read_text()
-    for word in ("| a_b & c", "50.0%"):
-        assert word in markdown
-    for word in (r"$a_{b}$ \& c & 50 & $10^{-9}$ \\", r"use (\%)", r"\toprule", r"100\% of \$ and \_"):
-        assert word in latex
