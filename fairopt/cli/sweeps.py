@@ -11,7 +11,6 @@ from typing import Any
 from .. import report, sweeps
 from .._libraries import pd
 from ..errors import DataError, FairoptError
-from ..report import figures as drawing
 from ..study.compare import NOTE, marked
 from ..sweeps.executors import dask
 from ..sweeps.experiment import known
@@ -56,6 +55,8 @@ def _needed(purpose: str | None) -> list[str]:
     if purpose == "tables":
         return [name for name in known() if sweeps.load(name).quick]
     if purpose == "figures":
+        from ..report import figures as drawing  # Matplotlib, which no other sweep needs
+
         return [need for name in drawing.known() for need in drawing.module(name).NEEDS]
     return []
 
