@@ -43,7 +43,6 @@ def test_keys_tell_what_determines_a_cell_and_nothing_else(path: Path, file: Pat
 def test_a_trace_is_known_by_what_it_holds(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not by its size and names; and it is another cell than its stand-in."""
     monkeypatch.delenv("FAIROPT_TRACES", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     without = cell(path, VMS)
     trace = tmp_path / "traces" / "bitbrains" / "1.csv"
     trace.parent.mkdir(parents=True)
