@@ -12,12 +12,12 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
+from families import draw
 from numpy.testing import assert_allclose
 
 import fairopt as fo
 from fairopt.errors import DataError, NotConverged
 from fairopt.game.reference import declarative as game
-from fairopt.model._arrays import Array
 
 from .test_statements import SMALL
 
@@ -38,21 +38,14 @@ def mixed(s: Any) -> Any:
     return cp.log(1 + 2 * s) + cp.sqrt(s)
 
 
-def drawn(seed: int, decades: float) -> fo.Cluster:
-    rng = np.random.default_rng(seed)
-
-    def numbers(*shape: int) -> Array:
-        return np.asarray(10 ** rng.uniform(-decades, decades, shape))
-
-    return fo.Cluster(numbers(4, 3), numbers(6, 3), numbers(6), rng.random((6, 4)) < 0.8)
-
-
 #: Two of its servers are proportional.
 TWINS = fo.Cluster([[6, 10], [3, 5], [5, 2]], [[1, 4], [3, 1], [1, 1]], [1, 2, 0.5])
+#: Weights over six decades, and placement.
+WEIGHTED_WIDELY = draw("weights", 0), draw("weights", 1)
 ALPHAS = (0.5, 1.0, 3.0)
 #: All three alphas, the last two or the last one of each kind of cluster.
 KNOWN = [
-    *((fo.ConcaveUtility, fo.AlphaFair, cluster) for cluster in (*SMALL.values(), drawn(0, 0.5), drawn(1, 2))),
+    *((fo.ConcaveUtility, fo.AlphaFair, cluster) for cluster in (*SMALL.values(), *WEIGHTED_WIDELY)),
     *((fo.ConcaveGame, fo.AlphaPFVDS, cluster) for cluster in (*SMALL.values(), TWINS)),
 ]
 
@@ -175,7 +168,7 @@ def test_no_place_is_too_far_back() -> None:
 @pytest.mark.parametrize("utility", [cp.log1p, cp.log, cp.sqrt, saturating, mixed, lambda s: s - cp.square(s) / 1e3])
 def test_one_function_for_all_is_taken(utility: Utility) -> None:
     for scale in (1e-6, 1.0, 30.0):
-        cluster = drawn(0, 1)
+        cluster = WEIGHTED_WIDELY[0]
         fo.ConcaveUtility(utility, share=tuple(scale * cluster.dominant_share_per_task)).criterion(cluster)
 
 
