@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from strategies import clusters
 
@@ -64,6 +65,28 @@ def test_special_cases(what: str, one: object, other: object, changes: dict[str,
 
 
 # -- closed forms --------------------------------------------------------------------------------
+
+
+@given(st.lists(st.floats(0.5, 5), min_size=1, max_size=5), st.floats(1, 100))
+@settings(max_examples=25)
+def test_ceei_on_one_resource_splits_it_by_weight(weight: list[float], capacity: float) -> None:
+    """Everybody buys phi_n / sum phi of the only resource, whatever the size of its tasks."""
+    demand = np.linspace(0.3, 4, len(weight))
+    found = get("ceei").solve(Cluster([[capacity]], demand[:, None], weight=weight))
+    assert_allclose(found.arrays.user_tasks * demand / capacity, np.array(weight) / sum(weight), rtol=1e-4)
+
+
+@given(st.floats(0.2, 5), st.floats(0.2, 5))
+@settings(max_examples=25)
+def test_ceei_of_two_users_with_opposite_demands(a: float, b: float) -> None:
+    """`max log x + log y`, x + b y <= 1, a x + y <= 1: the vertex where both bind, or the middle of one face."""
+    found = get("ceei").solve(Cluster([[1, 1]], [[1, a], [b, 1]])).arrays.user_tasks
+    candidates = [(0.5, 0.5 / b), (0.5 / a, 0.5)]
+    if abs(1 - a * b) > 1e-9:
+        candidates.append(((1 - b) / (1 - a * b), (1 - a) / (1 - a * b)))
+    feasible = [p for p in candidates if min(p) > 0 and p[0] + b * p[1] <= 1 + 1e-9 and a * p[0] + p[1] <= 1 + 1e-9]
+    best = max(feasible, key=lambda p: p[0] * p[1])
+    assert_allclose(found, best, rtol=1e-3)
 
 
 def test_weights_of_resources() -> None:

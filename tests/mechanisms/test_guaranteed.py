@@ -30,6 +30,15 @@ EXAMPLE = fo.Cluster([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"])
 PLACED = fo.Cluster([[9, 18], [9, 18]], [[1, 4], [3, 1], [3, 1]], eligible=[[1, 1], [1, 0], [0, 1]])
 
 
+@pytest.mark.parametrize("engine", [None, "native", "declarative"])
+def test_by_hand(engine: str | None) -> None:
+    """B is lifted to its floor by alpha = 2, and A by max-min, of which fractions tell more: the other has the rest."""
+    two = fo.GuaranteedAlphaFair(2, (0, 4 / 3)).solve(EXAMPLE, engine=engine)
+    assert_allclose(two.arrays.user_tasks, [3, 2], rtol=1e-6)
+    maxmin = fo.GuaranteedAlphaFair(np.inf, (1.6, 0)).solve(EXAMPLE, engine=engine)
+    assert_allclose(maxmin.arrays.user_tasks, [3.6, 1.8], rtol=1e-6)
+
+
 def floored(alpha: float, floor: object, cluster: fo.Cluster = EXAMPLE) -> Criterion:
     return criterion(cluster, cluster.dominant_share_per_task, alpha, "servers", floor=np.array(floor, dtype=float))
 
