@@ -109,8 +109,8 @@ def ask(server, q, asked):  # type: ignore[no-untyped-def]
 
 @compiled(borrows=True)
 def one_price(server, r, q, asked):  # type: ignore[no-untyped-def]
-    """Set q_r so that resource r is used up, or free (-infinity) if it is not even then."""
-    middle = q[r] if q[r] > -np.inf else 0.0
+    """Set q_r so that resource r is used up, to a tenth of its excess, or free (-infinity) if it is not even then."""
+    middle, enough = q[r] if q[r] > -np.inf else 0.0, max(1e-14, 0.1 * abs(asked.excess[r]))
     q[r] = -np.inf
     ask(server, q, asked)
     if asked.excess[r] <= 0:
@@ -119,7 +119,7 @@ def one_price(server, r, q, asked):  # type: ignore[no-untyped-def]
     for _ in range(300):
         q[r] = middle
         ask(server, q, asked)
-        if abs(asked.excess[r]) < 1e-14 or high - low < 1e-15 * max(1.0, abs(high)):
+        if abs(asked.excess[r]) < enough or high - low < 1e-15 * max(1.0, abs(high)):
             return
         if asked.excess[r] > 0:
             low = middle
