@@ -279,7 +279,7 @@ def log_price_per_task(polytope: Polytope, log_rows: Array) -> Array:
         whole += top[server]
         if len(far):
             whole[far] = np.logaddexp.reduce(np.log(polytope.pair_use[far]) + log_price[server[far]], axis=1)
-    return np.asarray(whole - log_gamma)
+    return whole - log_gamma
 
 
 def supporting(
@@ -351,7 +351,7 @@ def supporting(
     missing = np.where(high > totals * (1 + 1e-12), small - cost @ prices, 0.0)[users]
     np.maximum.at(prices, row, prices[row] + np.maximum(missing, 0.0))
     with np.errstate(divide="ignore"):
-        return np.asarray(np.where(free, -np.inf, np.log(prices) + np.where(free, 0.0, log_unit)))
+        return np.where(free, -np.inf, np.log(prices) + np.where(free, 0.0, log_unit))
 
 
 def searched(

@@ -253,7 +253,7 @@ def one_price_each(cluster: Cluster) -> Array:
     """On one server a level is held by one resource: a price for each alone, (resources, 1, resources)."""
     capacity = cluster.capacity[0]
     marginal = ratio(1.0, capacity)
-    return np.asarray(np.diag(marginal)[:, None, :])
+    return np.diag(marginal)[:, None, :]
 
 
 def held(

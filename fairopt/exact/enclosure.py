@@ -119,7 +119,7 @@ def contracted(residual: Box, slopes: Callable[[Box], Box], slope: Array, widths
         box = np.full(len(residual), Interval(Decimal(-width), Decimal(width)))
         image = intervals((np.eye(len(box), dtype=int) - inverse @ slopes(box)) @ box - inverse @ residual)
         if all(one.within(whole) for one, whole in zip(image, box, strict=True)):
-            return np.asarray(image)
+            return image
     return None
 
 

@@ -207,7 +207,7 @@ class Schedule(Outcome):
             return np.unique(np.concatenate([self.arrival[self.arrival <= self.runs.time],
                                              self.runs.start, ended])) / SECOND  # fmt: skip
         if self.sampled is None:
-            return np.asarray(np.linspace(begun, max(self.end, begun), 500))
+            return np.linspace(begun, max(self.end, begun), 500)
         return np.asarray(begun + self.sampled * np.arange(1 + int((max(self.end, begun) - begun) / self.sampled)))
 
     @cached_property
@@ -302,7 +302,7 @@ class Schedule(Outcome):
         lasts = np.diff(time[order], append=0)
         share = (used / w.total).max(axis=1, initial=0.0)
         same = np.append(user[order][1:] == user[order][:-1], False)
-        return np.asarray(np.bincount(user[order][same], (share * lasts)[same], minlength=len(w.users)) / span)
+        return np.bincount(user[order][same], (share * lasts)[same], minlength=len(w.users)) / span
 
     @property
     def utilization(self) -> pd.Series:
@@ -353,7 +353,7 @@ def _sum_until(when: Whole, at: Whole, amounts: Whole) -> Whole:
     order = np.argsort(at, kind="stable")
     total = np.zeros((len(at) + 1, *amounts.shape[1:]), dtype=np.int64)
     np.cumsum(amounts[order], axis=0, out=total[1:])
-    return np.asarray(total[np.searchsorted(at[order], when, side="right")])
+    return total[np.searchsorted(at[order], when, side="right")]
 
 
 def _servers(w: Workload, when: Whole) -> tuple[Whole, Whole]:

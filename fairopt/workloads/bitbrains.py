@@ -150,14 +150,12 @@ def cluster(
     hosts = pf_servers(servers, split_disk=split_disk)
     folder = _find(directory, part)
     report: Counter[str] = Counter()
-    start, end = (-math.inf, math.inf) if at is None else (at, at + window)
     if at is None:
         table, counts = _whole(folder, skip_malformed)
         report += counts
-    else:
-        table = _samples(folder, start, end, skip_malformed, report)
-    if at is None:
         at = _drawn_instant(table, window, vms, needed(rng, "choose an instant (or pass at=...)"))
+    else:
+        table = _samples(folder, at, at + window, skip_malformed, report)
     demand = demands(table, at, window, statistic)
     report["virtual machines found"] = len(demand)
     usable = (demand > 0).any(axis=1)

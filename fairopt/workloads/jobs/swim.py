@@ -11,11 +11,9 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._libraries import pd
 from ...errors import DataError
-from ...model._arrays import Array, Mask
 from ...scheduling.workload import Workload
 from .. import _csv
 from .._csv import Column
@@ -118,34 +116,26 @@ def _workload(
     user = rng.choice(users, len(jobs), p=weight / weight.sum())
     memory = np.where(rng.random(len(jobs)) < heavy, rng.integers(2, 6, len(jobs)), 1).astype(float)
     parts = []
-    for read, write in (("input", None), ("shuffle", "output")):
-        size = jobs[read].to_numpy(dtype=float)
-        number = np.minimum(np.ceil(size / (block * _MB)), most)
-        if write is None:
-            number = np.maximum(number, 1)  # a job without input runs a map as well
-        else:
-            size = size + np.where(number > 0, jobs[write].to_numpy(dtype=float), 0.0)
+    read, moved, written = jobs[["input", "shuffle", "output"]].to_numpy(dtype=float).T
+    # A job without input runs a map as well.
+    for least, size in ((1, read), (0, moved)):
+        number = np.maximum(np.minimum(np.ceil(size / (block * _MB)), most), least)
         some = number > 0
-        lasts = 1 + size[some] / number[some] / (rate * _MB)
-        parts.append(_part(jobs, some, user, memory, number, lasts))
+        size = size + np.where(some, written, 0.0) if least == 0 else size
+        parts.append(
+            pd.DataFrame(
+                {
+                    "user": [f"user{n + 1}" for n in user[some]],
+                    "job": jobs.loc[some, "job"].to_numpy(),
+                    "arrival": jobs.loc[some, "submitted"].to_numpy(dtype=float),
+                    "duration": (1 + size[some] / number[some] / (rate * _MB)).round(3),
+                    "tasks": number[some].astype(np.int64),
+                    "cpu": 1.0,
+                    "memory": memory[some],
+                }
+            )
+        )
     tasks = pd.concat(parts, ignore_index=True)
     report = {"jobs": len(jobs), "tasks": int(tasks["tasks"].sum()), "rows skipped as malformed": skipped}
     hosts = pd.DataFrame({"count": [servers], "cpu": [16.0], "memory": [32.0]})
     return Workload.from_frames(tasks, hosts, source=about, report=dict(report))
-
-
-def _part(
-    jobs: pd.DataFrame, some: Mask, user: NDArray[np.int64], memory: Array,
-    number: Array, lasts: Array,
-) -> pd.DataFrame:  # fmt: skip
-    return pd.DataFrame(
-        {
-            "user": [f"user{n + 1}" for n in user[some]],
-            "job": jobs.loc[some, "job"].to_numpy(),
-            "arrival": jobs.loc[some, "submitted"].to_numpy(dtype=float),
-            "duration": lasts.round(3),
-            "tasks": number[some].astype(np.int64),
-            "cpu": 1.0,
-            "memory": memory[some],
-        }
-    )
