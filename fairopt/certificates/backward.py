@@ -107,11 +107,7 @@ def backward_error(
         return BackwardError(np.inf, problem.impossible, log_rows, log_rows, none, residual, np.zeros(len(log_rows)))
     log_rows = np.where(np.isnan(log_rows) | np.isposinf(log_rows), -np.inf, log_rows)
     best = problem.best(log_rows, OPTIONS.levels[0])
-    for tau in OPTIONS.levels[1:] if best.error <= OPTIONS.near else ():
-        if best.error <= tau:
-            break
-        best = min(best, problem.best(log_rows, tau), key=lambda found: found.error)
-    for tau in OPTIONS.coarse:
+    for tau in (*(OPTIONS.levels[1:] if best.error <= OPTIONS.near else ()), *OPTIONS.coarse):
         if best.error <= tau:
             break
         best = min(best, problem.best(log_rows, tau), key=lambda found: found.error)

@@ -185,10 +185,7 @@ def table(folder: Path, start: str, layout: _csv.Format, skip: bool, report: Cou
     if not named:
         others = ", ".join(path.name for path in _csv.table_files(folder))
         raise DataError(f"{folder} has no {start}.csv; it has {others}")
-    read = _csv.read(named[0], layout, skip)
-    report[f"{start} rows read"] += read.rows
-    report[f"{start} rows skipped as malformed"] += read.skipped
-    frame = read.frame
+    frame = _csv.read(named[0], layout, skip, report, f"{start} ")
     return frame.assign(cpu=frame["cpu_milli"] / 1000, memory=frame["memory_mib"] / 1024)
 
 

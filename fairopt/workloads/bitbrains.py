@@ -230,12 +230,9 @@ def _whole(folder: Path, skip: bool) -> tuple[pd.DataFrame, Counter[str]]:
 def _samples(folder: Path, start: float, end: float, skip: bool, report: Counter[str]) -> pd.DataFrame:
     frames, times = [], []
     for vm, path in sorted(_vm_files(folder).items()):
-        table = _csv.read(path, _FORMAT, skip)
-        frame = table.frame
+        frame = _csv.read(path, _FORMAT, skip, report)
         on = frame[_CORES] > 0
         times += [frame[_TIME].min(), frame[_TIME].max()]
-        report["rows read"] += table.rows
-        report["rows skipped as malformed"] += table.skipped
         report["rows dropped, switched off"] += int((~on).sum())
         kept = frame[on & (frame[_TIME] >= start) & (frame[_TIME] < end)]
         if len(kept):

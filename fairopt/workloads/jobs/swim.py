@@ -7,6 +7,7 @@ its reduces write. There are no users, no tasks, no demands and no durations. Wh
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
@@ -69,12 +70,13 @@ def swim(
     if not path.is_file():
         has = ", ".join(sorted(one.stem for one in folder.glob("*.tsv")))
         raise DataError(f"{folder} has no {path.name}; it has {has}", ("trace",))
-    read = _csv.read(path, _FORMAT, skip_malformed)
-    jobs = read.frame[read.frame["submitted"] <= hours * 3600].reset_index(drop=True)
+    report: Counter[str] = Counter()
+    table = _csv.read(path, _FORMAT, skip_malformed, report)
+    jobs = table[table["submitted"] <= hours * 3600].reset_index(drop=True)
     if jobs.empty:
         raise DataError(f"{path} has no job in the first {hours:g} hours; choose more", ("hours",))
     about = f"SWIM ({path.name}): {len(jobs)} jobs, {users} users and demands drawn"
-    return _workload(jobs, rng, servers, users, block, rate, most, heavy, about, read.skipped)
+    return _workload(jobs, rng, servers, users, block, rate, most, heavy, about, report)
 
 
 @workload_generator("swim-like", "a day of Hadoop jobs like Facebook's")
@@ -104,21 +106,21 @@ def swim_like(
         }
     )
     about = f"Hadoop jobs like Facebook's: {jobs} jobs of {users} users on {servers} servers"
-    return _workload(table, rng, servers, users, block, rate, most, heavy, about, 0)
+    return _workload(table, rng, servers, users, block, rate, most, heavy, about, Counter())
 
 
 def _workload(
     jobs: pd.DataFrame, rng: np.random.Generator, servers: int, users: int, block: float, rate: float, most: int,
-    heavy: float, about: str, skipped: int,
+    heavy: float, about: str, read: Counter[str],
 ) -> Workload:  # fmt: skip
     """Maps and reduces of jobs, as tasks."""
     weight = 1 / np.arange(1, users + 1)
     user = rng.choice(users, len(jobs), p=weight / weight.sum())
     memory = np.where(rng.random(len(jobs)) < heavy, rng.integers(2, 6, len(jobs)), 1).astype(float)
     parts = []
-    read, moved, written = jobs[["input", "shuffle", "output"]].to_numpy(dtype=float).T
+    maps, moved, written = jobs[["input", "shuffle", "output"]].to_numpy(dtype=float).T
     # A job without input runs a map as well.
-    for least, size in ((1, read), (0, moved)):
+    for least, size in ((1, maps), (0, moved)):
         number = np.maximum(np.minimum(np.ceil(size / (block * _MB)), most), least)
         some = number > 0
         size = size + np.where(some, written, 0.0) if least == 0 else size
@@ -136,6 +138,10 @@ def _workload(
             )
         )
     tasks = pd.concat(parts, ignore_index=True)
-    report = {"jobs": len(jobs), "tasks": int(tasks["tasks"].sum()), "rows skipped as malformed": skipped}
+    report = {
+        "jobs": len(jobs),
+        "tasks": int(tasks["tasks"].sum()),
+        "rows skipped as malformed": read["rows skipped as malformed"],
+    }
     hosts = pd.DataFrame({"count": [servers], "cpu": [16.0], "memory": [32.0]})
     return Workload.from_frames(tasks, hosts, source=about, report=dict(report))
