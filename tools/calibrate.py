@@ -51,11 +51,13 @@ def google_jobs(traces: Path) -> str:
     marginals = measure(columns, jobs[list(columns)].to_numpy())
     marginals.quantiles[2, -1] = _top(jobs["tasks"].to_numpy(dtype=float), marginals.quantiles[2, -2])
     short = rows[rows["ended"] & ~rows["before"]]
+    log, of_job = np.log(short["seen"]), short.groupby("job")["seen"].transform("size")
+    within = log[of_job > 1] - log[of_job > 1].groupby(short["job"]).transform("mean")
     fresh, residual = google_sample.models(rows)
     others = {
         "jobs of a user": np.quantile(jobs.groupby("user").size(), PROBABILITY),
         "alike": float(np.mean([_alike(jobs, name) for name in ("cpu", "memory")])),
-        "sd of durations within a job": float(np.sqrt(_within(np.log(short["seen"]), short["job"]))),
+        "sd of durations within a job": float(np.sqrt((within**2).sum() / (len(within) - short["job"].nunique()))),
         "durations of tasks, median and sd of log": [fresh.median, fresh.sd],
         "what is left of tasks that run, median and sd of log": [residual.median, residual.sd],
         "servers 2011": _counts(google2011.machines(traces, at=None)),
@@ -96,17 +98,13 @@ def _alike(jobs: pd.DataFrame, column: str) -> float:
     """The part of the variance of a positive column's logarithm that is between users (one-way analysis)."""
     some = jobs[jobs[column] > 0]
     log = np.log(some[column])
-    users, within = log.groupby(some["user"]), _within(log, some["user"])
+    users = log.groupby(some["user"])
     size = users.size()
+    within = ((log - users.transform("mean")) ** 2).sum() / (len(log) - len(size))
     between = (size * (users.mean() - log.mean()) ** 2).sum() / (len(size) - 1)
     each = (len(log) - (size**2).sum() / len(log)) / (len(size) - 1)
     extra = max(float((between - within) / each), 0.0)
-    return extra / (extra + within)
-
-
-def _within(values: pd.Series[float], group: pd.Series[Any]) -> float:
-    """The variance that is left within groups; those of one value say nothing of it."""
-    return float(((values - values.groupby(group).transform("mean")) ** 2).sum() / (len(values) - group.nunique()))
+    return extra / (extra + float(within))
 
 
 def bitbrains_vms(traces: Path) -> str:

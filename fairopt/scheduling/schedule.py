@@ -266,21 +266,16 @@ class Schedule(Outcome):
             raise DataError(f"shares of {len(names)} users at {len(when)} times are too many numbers; name some users, "
                             "or sample: simulate(..., timeline=60)")  # fmt: skip
         w, runs, at = self.workload, self.runs, _micro(when)
-        order = np.argsort(at, kind="stable")
-        column = np.full(len(w.users), -1, dtype=np.int64)
-        column[[w.users.index(name) for name in names]] = np.arange(len(names))
         group = w.group_of_task[runs.task]
-        who = column[w.user[group]]
-        share = np.zeros((len(when), len(names)))
-        for r in range(len(w.resources)):
-            used = np.zeros((len(when) + 1, len(names)), dtype=np.int64)
-            for changes, sign in ((runs.start, 1), (runs.end, -1)):
-                first = np.searchsorted(at[order], changes, side="left")
-                np.add.at(used, (first[who >= 0], who[who >= 0]), sign * w.demand[group, r][who >= 0])
-            np.maximum(share, np.cumsum(used[:-1], axis=0) / w.total[r], out=share)
-        found = np.empty_like(share)
-        found[order] = share
-        return pd.DataFrame(found, index=pd.Index(when, name="time"), columns=pd.Index(names, name="user"))
+        order = np.argsort(w.user[group], kind="stable")
+        first = np.searchsorted(w.user[group][order], np.arange(len(w.users) + 1))
+        share = np.empty((len(when), len(names)))
+        for k, n in enumerate(pd.Index(w.users).get_indexer(names)):
+            mine = order[first[n] : first[n + 1]]
+            demand = w.demand[group[mine]]
+            used = _sum_until(at, runs.start[mine], demand) - _sum_until(at, runs.end[mine], demand)
+            share[:, k] = (used / w.total).max(axis=1)
+        return pd.DataFrame(share, index=pd.Index(when, name="time"), columns=pd.Index(names, name="user"))
 
     def _lasted(self) -> tuple[Whole, int]:
         """Microseconds that runs lasted, (runs,), and from the first arrival to the end."""
