@@ -177,14 +177,12 @@ def main() -> None:
     cells = [(m, f, s) for s, f, m in product(range(asked.count), families, MECHANISMS)
              if f not in absent and re.search(asked.only, f"{m}/{f}") and (m, f, s) not in done]  # fmt: skip
     for name, family, seed in tqdm(cells, mininterval=10):
-        made = pd.DataFrame(rows(name, family, seed, asked.size, traces), columns=FIELDS)
+        made = pd.DataFrame(rows(name, family, seed, asked.size, traces), columns=there.columns)
         made.to_csv(path, mode="a", header=False, index=False)
-    order = {name: k for k, name in enumerate([*families, *MECHANISMS])}
-    there = pd.read_csv(path).drop_duplicates(KEYS, keep="last")
-    kept = assessed(there.sort_values(["family", "mechanism", "seed", "tol"], key=lambda c: c.map(order).fillna(c)))
+    kept = assessed(pd.read_csv(path).drop_duplicates(KEYS, keep="last"))
     ties = np.where(kept.family == "near-ties", "near ties", "all others")
     whole = table(kept.assign(families=ties), ["tol", "families"])
-    sys.stdout.write(f"{table(kept, ['mechanism', 'family', 'tol'])}\n\n{whole}\n{GOALS}\n")
+    sys.stdout.write(f"{table(kept, ['family', 'mechanism', 'tol'])}\n\n{whole}\n{GOALS}\n")
     missed = kept[(kept.over > 10) | kept.wrong | kept.refused]
     if len(missed):
         shown = missed[[*KEYS, "status", "error", "e", "condition", "over"]]
