@@ -295,23 +295,11 @@ def _shift_blocks(t, begin, end, step):  # type: ignore[no-untyped-def]
             t.most[p, r] = t.most[p + step, r]
 
 
-@compiled(inline=True)
-def _shift(t, d, begin, end, step):  # type: ignore[no-untyped-def]
-    """Each entry of a block from `begin` to `end` is the next one in this direction."""
-    for j in range(begin, end, step):
-        t.ids[d, j] = t.ids[d, j + step]
-    for r in range(t.ratios.shape[1]):
-        for j in range(begin, end, step):
-            t.ratios[d, r, j] = t.ratios[d, r, j + step]
-    for r in range(t.have.shape[1]):
-        for j in range(begin, end, step):
-            t.have[d, r, j] = t.have[d, r, j + step]
-
-
 @compiled(inner=True)
 def _move(t, s):  # type: ignore[no-untyped-def]
     """Put a server where what is free of it belongs now."""
-    directory, filled, most, seen, free = t.directory, t.filled, t.most, t.seen, t.free
+    directory, ratios, ids, have, filled, most = t.directory, t.ratios, t.ids, t.have, t.filled, t.most
+    seen, free = t.seen, t.free
     same = True
     for r in range(free.shape[1]):
         same = same and seen[s, r] == free[s, r]
@@ -320,8 +308,14 @@ def _move(t, s):  # type: ignore[no-untyped-def]
     b, k = _locate(t, _ratio_of(seen, s, 1), s)
     d, again = directory[b], False
     filled[d] -= 1
-    _shift(t, d, k, filled[d], 1)
+    for j in range(k, filled[d]):
+        ids[d, j] = ids[d, j + 1]
+    for r in range(ratios.shape[1]):
+        for j in range(k, filled[d]):
+            ratios[d, r, j] = ratios[d, r, j + 1]
     for r in range(free.shape[1]):
+        for j in range(k, filled[d]):
+            have[d, r, j] = have[d, r, j + 1]
         again = again or seen[s, r] == most[b, r]
         seen[s, r] = free[s, r]
     if filled[d] == 0 and t.n[BLOCKS] > 1:
@@ -332,10 +326,16 @@ def _move(t, s):  # type: ignore[no-untyped-def]
         _highest(t, b)
     b, k = _locate(t, _ratio_of(seen, s, 1), s)
     d = directory[b]
-    _shift(t, d, filled[d], k, -1)
+    for j in range(filled[d], k, -1):
+        ids[d, j] = ids[d, j - 1]
+    for r in range(ratios.shape[1]):
+        for j in range(filled[d], k, -1):
+            ratios[d, r, j] = ratios[d, r, j - 1]
     for r in range(free.shape[1]):
+        for j in range(filled[d], k, -1):
+            have[d, r, j] = have[d, r, j - 1]
         most[b, r] = max(most[b, r], free[s, r])
     _write(t, d, k, s)
     filled[d] += 1
-    if filled[d] == t.ids.shape[1]:
+    if filled[d] == ids.shape[1]:
         _split(t, b)
