@@ -30,7 +30,7 @@ Row = dict[str, object]
 def measured(name: str, workload: Workload, policy: str, engine: str, until: int = NEVER) -> Row:
     """One simulation; `engine`: plain, or compiled with the index, a scan, or what is chosen."""
     begun = time.process_time()
-    setup = Setup.of(workload, policies.one(policy))
+    setup = Setup(workload, policies.one(policy))
     setup.possible  # noqa: B018 - made once
     engines.run(setup, until=0)
     build = time.process_time() - begun

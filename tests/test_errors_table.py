@@ -6,5 +6,5 @@ import errors_table
 
 
 def test_one_cell() -> None:
-    found = errors_table.rows("alphaPF-VDS(2)", "nested", 0, "small")
+    found = errors_table.rows("alphaPF-VDS(alpha=2)", "nested", 0, "small")
     assert [row["status"] for row in found] == ["solved", "solved"]

@@ -166,7 +166,7 @@ def measure(columns: tuple[str, ...], values: Array) -> Marginals:
 
 def rank_correlations(values: Array) -> Array:
     """Spearman's, (columns, columns); values that differ by rounding alone count as equal."""
-    return np.asarray(np.corrcoef(stats.rankdata(values.astype(np.float32), axis=0), rowvar=False))
+    return np.asarray(stats.spearmanr(values.astype(np.float32)).statistic)
 
 
 def _fit(table: Marginals, column: int, wanted: float, ranks: Array, first: Array, second: Array) -> float:
@@ -181,22 +181,14 @@ def _fit(table: Marginals, column: int, wanted: float, ranks: Array, first: Arra
 
 def dumps(marginals: Marginals, about: str, others: Mapping[str, Any]) -> str:
     """The text of a table, six digits per number and one entry per line."""
-    entries = {
-        "about": about,
-        "columns": list(marginals.columns),
-        "probability": PROBABILITY,
-        "zero": marginals.zero,
-        "quantiles": marginals.quantiles,
-        "rank_correlation": marginals.rank_correlation,
-        "normal_correlation": marginals.normal_correlation,
-        **others,
-    }
+    columns, *arrays = vars(marginals).items()
+    entries = dict([("about", about), columns, ("probability", PROBABILITY), *arrays]) | others
     return "{\n" + ",\n".join(f" {json.dumps(key)}: {_text(value)}" for key, value in entries.items()) + "\n}\n"
 
 
 def _text(value: Any) -> str:
     rows = value.tolist() if isinstance(value, np.ndarray) else value
-    if not isinstance(rows, list):
+    if not isinstance(rows, list | tuple):
         return json.dumps(rows)
     if isinstance(rows[0], list):
         return "[\n" + ",\n".join(f"  {_text(row)}" for row in rows) + "\n ]"

@@ -143,8 +143,8 @@ assert not [one for one in shown if one.output_type == "stream" and one.name == 
 """
 
 
-def walk(place: Path) -> Iterator[list[str]]:
-    """A row for each: what is typed, CPU seconds, the most that it may take, compiled loops, and what is amiss."""
+def walk(place: Path) -> Iterator[tuple[str, bool]]:
+    """A row for each, and whether it is right: what is typed, CPU seconds, their limit, loops, what is amiss."""
     python = installed(place)
     rest = [_command("warmup", 50, compiles=True), Door("the first task", ("-c", _FIRST_TASK), 30, compiles=True)]
     rest.append(_command("docs choose", 2))
@@ -154,26 +154,26 @@ def walk(place: Path) -> Iterator[list[str]]:
         one = came(door.words, python, None)
         amiss = one.failed or ("compiles" if one.loops and not door.compiles else "")
         amiss = amiss or ("too long" if one.seconds > door.most else "")
-        yield [f"`{door.typed}`", f"{one.seconds:.1f}", f"{door.most:g}", str(one.loops), amiss]
+        yield f"| `{door.typed}` | {one.seconds:.1f} | {door.most:g} | {one.loops} | {amiss} |", not amiss
 
 
 def main() -> int:
     """Print the table, row by row."""
-    heads = ["first use", "CPU s", "at most", "loops compiled", "remark"]
-    rows = [heads, ["---"] * len(heads)]
+    rows = ["| first use | CPU s | at most | loops compiled | remark |", "| --- | --- | --- | --- | --- |"]
+    wrong = 0
     with tempfile.TemporaryDirectory() as place:
-        for row in walk(Path(place)):
+        for row, good in walk(Path(place)):
             rows.append(row)
-            sys.stdout.write("  ".join(row) + "\n")
+            wrong += not good
+            sys.stdout.write(f"{row}\n")
             sys.stdout.flush()
     if "--write" in sys.argv:
         load = os.getloadavg()[0] / (os.cpu_count() or 1)
         about = f"Python {platform.python_version()}, {platform.machine()}, {load:.1f} processes a core when it ended."
-        table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
         text = PAGE.read_text(encoding="utf-8")
-        made = f"<!-- doors -->\n{table}\n\n{about}\n<!-- /doors -->"
+        made = "\n".join(["<!-- doors -->", *rows, "", about, "<!-- /doors -->"])
         PAGE.write_text(re.sub(r"<!-- doors -->.*<!-- /doors -->", lambda _: made, text, flags=re.DOTALL), "utf-8")
-    return int(any(row[-1] for row in rows[2:]))
+    return int(wrong > 0)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from unittest import mock
 
 sys.path.append(str(Path(__file__).resolve().parent))
 
-import fairness_tables
+import property_pages
 
 import fairopt as fo
 from fairopt.cli import main as fairopt_command
@@ -61,8 +61,8 @@ def render(text: str) -> str:
     )
     text = re.sub(r"```console\n(.*?)```", lambda found: f"```console\n{_session(found[1])}```", text, flags=re.DOTALL)
     tables = {"mechanisms": _mechanisms, "four-mechanisms": _four, "errors": _errors}
-    tables |= {"gives-up": _gives_up, "survey": fairness_tables.survey}
-    tables |= {"survey-papers": fairness_tables.papers, "survey-budget": fairness_tables.budget}
+    tables |= {"gives-up": _gives_up, "survey": property_pages.survey}
+    tables |= {"survey-papers": property_pages.papers, "survey-budget": property_pages.budget}
     for name, table in tables.items():
         section = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
         if section.search(text):

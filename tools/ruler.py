@@ -44,34 +44,32 @@ from fairopt.errors import FairoptError  # noqa: E402
 
 #: Pairs (user, server) up to which condition numbers are cheap; CPU seconds that an answer may take.
 CHEAP, LIMIT = 2_500, 12.0
-MECHANISMS: dict[str, fo.mechanisms.Mechanism] = {
-    label: fo.mechanisms.parse(spec)[0]
-    for label, spec in (
-        line.split()
-        for line in """\
-DRF               drf
-DRFH              drfh
-TSF               tsf
-asset             asset-fairness(scope=servers)
-task-maxmin       task-maxmin
-CMMF              cmmf
-CEEI              ceei(scope=servers)
-alpha-fair(0.5)   alpha-fair(alpha=0.5)
-alpha-fair(3)     alpha-fair(alpha=3)
-alpha-fair(50)    alpha-fair(alpha=50)
-alphaPF-VDS(0.5)  alphapf-vds(alpha=0.5)
-alphaPF-VDS(1)    alphapf-vds(alpha=1)
-alphaPF-VDS(3)    alphapf-vds(alpha=3)
-alphaPF-VDS(8)    alphapf-vds(alpha=8)
-PS-DSF            ps-dsf
-bottleneck        bottleneck-fairness
-concave           concave-utility""".splitlines()
-    )
+MECHANISMS = {
+    spec: fo.mechanisms.one(spec)
+    for spec in [
+        "drf",
+        "drfh",
+        "tsf",
+        "asset-fairness(scope=servers)",
+        "task-maxmin",
+        "cmmf",
+        "ceei(scope=servers)",
+        "alpha-fair(alpha=0.5)",
+        "alpha-fair(alpha=3)",
+        "alpha-fair(alpha=50)",
+        "alphapf-vds(alpha=0.5)",
+        "alphapf-vds(alpha=1)",
+        "alphapf-vds(alpha=3)",
+        "alphapf-vds(alpha=8)",
+        "ps-dsf",
+        "bottleneck-fairness",
+        "concave-utility",
+    ]
 }
 #: Of a cluster one of these two is asked.
-EITHER = ("bottleneck", "concave")
+EITHER = ("bottleneck-fairness", "concave-utility")
 #: The others take minutes each at 200 x 2,000.
-FEW = ("DRFH", "CEEI", "alpha-fair(3)", "alphaPF-VDS(3)", "PS-DSF")
+FEW = ("drfh", "ceei(scope=servers)", "alpha-fair(alpha=3)", "alphapf-vds(alpha=3)", "ps-dsf")
 #: Clusters by family, users, servers (of `tests/families.py`: at most), how many, and where they are from.
 SOURCES = [
     *(
@@ -180,16 +178,15 @@ def solved(mechanism: fo.mechanisms.Mechanism, cluster: fo.Cluster) -> tuple[Row
 def measured(problem: Problem, cluster: fo.Cluster) -> Row:
     """The row of a problem, with `x`, tasks of users; called in a process of its own, so that memory is its own."""
     mechanism = MECHANISMS[problem.mechanism]
-    if problem.mechanism == "CMMF":
+    if problem.mechanism == "cmmf":
         cluster = of_one_resource(cluster)
     (row, found), row["cpu"], row["MiB"] = cost(lambda: solved(mechanism, cluster))
     data = (cluster.capacity, cluster.demand, cluster.weight, cluster.max_tasks)  # rounded: exp and log differ by ulps
     row["data"] = zlib.crc32(cluster.eligible.tobytes(), zlib.crc32(b"".join(a.astype("f4").tobytes() for a in data)))
     if found is not None:
-        row |= {"algorithm": f"{found.stats.engine}: {found.stats.solver}", "steps": found.stats.rounds}
-        row |= {"residual": found.certificate.residual, "notes": "; ".join(found.notes)}
+        row["algorithm"] = f"{found.stats.engine}: {found.stats.solver}"
         if cluster.eligible.size <= CHEAP:
-            row["condition"] = getattr(found.certificate, "condition", None)
+            row["condition"] = found.certificate.condition
         row["x"] = [float(f"{x:.12g}") for x in found.arrays.user_tasks]
     return row
 

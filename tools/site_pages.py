@@ -6,6 +6,7 @@ are listed by a comment, `<!-- pages: mechanisms -->`."""
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import inspect
 import json
 import re
@@ -15,13 +16,15 @@ from operator import attrgetter
 from pathlib import Path
 
 import cvxpy as cp
+import numpy as np
 import property_pages
-import site_pictures
+from matplotlib.figure import Figure
 from PIL import Image
 
 import fairopt as fo
 from fairopt import mechanisms, papers
 from fairopt.cli import main, parser
+from fairopt.properties._base import described
 from fairopt.report import figures
 from fairopt.report.schemas import SCHEMAS
 
@@ -37,6 +40,16 @@ _DRAWN: dict[str, str | Callable[[], mechanisms.Mechanism]] = {
     "mqdrf": lambda: fo.MQDRF(shares=(0.7, 0.4), sizes=(1, 1), levels=(1, 2)),
     "concave-utility": lambda: fo.ConcaveUtility(cp.log1p), "concave-game": lambda: fo.ConcaveGame(cp.log1p),
 }  # fmt: skip
+#: One server for mechanisms of one pool; two that differ for all others.
+_POOL = fo.Cluster([[9, 18]], [[1, 4], [3, 1]], resources=["CPU", "RAM"], users=["A", "B"])
+_SERVERS = fo.Cluster([[9, 6], [4, 18]], [[1, 2], [2, 1]], resources=["CPU", "RAM"], users=["A", "B"])
+#: One resource: demands end at task counts; who may run where.
+_ONE = fo.Cluster([[15]], [[1], [1]], resources=["CPU"], users=["A", "B"], max_tasks=[5, 13])
+_PLACED = fo.Cluster(
+    [[6], [9]], [[1], [1]], resources=["CPU"], users=["A", "B"], eligible=[[True, False], [True, True]]
+)
+#: Where mechanisms with an alpha go as it rises.
+_ALPHAS = (0.0, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0, np.inf)
 #: Where pictures of figures are: drawn here, or those that come with the pages.
 _DRAWN_IN = ("paper_figures/out", "docs/figures", "docs")
 #: How large a figure of 840 dots or fewer is in the list of all.
@@ -93,7 +106,7 @@ def _mechanisms(folder: Path) -> Iterator[Page]:
     for kind in sorted(mechanisms.REGISTRY.values(), key=lambda kind: kind.title.lower()):
         short = fo.properties.in_short(kind)
         drawn = _DRAWN.get(kind.name, kind.name)
-        figure, caption = site_pictures.two_users(mechanisms.one(drawn) if isinstance(drawn, str) else drawn())
+        figure, caption = _two_users(mechanisms.one(drawn) if isinstance(drawn, str) else drawn())
         figure.savefig(folder / f"{kind.name}.png", dpi=130)
         claims = [(f"[{one.property}](../properties/{one.property}.md)", one) for one in kind.claims]
         lines = [
@@ -104,6 +117,26 @@ def _mechanisms(folder: Path) -> Iterator[Page]:
             *(property_pages.claimed("property", claims) or ["No property is claimed."]),
         ]
         yield kind.name, kind.title, short, "\n".join(lines) + "\n"
+
+
+def _two_users(mechanism: mechanisms.Mechanism) -> tuple[Figure, str]:
+    """What two users can have and what they get, and the caption; but for one resource DRF or DRFH beside it."""
+    if type(mechanism) in (fo.MaxMin, fo.CMMF):
+        cluster, others = _ONE if type(mechanism) is fo.MaxMin else _PLACED, []
+    elif mechanism.prepare(_SERVERS)[0] is not _SERVERS:
+        cluster, others = _POOL, [fo.DRF()]
+    else:
+        cluster, others = _SERVERS, [fo.DRFH()]
+    answers = [
+        one.solve(cluster) for one in (mechanism, *others) if one is mechanism or type(one) is not type(mechanism)
+    ]
+    said = "The shaded area is what the two users can have; the mark is what the mechanism gives them. "
+    said += f"Of {' and '.join(cluster.resources)}: {'; '.join(described(cluster, None))}."
+    path = []
+    if "alpha" in {field.name for field in dataclasses.fields(mechanism)}:
+        path = [dataclasses.replace(mechanism, alpha=alpha).solve(cluster) for alpha in _ALPHAS]
+        said += " The line is the path of alpha from 0 to infinity."
+    return fo.plot.two_users(*answers, path=path), f"*{said}*"
 
 
 def _commands(folder: Path) -> Iterator[Page]:

@@ -141,15 +141,13 @@ def feasibility(
     short = np.zeros(len(total))
     if floor is not None:
         short = np.divide(floor - total, floor, out=short, where=floor > 0)
-    worst = max(0.0, float(over.max()), float(over_limit.max()), float(below.max()), float(short.max()))
-    if worst == 0.0:
+    of_users = ((over_limit, "above its task limit"), (short, "below its floor"), (below, "with negative tasks"))
+    values, what = max(((over, "overused"), *of_users), key=lambda one: one[0].max())
+    if not values.max() > 0:
         return 0.0, "feasible"
-    if worst == over.max():
-        i, r = np.unravel_index(over.argmax(), over.shape)
-        return worst, f"largest for {cluster.resources[r]!r} of {cluster.servers[i]!r}, overused"
-    ways = ((over_limit, "above its task limit"), (short, "below its floor"), (below, "with negative tasks"))
-    values, what = next(one for one in ways if worst == one[0].max())
-    return worst, f"largest for user {cluster.users[int(values.argmax())]!r}, {what}"
+    i, *r = np.unravel_index(values.argmax(), values.shape)
+    whom = f"{cluster.resources[r[0]]!r} of {cluster.servers[i]!r}" if r else f"user {cluster.users[i]!r}"
+    return float(values.max()), f"largest for {whom}, {what}"
 
 
 __all__ = [

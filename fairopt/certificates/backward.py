@@ -37,22 +37,14 @@ from . import _linear
 _SMALLEST = 1e-12
 
 
-@dataclass(frozen=True)
-class BackwardOptions:
-    """At which levels tau the backward error is bounded."""
-
-    #: Levels tau that are tried in turn, until the error is below the next: any gives a bound.
-    levels: tuple[float, ...] = (1e-6, 1e-9, 1e-12)
-    #: Where the first does not do, larger ones: how wrong a bad answer is.
-    coarse: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0)
-    #: Smaller levels are tried where the first comes to this at most.
-    near: float = 1e-4
-    #: Exponents so far below their sum's largest are computed on their own.
-    far: float = 500.0
-
-
-#: What is used unless a caller says otherwise.
-OPTIONS = BackwardOptions()
+#: Levels tau that are tried in turn, until the error is below the next: any gives a bound.
+LEVELS = (1e-6, 1e-9, 1e-12)
+#: Where the first does not do, larger ones: how wrong a bad answer is.
+COARSE = (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0)
+#: Smaller levels are tried where the first comes to this at most.
+NEAR = 1e-4
+#: Exponents so far below their sum's largest are computed on their own.
+_FAR = 500.0
 
 
 @dataclass(frozen=True)
@@ -106,12 +98,8 @@ def backward_error(
         residual = np.full(len(none), np.inf)
         return BackwardError(np.inf, problem.impossible, log_rows, log_rows, none, residual, np.zeros(len(log_rows)))
     log_rows = np.where(np.isnan(log_rows) | np.isposinf(log_rows), -np.inf, log_rows)
-    best = problem.best(log_rows, OPTIONS.levels[0])
-    for tau in OPTIONS.levels[1:] if best.error <= OPTIONS.near else ():
-        if best.error <= tau:
-            break
-        best = min(best, problem.best(log_rows, tau), key=lambda found: found.error)
-    for tau in OPTIONS.coarse:
+    best = problem.best(log_rows, LEVELS[0])
+    for tau in (*(LEVELS[1:] if best.error <= NEAR else ()), *COARSE):
         if best.error <= tau:
             break
         best = min(best, problem.best(log_rows, tau), key=lambda found: found.error)
@@ -275,11 +263,11 @@ def log_price_per_task(polytope: Polytope, log_rows: Array) -> Array:
     with np.errstate(divide="ignore"):
         log_gamma = np.log(polytope.gamma)
         whole = np.log(polytope.price_per_task(np.exp(log_rows - top[polytope.row_server]))) + log_gamma
-        far = np.flatnonzero(whole < -OPTIONS.far)  # who needs only what is next to free beside other resources
+        far = np.flatnonzero(whole < -_FAR)  # who needs only what is next to free beside other resources
         whole += top[server]
         if len(far):
             whole[far] = np.logaddexp.reduce(np.log(polytope.pair_use[far]) + log_price[server[far]], axis=1)
-    return np.asarray(whole - log_gamma)
+    return whole - log_gamma
 
 
 def supporting(
@@ -351,7 +339,7 @@ def supporting(
     missing = np.where(high > totals * (1 + 1e-12), small - cost @ prices, 0.0)[users]
     np.maximum.at(prices, row, prices[row] + np.maximum(missing, 0.0))
     with np.errstate(divide="ignore"):
-        return np.asarray(np.where(free, -np.inf, np.log(prices) + np.where(free, 0.0, log_unit)))
+        return np.where(free, -np.inf, np.log(prices) + np.where(free, 0.0, log_unit))
 
 
 def searched(

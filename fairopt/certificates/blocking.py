@@ -23,7 +23,7 @@ from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 from ..model.split import Split
 from .bottleneck import rises
-from .leximin import SAME_LEVEL, distances, held, proofs
+from .leximin import SAME_LEVEL, check_levels, distances, held, proofs
 
 
 @dataclass(frozen=True)
@@ -68,12 +68,7 @@ def blocking(
     SolverError
         There are no prices, and too many pairs for linear programs.
     """
-    if not (np.isinf(criterion.alpha) and criterion.scope in ("pool", "servers")):
-        raise DataError(
-            f"alpha is {criterion.alpha:g} and the scope {criterion.scope!r} here: only lexicographic max-min over a "
-            "pool or over servers holds each user at one level; ask an allocation of DRF, DRFH, TSF, AssetFairness, "
-            "TaskMaxMin, CMMF, MQDRF, MaxMin or AlphaFair(inf)"
-        )
+    check_levels(criterion)
     split, limits = Split.from_answer(cluster, tasks), criterion.limits(cluster)
     first = split.merging.first_server
     polytope = Polytope(split.merging.cluster, limits)

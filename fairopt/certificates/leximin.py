@@ -18,7 +18,7 @@ import numpy as np
 from .. import _clock
 from ..errors import DataError
 from ..exact import rational
-from ..exact.rational import Exact, numbers, on_one
+from ..exact.rational import Exact, may_run, numbers, on_one
 from ..model import polytope as polytopes
 from ..model._arrays import Array, Index, Mask, ratio
 from ..model.cluster import Cluster
@@ -217,11 +217,7 @@ def maxmin_condition(
     DataError
         The criterion is not lexicographic max-min over a pool or servers.
     """
-    if not (np.isinf(criterion.alpha) and criterion.scope in ("pool", "servers")):
-        raise DataError(
-            f"alpha is {criterion.alpha:g} and the scope {criterion.scope!r} here: only lexicographic max-min over a "
-            "pool or over servers has one level per user"
-        )
+    check_levels(criterion)
     split = Split.from_answer(cluster, tasks)
     limits, table, merged = criterion.limits(cluster), split.merged, split.merging.cluster
     polytope, result = Polytope(merged, limits), np.ones(len(limits))
@@ -249,11 +245,21 @@ def maxmin_condition(
     return result
 
 
+def check_levels(criterion: Criterion) -> None:
+    """Raise a `DataError` where users have no levels."""
+    if not (np.isinf(criterion.alpha) and criterion.scope in ("pool", "servers")):
+        raise DataError(
+            f"alpha is {criterion.alpha:g} and the scope {criterion.scope!r} here: only lexicographic max-min over a "
+            "pool or over servers holds each user at one level; ask an allocation of DRF, DRFH, TSF, AssetFairness, "
+            "TaskMaxMin, CMMF, MQDRF, MaxMin or AlphaFair(inf)"
+        )
+
+
 def one_price_each(cluster: Cluster) -> Array:
     """On one server a level is held by one resource: a price for each alone, (resources, 1, resources)."""
     capacity = cluster.capacity[0]
     marginal = ratio(1.0, capacity)
-    return np.asarray(np.diag(marginal)[:, None, :])
+    return np.diag(marginal)[:, None, :]
 
 
 def held(
@@ -330,7 +336,7 @@ def proofs(found: Exact, cluster: Cluster, criterion: Criterion, limits: Array) 
     has `sum p_n x'_n <= sum lambda c + sum mu q`. Where the optimum has equality, nobody with `p_n > 0` can rise while
     the others of them keep theirs: a proof for the highest of them. Who is at its limit needs none.
     """
-    usable = cluster.usable & (limits > 0)[:, None]
+    usable = may_run(cluster, limits)
     users = np.flatnonzero(usable.any(axis=1))
     usable, limited = usable[users], np.isfinite(limits[users])
     capacity, demand = numbers(cluster.capacity), numbers(cluster.demand[users])

@@ -8,7 +8,7 @@ from ..certificates import backward
 from ..model._arrays import Array, Mask
 from .system import Stack
 
-_FINE, _COARSE, _NEAR = backward.OPTIONS.levels, backward.OPTIONS.coarse, backward.OPTIONS.near
+_FINE, _COARSE, _NEAR = backward.LEVELS, backward.COARSE, backward.NEAR
 
 
 class Point:

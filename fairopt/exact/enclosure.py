@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ..model._arrays import Array
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
-from .rational import Numbers, numbers
+from .rational import Numbers, numbers, zeros
 
 #: A pair has tasks if it has this part of what it could run alone; a row is full, and a price one, likewise.
 _ACTIVE = 1e-7
@@ -119,7 +119,7 @@ def contracted(residual: Box, slopes: Callable[[Box], Box], slope: Array, widths
         box = np.full(len(residual), Interval(Decimal(-width), Decimal(width)))
         image = intervals((np.eye(len(box), dtype=int) - inverse @ slopes(box)) @ box - inverse @ residual)
         if all(one.within(whole) for one, whole in zip(image, box, strict=True)):
-            return np.asarray(image)
+            return image
     return None
 
 
@@ -279,8 +279,7 @@ class _Equations:
         free = np.flatnonzero(np.isfinite(self.cluster.max_tasks) & ~self.full)
         if any(total[n].high > self.cluster.max_tasks[n] for n in free):
             return None
-        low = np.full(self.cluster.shape[:2], Fraction(0), dtype=object)
-        high = low.copy()
+        low, high = zeros(*self.cluster.shape[:2]), zeros(*self.cluster.shape[:2])
         for at, one in zip(self.pairs, tasks, strict=True):
             # A user with all its tasks has one pair, or its tasks would have no single solution.
             whole = self.full[at[0]] and self.owns[at[0]].sum() == 1

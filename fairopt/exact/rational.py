@@ -8,7 +8,7 @@ proved to be blocked, by sums of doubles. Data are doubles and so rational: succ
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model._arrays import Array
+from ..model._arrays import Array, Mask
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 from .simplex import Dictionary, TooMuch
@@ -35,6 +35,25 @@ WORK = 2e7
 def numbers(values: Array) -> Numbers:
     """Doubles as the rational numbers that they are."""
     return np.array([Fraction(value) for value in values.ravel().tolist()], dtype=object).reshape(values.shape)
+
+
+def zeros(*shape: int) -> Numbers:
+    """Fractions, all 0."""
+    return np.full(shape, Fraction(0), dtype=object)
+
+
+def may_run(cluster: Cluster, limits: Array) -> Mask:
+    """(users, servers): where users run something within limits (users,)."""
+    return np.asarray(cluster.usable & (limits > 0)[:, None])
+
+
+def _placed(values: Mapping[int, Fraction], pairs: Sequence[tuple[int, int]], users: int, servers: int) -> Numbers:
+    """Tasks, (users, servers), from variables of pairs by number; those that are not there are 0."""
+    tasks = zeros(users, servers)
+    for k, value in values.items():
+        if k < len(pairs):
+            tasks[pairs[k]] = value
+    return tasks
 
 
 def on_one(cluster: Cluster, criterion: Criterion, server: int) -> tuple[Cluster, Criterion]:
@@ -62,7 +81,7 @@ class _Row(NamedTuple):
 
 def tried(cluster: Cluster, limits: Array, part: float = 1.0) -> bool:
     """Is it worth trying with a part of `WORK`? No more than a first guess."""
-    usable = cluster.usable & (limits > 0)[:, None]
+    usable = may_run(cluster, limits)
     rows = cluster.capacity.size + np.count_nonzero(usable.any(axis=1)) + np.count_nonzero(np.isfinite(limits))
     guess = float(len(usable)) ** 3 if cluster.shape[1] == 1 else float(rows) ** 3 * np.count_nonzero(usable)
     # The cube of the rows by the columns may be four times too high.
@@ -75,7 +94,7 @@ def leximin(cluster: Cluster, criterion: Criterion, limits: Array, part: float =
     Nor is there one where there are floors, or for somebody who can run and whose share is infinite, as a file may say.
     The last ones are remembered, as a judge asks for what an engine has just found.
     """
-    usable = cluster.usable & (limits > 0)[:, None]
+    usable = may_run(cluster, limits)
     known = np.isfinite(criterion.share[usable.any(axis=1)]).all() and not criterion.floor.any()
     if not known or not tried(cluster, limits, part):
         return None
@@ -105,7 +124,7 @@ def _leximin(shape: tuple[int, int, int], data: tuple[bytes, ...], work: float) 
         while rising:
             program.maximise(level)
             price = program.prices()
-            prices, of_limit = (np.full(size, Fraction(0), dtype=object) for size in ((servers, resources), users))
+            prices, of_limit = zeros(servers, resources), zeros(users)
             into = {"capacity": prices, "limit": of_limit}
             for at, row in enumerate(rows, level + 1):
                 if at in price and row.kind in into:
@@ -117,11 +136,8 @@ def _leximin(shape: tuple[int, int, int], data: tuple[bytes, ...], work: float) 
                 program.hold(level, done, rising)
     except TooMuch:
         return None
-    values = program.values()
-    tasks = np.full((users, servers), Fraction(0), dtype=object)
-    for k, pair in enumerate(pairs):
-        tasks[pair] = values.get(k, Fraction(0))
     proofs = [np.array([each[k] for each in rounds], dtype=object) for k in (0, 1)]
+    tasks = _placed(program.values(), pairs, users, servers)
     found = Exact(tasks, proofs[0].reshape(-1, servers, resources), proofs[1].reshape(-1, users))
     for part in found:
         part.setflags(write=False)
@@ -143,11 +159,11 @@ def _filled(cluster: Cluster, criterion: Criterion, limits: Array) -> Exact:
     users, _, resources = cluster.shape
     demand, left = numbers(cluster.demand), numbers(cluster.capacity[0])
     rising = np.flatnonzero(cluster.usable[:, 0] & (limits > 0))
-    rate, stop = np.full(users, Fraction(0), dtype=object), np.full(users, np.inf, dtype=object)
+    rate, stop = zeros(users), np.full(users, np.inf, dtype=object)
     rate[rising] = numbers(criterion.weight[rising]) / numbers(criterion.share[rising])
     limited = rising[np.isfinite(limits[rising])]
     stop[limited] = numbers(limits[limited]) / rate[limited]
-    tasks, full = np.full((users, 1), Fraction(0), dtype=object), []
+    tasks, full = zeros(users, 1), []
     while len(rising):
         requested = rate[rising] @ demand[rising]
         meets = {r: left[r] / requested[r] for r in range(resources) if requested[r]}
@@ -159,9 +175,9 @@ def _filled(cluster: Cluster, criterion: Criterion, limits: Array) -> Exact:
         tasks[rising[done], 0] = level * rate[rising[done]]
         left = left - tasks[rising[done], 0] @ demand[rising[done]]
         rising = rising[~done]
-    prices = np.full((len(full), 1, resources), Fraction(0), dtype=object)
+    prices = zeros(len(full), 1, resources)
     prices[range(len(full)), 0, full] = Fraction(1)
-    return Exact(tasks, prices, np.full((len(full), users), Fraction(0), dtype=object))
+    return Exact(tasks, prices, zeros(len(full), users))
 
 
 def _capacities(capacity: Numbers, demand: Numbers, pairs: list[tuple[int, int]]) -> Iterator[_Row]:
@@ -182,9 +198,8 @@ def unique_optimum(cluster: Cluster, share: Mapping[int, Fraction], limits: Mapp
     """
     runs = cluster.usable & np.array([limits.get(n, 1) > 0 for n in range(len(cluster.users))])[:, None]
     pairs = [(int(n), int(i)) for n, i in np.argwhere(runs)]
-    tasks = np.full(runs.shape, Fraction(0), dtype=object)
     if not pairs:
-        return tasks
+        return zeros(*runs.shape)
     total = len(pairs)  # the column of the sum
     rows = [row[2:] for row in _capacities(numbers(cluster.capacity), numbers(cluster.demand), pairs)]
     for n, limit in limits.items():
@@ -200,9 +215,7 @@ def unique_optimum(cluster: Cluster, share: Mapping[int, Fraction], limits: Mapp
             return None
     except TooMuch:
         return None
-    for k, pair in enumerate(pairs):
-        tasks[pair] = values.get(k, Fraction(0))
-    return tasks
+    return _placed(values, pairs, *runs.shape)
 
 
 def nearest_psdsf(cluster: Cluster, tasks: Array) -> Numbers | None:

@@ -33,7 +33,7 @@ def pool_of(cluster: Cluster, who: str) -> Cluster:
 
 def normalised(pool: Cluster) -> Array:
     """D, (users, resources): what a dominant share of one takes of every resource."""
-    return np.asarray(pool.share_per_task / pool.dominant_share_per_task[:, None])
+    return pool.share_per_task / pool.dominant_share_per_task[:, None]
 
 
 def highest(demand: Array, have: Array, weight: Array, part: float) -> float:

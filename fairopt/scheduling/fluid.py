@@ -17,7 +17,7 @@ from ..model._arrays import Array, Mask, ratio
 from ..model.cluster import Cluster
 from ..solving.earlier import OtherUsers
 from .schedule import Outcome, used_parts
-from .workload import NEVER, SECOND, By, Players, Whole, Workload, choice, owner, players
+from .workload import NEVER, SECOND, By, Whole, Workload, choice, owner, players
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -179,7 +179,8 @@ class FluidRun:
         self._solved(here)  # and not before: the solve may be interrupted
         offered = OtherUsers(found)
         self._start = self._start if offered.earlier is None else offered
-        self._serve(sharing, found.arrays.user_tasks)
+        self.rate[here] = found.arrays.user_tasks[sharing.player] * sharing.part
+        self.begun[here[(self.rate[here] > 0) & np.isnan(self.begun[here])]] = self.now
         stats = found.stats
         return Solved(
             sharing.cluster, found.arrays.user_tasks, build + stats.build, stats.compile + stats.solve, stats.certify,
@@ -194,12 +195,6 @@ class FluidRun:
         self.served[:] = False
         self.served[groups] = True
         self.rate[:] = 0.0
-
-    def _serve(self, sharing: Players, tasks: Array) -> None:
-        groups, rates = sharing.groups, sharing.rates(tasks)
-        self.rate[groups] = rates
-        fresh = groups[(rates > 0) & np.isnan(self.begun[groups])]
-        self.begun[fresh] = self.now
 
     def _next(self) -> float:
         """When something happens next that the rates do not tell; infinite if nothing ever does."""
@@ -225,7 +220,7 @@ class FluidRun:
         """When groups end at their rates; infinite where they do not run."""
         rate = self.rate[groups]
         need = ratio(self.left[groups], rate, np.inf)
-        return np.asarray(self.now + need)
+        return self.now + need
 
     def _advance(self, after: float, solved: Solved | None) -> None:
         """Serve until then; who ends before leaves what it had."""
@@ -311,6 +306,13 @@ class FluidSchedule(Outcome):
         counts["tasks"] = counts["tasks"].astype(np.int64)
         return self._per_user(counts, {"mean_dominant_share": self._dominant_shares()})
 
+    @property
+    def _use(self) -> tuple[Array, Array]:
+        """Amounts times seconds that were used, and that were there, (steps, resources) each."""
+        steps, width = self.run.steps, len(self.workload.resources)
+        each = [step.used for step in steps], [step.span * step.capacity for step in steps]
+        return np.reshape(each[0], (-1, width)), np.reshape(each[1], (-1, width))
+
     def _dominant_shares(self) -> Array:
         """(users,): `max_r` of what a user had of every resource over the whole run, in parts of all servers."""
         run, w = self.run, self.workload
@@ -330,11 +332,8 @@ class FluidSchedule(Outcome):
         `solve` and to `certify`, `rounds`, `engine`, `certificate`, `flagged`, and `warm`: started from the solve
         before.
         """
-        steps, resources = self.run.steps, self.workload.resources
-        capacity = _rows([step.capacity * step.span for step in steps], len(resources))
-        used = _rows([step.used for step in steps], len(resources))
-        use = ratio(used, capacity, np.nan)
-        columns: dict[str, object] = {name: use[:, r] for r, name in enumerate(resources)}
+        steps, use = self.run.steps, ratio(*self._use, np.nan)
+        columns: dict[str, object] = {name: use[:, r] for r, name in enumerate(self.workload.resources)}
         columns |= {name: [getattr(step, name) for step in steps] for name in _OF_STEPS}
         columns["solved"] = [step.solved is not None for step in steps]
         for name, kind in _OF_SOLVES.items():
@@ -365,10 +364,8 @@ class FluidSchedule(Outcome):
     @property
     def utilization(self) -> pd.Series:
         """The part of every resource that is in use on average, from the first arrival to the end of the run."""
-        width = len(self.workload.resources)
-        used = _rows([step.used for step in self.run.steps], width).sum(axis=0)
-        there = _rows([step.span * step.capacity for step in self.run.steps], width).sum(axis=0)
-        part = ratio(used, there, np.nan)
+        used, there = self._use
+        part = ratio(used.sum(axis=0), there.sum(axis=0), np.nan)
         return used_parts()(part, index=pd.Index(self.workload.resources, name="resource"), name="utilization")
 
     def summary(self) -> pd.Series:
@@ -398,10 +395,6 @@ class FluidSchedule(Outcome):
         worst = max((one.certificate for _, one in self.solves), default=0.0)
         more = f"; {len(self.solves)} solves, certificates <= {worst:.1e}"
         return self._shown(f"{self.run.mechanism}: jobs", self._counts(), more)
-
-
-def _rows(rows: list[Array], width: int) -> Array:
-    return np.array(rows).reshape(len(rows), width)
 
 
 def fluid(

@@ -207,7 +207,7 @@ class Schedule(Outcome):
             return np.unique(np.concatenate([self.arrival[self.arrival <= self.runs.time],
                                              self.runs.start, ended])) / SECOND  # fmt: skip
         if self.sampled is None:
-            return np.asarray(np.linspace(begun, max(self.end, begun), 500))
+            return np.linspace(begun, max(self.end, begun), 500)
         return np.asarray(begun + self.sampled * np.arange(1 + int((max(self.end, begun) - begun) / self.sampled)))
 
     @cached_property
@@ -266,21 +266,16 @@ class Schedule(Outcome):
             raise DataError(f"shares of {len(names)} users at {len(when)} times are too many numbers; name some users, "
                             "or sample: simulate(..., timeline=60)")  # fmt: skip
         w, runs, at = self.workload, self.runs, _micro(when)
-        order = np.argsort(at, kind="stable")
-        column = np.full(len(w.users), -1, dtype=np.int64)
-        column[[w.users.index(name) for name in names]] = np.arange(len(names))
         group = w.group_of_task[runs.task]
-        who = column[w.user[group]]
-        share = np.zeros((len(when), len(names)))
-        for r in range(len(w.resources)):
-            used = np.zeros((len(when) + 1, len(names)), dtype=np.int64)
-            for changes, sign in ((runs.start, 1), (runs.end, -1)):
-                first = np.searchsorted(at[order], changes, side="left")
-                np.add.at(used, (first[who >= 0], who[who >= 0]), sign * w.demand[group, r][who >= 0])
-            np.maximum(share, np.cumsum(used[:-1], axis=0) / w.total[r], out=share)
-        found = np.empty_like(share)
-        found[order] = share
-        return pd.DataFrame(found, index=pd.Index(when, name="time"), columns=pd.Index(names, name="user"))
+        order = np.argsort(w.user[group], kind="stable")
+        first = np.searchsorted(w.user[group][order], np.arange(len(w.users) + 1))
+        share = np.empty((len(when), len(names)))
+        for k, n in enumerate(pd.Index(w.users).get_indexer(names)):
+            mine = order[first[n] : first[n + 1]]
+            demand = w.demand[group[mine]]
+            used = _sum_until(at, runs.start[mine], demand) - _sum_until(at, runs.end[mine], demand)
+            share[:, k] = (used / w.total).max(axis=1)
+        return pd.DataFrame(share, index=pd.Index(when, name="time"), columns=pd.Index(names, name="user"))
 
     def _lasted(self) -> tuple[Whole, int]:
         """Microseconds that runs lasted, (runs,), and from the first arrival to the end."""
@@ -302,7 +297,7 @@ class Schedule(Outcome):
         lasts = np.diff(time[order], append=0)
         share = (used / w.total).max(axis=1, initial=0.0)
         same = np.append(user[order][1:] == user[order][:-1], False)
-        return np.asarray(np.bincount(user[order][same], (share * lasts)[same], minlength=len(w.users)) / span)
+        return np.bincount(user[order][same], (share * lasts)[same], minlength=len(w.users)) / span
 
     @property
     def utilization(self) -> pd.Series:
@@ -353,7 +348,7 @@ def _sum_until(when: Whole, at: Whole, amounts: Whole) -> Whole:
     order = np.argsort(at, kind="stable")
     total = np.zeros((len(at) + 1, *amounts.shape[1:]), dtype=np.int64)
     np.cumsum(amounts[order], axis=0, out=total[1:])
-    return np.asarray(total[np.searchsorted(at[order], when, side="right")])
+    return total[np.searchsorted(at[order], when, side="right")]
 
 
 def _servers(w: Workload, when: Whole) -> tuple[Whole, Whole]:

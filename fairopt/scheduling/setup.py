@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from ..errors import DataError
-from ..model._arrays import Array, Index, Mask
+from ..model._arrays import Array, Mask
 from ..model._pointers import from_sizes
 from .loop import tables as at
 from .loop.tables import Tables
@@ -47,7 +47,6 @@ NEAR = 48
 BLOCK = 64
 
 
-@dataclass(eq=False)
 class Setup:
     """Groups in order of (queue, arrival, place), and what their tasks take, in the policy's own terms.
 
@@ -58,43 +57,30 @@ class Setup:
     queue : (groups,)
     capacity : (servers, amounts), demand : (groups, amounts), cost : (groups, costs), total : (costs,)
     weight : (queues,)
+
+    Raises
+    ------
+    DataError
+        `room` or `cost` of the policy are not whole numbers of the right shape.
     """
 
-    workload: Workload
-    policy: Policy
-    order: Index
-    queue: Whole
-    capacity: Whole
-    demand: Whole
-    cost: Whole
-    total: Whole
-    weight: Array
-
-    @classmethod
-    def of(cls, workload: Workload, policy: Policy) -> Setup:
-        """What a policy makes of a workload.
-
-        Raises
-        ------
-        DataError
-            `room` or `cost` are not whole numbers of the right shape.
-        """
-        w = workload
+    def __init__(self, workload: Workload, policy: Policy) -> None:
+        w, self.workload, self.policy = workload, workload, policy
         one = policy.queue == "one"
-        order = np.argsort(w.arrival, kind="stable") if one else np.arange(w.groups)
+        self.order = np.argsort(w.arrival, kind="stable") if one else np.arange(w.groups)
         capacity, demand = policy.room(w)
         cost, total = policy.cost(w)
-        capacity = _whole(policy, "room", capacity, len(w.servers))
-        demand = _whole(policy, "room", demand, w.groups)
-        cost = _whole(policy, "cost", cost, w.groups)
-        if capacity.shape[1] != demand.shape[1] or np.shape(total) != cost.shape[1:] or (np.asarray(total) <= 0).any():
+        self.capacity = _whole(policy, "room", capacity, len(w.servers))
+        self.demand = _whole(policy, "room", demand, w.groups)[self.order]
+        self.cost = _whole(policy, "cost", cost, w.groups)[self.order]
+        self.total: Whole = np.array(total, dtype=np.int64)
+        right = self.capacity.shape[1] == self.demand.shape[1] and np.shape(total) == self.cost.shape[1:]
+        if not right or (np.asarray(total) <= 0).any():
             raise DataError(
                 f"{policy}: room and cost must have a column for every amount and every cost, and totals > 0"
             )
-        queue = _zeros(w.groups) if one else w.user
-        weight = np.ones(1) if one else w.weight.astype(float)
-        total = np.array(total, dtype=np.int64)
-        return cls(w, policy, order, queue[order], capacity, demand[order], cost[order], total, weight)
+        self.queue = (_zeros(w.groups) if one else w.user)[self.order]
+        self.weight: Array = np.ones(1) if one else w.weight.astype(float)
 
     @cached_property
     def possible(self) -> Mask:

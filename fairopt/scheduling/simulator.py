@@ -77,7 +77,7 @@ def simulate(
             raise DataError(f"{name} is {value!r}; it must be one of {', '.join(known)}")
     if timeline is not None and timeline != "events" and not (isinstance(timeline, int | float) and timeline > 0):
         raise DataError(f"timeline is {timeline!r}; it must be seconds > 0, or 'events'")
-    setup = Setup.of(workload, chosen)
+    setup = Setup(workload, chosen)
     if impossible == "raise":
         _all_possible(setup)
     watch = _clock.Watch()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -232,8 +232,7 @@ def fitting(capacity: Whole, demand: Whole, placement: Whole, eligible: Mask) ->
     return found[which.reshape(-1)]
 
 
-@dataclass(frozen=True)
-class Players:
+class Players(NamedTuple):
     """Players of an instant as the users of a cluster, and what of their tasks goes to which group.
 
     A player's tasks run side by side at one speed: with `k_g` tasks in group g it asks for `sum k_g d_g / sum k_g` per
@@ -242,13 +241,8 @@ class Players:
     """
 
     cluster: Cluster
-    groups: Whole  # (groups present,)
     player: Index  # (groups present,), rows of the cluster's users
     part: Array  # (groups present,), of its player's tasks
-
-    def rates(self, user_tasks: Array) -> Array:
-        """How many tasks of every group run, (groups present,)."""
-        return np.asarray(user_tasks[self.player] * self.part)
 
 
 def choice(by: str) -> By:
@@ -287,4 +281,4 @@ def players(workload: Workload, groups: NDArray[np.int64], up: Mask, by: By, lim
         w.capacity[up] * w.unit, demand, weight, eligible, total if limits else None,
         w.resources, [names[k] for k in who], [name for name, there in zip(w.servers, up, strict=True) if there],
     )  # fmt: skip
-    return Players(cluster, groups, player, part)
+    return Players(cluster, player, part)

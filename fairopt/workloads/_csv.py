@@ -13,6 +13,7 @@ import io
 import math
 import sys
 import zlib
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,12 +31,11 @@ SUFFIXES = (".csv", ".csv.gz")
 
 @dataclass(frozen=True)
 class Column:
-    """A column that is used. `optional`: an empty field is a legitimate missing value."""
+    """A column that is used, of numbers from 0 to `most`. `optional`: an empty field is a legitimate missing value."""
 
     name: str
     kind: Literal["int", "number", "text"] = "number"
     optional: bool = False
-    least: float = 0
     most: float = math.inf
 
 
@@ -48,17 +48,10 @@ class Format:
     separator: str = ","
 
 
-@dataclass(frozen=True)
-class CsvTable:
-    """The good rows in file order, and how many rows there were and were skipped."""
+def read(path: Path, layout: Format, skip_malformed: bool, report: Counter[str], of: str = "") -> pd.DataFrame:
+    """The columns of `layout` from a plain or gzipped file: the good rows in file order.
 
-    frame: pd.DataFrame
-    rows: int
-    skipped: int
-
-
-def read(path: Path, layout: Format, skip_malformed: bool = False) -> CsvTable:
-    """The columns of `layout` from a plain or gzipped file.
+    How many rows there were and were skipped is counted in `report`, as rows `of` what.
 
     Raises
     ------
@@ -83,8 +76,9 @@ def read(path: Path, layout: Format, skip_malformed: bool = False) -> CsvTable:
         frame = _parse([lines[number] for number in good], names, layout)
         if frame is None:
             raise DataError(f"{path} cannot be read as a table of {', '.join(names)}")
-    rows = len(lines) - first
-    return CsvTable(frame, rows, rows - len(good))
+    report[f"{of}rows read"] += len(lines) - first
+    report[f"{of}rows skipped as malformed"] += len(lines) - first - len(good)
+    return frame
 
 
 def content(path: Path) -> bytes:
@@ -141,7 +135,7 @@ def _parse(lines: list[bytes], names: tuple[str, ...], layout: Format) -> pd.Dat
         if column.kind == "int" and values.dtype != np.int64:  # some versions of pandas turn to unsigned ones
             return None
         if column.kind != "text":
-            inside = (values >= column.least) & (values <= column.most) & np.isfinite(values)
+            inside = (values >= 0) & (values <= column.most) & np.isfinite(values)
             if not (inside | missing).all():
                 return None
     return frame
@@ -178,8 +172,8 @@ def _fault(column: Column, text: str) -> str | None:
         value = math.nan
     if not abs(value) <= sys.float_info.max or "_" in text or (whole and (value % 1 or abs(value) >= 2**63)):
         return f"{column.name} {short(text)}, which is not a {'whole ' if whole else ''}number"
-    if not column.least <= value <= column.most:
-        allowed = f">= {column.least:g}" if math.isinf(column.most) else f"from {column.least:g} to {column.most:g}"
+    if not 0 <= value <= column.most:
+        allowed = ">= 0" if math.isinf(column.most) else f"from 0 to {column.most:g}"
         return f"{column.name} {text}; it must be {allowed}"
     return None
 

@@ -17,13 +17,14 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import os
+import re
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Generic, Literal, TypeVar, cast
+from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar, cast
 from urllib.parse import parse_qsl
 
 import numpy as np
@@ -132,8 +133,7 @@ def _list(text: str) -> list[str]:
     return text.split(",")
 
 
-@dataclass(frozen=True)
-class _Name:
+class _Name(NamedTuple):
     """A name, read: kind, options, and the seed as text."""
 
     kind: str
@@ -212,22 +212,25 @@ class Sources(Generic[Made]):
     def names(self, text: str) -> bool:
         """Does a text name a source of this kind, though it may end like the name of a file?"""
         kind, colon, _ = text.partition("?")[0].partition(":")
-        return bool(colon) and self.aliases.get(kind, kind) in self.readers
+        return bool(colon) and self._reader(kind) is not None
 
     def folder(self, name: str, traces: str | Path | None = None) -> Path | None:
         """The folder of the trace that `open` would read; None for a generator, named or standing in."""
         kind, _, directory = name.partition("?")[0].partition(":")
-        reader = self.readers.get(self.aliases.get(kind, kind))
+        reader = self._reader(kind)
         if reader is None:
             return None
         return Path(directory) if directory else _trace_folder(traces_root(traces), reader.folder)
 
     def made_by(self, name: str) -> str:
         """The module whose function makes the thing, where no trace is read."""
-        kind = name.partition("?")[0].partition(":")[0]
-        reader = self.readers.get(self.aliases.get(kind, kind))
+        kind = re.split("[?:]", name)[0]
+        reader = self._reader(kind)
         entry = self.generators.get(kind if reader is None else reader.stand_in)
         return "" if entry is None else entry.function.__module__
+
+    def _reader(self, kind: str) -> Entry | None:
+        return self.readers.get(self.aliases.get(kind, kind))
 
     def _read(self, name: str) -> _Name:
         _plugins.installed()

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 
 from .._libraries import pd
 from ..errors import DataError
-from ..model._arrays import Array, Mask
+from ..model._arrays import Mask
 from ..model.cluster import Cluster
 from . import _csv
 from ._csv import Column
@@ -130,21 +129,31 @@ def cluster(
     report: Counter[str] = Counter()
     hosts = _nodes(folder, skip_malformed, report)
     alive = _pods(folder, at, variant, skip_malformed, report)
-    groups = _groups(alive, columns, hosts["model"].to_numpy(dtype=str))
-    left_out = groups.left_out
-    report["groups found"] = len(groups.names)
+    groups = alive.groupby([*columns, "gpu_spec"], sort=True)
+    means = groups[list(RESOURCES)].mean()
+    keys = [key if isinstance(key, tuple) else (key,) for key in means.index]
+    names = ["/".join(str(part) for part in (*key[:-1], key[-1] or "any")) for key in keys]
+    demand, models = means.to_numpy(), hosts["model"].to_numpy(dtype=str)
+    masks = {key[-1]: allowed(models, str(key[-1])) for key in keys}
+    eligible = np.array([masks[key[-1]] for key in keys], dtype=bool).reshape(len(keys), len(models))
+    needy = (demand > 0).any(axis=1)
+    usable = np.flatnonzero(needy & eligible.any(axis=1))
+    left_out = {
+        names[n]: "no node has a model that it may run on" if needy[n] else "its pods request nothing"
+        for n in np.setdiff1d(np.arange(len(names)), usable)
+    }
+    report["groups found"] = len(names)
     report["groups left out"] = len(left_out)
-    usable = np.flatnonzero(groups.usable)
     if not usable.size:
         raise DataError(f"{folder} has no group of pods that can run{'' if at is None else f' at {at:g} s'}")
     chosen = usable[choose(len(usable), users, rng, "groups of pods")]
     result = Cluster(
         hosts[list(RESOURCES)].to_numpy(dtype=float),
-        groups.demand[chosen],
-        eligible=groups.eligible[chosen],
-        max_tasks=groups.pods[chosen] if max_tasks else None,
+        demand[chosen],
+        eligible=eligible[chosen],
+        max_tasks=groups.size().to_numpy(dtype=float)[chosen] if max_tasks else None,
         resources=RESOURCES,
-        users=[groups.names[n] for n in chosen],
+        users=[names[n] for n in chosen],
         servers=hosts.index,
     )
     source = (
@@ -155,46 +164,11 @@ def cluster(
     return Snapshot(result, source, dict(report), left_out)
 
 
-@dataclass(frozen=True)
-class _Groups:
-    """Groups of pods, by their values in some columns."""
-
-    names: list[str]
-    demand: Array  # (groups, resources)
-    eligible: Mask  # (groups, nodes)
-    pods: Array  # (groups,)
-
-    @property
-    def usable(self) -> Mask:
-        """(groups,): who requests something, and may run on some node."""
-        return np.asarray((self.demand > 0).any(axis=1) & self.eligible.any(axis=1), dtype=bool)
-
-    @property
-    def left_out(self) -> dict[str, str]:
-        """The other groups, and why they cannot run."""
-        needy: Mask = np.asarray((self.demand > 0).any(axis=1), dtype=bool)
-        return {
-            self.names[n]: "no node has a model that it may run on" if needy[n] else "its pods request nothing"
-            for n in np.flatnonzero(~self.usable)
-        }
-
-
-def _groups(pods: pd.DataFrame, columns: list[str], models: NDArray[np.str_]) -> _Groups:
-    """Pods that agree in gpu_spec and in the columns, on nodes of these models."""
-    groups = pods.groupby([*columns, "gpu_spec"], sort=True)
-    demand = groups[list(RESOURCES)].mean()
-    keys = [key if isinstance(key, tuple) else (key,) for key in demand.index]
-    names = ["/".join(str(part) for part in (*key[:-1], key[-1] or "any")) for key in keys]
-    masks = {key[-1]: allowed(models, str(key[-1])) for key in keys}
-    eligible = np.array([masks[key[-1]] for key in keys], dtype=bool).reshape(len(keys), len(models))
-    return _Groups(names, demand.to_numpy(), eligible, groups.size().to_numpy(dtype=float))
-
-
 def allowed(models: NDArray[np.str_], spec: str) -> Mask:
     """(nodes,): which nodes, by their models, a gpu_spec (`G2|T4`; empty: any) admits."""
     if spec == "":
         return np.ones(len(models), dtype=bool)
-    return np.asarray(np.isin(models, spec.split("|")))
+    return np.isin(models, spec.split("|"))
 
 
 def _find(directory: str | Path) -> Path:
@@ -211,10 +185,7 @@ def table(folder: Path, start: str, layout: _csv.Format, skip: bool, report: Cou
     if not named:
         others = ", ".join(path.name for path in _csv.table_files(folder))
         raise DataError(f"{folder} has no {start}.csv; it has {others}")
-    read = _csv.read(named[0], layout, skip)
-    report[f"{start} rows read"] += read.rows
-    report[f"{start} rows skipped as malformed"] += read.skipped
-    frame = read.frame
+    frame = _csv.read(named[0], layout, skip, report, f"{start} ")
     return frame.assign(cpu=frame["cpu_milli"] / 1000, memory=frame["memory_mib"] / 1024)
 
 

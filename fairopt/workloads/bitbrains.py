@@ -150,14 +150,12 @@ def cluster(
     hosts = pf_servers(servers, split_disk=split_disk)
     folder = _find(directory, part)
     report: Counter[str] = Counter()
-    start, end = (-math.inf, math.inf) if at is None else (at, at + window)
     if at is None:
         table, counts = _whole(folder, skip_malformed)
         report += counts
-    else:
-        table = _samples(folder, start, end, skip_malformed, report)
-    if at is None:
         at = _drawn_instant(table, window, vms, needed(rng, "choose an instant (or pass at=...)"))
+    else:
+        table = _samples(folder, at, at + window, skip_malformed, report)
     demand = demands(table, at, window, statistic)
     report["virtual machines found"] = len(demand)
     usable = (demand > 0).any(axis=1)
@@ -232,12 +230,9 @@ def _whole(folder: Path, skip: bool) -> tuple[pd.DataFrame, Counter[str]]:
 def _samples(folder: Path, start: float, end: float, skip: bool, report: Counter[str]) -> pd.DataFrame:
     frames, times = [], []
     for vm, path in sorted(_vm_files(folder).items()):
-        table = _csv.read(path, _FORMAT, skip)
-        frame = table.frame
+        frame = _csv.read(path, _FORMAT, skip, report)
         on = frame[_CORES] > 0
         times += [frame[_TIME].min(), frame[_TIME].max()]
-        report["rows read"] += table.rows
-        report["rows skipped as malformed"] += table.skipped
         report["rows dropped, switched off"] += int((~on).sum())
         kept = frame[on & (frame[_TIME] >= start) & (frame[_TIME] < end)]
         if len(kept):

@@ -185,7 +185,7 @@ def _server_names(kinds: Index) -> list[str]:
 
 
 def _whole(tasks: Array) -> Array:
-    return np.asarray(np.maximum(1.0, tasks.round()))
+    return np.maximum(1.0, tasks.round())
 
 
 def _snapshot(cluster: Cluster, source: str) -> Snapshot:

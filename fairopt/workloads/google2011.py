@@ -208,11 +208,9 @@ def _events(folder: Path, layout: _csv.Format, until: float, skip: bool, report:
     """All parts in order of time, up to `until` seconds; later parts are not opened."""
     frames = []
     for path in _csv.table_files(folder):
-        table = _csv.read(path, layout, skip)
-        report[f"{folder.name} rows read"] += table.rows
-        report[f"{folder.name} rows skipped as malformed"] += table.skipped
-        frames.append(table.frame[table.frame["time"] <= until * 1e6])
-        if table.frame["time"].iloc[-1] > until * 1e6:
+        table = _csv.read(path, layout, skip, report, f"{folder.name} ")
+        frames.append(table[table["time"] <= until * 1e6])
+        if table["time"].iloc[-1] > until * 1e6:
             break
     events = pd.concat(frames, ignore_index=True)
     return events if events["time"].is_monotonic_increasing else events.sort_values("time", kind="stable")

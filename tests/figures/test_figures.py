@@ -153,15 +153,15 @@ def test_tables_have_means_and_intervals(smoke: Results, tmp_path: Path, capsys:
     assert "fairopt sweep drfh_figures" in capsys.readouterr().err
 
 
-def test_pictures_for_the_site_are_drawn_from_the_store_that_has_them(
+def test_pictures_for_the_site_are_drawn_where_the_store_has_their_cells(
     smoke: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "tools"))
     import figure_pictures
 
     nothing = Results(tmp_path / "empty", smoke=True)
-    assert figure_pictures.draw("drfh", [nothing, smoke], tmp_path)
+    assert figure_pictures.draw("drfh", smoke, tmp_path)
     with Image.open(tmp_path / "drfh.png") as picture:
         assert (picture.width, picture.mode) == (840, "P")
-    assert not figure_pictures.draw("drf_lie", [nothing], tmp_path)
+    assert not figure_pictures.draw("drf_lie", nothing, tmp_path)
     assert not (tmp_path / "drf_lie.png").exists()

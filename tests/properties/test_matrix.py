@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import fairness_tables as TOOL
 import pandas as pd
+import property_pages as TOOL
 import pytest
 
 import fairopt as fo

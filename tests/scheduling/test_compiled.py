@@ -64,7 +64,7 @@ def drawn(seed: int, resources: int) -> tuple[Workload, int, Thrashing | None]:
 @settings(max_examples=30, deadline=None)
 def test_compiled_is_plain(policy: str | Policy, seed: int, resources: int) -> None:
     w, until, thrashing = drawn(seed, resources)
-    made = Setup.of(w, policies.one(policy))
+    made = Setup(w, policies.one(policy))
     expected = engine.run(made, until, thrashing=thrashing, compiled=False)
     for near in (0, 48):
         assert engine.run(made, until, thrashing=thrashing, near=near).same(expected)
@@ -83,8 +83,8 @@ def test_many_who_wait_in_turn_and_servers_that_crowd_the_blocks_of_the_index(
         made = tables(resources, rows=rows, servers=servers, users=30, resources=resources)
         made["tasks"]["arrival"] += np.arange(rows) % 40 / 4
         w = Workload.from_frames(**made)
-        expected = engine.run(Setup.of(w, with_methods(policy)), compiled=False)
-        assert all(engine.run(Setup.of(w, policy), compiled=compiled, near=near).same(expected) for near in (0, 100))
+        expected = engine.run(Setup(w, with_methods(policy)), compiled=False)
+        assert all(engine.run(Setup(w, policy), compiled=compiled, near=near).same(expected) for near in (0, 100))
 
 
 def test_rules_and_methods_of_others_run_plain() -> None:
@@ -143,7 +143,7 @@ def test_few_tasks_are_simulated_plainly_and_many_compiled(monkeypatch: pytest.M
 def test_what_begins_plainly_ends_compiled_alike() -> None:
     tasks = pd.DataFrame({"user": ["a", "b", "c"] * 300, "arrival": np.arange(900.0), "duration": 7.0,
                           "cpu": [1.0, 2.0, 3.0] * 300})  # fmt: skip
-    made = Setup.of(Workload.from_frames(tasks, pd.DataFrame({"cpu": [8.0, 3.0]})), policies.one("best-fit-drfh"))
+    made = Setup(Workload.from_frames(tasks, pd.DataFrame({"cpu": [8.0, 3.0]})), policies.one("best-fit-drfh"))
     plain, both = engine.run(made, compiled=False), engine.run(made, plainly=10)
     assert engine.compiled_by(made).signatures
     assert plain.instants > 512, "some of it runs either way"
@@ -156,7 +156,7 @@ def test_evictions_need_more_room_than_there_are_tasks() -> None:
     tasks = pd.DataFrame({"user": ["a", "b"], "duration": [50.0, 1.0], "cpu": 1.0, "tasks": [8, 40]})
     time = np.arange(1, 41)
     changes = pd.DataFrame({"time": time, "server": "server1", "up": time % 2 == 0})
-    made = Setup.of(Workload.from_frames(tasks, pd.DataFrame({"cpu": [8.0]}), changes=changes), policies.one("fifo"))
+    made = Setup(Workload.from_frames(tasks, pd.DataFrame({"cpu": [8.0]}), changes=changes), policies.one("fifo"))
     found = engine.run(made)
     assert len(found.task) > 3 * 48
     assert found.same(engine.run(made, compiled=False))
@@ -167,7 +167,7 @@ def test_policies_share_the_loops_that_do_not_depend_on_what_they_differ_in() ->
     first, best = (
         {
             name.rpartition(".")[0]: loop
-            for name, loop in engine.compiled_by(Setup.of(workload(1), policies.one(name))).calls.items()
+            for name, loop in engine.compiled_by(Setup(workload(1), policies.one(name))).calls.items()
         }
         for name in ("first-fit-drfh", "best-fit-drfh")
     )

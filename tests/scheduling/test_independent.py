@@ -21,7 +21,7 @@ def test_starts_are_those_of_other_programs(name: str) -> None:
     users = pd.DataFrame({"user": range(len(weights)), "weight": weights}).astype({"user": str})
     given = tasks.assign(job=tasks.index).astype({"user": str, "job": str})
     w = Workload.from_frames(given, pd.DataFrame(stored["servers"]), users)
-    setup = Setup.of(w, policies.one("fifo" if "users" not in stored else "discrete-drf"))
+    setup = Setup(w, policies.one("fifo" if "users" not in stored else "discrete-drf"))
     runs = engine.run(setup, compiled=False)
     job = [w.jobs[k] for k in w.job[w.group_of_task[runs.task]]]
     found = pd.DataFrame({"start": runs.start // SECOND, "server": runs.server}, index=np.array(job, dtype=int))

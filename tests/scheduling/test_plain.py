@@ -67,10 +67,10 @@ def compare(w: Workload, name: str, given_: dict[str, Any], until: int, thrashin
     methods = with_methods(policy)
     assert engine.knows(policy)
     assert not engine.knows(methods)
-    setup = Setup.of(w, policy)
+    setup = Setup(w, policy)
     assert setup.possible.all()
     expected = Reference(w, name, thrashing=thrashing, **given_).run(until)
-    for made, near in ((setup, 0), (setup, 48), (Setup.of(w, methods), 48)):  # by an index of servers, by scans
+    for made, near in ((setup, 0), (setup, 48), (Setup(w, methods), 48)):  # by an index of servers, by scans
         found = engine.run(made, until, thrashing=thrashing, compiled=False, near=near)
         rows = list(zip(found.task, found.server, found.start, found.end, found.how, strict=True))
         assert [list(map(int, row)) for row in rows] == expected

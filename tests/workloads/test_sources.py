@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-
 import numpy as np
 import pytest
 
@@ -133,12 +131,6 @@ def test_known_names():
     generators = {"google-like", "bitbrains-like", "alibaba-like", "kubernetes-like", "slurm-like", "lognormal"}
     assert set(known()) == {"google2011", "bitbrains", "alibaba", "kubernetes", "slurm", *generators}
     assert all("\n" not in line and line.endswith("seed") for line in known().values())
-
-
-@pytest.mark.parametrize("name", [*CLUSTERS.readers, *CLUSTERS.generators])
-def test_every_option_is_an_argument_and_every_argument_an_option(name):
-    entry = {**CLUSTERS.readers, **CLUSTERS.generators}[name]
-    assert {"rng", *entry.options} == set(inspect.signature(entry.function).parameters) - {"directory"}
 
 
 def test_a_snapshot_prints_its_story(google):

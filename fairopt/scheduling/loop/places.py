@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..._loops import compiled
-from .tables import BLOCKS, ORDER, PLACEMENT, QUEUE, SLOT, STALE, TREE, next_leaf, raised
+from .tables import BLOCKS, ORDER, PLACEMENT, QUEUE, SLOT, STALE, TREE, next_leaf, raised, sufficient
 
 #: Distances of ratios are rounded by less, relative to the ratios.
 _NEAR = 1e-14
@@ -27,15 +27,6 @@ def score(t, g, q, s):  # type: ignore[no-untyped-def]
     return 0.0
 
 
-@compiled(inline=True)
-def fits(demand, g, free, s):  # type: ignore[no-untyped-def]
-    """Is there room for a task of a group?"""
-    for r in range(free.shape[1]):
-        if demand[g, r] > free[s, r]:
-            return False
-    return True
-
-
 @compiled(inner=True)
 def scan(t, g, servers):  # type: ignore[no-untyped-def]
     """The server of a list with room for a task and the lowest score, and that; -1 if there is none."""
@@ -43,7 +34,7 @@ def scan(t, g, servers):  # type: ignore[no-untyped-def]
     found, lowest = np.int64(-1), np.inf
     for k in range(len(servers)):
         s = servers[k]
-        if fits(t.demand, g, t.free, s) and t.eligible[p, s]:
+        if sufficient(t.free, s, 1, t.demand, g) and t.eligible[p, s]:
             value = score(t, g, q, s)
             if found < 0 or value < lowest or (value == lowest and s < found):
                 found, lowest = s, value
@@ -165,7 +156,7 @@ def _next(t, g, b, k, step, x, far):  # type: ignore[no-untyped-def]
     p = t.groups[g, PLACEMENT]
     while 0 <= b < t.n[BLOCKS]:
         d = t.directory[b]
-        if fits(t.demand, g, t.most, b):
+        if sufficient(t.most, b, 1, t.demand, g):
             while 0 <= k < t.filled[d] and step * (t.ratios[d, 0, k] - x) <= far:
                 if _enough(t.demand, g, t.have, d, k) and t.eligible[p, t.ids[d, k]]:
                     return b, k
@@ -193,7 +184,7 @@ def _by_ratios(t, g):  # type: ignore[no-untyped-def]
         b, k, near = begin, inside if step > 0 else inside - 1, True
         while near and 0 <= b < t.n[BLOCKS]:
             d = t.directory[b]
-            if fits(t.demand, g, t.most, b):
+            if sufficient(t.most, b, 1, t.demand, g):
                 while 0 <= k < t.filled[d]:
                     if of == 0:
                         bound = _apart(aim, ratios[d, 0, k], 1)
@@ -288,14 +279,20 @@ def _split(t, b):  # type: ignore[no-untyped-def]
     for k in range(half, filled[d]):
         _write(t, new, k - half, t.ids[d, k])
     filled[new], filled[d] = filled[d] - half, half
-    for p in range(blocks, b + 1, -1):
-        directory[p] = directory[p - 1]
-        for r in range(t.most.shape[1]):
-            t.most[p, r] = t.most[p - 1, r]
+    _shift_blocks(t, blocks, b + 1, -1)
     directory[b + 1] = new
     t.n[BLOCKS] = blocks + 1
     _highest(t, b)
     _highest(t, b + 1)
+
+
+@compiled(inline=True)
+def _shift_blocks(t, begin, end, step):  # type: ignore[no-untyped-def]
+    """Each block of the directory from `begin` to `end` is the next one in this direction."""
+    for p in range(begin, end, step):
+        t.directory[p] = t.directory[p + step]
+        for r in range(t.most.shape[1]):
+            t.most[p, r] = t.most[p + step, r]
 
 
 @compiled(inner=True)
@@ -323,10 +320,7 @@ def _move(t, s):  # type: ignore[no-untyped-def]
         seen[s, r] = free[s, r]
     if filled[d] == 0 and t.n[BLOCKS] > 1:
         t.n[BLOCKS] -= 1
-        for p in range(b, t.n[BLOCKS]):
-            directory[p] = directory[p + 1]
-            for r in range(free.shape[1]):
-                most[p, r] = most[p + 1, r]
+        _shift_blocks(t, b, t.n[BLOCKS], 1)
         directory[t.n[BLOCKS]] = d
     elif again:
         _highest(t, b)

@@ -146,6 +146,12 @@ def _envelope(t, few):  # type: ignore[no-untyped-def]
             t.envelope[0, r] = max(t.envelope[0, r], t.free[t.lists[GAINED, i], r])
 
 
+@compiled(inline=True)
+def _next_queue(t, q):  # type: ignore[no-untyped-def]
+    """The next queue with a group that may fit the envelope, or -1."""
+    return next_leaf(t.roots, np.int64(0), len(t.roots) // 2, np.int64(-1), t.envelope, np.int64(0), q + 1)
+
+
 @compiled(inner=True)
 def _look_below_limits(t):  # type: ignore[no-untyped-def]
     """Limits, and what may start again below them: groups of queues whose tasks ended or whose limits rose."""
@@ -168,7 +174,7 @@ def _look_below_limits(t):  # type: ignore[no-untyped-def]
 def _all_fresh(t):  # type: ignore[no-untyped-def]
     """Whatever fits the largest free amounts of the servers that gained room is looked for everywhere."""
     _envelope(t, t.n[GAINED])
-    q = next_leaf(t.roots, np.int64(0), len(t.roots) // 2, np.int64(-1), t.envelope, np.int64(0), np.int64(0))
+    q = _next_queue(t, -1)
     while q >= 0:
         base, size, k = t.queues[q, BASE], t.queues[q, SIZE], -1
         while True:
@@ -176,7 +182,7 @@ def _all_fresh(t):  # type: ignore[no-untyped-def]
             if k < 0:
                 break
             put(t, t.groups, t.queues[q, FIRST] + k, FRESH)
-        q = next_leaf(t.roots, np.int64(0), len(t.roots) // 2, np.int64(-1), t.envelope, np.int64(0), q + 1)
+        q = _next_queue(t, q)
 
 
 @compiled(inline=True)
@@ -200,7 +206,7 @@ def _candidates(t, few):  # type: ignore[no-untyped-def]
         _envelope(t, few)
         q = -1
         while True:
-            q = next_leaf(t.roots, np.int64(0), len(t.roots) // 2, np.int64(-1), t.envelope, np.int64(0), q + 1)
+            q = _next_queue(t, q)
             if q < 0:
                 break
             if not t.queues[q, LISTED]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,11 +108,12 @@ def google_day(
     return Workload.from_frames(frame, rows, source=about, report=report)
 
 
-class _Jobs:
+class _Jobs(NamedTuple):
     """Users, demands and numbers of tasks of jobs."""
 
-    def __init__(self, user: NDArray[np.int64], demand: Array, tasks: NDArray[np.int64]) -> None:
-        self.user, self.demand, self.tasks = user, demand, tasks
+    user: NDArray[np.int64]
+    demand: Array
+    tasks: NDArray[np.int64]
 
 
 def _jobs(rng: np.random.Generator, marginals: Marginals, table: Mapping[str, Any], tasks: int, users: int) -> _Jobs:

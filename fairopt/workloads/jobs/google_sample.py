@@ -129,7 +129,7 @@ def _durations(rows: pd.DataFrame, how: str, rng: np.random.Generator | None) ->
     seen, ended, old = (rows[name].to_numpy() for name in ("seen", "ended", "before"))
     fresh, residual = models(rows)
     if how == "seen":
-        return np.asarray(np.where(seen > 0, np.maximum(seen, _SHORTEST), fresh.median))
+        return np.where(seen > 0, np.maximum(seen, _SHORTEST), fresh.median)
     if how == "day":
         return np.asarray(np.where(ended, np.maximum(seen, _SHORTEST), np.maximum(seen, _DAY)))
     draw = needed(rng, "draw durations that the trace does not tell")

@@ -7,15 +7,14 @@ its reduces write. There are no users, no tasks, no demands and no durations. Wh
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._libraries import pd
 from ...errors import DataError
-from ...model._arrays import Array, Mask
 from ...scheduling.workload import Workload
 from .. import _csv
 from .._csv import Column
@@ -71,12 +70,13 @@ def swim(
     if not path.is_file():
         has = ", ".join(sorted(one.stem for one in folder.glob("*.tsv")))
         raise DataError(f"{folder} has no {path.name}; it has {has}", ("trace",))
-    read = _csv.read(path, _FORMAT, skip_malformed)
-    jobs = read.frame[read.frame["submitted"] <= hours * 3600].reset_index(drop=True)
+    report: Counter[str] = Counter()
+    table = _csv.read(path, _FORMAT, skip_malformed, report)
+    jobs = table[table["submitted"] <= hours * 3600].reset_index(drop=True)
     if jobs.empty:
         raise DataError(f"{path} has no job in the first {hours:g} hours; choose more", ("hours",))
     about = f"SWIM ({path.name}): {len(jobs)} jobs, {users} users and demands drawn"
-    return _workload(jobs, rng, servers, users, block, rate, most, heavy, about, read.skipped)
+    return _workload(jobs, rng, servers, users, block, rate, most, heavy, about, report)
 
 
 @workload_generator("swim-like", "a day of Hadoop jobs like Facebook's")
@@ -106,46 +106,42 @@ def swim_like(
         }
     )
     about = f"Hadoop jobs like Facebook's: {jobs} jobs of {users} users on {servers} servers"
-    return _workload(table, rng, servers, users, block, rate, most, heavy, about, 0)
+    return _workload(table, rng, servers, users, block, rate, most, heavy, about, Counter())
 
 
 def _workload(
     jobs: pd.DataFrame, rng: np.random.Generator, servers: int, users: int, block: float, rate: float, most: int,
-    heavy: float, about: str, skipped: int,
+    heavy: float, about: str, read: Counter[str],
 ) -> Workload:  # fmt: skip
     """Maps and reduces of jobs, as tasks."""
     weight = 1 / np.arange(1, users + 1)
     user = rng.choice(users, len(jobs), p=weight / weight.sum())
     memory = np.where(rng.random(len(jobs)) < heavy, rng.integers(2, 6, len(jobs)), 1).astype(float)
     parts = []
-    for read, write in (("input", None), ("shuffle", "output")):
-        size = jobs[read].to_numpy(dtype=float)
-        number = np.minimum(np.ceil(size / (block * _MB)), most)
-        if write is None:
-            number = np.maximum(number, 1)  # a job without input runs a map as well
-        else:
-            size = size + np.where(number > 0, jobs[write].to_numpy(dtype=float), 0.0)
+    maps, moved, written = jobs[["input", "shuffle", "output"]].to_numpy(dtype=float).T
+    # A job without input runs a map as well.
+    for least, size in ((1, maps), (0, moved)):
+        number = np.maximum(np.minimum(np.ceil(size / (block * _MB)), most), least)
         some = number > 0
-        lasts = 1 + size[some] / number[some] / (rate * _MB)
-        parts.append(_part(jobs, some, user, memory, number, lasts))
+        size = size + np.where(some, written, 0.0) if least == 0 else size
+        parts.append(
+            pd.DataFrame(
+                {
+                    "user": [f"user{n + 1}" for n in user[some]],
+                    "job": jobs.loc[some, "job"].to_numpy(),
+                    "arrival": jobs.loc[some, "submitted"].to_numpy(dtype=float),
+                    "duration": (1 + size[some] / number[some] / (rate * _MB)).round(3),
+                    "tasks": number[some].astype(np.int64),
+                    "cpu": 1.0,
+                    "memory": memory[some],
+                }
+            )
+        )
     tasks = pd.concat(parts, ignore_index=True)
-    report = {"jobs": len(jobs), "tasks": int(tasks["tasks"].sum()), "rows skipped as malformed": skipped}
+    report = {
+        "jobs": len(jobs),
+        "tasks": int(tasks["tasks"].sum()),
+        "rows skipped as malformed": read["rows skipped as malformed"],
+    }
     hosts = pd.DataFrame({"count": [servers], "cpu": [16.0], "memory": [32.0]})
     return Workload.from_frames(tasks, hosts, source=about, report=dict(report))
-
-
-def _part(
-    jobs: pd.DataFrame, some: Mask, user: NDArray[np.int64], memory: Array,
-    number: Array, lasts: Array,
-) -> pd.DataFrame:  # fmt: skip
-    return pd.DataFrame(
-        {
-            "user": [f"user{n + 1}" for n in user[some]],
-            "job": jobs.loc[some, "job"].to_numpy(),
-            "arrival": jobs.loc[some, "submitted"].to_numpy(dtype=float),
-            "duration": lasts.round(3),
-            "tasks": number[some].astype(np.int64),
-            "cpu": 1.0,
-            "memory": memory[some],
-        }
-    )
