@@ -8,9 +8,8 @@ An interior point that weighs pairs by D = y/z asks for changes of prices, worth
     G_i = \sum_n D_{ni} a_{ni} a_{ni}^T + W_i, \quad B_{ni} = D_{ni} a_{ni}, \quad E_n = \sum_i D_{ni} + S_n,
 
 where `a_nir = demand_nr inverse_ir`: what a unit of n takes of a whole capacity is rank one, so that sums over all
-pairs are products of thin matrices. Parts that share no server have a t each. Factors of either order precondition
-conjugate gradients on the equations of rows, which nobody forms: equations that depend on each other, and rounding,
-cost an iteration or two.
+pairs are products of thin matrices. Factors of either order precondition conjugate gradients on the equations of rows,
+which nobody forms: equations that depend on each other, and rounding, cost an iteration or two.
 
 In the game a task is worth more on some servers than on others: what it costs there is divided by that, in G and in
 the second equation. Matrices are not symmetric then, with LU in place of Cholesky.
@@ -22,7 +21,6 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -31,14 +29,10 @@ from .._libraries import blas, sp
 from ..model._arrays import Array, Index, Mask
 from .factors import factored
 
-#: Parts are factored together up to so many rows.
-_TOGETHER = 200
 #: What a coupling of two pairs of a user in a list costs, in operations of a product of dense matrices.
 _COUPLING = 900.0
 #: Factors of at most so many rows are in double precision, with all pairs.
 _DOUBLE = 150
-#: Pairs with so little of a user's weight couple with none in factors, in double and in single precision.
-_LITTLE = 1e-13, 1e-7
 #: With fewer couplings a row factors are in double precision: what fills in would fall below normal numbers of single
 #: ones, which takes ten times as long.
 _FILLED = 20
@@ -49,36 +43,15 @@ _DENSE = 0.25
 _TINY = 1e-300
 
 
-def by_part(values: Array, start: Index) -> Array:
-    """Sums over parts of what users, servers or pairs have, or their rows, (parts,)."""
-    return np.array([values.sum()]) if len(start) == 2 else _over_rows(np.add, values, start)
-
-
-def _over_rows(ufunc: np.ufunc, values: Array, start: Index) -> Array:
-    found = ufunc.reduceat(values, start[:-1])
-    return np.asarray(found if found.ndim == 1 else ufunc.reduce(found, axis=1))
-
-
-def most(values: Array, start: Index) -> Array:
-    """Maxima over parts, (parts,)."""
-    return np.array([values.max()]) if len(start) == 2 else _over_rows(np.maximum, values, start)
-
-
-def fewest(values: Array, start: Index) -> Array:
-    """Minima over parts, (parts,)."""
-    return np.array([values.min()]) if len(start) == 2 else np.minimum.reduceat(values, start[:-1])
-
-
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Pairs sorted by user, of parts one after the other; users, servers and pairs of a part follow each other.
+    """Pairs sorted by user, and those of a user by server.
 
     Attributes
     ----------
     user, server : (pairs,)
     demand : (users, resources), of one unit
     inverse : (servers, resources), one over capacity
-    users, servers : (parts + 1,), where the users and servers of every part start
     value : (pairs,), what a unit is worth there: costs are divided by it; None where it is worth the same everywhere
     """
 
@@ -86,29 +59,12 @@ class Pairs:
     server: Index
     demand: Array
     inverse: Array
-    users: Index
-    servers: Index
     value: Array | None = None
 
     @cached_property
     def start(self) -> Index:
         """(users + 1,), where each user's pairs start."""
         return np.searchsorted(self.user, np.arange(len(self.demand) + 1))
-
-    @cached_property
-    def pairs(self) -> Index:
-        """(parts + 1,), where the pairs of every part start."""
-        return self.start[self.users]
-
-    @cached_property
-    def part_of_user(self) -> Index:
-        """(users,)."""
-        return np.repeat(np.arange(len(self.users) - 1), np.diff(self.users))
-
-    @cached_property
-    def part_of_server(self) -> Index:
-        """(servers,)."""
-        return np.repeat(np.arange(len(self.servers) - 1), np.diff(self.servers))
 
     @cached_property
     def full(self) -> bool:
@@ -237,46 +193,27 @@ class Pairs:
         return result
 
     @cached_property
-    def bins(self) -> list[Bin]:
-        """Consecutive parts that are factored together."""
-        size, rows = self.inverse.shape[1], np.diff(self.servers)
-        result, first, total = [], 0, 0
-        for part in range(len(rows)):
-            if part > first and total + rows[part] * size > _TOGETHER:
-                result.append(self._bin(first, part))
-                first, total = part, 0
-            total += rows[part] * size
-        result.append(self._bin(first, len(rows)))
-        return result
-
-    def _bin(self, first: int, last: int) -> Bin:
-        """Parts first to last with the order of elimination that takes the fewest operations."""
-        users = slice(int(self.users[first]), int(self.users[last]))
-        servers = slice(int(self.servers[first]), int(self.servers[last]))
-        pairs = slice(int(self.pairs[first]), int(self.pairs[last]))
-        size, n, k = self.inverse.shape[1], users.stop - users.start, servers.stop - servers.start
-        count = np.diff(self.start[users.start : users.stop + 1])
-        coupled = float((count * (count - 1)).sum()) / 2 * size**2
-        rows = float(k * size)
+    def order(self) -> str:
+        """Of elimination, that which takes the fewest operations."""
+        users, rows, count = len(self.demand), float(self.inverse.size), np.diff(self.start)
+        coupled = float((count * (count - 1)).sum()) / 2 * self.inverse.shape[1] ** 2
         cost = {
             "listed": _COUPLING * coupled + rows**3 / 3,
-            "spread": n * rows**2 + rows**3 / 3,
-            "servers": float(n) ** 2 * rows + n**3 / 3,
+            "spread": users * rows**2 + rows**3 / 3,
+            "servers": float(users) ** 2 * rows + users**3 / 3,
         }
-        found = Bin(users, servers, pairs, first, last, min(cost, key=cost.__getitem__))
-        if found.order == "listed":
-            found.coupled = self.coupled(servers, *_two(self.start[users.start : users.stop], count))
-        return found
+        return min(cost, key=cost.__getitem__)
 
-    def coupled(self, servers: slice, one: Index, other: Index) -> Coupled:
-        """What does not change of couplings of two pairs of a user, both on some of these servers."""
-        i, j = (self.server[each] - servers.start for each in (one, other))
+    @cached_property
+    def coupled(self) -> Coupled:
+        """What does not change of couplings of all two pairs of a user."""
+        one, other = _two(self.start[:-1], np.diff(self.start))
         takes = (np.ascontiguousarray(self.takes[each].T) for each in (one, other))
-        return Coupled(one, other, self.user[one], i, j, *takes)
+        return Coupled(one, other, self.user[one], self.server[one], self.server[other], *takes)
 
 
 class Coupled(NamedTuple):
-    """Two pairs of a user each, (k,): whose, on which servers of a bin, what they take of these, (resources, k)."""
+    """Two pairs of a user each, (k,): whose, on which servers, what they take of these, (resources, k)."""
 
     one: Index
     other: Index
@@ -285,19 +222,6 @@ class Coupled(NamedTuple):
     j: Index
     left: Array
     right: Array
-
-
-@dataclass(eq=False)
-class Bin:
-    """Parts first to last, how they are eliminated, and which pairs of a user couple servers, if they are listed."""
-
-    users: slice
-    servers: slice
-    pairs: slice
-    first: int
-    last: int
-    order: str
-    coupled: Coupled | None = None
 
 
 def _two(start: Index, count: Index) -> tuple[Index, Index]:
@@ -329,13 +253,12 @@ class Equations:
         self.pairs, self.weight, self.rising, self.rough = pairs, weight, rising, rough
         self.row = np.isfinite(idle)
         self.idle = np.where(self.row, idle, 0.0)
-        whole = pairs.sums(weight)
-        self.loose, self.whole = loose, whole + loose
-        self.per_part = np.maximum(by_part(rising / self.whole, pairs.users), _TINY)
+        self.loose, self.whole = loose, pairs.sums(weight) + loose
+        self.per_level = max(float((rising / self.whole).sum()), _TINY)
         self.border = np.zeros(idle.shape)
         if rising.any():
             self.border = self._out(pairs.weighed_use(weight, rising / self.whole))
-        if any(each.order != "servers" for each in pairs.bins):
+        if pairs.order != "servers":
             # What a user's other pairs weigh: for the largest of them summed, not subtracted.
             all_of = pairs.of_user(self.whole)
             rest = all_of - weight
@@ -345,74 +268,57 @@ class Equations:
                 small[large] = 0.0
                 rest[large] = (pairs.sums(small) + loose)[pairs.user[large]]
             self.own = pairs.squares(weight * rest / all_of)
-        self.factors = [(_ServersFirst if each.order == "servers" else _UsersFirst)(self, each) for each in pairs.bins]
+        self.factors = (_ServersFirst if pairs.order == "servers" else _UsersFirst)(self)
 
     def _out(self, rows: Array) -> Array:
         return np.where(self.row, rows, 0.0)
 
     def inverse(self, rows: Array) -> Array:
         """What S maps to `rows`, as the factors have it."""
-        result = np.zeros(rows.shape)
-        for each in self.factors:
-            result[each.bin.servers] = each.solve(rows[each.bin.servers])
-        return self._out(result)
+        return self._out(self.factors.solve(rows))
 
     def _apply(self, prices: Array) -> Array:
         """S of prices: without users and levels."""
         pairs = self.pairs
         worth = pairs.weighed_cost(self.weight, prices) / self.whole
-        dt = by_part(self.border * prices, pairs.servers) / self.per_part
+        dt = float((self.border * prices).sum()) / self.per_level
         spread = pairs.use(self.weight * pairs.slack(prices, worth))
-        return self._out(spread + self.idle * prices + self.border * dt[pairs.part_of_server][:, None])
+        return self._out(spread + self.idle * prices + self.border * dt)
 
-    def solve(self, b: Array, e: Array, f: Array, sharp: Array | None = None) -> tuple[Array, Array, Array]:
-        """`(dlam, dp, dt)`; with rows to within `sharp` (parts,) if given, else as the factors have them."""
+    def solve(self, b: Array, e: Array, f: float, sharp: float | None = None) -> tuple[Array, Array, float]:
+        """`(dlam, dp, dt)`; with rows to within `sharp` if given, else as the factors have them."""
         pairs = self.pairs
         free = e / self.whole
-        rest = f - by_part(self.rising * free, pairs.users)
-        of_part = rest / self.per_part
-        rhs = self._out(b + pairs.weighed_use(self.weight, free) + self.border * of_part[pairs.part_of_server][:, None])
+        rest = (f - float((self.rising * free).sum())) / self.per_level
+        rhs = self._out(b + pairs.weighed_use(self.weight, free) + self.border * rest)
         dlam = self.inverse(rhs)
         if sharp is not None:
             dlam = self._refined(dlam, rhs, sharp)
-        dt = of_part - by_part(self.border * dlam, pairs.servers) / self.per_part
-        dp = (pairs.weighed_cost(self.weight, dlam) + self.rising * dt[pairs.part_of_user]) / self.whole + free
+        dt = rest - float((self.border * dlam).sum()) / self.per_level
+        dp = (pairs.weighed_cost(self.weight, dlam) + self.rising * dt) / self.whole + free
         return dlam, dp, dt
 
-    def _refined(self, x: Array, rhs: Array, sharp: Array) -> Array:
-        """Conjugate gradients from x, all parts at once, each with lengths of its own."""
-        pairs, part = self.pairs, self.pairs.part_of_server
+    def _refined(self, x: Array, rhs: Array, sharp: float) -> Array:
+        """Conjugate gradients from x."""
         left = rhs - self._apply(x)
-        best, least = x, np.inf
-        before, along = np.ones(len(sharp)), np.zeros(x.shape)
+        best, least, before, along = x, np.inf, 1.0, np.zeros(x.shape)
         for number in range(12):
-            wrong = most(np.abs(left), pairs.servers)
-            size = float((wrong / sharp).max())
+            size = float(np.abs(left).max()) / sharp
             if size < least:
                 best, least = x, size
             if size <= 1 or not np.isfinite(size):
                 break
             step = self.inverse(left)
-            now = by_part(step * left, pairs.servers)
-            along = step + (now / before)[part][:, None] * along if number and pairs.value is None else step
+            if self.pairs.value is not None:  # conjugate directions are for symmetric equations
+                x, left = x + step, left - self._apply(step)
+                continue
+            now = float((step * left).sum())
+            along = step + now / before * along if number else step
             image = self._apply(along)
-            length = now / np.maximum(by_part(along * image, pairs.servers), _TINY)
-            if pairs.value is not None:  # conjugate directions are for symmetric equations
-                length = np.ones(len(sharp))
-            x = x + length[part][:, None] * along
-            left = left - length[part][:, None] * image
-            before = np.maximum(now, _TINY)
+            length = now / max(float((along * image).sum()), _TINY)
+            x, left = x + length * along, left - length * image
+            before = max(now, _TINY)
         return best
-
-
-def _table(at: Equations, bin: Bin, weight: Array) -> Array:
-    """Of a bin, (users, servers)."""
-    pairs, shape = at.pairs, (bin.users.stop - bin.users.start, bin.servers.stop - bin.servers.start)
-    if shape == (len(pairs.demand), len(pairs.inverse)) and pairs.dense:
-        return pairs.table(weight)
-    table, mine = np.zeros(shape), bin.pairs
-    table[pairs.user[mine] - bin.users.start, pairs.server[mine] - bin.servers.start] = weight[mine]
-    return table
 
 
 def _precise(at: Equations, table: Array, rows: int) -> tuple[Array, Callable[..., Array]]:
@@ -423,65 +329,39 @@ def _precise(at: Equations, table: Array, rows: int) -> tuple[Array, Callable[..
 
 
 class _UsersFirst:
-    """Users are eliminated one by one: a matrix over the rows of a bin, resource after resource."""
+    """Users are eliminated one by one: a matrix over the rows, resource after resource."""
 
-    def __init__(self, at: Equations, bin: Bin) -> None:
-        self.bin = bin
-        pairs = at.pairs
-        own, idle, border = at.own[:, :, bin.servers], at.idle[bin.servers].T, at.border[bin.servers].T
-        part = pairs.part_of_server[bin.servers] - bin.first
-        border = border / np.sqrt(at.per_part[bin.first : bin.last])[part]
+    def __init__(self, at: Equations) -> None:
+        pairs, own = at.pairs, at.own
+        border = at.border.T / np.sqrt(at.per_level)
         mine = np.einsum("rrk->rk", own) + border**2
-        self.diagonal = np.maximum(mine + idle, _TINY)
-        active = at.row[bin.servers].T & (mine > 0)
+        self.diagonal = np.maximum(mine + at.idle.T, _TINY)
+        active = at.row.T & (mine > 0)
         self.rows = np.flatnonzero(active)
         count = len(self.rows)
         scale = np.where(active, 1 / np.sqrt(self.diagonal), 0.0)
         self.scale = scale.ravel()[self.rows]
         place = np.full(active.shape, -1)
         place.ravel()[self.rows] = np.arange(count)
-        if bin.coupled is not None:
-            blank = np.zeros((count, count), order="F")
-            if len(bin.coupled.one) > _FILLED * count:
-                blank, _ = _precise(at, blank, count)
-            matrix = self._listed(at, scale, place, bin.coupled, blank)
-        else:
-            matrix = self._mixed(at, scale, place, active)
+        listed = pairs.order == "listed"
+        matrix = self._listed(at, scale, place) if listed else self._spread(at, scale, active)
         # Blocks of servers themselves, without a subtraction.
         for r in range(len(place)):
             for s in range(r + 1 if pairs.value is None else len(place)):
                 both = np.flatnonzero(active[r] & active[s])
                 matrix[place[r, both], place[s, both]] = own[r, s, both] * scale[r, both] * scale[s, both]
-        scaled = (border * scale).ravel()[self.rows]
-        if bin.last - bin.first == 1 and count and pairs.value is None:
+        if count and at.rising.any():
             rank_one = blas.ssyr if matrix.dtype == np.float32 else blas.dsyr
-            matrix = rank_one(1.0, scaled, lower=1, a=matrix, overwrite_a=1)
-        elif at.rising.any():
-            apart = np.zeros((bin.last - bin.first, count))
-            apart[np.tile(part, len(place))[self.rows], np.arange(count)] = scaled
-            matrix += apart.T @ apart
+            matrix = rank_one(1.0, (border * scale).ravel()[self.rows], lower=1, a=matrix, overwrite_a=1)
         np.einsum("ii->i", matrix)[:] = 1.0
         self.factor = factored(matrix, pairs.value is None)
 
-    def _mixed(self, at: Equations, scale: Array, place: Index, active: Mask) -> Array:
-        """From couplings of users with few pairs of any weight, as a product of dense matrices of the others."""
-        bin, pairs, rows = self.bin, at.pairs, len(self.rows)
-        first, n = bin.users.start, bin.users.stop - bin.users.start
-        if rows <= 3 * _DOUBLE:
-            return self._spread(at, scale, active, slice(None))
-        user = pairs.user[bin.pairs]
-        large = np.flatnonzero(at.weight[bin.pairs] > _LITTLE[at.rough] * at.whole[user])
-        count = np.bincount(user[large] - first, minlength=n)
-        few = _COUPLING * (count * (count - 1) / 2) * len(place) ** 2 < float(rows) ** 2
-        matrix = self._spread(at, scale, active, np.flatnonzero(~few))
-        large = large[few[user[large] - first]] + bin.pairs.start
-        count = count[few]
-        one, other = _two(np.cumsum(count) - count, count)
-        return self._listed(at, scale, place, pairs.coupled(bin.servers, large[one], large[other]), matrix)
-
-    def _listed(self, at: Equations, scale: Array, place: Index, of: Coupled, matrix: Array) -> Array:
-        """Add the couplings of every two pairs of a user to the lower triangle of a matrix in the order of LAPACK."""
-        count = len(self.rows)
+    def _listed(self, at: Equations, scale: Array, place: Index) -> Array:
+        """The couplings of every two pairs of a user, in the lower triangle of a matrix in the order of LAPACK."""
+        count, of, worth = len(self.rows), at.pairs.coupled, at.pairs.value
+        matrix = np.zeros((count, count), order="F")
+        if len(of.one) > _FILLED * count:
+            matrix, _ = _precise(at, matrix, count)
         by = at.weight[of.one] * -at.weight[of.other] / at.whole[of.user]
         left = [by * takes * each[of.i] for takes, each in zip(of.left, scale, strict=True)]
         right = [takes * each[of.j] for takes, each in zip(of.right, scale, strict=True)]
@@ -491,30 +371,26 @@ class _UsersFirst:
                 value = left[r] * right[s]  # nothing on rows that have no place
                 kept = np.flatnonzero(value < -_NOTHING)
                 row, column, value = rows[r][kept], columns[s][kept], value[kept]
-                if at.pairs.value is None:
+                if worth is None:
                     both = [(np.minimum(row, column), np.maximum(row, column), value)]
                 else:
-                    worth = (at.pairs.value[each[kept]] for each in (of.one, of.other))
-                    both = [
-                        (i, j, value / each) for i, j, each in zip((row, column), (column, row), worth, strict=True)
-                    ]
+                    both = [(row, column, value / worth[of.one[kept]]), (column, row, value / worth[of.other[kept]])]
                 for i, j, each in both:
                     np.add.at(matrix.T.reshape(-1), i * count + j, each.astype(matrix.dtype))
         return matrix
 
-    def _spread(self, at: Equations, scale: Array, active: Mask, users: Index | slice) -> Array:
-        """Of some users of the bin, as a product of dense matrices."""
-        bin, pairs, k = self.bin, at.pairs, active.shape[1]
-        root = 1 / np.sqrt(at.whole[bin.users][users])
+    def _spread(self, at: Equations, scale: Array, active: Mask) -> Array:
+        """The couplings as a product of dense matrices."""
+        pairs, k, root = at.pairs, active.shape[1], 1 / np.sqrt(at.whole)
 
         def wide(weight: Array) -> tuple[Array, Callable[..., Array]]:
-            table, syrk = _precise(at, _table(at, bin, weight)[users] * root[:, None], len(self.rows))
-            demand = pairs.demand[bin.users][users].astype(table.dtype)
+            table, syrk = _precise(at, pairs.table(weight) * root[:, None], len(self.rows))
+            demand = pairs.demand.astype(table.dtype)
             result, first = np.empty((len(root), len(self.rows)), dtype=table.dtype), 0
             for r in range(len(scale)):
                 on = np.flatnonzero(active[r])
                 part = result[:, first : first + len(on)]
-                factor = (pairs.inverse[bin.servers, r] * scale[r])[on].astype(table.dtype)
+                factor = (pairs.inverse[:, r] * scale[r])[on].astype(table.dtype)
                 np.multiply(table if len(on) == k else table[:, on], factor, out=part)
                 part *= demand[:, r, None]
                 first += len(on)
@@ -538,20 +414,19 @@ class _UsersFirst:
 
 
 class _ServersFirst:
-    """Servers are eliminated one by one, all at once: a matrix over the users of a bin."""
+    """Servers are eliminated one by one, all at once: a matrix over the users."""
 
-    def __init__(self, at: Equations, bin: Bin) -> None:
-        self.bin, pairs = bin, at.pairs
-        n, k = bin.users.stop - bin.users.start, bin.servers.stop - bin.servers.start
-        self.demand, self.inverse = pairs.demand[bin.users], pairs.inverse[bin.servers]
-        size = self.inverse.shape[1]
-        self.table, self.bought = (_table(at, bin, each) for each in (at.weight, pairs.over_value(at.weight)))
+    def __init__(self, at: Equations) -> None:
+        pairs = at.pairs
+        self.demand, self.inverse = pairs.demand, pairs.inverse
+        n, (k, size) = len(self.demand), self.inverse.shape
+        self.table, self.bought = (pairs.table(each) for each in (at.weight, pairs.over_value(at.weight)))
         both = (self.demand[:, :, None] * self.demand[:, None]).reshape(n, -1)
         inverse = self.inverse.T
         squares = (self.bought.T @ both).T.reshape(size, size, k) * inverse[:, None] * inverse
         # Rows that take no part are alone.
-        row, diagonal = at.row[bin.servers].T, np.einsum("rrk->rk", squares)
-        diagonal += at.idle[bin.servers].T
+        row, diagonal = at.row.T, np.einsum("rrk->rk", squares)
+        diagonal += at.idle.T
         squares *= row * row[:, None]
         diagonal += ~row
         lower, self.root = np.zeros((2, size, size, k))  # Cholesky's of every server, and its inverse
@@ -565,7 +440,7 @@ class _ServersFirst:
                     lower[r, s] = left / lower[s, s]
                     self.root[r] -= lower[r, s] * self.root[s]
             self.root[r] /= lower[r, r]
-        root = 1 / np.sqrt(at.whole[bin.users])
+        root = 1 / np.sqrt(at.whole)
         table, syrk = _precise(at, self.table * root[:, None], n)
         kind = table.dtype
         matrix, demand = np.zeros((n, n), order="F", dtype=kind), self.demand.astype(kind)
@@ -579,16 +454,10 @@ class _ServersFirst:
                 matrix -= (wide * bought) @ (wide * table).T
         diagonal = np.einsum("ii->i", matrix)
         diagonal += 1.0
-        self.part = pairs.part_of_user[bin.users] - bin.first
-        begin = pairs.users[bin.first : bin.last + 1] - bin.users.start
-        self.begin, self.rising = begin, at.rising[bin.users]
         # So that what raises all worths together, which means nothing to prices, has a size.
-        along = self.rising * root
-        for first, last in pairwise(begin):
-            some = along[first:last]
-            total = float(some @ some)
-            if total > 0:
-                matrix[first:last, first:last] += np.outer(some, some) / total
+        self.rising, along = at.rising, at.rising * root
+        if (total := float(along @ along)) > 0:
+            matrix += np.outer(along, along) / total
         size_of = np.maximum(diagonal, 1e-15)
         self.scale = root / np.sqrt(size_of)
         even = 1 / np.sqrt(size_of)
@@ -596,7 +465,7 @@ class _ServersFirst:
         matrix *= even[:, None]
         self.factor = factored(matrix, pairs.value is None)
         self.of_rising = self._users(self.rising)
-        self.lengths = np.maximum(by_part(self.rising * self.of_rising, begin), _TINY)
+        self.length = max(float(self.rising @ self.of_rising), _TINY)
 
     def _users(self, values: Array) -> Array:
         return np.asarray(self.factor(values * self.scale) * self.scale)
@@ -609,7 +478,6 @@ class _ServersFirst:
         """What the matrix maps to `rows`, (servers, resources)."""
         direct = self._servers(rows)
         worth = self._users(((self.bought @ (direct * self.inverse)) * self.demand).sum(axis=1))
-        dt = by_part(self.rising * worth, self.begin) / self.lengths
-        worth -= self.of_rising * dt[self.part]
+        worth -= self.of_rising * (float(self.rising @ worth) / self.length)
         back = (self.table.T @ (worth[:, None] * self.demand)) * self.inverse
         return np.asarray(direct + self._servers(back))

@@ -30,6 +30,7 @@ from .._libraries import csgraph, optimize, sp
 from ..model._arrays import Array, Index, Mask
 from ..model.problem import Problem
 from . import simplex
+from .factors import stack_solved
 from .judge import infeasibility
 from .maxmin import fractions, owed
 from .system import stacked
@@ -145,7 +146,7 @@ class Choices:
                 return self._by_users(paid, part, own, wanted)
             matrix = -np.matmul(paid.swapaxes(1, 2), part)
         np.einsum("bii->bi", matrix)[:] = own
-        return _solution(matrix, wanted[:, :, None])[:, :, 0]
+        return stack_solved(matrix, wanted[:, :, None])[:, :, 0]
 
     @staticmethod
     def _by_users(paid: Array, part: Array, own: Array, wanted: Array) -> Array:
@@ -155,7 +156,7 @@ class Choices:
         matrix = np.eye(part.shape[1]) - per @ paid.swapaxes(1, 2)
         for _ in range(2):  # the second time for what rounding left
             left = wanted - own * step + ((part @ step[:, :, None]).swapaxes(1, 2) @ paid)[:, 0]
-            of_users = _solution(matrix, per @ left[:, :, None])
+            of_users = stack_solved(matrix, per @ left[:, :, None])
             step = step + (left + (of_users.swapaxes(1, 2) @ paid)[:, 0]) / own
         return step
 
@@ -324,14 +325,6 @@ class Choices:
             result[left] = np.where(rises[user], 0.0, part)
             left = left[rises[user] & free[server]]
         return result[given], np.ones(self.count, dtype=bool)
-
-
-def _solution(matrix: Array, rhs: Array) -> Array:
-    """Of equations of several problems; NaN where some are singular."""
-    try:
-        return np.asarray(np.linalg.solve(matrix, rhs))
-    except np.linalg.LinAlgError:
-        return np.full(rhs.shape, np.nan)
 
 
 @dataclass

@@ -12,6 +12,15 @@ from ..model._arrays import Array
 TINY = 1e-300
 
 
+def stack_solved(matrix: Array, rhs: Array) -> Array:
+    """Of equations (B, n, n) of several problems; where one is singular all are damped."""
+    try:
+        return np.asarray(np.linalg.solve(matrix, rhs))
+    except np.linalg.LinAlgError:
+        damping = 1e-13 * np.abs(matrix).max(axis=(1, 2), keepdims=True) + TINY
+        return np.asarray(np.linalg.solve(matrix + damping * np.eye(matrix.shape[1]), rhs))
+
+
 def factored(matrix: Array, symmetric: bool) -> Callable[[Array], Array]:
     """Solves with a matrix with a diagonal of 1, whose lower triangle is enough if it is symmetric."""
     if symmetric:

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .._libraries import lapack, optimize, sp, sparse_linalg
+from .._libraries import lapack, sp, sparse_linalg
 from ..model._arrays import Array, Index, Mask
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
@@ -79,53 +79,6 @@ def refined(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Ar
             else:
                 pairs, rows = pairs | back, rows | full
         return None if best is None else replace(best, steps=steps)
-
-
-def vertex(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Array) -> Refined | None:
-    """Where a linear program leads that says which factors of products are 0, or None.
-
-    At exact ties both factors become the root of a small number on every path, and the equations singular. The program
-    has as objective the products to first order, and factors that are not negative.
-
-    Source: Facchinei, Fischer, Herrich, "An LP-Newton method" (2014), Mathematical Programming 146.
-    """
-    with np.errstate(all="ignore"):
-        if _starved(polytope, tasks):
-            return None
-        whole = Conditions(polytope, criterion, np.arange(len(tasks)), np.arange(len(log_rows)))
-        start = whole.started(tasks, log_rows)
-        c = whole.some(start.slack < 0.03, np.ones(len(log_rows), dtype=bool))
-        if c.heavy or (np.bincount(c.user).astype(float) ** 2).sum() > _LARGE:
-            return None
-        state = _State(c, start, 1e-300)
-        unit = state.error
-        length = min(30 * unit, 0.03)
-        if not 0 < unit < length:
-            return None
-        slopes = state.slopes() @ sp.diags(1 / state.unit)
-        totals = sp.csr_matrix(
-            (1 / state.unit[state.pairs], (c.user, np.arange(len(c.pairs)))), (len(start.total), len(state.u))
-        )
-        low, high = -state.u, np.full(len(state.u), np.inf)
-        low[state.rows], high[state.rows] = np.maximum(low[state.rows], -length), length
-        found = optimize.linprog(
-            np.clip(state.f / unit, 1e-3, 1e3) + slopes.T @ np.minimum(state.u / unit, 1e3),
-            A_ub=sp.vstack([-slopes, totals, -totals]),
-            b_ub=np.concatenate([state.f, np.full(2 * len(start.total), length)]) / unit,
-            bounds=np.stack([low, high], axis=1) / unit,
-            method="highs",
-            options={
-                "primal_feasibility_tolerance": min(max(1e-13 / unit, 1e-10), 1e-4),
-                "dual_feasibility_tolerance": 1e-9,
-                "maxiter": 5_000,
-            },
-        )
-        if found.x is None:
-            return None
-        d = found.x * unit / state.unit
-        moved = np.zeros(len(tasks))
-        moved[c.pairs] = np.maximum(state.here.tasks + d[state.pairs] * state.here.total[c.user], 0.0)
-        return Refined(moved, state.here.log_rows + np.log(np.maximum(1 + d[state.rows], 1e-9)), unit, 1)
 
 
 def _starved(polytope: Polytope, tasks: Array) -> bool:
@@ -250,7 +203,7 @@ def _run(conditions: Conditions, start: Point, mu: float, aim: float, most: int)
     while True:
         error = state.error
         if best is None or error < best[0]:
-            best = error, state.here, state.conditions
+            best = error, state.here
         # Where products still fall there is progress, though the error does not show it yet.
         reached = min(error, float((state.u * state.v)[state.pairs].sum()))
         since = 0 if reached < 0.5 * least else since + 1
@@ -259,9 +212,9 @@ def _run(conditions: Conditions, start: Point, mu: float, aim: float, most: int)
             break
         steps += 1
     assert best is not None
-    error, at, these = best
+    error, at = best
     tasks, log_rows = np.zeros(len(start.tasks)), np.full(len(start.log_rows), -np.inf)
-    tasks[these.pairs], log_rows[these.rows] = at.tasks, at.log_rows
+    tasks[conditions.pairs], log_rows[conditions.rows] = at.tasks, at.log_rows
     return Refined(tasks, log_rows, error, steps), at.excess
 
 
@@ -277,16 +230,8 @@ class _State:
         self.v = np.maximum(v, mu / np.maximum(self.u, root))
         p, rows = len(c.pairs), slice(len(c.pairs), len(c.pairs) + len(c.rows))
         log_rows = start.log_rows[c.rows] + np.log(self.u[rows] / u[rows])
-        self._take(c, start.tasks[c.pairs] + (self.u - u)[:p] * np.minimum(start.total[c.user], c.gamma), log_rows)
-
-    def _take(self, conditions: Conditions, tasks: Array, log_rows: Array) -> None:
-        """Go on with these pairs and rows."""
-        self.conditions = c = conditions
-        p, r = len(c.pairs), len(c.rows)
-        self.pairs, self.rows = slice(0, p), slice(p, p + r)
-        self.limits = slice(p + r, p + r + len(c.limits))
-        self.entries = _couples(c.pair)
-        self._move(tasks, log_rows)
+        self.conditions, self.pairs, self.rows, self.limits = c, slice(0, p), rows, slice(rows.stop, len(u))
+        self._move(start.tasks[c.pairs] + (self.u - u)[:p] * np.minimum(start.total[c.user], c.gamma), log_rows)
 
     def _move(self, tasks: Array, log_rows: Array) -> None:
         c, excess = self.conditions, np.zeros(len(self.conditions.polytope.users))
@@ -332,19 +277,7 @@ class _State:
         self._move(
             at.tasks + t * d[self.pairs] * at.total[self.conditions.user], at.log_rows + np.log1p(t * d[self.rows])
         )
-        self._prune()
         return True
-
-    def _prune(self) -> None:
-        """Leave pairs that have next to no tasks aside if they are many; nobody loses all."""
-        c, at, part = self.conditions, self.here, self.here.part
-        most = np.zeros(len(at.total))
-        np.maximum.at(most, c.user, part)
-        stay = (self.u > 1e-3 * self.v)[self.pairs] | (part >= most[c.user])
-        if stay.mean() < 0.8:
-            kept = np.concatenate([stay, np.ones(len(self.u) - len(stay), dtype=bool)])
-            self.u, self.v = self.u[kept], self.v[kept]
-            self._take(c.some(stay, np.ones(len(c.rows), dtype=bool)), at.tasks[stay], at.log_rows)
 
     def _direction(self, solve: Solve, wanted: Array) -> tuple[Array, Array, Array]:
         """Changes of unknowns and of both factors, products changing by what is wanted."""
@@ -373,14 +306,11 @@ class _State:
             return np.asarray(scale * found)
 
         if size <= DENSE:
-            near = self._dense(sp.diags(scale) @ (apart + self.together() + sp.diags(self.diagonal)))
+            whole = apart + self.together() + sp.diags(self.diagonal)
+            near = _regular((sp.diags(scale) @ whole).toarray(), np.full(size, 1e-9))
         else:
             near = self._eliminated(1 / scale)
         return None if near is None else _refining(near, product, scale)
-
-    def slopes(self) -> sp.csr_matrix:
-        """Of slacks, idle parts and rooms, in parts of pairs, log prices of rows and of limits."""
-        return self.apart() + self.together()
 
     def together(self) -> sp.csr_matrix:
         """Of slacks in tasks of the same user, on whichever server: a table of pairs for each user."""
@@ -402,12 +332,6 @@ class _State:
         where += [(held, limit, np.ones(len(held))), (limit, held, -whole)]
         i, j, values = (np.concatenate(one) for one in zip(*where, strict=True))
         return sp.csr_matrix((values, (i, j)), shape=(size, size))
-
-    def _dense(self, matrix: sp.csr_matrix) -> Solve | None:
-        table = matrix.toarray()
-        np.einsum("ii->i", table)[:] += 1e-9
-        factors, order, info = lapack.dgetrf(table)
-        return None if info else lambda given: lapack.dgetrs(factors, order, given)[0]
 
     def _eliminated(self, scale: Array) -> Solve | None:
         """Limits, pairs and users in turn: a matrix over rows is left."""
@@ -440,10 +364,10 @@ class _State:
         right = sp.csr_matrix((share * weight[c.pair], place), shape)
         # Blocks of servers, each of which a user has one pair of, are not a difference.
         host = c.polytope.row_server[c.rows]
-        first, second = self.entries
+        first, second = _couples(c.pair)
         block = use[first] * (weight * rest / total[c.user])[c.pair[first]] * share[second]
         if c.few_users:
-            coupled = _less_thin(left, right, host, (c.row[first], c.row[second], block), soft[self.rows])
+            of_rows_alone = _less_thin(left, right, host, (c.row[first], c.row[second], block), soft[self.rows])
         else:
             if 10 * (np.bincount(place[0]) ** 2).sum() < users * count**2:
                 matrix = -(left.T @ right).toarray()
@@ -451,13 +375,9 @@ class _State:
                 matrix = -left.toarray().T @ right.toarray()
             matrix[host[:, None] == host] = 0.0
             matrix += np.bincount(c.row[first] * count + c.row[second], block, count * count).reshape(count, count)
-            np.einsum("ii->i", matrix)[:] += soft[self.rows]
-            factors, order, info = lapack.dgetrf(matrix)
-            coupled = None if info else lambda given: lapack.dgetrs(factors, order, given)[0]
-
-        if coupled is None:
+            of_rows_alone = _regular(matrix, soft[self.rows])
+        if of_rows_alone is None:
             return None
-        of_rows_alone: Solve = coupled
 
         def once(given: Array) -> Array:
             given = given * scale
@@ -471,6 +391,13 @@ class _State:
             return np.concatenate([parts, log_rows, excess])
 
         return once
+
+
+def _regular(matrix: Array, more: Array) -> Solve | None:
+    """Solves with a dense matrix with `more` on its diagonal."""
+    np.einsum("ii->i", matrix)[:] += more
+    factors, order, info = lapack.dgetrf(matrix)
+    return None if info else lambda given: lapack.dgetrs(factors, order, given)[0]
 
 
 def _couples(group: Index) -> tuple[Index, Index]:

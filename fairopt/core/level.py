@@ -1,11 +1,11 @@
-"""One interior point for the levels of max-min of all parts at once: Mehrotra's predictor, Gondzio's correctors.
+"""One interior point for a level of max-min: Mehrotra's predictor and corrector.
 
 With slacks z of costs, w of capacities and s of levels, tau_n = 1 for those who rise,
 
     z = cost - p,  w = 1 - use,  s = sum_i y - tau t - held,  tau.p = 1,  y z = lambda w = p s = mu,
 
-where those who are `exact` have no s and rows that are `full` no w: p and lambda are free there. Parts share nothing
-and have a t, a mu and step lengths of their own. Bounds from both sides say how well a level is known.
+where those who are `exact` have no s and rows that are `full` no w: p and lambda are free there. Bounds from both
+sides say how well the level is known.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._libraries import lapack
 from ..model._arrays import Array, Index, Mask
-from .algebra import Equations, Pairs, by_part, fewest, most
+from .algebra import Equations, Pairs
 
 #: By what part held users may miss their levels, and what counts as nothing beside the largest.
 SAME = 1e-9
@@ -49,7 +48,7 @@ class Faces(NamedTuple):
 
 
 class Point(NamedTuple):
-    """All that moves: tasks and slacks of pairs, slacks and prices of rows, slacks and worths of users, levels."""
+    """All that moves: tasks and slacks of pairs, slacks and prices of rows, slacks and worths of users, the level."""
 
     y: Array
     z: Array
@@ -57,31 +56,29 @@ class Point(NamedTuple):
     lam: Array
     s: Array
     p: Array
-    t: Array
+    t: float
 
-    def plus(self, other: Point) -> Point:
-        """The sum of two."""
-        return Point(*(one + two for one, two in zip(self, other, strict=True)))
+    def plus(self, other: Point, primal: float = 1.0, dual: float = 1.0) -> Point:
+        """After so much of a step."""
+        lengths = primal, dual, primal, dual, primal, dual, primal
+        parts: Any = (one + length * two for one, length, two in zip(self, lengths, other, strict=True))  # type: ignore[operator]
+        return Point(*parts)
 
-    def taken(self, u: Index, s: Index, p: Index, part: Index) -> Point:
-        """Of some users, servers, pairs and parts."""
-        return Point(*(each[i] for each, i in zip(self, (p, p, s, s, u, u, part), strict=True)))
+    def taken(self, u: Index, s: Index, p: Index) -> Point:
+        """Of some users, servers and pairs."""
+        return Point(self.y[p], self.z[p], self.w[s], self.lam[s], self.s[u], self.p[u], self.t)
 
 
 class State:
-    """Where all parts are. Users, servers and pairs of a part follow each other, in the order of `pairs`."""
+    """Where a part is, users and servers that share nothing with others."""
 
     def __init__(self, pairs: Pairs, faces: Faces, point: Point) -> None:
-        self.pairs, self.part = pairs, pairs.part_of_user
+        self.pairs = pairs
         self.user, self.server, self.pair, self.rising, self.exact, self.full, self.held = faces
         self.row = pairs.present & ~self.full
-        self.count = (
-            np.diff(pairs.pairs) + by_part(self.row.astype(float), pairs.servers)
-            + by_part((~self.exact).astype(float), pairs.users)
-        )  # fmt: skip
-        parts = len(point.t)
-        self.best, self.lowest, self.last = np.full((3, parts), np.inf)
-        self.known, self.still = np.zeros(parts, dtype=bool), np.zeros(parts, dtype=int)
+        self.count = len(pairs.user) + np.count_nonzero(self.row) + np.count_nonzero(~self.exact)
+        self.best = self.lowest = self.last = np.inf
+        self.known, self.still = False, 0
         self.good = self.early = point
         self.rough, self.whole = True, False
         self.set(point)
@@ -92,16 +89,16 @@ class State:
         return Faces(self.user, self.server, self.pair, self.rising, self.exact, self.full, self.held)
 
     def residuals(self) -> None:
-        """What is wrong with the linear equations, what each user pays at least, products, and mu (parts,)."""
-        pairs, part = self.pairs, self.part
+        """What is wrong with the linear equations, what each user pays at least, products, and mu."""
+        pairs = self.pairs
         self.use, self.have = pairs.use(self.y), pairs.sums(self.y)
         slack = pairs.slack(self.lam, self.p)
         self.least = self.p + pairs.least(slack)
         self.dual = np.subtract(self.z, slack, out=slack)
-        self.excess = np.where(self.pairs.present, 1 - self.use - np.where(self.full, 0.0, self.w), 0.0)
-        wanted = np.where(self.rising > 0, self.t[part], self.held)
+        self.excess = np.where(pairs.present, 1 - self.use - np.where(self.full, 0.0, self.w), 0.0)
+        wanted = np.where(self.rising > 0, self.t, self.held)
         self.short = wanted - self.have + np.where(self.exact, 0.0, self.s)
-        self.sum = 1 - by_part(self.rising * self.p, pairs.users)
+        self.sum = 1 - float(self.rising @ self.p)
         self.products = self.products_of(self.now)
         self.mu = self.total(self.products) / self.count
 
@@ -115,63 +112,40 @@ class State:
         rows, users = point.lam * point.w, point.p * point.s
         return point.y * point.z, np.where(self.row, rows, 0.0), np.where(self.exact, 0.0, users)
 
-    def moved(self, step: Point, primal: Array, dual: Array) -> Point:
-        """After so much of a step, lengths of (parts,)."""
-        on = self.on_pairs, self.on_rows, self.on_users
-        lengths = (*(each(length) for each in on for length in (primal, dual)), primal)
-        changes = (length * change for length, change in zip(lengths, step, strict=True))
-        return Point(*(np.add(each, change, out=change) for each, change in zip(self.now, changes, strict=True)))
-
     def set(self, to: Point) -> None:
         """Be there."""
         self.y, self.z, self.w, self.lam, self.s, self.p, self.t = to
         self.residuals()
 
-    def on_users(self, of_part: NDArray[Any]) -> NDArray[Any]:
-        """A value of every part on its users."""
-        return of_part[self.part]
-
-    def on_pairs(self, of_part: NDArray[Any]) -> NDArray[Any]:
-        """A value of every part on its pairs, or one that does for all."""
-        return of_part if len(of_part) == 1 else of_part[self.part][self.pairs.user]
-
-    def on_rows(self, of_part: NDArray[Any]) -> NDArray[Any]:
-        """A value of every part on its rows, (servers, 1)."""
-        return of_part[self.pairs.part_of_server][:, None]
-
-    def total(self, products: tuple[Array, Array, Array]) -> Array:
-        """The sum of what pairs, rows and users have, (parts,)."""
-        rows = by_part(products[1], self.pairs.servers)
-        return by_part(products[0], self.pairs.pairs) + rows + by_part(products[2], self.pairs.users)
+    @staticmethod
+    def total(products: tuple[Array, Array, Array]) -> float:
+        """The sum of what pairs, rows and users have."""
+        return float(sum(each.sum() for each in products))
 
     def held_by(self, point: Point) -> Array:
         """Logs of users' worths over their slacks, both in parts of the level's: of the held large, of others small."""
-        rising = np.maximum(by_part(self.rising, self.pairs.users), 1.0)
-        return np.asarray(np.log(point.p * (rising * self.t)[self.part] / point.s))
+        return np.asarray(np.log(point.p * (max(self.rising.sum(), 1.0) * self.t) / point.s))
 
-    def bounds(self) -> tuple[Array, Array, Array]:
-        """Levels that the point reaches and that its prices leave possible, (parts,), and what each user pays at least.
+    def bounds(self) -> tuple[float, float, Array]:
+        """Levels that the point reaches and that its prices leave possible, and what each user pays at least.
 
         Full rows and exact levels may have prices of either sign, as long as nobody who rises is paid.
         """
-        pairs, rising, least = self.pairs, self.rising > 0, self.least
-        load = np.maximum(most(self.use, pairs.servers), 1.0)
-        have = self.have / load[self.part]
-        low = -most(np.where(rising, -have, -np.inf), pairs.users)
+        rising, least = self.rising > 0, self.least
+        have = self.have / max(self.use.max(), 1.0)
+        low = float(np.where(rising, have, np.inf).min())
         fixed = ~rising & (self.held > 0)
         if fixed.any():
-            met = -most(np.where(fixed, -have / np.maximum(self.held, TINY), -1.0), pairs.users)
-            low = np.where(met > 1 - SAME, low * np.minimum(met, 1.0), 0.0)
-        paid = by_part(self.lam, pairs.servers)
-        fix = by_part(np.where(rising, 0.0, least * self.held), pairs.users)
-        total = by_part(np.where(rising, np.maximum(least, 0.0), 0.0), pairs.users)
-        paid_to = by_part(np.where(self.exact | ~self.full.any(), 0.0, least < 0), pairs.users)
-        high = np.where((total > 0) & (paid_to == 0), (paid - fix) / np.maximum(total, TINY), np.inf)
-        return low, high, least
+            met = float((have[fixed] / self.held[fixed]).min())
+            low = low * min(met, 1.0) if met > 1 - SAME else 0.0
+        left = float(self.lam.sum() - (least * self.held)[~rising].sum())
+        total = float(np.maximum(least[rising], 0.0).sum())
+        paid = self.full.any() and (least[~self.exact] < 0).any()
+        return low, left / total if total > 0 and not paid else np.inf, least
 
 
 class Newton:
-    """Newton's equations of all parts at a state, factored once."""
+    """Newton's equations at a state, factored once."""
 
     def __init__(self, at: State) -> None:
         self.at, pairs = at, at.pairs
@@ -187,7 +161,7 @@ class Newton:
         """Changes of products by `cy`, `cw`, `cs` to the first order; `wrong`: and of all that is wrong."""
         at, pairs = self.at, self.at.pairs
         own, rows = cy / at.z, np.where(at.row, cw / np.maximum(at.lam, TINY), 0.0)
-        users, of_sum = np.where(at.exact, 0.0, cs / at.p), np.zeros(len(at.t))
+        users, of_sum = np.where(at.exact, 0.0, cs / at.p), 0.0
         if wrong:
             own += self.weight * at.dual
         b, e = pairs.use(own) + rows, users - pairs.sums(own)
@@ -200,33 +174,31 @@ class Newton:
             z -= at.dual
         return self._whole(own, z, rows, lam, users, p, t)
 
-    def _whole(self, y: Array, z: Array, rows: Array, lam: Array, users: Array, p: Array, t: Array) -> Point:
+    def _whole(self, y: Array, z: Array, rows: Array, lam: Array, users: Array, p: Array, t: float) -> Point:
         """With what rows and users have left over."""
         at = self.at
         w = np.where(at.row, rows - np.where(at.row, self.idle, 0.0) * lam, 0.0)
         return Point(y, z, w, lam, np.where(at.exact, 0.0, users - self.loose * p), p, t)
 
-    def finished(self, step: Point, sharp: Array) -> Point:
-        """With what factors and rounding left of the equations put right, to `sharp` (parts,) if they can be."""
+    def finished(self, step: Point, sharp: float) -> Point:
+        """With what factors and rounding left of the equations put right, to `sharp` if they can be."""
         at, pairs, best, least = self.at, self.at.pairs, step, np.inf
         for _ in range(3):
             rows = np.where(at.row, at.excess - pairs.use(step.y) - step.w, 0.0)
             if at.full.any():
                 rows = np.where(at.full, at.excess - pairs.use(step.y), rows)
-            users = np.where(at.exact, 0.0, step.s) + at.rising * at.on_users(step.t)
+            users = np.where(at.exact, 0.0, step.s) + at.rising * step.t
             users += at.short - pairs.sums(step.y)
-            wrong = np.maximum(most(np.abs(rows), pairs.servers), most(np.abs(users), pairs.users) / np.abs(at.t))
-            size = float((wrong / sharp).max())
+            size = max(float(np.abs(rows).max()), float(np.abs(users).max()) / abs(at.t)) / sharp
             if not size < least:
                 break
             at.rough, best, least = at.rough and size < _ROUGH, step, size
             if size <= 1:
                 break
-            of_sum = at.sum - by_part(at.rising * step.p, pairs.users)
-            lam, p, t = self.equations.solve(-rows, users, of_sum, sharp)
+            lam, p, t = self.equations.solve(-rows, users, at.sum - float(at.rising @ step.p), sharp)
             z = pairs.slack(lam, p)
             step = step.plus(self._whole(-self.weight * z, z, np.zeros(lam.shape), lam, np.zeros(p.shape), p, t))
-        at.whole = bool(least > 1 and not at.known.all() and at.lam.size + len(at.p) <= _FEW)
+        at.whole = least > 1 and not at.known and at.lam.size + len(at.p) <= _FEW
         return best
 
 
@@ -238,17 +210,16 @@ class Whole(Newton):
 
     def __init__(self, at: State) -> None:
         self.at, pairs = at, at.pairs
-        self.weight, count = at.y / at.z, np.maximum(by_part(at.rising, pairs.users), 1.0)
+        self.weight = at.y / at.z
         self.idle, self.loose = np.where(at.row, at.w / at.lam, 0.0), np.where(at.exact, 0.0, at.s / at.p)
-        self.kept = self.weight > pairs.of_user((count * at.t)[at.part])
+        self.kept = self.weight > max(at.rising.sum(), 1.0) * at.t
         self.columns = np.hstack([pairs.matrix.toarray(), -np.eye(len(at.p))[pairs.user]])
         kept, dear, few = self.columns[self.kept], self.columns[~self.kept], int(self.kept.sum())
-        sums = np.zeros((len(at.t), len(kept.T)))
-        sums[at.part, at.lam.size + np.arange(len(at.p))] = at.rising
+        sums = np.append(np.zeros(at.lam.size), at.rising)[None]
         both = -(dear.T * self.weight[~self.kept]) @ dear - np.diag(np.append(self.idle, self.loose))
-        none = np.zeros((few, len(at.t)))
+        none = np.zeros((few, 1))
         own = np.diag(1 / self.weight[self.kept])
-        self.matrix = np.block([[own, kept, none], [kept.T, both, sums.T], [none.T, sums, np.zeros((len(at.t),) * 2)]])
+        self.matrix = np.block([[own, kept, none], [kept.T, both, sums.T], [none.T, sums, np.zeros((1, 1))]])
         size = np.abs(self.matrix).max(axis=0)
         self.scale = 1 / np.sqrt(np.where(size > 0, size, 1.0))
         scaled = self.matrix * self.scale * self.scale[:, None]
@@ -260,34 +231,32 @@ class Whole(Newton):
         """Changes of products by `cy`, `cw`, `cs` to the first order; `wrong`: and of all that is wrong."""
         at, kept = self.at, self.kept
         rows, users = np.where(at.row, cw / np.maximum(at.lam, TINY), 0.0), np.where(at.exact, 0.0, cs / at.p)
-        own, others, of_sum = cy / at.y, -np.append(rows, users), np.zeros(len(at.t))
+        own, others, of_sum = cy / at.y, -np.append(rows, users), 0.0
         if wrong:
             own, others, of_sum = own + at.dual, others + np.append(at.excess, -at.short), at.sum
         others = others - self.columns[~kept].T @ (self.weight * own)[~kept]
-        given = np.concatenate([own[kept], others, of_sum])
+        given = np.concatenate([own[kept], others, [of_sum]])
         found = np.zeros(len(given))
         for _ in range(2):
             left = self.scale * (given - self.matrix @ found)
             found += self.scale * lapack.dgetrs(*self.factor, left)[0]
-        y, both, t = np.split(found, [kept.sum(), len(found) - len(at.t)])
+        y, both, t = found[: kept.sum()], found[kept.sum() : -1], float(found[-1])
         lam, p = both[: at.lam.size].reshape(at.lam.shape), both[at.lam.size :]
         change = self.weight * (own - self.columns @ both)
         change[kept] = y
         return self._whole(change, (cy - at.z * change) / at.y, rows, lam, users, p, t)
 
-    def finished(self, step: Point, sharp: Array) -> Point:
+    def finished(self, step: Point, sharp: float) -> Point:
         """The step, of which nothing is left to put right."""
         return step
 
 
-def _lengths(at: State, step: Point) -> tuple[Array, Array]:
-    """The longest steps, at most 1, after which nothing is negative, (parts,): primal and dual."""
-    pairs = at.pairs
+def _lengths(at: State, step: Point) -> tuple[float, float]:
+    """The longest steps, at most 1, after which nothing is negative: primal and dual."""
 
-    def longest(pair: Array, row: Array, user: Array) -> Array:
-        rows, users = np.where(at.row, row, 0.0), np.where(at.exact, 0.0, user)
-        fastest = np.maximum(most(rows, pairs.servers), most(users, pairs.users))
-        return np.asarray(1 / np.maximum(np.maximum(-fewest(pair, pairs.pairs), fastest), 1.0))
+    def longest(pair: Array, row: Array, user: Array) -> float:
+        rows, users = row[at.row].max(initial=1.0), user[~at.exact].max(initial=1.0)
+        return float(1 / max(-pair.min(), rows, users))
 
     return (
         longest(step.y / at.y, -step.w / at.w, -step.s / at.s),
@@ -295,65 +264,33 @@ def _lengths(at: State, step: Point) -> tuple[Array, Array]:
     )
 
 
-def _centred(at: State, newton: Newton, step: Point, targets: tuple[Array, Array, Array]) -> Point:
-    """With up to three of Gondzio's correctors, which bring products back to within a factor of ten of targets."""
-    primal, dual = _lengths(at, step)
-    for _ in range(3):
-        if (np.minimum(primal, dual) > 0.95).all():
-            break
-        far = at.products_of(at.moved(step, np.minimum(primal + 0.3, 1.0), np.minimum(dual + 0.3, 1.0)))
-        asked = [np.maximum(np.clip(q, 0.1 * c, 10 * c) - q, -10 * c) for q, c in zip(far, targets, strict=True)]
-        tried = step.plus(newton.step(asked[0], asked[1], asked[2]))
-        lengths = _lengths(at, tried)
-        better = lengths[0] + lengths[1] > primal + dual + 0.02
-        if not better.any():
-            break
-        step = chosen(at, better, tried, step)
-        primal, dual = np.where(better, lengths[0], primal), np.where(better, lengths[1], dual)
-    return step
-
-
-def advance(at: State, gap: Array) -> None:
-    """Predictor, corrector, and up to three that centre."""
+def advance(at: State, gap: float) -> None:
+    """Predictor and corrector."""
     newton, total = (Whole if at.whole else Newton)(at), at.mu * at.count
     yz, lw, ps = at.products
     aim = newton.step(-yz, -lw, -ps, wrong=True)
-    after = at.total(at.products_of(at.moved(aim, *_lengths(at, aim)))) / total
-    target = np.clip(after**3, 1e-8, 0.1) * at.mu
-    targets = at.on_pairs(target), at.on_rows(target), at.on_users(target)
-    step = aim.plus(newton.step(targets[0] - aim.y * aim.z, targets[1] - aim.lam * aim.w, targets[2] - aim.p * aim.s))
-    step = _centred(at, newton, step, targets)
+    after = at.total(at.products_of(at.now.plus(aim, *_lengths(at, aim)))) / total
+    target = min(max(after**3, 1e-8), 0.1) * at.mu
+    step = aim.plus(newton.step(target - aim.y * aim.z, target - aim.lam * aim.w, target - aim.p * aim.s))
     # Where held users have not their levels yet no gap is known; products know it.
-    left = np.minimum(gap, total / np.abs(at.t))
-    sharp = 1e-2 * left
-    sharp = np.where(by_part(at.held, at.pairs.users) > 0, np.minimum(sharp, 1e-2 * SAME), sharp)
-    step = newton.finished(step, np.maximum(sharp, 1e-15))
+    left = min(gap, total / abs(at.t))
+    sharp = min(1e-2 * left, 1e-2 * SAME) if at.held.any() else 1e-2 * left
+    step = newton.finished(step, max(sharp, 1e-15))
     if at.whole and not isinstance(newton, Whole):
         advance(at, gap)
         return
     primal, dual = _lengths(at, step)
-    back = np.clip(1 - left, 0.9, np.where(np.minimum(primal, dual) > 0.9, 0.99995, 0.9))
-    at.set(at.moved(step, back * primal, back * dual))
-
-
-def chosen(at: State, which: Mask, one: Point, other: Point) -> Point:
-    """One step in some parts, another in the rest."""
-    if which.all():
-        return one
-    pairs = at.pairs
-    user = which[at.part]
-    masks = user[pairs.user], user[pairs.user], *(which[pairs.part_of_server][:, None],) * 2, user, user, which
-    return Point(*(np.where(mask, a, b) for mask, a, b in zip(masks, one, other, strict=True)))
+    back = min(max(1 - left, 0.9), 0.99995 if min(primal, dual) > 0.9 else 0.9)
+    at.set(at.now.plus(step, back * primal, back * dual))
 
 
 def cold(pairs: Pairs, faces: Faces) -> Point:
     """Strictly feasible, but for the held: equal prices of whole capacities, and loads about balanced."""
-    present, part, rising = pairs.present, pairs.part_of_user, faces.rising
+    present, rising = pairs.present, faces.rising
     lam = present.astype(float)
     least = pairs.least(pairs.cost(lam))
-    total = by_part(np.where(rising > 0, least, 0.0), pairs.users)
-    lam = lam / (0.9 * total)[pairs.part_of_server][:, None]
-    p = least / total[part]
+    total = least[rising > 0].sum()
+    lam, p = lam / (0.9 * total), least / total
     z = pairs.cost(lam) - pairs.of_user(p)
     z = np.maximum(z, 0.1 * pairs.of_user(p))
     share = 1 / z
@@ -364,23 +301,22 @@ def cold(pairs: Pairs, faces: Faces) -> Point:
         root = np.where(load > 0, load, 1.0) ** -0.5
         share *= np.tile(root, len(p)) if pairs.full else root[pairs.server]
         share /= pairs.of_user(pairs.sums(share))
-    least_t, held = 0.5 / np.maximum(most(pairs.use(share * wanted), pairs.servers), TINY), np.maximum(faces.held, TINY)
-    y = share * pairs.of_user(np.where(rising > 0, least_t[part], held))
-    t = least_t / 1.2
+    level, held = 0.5 / float(pairs.use(share * wanted).max()), np.maximum(faces.held, TINY)
+    y = share * pairs.of_user(np.where(rising > 0, level, held))
+    t = level / 1.2
     w = np.where(present, np.maximum(1 - pairs.use(y), 0.1), 1.0)
-    s = np.where(faces.exact, 1.0, np.where(rising > 0, 0.2 * t[part], 0.1 * held))
+    s = np.where(faces.exact, 1.0, np.where(rising > 0, 0.2 * t, 0.1 * held))
     return Point(y, z, w, lam, s, p, t)
 
 
-def renew(at: State, which: Mask) -> None:
-    """Begin a level of some parts: duals in parts of what still rises there, no product below a tenth of the mean."""
-    left = np.where(which, np.maximum(by_part(at.rising * at.p, at.pairs.users), TINY), 1.0)
-    full, exact = at.on_rows(which) & at.full, at.on_users(which) & at.exact
-    w, s = np.where(full, 1.0, at.w), np.where(exact, 1.0, at.s)
-    lam, p = np.where(full, 0.0, at.lam / at.on_rows(left)), np.where(exact, 0.0, at.p / at.on_users(left))
-    at.set(Point(at.y, at.z / at.on_pairs(left), w, lam, s, p, at.t))
-    mu = np.where(which, 0.1 * at.mu, 0.0)
-    lam = np.where(at.row, np.maximum(lam, at.on_rows(mu) / w), lam)
-    p = np.where(at.exact, p, np.maximum(p, at.on_users(mu) / s))
-    at.set(at.now._replace(z=np.maximum(at.z, at.on_pairs(mu) / at.y), lam=lam, p=p))
+def renew(at: State) -> None:
+    """Begin a level: duals in parts of what still rises, no product below a tenth of the mean."""
+    left = max(float(at.rising @ at.p), TINY)
+    w, s = np.where(at.full, 1.0, at.w), np.where(at.exact, 1.0, at.s)
+    lam, p = np.where(at.full, 0.0, at.lam / left), np.where(at.exact, 0.0, at.p / left)
+    at.set(Point(at.y, at.z / left, w, lam, s, p, at.t))
+    mu = 0.1 * at.mu
+    lam = np.where(at.row, np.maximum(lam, mu / w), lam)
+    p = np.where(at.exact, p, np.maximum(p, mu / s))
+    at.set(at.now._replace(z=np.maximum(at.z, mu / at.y), lam=lam, p=p))
     at.good = at.early = at.now

@@ -83,8 +83,7 @@ class Market:
         demand = polytope.cluster.demand[polytope.users] * self.unit[:, None]
         with np.errstate(divide="ignore"):
             inverse = np.where(polytope.cluster.capacity > 0, 1 / polytope.cluster.capacity, 0.0)
-        ends = np.array([0, len(demand)]), np.array([0, servers])
-        self.pairs = Pairs(polytope.pair_user, polytope.pair_server, demand, inverse, *ends)
+        self.pairs = Pairs(polytope.pair_user, polytope.pair_server, demand, inverse)
         self.row = self.pairs.present
         #: What of each user a server could run, (pairs,).
         self.size = 1 / self.pairs.takes.max(axis=1)

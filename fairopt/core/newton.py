@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..model._arrays import Array, Index, Mask
+from .factors import stack_solved
 from .state import Direction, Measured, State
 from .system import OfLimits, Stack
 
@@ -196,15 +197,6 @@ class System:
         return (f - (self.shrink * total)[:, None] - paid) * self.e + kept, b, n
 
     def _lapack(self, parts: list[Array]) -> Array:
-        """(n, B), the solution of the matrix; NaN for problems whose matrix is singular."""
+        """(n, B), the solution of the matrix."""
         rhs = np.ascontiguousarray(np.concatenate(parts).T)[:, :, None] * self.scale
-        try:
-            return np.asarray(np.linalg.solve(self.matrix, rhs)[:, :, 0].T)
-        except np.linalg.LinAlgError:
-            found = np.full_like(rhs, np.nan)
-            for k in range(self.count if self.count > 1 else 0):
-                try:
-                    found[k] = np.linalg.solve(self.matrix[k], rhs[k])
-                except np.linalg.LinAlgError:
-                    continue
-            return np.asarray(found[:, :, 0].T)
+        return np.asarray(stack_solved(self.matrix, rhs)[:, :, 0].T)

@@ -95,14 +95,14 @@ class Step:
             self.by_tilt = self._solve(None, 0 * at.lam, 0 * at.x, -users, 0 * at.lam, None)
 
     def _solve(
-        self, own: Array | None, rows: Array, short: Array, k: Array, excess: Array, sharp: Array | None
+        self, own: Array | None, rows: Array, short: Array, k: Array, excess: Array, sharp: float | None
     ) -> tuple[Array, Array, Array]:
         """Changes of prices, pay and tasks."""
         pairs = self.market.pairs
         b, e = rows - excess, short - self.loose * k
         if own is not None:
             b, e = b + pairs.use(own), e - pairs.sums(own)
-        lam, p, _ = self.equations.solve(b, e, np.zeros(1), sharp)
+        lam, p, _ = self.equations.solve(b, e, 0.0, sharp)
         return lam, p, -self.loose * (p + k)
 
     def direction(
@@ -157,7 +157,7 @@ class Step:
             if size <= sharp:
                 break
             nothing = 0 * at.lam
-            lam, p, x = self._solve(None, nothing, users, 0 * at.x, rows, np.array([sharp]))
+            lam, p, x = self._solve(None, nothing, users, 0 * at.x, rows, sharp)
             step = step.plus(self._whole(0.0, nothing, lam, p, x, False, users, 0 * at.v, 0 * at.v, 0.0))
         self.rough = self.rough and least < 50 * sharp
         return best

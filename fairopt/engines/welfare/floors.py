@@ -7,7 +7,7 @@ with the floor as its limit, and a weight at which it would buy more.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,17 +16,8 @@ from ...model._arrays import Array
 from ...model.problem import Problem
 from ..base import Solution
 
-
-@dataclass(frozen=True)
-class FloorOptions:
-    """Programs with some users at their floors."""
-
-    #: Most programs until the same users are held.
-    rounds: int = 20
-
-
-#: What is used unless a caller says otherwise.
-OPTIONS = FloorOptions()
+#: Most programs until the same users are held.
+_ROUNDS = 20
 
 
 def as_limits(problem: Problem, log_rows: Array) -> Problem:
@@ -52,7 +43,7 @@ def fixed_at_floors(
 ) -> Iterator[Solution]:
     """What an engine without floors offers, for who is held at prices of `start`, then at its own, until they stay."""
     found, seen = start, set[bytes]()
-    for _ in range(OPTIONS.rounds):
+    for _ in range(_ROUNDS):
         if found.log_prices is None:
             return
         limited = as_limits(problem, problem.polytope.log_row_prices(found.log_prices))

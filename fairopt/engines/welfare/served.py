@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,19 +13,8 @@ from ...model.polytope import Polytope
 from ...model.problem import Problem
 from ..base import Solution
 
-
-@dataclass(frozen=True)
-class ServedOptions:
-    """Where tasks are put that may all have room (`everybody_served`)."""
-
-    #: Times that tasks move away from servers that are overfull.
-    rounds: int = 30
-    #: Users' parts on a server fall as this power of what it is overfull by.
-    power: float = 0.5
-
-
-#: What is used unless a caller says otherwise.
-OPTIONS = ServedOptions()
+#: Times that tasks move away from servers that are overfull: parts fall as this power of what these are overfull by.
+_ROUNDS, _POWER = 30, 0.5
 
 
 def solutions(problem: Problem, engine: str) -> Iterator[Solution]:
@@ -43,7 +31,7 @@ def solutions(problem: Problem, engine: str) -> Iterator[Solution]:
         yield Solution(tasks, None, engine, build=seconds, status="everybody has all its tasks", log=log, fine=True)
 
 
-def everybody_served(polytope: Polytope, options: ServedOptions = OPTIONS) -> Array | None:
+def everybody_served(polytope: Polytope) -> Array | None:
     """Fractions (pairs,) with which everybody has all its tasks, or None: there is no room, or none was found.
 
     Users split their tasks in proportion to what they could run on servers, less on those that are overfull.
@@ -55,7 +43,7 @@ def everybody_served(polytope: Polytope, options: ServedOptions = OPTIONS) -> Ar
     if (need > polytope.cluster.capacity.sum(axis=0)).any():
         return None
     weight = np.ones(servers)
-    for _ in range(options.rounds if servers > 1 else 1):
+    for _ in range(_ROUNDS if servers > 1 else 1):
         part = weight[polytope.pair_server]
         reach = np.bincount(owner, polytope.gamma * part, len(polytope.users))
         fraction = part * (polytope.limit / reach)[owner]
@@ -63,5 +51,5 @@ def everybody_served(polytope: Polytope, options: ServedOptions = OPTIONS) -> Ar
         used = np.max([np.bincount(polytope.pair_server, column, servers) for column in columns], axis=0)
         if (used <= 1).all():
             return np.asarray(fraction)
-        weight = weight / np.maximum(used, 1e-3) ** options.power
+        weight = weight / np.maximum(used, 1e-3) ** _POWER
     return None

@@ -145,8 +145,8 @@ class SmoothedSystem:
         fixed = -self.unit * pairs / self.to_part
         level = (gap + q.sums(fixed)) / (self.total + q.sums(self.weight))
         rhs = np.where(q.row, q.used(fixed - self.weight * level[q.user]) - rows / self.to_idle, 0.0)
-        sharp = np.array([1e-7 * max(float(np.abs(rhs).max()), 1e-300)])
-        prices, of_users, _ = self._factored.solve(rhs, np.zeros(len(level)), np.zeros(1), sharp)
+        sharp = 1e-7 * max(float(np.abs(rhs).max()), 1e-300)
+        prices, of_users, _ = self._factored.solve(rhs, np.zeros(len(level)), 0.0, sharp)
         d_level = level - of_users
         paid = self._factored.pairs.cost(prices)
         return prices / self._price, d_level, fixed - self.weight * (d_level[q.user] + paid)

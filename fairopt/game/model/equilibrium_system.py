@@ -42,10 +42,10 @@ class EquilibriumSystem:
     @cached_property
     def pairs(self) -> Pairs:
         """The same pairs as algebra knows them."""
-        cluster, ends = self.polytope.cluster, (np.array([0, len(self.weight)]), np.array([0, len(self.row)]))
+        cluster = self.polytope.cluster
         demand = cluster.demand[self.polytope.users] * self.largest[:, None]
         inverse = 1 / np.where(cluster.capacity > 0, cluster.capacity, np.inf)
-        return Pairs(self.user, self.server, demand, inverse, *ends)
+        return Pairs(self.user, self.server, demand, inverse)
 
     @classmethod
     def of(cls, polytope: Polytope, criterion: Criterion) -> EquilibriumSystem:
