@@ -32,6 +32,8 @@ Units = tuple[Array, Array]  # tasks (users,) and log prices (servers, resources
 
 #: mu at first, and what is wrong on the curve is below this part of mu.
 _FIRST, _NEAR = 3.0, 0.3
+#: By what factor mu may rise above its least.
+_RISE = 1e4
 _STEPS = StepControl(0.5, 2.0, 1e-7, 0.4, (2.0, 2.0, 1.7, 1.4, 1.1, 0.9, 0.7, 0.6, 0.6, 0.6))
 _CORRECTIONS = CorrectionOptions(most=9, serves=0.3)
 
@@ -61,7 +63,7 @@ def follow(q: EquilibriumSystem) -> Iterator[tuple[CurvePoint, int]]:
     if here is None:
         return
     along, before, length, least = None, None, _STEPS.first, np.inf
-    budget = max(1000, 5 * int(q.row.sum()))
+    budget = max(1000, min(10 * int(q.row.sum()), 4000))
     while solved < budget:
         if along is None:
             along, solved = here.tangent, solved + 1
@@ -74,8 +76,9 @@ def follow(q: EquilibriumSystem) -> Iterator[tuple[CurvePoint, int]]:
         here, along, before = SmoothedSystem(q, found.here.at), found.along, tangent
         length = _STEPS.after(length, found.corrections)
         least = min(least, here.mu)
-        # mu rises where the curve bends, but seldom so far unless another curve, which leads back, has been met.
-        if here.mu > min(10 * _FIRST, 30 * least):
+        # mu rises where the curve bends, seen were factors of 50 before it fell to the end; further if another curve,
+        # which leads back, has been met.
+        if here.mu > min(10 * _FIRST, _RISE * least):
             return
 
 
@@ -164,7 +167,7 @@ class SmoothedSystem:
         q, price = self.q, self._price
         pairs = q.pairs.worth(np.maximum(q.pairs.cost(price), 1e-280))
         idle = np.where(q.row, self.own / price, np.inf)
-        return Equations(pairs, self.weight, idle, self.total, np.zeros(len(self.total)), self.mu > 1e-5)
+        return Equations(pairs, self.weight, idle, self.total, np.zeros(len(self.total)))
 
 
 def _smoothed(one: Array, other: Array, mu: float) -> tuple[Array, Array, Array, Array]:
