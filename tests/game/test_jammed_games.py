@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-
 import numpy as np
 import pytest
 
 import fairopt as fo
 from benchmarks.families import FAMILIES
-from fairopt.errors import NotConverged
 
 #: Family, alpha and seeds.
 GAMES = [
@@ -20,8 +17,6 @@ GAMES = [
     ("zeros", 16.0, 6),
     ("zeros", 64.0, 3),
 ]
-#: Of these those that no engine reaches: they are refused.
-REFUSED = {("zeros", 16.0, 2), ("zeros", 16.0, 5), *(("zeros", 64.0, seed) for seed in range(3))}
 
 
 def game(family: str, seed: int) -> fo.Cluster:
@@ -42,6 +37,4 @@ def test_games_that_jam_are_certified() -> None:
 @pytest.mark.parametrize(("family", "alpha", "seeds"), GAMES)
 def test_all_of_them_are(family: str, alpha: float, seeds: int) -> None:
     for seed in range(seeds):
-        refused = (family, alpha, seed) in REFUSED
-        with pytest.raises(NotConverged, match="misses tol") if refused else nullcontext():
-            assert fo.AlphaPFVDS(alpha).solve(game(family, seed)).certify().residual < 1e-6
+        assert fo.AlphaPFVDS(alpha).solve(game(family, seed)).certify().residual < 1e-6

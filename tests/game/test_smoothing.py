@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt.game.equilibrium import equilibria
+from benchmarks.families import FAMILIES
+from fairopt.game.equilibrium import equilibria, smoothing
 from fairopt.model.problem import Problem
 from fairopt.solving import candidates
 
@@ -35,3 +38,9 @@ def test_it_ends_at_an_equilibrium(alpha: float) -> None:
         if alpha <= 3:  # with ties and large alpha tasks answer strongly to what is left to exploit
             solved = mechanism.solve(shared, 1e-8)
             np.testing.assert_allclose(found.tasks.sum(axis=1), solved.arrays.user_tasks, rtol=1e-4)
+
+
+def test_prices_that_are_many_decades_apart_are_followed() -> None:
+    """Powers of 64 of prices overflow factors in single precision, with which the curve ended after three points."""
+    q = equations(FAMILIES["zeros"](155, 50, np.random.default_rng(1)), 64.0)
+    assert any(at.log_mu < np.log(1e-3) for at, _ in islice(smoothing.follow(q), 40))

@@ -16,7 +16,7 @@ Newton steps back in the plane across it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -32,6 +32,8 @@ Units = tuple[Array, Array]  # tasks (users,) and log prices (servers, resources
 
 #: mu at first, and what is wrong on the curve is below this part of mu.
 _FIRST, _NEAR = 3.0, 0.3
+#: By what factor mu may rise above its least, and the longest step where it has risen further.
+_RISE, _SHORTER = 1e4, 0.2
 _STEPS = StepControl(0.5, 2.0, 1e-7, 0.4, (2.0, 2.0, 1.7, 1.4, 1.1, 0.9, 0.7, 0.6, 0.6, 0.6))
 _CORRECTIONS = CorrectionOptions(most=9, serves=0.3)
 
@@ -56,27 +58,32 @@ class CurvePoint:
 
 
 def follow(q: EquilibriumSystem) -> Iterator[tuple[CurvePoint, int]]:
-    """Points of the curve and the systems solved, until no step is short enough, mu rises far, or systems are many."""
-    here, _, solved = start_of_curve(q)
-    if here is None:
+    """Points of the curve and the systems solved, until no step is short enough, mu rises far, or systems are many.
+
+    Where mu has risen far it is followed once more from its beginning, by shorter steps: another curve had been met.
+    """
+    start, _, solved = start_of_curve(q)
+    if start is None:
         return
-    along, before, length, least = None, None, _STEPS.first, np.inf
-    budget = max(1000, 5 * int(q.row.sum()))
-    while solved < budget:
-        if along is None:
-            along, solved = here.tangent, solved + 1
-        tangent = towards(here, along, before)
-        found, more, length = stepped(here, tangent, length, _STEPS.shortest, budget - solved, _reached, _CORRECTIONS)
-        solved += more
-        if found is None:
-            return
-        yield found.here.at, solved
-        here, along, before = SmoothedSystem(q, found.here.at), found.along, tangent
-        length = _STEPS.after(length, found.corrections)
-        least = min(least, here.mu)
-        # mu rises where the curve bends, but seldom so far unless another curve, which leads back, has been met.
-        if here.mu > min(10 * _FIRST, 30 * least):
-            return
+    budget = max(1000, min(10 * int(q.row.sum()), 4000))
+    for steps in (_STEPS, replace(_STEPS, longest=_SHORTER)):
+        here, along, before, length, least = start, None, None, steps.first, np.inf
+        # mu rises where the curve bends: seen were factors of 50 before it fell to the end.
+        while here.mu <= min(10 * _FIRST, _RISE * least):
+            if solved >= budget:
+                return
+            if along is None:
+                along, solved = here.tangent, solved + 1
+            tangent = towards(here, along, before)
+            left = budget - solved
+            found, more, length = stepped(here, tangent, length, steps.shortest, left, _reached, _CORRECTIONS)
+            solved += more
+            if found is None:
+                return
+            yield found.here.at, solved
+            here, along, before = SmoothedSystem(q, found.here.at), found.along, tangent
+            length = steps.after(length, found.corrections)
+            least = min(least, here.mu)
 
 
 def _reached(here: SmoothedSystem) -> bool:
@@ -164,7 +171,7 @@ class SmoothedSystem:
         q, price = self.q, self._price
         pairs = q.pairs.worth(np.maximum(q.pairs.cost(price), 1e-280))
         idle = np.where(q.row, self.own / price, np.inf)
-        return Equations(pairs, self.weight, idle, self.total, np.zeros(len(self.total)), self.mu > 1e-5)
+        return Equations(pairs, self.weight, idle, self.total, np.zeros(len(self.total)))
 
 
 def _smoothed(one: Array, other: Array, mu: float) -> tuple[Array, Array, Array, Array]:

@@ -31,13 +31,13 @@ class EquilibriumSystem:
         self.largest = np.maximum.reduceat(polytope.gamma, self.start[:-1])
         self.gamma = polytope.gamma / self.largest[polytope.pair_user]
         self.log_gain = np.log(weight[polytope.pair_user]) + np.log(self.gamma)
-        self.per_task = self.use / self.gamma[:, None]
         self.weight = weight
         self.limit = polytope.limit / self.largest
         self.limited: Index = np.flatnonzero(np.isfinite(self.limit))
         servers, resources = polytope.cluster.capacity.shape
         self.row = np.zeros((servers, resources), dtype=bool)
         self.row[polytope.row_server, polytope.row_resource] = True
+        self.per_task = self.pairs.takes
 
     @cached_property
     def pairs(self) -> Pairs:
