@@ -16,6 +16,8 @@ from ._dual import Asked, Server, ask, one_price, solve
 
 #: Residuals of responses, relative to capacities, beside what rounding leaves of the users' sums.
 _EXACT, _ROUNDED = 1e-13, 2e-15
+#: By how much a price, the power alpha of v, may fall at first if alpha is small; a log level price by 1.
+_REACH = 0.02
 #: A step is good if at its end the dual rises by at most this part of how it fell at first, and use is no flood.
 _TURN, _MORE = 0.8, 100.0
 #: Prices of less than this part in everybody's may become free at once; steps of others are linear in this power.
@@ -33,7 +35,7 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, accuracy=
     asked = Asked(tasks, np.empty(size), np.empty((size, size)), np.empty(size), np.empty(size))
     dear, unit = np.full(count, np.nan), q.max()
     server = Server(alpha, log_gain, per_task, use, elsewhere, room, unit, dear, accuracy)
-    residual, reach = ask(server, q, asked), np.ones(size)
+    residual, reach = ask(server, q, asked), np.full(size, max(1.0, _REACH / alpha))
     for k in range(1, 300):
         better = improve(server, q, asked, residual, reach)
         if better < -1 or (better < 0 and residual < 1e-10):
@@ -41,7 +43,7 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, accuracy=
         if better < 0 or k % 20 == 0:  # each price in turn
             for r in range(size):
                 one_price(server, r, q, asked)
-            better, reach[:] = ask(server, q, asked), 1.0
+            better, reach[:] = ask(server, q, asked), max(1.0, _REACH / alpha)
         residual = better
     tasks /= 1 + max(asked.excess.max(), 0.0)
     return residual
@@ -63,9 +65,9 @@ def improve(server, q, asked, residual, reach):  # type: ignore[no-untyped-def]
     exact = max(_EXACT + _ROUNDED * whole.max(), server.accuracy)
     if residual < exact:
         return -2.0
-    none, far, t = q == -np.inf, min(reach.max(), 500.0), 1.0
-    best = (weight * excess).sum() / (weight * whole).sum()
-    common = max(min(best, -np.expm1(-far)), -np.expm1(far))
+    none, far, t = q == -np.inf, reach.max(), 1.0
+    best = (weight * excess).sum() / (weight * whole).sum()  # of 1/v; infinite where nobody asks, or all have enough
+    common = max(min(-np.log1p(-best), far), -far) if best < 1 else far
     minor = none | (-np.diag(jacobian) < _SMALL * whole)  # on an average
     if (minor & ~none).any():
         minor = none | (largest(server, weight) < _SMALL)
@@ -73,17 +75,17 @@ def improve(server, q, asked, residual, reach):  # type: ignore[no-untyped-def]
     step, bound, free = np.zeros(size), np.zeros(size, np.bool_), none & (excess <= exact)
     for _ in range(10):
         low = np.where(none, 0.0, np.where(minor, -1.0, np.expm1(-power * reach)) / power)
-        bounded(excess - whole * common, jacobian, free, low, np.expm1(power * reach) / power, step, bound)
-        shift = -np.log1p(-t * common)
+        high, after = np.expm1(power * reach) / power, excess + whole * np.expm1(min(-common, 500.0))
+        bounded(after, jacobian, free, low, high, step, bound)
         for r in range(size):
             known, part, least = (top, 0.0, 0.0) if none[r] else (old[r], 1.0, 1e-12)
             ratio = part + t * power[r] * step[r]
-            q[r] = known + np.log(ratio) / power[r] + shift if ratio > least else -np.inf
+            q[r] = known + np.log(ratio) / power[r] + t * common if ratio > least else -np.inf
         now, highest = ask(server, q, asked), max(top, q.max())
         moved = np.exp(alpha * (q - highest)) - np.exp(alpha * (old - highest))
-        before, after = -(moved * excess).sum(), -(moved * asked.excess).sum()
-        if (before < 0 and after <= -_TURN * before and now < _MORE * (1 + residual)) or now < 0.5 * residual:
-            reach *= np.where(bound | (common != best), 2.0, 1.0)
+        begun, ended = -(moved * excess).sum(), -(moved * asked.excess).sum()
+        if (begun < 0 and ended <= -_TURN * begun and now < _MORE * (1 + residual)) or now < 0.5 * residual:
+            reach *= np.where(bound | (abs(common) == far), 2.0, 1.0)
             return now
         came = (step < 0) & (excess < 0)  # users came in
         reach *= np.where(came, 0.3, 1.0)
