@@ -1,4 +1,4 @@
-"""One interior point for a level of max-min: Mehrotra's predictor and corrector.
+"""One interior point for a level of max-min: Mehrotra's predictor, Gondzio's correctors.
 
 With slacks z of costs, w of capacities and s of levels, tau_n = 1 for those who rise,
 
@@ -264,14 +264,31 @@ def _lengths(at: State, step: Point) -> tuple[float, float]:
     )
 
 
+def _centred(at: State, newton: Newton, step: Point, target: float) -> Point:
+    """With up to three of Gondzio's correctors, which bring products back to within a factor of ten of the target."""
+    primal, dual = _lengths(at, step)
+    for _ in range(3):
+        if min(primal, dual) > 0.95:
+            break
+        far = at.products_of(at.now.plus(step, min(primal + 0.3, 1.0), min(dual + 0.3, 1.0)))
+        asked = [np.maximum(np.clip(q, 0.1 * target, 10 * target) - q, -10 * target) for q in far]
+        tried = step.plus(newton.step(asked[0], asked[1], asked[2]))
+        lengths = _lengths(at, tried)
+        if sum(lengths) <= primal + dual + 0.02:
+            break
+        step, (primal, dual) = tried, lengths
+    return step
+
+
 def advance(at: State, gap: float) -> None:
-    """Predictor and corrector."""
+    """Predictor, corrector, and up to three that centre."""
     newton, total = (Whole if at.whole else Newton)(at), at.mu * at.count
     yz, lw, ps = at.products
     aim = newton.step(-yz, -lw, -ps, wrong=True)
     after = at.total(at.products_of(at.now.plus(aim, *_lengths(at, aim)))) / total
     target = min(max(after**3, 1e-8), 0.1) * at.mu
     step = aim.plus(newton.step(target - aim.y * aim.z, target - aim.lam * aim.w, target - aim.p * aim.s))
+    step = _centred(at, newton, step, target)
     # Where held users have not their levels yet no gap is known; products know it.
     left = min(gap, total / abs(at.t))
     sharp = min(1e-2 * left, 1e-2 * SAME) if at.held.any() else 1e-2 * left
