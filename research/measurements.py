@@ -50,7 +50,6 @@ def about(found: StoredCells) -> dict[str, Any]:
     return {
         "experiment": pf_measured.EXPERIMENT,
         "cells": len(cells),
-        "missed": int((cells["status"] == "missed").sum()),
         "draws": int(cells["repetition"].nunique()),
         "code": sorted(cells["code"].unique()),
         "commits": sorted(cells["commit"].dropna().unique()),
