@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -27,20 +27,38 @@ from .solvable import Solvable
 _FINE, _SMALL = 1e-10, 500
 #: The error of what a solver makes of the right formulation is below this.
 _FORMULATED = 5e-3
+#: Up to this number of pairs a linear program is asked where a jammed answer leads.
+_VERTEX = 20_000
 #: Where numbers are beyond doubles solvers are tried for so many CPU seconds.
 HOPELESS_SECONDS = 1.0
 
 
 def with_last_digits(problem: Problem, offer: Solution) -> Solution | None:
     """An offer with its last digits found, or None where it has no prices or that is not for its criterion."""
+    return _moved(problem, offer, LAST_DIGITS, partial(last_digits.refined, aim=1e-12))
+
+
+def at_vertex(problem: Problem, offer: Solution) -> Solution | None:
+    """Where a linear program leads from an offer near which steps jam.
+
+    Where task counts bind the game has a continuum of equilibria, and this would lead to another.
+    """
+    bound = problem.criterion.scope == "game" and len(problem.polytope.limited)
+    if bound or not 0 < problem.criterion.alpha < np.inf:
+        return None
+    return _moved(problem, offer, "HiGHS", last_digits.vertex)
+
+
+def _moved(
+    problem: Problem, offer: Solution, by: str, find: Callable[..., last_digits.Refined | None]
+) -> Solution | None:
     polytope, criterion, begun = problem.polytope, problem.criterion, _clock.now()
     if offer.log_prices is None or isinstance(criterion, FairnessEfficiency) or criterion.floor.any():
         return None
     log_rows = polytope.log_row_prices(offer.log_prices)
     if offer.log is None:  # a solver's, which may be in a unit of every server
         log_rows = backward_error(polytope, criterion, offer.tasks, log_rows).every_row
-    tasks = polytope.gamma * polytope.fractions(offer.tasks)
-    found = last_digits.refined(polytope, criterion, tasks, log_rows, 1e-12)
+    found = find(polytope, criterion, polytope.gamma * polytope.fractions(offer.tasks), log_rows)
     if found is None:
         return None
     return replace(
@@ -48,7 +66,7 @@ def with_last_digits(problem: Problem, offer: Solution) -> Solution | None:
         tasks=polytope.allocation(polytope.inside(found.tasks / polytope.gamma)),
         prices=None,
         log=polytope.log_unit_prices(found.log_rows),
-        runs=(*offer.runs, Run(LAST_DIGITS, offer.status, 0.0, _clock.now() - begun, found.error)),
+        runs=(*offer.runs, Run(by, offer.status, 0.0, _clock.now() - begun, found.error)),
         rounds=offer.rounds + found.steps,
     )
 
@@ -126,8 +144,21 @@ class Candidates:
         return int(np.count_nonzero(self.problem.cluster.eligible))
 
     def reaches(self, offer: Solution, name: str) -> bool:
-        """Does an offer, or the same with its last digits found, reach the tolerance?"""
-        return self._least(offer, name) <= self.tol
+        """Does an offer, the same with its last digits found, or where a linear program leads, reach the tolerance?"""
+        residual = self._least(offer, name)
+        for _ in range(4):
+            # A jammed answer with a small error is given to a linear program.
+            jams = self.tol < residual <= 1e-3 and name != "declarative" and self.mechanism.met_by_criterion
+            nearer = at_vertex(self.problem, offer) if jams and self.eligible <= _VERTEX else None
+            if nearer is None:
+                break
+            before, offer = residual, nearer
+            residual = self._certified(offer, name)
+            if residual > self.tol and (better := self._refined(offer, name, residual)) is not None:
+                residual = min(residual, self._certified(better, name))
+            if residual > 0.5 * before:
+                break
+        return residual <= self.tol
 
     def _least(self, offer: Solution, name: str) -> float:
         """The smaller residual of an offer and of the same with its last digits found, if both are needed.
