@@ -1,7 +1,7 @@
 """Write the aggregates that come with fairopt (`fairopt/papers/data`) from a store that holds `alpha_convergence`.
 
     fairopt sweep alpha_convergence --traces DIR                  # about an hour
-    python research/measurements.py [--store DIR]                    # FAIROPT_TRACES names the folder of traces
+    python research/measurements.py [--store DIR]                 # FAIROPT_TRACES names the folder of traces
 
 Claims about time and convergence are judged by them, README.md and docs/alpha.md quote them, and the page shows the
 figure. `--accept-older` takes cells of other code, as everywhere; `about.json` says whose code it was.

@@ -1,8 +1,8 @@
 """Counterexamples in docs/witnesses: of what mechanisms say they have not, and those that a survey of properties found.
 
-    python research/survey.py                                            # searches for those of claims that lack one
+    python research/survey.py                                               # searches for those of claims that lack one
     fairopt properties --trials 20000 --seconds 120 --seed 1 --store DIR    # hours; goes on where it ended
-    python research/survey.py DIR                                        # docs/survey.csv and docs/witnesses/found
+    python research/survey.py DIR                                           # docs/survey.csv and docs/witnesses/found
 
 `make readme` writes the pages. Every counterexample of a survey is verified again before it is written.
 """

@@ -10,7 +10,7 @@ sides say how well the level is known.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -58,11 +58,11 @@ class Point(NamedTuple):
     p: Array
     t: float
 
-    def plus(self, other: Point, primal: float = 1.0, dual: float = 1.0) -> Point:
+    def plus(self, step: Point, primal: float = 1.0, dual: float = 1.0) -> Point:
         """After so much of a step."""
-        lengths = primal, dual, primal, dual, primal, dual, primal
-        parts: Any = (one + length * two for one, length, two in zip(self, lengths, other, strict=True))  # type: ignore[operator]
-        return Point(*parts)
+        y, w, s = self.y + primal * step.y, self.w + primal * step.w, self.s + primal * step.s
+        z, lam, p = self.z + dual * step.z, self.lam + dual * step.lam, self.p + dual * step.p
+        return Point(y, z, w, lam, s, p, self.t + primal * step.t)
 
     def taken(self, u: Index, s: Index, p: Index) -> Point:
         """Of some users, servers and pairs."""

@@ -20,7 +20,7 @@ _EXACT, _ROUNDED = 1e-13, 2e-15
 _REACH = 0.02
 #: A step is good if at its end the dual rises by at most this part of how it fell at first, and use is no flood.
 _TURN, _MORE = 0.8, 100.0
-#: Prices of less than this part in everybody's may become free at once; steps of others are linear in this power.
+#: Prices of less than this part in everybody's may become free at once; others move linearly in v^2 at most.
 _SMALL, _POWER = 0.1, 2.0
 
 
