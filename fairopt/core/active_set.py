@@ -13,7 +13,7 @@ from .system import OfLimits, Stack
 def refined(
     q: Stack, z: Array, log_v: Array, xi: OfLimits, pairs: Mask, rows: Mask, binding: OfLimits, aim: float
 ) -> tuple[Array, Array, Array]:
-    """Of one problem: the fractions (N, K, 1) and log prices of whole capacities (R, K, 1) of least error, and that.
+    """Refine one problem: fractions (N, K, 1), log prices of whole capacities (R, K, 1) and their error (1,).
 
     `pairs`, `rows` and `binding` say which pairs, rows and limits are active: the others have no tasks and no price.
     What a pair pays is linear in money, where prices in levels would take alpha steps.
@@ -66,7 +66,7 @@ def _of_rows(table: Array, rows: Index, user: Index, server: Index) -> Array:
 
 
 def least(m: Array, rhs: Array) -> Array | None:
-    """The solution, the least one where a pivot is next to none; None for none that is finite."""
+    """Solve a linear system, by least squares where it is singular; None if the solution is not finite."""
     scale = 1 / np.maximum(np.abs(m).max(axis=1), 1e-300)
     m, rhs = m * scale[:, None], rhs * scale
     if not np.isfinite(m).all() or not np.isfinite(rhs).all():

@@ -63,26 +63,26 @@ class Pairs:
 
     @cached_property
     def start(self) -> Index:
-        """(users + 1,), where each user's pairs start."""
+        """(users + 1,), index of each user's first pair."""
         return np.searchsorted(self.user, np.arange(len(self.demand) + 1))
 
     @cached_property
     def full(self) -> bool:
-        """Is every user on every server?"""
+        """True if every user may use every server."""
         return len(self.user) == len(self.demand) * len(self.inverse)
 
     @cached_property
     def dense(self) -> bool:
-        """Are most users on most servers?"""
+        """True if sums over pairs are best taken as products of dense tables."""
         return len(self.user) >= _DENSE * len(self.demand) * len(self.inverse)
 
     @cached_property
     def _place(self) -> Index:
-        """(pairs,), in a table of users and servers."""
+        """(pairs,), position in the flattened table (users, servers)."""
         return np.asarray(self.user * len(self.inverse) + self.server)
 
     def table(self, values: Array, fill: float = 0.0) -> Array:
-        """What pairs have, (users, servers)."""
+        """Values of pairs as a table (users, servers)."""
         shape = len(self.demand), len(self.inverse)
         if self.full:
             return values.reshape(shape)
@@ -91,17 +91,17 @@ class Pairs:
         return table
 
     def _listed(self, table: Array) -> Array:
-        """A table (users, servers) as values of pairs."""
+        """Values of pairs from a table (users, servers)."""
         return table.reshape(-1) if self.full else table.reshape(-1).take(self._place)
 
     @cached_property
     def takes(self) -> Array:
-        """(pairs, resources), what a unit takes of whole capacities."""
+        """(pairs, resources), use per unit as a part of capacity."""
         return np.asarray(self.demand[self.user] * self.inverse[self.server])
 
     @cached_property
     def matrix(self) -> sp.csr_matrix:
-        """(pairs, rows)."""
+        """Sparse (pairs, rows), use per unit as a part of capacity."""
         size = self.inverse.shape[1]
         columns = (self.server[:, None] * size + np.arange(size)).ravel()
         starts = np.arange(0, len(columns) + 1, size)
@@ -113,49 +113,49 @@ class Pairs:
 
     @cached_property
     def present(self) -> Mask:
-        """(servers, resources), rows that somebody uses."""
+        """(servers, resources), True for rows that some pair uses."""
         return np.asarray(self.use(np.ones(len(self.user))) > 0)
 
     def of_user(self, values: Array) -> Array:
-        """A value of every user on its pairs, (pairs,)."""
+        """Values of users repeated on their pairs, (pairs,)."""
         return np.repeat(values, len(self.inverse)) if self.full else values.take(self.user)
 
     def sums(self, amount: Array) -> Array:
-        """Over each user's pairs, (users,)."""
+        """Sum over each user's pairs, (users,)."""
         if self.full:
             return np.asarray(amount.reshape(-1, len(self.inverse)).sum(axis=1))
         return np.asarray(np.add.reduceat(amount, self.start[:-1]))
 
     def least(self, values: Array) -> Array:
-        """Of each user's pairs, (users,)."""
+        """Minimum over each user's pairs, (users,)."""
         if self.full:
             return np.asarray(values.reshape(-1, len(self.inverse)).min(axis=1))
         return np.asarray(np.minimum.reduceat(values, self.start[:-1]))
 
     def worth(self, value: Array | None) -> Pairs:
-        """The same pairs where a unit is worth `value`."""
+        """Copy with `value` (pairs,) as the worth of a unit; cached arrays are shared."""
         other = copy(self)  # with what has been found out, none of which depends on that
         object.__setattr__(other, "value", value)
         return other
 
     def over_value(self, amount: Array) -> Array:
-        """Amounts (pairs,) by what a unit is worth."""
+        """Amounts (pairs,) divided by the worth of a unit."""
         return amount if self.value is None else amount / self.value
 
     def cost(self, prices: Array) -> Array:
-        """Of what a unit is worth at prices (servers, resources) of whole capacities, (pairs,)."""
+        """Cost per unit of worth at prices (servers, resources) of whole capacities, (pairs,)."""
         if self.dense:
             return self.over_value(self._listed(self.demand @ (prices * self.inverse).T))
         return self.over_value(np.asarray(self.matrix @ prices.ravel()))
 
     def use(self, amount: Array) -> Array:
-        """Parts of whole capacities that amounts (pairs,) take, (servers, resources)."""
+        """Use of amounts (pairs,) as a part of capacity, (servers, resources)."""
         if self.dense:
             return np.asarray((self.table(amount).T @ self.demand) * self.inverse)
         return np.asarray(self._transposed @ amount).reshape(self.inverse.shape)
 
     def slack(self, prices: Array, worth: Array) -> Array:
-        """`cost(prices)` above what it is `worth` to each user, (pairs,)."""
+        """Reduced cost, `cost(prices) - of_user(worth)`, (pairs,)."""
         if self.dense and self.value is None:
             per_server = np.hstack([prices * self.inverse, np.ones((len(prices), 1))])
             return self._listed(np.hstack([self.demand, -worth[:, None]]) @ per_server.T)
@@ -194,7 +194,7 @@ class Pairs:
 
     @cached_property
     def order(self) -> str:
-        """Of elimination, that which takes the fewest operations."""
+        """Order of elimination with the fewest operations: "listed", "spread" or "servers"."""
         users, rows, count = len(self.demand), float(self.inverse.size), np.diff(self.start)
         coupled = float((count * (count - 1)).sum()) / 2 * self.inverse.shape[1] ** 2
         cost = {
@@ -206,14 +206,14 @@ class Pairs:
 
     @cached_property
     def coupled(self) -> Coupled:
-        """What does not change of couplings of all two pairs of a user."""
+        """Couplings of every two pairs of a user, as far as they do not depend on weights."""
         one, other = _two(self.start[:-1], np.diff(self.start))
         takes = (np.ascontiguousarray(self.takes[each].T) for each in (one, other))
         return Coupled(one, other, self.user[one], self.server[one], self.server[other], *takes)
 
 
 class Coupled(NamedTuple):
-    """Two pairs of a user each, (k,): whose, on which servers, what they take of these, (resources, k)."""
+    """Couplings of two pairs of one user, (k,): the user, both servers, and unit use of each, (resources, k)."""
 
     one: Index
     other: Index
@@ -225,7 +225,7 @@ class Coupled(NamedTuple):
 
 
 def _two(start: Index, count: Index) -> tuple[Index, Index]:
-    """All two pairs of users with `count` pairs from `start` on; the later first, which is on the later server."""
+    """List every two pairs of users with `count` pairs from `start` on, the pair on the later server first."""
     ones, others = [np.zeros(0, dtype=np.intp)], [np.zeros(0, dtype=np.intp)]
     for size in np.unique(count[count > 1]):
         later, earlier = np.tril_indices(int(size), -1)
@@ -236,7 +236,7 @@ def _two(start: Index, count: Index) -> tuple[Index, Index]:
 
 
 class Equations:
-    """The equations at one point, factored.
+    """Normal equations at one point, factored.
 
     Parameters
     ----------
@@ -274,11 +274,11 @@ class Equations:
         return np.where(self.row, rows, 0.0)
 
     def inverse(self, rows: Array) -> Array:
-        """What S maps to `rows`, as the factors have it."""
+        """Apply the inverse of S by its factors, (servers, resources)."""
         return self._out(self.factors.solve(rows))
 
     def _apply(self, prices: Array) -> Array:
-        """S of prices: without users and levels."""
+        """Apply S, the Schur complement over rows, to prices (servers, resources)."""
         pairs = self.pairs
         worth = pairs.weighed_cost(self.weight, prices) / self.whole
         dt = float((self.border * prices).sum()) / self.per_level
@@ -286,7 +286,7 @@ class Equations:
         return self._out(spread + self.idle * prices + self.border * dt)
 
     def solve(self, b: Array, e: Array, f: float, sharp: float | None = None) -> tuple[Array, Array, float]:
-        """`(dlam, dp, dt)`; with rows to within `sharp` if given, else as the factors have them."""
+        """Solve for `(dlam, dp, dt)`; refined until residuals of rows are below `sharp`, if it is given."""
         pairs = self.pairs
         free = e / self.whole
         rest = (f - float((self.rising * free).sum())) / self.per_level
@@ -299,7 +299,7 @@ class Equations:
         return dlam, dp, dt
 
     def _refined(self, x: Array, rhs: Array, sharp: float) -> Array:
-        """Conjugate gradients from x."""
+        """Refine x by preconditioned conjugate gradients, or by fixed-point steps where S is not symmetric."""
         left = rhs - self._apply(x)
         best, least, before, along = x, np.inf, 1.0, np.zeros(x.shape)
         for number in range(12):
@@ -322,14 +322,14 @@ class Equations:
 
 
 def _precise(at: Equations, table: Array, rows: int) -> tuple[Array, Callable[..., Array]]:
-    """As precise as the equations are asked for, with what multiplies such a table with itself."""
+    """Return the table in the precision of the factors, and the BLAS routine for its rank-k update."""
     if at.rough and rows > _DOUBLE:
         return table.astype(np.float32), blas.ssyrk
     return table, blas.dsyrk
 
 
 class _UsersFirst:
-    """Users are eliminated one by one: a matrix over the rows, resource after resource."""
+    """Elimination of users: a Schur complement over rows, ordered by resource."""
 
     def __init__(self, at: Equations) -> None:
         pairs, own = at.pairs, at.own
@@ -357,7 +357,7 @@ class _UsersFirst:
         self.factor = factored(matrix, pairs.value is None)
 
     def _listed(self, at: Equations, scale: Array, place: Index) -> Array:
-        """The couplings of every two pairs of a user, in the lower triangle of a matrix in the order of LAPACK."""
+        """Schur complement from the list of couplings, lower triangle, Fortran order."""
         count, of, worth = len(self.rows), at.pairs.coupled, at.pairs.value
         matrix = np.zeros((count, count), order="F")
         if len(of.one) > _FILLED * count:
@@ -380,7 +380,7 @@ class _UsersFirst:
         return matrix
 
     def _spread(self, at: Equations, scale: Array, active: Mask) -> Array:
-        """The couplings as a product of dense matrices."""
+        """Schur complement as a product of dense matrices."""
         pairs, k, root = at.pairs, active.shape[1], 1 / np.sqrt(at.whole)
 
         def wide(weight: Array) -> tuple[Array, Callable[..., Array]]:
@@ -404,7 +404,7 @@ class _UsersFirst:
         return np.asarray(-(wide(pairs.over_value(at.weight))[0].T @ left).T)
 
     def solve(self, rows: Array) -> Array:
-        """What the matrix maps to `rows`, (servers, resources)."""
+        """Apply the inverse of the Schur complement over rows, (servers, resources)."""
         result = rows.T / self.diagonal
         if len(self.rows):
             flat = result.reshape(-1)
@@ -414,7 +414,7 @@ class _UsersFirst:
 
 
 class _ServersFirst:
-    """Servers are eliminated one by one, all at once: a matrix over the users."""
+    """Elimination of servers, all at once: a Schur complement over users."""
 
     def __init__(self, at: Equations) -> None:
         pairs = at.pairs
@@ -471,11 +471,11 @@ class _ServersFirst:
         return np.asarray(self.factor(values * self.scale) * self.scale)
 
     def _servers(self, rows: Array) -> Array:
-        """What G maps to `rows`, (servers, resources)."""
+        """Apply the inverse of G, block by server, (servers, resources)."""
         return np.asarray(np.einsum("qrk,qk->kr", self.root, np.einsum("qsk,ks->qk", self.root, rows)))
 
     def solve(self, rows: Array) -> Array:
-        """What the matrix maps to `rows`, (servers, resources)."""
+        """Apply the inverse of the Schur complement over rows, (servers, resources)."""
         direct = self._servers(rows)
         worth = self._users(((self.bought @ (direct * self.inverse)) * self.demand).sum(axis=1))
         worth -= self.of_rising * (float(self.rising @ worth) / self.length)

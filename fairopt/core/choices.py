@@ -48,14 +48,14 @@ _TIED, _SAME = 3e-7, 1e-10
 
 
 class System(Protocol):
-    """What is known of pairs, in the order of users, each of whom has some, and then of servers."""
+    """Data of pairs, sorted by user and then by server; every user has a pair."""
 
     start: Index  # (users + 1,)
     user: Index  # (pairs,)
     server: Index  # (pairs,)
     log_gain: Array  # (pairs,), log of phi gamma
     per_task: Array  # (pairs, resources), of whole servers
-    row: Mask  # (servers, resources): does somebody use it?
+    row: Mask  # (servers, resources), rows that some pair uses
 
 
 class Choices:
@@ -85,7 +85,7 @@ class Choices:
         self.before = 2 * self.tau, self.price  # tau and prices of the last but one
 
     def _of(self, problem: Array, size: int) -> Array:
-        """A value of every problem on its users or servers."""
+        """Values of problems repeated on their users or servers."""
         return problem if self.count == 1 else np.repeat(problem, size)
 
     def _look(self) -> None:
@@ -180,7 +180,7 @@ class Choices:
         self._excess()
 
     def _solved(self, going: Mask) -> Array:
-        """How many evaluations it takes at this tau, where it is found, (problems,), else -1; `price` is there."""
+        """Solve for `price` at the current tau; the number of evaluations by problem, -1 where it fails."""
         self._look()
         taken, norm, length = np.full(self.count, -1), np.full(self.count, np.inf), np.ones(self.count)
         self.price = self.price.copy()
@@ -205,7 +205,7 @@ class Choices:
         return taken
 
     def tied(self) -> Array:
-        """Prices (servers,) near these at which ties are exact.
+        """Round prices (servers,) to values at which ties are exact.
 
         Ties of the largest parts count, as far as they do not contradict each other: those of a forest.
         """
@@ -264,7 +264,7 @@ class Choices:
         return tasks, found & ~idle.reshape(self.count, -1).any(axis=1)
 
     def _connected(self, user: Index, server: Index) -> Index:
-        """Which tree of ties users and servers are of, (users + servers,)."""
+        """Label connected components of users and servers joined by ties, (users + servers,)."""
         nodes, users = len(self.total) + len(self.price), len(self.total)
         ties = sp.csr_array((np.ones(len(user)), (user, users + server)), (nodes, nodes))
         return np.asarray(csgraph.connected_components(ties, directed=False)[1])
@@ -329,7 +329,7 @@ class Choices:
 
 @dataclass
 class _Pairs:
-    """Those of a stack, in tasks over the user's largest gamma, as a `System`."""
+    """Pairs of a stack as a `System`, tasks in units of the user's largest gamma."""
 
     start: Index
     user: Index
@@ -340,7 +340,7 @@ class _Pairs:
 
 
 def greatest(problems: list[Problem]) -> tuple[Array, Array]:
-    """Tasks (B, N, K) of the greatest PS-DSF allocations of problems of one shape, and exploitabilities (B,).
+    """Solve a stack of problems: tasks (B, N, K) of their greatest PS-DSF allocations, and exploitabilities (B,).
 
     Infinite where there is none for certain: somebody can do without a resource, runs nowhere or meets a task count.
     """

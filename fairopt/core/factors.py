@@ -13,7 +13,7 @@ TINY = 1e-300
 
 
 def stack_solved(matrix: Array, rhs: Array) -> Array:
-    """Of equations (B, n, n) of several problems; where one is singular all are damped."""
+    """Solve a stack of linear systems (B, n, n); if one is singular, all are regularized."""
     try:
         return np.asarray(np.linalg.solve(matrix, rhs))
     except np.linalg.LinAlgError:
@@ -22,7 +22,7 @@ def stack_solved(matrix: Array, rhs: Array) -> Array:
 
 
 def factored(matrix: Array, symmetric: bool) -> Callable[[Array], Array]:
-    """Solves with a matrix with a diagonal of 1, whose lower triangle is enough if it is symmetric."""
+    """Factor a matrix with unit diagonal; of a symmetric one only the lower triangle is read."""
     if symmetric:
         factor = _cholesky(matrix)
         return lambda given: _solved(factor, given)
@@ -41,7 +41,7 @@ def factored(matrix: Array, symmetric: bool) -> Callable[[Array], Array]:
 
 
 def _cholesky(matrix: Array) -> Array:
-    """Of the lower triangle of a matrix with a diagonal of 1, in the order of LAPACK; damped until it is definite."""
+    """Cholesky factor of the lower triangle of a matrix with unit diagonal, damped until it is positive definite."""
     if not len(matrix):
         return matrix
     single = matrix.dtype == np.float32
@@ -56,7 +56,7 @@ def _cholesky(matrix: Array) -> Array:
 
 
 def _solved(factor: Array, given: Array) -> Array:
-    """By a factor of `_cholesky`."""
+    """Solve with a factor of `_cholesky`."""
     if factor.dtype != np.float32:
         return np.asarray(lapack.dpotrs(factor, given, lower=1)[0])
     size = max(float(np.abs(given).max()), TINY)

@@ -14,7 +14,7 @@ from ..model._arrays import Array
 
 
 def filled(gain: Array, per_task: Array, elsewhere: Array, room: Array) -> Array:
-    """The tasks here, (servers, users), from gain, elsewhere, room (servers, users) and per_task (..., resources)."""
+    """Max-min tasks (servers, users) from gain, elsewhere, room (servers, users), per_task (..., resources)."""
     count, users, _ = per_task.shape
     tasks, rising = np.zeros((count, users)), room > 0
     begins, enough = elsewhere / gain, (elsewhere + room) / gain

@@ -31,7 +31,7 @@ from ..model.polytope import Polytope
 
 
 class Prices(NamedTuple):
-    """Prices of a level: log prices of whole capacities (rows,), of a task (pairs,), pairs (pairs,) that stay cheap."""
+    """Prices of one level: log prices of whole capacities (rows,), log costs of a task (pairs,), and cheapest pairs."""
 
     log_rows: Array
     cost: Array
@@ -40,7 +40,7 @@ class Prices(NamedTuple):
 
 @dataclass(frozen=True)
 class Active:
-    """What is active at an answer; weak: it holds with equality although nothing holds it there.
+    """Active set of a solution; weakly active: an equality whose multiplier is zero.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Active:
 
 
 def standing(polytope: Polytope, pairs: Index, part: Array) -> Index:
-    """Of pairs (k,) with `part` (k,) of their users' tasks, enough to reach whatever all of them can.
+    """Select pairs from those with tasks (k,), `part` (k,) of their users', that span the same feasible changes.
 
     Where servers are as good as each other every user may have tasks on all of them: the two largest parts of a user
     and the M + 2 largest uses of a server are then enough.
@@ -84,7 +84,7 @@ def standing(polytope: Polytope, pairs: Index, part: Array) -> Index:
 
 
 def _largest_of(group: Index, size: Array, most: int) -> Mask:
-    """The largest of every group, (k,)."""
+    """True for the `most` largest entries of every group, (k,)."""
     order = np.lexsort((-size, group))
     ordered = group[order]
     result = np.empty(len(group), dtype=bool)
@@ -155,7 +155,7 @@ class Equations:
 
     @cached_property
     def main(self) -> Mask:
-        """(equations,): those that something holds; the others follow, or have no solution."""
+        """(equations,), True for strongly active conditions; the others must be implied, or there is no derivative."""
         active = self.active
         stands = np.zeros(len(active.pairs), dtype=bool)
         stands[self.standing] = True
@@ -165,7 +165,7 @@ class Equations:
 
     @cached_property
     def parts(self) -> tuple[Index, Index]:
-        """Numbers of parts that share no server, of equations and of all users of the cluster."""
+        """Labels of connected components, of equations and of all users of the cluster."""
         polytope = self.active.polytope
         part, users = parts(polytope), polytope.cluster.shape[0]
         of_rows = part[users + polytope.row_server[self.rows]]
@@ -245,7 +245,7 @@ class Factors:
 
     @cached_property
     def null(self) -> Array:
-        """Vectors v (equations, k) with `v' J = 0`, at random: what they all miss is missed by chance."""
+        """Random vectors v (equations, k) of the left null space, `v' J = 0`."""
         rng, size = np.random.default_rng(0), self.matrix.shape[0]
         core, found = rng.standard_normal((len(self.main), 3)), np.zeros((size, 6))
         for _ in range(2):

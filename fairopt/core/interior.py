@@ -15,7 +15,7 @@ from .system import Stack, of_some
 
 
 def begun(q: Stack, norm: float) -> State:
-    """Mirror descent: prices follow use, fractions what a server is worth to a user over what it costs."""
+    """Starting point by mirror descent: prices follow use, fractions follow worth over cost."""
     crowd = np.maximum(np.add.reduce(q.usable, axis=0), 1)
     z = np.where(q.usable, 0.7 / crowd, 0.0)
     xi = None if q.limited is None else np.zeros(q.limit.shape)
@@ -57,7 +57,7 @@ def _mu_after(q: Stack, at: State, now: Measured, d: Direction, length: Array, c
 
 
 def stepped(q: Stack, at: State, now: Measured, count: Array, soft: float) -> tuple[State, Measured, Array]:
-    """One predictor and corrector; the next state, what follows from it, and the length of the step."""
+    """Take one predictor-corrector step: the next state, its residuals, and the step length."""
     mu = now.mu
     norm = np.minimum(q.power, np.maximum(at.norm, soft / mu))
     if (norm > at.norm).any():
@@ -83,7 +83,7 @@ def stepped(q: Stack, at: State, now: Measured, count: Array, soft: float) -> tu
 
 @dataclass
 class Answers:
-    """Of a stack: fractions (N, K, B), log prices of whole capacities (R, K, B), errors and steps (B,)."""
+    """Solutions of a stack: fractions (N, K, B), log prices of whole capacities (R, K, B), errors and steps (B,)."""
 
     z: Array
     log_rows: Array
@@ -91,7 +91,7 @@ class Answers:
     steps: Index
 
     def better(self, at: Index, z: Array, log_rows: Array, error: Array) -> None:
-        """Keep what is better, of problems by number."""
+        """Keep solutions of smaller error, by problem."""
         some = error < self.error[at]
         self.z[..., at[some]], self.log_rows[..., at[some]] = z[..., some], log_rows[..., some]
         self.error[at[some]] = error[some]
@@ -99,7 +99,7 @@ class Answers:
 
 @dataclass
 class _Run:
-    """Problems that are not finished, all at one step."""
+    """Problems of a stack that are not finished, all at the same iteration."""
 
     q: Stack
     at: State
@@ -110,7 +110,7 @@ class _Run:
     waited: Index  # (B,), looks that gained little
 
     def only(self, go: Mask) -> None:
-        """Leave the others."""
+        """Drop the other problems."""
         if not go.all():
             self.q, self.at, self.now = self.q.some(go), of_some(self.at, go), of_some(self.now, go)
             self.count, self.live = self.count[go], self.live[go]
@@ -118,7 +118,7 @@ class _Run:
 
 
 def solved(q: Stack, tol: float, aim: float, most: int = 60) -> Answers:
-    """All problems of a stack: runs end at an error of `aim`, or where nothing is gained; above `tol` there is another.
+    """Solve a stack: a run ends at an error of `aim` or when it stalls; above `tol` there is a second run.
 
     Sums over rows have an exponent of at least 4 (8), and soft/mu: prices that are far below others are seen.
     """
@@ -159,7 +159,7 @@ def _attempt(q: Stack, live: Index, found: Answers, aim: float, most: int, norm:
 
 
 def _looked(run: _Run, look: Mask, found: Answers, aim: float) -> None:
-    """Judge states, and look for last digits where that gained little."""
+    """Certify iterates, and refine those whose error no longer falls."""
     q, at, now = run.q, run.at, run.now
     if not look.all():
         q, at, now = q.some(look), of_some(at, look), of_some(now, look)

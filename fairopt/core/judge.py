@@ -12,7 +12,7 @@ _FINE, _COARSE, _NEAR = backward.LEVELS, backward.COARSE, backward.NEAR
 
 
 class Point:
-    """Fractions and prices that are judged, and what follows from them."""
+    """Fractions and prices to be certified, with derived quantities."""
 
     def __init__(self, q: Stack, z: Array, log_rows: Array) -> None:
         self.q, self.z, self.log_rows = q, z, log_rows
@@ -31,7 +31,7 @@ class Point:
             self.room = np.where(np.isfinite(q.limit), np.maximum(1 - total / q.limit, 0.0), np.inf)
 
     def some(self, chosen: Mask) -> Point:
-        """Of some of the problems."""
+        """Restrict to some of the problems."""
         found = object.__new__(Point)
         found.q = self.q.some(chosen)
         for name in ("z", "log_rows", "total", "unit", "part", "idle", "marginal", "log_gamma", "room"):
@@ -39,7 +39,7 @@ class Point:
         return found
 
     def at(self, tau: float, fitted: bool) -> Array:
-        """(B,), the errors at one level, prices as they are or in the scale that fits best."""
+        """Errors (B,) at level tau, prices as given or in the best-fitting unit."""
         q = self.q
         live = (self.idle <= tau) & (self.log_rows > -np.inf)
         each = q.log_use + np.where(live, self.log_rows, -np.inf)[:, None]
@@ -60,7 +60,7 @@ class Point:
         return np.where(np.isnan(error), np.inf, error)
 
     def _of_users(self, price: Array, there: Mask, tau: float, fitted: bool) -> tuple[Array, Mask]:
-        """Global: the largest error of users and of kept pairs, and the pairs dropped."""
+        """Welfare: the largest error of users and of kept pairs, and the dropped pairs."""
         q = self.q
         least = np.where(q.usable, price, np.inf).min(axis=1)
         dear = np.where(there & (price > least[:, None]), price - least[:, None], 0.0)
@@ -77,7 +77,7 @@ class Point:
         return np.maximum(np.where(runs, error, 0.0).max(axis=0), kept), dropped
 
     def _of_pairs(self, price: Array, there: Mask, tau: float, fitted: bool) -> tuple[Array, Mask]:
-        """The game: the largest error of pairs, and those dropped."""
+        """The game: the largest error of pairs, and the dropped pairs."""
         q = self.q
         off = np.where(q.usable, self.marginal - price, -np.inf)
         room = self.room[:, None]
@@ -95,7 +95,7 @@ class Point:
 
 
 def _middle(off: Array, upper: Mask, lower: Mask, axis: int) -> Array:
-    """The shift that makes the largest of `upper` and of minus `lower` least; 0 where there are none."""
+    """Midrange shift between the largest of `upper` and the smallest of `lower`; 0 where both are empty."""
     high = np.where(upper, off, -np.inf).max(axis=axis)
     low = np.where(lower, off, np.inf).min(axis=axis)
     high, low = np.where(np.isfinite(high), high, low), np.where(np.isfinite(low), low, high)
@@ -103,7 +103,7 @@ def _middle(off: Array, upper: Mask, lower: Mask, axis: int) -> Array:
 
 
 def backward_errors(q: Stack, z: Array, log_rows: Array, on_the_way: bool = False) -> Array:
-    """(B,), the errors of fractions at log prices of whole capacities (R, K, B), -inf for none.
+    """Backward errors (B,) of fractions at log prices of whole capacities (R, K, B), -inf for a zero price.
 
     `on_the_way`: how wrong a bad answer is does not matter.
     """
@@ -124,7 +124,7 @@ def backward_errors(q: Stack, z: Array, log_rows: Array, on_the_way: bool = Fals
 
 
 def infeasibility(q: Stack, z: Array) -> Array:
-    """(B,), the largest relative overuse of a row or a limit, as `certificates.feasibility` has it."""
+    """Largest relative overuse (B,) of a row or a limit, as defined in `certificates.feasibility`."""
     over = np.maximum(np.where(q.rows, q.used(z), 0.0).max(axis=(0, 1)) - 1, 0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
         total = np.add.reduce(z * q.gamma, axis=1)

@@ -38,7 +38,7 @@ DENSE = 300
 
 @dataclass(frozen=True)
 class Refined:
-    """Tasks (pairs,), log prices of whole capacities (rows,), -inf for none, what is wrong with both, Newton steps."""
+    """Tasks (pairs,), log prices of whole capacities (rows,), -inf for zero, their error, and Newton steps."""
 
     tasks: Array
     log_rows: Array
@@ -47,7 +47,7 @@ class Refined:
 
 
 def refined(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Array, aim: float) -> Refined | None:
-    """The point nearest to an answer that is met on the way from `tasks` (pairs,) at `log_rows` (rows,).
+    """Refine `tasks` (pairs,) and `log_rows` (rows,): the iterate of smallest error.
 
     Errors are relative, in tasks; it ends below `aim`. None for users without tasks: whether they are to have some is
     not asked here.
@@ -82,7 +82,7 @@ def refined(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Ar
 
 
 def vertex(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Array) -> Refined | None:
-    """Where a linear program leads that says which factors of products are 0, or None.
+    """One LP-Newton step, whose linear program decides which factor of each product is zero; None if it fails.
 
     At exact ties both factors become the root of a small number on every path, and the equations singular. The program
     has as objective the products to first order, and factors that are not negative.
@@ -129,13 +129,13 @@ def vertex(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Arr
 
 
 def _starved(polytope: Polytope, tasks: Array) -> bool:
-    """Is somebody without tasks?"""
+    """True if some user has no tasks."""
     return not len(tasks) or not (np.add.reduceat(tasks, polytope.start[:-1]) > 0).all()
 
 
 @dataclass(frozen=True)
 class Point:
-    """Tasks (pairs,), log prices (rows,), excess (users,) and what follows from them, of chosen pairs and rows."""
+    """Tasks (pairs,), log prices (rows,), excess (users,) and derived quantities, on chosen pairs and rows."""
 
     tasks: Array
     log_rows: Array
@@ -152,7 +152,7 @@ class Point:
 
 
 class Conditions:
-    """The conditions of some pairs and rows."""
+    """Optimality conditions restricted to some pairs and rows."""
 
     def __init__(self, polytope: Polytope, criterion: Criterion, pairs: Index, rows: Index) -> None:
         self.polytope, self.criterion, self.pairs, self.rows = polytope, criterion, pairs, rows
@@ -167,13 +167,13 @@ class Conditions:
 
     @property
     def heavy(self) -> bool:
-        """Would a table of rows take gigabytes?"""
+        """True if the matrix over rows would take gigabytes."""
         thin = len(self.own.weight) if self.few_users else len(self.rows)
         return thin * len(self.rows) > _LARGE
 
     @property
     def few_users(self) -> bool:
-        """Are rows so many more than users that what couples them is best a product of thin matrices?"""
+        """True if users are so few that rows are best coupled by thin matrices."""
         return 50 * len(self.own.weight) < len(self.rows)
 
     def some(self, pairs: Mask, rows: Mask) -> Conditions:
@@ -201,7 +201,7 @@ class Conditions:
         return np.asarray(values[self.user, self.server] if values.ndim == 2 else values[self.user])
 
     def started(self, tasks: Array, log_rows: Array, excess: Array | None = None) -> Point:
-        """All pairs and rows; a row without a price gets one that nobody notices.
+        """Starting point on all pairs and rows; a row without a price gets a negligible one.
 
         First prices of a global program are in the unit that suits most users, and who is served in full pays less
         than its tasks are worth.
@@ -223,7 +223,7 @@ class Conditions:
         return self.at(tasks, np.fmax(log_rows, least - 300), excess)
 
     def near(self, at: Point) -> tuple[Mask, Mask, float]:
-        """Pairs and rows that take part, and the size of products there."""
+        """Pairs and rows that are nearly active, and the mean of their products."""
         inside = at.weighty > np.maximum(at.slack, 0.0)
         products = np.concatenate([(at.weighty * np.abs(at.slack))[inside], np.abs(at.idle) * at.weight])
         mu = min(max(float(products.mean()), 1e-14), 1e-2)
@@ -244,7 +244,7 @@ class Conditions:
 
 
 def _run(conditions: Conditions, start: Point, mu: float, aim: float, most: int) -> tuple[Refined, Array]:
-    """Steps until the error is below `aim` or nothing helps: the best point met, and the excess there."""
+    """Iterate until the error is below `aim` or stalls: the best iterate, and its excess."""
     state = _State(conditions, start, mu)
     best, steps, since, least = None, 0, 0, np.inf
     while True:
@@ -266,7 +266,7 @@ def _run(conditions: Conditions, start: Point, mu: float, aim: float, most: int)
 
 
 class _State:
-    """Where a run is: a point, and both factors of every product, of pairs, rows and limits in this order."""
+    """Iterate: a point, and both factors of every complementarity product, of pairs, rows and limits in this order."""
 
     def __init__(self, conditions: Conditions, start: Point, mu: float) -> None:
         c = conditions
@@ -302,7 +302,7 @@ class _State:
         return float(wrong.max(initial=0.0)) if np.isfinite(self.f).all() else np.inf
 
     def step(self) -> bool:
-        """A predictor and a corrector; False if nothing finite comes of it."""
+        """Take a predictor-corrector step; False if it is not finite."""
         products, largest = self.u * self.v, float(np.abs(self.f - self.v).max())
         mu, solve = float(products.mean()), self._factored()
         if solve is None:
@@ -327,13 +327,13 @@ class _State:
         return True
 
     def _direction(self, solve: Solve, wanted: Array) -> tuple[Array, Array, Array]:
-        """Changes of unknowns and of both factors, products changing by what is wanted."""
+        """Newton direction: changes of unknowns and of both factors, for wanted changes of products."""
         direct = wanted / self.u
         d = solve(direct - (self.f - self.v))
         return d, self.unit * d, direct - self.diagonal * d
 
     def _longest(self, d: Array, du: Array, dv: Array) -> float:
-        """The longest step, at most 1, that leaves nothing negative and changes no cost or total by too much."""
+        """Longest step, at most 1, that keeps factors positive and changes no cost or total too much."""
         falls = max(float((-du / self.u).max()), float((-dv / self.v).max()), 1.0)
         totals = np.bincount(self.conditions.user, d[self.pairs])
         dearer = np.abs(d[self.rows]) * np.minimum(self.u[self.rows], 1.0)
@@ -341,7 +341,7 @@ class _State:
         return min(1 / falls, 3.0 / grown)
 
     def _factored(self) -> Solve | None:
-        """Solves with the matrix. Splits and prices need not be unique: factors are of one that is regular."""
+        """Solver for the Newton matrix; factors are regularized, as splits and prices need not be unique."""
         apart, size = self.apart(), len(self.u)
         self.diagonal = self.unit * self.v / self.u
         scale = 1 / np.maximum(1.0, self.diagonal)
@@ -360,12 +360,12 @@ class _State:
         return None if near is None else _refining(near, product, scale)
 
     def together(self) -> sp.csr_matrix:
-        """Of slacks in tasks of the same user, on whichever server: a table of pairs for each user."""
+        """Derivatives of slacks by tasks of the same user: a dense block of pairs for each user."""
         mine, other = _couples(self.conditions.user)
         return sp.csr_matrix((self.here.slope[mine], (mine, other)), shape=(len(self.u), len(self.u)))
 
     def apart(self) -> sp.csr_matrix:
-        """All slopes but those of `together`, of which few are not 0."""
+        """Sparse derivatives: all but those of `together`."""
         c, at, size = self.conditions, self.here, len(self.u)
         self.unit = np.ones(size)
         self.unit[self.pairs] = at.weighty / at.part
@@ -381,7 +381,7 @@ class _State:
         return sp.csr_matrix((values, (i, j)), shape=(size, size))
 
     def _eliminated(self, scale: Array) -> Solve | None:
-        """Limits, pairs and users in turn: a matrix over rows is left."""
+        """Eliminate limits, pairs and users in turn, which leaves a matrix over rows; None if it is singular."""
         c, at = self.conditions, self.here
         users, count = len(at.total), len(c.rows)
         soft = self.diagonal + 1e-8
@@ -441,14 +441,14 @@ class _State:
 
 
 def _regular(matrix: Array, more: Array) -> Solve | None:
-    """Solves with a dense matrix with `more` on its diagonal."""
+    """Solver for a dense matrix with `more` added to its diagonal; None if it is singular."""
     np.einsum("ii->i", matrix)[:] += more
     factors, order, info = lapack.dgetrf(matrix)
     return None if info else lambda given: lapack.dgetrs(factors, order, given)[0]
 
 
 def _couples(group: Index) -> tuple[Index, Index]:
-    """All two members (k,) of a group, each with itself too; groups are sorted."""
+    """List all ordered pairs of members (k,) of a group, with themselves too; groups are sorted."""
     count = np.bincount(group)
     start, mine = np.cumsum(count) - count, count[group]
     first = np.repeat(np.arange(len(group)), mine)
@@ -459,7 +459,7 @@ def _couples(group: Index) -> tuple[Index, Index]:
 def _less_thin(
     left: sp.csr_matrix, right: sp.csr_matrix, host: Index, block: tuple[Index, Index, Array], soft: Array
 ) -> Solve | None:
-    """Solves with blocks of servers less what couples them through few users: left' right but for these blocks."""
+    """Solver for server blocks minus the low-rank coupling by few users, `left' right` off the blocks (Woodbury)."""
     i, j = _couples(host)
     before, after, size = left.toarray(), right.toarray(), (len(host), len(host))
     own = np.einsum("ui,ui->i", before[:, i], after[:, j])
@@ -479,7 +479,7 @@ def _less_thin(
 
 
 def _refining(once: Solve, product: Solve, scale: Array) -> Solve:
-    """Solutions by factors that are nearly those of a matrix, refined while that helps."""
+    """Solver by approximate factors with iterative refinement."""
 
     def solve(given: Array) -> Array:
         given = given * scale

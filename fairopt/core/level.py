@@ -30,7 +30,7 @@ TINY = 1e-300
 
 
 class Faces(NamedTuple):
-    """Whom and what a state is about, by their numbers among all, and what has become an equation."""
+    """Face of a part: its users, servers and pairs by global number, and constraints turned into equations."""
 
     user: Index  # (users,)
     server: Index  # (servers,)
@@ -41,14 +41,14 @@ class Faces(NamedTuple):
     held: Array  # (users,), what the held have
 
     def taken(self, u: Index, s: Index, p: Index) -> Faces:
-        """Of some users, servers and pairs."""
+        """Restrict to some users, servers and pairs."""
         return Faces(
             self.user[u], self.server[s], self.pair[p], self.rising[u], self.exact[u], self.full[s], self.held[u]
         )
 
 
 class Point(NamedTuple):
-    """All that moves: tasks and slacks of pairs, slacks and prices of rows, slacks and worths of users, the level."""
+    """Iterate: tasks and slacks of pairs, slacks and prices of rows, slacks and worths of users, the level."""
 
     y: Array
     z: Array
@@ -59,18 +59,18 @@ class Point(NamedTuple):
     t: float
 
     def plus(self, step: Point, primal: float = 1.0, dual: float = 1.0) -> Point:
-        """After so much of a step."""
+        """Point after parts `primal` and `dual` of a step."""
         y, w, s = self.y + primal * step.y, self.w + primal * step.w, self.s + primal * step.s
         z, lam, p = self.z + dual * step.z, self.lam + dual * step.lam, self.p + dual * step.p
         return Point(y, z, w, lam, s, p, self.t + primal * step.t)
 
     def taken(self, u: Index, s: Index, p: Index) -> Point:
-        """Of some users, servers and pairs."""
+        """Restrict to some users, servers and pairs."""
         return Point(self.y[p], self.z[p], self.w[s], self.lam[s], self.s[u], self.p[u], self.t)
 
 
 class State:
-    """Where a part is, users and servers that share nothing with others."""
+    """State of a part, a connected component of users and servers."""
 
     def __init__(self, pairs: Pairs, faces: Faces, point: Point) -> None:
         self.pairs = pairs
@@ -85,11 +85,11 @@ class State:
 
     @property
     def faces(self) -> Faces:
-        """Whom and what it is about."""
+        """The face it lies on."""
         return Faces(self.user, self.server, self.pair, self.rising, self.exact, self.full, self.held)
 
     def residuals(self) -> None:
-        """What is wrong with the linear equations, what each user pays at least, products, and mu."""
+        """Update residuals of the linear equations, least costs of users, products, and mu."""
         pairs = self.pairs
         self.use, self.have = pairs.use(self.y), pairs.sums(self.y)
         slack = pairs.slack(self.lam, self.p)
@@ -104,30 +104,30 @@ class State:
 
     @property
     def now(self) -> Point:
-        """All that moves."""
+        """The current iterate."""
         return Point(self.y, self.z, self.w, self.lam, self.s, self.p, self.t)
 
     def products_of(self, point: Point) -> tuple[Array, Array, Array]:
-        """Of pairs, rows and users at a point."""
+        """Complementarity products of pairs, rows and users at a point."""
         rows, users = point.lam * point.w, point.p * point.s
         return point.y * point.z, np.where(self.row, rows, 0.0), np.where(self.exact, 0.0, users)
 
     def set(self, to: Point) -> None:
-        """Be there."""
+        """Move to a point."""
         self.y, self.z, self.w, self.lam, self.s, self.p, self.t = to
         self.residuals()
 
     @staticmethod
     def total(products: tuple[Array, Array, Array]) -> float:
-        """The sum of what pairs, rows and users have."""
+        """Sum over pairs, rows and users."""
         return float(sum(each.sum() for each in products))
 
     def held_by(self, point: Point) -> Array:
-        """Logs of users' worths over their slacks, both in parts of the level's: of the held large, of others small."""
+        """Log ratio of users' worths to slacks, in units of the level: large for held users, small for others."""
         return np.asarray(np.log(point.p * (max(self.rising.sum(), 1.0) * self.t) / point.s))
 
     def bounds(self) -> tuple[float, float, Array]:
-        """Levels that the point reaches and that its prices leave possible, and what each user pays at least.
+        """Primal and dual bounds of the level, and least costs of users.
 
         Full rows and exact levels may have prices of either sign, as long as nobody who rises is paid.
         """
@@ -158,7 +158,7 @@ class Newton:
         self.equations = Equations(pairs, self.weight, self.idle, self.loose, at.rising, at.rough)
 
     def step(self, cy: Array, cw: Array, cs: Array, wrong: bool = False) -> Point:
-        """Changes of products by `cy`, `cw`, `cs` to the first order; `wrong`: and of all that is wrong."""
+        """Direction that changes products by `cy`, `cw`, `cs` to first order; with `wrong` it removes residuals too."""
         at, pairs = self.at, self.at.pairs
         own, rows = cy / at.z, np.where(at.row, cw / np.maximum(at.lam, TINY), 0.0)
         users, of_sum = np.where(at.exact, 0.0, cs / at.p), 0.0
@@ -175,13 +175,13 @@ class Newton:
         return self._whole(own, z, rows, lam, users, p, t)
 
     def _whole(self, y: Array, z: Array, rows: Array, lam: Array, users: Array, p: Array, t: float) -> Point:
-        """With what rows and users have left over."""
+        """Complete a direction by the slacks of rows and users."""
         at = self.at
         w = np.where(at.row, rows - np.where(at.row, self.idle, 0.0) * lam, 0.0)
         return Point(y, z, w, lam, np.where(at.exact, 0.0, users - self.loose * p), p, t)
 
     def finished(self, step: Point, sharp: float) -> Point:
-        """With what factors and rounding left of the equations put right, to `sharp` if they can be."""
+        """Iteratively refine a direction until residuals of rows and users are below `sharp`, if possible."""
         at, pairs, best, least = self.at, self.at.pairs, step, np.inf
         for _ in range(3):
             rows = np.where(at.row, at.excess - pairs.use(step.y) - step.w, 0.0)
@@ -203,7 +203,7 @@ class Newton:
 
 
 class Whole(Newton):
-    """Newton's equations of few rows as they are: only pairs that cost more than they carry are eliminated.
+    """Augmented Newton equations for few rows: only pairs whose cost exceeds their amount are eliminated.
 
     Where levels nearly tie or numbers are decades apart, what pairs weigh swallows what rows and users leave.
     """
@@ -228,7 +228,7 @@ class Whole(Newton):
         self.factor = lapack.dgetrf(scaled, overwrite_a=1)[:2]
 
     def step(self, cy: Array, cw: Array, cs: Array, wrong: bool = False) -> Point:
-        """Changes of products by `cy`, `cw`, `cs` to the first order; `wrong`: and of all that is wrong."""
+        """Direction that changes products by `cy`, `cw`, `cs` to first order; with `wrong` it removes residuals too."""
         at, kept = self.at, self.kept
         rows, users = np.where(at.row, cw / np.maximum(at.lam, TINY), 0.0), np.where(at.exact, 0.0, cs / at.p)
         own, others, of_sum = cy / at.y, -np.append(rows, users), 0.0
@@ -247,12 +247,12 @@ class Whole(Newton):
         return self._whole(change, (cy - at.z * change) / at.y, rows, lam, users, p, t)
 
     def finished(self, step: Point, sharp: float) -> Point:
-        """The step, of which nothing is left to put right."""
+        """Return the direction, which needs no refinement."""
         return step
 
 
 def _lengths(at: State, step: Point) -> tuple[float, float]:
-    """The longest steps, at most 1, after which nothing is negative: primal and dual."""
+    """Longest primal and dual steps, at most 1, that keep all variables nonnegative."""
 
     def longest(pair: Array, row: Array, user: Array) -> float:
         rows, users = row[at.row].max(initial=1.0), user[~at.exact].max(initial=1.0)
@@ -265,7 +265,7 @@ def _lengths(at: State, step: Point) -> tuple[float, float]:
 
 
 def _centred(at: State, newton: Newton, step: Point, target: float) -> Point:
-    """With up to three of Gondzio's correctors, which bring products back to within a factor of ten of the target."""
+    """Add up to three Gondzio correctors, which bring products to within a factor of ten of the target."""
     primal, dual = _lengths(at, step)
     for _ in range(3):
         if min(primal, dual) > 0.95:
@@ -281,7 +281,7 @@ def _centred(at: State, newton: Newton, step: Point, target: float) -> Point:
 
 
 def advance(at: State, gap: float) -> None:
-    """Predictor, corrector, and up to three that centre."""
+    """Take one step: predictor, corrector, and up to three centrality correctors."""
     newton, total = (Whole if at.whole else Newton)(at), at.mu * at.count
     yz, lw, ps = at.products
     aim = newton.step(-yz, -lw, -ps, wrong=True)
@@ -302,7 +302,7 @@ def advance(at: State, gap: float) -> None:
 
 
 def cold(pairs: Pairs, faces: Faces) -> Point:
-    """Strictly feasible, but for the held: equal prices of whole capacities, and loads about balanced."""
+    """Starting point, strictly feasible but for held users: equal prices, and loads about balanced."""
     present, rising = pairs.present, faces.rising
     lam = present.astype(float)
     least = pairs.least(pairs.cost(lam))
@@ -327,7 +327,7 @@ def cold(pairs: Pairs, faces: Faces) -> Point:
 
 
 def renew(at: State) -> None:
-    """Begin a level: duals in parts of what still rises, no product below a tenth of the mean."""
+    """Start the next level: duals normalized by the worths of rising users, no product below a tenth of the mean."""
     left = max(float(at.rising @ at.p), TINY)
     w, s = np.where(at.full, 1.0, at.w), np.where(at.exact, 1.0, at.s)
     lam, p = np.where(at.full, 0.0, at.lam / left), np.where(at.exact, 0.0, at.p / left)

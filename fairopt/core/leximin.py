@@ -42,7 +42,7 @@ _PATIENCE = 8
 
 
 class Stage(NamedTuple):
-    """Prices (servers, resources) of whole capacities that prove a level, and pairs that they keep out from then on.
+    """Prices (servers, resources) of whole capacities that prove a level, and the pairs that they exclude.
 
     `user_price` (users,) is the least that a unit of each costs, `surplus` (dropped,) by what pairs cost too much;
     `full` are the rows that these prices fill, whose own may be negative from then on.
@@ -62,7 +62,7 @@ def _gap(low: float, high: float) -> float:
 
 
 class Leximin:
-    """Solves; `amount` (pairs,) in units of level, `level` (users,), and the stages' prices.
+    """Solver: `amount` (pairs,) in units of level, `level` (users,), and the prices of `stages`.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class Leximin:
     # --- one step of a part
 
     def _raised(self, at: State) -> list[State]:
-        """One step, or what is left once a level that is known is cut off."""
+        """Take one step of a part, or split it once its level is known; the parts to go on with."""
         low, high, least = at.bounds()
         stop = (at.rising > 0) & (self.cap[at.user] < low)
         if stop.any():
@@ -139,7 +139,7 @@ class Leximin:
         return [at]
 
     def _stopped(self, at: State, stop: Mask) -> None:
-        """Users who reach their limits are held there."""
+        """Hold users at limits that they reach."""
         at.rising = np.where(stop, 0.0, at.rising)
         at.held = np.where(stop, self.cap[at.user], at.held)
         at.s = np.where(stop, np.maximum(at.have - at.held, 0.1 * at.held), at.s)
@@ -182,7 +182,7 @@ class Leximin:
         return left
 
     def _waiting(self, at: State, waiting: Mask) -> State:
-        """Those with floors above a level are held there, and their part begins anew."""
+        """Hold users whose floors exceed the level, and restart their part."""
         rising = np.where(waiting, 0.0, at.rising)
         if not rising.any():
             raise SolverError("floors leave no level to anybody")
@@ -192,7 +192,7 @@ class Leximin:
     # --- taking apart
 
     def _apart(self, pairs: Pairs, faces: Faces, stay: Mask, y: Array, start: Point | None = None) -> list[State]:
-        """Parts that are left to raise, from a cold start or from where they were; writes down what is done."""
+        """Split into connected parts that are still to be raised, cold or warm; record finished ones."""
         users, servers = len(faces.user), len(faces.server)
         of_user, of_server, count = np.zeros(users, dtype=np.intp), np.zeros(servers, dtype=np.intp), 1
         if not (stay.all() and pairs.full):
@@ -222,23 +222,23 @@ class Leximin:
     # --- what was found
 
     def tasks(self) -> Array:
-        """The allocation, (all users, servers): levels exactly those found, capacities kept."""
+        """Allocation (all users, servers), scaled to the levels found and to capacities."""
         polytope = self.polytope
         fractions = self.amounts() * self.tasks_per_level[polytope.pair_user] / polytope.gamma
         return polytope.allocation(polytope.inside(fractions))
 
     def amounts(self) -> Array:
-        """y (pairs,), nobody above its level."""
+        """Amounts y (pairs,), cut to the users' levels."""
         have = np.maximum(np.bincount(self.polytope.pair_user, self.amount, len(self.level)), TINY)
         return self.amount * np.minimum(self.level / have, 1.0)[self.polytope.pair_user]
 
     @property
     def loose(self) -> bool:
-        """Is some level bounded less well than answers are asked for?"""
+        """True if the gap of some level exceeds 1e-6."""
         return self.gap > 1e-6
 
     def prices(self) -> Array:
-        """One array (servers, resources) of prices per unit for every stage, (stages, servers, resources)."""
+        """Prices per resource unit that prove the levels, (stages, servers, resources)."""
         result = np.zeros((len(self.stages), *self.inverse.shape))
         for number, prices in enumerate(result):
             self._prove(number, prices)
@@ -246,7 +246,7 @@ class Leximin:
         return result
 
     def _prove(self, number: int, prices: Array) -> None:
-        """Add to a stage's prices those of earlier ones, as high as it takes to keep dropped pairs out."""
+        """Add multiples of earlier stages' prices, large enough to exclude dropped pairs."""
         stage, pairs = self.stages[number], self.pairs
         prices[stage.servers] = stage.prices
         user_price = np.zeros(len(self.level))

@@ -25,7 +25,7 @@ _MANY = 20_000
 
 
 class Worth(NamedTuple):
-    """What a unit is worth, and how that falls."""
+    """Marginal worth of a unit, and its derivatives."""
 
     log: Array  # (users,)
     elastic: Array  # (users,), by how much it falls with the log of the tasks
@@ -44,13 +44,13 @@ class Point(NamedTuple):
     tilt: float  # log of the weight of the sum of shares
 
     def along(self, step: Change, t: float) -> Point:
-        """A part of a step further."""
+        """Point after a part t of a step."""
         parts: Any = (one + t * change for one, change in zip(self[2:], step[2:], strict=True))  # type: ignore[operator]
         return Point(self.y * (1 + t * step.y), self.z * (1 + t * step.z), *parts)
 
 
 class Change(NamedTuple):
-    """Of a point, amounts and slacks of pairs by parts of themselves."""
+    """Change of a point; amounts and slacks of pairs relative to themselves."""
 
     y: Array
     z: Array
@@ -63,13 +63,13 @@ class Change(NamedTuple):
     tilt: float
 
     def plus(self, other: Change) -> Change:
-        """Both at once."""
+        """Sum of two changes."""
         parts: Any = (one + more for one, more in zip(self, other, strict=True))  # type: ignore[operator]
         return Change(*parts)
 
 
 class Market:
-    """The data of a problem in units in which users have about 1."""
+    """Data of a problem, scaled so that users have about 1."""
 
     def __init__(self, problem: Problem, weight: float | None = None) -> None:
         #: At which the log of the weight of the sum of shares is held, if it is.
@@ -116,28 +116,28 @@ class Market:
             self.ratio = float(np.log(rule.efficient) - np.log(rule.fair))
 
     def _take(self, alpha: float) -> None:
-        """Go on with another alpha, by which the game says what a task is worth where."""
+        """Switch to another alpha; in the game the worth of a task on each server follows."""
         self.own = replace(self.own, alpha=alpha)
         if self.log_gamma is not None:
             self.pairs = self.pairs.worth(np.exp((alpha - 1) * self.log_gamma))
 
     @property
     def steep(self) -> bool:
-        """Is alpha as large as it is to be?"""
+        """True once alpha has reached the problem's."""
         return self.own.alpha >= self.problem.criterion.alpha
 
     @property
     def power(self) -> float:
-        """By how much logs of prices are further apart than those of levels."""
+        """Exponent max(alpha, 1) between log prices and log levels."""
         return max(self.own.alpha, 1.0)
 
     @property
     def tilted(self) -> bool:
-        """Has worth a part for the sum of shares?"""
+        """True if marginal worth has a free weight on the sum of shares."""
         return isinstance(self.own, FairnessEfficiency) and self.weight is None
 
     def worth(self, x: Array, tilt: float) -> Worth:
-        """At tasks (users,) in units; in the efficient case without a unit of welfare."""
+        """Marginal worth at tasks x (users,), in scaled units."""
         own, tasks, log_unit = self.own, x * self.unit, np.log(self.unit)
         if isinstance(own, FairnessEfficiency):
             log_share = np.log(own.share * tasks)
@@ -149,7 +149,7 @@ class Market:
         return Worth(np.minimum(log, self.most), np.where(log < self.most, own.elasticity(tasks), 0.0), 0.0)
 
     def tilt(self, x: Array, free: bool = False) -> tuple[float, Array]:
-        """What the weight of the sum of shares is to be at tasks (users,), and its slopes in their logs.
+        """Log weight of the sum of shares at tasks x (users,), and its derivatives by log x.
 
         `free`: also where it is held.
         """
@@ -163,14 +163,14 @@ class Market:
         return self.ratio + fair - total, slope
 
     def weights(self, at: Point) -> tuple[Array, Array]:
-        """Units of products of pairs, a user's turnover, or a server's if that is less, and of rows."""
+        """Units of products: of pairs the smaller turnover of user and server, of rows `of_rows`."""
         pairs, cost = self.pairs, self.pairs.cost(at.lam)
         turnover = np.minimum(pairs.of_user(at.x), self.size)
         turnover *= pairs.of_user(pairs.least(cost))
         return turnover, self.of_rows(cost)
 
     def even(self, at: Point, weights: tuple[Array, Array]) -> None:
-        """Let products of rows and limits aim at what they are at a first point, about."""
+        """Scale units of rows and limits so that products at the starting point are about equal."""
         pair = float((at.y * at.z / weights[0]).mean())
         self.of_row = float(np.sqrt(max((at.lam * at.w / weights[1])[self.row].mean() / pair, 1.0)))
         pays = (at.p + self.on_users(self.sign * at.xi))[self.user]
@@ -178,7 +178,7 @@ class Market:
             self.of_limit = float(np.sqrt(max((at.xi * at.v / (self.bound * pays)).mean() / pair, 1.0)))
 
     def of_rows(self, cost: Array) -> Array:
-        """Units of products of rows, (servers, resources): the price at which a row is all that a pair pays."""
+        """Units of products of rows, (servers, resources): the price at which a row alone is the cost of a pair."""
         pairs, result = self.pairs, np.ones((len(self.row), self.pairs.inverse.shape[1]))
         cost = cost if pairs.value is None else cost * pairs.value
         table = pairs.table(cost, np.inf) if pairs.dense else cost
@@ -194,13 +194,13 @@ class Market:
         return self.of_row * np.where(self.row, result, 1.0)
 
     def on_users(self, of_limits: Any) -> Array:
-        """The sum over a user's limits, (users,)."""
+        """Sum over limits of each user, (users,)."""
         if not len(self.user):
             return np.zeros(len(self.unit))
         return np.asarray(np.bincount(self.user, of_limits, len(self.unit)), dtype=float)
 
     def begin(self) -> Point:
-        """Mirror descent in logs: prices follow use, amounts what a server is worth over what it costs."""
+        """Starting point by mirror descent in logs: prices follow use, amounts follow worth over cost."""
         pairs, power = self.pairs, self.power
         size = self.size
         if self.plain:
@@ -257,7 +257,7 @@ class Market:
         return Point(y, z, lam, w, x, p, at_limit, v, tilt)
 
     def _even(self) -> Point:
-        """Servers split evenly, most of them in use; a unit of a resource has the same price everywhere."""
+        """Starting point with servers split evenly and uniform prices per resource."""
         pairs, crowd = self.pairs, np.bincount(self.pairs.server, minlength=len(self.pairs.inverse))
         y = self.size / crowd[pairs.server]
         y = y * (0.8 / pairs.use(y)[self.row].mean())
@@ -275,7 +275,7 @@ class Market:
         return Point(y, z, lam, w, x, p, np.zeros(0), np.zeros(0), tilt)
 
     def steepened(self, at: Point, alpha: float) -> Point:
-        """A point for a larger alpha: prices of rows are powers of the levels of those who pay for little else."""
+        """Starting point for a larger alpha: prices of rows grow by powers of the levels of their users."""
         pairs, own, cost = self.pairs, self.own, self.pairs.cost(at.lam)
         self._take(alpha)
         pairs = self.pairs
@@ -309,7 +309,7 @@ class Market:
         return at._replace(y=y, x=x, xi=xi, v=at.v - self.sign * more[self.user])
 
     def begin_from(self, start: Start) -> Point:
-        """A point of another alpha, in the unit of welfare that fits most users."""
+        """Starting point from that of another alpha, in the median user's unit."""
         at = start.point
         self._take(start.alpha)
         pays = at.p + self.on_users(self.sign * at.xi)
@@ -317,7 +317,7 @@ class Market:
         return self.steepened(at, self.problem.criterion.alpha)
 
     def fits(self, start: Start) -> bool:
-        """Is it a start for the same pairs and limits, in the same units?"""
+        """True if a warm start has the same pairs, limits and units."""
         pair, row, user, limit = (np.shape(each) for each in (self.size, self.row, self.unit, self.bound))
         shapes = [pair, pair, row, row, user, user, limit, limit, ()]
         return np.array_equal(start.unit, self.unit) and [np.shape(each) for each in start.point] == shapes
@@ -325,7 +325,7 @@ class Market:
 
 @dataclass(frozen=True)
 class Start:
-    """Where a run for another alpha may begin."""
+    """Warm start for another alpha."""
 
     point: Point
     unit: Array

@@ -18,7 +18,7 @@ from .system import Stack, stacked
 
 
 class Found(NamedTuple):
-    """Tasks (B, N, K), certificates (B,), prices of whole capacities (B, sets, K, R) and how many sets count (B,)."""
+    """Tasks (B, N, K), certificates (B,), sets of prices of whole capacities (B, sets, K, R), used sets (B,)."""
 
     tasks: Array
     certificate: Array
@@ -47,7 +47,7 @@ def leximin(problems: list[Problem]) -> Found:
 
 
 def largest_sum(problems: list[Problem]) -> Found:
-    """The largest sum of shares over a pool or servers, of problems of one shape, with its backward error."""
+    """Largest sum of shares over a pool or servers, of problems of one shape, with its backward error."""
     q = stacked(problems, np.zeros(len(problems)))
     share = np.stack([one.criterion.share for one in problems], axis=-1)
     worth = q.gamma * np.where(q.unused > 0, 0.0, share)[:, None]
@@ -64,7 +64,7 @@ def largest_sum(problems: list[Problem]) -> Found:
 
 
 def _by_user(values: Array) -> Array:
-    """Values of pairs (N, K, B) as rows of their users, (B, N, N K)."""
+    """Incidence of users and pairs with values (N, K, B), as matrices (B, N, N K)."""
     users, servers, count = values.shape
     result = np.zeros((count, users, users, servers))
     result[:, np.arange(users), np.arange(users)] = values.transpose(2, 0, 1)
@@ -86,7 +86,7 @@ def _vertices(q: Stack, levels: Array, per_level: Array) -> tuple[Array, Array, 
 
 
 def alone(problems: list[Problem]) -> Found:
-    """Max-min inside every server, which knows no limit but zero, of problems of one shape."""
+    """Max-min inside every server, of problems of one shape without finite limits."""
     q = stacked(problems, np.ones(len(problems)))
     q.limit = np.where(q.limit > 0, np.inf, 0.0)
     rate = np.stack([one.criterion.weight[:, None] / one.criterion.share for one in problems], axis=-1)
@@ -113,7 +113,7 @@ def _filled(q: Stack, rate: Array) -> Array:
 
 
 def owed(q: Stack, rate: Array, tasks: Array, everywhere: bool) -> Array:
-    """(B,), exploitability of tasks (B, N, K): levels and rises of those `everywhere`, or of those on a server."""
+    """Exploitability (B,) of tasks (B, N, K), with levels of users `everywhere` or on each server alone."""
     users, servers, count = q.gamma.shape
     z, unit = fractions(q, tasks), np.where(q.usable, q.gamma, 1.0)
     total = tasks.transpose(1, 2, 0)
@@ -136,7 +136,7 @@ def owed(q: Stack, rate: Array, tasks: Array, everywhere: bool) -> Array:
 
 
 def lexicographic_rise(q: Stack, rate: Array, tasks: Array, prices: Array) -> Array:
-    """(B,), the largest relative rise of a user that prices leave open, or width of a level if that is larger.
+    """Largest relative rise (B,) of a user that prices leave open, or the width of a level if larger.
 
     An upper bound of `certificates.lexicographic_rise`, whose linear programs may prove more.
 
@@ -180,7 +180,7 @@ def lexicographic_rise(q: Stack, rate: Array, tasks: Array, prices: Array) -> Ar
 
 
 def _groups(level: Array) -> tuple[Array, Index]:
-    """Of levels (B, N) in order: the least of each user's group of equal ones, and where its group ends."""
+    """Group sorted levels (B, N) that are equal: the least level of each user's group, and the end of the group."""
     count, users = level.shape
     with np.errstate(invalid="ignore"):
         apart = level[:, 1:] > level[:, :-1] * (1 + SAME_LEVEL)
@@ -192,7 +192,7 @@ def _groups(level: Array) -> tuple[Array, Index]:
 
 
 def _hidden(q: Stack, rate: Array) -> Mask:
-    """(B,), does somebody need so little of a row, beside others at equal levels, that rounding hides it?"""
+    """True (B,) if some use of a row is below rounding beside that of others at equal levels."""
     needed = q.use > 0
     own = q.use * (rate[:, None] / np.where(q.usable, q.gamma, 1.0))
     low, high = np.where(needed, own, np.inf).min(axis=1), np.where(needed, own, 0.0).max(axis=1)

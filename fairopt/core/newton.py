@@ -44,7 +44,7 @@ class System:
         self.matrix *= self.scale
 
     def _everything(self) -> Array:
-        """(B, n, n): pairs, rows, limits."""
+        """Full matrix (B, n, n) over pairs, rows and limits."""
         at, pairs, rows, count = self.at, self.pairs, self.rows, self.count
         users, servers = at.z.shape[:2]
         size = pairs + rows + self.limits
@@ -66,7 +66,7 @@ class System:
         return np.ascontiguousarray(m.transpose(2, 0, 1))
 
     def _reduced(self) -> Array:
-        """(B, n, n): rows, limits, pairs that are kept."""
+        """Schur complement (B, n, n) over rows, limits and kept pairs."""
         q, at, now, pairs, rows, count = self.q, self.at, self.now, self.pairs, self.rows, self.count
         users, servers = at.z.shape[:2]
         resources, c = len(at.m), rows + self.limits
@@ -107,7 +107,7 @@ class System:
         return m
 
     def _keep(self, m: Array, diagonal: Array, right: Array, index: Index, real: Mask) -> None:
-        """Write rows and columns of pairs that are kept."""
+        """Fill in rows and columns of kept pairs."""
         at, pairs, rows, count, stay = self.at, self.pairs, self.rows, self.count, self.stay
         servers, c = at.z.shape[1], rows + self.limits
         user, server = index // servers, index % servers
@@ -132,7 +132,7 @@ class System:
             m[of, rows + user, own] += pick(self.of_limit) - by_user(self.quota) * t
 
     def direction(self, target: Array, before: Direction | None, weight: Array | float = 0.0) -> Direction:
-        """The step to products `target` (B,), with `weight` of the second-order terms of a step `before`."""
+        """Direction to products `target` (B,), corrected by `weight` times the second-order terms of `before`."""
         q, at, now = self.q, self.at, self.now
         to_s = np.divide(target * now.omega, at.z, out=np.zeros_like(at.z), where=q.usable)
         to_w = target / at.m
@@ -157,7 +157,7 @@ class System:
         return Direction(a, b, n, s, w, left)
 
     def product(self, a: Array, b: Array, n: OfLimits) -> tuple[Array, Array, OfLimits]:
-        """The left-hand sides of the equations."""
+        """Left-hand sides of the equations at a direction."""
         at = self.at
         whole = self.q.ratio * np.add.reduce(self.now.part * a, axis=1)
         if n is not None:
@@ -167,7 +167,7 @@ class System:
         return f, g, None if n is None else np.add.reduce(self.of_limit * a, axis=1) - at.left * n
 
     def _solved(self, f: Array, g: Array, h: OfLimits) -> tuple[Array, Array, OfLimits]:
-        """The solution for right-hand sides."""
+        """Solve for right-hand sides of pairs, rows and limits."""
         at, pairs, rows, count = self.at, self.pairs, self.rows, self.count
         if self.whole:
             found = self._lapack([f.reshape(pairs, count), g.reshape(rows, count), *([] if h is None else [h])])
@@ -197,6 +197,6 @@ class System:
         return (f - (self.shrink * total)[:, None] - paid) * self.e + kept, b, n
 
     def _lapack(self, parts: list[Array]) -> Array:
-        """(n, B), the solution of the matrix."""
+        """Solve with the scaled matrix, (n, B)."""
         rhs = np.ascontiguousarray(np.concatenate(parts).T)[:, :, None] * self.scale
         return np.asarray(stack_solved(self.matrix, rhs)[:, :, 0].T)

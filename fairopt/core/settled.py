@@ -27,7 +27,7 @@ FREE = 50.0
 def settled(
     polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Array, zero: float | None = ZERO
 ) -> Active:
-    """The active set near tasks (all users, servers) and log prices of whole capacities (rows,).
+    """Active set at tasks (all users, servers) and log prices of whole capacities (rows,).
 
     What is at most `zero` is told apart from its members as weak; with None all of them are members.
 
@@ -51,7 +51,7 @@ def settled(
 
 
 class Shown:
-    """Tasks, log prices, and the set that they show."""
+    """Tasks and log prices, and the active set that they indicate."""
 
     def __init__(self, polytope: Polytope, criterion: Criterion, x: Array, log_rows: Array) -> None:
         self.polytope, self.criterion, self.log_rows = polytope, criterion, log_rows
@@ -82,12 +82,12 @@ class Shown:
 
     @property
     def missed(self) -> float:
-        """By how much equations are missed, or what is outside of the set is violated."""
+        """Largest residual of active conditions, or violation of inactive ones."""
         sets = (self.slack, self.pairs), (self.idle, self.rows), (self.room, self.limits)
         return max(float(np.where(on, np.abs(one), -one).max(initial=0.0)) for one, on in sets)
 
     def active(self, zero: float | None) -> Active:
-        """The set as it is; or with members that are more than `zero`, and those that are weak.
+        """The set as it is, or with members above `zero` and weakly active conditions apart.
 
         Who is served in full where nothing has a price follows its limit alone.
         """

@@ -37,7 +37,7 @@ class Found(NamedTuple):
 
 
 def lexicographic(rows: Array, levels: Array, per_level: Array) -> Found:
-    """The lexicographically largest levels over `per_level` (B, levels) of columns with `rows @ columns <= 1`.
+    """Maximize levels over `per_level` (B, levels) lexicographically, subject to `rows @ columns <= 1`.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class _Tableaus:
         self.size = every + slack
 
     def run(self) -> None:
-        """Until all are done: columns and prices are filled in."""
+        """Pivot until all problems are done; columns and prices are filled in."""
         self._keep(np.asarray(self.rising.any(axis=1)))
         every = np.arange(len(self.problem))
         self._bound(every)
@@ -120,7 +120,7 @@ class _Tableaus:
                 setattr(self, name, getattr(self, name)[stay])
 
     def _leaving(self, column: Array) -> tuple[Index, Mask]:
-        """The row that stops a column first, of several that of the largest entry, and where there is none."""
+        """Ratio test: the leaving row, that of the largest entry among ties, and where a column is unbounded."""
         held = column > _SMALL
         ratio = np.divide(self.table[:, :, -1], column, out=np.full(column.shape, np.inf), where=held)
         least = ratio.min(axis=1)
@@ -129,7 +129,7 @@ class _Tableaus:
         return leave, np.isinf(least)
 
     def _exchange(self, every: Index, leave: Index, enter: Index, column: Array, ends: Mask) -> None:
-        """The variables of a row and a column; where a round ends the bound keeps its value as a free variable."""
+        """Exchange basic and free variables; where a round ends the bound keeps its value as a free variable."""
         table = self.table
         pivot = column[every, leave]
         row = table[every, leave] / pivot[:, None]
@@ -147,7 +147,7 @@ class _Tableaus:
         self.begins = ends
 
     def _bound(self, some: Index) -> None:
-        """Make the bound's column of problems that begin a round: through the slacks of the levels that rise."""
+        """Build the column of the bound, from the slacks of rising levels, where a round begins."""
         if not len(some):
             return
         weight = np.where(self.rising[some], self.per_level[some], 0.0)
@@ -165,7 +165,7 @@ class _Tableaus:
         self.table[some, :, column] = whole
 
     def _ended(self, some: Index) -> Mask:
-        """Write down the prices of rounds that end here; who is done. Levels with a price rise no more."""
+        """Record prices of rounds that end and stop levels with a price; the problems that are done."""
         row, place = self.table[some, self.row[some]], self.place[some]
         price = np.where(place >= 0, np.take_along_axis(row, np.maximum(place, 0), axis=1), 0.0)
         problem, rising = self.problem[some], self.rising[some]

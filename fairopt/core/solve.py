@@ -23,7 +23,7 @@ class Found(NamedTuple):
 
 
 def finite(problems: list[Problem], tol: float, aim: float, alpha: Array | None = None) -> Found:
-    """Welfare over a pool or servers, or equilibria of the game, at alpha > 0, under limits and without floors.
+    """Solve a stack: welfare over a pool or servers, or equilibria of the game, at alpha > 0, without floors.
 
     Parameters
     ----------

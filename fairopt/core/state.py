@@ -12,7 +12,7 @@ from .system import OfLimits, Stack
 
 
 class Direction(NamedTuple):
-    """Relative changes of fractions z and prices m, xi; changes of what complements them."""
+    """Direction: relative changes of fractions z and prices m, xi, and changes of their slacks."""
 
     a: Array  # (N, K, B)
     b: Array  # (R, K, B)
@@ -24,7 +24,7 @@ class Direction(NamedTuple):
 
 @dataclass
 class State:
-    """Where runs are; the axis of problems comes last."""
+    """Iterates of a stack; the axis of problems comes last."""
 
     z: Array  # (N, K, B), fractions
     s: Array  # (N, K, B), slacks of pairs
@@ -40,7 +40,7 @@ class State:
         return self.log_unit + np.log(self.m) / np.minimum(q.power, 4.0)
 
     def after(self, d: Direction, length: Array) -> State:
-        """A part of a step further."""
+        """Iterate after a part of a direction."""
         return State(
             self.z * (1 + length * d.a),
             self.s + length * d.s,
@@ -53,7 +53,7 @@ class State:
         )
 
     def longest(self, d: Direction) -> Array:
-        """(B,), how far everything stays positive along a direction."""
+        """Longest step (B,) that keeps all variables nonnegative."""
         falls = [d.a, d.s / self.s, d.b, d.w / self.w]
         if self.left is not None:
             falls += [d.n, d.left / self.left]
@@ -63,7 +63,7 @@ class State:
 
 @dataclass
 class Measured:
-    """What follows from a state: user tasks, slacks and use as they are, and how far the state is from both."""
+    """Quantities derived from an iterate: user tasks, actual slacks and use, residuals and mu."""
 
     x: Array  # (N, B)
     slack: Array  # (N, K, B)
@@ -77,7 +77,7 @@ class Measured:
 
 
 def measured(q: Stack, at: State, count: Array) -> Measured:
-    """Residuals of pairs count by their part in the user's tasks; `count` (B,) is that of all products.
+    """Evaluate an iterate; residuals of pairs are weighted by their part in the user's tasks.
 
     Prices of limits take what a step leaves of their users' slacks, where prices of rows fall by decades.
     """

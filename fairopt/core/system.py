@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 def of_some(whole: T, chosen: Any) -> T:
-    """Some of the problems of a dataclass of arrays."""
+    """Restrict a dataclass of arrays to some of the problems."""
     parts: Any = [getattr(whole, each.name) for each in fields(whole)]  # type: ignore[arg-type]
     parts = [one[..., chosen] if isinstance(one, np.ndarray) else one for one in parts]
     return type(whole)(*parts)
@@ -53,14 +53,14 @@ class Stack:
     size: Array  # (N, K, B), gamma by the user's largest
     gain: Array  # (N, K, B): exp(A gain) is what the first unit of x is worth
     log_worth: Array  # (N, K, B), log of the marginal utility at one task
-    rows: Mask  # (R, K, B): does somebody use the row?
+    rows: Mask  # (R, K, B), rows that some pair uses
     limit: Array  # (N, B), most tasks, infinite for none
     limited: OfLimits  # (N, B): whose limit could bind; None: nobody's
     share_of_limit: OfLimits  # (N, K, B), tau
     bottom: OfLimits  # (N, K, B), log of the least that a pair pays, where a limit could bind
 
     def some(self, chosen: Any) -> Stack:
-        """The same for some of the problems."""
+        """Restrict to some of the problems."""
         return of_some(self, chosen)
 
     def user_tasks(self, z: Array) -> Array:
@@ -68,15 +68,15 @@ class Stack:
         return np.asarray(np.add.reduce(self.size * z, axis=1) + self.unused)
 
     def used(self, z: Array) -> Array:
-        """Part of every row that is used, (R, K, B)."""
+        """Used part of every row, (R, K, B)."""
         return np.asarray(np.add.reduce(self.use * z, axis=1))
 
     def of_limits(self, z: Array) -> Array:
-        """Part of every limit that is used, (N, B)."""
+        """Used part of every limit, (N, B)."""
         return np.asarray(np.add.reduce(self.share_of_limit * z, axis=1))
 
     def costs(self, log_v: Array, norm: Array | None = None) -> tuple[Array, Array]:
-        """Log level of what a pair pays (N, K, B), and every row's part in it (R, N, K, B), from log prices v.
+        """Log costs of pairs in levels (N, K, B), and shares of rows in them (R, N, K, B), from log prices v.
 
         `norm` (B,): the exponent of the sum over rows, A unless given.
         """
@@ -97,7 +97,7 @@ class Stack:
         return (top + np.log(total)) / norm, each
 
     def slacks(self, z: Array, log_v: Array, xi: OfLimits, norm: Array | None = None) -> tuple[Array, Array, Array]:
-        """User tasks x (N, B), slacks (N, K, B) as they follow from z and prices, and parts of costs (R, N, K, B)."""
+        """User tasks x (N, B), slacks of pairs (N, K, B) and shares of rows in costs (R, N, K, B)."""
         x = self.user_tasks(z)
         cost, share = self.costs(log_v, norm)
         level = self.ratio * np.log(x)
@@ -111,7 +111,7 @@ class Stack:
 
 
 def stacked(problems: list[Problem], alpha: Array | None = None) -> Stack:
-    """The data of problems of one shape and scope; `alpha` (B,) in place of their criteria's."""
+    """Stack problems of one shape and scope; `alpha` (B,) replaces their criteria's."""
     rules, clusters = [one.criterion for one in problems], [one.cluster for one in problems]
     game = rules[0].scope == "game"
     capacity = np.stack([one.capacity for one in clusters], axis=-1)
@@ -135,7 +135,7 @@ def of_arrays(
     limit: Array,
     share: Any,
 ) -> Stack:
-    """From capacity (R, K, B), demand (R, N, B), eligible (N, K, B); weight, limit and the share (N, B) per task."""
+    """Stack from capacity (R, K, B), demand (R, N, B), eligible (N, K, B); weight, limit and share per task (N, B)."""
     power = np.maximum(alpha, 1.0)
     ratio = alpha / power
     needed = (demand > 0)[:, :, None]

@@ -38,6 +38,8 @@ from .market import GENTLE, TINY, Change, Market, Point, Start
 
 #: By what alpha grows, also in the game, as long as the equations are met about.
 _STEEPER, _STEEPER_GAME = 2.0, 3.0
+#: A point is judged where its mean product is so small in parts of the tolerance: before, it hardly ever passes.
+_WITHIN = 1e-2
 #: What of a point a predictor tells, but for pairs.
 _LATER = ("lam", "w", "x", "xi", "v", "tilt")
 
@@ -69,7 +71,7 @@ class Step:
         self.rough = rough
 
     def _mean(self, of_pairs: float, at: Point) -> float:
-        """The mean product over its weight, from their sum over pairs."""
+        """Mean of weighted products, given their sum over pairs."""
         q = self.market
         of_limits = at.xi * at.v / (q.bound * self._worth_of_limits)
         total = of_pairs + (at.lam * at.w / self.weights[1])[q.row].sum() + of_limits.sum()
@@ -97,7 +99,7 @@ class Step:
     def _solve(
         self, own: Array | None, rows: Array, short: Array, k: Array, excess: Array, sharp: float | None
     ) -> tuple[Array, Array, Array]:
-        """Changes of prices, pay and tasks."""
+        """Solve for changes of prices, pay and tasks."""
         pairs = self.market.pairs
         b, e = rows - excess, short - self.loose * k
         if own is not None:
@@ -108,7 +110,7 @@ class Step:
     def direction(
         self, cy: Array | float, cw: Array, cv: Array, bend: Array | None = None, wrong: bool = True
     ) -> Change:
-        """The step that changes products by so much, of pairs by parts; other equations are put right if `wrong`."""
+        """Direction for changes of products, of pairs relative; with `wrong` it removes residuals too."""
         q, at = self.market, self.at
         none = np.zeros(len(at.x))
         short, excess, off = (self.short, self.excess, self.off) if wrong else (none, 0 * at.lam, 0 * at.v)
@@ -129,7 +131,7 @@ class Step:
         self, cy: Array | float, rows: Array, lam: Array, p: Array, x: Array, wrong: bool, short: Array, off: Array,
         cv: Array, tilt: float,
     ) -> Change:  # fmt: skip
-        """With what follows from prices, pay and tasks."""
+        """Complete a direction from changes of prices, pay and tasks."""
         q, at, pairs = self.market, self.at, self.market.pairs
         z = pairs.slack(lam, p)
         z *= self.inverse
@@ -144,7 +146,7 @@ class Step:
         return Change(y, z, lam, w, x, p, xi, v, tilt)
 
     def finished(self, step: Change, sharp: float) -> Change:
-        """With what factors left of the equations of rows and users put right."""
+        """Iteratively refine a direction until residuals of rows and users are below `sharp`."""
         q, at, pairs, best, least = self.market, self.at, self.market.pairs, step, np.inf
         for _ in range(3):
             tasks = at.y * step.y
@@ -163,7 +165,7 @@ class Step:
         return best
 
     def longest(self, step: Change) -> float:
-        """The longest step, at most 1, that leaves nothing negative."""
+        """Longest step, at most 1, that keeps all variables nonnegative."""
         q, at = self.market, self.at
         pays = step.p + q.on_users(q.sign * step.xi)
         falls = [step.y, step.z, (step.lam / np.maximum(at.lam, TINY))[q.row], step.w / at.w]
@@ -171,7 +173,7 @@ class Step:
         return 1 / max(max(float(-each.min(initial=0.0)) for each in falls), 1.0)
 
     def moved(self, change: Change, t: float) -> tuple[Step, float]:
-        """The equations after the part t of a step, halved while they get worse; weights follow the point."""
+        """Iterate after the part t of a direction, halved while residuals grow; weights follow."""
         q = self.market
         follow = q.follow[0] if self.mu > 1e-4 else q.follow[1]
         for _ in range(8):
@@ -185,7 +187,7 @@ class Step:
         return new, t
 
     def aims(self) -> tuple[Change, float]:
-        """Predictor, corrector and centring correctors: the step, and how far it goes."""
+        """Predictor, corrector and centrality correctors: the direction, and its longest step."""
         q, at = self.market, self.at
         self.factor()
         of_row, of_limit = self.weights[1], q.bound * self._worth_of_limits
@@ -250,7 +252,7 @@ def run(
     problem: Problem, tol: float, start: object = None, most: int = 60, patience: float = math.inf,
     weight: float | None = None,
 ) -> Candidate:  # fmt: skip
-    """The best point of a run; from a start for another alpha if it fits and that leads somewhere.
+    """Solve by the interior point, from a warm start if one fits: the best iterate.
 
     `patience`: it ends after so many steps in which products do not halve, nor alpha grows. `weight`: the log of what
     the sum of shares weighs, which is held; `Candidate.off` is by what it should change.
@@ -268,7 +270,7 @@ def run(
             break
         if q.steep and step.mu > 1e-3 and step.missed < 0.1:
             warm = Start(step.at, q.unit, q.own.alpha)
-        if q.steep and step.mu * len(at.y) <= tol * len(at.x) and step.missed < 1e-4:
+        if q.steep and step.mu * len(at.y) <= _WITHIN * tol * len(at.x) and step.missed < 1e-4:
             found = _judged(q, step.at, tol, number)
             since = 0 if found.error < 0.7 * best.error or step.mu < 0.5 * least else since + 1
             best, least = min(best, found, key=lambda one: one.error), min(least, step.mu)
@@ -303,7 +305,7 @@ def run(
 
 
 def _weighed(problem: Problem, tol: float, weight: float) -> Candidate:
-    """The weight of the sum of shares by Brent's method, each in a run of its own: in one run it may go to and fro."""
+    """Find the weight of the sum of shares by Brent's method, with a run for each trial."""
     tried: list[Candidate] = []
 
     @cache

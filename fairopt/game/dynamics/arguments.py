@@ -16,7 +16,7 @@ _PLAIN = 1e-3
 
 
 def alpha_of(value: Any, tol: float) -> float:
-    """alpha > 0, perhaps infinite, and not so small that rounding alone misses the tolerance."""
+    """Check alpha: positive, possibly infinite, and not so small that rounding alone misses the tolerance."""
     rule = "a number > 0, perhaps infinite. For alpha = 0 use AlphaPFVDS(0)"
     alpha = number(value, "alpha", rule)
     if not alpha > 0:
@@ -31,7 +31,7 @@ def alpha_of(value: Any, tol: float) -> float:
 
 
 def damping_of(value: Any) -> float | None:
-    """In (0, 2), or None for the order's own."""
+    """Check the damping: in (0, 2), or None for the order's own."""
     if value is None:
         return None
     rule = "between 0 (stand still) and 2, 1 for the response itself"
@@ -42,12 +42,12 @@ def damping_of(value: Any) -> float | None:
 
 
 def rounds_of(value: Any) -> int:
-    """A whole number, at least 1."""
+    """Check a number of rounds: a whole number, at least 1."""
     return whole(value, "max_rounds")
 
 
 def generator_of(value: Any) -> np.random.Generator:
-    """A generator, or one for a seed."""
+    """Return a generator, made from a seed if need be."""
     try:
         return np.random.default_rng(value)
     except (TypeError, ValueError) as error:
@@ -55,7 +55,7 @@ def generator_of(value: Any) -> np.random.Generator:
 
 
 def choice_of(value: Any, what: str, known: tuple[str, ...]) -> str:
-    """One of the names known."""
+    """Check that a name is among the known ones."""
     if not isinstance(value, str) or value not in known:
         raise DataError(f"{what} {value!r} is not one of {', '.join(known)}; choose one of them")
     return value

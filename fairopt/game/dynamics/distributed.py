@@ -157,7 +157,7 @@ def best_response(
 
 @dataclass
 class _Game:
-    """Rounds that are being played: a row of the trace for each, those of an earlier trace before."""
+    """A game being played, with a row of the trace for each round, after those of an earlier trace."""
 
     sweeps: Sweeps
     state: State
@@ -176,7 +176,7 @@ class _Game:
         self._wanted = self.tol
 
     def play(self, rounds: Iterator[Round]) -> str | None:
-        """All rounds, up to one that ends the game; why it ended, or None if rounds did."""
+        """Play rounds until the game ends; the reason, or None if rounds ran out."""
         try:
             for each in rounds:
                 if (ended := self._measure(each)) is not None:
@@ -186,7 +186,7 @@ class _Game:
         return None
 
     def _measure(self, played: Round) -> str | None:
-        """A row for the round that was played; why the game ends with it, if it does."""
+        """Record the round that was played; the reason why the game ends with it, if it does."""
         residual = self.sweeps.requested(self.state) if played.change is None else played.change
         self._sent += played.messages, played.numbers
         row = {"residual": residual} | _measured(self.sweeps, self.state, self.rule)
@@ -244,7 +244,7 @@ def _frame(rows: list[dict[str, float]]) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class _Judged:
-    """Tasks, and what the judge says of them."""
+    """Tasks and their certificate."""
 
     cluster: Cluster
     tasks: Array
@@ -254,7 +254,7 @@ class _Judged:
 
 
 def _certify(sweeps: Sweeps, state: State, rule: Criterion) -> _Judged:
-    """The certificate of the tasks of a state, at the prices that servers last announced."""
+    """Certify the tasks of a state at the prices that servers last announced."""
     method, polytope, alpha = sweeps.method, sweeps.method.polytope, rule.alpha
     tasks = polytope.allocation(polytope.inside(state.tasks / method.gamma))
     prices = None if math.isinf(alpha) else log_unit_prices(method, state.log_price)

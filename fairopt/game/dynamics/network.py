@@ -20,7 +20,7 @@ _OUTAGE = "an outage is (server, first round, last round), such as (0, 5, 30) or
 
 @dataclass(frozen=True)
 class Network:
-    """What happens to messages and servers in the asynchronous game (PF section 5.2). Times are in rounds.
+    """Network of the asynchronous game: losses, delays and outages (PF section 5.2), times in rounds.
 
     Parameters
     ----------
@@ -48,16 +48,16 @@ class Network:
         object.__setattr__(self, "outages", _outages(self.outages))
 
     def on(self, cluster: Cluster) -> Network:
-        """The same, its outages with the servers' numbers in a cluster."""
+        """The same network with outages by server number in a cluster."""
         return replace(self, outages=tuple((_place(i, cluster), first, last) for i, first, last in self.outages))
 
     def out(self, server: int, time: float) -> bool:
-        """Whether the server, by number, stands still."""
+        """True if a server, by number, is out at this time."""
         return any(server == i and first <= time <= last for i, first, last in self.outages)
 
 
 def network_of(value: Any, cluster: Cluster, order: str) -> Network:
-    """The network of a game on this cluster; only the asynchronous one has any."""
+    """Check the network of a game on this cluster; only the asynchronous order has one."""
     if value is None:
         return Network()
     if not isinstance(value, Network):

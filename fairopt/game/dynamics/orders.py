@@ -24,7 +24,7 @@ _UP, _DOWN = 7, 1
 
 
 class Round(NamedTuple):
-    """Messages and numbers that were sent in a round, and the largest change in it, where one server knows it."""
+    """Messages and numbers sent in a round, and its largest change, where one server knows it."""
 
     messages: int
     numbers: int
@@ -35,7 +35,7 @@ Rounds = Iterator[Round]
 
 
 def cyclic(sweeps: Sweeps, state: State, rng: np.random.Generator, damping: float | None, network: Network) -> Rounds:
-    """Gauss-Seidel: servers in turn, each knowing all that came before."""
+    """Gauss-Seidel: servers in turn, each knowing all earlier moves."""
     return _told(sweeps, lambda: sweeps.gauss_seidel(state, None, damping or 1.0))
 
 
@@ -46,7 +46,7 @@ def random(sweeps: Sweeps, state: State, rng: np.random.Generator, damping: floa
 
 
 def jacobi(sweeps: Sweeps, state: State, rng: np.random.Generator, damping: float | None, network: Network) -> Rounds:
-    """All servers at once, each moving a part of the way."""
+    """Jacobi: all servers at once, each moving a part of the way."""
     part = damping or _shared(sweeps)
     return _told(sweeps, lambda: sweeps.jacobi(state, part))
 
@@ -54,7 +54,7 @@ def jacobi(sweeps: Sweeps, state: State, rng: np.random.Generator, damping: floa
 def over_relaxed(
     sweeps: Sweeps, state: State, rng: np.random.Generator, damping: float | None, network: Network
 ) -> Rounds:
-    """Gauss-Seidel beyond the response: further where the last two rounds went the same way, less where they turned."""
+    """Over-relaxed Gauss-Seidel, whose factor grows while rounds keep their direction and falls where they turn."""
     relax, step = damping or 1.4, np.zeros_like(state.tasks)
 
     def play() -> float:
@@ -70,7 +70,7 @@ def over_relaxed(
 
 
 def elastic(sweeps: Sweeps, state: State, rng: np.random.Generator, damping: float | None, network: Network) -> Rounds:
-    """Servers in turn, which foresee how the others answer: three numbers of a user, and a tree for what all know."""
+    """Elastic responses: servers in turn anticipate how the others answer, with three numbers sent per user."""
     game, servers = Elastic(sweeps, state), len(sweeps.method.row)
     plain = _told(sweeps, game.round)
     while True:
@@ -80,21 +80,21 @@ def elastic(sweeps: Sweeps, state: State, rng: np.random.Generator, damping: flo
 
 
 def _told(sweeps: Sweeps, play: Callable[[], float]) -> Rounds:
-    """Rounds in which every server tells all its neighbours its column, once."""
+    """Round in which every server sends its column to all its neighbours once."""
     shared = common(sweeps)
     while True:
         yield Round(int(np.count_nonzero(shared)), int(shared.sum()), play())
 
 
 def _shared(sweeps: Sweeps) -> float:
-    """One part in the most servers that a user can use, as all of them may make room for the same user at once."""
+    """Damping 1/d, d being the most servers that a user can use: all of them may make room for it at once."""
     return 1.0 / int(np.diff(sweeps.method.start).max())
 
 
 def asynchronous(
     sweeps: Sweeps, state: State, rng: np.random.Generator, damping: float | None, network: Network
 ) -> Rounds:
-    """Every server acts on its own clock, on totals x_n as its messages have told it so far."""
+    """Asynchronous: every server acts on its own clock, on totals x_n as received so far."""
     method, shared, part = sweeps.method, common(sweeps), damping or min(0.5, _shared(sweeps))
     servers = len(method.row)
     mine = [sweeps.pairs[sweeps.first[i] : sweeps.first[i + 1]] for i in range(servers)]
@@ -131,7 +131,7 @@ def asynchronous(
 
 
 def common(sweeps: Sweeps) -> Index:
-    """(servers, servers): the users that two servers have in common."""
+    """Number of users that two servers have in common, (servers, servers)."""
     method = sweeps.method
     uses = np.zeros((len(method.row), len(method.limit)))
     uses[method.server, method.polytope.pair_user] = 1

@@ -18,7 +18,7 @@ from ..model.equilibrium_system import EquilibriumSystem
 
 
 def fair(polytope: Polytope, method: EquilibriumSystem, least_alpha: float = 0.3) -> Array:
-    """What users would take, softly, if all prices were equal: tasks of the pairs.
+    """Starting tasks of pairs: smoothed choices at equal prices.
 
     As for `max(alpha, least_alpha)`: for smaller alpha a user could be left without a task.
     """
@@ -27,7 +27,7 @@ def fair(polytope: Polytope, method: EquilibriumSystem, least_alpha: float = 0.3
 
 
 def given(cluster: Cluster, start: Any) -> Array:
-    """The tasks (users, servers) of an allocation or a table to start from."""
+    """Tasks (users, servers) of an allocation or a table to start from."""
     shape = cluster.shape[:2]
     rule = f"an allocation or tasks >= 0 of shape {shape} (users, servers)"
     if isinstance(start, Allocation) and (different := other_names(start.cluster, cluster)):
@@ -43,12 +43,12 @@ def given(cluster: Cluster, start: Any) -> Array:
 
 
 def of_pairs(polytope: Polytope, method: EquilibriumSystem, tasks: Array) -> Array:
-    """Tasks of the pairs, cut back to what fits."""
+    """Tasks of pairs, cut back to capacities."""
     return np.asarray(polytope.inside(polytope.fractions(tasks)) * method.gamma)
 
 
 def continued(start: Any, cluster: Cluster, alpha: float, order: str) -> Trace | None:
-    """The trace that goes on from a start: that of the same game, played in the same order."""
+    """Trace to be continued from a start: of the same game, played in the same order."""
     if not isinstance(start, Allocation) or start.trace is None:
         return None
     same = start.criterion.alpha == alpha and start.trace.order == order and start.cluster == cluster

@@ -64,7 +64,7 @@ def multi_start(
 
 
 def _random(cluster: Cluster, rng: np.random.Generator) -> Array:
-    """A random allocation that wastes nothing more than it must: random parts of every server's fullest resource."""
+    """Random allocation: random parts of every server's fullest resource."""
     parts = np.where(cluster.usable, rng.exponential(size=cluster.gamma.shape), 0.0)
     whole = parts.sum(axis=0)
     tasks = cluster.gamma * parts / np.where(whole > 0, whole, 1.0)

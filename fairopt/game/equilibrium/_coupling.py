@@ -21,7 +21,7 @@ _LEAST = 1e-200
 
 @compiled
 def below_highest(start, whole, share, short, highest):  # type: ignore[no-untyped-def]
-    """Shares of sums, users' highest levels, and by how much those of pairs are lower: all in place."""
+    """Normalize shares, and fill in users' highest levels and the distances of pairs below them."""
     size = share.shape[1]
     for n in range(len(start) - 1):
         best = -np.inf
@@ -37,7 +37,7 @@ def below_highest(start, whole, share, short, highest):  # type: ignore[no-untyp
 
 @compiled
 def carried(start, server, share, short, rise, a, tau, new_share, new_short, grown):  # type: ignore[no-untyped-def]
-    """Shares where `a log v` is higher by `rise` (servers, resources), and levels but for `log(1 + grown)/a`.
+    """Update shares where `a log v` grows by `rise` (servers, resources), and levels but for `log(1 + grown)/a`.
 
     Of pairs that have next to nothing a bound of the level is enough, and shares are not carried.
     """
@@ -77,7 +77,7 @@ def carried(start, server, share, short, rise, a, tau, new_share, new_short, gro
 
 @compiled
 def lower(start, short, tau, result):  # type: ignore[no-untyped-def]
-    """Levels of pairs below the user's highest, over tau, -infinity below -NOTHING; and the highest, (users,)."""
+    """Levels of pairs relative to the user's highest, over tau, -infinity below -NOTHING; and the highest, (users,)."""
     best = np.empty(len(start) - 1)
     for n in range(len(best)):
         top = -np.inf
@@ -92,7 +92,7 @@ def lower(start, short, tau, result):  # type: ignore[no-untyped-def]
 
 @compiled
 def placed(start, server, per_task, highest, best, limit, tau, part, tasks, of_users, used):  # type: ignore[no-untyped-def]
-    """Parts of users' tasks from what is in proportion to them, tasks, and adds what servers spend to `used`.
+    """Normalize parts of users' tasks, fill in tasks, and add their use to `used`.
 
     `of_users` is for (4, users): what having a choice adds to the log level, over tau; the log level; its distance
     above the log limit, over tau; and what part of a rise in level the limit leaves. A limit q bends the level X below
@@ -121,7 +121,7 @@ def placed(start, server, per_task, highest, best, limit, tau, part, tasks, of_u
 
 @compiled
 def unbalanced(row, used, price, unit, weight, power, residual, share, full):  # type: ignore[no-untyped-def]
-    """`log full`, full being what is used and the barrier's `weight e^(power (unit - price))`, whose share is found."""
+    """Fill in `log full`, full being use plus the barrier `weight e^(power (unit - price))`, and its share."""
     servers, size = price.shape
     for i in range(servers):
         for r in range(size):
@@ -135,7 +135,7 @@ def unbalanced(row, used, price, unit, weight, power, residual, share, full):  #
 
 @compiled
 def matrix(start, server, per_task, share, part, tasks, kept, full, tau, barrier, power, result):  # type: ignore[no-untyped-def]
-    """Adds the derivatives of log of what is full over log prices, (servers resources, servers resources).
+    """Add derivatives of `log full` by log prices, (servers resources, servers resources).
 
     `barrier` is the share of barrier terms, of this `power` of prices.
     """
@@ -170,7 +170,7 @@ def matrix(start, server, per_task, share, part, tasks, kept, full, tau, barrier
 
 @compiled
 def drifted(start, server, per_task, part, tasks, change, of_users, tau, row, full, result):  # type: ignore[no-untyped-def]
-    """Adds how log of what is full grows with log tau, where levels over tau grow by `change` (pairs,) at equal prices.
+    """Add derivatives of `log full` by log tau, where levels over tau grow by `change` (pairs,).
 
     `of_users` is what `placed` found.
     """

@@ -25,7 +25,7 @@ _OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance":
 
 
 def solutions(problem: Problem) -> Iterator[Solution]:
-    """The one answer, with its servers' prices, for a judge to look at."""
+    """The equilibrium at alpha = 0, with prices of servers."""
     begun = _clock.now()
     cluster = problem.cluster
     users, servers = canonical(cluster)

@@ -22,7 +22,7 @@ BARRIER = 0.01
 
 
 class CoupledGame:
-    """The game between at log prices (servers, resources); `unit` (servers,) are log prices too.
+    """Game at temperature tau and log prices (servers, resources); `unit` (servers,) are log prices of the barrier.
 
     `origin` is the same game at prices lower by `risen`, from which levels are carried. `most` is the power of prices
     in barrier terms, unless alpha is less: for alpha > 1 curves bend less with .5 than with 1, and take a half to a
@@ -67,7 +67,7 @@ class CoupledGame:
         return share, highest, short
 
     def _carried(self, origin: CoupledGame) -> tuple[Array, Array, Array]:
-        """The same from the origin; nobody's highest level moves, but the pairs' may be above it."""
+        """Shares and levels carried from the origin, whose highest levels stay the reference."""
         q, rise = self.q, self.a * self.risen
         share, short, grown = np.empty_like(origin.share), np.empty_like(origin.short), np.empty_like(origin.short)
         given = origin.share, origin.short, rise, self.a, self.tau
@@ -76,7 +76,7 @@ class CoupledGame:
         return share, origin.highest, short
 
     def _choose(self) -> None:
-        """Parts of users' tasks and what follows from them."""
+        """Evaluate choices of users: parts, tasks and use."""
         q, tau = self.q, self.tau
         self.part, self.tasks, self.used = np.empty(len(q.server)), np.empty(len(q.server)), np.zeros(q.row.shape)
         best = _coupling.lower(q.start, self.short, tau, self.part)
@@ -89,7 +89,7 @@ class CoupledGame:
     # -- derivatives -----------------------------------------------------------------------------
 
     def matrix(self) -> Array:
-        """Derivatives of what is wrong over log prices, (servers resources, servers resources)."""
+        """Jacobian of residuals by log prices, (servers resources, servers resources)."""
         q, size = self.q, self.price.size
         result = np.zeros((size, size))
         given = q.per_task, self.share, self.part, self.tasks, self.kept, self.full
@@ -97,14 +97,14 @@ class CoupledGame:
         return result
 
     def solve(self, residual: Array) -> Array | None:
-        """Newton's step of log prices for what is wrong, (servers, resources) or several of them, one after another."""
+        """Newton step of log prices for a residual (servers, resources), or for several."""
         from scipy.linalg import lapack
 
         _, _, step, singular = lapack.dgesv(self.matrix(), residual.reshape(-1, self.price.size).T)
         return None if singular or not np.isfinite(step).all() else -step.T.reshape(residual.shape)
 
     def drift(self) -> Array:
-        """What becomes wrong as log tau grows."""
+        """Derivative of residuals by log tau."""
         q, change = self.q, -self.short / self.tau
         if q.alpha * self.tau > 1:
             change += self._flatter()
@@ -114,21 +114,21 @@ class CoupledGame:
         return result
 
     def slope(self) -> Array:
-        """Derivatives of log prices over log tau along the curve."""
+        """Derivatives of log prices by log tau along the curve."""
         found = self.solve(self.drift())
         return np.zeros_like(self.price) if found is None else found
 
     def outward(self) -> Array | None:
-        """Derivatives of log prices over log alpha while `alpha tau` is held; None if prices do not answer."""
+        """Derivatives of log prices by log alpha at constant `alpha tau`; None if singular."""
         return self.solve(self._more_residual(self._chosen(self._steeper())) - self.drift())
 
     def at_infinity(self) -> Array | None:
-        """Tasks at 1/alpha = 0 by their derivatives over it: wrong by its square. None if prices do not answer."""
+        """Tasks extrapolated to 1/alpha = 0 to first order; None if singular."""
         moved = self._answers(self._steeper()[None], np.zeros((1, *self.price.shape)))
         return None if moved is None else np.asarray(np.maximum(self.tasks * (1 + moved[0]), 0.0))
 
     def responses(self, choices: Array, barriers: Array) -> float:
-        """Largest relative change in anybody's tasks for these changes in log weights that mean nothing.
+        """Largest relative change of user tasks under perturbations of log weights that vanish in the limit.
 
         Choices carry weights (several, pairs) and so do barrier terms (several, servers, resources), 1 for want of a
         reason: `x_ni = X_n softmax(l_n/tau + choice)_i`. Where prices decide who runs where, answers are as small as
@@ -141,28 +141,28 @@ class CoupledGame:
         return float(np.abs(totals).max())
 
     def _flatter(self) -> Array:
-        """What is added to levels over tau where a = 1/tau, per log tau: from `log sum_r D v^a` over a, it is
+        """Derivative of levels over tau by log tau where a = 1/tau: from `log sum_r D v^a` over a, it is
         `sum_r share_r log(share_r/D_r)`."""
         use = np.where(self.q.use > 0, self.q.use, 1.0)
         # A share of 0 adds nothing: it is multiplied by a finite logarithm.
         return np.asarray(np.einsum("pr,pr->p", self.share, np.log(np.maximum(self.share, 1e-300) / use)))
 
     def _steeper(self) -> Array:
-        """What is added to levels over tau per log alpha, where a = alpha."""
+        """Derivative of levels over tau by log alpha, where a = alpha."""
         return np.asarray(-self._flatter() / (self.q.alpha * self.tau))
 
     def _chosen(self, change: Array) -> Array:
-        """Relative changes of tasks where levels over tau change, at the same prices."""
+        """Relative changes of tasks for changes of levels over tau, at constant prices."""
         user = self.q.polytope.pair_user
         mean = np.add.reduceat(self.part * change, self.q.start[:-1])
         return np.asarray(change - ((1 - self.tau * self.kept) * mean)[user])
 
     def _more_residual(self, moved: Array) -> Array:
-        """What becomes wrong where tasks change by so much relative to themselves."""
+        """Changes of residuals for relative changes of tasks."""
         return np.where(self.q.row, self.q.used(self.tasks * moved) / self.full, 0.0)
 
     def _answers(self, choices: Array, barriers: Array) -> Array | None:
-        """Relative changes of tasks (several, pairs) where levels over tau and barrier terms change; prices answer."""
+        """Relative changes of tasks (several, pairs) for changes of levels over tau and barriers; prices adjust."""
         both = zip(choices, barriers, strict=True)
         residual = [self._more_residual(self._chosen(c)) + np.where(self.q.row, self.barrier * p, 0.0) for c, p in both]
         prices = self.solve(np.stack(residual))

@@ -40,14 +40,14 @@ _PAST = 0.02
 
 @dataclass(frozen=True)
 class Place:
-    """A game of the homotopy at its solution, and the systems that were solved on the way."""
+    """Solution at one temperature, and the number of linear systems solved so far."""
 
     here: CoupledGame
     steps: int
 
     @property
     def tau(self) -> float:
-        """Its temperature."""
+        """Temperature."""
         return self.here.tau
 
 
@@ -58,7 +58,7 @@ def follow(
     warm: bool = False,
     most: float = 0.5,
 ) -> Iterator[Place]:
-    """Points as tau falls from 1 to `last`, once alpha itself is reached, at most `budget` systems; none if large.
+    """Follow the curve from tau = 1 to `last` within `budget` systems: points from where a = alpha; none if large.
 
     `warm`: those before that as well; `most` as in `CoupledGame`. Users change over one by one: of thousands on a few
     servers, whose systems are small, thousands of systems are worth it.
@@ -71,7 +71,7 @@ def follow(
 
 
 def cooled(place: Place, last: float, budget: int, warm: bool = False) -> Iterator[Place]:
-    """Points as tau falls on to `last`, once alpha itself is reached, until `budget` systems are solved in all."""
+    """Follow the curve on to `last`: points from where a = alpha, until `budget` systems are solved in all."""
     here, systems, control = place.here, place.steps, STEPS
     length = control.first
     while here.tau > last * (1 + 1e-9) and systems < budget:
@@ -79,7 +79,7 @@ def cooled(place: Place, last: float, budget: int, warm: bool = False) -> Iterat
         systems += 1
 
         def attempt(length: float, at: CoupledGame = here, slope: Array = slope) -> tuple[CoupledGame, int] | None:
-            """The curve where log tau is lower by `length`, and the Newton steps there."""
+            """Point with log tau lower by `length`, and its Newton steps."""
             nonlocal systems
             guess = at.price + np.where(np.abs(slope) > 0.5, -length, np.expm1(-length)) * slope
             game = CoupledGame(at.q, guess, at.tau * np.exp(-length), at.unit, most=at.most)
@@ -102,7 +102,7 @@ def cooled(place: Place, last: float, budget: int, warm: bool = False) -> Iterat
 
 
 def newton(here: CoupledGame, most: int, shortest: float = 0.02) -> Reached[CoupledGame]:
-    """The curve at the temperature of `here`, by steps of at least this part of Newton's."""
+    """Correct to the curve at the temperature of `here` by damped Newton steps."""
     return damped_newton(
         here,
         lambda at: float(np.abs(at.residual).max()) < max(_NEAR * at.tau, 1e-12),
@@ -115,7 +115,7 @@ def newton(here: CoupledGame, most: int, shortest: float = 0.02) -> Reached[Coup
 
 
 def _past(here: CoupledGame, most: int) -> tuple[CoupledGame | None, int]:
-    """The curve followed by its length until tau has fallen a little, or None; and the systems solved."""
+    """Follow the curve by arc length until tau has fallen a little: the point or None, and the systems solved."""
     origin, control = here.tau, STEPS
     at = _Bend(here, min(1.0, 10.0 / here.q.row.sum()) / origin**2)
 
@@ -142,7 +142,7 @@ def _past(here: CoupledGame, most: int) -> tuple[CoupledGame | None, int]:
 
 @dataclass(frozen=True)
 class _Bend:
-    """A game near the curve, of log prices and log tau (`OnCurve`)."""
+    """Point near the curve, in log prices and log tau (`OnCurve`)."""
 
     game: CoupledGame
     #: `length^2 = (d log tau)^2 + scale |d log price|^2`.
@@ -169,7 +169,7 @@ class _Bend:
 
 
 def decoupled(q: EquilibriumSystem, most: float = 0.5) -> Place | None:
-    """tau = 1, from prices that are the same for all resources of a server and fill it."""
+    """Solution at tau = 1, from equal prices of all resources of a server."""
     served: Mask = np.asarray(q.row.any(axis=1))
     unit = np.zeros(len(served))
 

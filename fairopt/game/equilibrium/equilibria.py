@@ -34,7 +34,7 @@ _LEVELS = 3_000
 
 
 def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Solution]:
-    """Ever better answers, for a judge to take the first good one, for alpha in (0, infinity).
+    """Candidate equilibria for alpha in (0, infinity), to be certified one after the other.
 
     Where many users meet few types of servers the interior point is jammed by users who change over one by one, and the
     homotopy, whose unknowns are the few prices, is first.
@@ -75,7 +75,7 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
 
 
 def _program(problem: Problem, tol: float) -> Iterator[Solution]:
-    """alpha = 1: the equilibria are the optima of one convex program (PF section 4), in which shares cancel."""
+    """Equilibria at alpha = 1 as optima of one convex program (PF section 4), in which shares cancel."""
     criterion = problem.criterion
     welfare = replace(criterion, share=np.ones(len(criterion.weight)), scope="servers")
     for found in native.welfare(Problem(problem.cluster, welfare), tol):
@@ -84,7 +84,7 @@ def _program(problem: Problem, tol: float) -> Iterator[Solution]:
 
 @suppress_fp_warnings
 def _homotopy(method: EquilibriumSystem, tol: float) -> Iterator[Solution]:
-    """Points of the homotopy near its end, from where prices decide who runs where, and the one at which it stops."""
+    """Candidates from the entropy homotopy: points near its end, and the one at which it stops."""
     begun, offered, place = _clock.now(), np.inf, None
     for place in entropy_homotopy.follow(method, _ENDS[-1]):
         if any(place.tau <= end * (1 + 1e-6) < offered for end in _ENDS):
@@ -101,7 +101,7 @@ def _solution(method: EquilibriumSystem, place: entropy_homotopy.Place, begun: f
 
 @suppress_fp_warnings
 def _smoothed(method: EquilibriumSystem, tol: float) -> Iterator[Solution]:
-    """Points of the smoothed path, each nearer to the end than those before, from where last digits may be found.
+    """Candidates from the smoothed path, each nearer to its end than the one before.
 
     Last what best responses make of its end: where costs differ by less than tasks tell, each server knows its own.
     """

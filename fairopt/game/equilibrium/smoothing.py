@@ -40,7 +40,7 @@ _CORRECTIONS = CorrectionOptions(most=9, serves=0.3)
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """A point near the curve; tasks may be negative, as the smoothed equations allow. Steps are of all four."""
+    """Point near the curve; tasks may be negative, as the smoothed equations allow. Steps are of all four."""
 
     log_price: Array  # (servers, resources), log v
     log_level: Array  # (users,)
@@ -48,7 +48,7 @@ class CurvePoint:
     log_mu: float
 
     def moved(self, step: Step, t: float) -> CurvePoint:
-        """The point after the part t of a step."""
+        """Point after the part t of a step."""
         return CurvePoint(
             self.log_price + t * step[0],
             self.log_level + t * step[1],
@@ -58,7 +58,7 @@ class CurvePoint:
 
 
 def follow(q: EquilibriumSystem) -> Iterator[tuple[CurvePoint, int]]:
-    """Points of the curve and the systems solved, until no step is short enough, mu rises far, or systems are many.
+    """Follow the curve: points and systems solved, until no step succeeds, mu rises far, or the budget is spent.
 
     Where mu has risen far it is followed once more from its beginning, by shorter steps: another curve had been met.
     """
@@ -91,7 +91,7 @@ def _reached(here: SmoothedSystem) -> bool:
 
 
 class SmoothedSystem:
-    """The smoothed equations at one place: what is wrong, and Newton's steps."""
+    """Smoothed equations at one point: residuals, and Newton steps."""
 
     @np.errstate(over="ignore")  # a point far off has an infinite merit
     def __init__(self, q: EquilibriumSystem, at: CurvePoint, units: Units | None = None) -> None:
@@ -120,24 +120,24 @@ class SmoothedSystem:
         self.merit, self.largest = float(np.linalg.norm(wrong)), float(np.abs(wrong).max())
 
     def newton(self, there: SmoothedSystem) -> Step:
-        """Newton's step to the curve from `there`, at the same mu, by the system here."""
+        """Newton step to the curve from `there`, at constant mu, with the Jacobian here."""
         return (*self._solve(there.residual_pairs, there.residual_rows, there.gap), 0.0)
 
     @cached_property
     def tangent(self) -> Step:
-        """By how much everything changes as log mu does by 1 along the curve."""
+        """Tangent of the curve: derivatives by log mu."""
         return (*self._solve(self.rate_pairs, self.rate_rows, np.zeros(len(self.total))), 1.0)
 
     def moved(self, step: Step, part: float) -> SmoothedSystem:
-        """The equations after a part of a step, in the same units."""
+        """Equations after a part of a step, in the same units."""
         return SmoothedSystem(self.q, self.at.moved(step, part), self.units)
 
     def solved(self, there: SmoothedSystem) -> tuple[Step, Step]:
-        """Newton's step from `there`, and the tangent."""
+        """Newton step from `there`, and the tangent."""
         return self.newton(there), self.tangent
 
     def part(self, step: Step) -> float:
-        """The part of a step that changes no price, in the power of slacks, by more than a factor e^2; 0: mu jumps."""
+        """Largest part of a step that changes no price, in the power of slacks, by more than e^2; 0 where mu jumps."""
         return min(1.0, 2 / max(float(np.abs(step[0]).max()) * self.power, 1e-300)) if abs(step[-1]) <= 1.5 else 0.0
 
     def product(self, one: Step, other: Step) -> float:
@@ -147,7 +147,7 @@ class SmoothedSystem:
         return float(scale * (self.power * (one[0] * other[0]).sum() + parts) + one[3] * other[3])
 
     def _solve(self, pairs: Array, rows: Array, gap: Array) -> tuple[Array, Array, Array]:
-        """The step that takes away what is wrong, to first order."""
+        """Newton step for residuals of pairs, rows and users."""
         q = self.q
         fixed = -self.unit * pairs / self.to_part
         level = (gap + q.sums(fixed)) / (self.total + q.sums(self.weight))
@@ -160,14 +160,14 @@ class SmoothedSystem:
 
     @cached_property
     def _price(self) -> Array:
-        """v^alpha by that of the server's dearest resource, (servers, resources), of which changes are equations'."""
+        """v^alpha relative to the server's dearest resource, (servers, resources): unit of price changes."""
         log_price = np.where(self.q.row, self.q.alpha * self.at.log_price, -np.inf)
         top = log_price.max(axis=1, initial=-1e300, keepdims=True)
         return np.asarray(np.exp(np.maximum(log_price - top, -600.0)))
 
     @cached_property
     def _factored(self) -> Equations:
-        """The prices' system."""
+        """Factored linear system of prices."""
         q, price = self.q, self._price
         pairs = q.pairs.worth(np.maximum(q.pairs.cost(price), 1e-280))
         idle = np.where(q.row, self.own / price, np.inf)
@@ -175,7 +175,7 @@ class SmoothedSystem:
 
 
 def _smoothed(one: Array, other: Array, mu: float) -> tuple[Array, Array, Array, Array]:
-    """Half of `a + b - root`, `root = sqrt((a - b)^2 + 4 mu)`, and its slopes over log mu, a and b.
+    """Half of `a + b - root`, `root = sqrt((a - b)^2 + 4 mu)`, and its derivatives by log mu, a and b.
 
     Without a subtraction, where there is one to avoid.
     """
@@ -187,7 +187,7 @@ def _smoothed(one: Array, other: Array, mu: float) -> tuple[Array, Array, Array,
 
 
 def start_of_curve(q: EquilibriumSystem) -> Reached[SmoothedSystem]:
-    """The curve at the first mu, from equal prices."""
+    """Point of the curve at the first mu, from equal prices."""
     tasks = q.begin(_FIRST)
     log_level = np.log(q.sums(tasks))
     best = np.maximum.reduceat(q.log_gain - np.log(q.use.sum(axis=1)) / q.alpha, q.start[:-1])

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def suppress_fp_warnings(generator: Callable[P, Iterator[T]]) -> Callable[P, Iterator[T]]:
-    """A generator whose own steps overflow and divide quietly; `with np.errstate` in it would leak at every yield."""
+    """Decorate a generator to ignore floating-point warnings in its own steps, and not in its caller's."""
 
     @wraps(generator)
     def stepped(*args: P.args, **kwargs: P.kwargs) -> Iterator[T]:

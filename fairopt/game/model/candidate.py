@@ -12,7 +12,7 @@ from .equilibrium_system import EquilibriumSystem
 def solution(
     method: EquilibriumSystem, tasks: Array, log_price: Array | None, by: str, steps: int, seconds: float, tol: float
 ) -> Solution:
-    """Tasks of pairs and level prices, found in so many steps or rounds; without prices the judge alone knows."""
+    """Wrap tasks of pairs and level prices as a candidate; without prices only its certificate tells its error."""
     polytope = method.polytope
     found, error, log = polytope.allocation(polytope.inside(tasks / method.gamma)), np.nan, None
     status = "not measured"
@@ -24,6 +24,6 @@ def solution(
 
 
 def log_unit_prices(method: EquilibriumSystem, log_price: Array) -> Array:
-    """Level prices, log v, as log prices per resource unit (servers, resources): `alpha log v - log c`."""
+    """Log prices per resource unit (servers, resources) from level prices: `alpha log v - log c`."""
     capacity = method.polytope.cluster.capacity
     return np.where(method.row, method.alpha * log_price - np.log(np.where(method.row, capacity, 1.0)), -np.inf)

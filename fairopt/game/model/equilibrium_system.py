@@ -21,7 +21,7 @@ _LARGEST = 4.0
 
 
 class EquilibriumSystem:
-    """The game of one polytope, for one alpha in (0, infinity)."""
+    """Equations of the game on one polytope, for one alpha in (0, infinity)."""
 
     def __init__(self, polytope: Polytope, weight: Array, alpha: float) -> None:
         self.polytope, self.alpha = polytope, alpha
@@ -41,7 +41,7 @@ class EquilibriumSystem:
 
     @cached_property
     def pairs(self) -> Pairs:
-        """The same pairs as algebra knows them."""
+        """The pairs for `core.algebra`."""
         cluster = self.polytope.cluster
         demand = cluster.demand[self.polytope.users] * self.largest[:, None]
         inverse = 1 / np.where(cluster.capacity > 0, cluster.capacity, np.inf)
@@ -49,7 +49,7 @@ class EquilibriumSystem:
 
     @classmethod
     def of(cls, polytope: Polytope, criterion: Criterion) -> EquilibriumSystem:
-        """Those of a criterion: the game's, or of a global program, where a task is worth the same on every server.
+        """Equations of a criterion: of the game, or of welfare, where a task is worth the same on every server.
 
         Levels are then those of a game with `phi gamma` in place of `(phi^alpha u^(1-alpha) gamma)^(1/alpha)`: its
         equilibria are the optima of the program, which no unit of welfare tells apart.
@@ -62,40 +62,40 @@ class EquilibriumSystem:
         return found
 
     def at(self, alpha: float) -> EquilibriumSystem:
-        """The same game for another alpha, which shares the arrays."""
+        """The same game for another alpha; arrays are shared."""
         other = copy(self)
         other.alpha = alpha
         return other
 
     @property
     def positive(self) -> bool:
-        """Do all users of a server need all of its resources?"""
+        """True if all users of a server need all of its resources."""
         return bool(((self.use > 0) | ~self.row[self.server]).all())
 
     # -- parts of the equations ------------------------------------------------------------------
 
     def sums(self, of_pairs: Array) -> Array:
-        """Over each user's pairs, (users,)."""
+        """Sum over each user's pairs, (users,)."""
         return np.asarray(np.add.reduceat(of_pairs, self.start[:-1]))
 
     def used(self, tasks: Array) -> Array:
-        """The part of every capacity in use, (servers, resources)."""
+        """Used part of every capacity, (servers, resources)."""
         return self.pairs.use(tasks)
 
     @property
     def power(self) -> float:
-        """In which slacks are measured: of a level price."""
+        """Power of level prices in which slacks are measured."""
         return min(self.alpha, _LARGEST)
 
     def levels(self, log_price: Array, a: float) -> tuple[Array, Array, Array]:
-        """Of the pairs, levels `log(phi gamma) - log(sum_r D v^a)/a`, and terms of that sum over their common sum."""
+        """Levels of pairs, `log(phi gamma) - log(sum_r D v^a)/a`, and terms and value of that sum, scaled."""
         level, share, whole = np.empty(len(self.gamma)), np.empty(self.use.shape), np.empty(len(self.gamma))
         price = np.where(self.row, log_price, 0.0)
         _kernels.costs(self.server, self.use, self.log_gain, price, a, share, whole, level)
         return level - np.log(whole) / a, share, whole
 
     def begin(self, part: float) -> Array:
-        """What users would take, softly, if all prices were equal: tasks of pairs that use half of everything, about.
+        """Starting tasks of pairs: smoothed choices at equal prices, which use about half of all capacity.
 
         `part` is by how much a user's tasks on a server, relative to all, follow what a pair lacks of its best one.
         """
@@ -114,6 +114,6 @@ class EquilibriumSystem:
         return np.asarray(tasks * np.minimum(1.0, 0.5 * self.limit / self.sums(tasks))[users])
 
     def exploitability(self, tasks: Array, log_price: Array) -> float:
-        """What the certificate will find: tasks misplaced, capacity that idles at a price, overuse."""
+        """Exploitability as certified: misplaced tasks, priced capacity that idles, overuse."""
         of_pairs = self.start, self.server, *self.levels(log_price, self.alpha), tasks
         return float(_kernels.exploitability(*of_pairs, self.limit, self.power, self.row, self.used(tasks)))

@@ -37,7 +37,7 @@ _STEEP = 1e3
 
 
 class Active(NamedTuple):
-    """What is active at an equilibrium: pairs in the order of users; rows, and after them limits that bind."""
+    """Active set of an equilibrium: pairs by user; rows, then binding limits."""
 
     user: Index  # (pairs,)
     server: Index  # (pairs,)
@@ -71,7 +71,7 @@ def index_of_answer(problem: Problem, tasks: Array, log_prices: Array | None) ->
 
 @np.errstate(all="ignore")
 def active_at(problem: Problem, tasks: Array, log_prices: Array, weak: float = 0.0) -> Active | None:
-    """What is active at tasks (users, servers) and log prices per resource unit (servers, resources).
+    """Active set at tasks (users, servers) and log prices per resource unit (servers, resources).
 
     Besides what they show (`core.settled`), pairs and rows with less slack than `weak`. None where somebody who can run
     something has no tasks.

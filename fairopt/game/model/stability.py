@@ -25,7 +25,7 @@ _NOTHING = 1e-8
 
 
 def spectral_radius(active: Active) -> float:
-    """The largest modulus of an eigenvalue of T', servers in their order; NaN where somebody is served in full."""
+    """Spectral radius of T', servers in their order; NaN where a user is at its limit."""
     if (active.host < 0).any():
         return float("nan")
     matrix, server = active.jacobian(), np.concatenate([active.server, active.host])

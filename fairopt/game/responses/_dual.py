@@ -14,7 +14,7 @@ from ...model._arrays import Array
 
 
 class Server(NamedTuple):
-    """One server's problem for finite alpha: arrays of its users, `per_task` and `use` of (users, resources).
+    """Problem of one server at finite alpha: arrays of its users, `per_task` and `use` of (users, resources).
 
     Who has to pay more than `dear`, in units of `e^(alpha unit)`, asks for nothing; it is nan of those who were served
     at all prices so far.
@@ -32,7 +32,7 @@ class Server(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What is asked for at prices: tasks, the excess of resources, and its derivatives.
+    """Demand at prices: tasks, excess demand of resources, and its derivatives.
 
     These are in log level prices, of free resources in their price over alpha, the largest one being 1. `parts` and
     `scaled`, (resources,), are room for `ask`, which makes no array: what is written into it would have the references
@@ -48,7 +48,7 @@ class Asked(NamedTuple):
 
 @compiled(inline=True)
 def price_parts(alpha, use, n, scaled, q, usual, parts):  # type: ignore[no-untyped-def]
-    """Fill what resources contribute to the price of user n, `sum_r use_r e^(alpha q_r)`; the sum, the log of its unit.
+    """Fill in terms of user n's cost, `sum_r use_r e^(alpha q_r)`; the sum, and the log of its unit.
 
     `scaled` is `e^(alpha q - usual)`; the log is `usual` but for those who pay next to nothing, the sum 0 for who pays
     nothing at all.
@@ -70,7 +70,7 @@ def price_parts(alpha, use, n, scaled, q, usual, parts):  # type: ignore[no-unty
 
 @compiled(borrows=True)
 def ask(server, q, asked):  # type: ignore[no-untyped-def]
-    """Fill `asked` at log level prices q; returns the residual, relative to capacities."""
+    """Fill in `asked` at log level prices q; the residual, relative to capacities."""
     alpha, log_gain, per_task, use, elsewhere, room, unit, dear, _ = server
     tasks, excess, jacobian, parts, scaled = asked
     count, size = use.shape
@@ -109,7 +109,7 @@ def ask(server, q, asked):  # type: ignore[no-untyped-def]
 
 @compiled(borrows=True)
 def one_price(server, r, q, asked):  # type: ignore[no-untyped-def]
-    """Set q_r so that resource r is used up, to a tenth of its excess, or free (-infinity) if it is not even then."""
+    """Solve for q_r at which resource r is used up, to a tenth of its excess; -infinity if it idles when free."""
     middle, enough = q[r] if q[r] > -np.inf else 0.0, max(1e-14, 0.1 * abs(asked.excess[r]))
     q[r] = -np.inf
     ask(server, q, asked)
@@ -139,7 +139,7 @@ def one_price(server, r, q, asked):  # type: ignore[no-untyped-def]
 
 @compiled
 def solve(matrix, rhs):  # type: ignore[no-untyped-def]
-    """A small linear system, by elimination; what a singular matrix leaves open is 0. Overwrites its arguments."""
+    """Solve a small linear system in place by elimination; undetermined unknowns of a singular matrix are 0."""
     size = len(rhs)
     for k in range(size):
         best = k + np.abs(matrix[k:, k]).argmax()

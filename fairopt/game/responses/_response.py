@@ -26,7 +26,7 @@ _SMALL, _POWER = 0.1, 2.0
 
 @compiled
 def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, accuracy=0.0):  # type: ignore[no-untyped-def]
-    """Fill `tasks` (users here,) and `q` (resources,), log level prices; both come in as a first guess.
+    """Compute a best response: fill in `tasks` (users here,) and `q` (resources,), log level prices, from a guess.
 
     Returns how far from exact, relative to capacity, where no more than an accuracy is asked for.
     """
@@ -51,7 +51,7 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, accuracy=
 
 @compiled
 def improve(server, q, asked, residual, reach):  # type: ignore[no-untyped-def]
-    """A step from prices q, of which `asked` is, within the `reach` of their logs, which it changes.
+    """Take a step from prices q with demand `asked`, within a trust region of radius `reach`, which it updates.
 
     Returns the residual, -1 if there is nothing to gain, -2 if it is small enough.
     """
@@ -97,7 +97,7 @@ def improve(server, q, asked, residual, reach):  # type: ignore[no-untyped-def]
 
 @compiled
 def bounded(excess, jacobian, free, low, high, step, bound):  # type: ignore[no-untyped-def]
-    """Fill `step`, Newton's of each price within bounds, and whether it is `bound`: what meets one on the way stays.
+    """Fill in the Newton step within bounds, and which prices are `bound`.
 
     `excess` is that after the common step.
     """
@@ -116,7 +116,7 @@ def bounded(excess, jacobian, free, low, high, step, bound):  # type: ignore[no-
 
 @compiled
 def newton(excess, jacobian, held, step):  # type: ignore[no-untyped-def]
-    """The step at which nothing is left of the excess; some prices are held at a step that is known."""
+    """Newton step to zero excess demand; some prices are held at given steps."""
     matrix, found = jacobian.copy(), -excess
     for r in range(len(step)):
         matrix[r, r] += 1e-10 * matrix[r, r] - 1e-13
@@ -127,7 +127,7 @@ def newton(excess, jacobian, held, step):  # type: ignore[no-untyped-def]
 
 @compiled
 def largest(server, weight):  # type: ignore[no-untyped-def]
-    """The largest part that a resource has in anybody's price, (resources,)."""
+    """Largest share of each resource in a user's cost, (resources,)."""
     found = np.zeros(len(weight))
     for n in range(len(server.use)):
         paid = (server.use[n] * weight).sum()

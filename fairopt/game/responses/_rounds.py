@@ -15,7 +15,7 @@ from ._response import respond
 
 @bundle
 class Game(NamedTuple):
-    """What rounds need of the pairs: those of server i are `pairs[first[i]:first[i + 1]]`, other arrays in that order.
+    """Data of pairs by server: those of server i are `pairs[first[i]:first[i + 1]]`, other arrays in that order.
 
     `gain` (pairs,) is its log for finite alpha; `limit` (users,). Servers of a `kind` (servers,) have equal capacities.
     """
@@ -33,7 +33,7 @@ class Game(NamedTuple):
 
 
 class State(NamedTuple):
-    """What rounds change: tasks and supply lines of the pairs, their sums of the users, prices and caps of the servers.
+    """State of the game: tasks and supply lines of pairs, their sums by user, prices and caps of servers.
 
     A pair's supply line is `tasks - slope (X - foreseen)` at a total X of its user; plain responses have no slopes, as
     their servers' caps are 0. `slope` and `foreseen` are in the order of servers, as in `Game`.
@@ -51,7 +51,7 @@ class State(NamedTuple):
 
 @compiled
 def play(server, game, relax, state):  # type: ignore[no-untyped-def]
-    """One server responds to the sums that it sees, and moves its column by `relax` of the way.
+    """Let one server respond to the sums that it sees, and move by the part `relax` of its response.
 
     Returns the largest change that the response asks for, relative to the user's tasks.
     """
@@ -92,7 +92,7 @@ def play(server, game, relax, state):  # type: ignore[no-untyped-def]
 
 @compiled
 def leverage(alpha, per_task, use, line, room, q, answer):  # type: ignore[no-untyped-def]
-    r"""The part of a rise of its supply line that a user keeps, (users,), 1 of users that are not served.
+    r"""Part of a rise of its supply line that a user keeps, (users,); 1 for users that are not served.
 
     .. math:: t_n = W_n s_n^T J^{-1} D_n, \qquad J = \sum_m D_m W_m s_m^T
 
@@ -128,7 +128,7 @@ def fill_shares(power, per_task, use, line, q, answer, full, served, scaled, par
 
 @compiled
 def sweep(order, game, relax, state):  # type: ignore[no-untyped-def]
-    """Gauss-Seidel: servers respond one after the other; returns the largest relative change asked for."""
+    """Gauss-Seidel round: servers respond one after the other; the largest relative change asked for."""
     change, moved = 0.0, np.zeros_like(state.log_price)
     for i in order:
         q, last = state.log_price[i], moved[game.kind[i]]
@@ -141,7 +141,7 @@ def sweep(order, game, relax, state):  # type: ignore[no-untyped-def]
 
 @compiled
 def compare(game, state, tasks, step):  # type: ignore[no-untyped-def]
-    """Fill `step`, by how much tasks have changed since `tasks`, relative to their users', in the order of servers.
+    """Fill in `step`, changes of tasks since `tasks` relative to their users', in the order of servers.
 
     Returns, (servers, 4), the products of each server's step with the one before and of both with themselves, and how
     many of its pairs have come or gone.

@@ -26,7 +26,7 @@ _WAY, _LAST = (300, 1e-6), (20_000, 1e-12)
 
 @suppress_fp_warnings
 def solutions(problem: Problem, tol: float) -> Iterator[Solution]:
-    """The end of the chain, one candidate."""
+    """One candidate: the end of the chain."""
     begun = _clock.now()
     polytope, alpha = problem.polytope, problem.criterion.alpha
     if not len(polytope.users):

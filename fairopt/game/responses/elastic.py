@@ -31,7 +31,7 @@ from .rounds import Sweeps
 
 
 class ElasticOptions(NamedTuple):
-    """Caps, jumps and plain phases. Rounds are counted since the last progress of a phase."""
+    """Options of caps, jumps and plain phases; rounds are counted since the last progress of a phase."""
 
     #: Caps begin here, and fall no lower but for servers whose pairs have been the same ones for `still` rounds.
     cap: float = 4.0
@@ -72,7 +72,7 @@ class Elastic:
         return self._plain > 0
 
     def round(self) -> float:
-        """All servers in turn; the largest change that a response asked for, relative to the user's tasks."""
+        """Play one round, servers in turn; the largest change asked for, relative to the user's tasks."""
         return self._plainly() if self.plain else self._elastically()
 
     def _plainly(self) -> float:
@@ -117,7 +117,7 @@ class Elastic:
         return change
 
     def _set_caps(self, products: Array) -> None:
-        """By the servers' last two steps: twice as large where they drift, a fourth where they turned."""
+        """Set caps by the servers' last two steps: doubled where they drift, divided by four where they turned."""
         options, cap = self._options, self._state.cap
         turn, whole = cosine(products), cosine(products.sum(axis=0))
         if whole > 0.9 and self._since >= options.still:
@@ -132,7 +132,7 @@ class Elastic:
         np.clip(cap, np.where(self._still > options.still, options.least, options.cap), self._top, out=cap)
 
     def _jump(self, change: float, products: Array, moved: Array) -> None:
-        """Go on along a drift of all, steady or shrinking: tasks, cut back to what fits, and foreseen totals."""
+        """Extrapolate a common drift, steady or shrinking: tasks, cut back to capacities, and foreseen totals."""
         state, sweeps, step = self._state, self._sweeps, self._step
         _, size, old, _ = products
         # Along steps that grow jumps go too far: where servers are alike games took twice as many rounds.
@@ -155,7 +155,7 @@ class Elastic:
 
 
 def cosine(products: Array) -> Array:
-    """Of the angle between two steps, by their products; 0 where one of them is none."""
+    """Cosine of the angle between two steps, from their products; 0 where one of them vanishes."""
     turn, size, old, _ = products.T
     return np.asarray(turn / np.maximum(np.sqrt(size * old), 1e-300))
 

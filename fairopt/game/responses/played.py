@@ -21,7 +21,7 @@ _LONGEST = 256
 
 @suppress_fp_warnings
 def solutions(problem: Problem, tol: float, most: int = 5000) -> Iterator[Solution]:
-    """The game as it would run, for a judge to look at now and then."""
+    """Candidates from the game as played, offered now and then."""
     begun = _clock.now()
     cluster, criterion, polytope = problem.cluster, problem.criterion, problem.polytope
     if not len(polytope.users):

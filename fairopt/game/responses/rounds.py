@@ -20,7 +20,7 @@ _FREE = -1e6
 
 @dataclass(frozen=True)
 class Sweeps:
-    """Servers respond, exactly, to what the others give (`_response`)."""
+    """Rounds of exact best responses (`_response`)."""
 
     method: EquilibriumSystem
     alpha: float
@@ -35,7 +35,7 @@ class Sweeps:
         return cls(method, method.alpha if alpha is None else alpha, first, order, accuracy)
 
     def start(self, tasks: Array) -> State:
-        """From tasks of the pairs, in units of users' largest gamma."""
+        """State at tasks of pairs, in units of users' largest gamma."""
         total = np.add.reduceat(tasks, self.method.start[:-1])
         servers, pairs, users = len(self.method.row), len(tasks), len(total)
         (slope, foreseen), (slopes, expected) = np.zeros((2, pairs)), np.zeros((2, users))
@@ -43,7 +43,7 @@ class Sweeps:
         return State(tasks.copy(), slope, foreseen, total, slopes, expected, prices, cap)
 
     def gauss_seidel(self, state: State, order: Index | None = None, relax: float = 1.0) -> float:
-        """All servers in turn; the largest change that a response asked for, relative to the user's tasks."""
+        """Gauss-Seidel round; the largest change that a response asked for, relative to the user's tasks."""
         order = np.arange(len(self.method.row)) if order is None else order
         parts = state.tasks[self.pairs], state.slope, state.slope * state.foreseen
         for sums, part in zip((state.total, state.slopes, state.expected), parts, strict=True):
@@ -52,7 +52,7 @@ class Sweeps:
         return float(sweep(order, self.game, relax, state))
 
     def jacobi(self, state: State, relax: float) -> float:
-        """All servers at once, each moving by the part `relax` of its response, which is exact."""
+        """Jacobi round: all servers at once, each moving by the part `relax` of its exact response."""
         change, seen = 0.0, state.total.copy()
         for server in range(len(self.method.row)):
             change = max(change, self.respond(server, state._replace(total=seen.copy()), relax))
@@ -60,11 +60,11 @@ class Sweeps:
         return change
 
     def respond(self, server: int, state: State, relax: float = 1.0) -> float:
-        """One server, moving its column by the part `relax` of its response, which is exact; the change asked for."""
+        """Let one server move by the part `relax` of its exact response; the change asked for."""
         return float(play(server, self.game._replace(accuracy=0.0), relax, state))
 
     def requested(self, state: State, enough: float = np.inf) -> float:
-        """The largest change that a best response would make now, relative to the user's tasks; it ends above `enough`.
+        """Largest change that a best response would make, relative to the user's tasks; stops early above `enough`.
 
         If it does not, the state has the prices of these responses.
         """
@@ -84,22 +84,22 @@ class Sweeps:
         return np.where(self.method.row, np.maximum(state.log_price, _FREE / min(self.alpha, 1.0)), 0.0)
 
     def exploitability(self, state: State) -> float:
-        """How far a state is from an equilibrium (alpha finite)."""
+        """Exploitability of a state (alpha finite)."""
         return self.method.exploitability(state.tasks, self.log_price(state))
 
     def solution(self, state: State, by: str, rounds: int, seconds: float, tol: float) -> Solution:
-        """The state as an engine's answer."""
+        """Wrap the state as a candidate."""
         prices = self.log_price(state) if np.isfinite(self.alpha) else None
         return solution(self.method, state.tasks, prices, by, rounds, seconds, tol)
 
     @cached_property
     def _doubted(self) -> list[int]:
-        """Servers, first those that would have changed the most when last looked at."""
+        """Servers in decreasing order of the change last asked for."""
         return list(range(len(self.method.row)))
 
     @cached_property
     def game(self) -> Game:
-        """What compiled rounds need."""
+        """Data of the game for compiled rounds."""
         m, order = self.method, self.pairs
         gain = np.exp(m.log_gain[order]) if np.isinf(self.alpha) else m.log_gain[order]
         kind = numbered(m.polytope.cluster.capacity)
