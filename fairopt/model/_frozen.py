@@ -59,8 +59,9 @@ class Frozen:
 
         def __getattr__(self, name: str) -> Any:
             if name == "_makers" or (make := self._maker(name)) is None:
-                # With `obj` Python names the attribute that may have been meant.
-                raise AttributeError(f"{type(self).__name__} has no attribute {name!r}", name=name, obj=self)
+                known = sorted(one for one in {*dir(type(self)), *self.__dict__} if not one.startswith("_"))
+                hint = "" if name.startswith("_") else f"; it has {', '.join(known)}"
+                raise AttributeError(f"{type(self).__name__} has no attribute {name!r}{hint}")
             made = make()
             self.__dict__[name] = frozen(made) if isinstance(made, np.ndarray) else made
             return self.__dict__[name]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
@@ -191,7 +191,7 @@ class Allocation(Frozen):
     warm: object = field(default=None, repr=False)
     index: int | None = field(default_factory=lambda: None)
 
-    @property
+    @cached_property
     def _split(self) -> Split | None:
         """The tasks as those of merged servers, if that is how they came."""
         made_by = self._maker("tasks")

@@ -118,7 +118,9 @@ def _defaults(cluster: Cluster) -> dict[str, Array]:
 
 def _plain(array: Array, instead: str | None = None) -> Any:
     """Nested lists, with `instead` in place of what is not finite."""
-    return np.where(np.isfinite(array), array.astype(object), instead).tolist()
+    plain = array.astype(object)
+    plain[~np.isfinite(array)] = instead
+    return plain.tolist()
 
 
 def _claim(document: Any) -> StatedAnswer:

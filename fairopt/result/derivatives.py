@@ -163,8 +163,9 @@ def _why(equations: Equations, stuck: Mask, most: int = 3) -> str:
     here = stuck[equations.parts[1][polytope.users]]
     said = [f"{names[user[k]]} pays no more on server {cluster.servers[server[k]]!r}, where it has no tasks"
             for k in np.flatnonzero(active.weak_pairs & here[user])[:most]]  # fmt: skip
-    weak = np.flatnonzero(active.weak_rows)[:most] if stuck.any() else []
-    said += [f"{name} is just used up: it has no price" for name in polytope.named(weak)]
+    if stuck.any():
+        weak = np.flatnonzero(active.weak_rows)[:most]
+        said += [f"{name} is just used up: it has no price" for name in polytope.named(weak)]
     reached = np.flatnonzero((active.weak_limits | (active.limits & active.follows)) & here)
     said += [f"{names[n]} just reaches its task limit" for n in reached[:most]]
     for k in equations.cheap[0] if criterion.scope == "game" and criterion.alpha != 1 else ():
