@@ -83,12 +83,6 @@ def test_what_may_be_left_out(tmp_path: Path) -> None:
     assert cluster == fo.Cluster(cluster.capacity, cluster.demand, users=["A", "B"])
 
 
-def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
-    """Nothing is lost, as of cluster files."""
-    with pytest.raises(DataError, match=r"cannot write the allocation file .*: No such file"):
-        fo.DRF().solve(fo.papers.instance("drf-4.1")).save(tmp_path / "nowhere" / "a.json")
-
-
 def test_solve_saves_and_check_checks(
     tmp_path: Path, answer: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -164,14 +158,6 @@ def test_names_that_cannot_be_printed(tmp_path: Path) -> None:
     (tmp_path / "odd.json").write_text(json.dumps(content))
     with pytest.raises(DataError, match=r"a mechanism is called .*, which cannot be written"):
         fo.Allocation.load(tmp_path / "odd.json")
-
-
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"cannot read the allocation file .*none\.json: No such file"):
-        fo.Allocation.load(tmp_path / "none.json")
-    (tmp_path / "bytes.json").write_bytes(b"\xff\xfa")
-    with pytest.raises(DataError, match="not UTF-8 text"):
-        fo.Allocation.load(tmp_path / "bytes.json")
 
 
 def test_huge_numbers_are_judged(tmp_path: Path) -> None:

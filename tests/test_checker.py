@@ -81,18 +81,14 @@ def polytope(allocation: fo.Allocation) -> Polytope:
 
 @pytest.mark.parametrize("mechanism", FINITE, ids=str)
 def test_backward_error(mechanism: Mechanism, tmp_path: Path) -> None:
-    """The same number as `certify`, for the same user or row; in the game with servers that it merges, as on all.
-
-    FDS, of which fairopt reports the welfare gap, is compared with the backward error that it has all the same.
-    """
+    """The same number as `certify`, for the same user or row; in the game with servers that it merges, as on all."""
     large = 0
     for allocation in allocations(mechanism):
         feasible, error, where = checked(allocation, tmp_path / "a.json")
         certificate = allocation.certify()
         wanted, log_prices = certificate.optimality, allocation.log_prices
         assert log_prices is not None
-        merged = allocation.criterion.scope == "game" and not merge(allocation.cluster, users=False).trivial
-        if merged or certificate.measure != "backward error":
+        if allocation.criterion.scope == "game" and not merge(allocation.cluster, users=False).trivial:
             all_pairs = polytope(allocation)
             wanted = backward_error(
                 all_pairs, allocation.criterion, allocation.tasks, all_pairs.log_row_prices(log_prices)

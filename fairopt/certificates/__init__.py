@@ -8,7 +8,6 @@ from functools import partial
 
 import numpy as np
 
-from .._libraries import optimize
 from ..exact.rational import tried
 from ..model._arrays import Array
 from ..model._frozen import Frozen, deferred
@@ -181,9 +180,9 @@ def certify(
 
     For finite alpha it is the backward error (`backward_error`) with the welfare gap (`duality_gap`), for max-min over
     a pool or servers the lexicographic rise (`lexicographic_rise`), for PS-DSF, and max-min of servers that do not
-    coordinate, the exploitability (`exploitability`), of `FDS` off the alpha-fair line the welfare gap; all with the
-    largest violation of the feasible set (`feasibility`). Max-min of small clusters that doubles do not settle is
-    measured from its exact optimum (`exact_distance`).
+    coordinate, the exploitability (`exploitability`); all with the largest violation of the feasible set
+    (`feasibility`). Max-min of small clusters that doubles do not settle is measured from its exact optimum
+    (`exact_distance`).
 
     Parameters
     ----------
@@ -279,14 +278,11 @@ def _finite(
         found = backward_error(polytope, criterion, table, hint, names)
     gap = None if criterion.scope == "game" else duality_gap(polytope, table, criterion, found.every_row)
     where = f"largest for {found.where}" if found.error > 0 else found.where
-    error = found.error
-    known: Array | None = deferred(partial(conditions, polytope, criterion, table, found))
-    if isinstance(criterion, FairnessEfficiency) and gap is not None:
-        # Its weights are in more than one place, and its efficiency ties all users: welfare is what is vouched for.
-        gap = fitted_gap(polytope, table, criterion, found.every_row)
-        error, known = gap, None
-    where = feasible[1] if feasible[0] > error else where
-    certificate = Certificate(feasible[0], error, _measure(criterion), where, gap, known)
+    # Where efficiency ties all users conditions are not known.
+    tied = isinstance(criterion, FairnessEfficiency)
+    known: Array | None = None if tied else deferred(partial(conditions, polytope, criterion, table, found))
+    where = feasible[1] if feasible[0] > found.error else where
+    certificate = Certificate(feasible[0], found.error, _measure(criterion), where, gap, known)
     return certificate, merging.split_prices(polytope.log_unit_prices(found.log_rows))
 
 
@@ -295,8 +291,6 @@ def _is_maxmin(criterion: Criterion) -> bool:
 
 
 def _measure(criterion: Criterion) -> str:
-    if isinstance(criterion, FairnessEfficiency):
-        return "welfare gap"
     if np.isfinite(criterion.alpha):
         return "backward error"
     return "exploitability" if criterion.scope == "game" else "lexicographic rise"
@@ -393,24 +387,6 @@ def _certify(
     rise = rises(cluster.demand[users], cluster.capacity[0], x, own.levels(x), x, polytope.limit, own.floor)
     n = int(rise.argmax())
     return rise[[n]], None, f"largest for user {cluster.users[users[n]]!r}" if rise[n] > 0 else "nobody can rise"
-
-
-def fitted_gap(polytope: Polytope, tasks: Array, criterion: Criterion, log_rows: Array) -> float:
-    """The least gap over multiples of the prices, for those in a solver's own scale."""
-
-    def gap(shift: float) -> float:
-        return min(duality_gap(polytope, tasks, criterion, log_rows + shift), 1e300)
-
-    if not len(polytope.users) or not (log_rows > -np.inf).any():
-        return gap(0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        total = tasks.sum(axis=1)[polytope.users]
-        marginal = criterion.restrict(polytope.users).log_marginal(total) + np.log(total)
-    middle = np.logaddexp.reduce(marginal) - np.logaddexp.reduce(log_rows)
-    if not np.isfinite(middle):
-        return gap(0.0)
-    found = optimize.minimize_scalar(gap, bounds=(middle - 40, middle + 40), method="bounded", options={"xatol": 1e-12})
-    return min(gap(0.0), gap(middle), gap(float(found.x)))
 
 
 def duality_gap(polytope: Polytope, tasks: Array, criterion: Criterion, log_rows: Array) -> float:

@@ -44,7 +44,6 @@ _MEANS = {
     "lexicographic rise": "nobody could rise by more than {0}, relatively, without a poorer one falling",
     "distance from the optimum": "no user's tasks are farther than {0} from the exact optimum, relatively",
     "exploitability": "no server owes a user more than {0} of its tasks",
-    "welfare gap": "welfare could be larger by at most {0}, relatively",
     "complaint": "no user has a justified complaint beyond {0}",
 }
 

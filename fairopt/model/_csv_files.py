@@ -25,7 +25,6 @@ from .cluster_file import Document, Where
 _OF = {"servers": ("name", "count"), "users": ("name", "weight", "max_tasks", "eligible")}
 _RESERVED = ("kind", "name", "count", "weight", "max_tasks", "eligible")
 _AMOUNTS = {"servers": "capacity", "users": "demand"}
-_KINDS = {"server": "servers", "servers": "servers", "user": "users", "users": "users"}
 _TRUTHS = dict.fromkeys(("1", "true", "yes", "1.0"), True) | dict.fromkeys(("0", "false", "no", "0.0", ""), False)
 
 
@@ -59,7 +58,10 @@ def read(file: str | Path, users: str | Path | None = None, eligible: str | Path
         resources = [name for name in head.cells if name not in _RESERVED]
         found: dict[str, list[_Row]] = {"servers": [], "users": []}
         for row in rows:
-            found[_kind(row)].append(row)
+            kind = row.cells["kind"].lower().removesuffix("s") + "s"
+            if kind not in found:
+                raise row.error(f"kind is {short(row.cells['kind'])}; it must be server or user")
+            found[kind].append(row)
     else:
         (servers_head, *servers), (head, *rows) = _rows(file, "server"), _rows(users, "user")
         resources = [name for name in servers_head.cells if name not in _OF["servers"]]
@@ -109,31 +111,24 @@ def _rows(file: str | Path, name: str = "") -> list[_Row]:
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=header.count), strict=True)
     rows: list[_Row] = []
     columns: list[str] = []
-    line = 1
     try:
         for cells in reader:
-            cells, here, line = [cell.strip() for cell in cells], line, reader.line_num + 1
+            cells = [cell.strip() for cell in cells]
             if not any(cells):
                 continue
             columns = columns or ["name" if name and cell.lower() == name else cell for cell in cells]
-            row = _Row(path, here, dict(zip(columns, cells, strict=False)))
+            row = _Row(path, reader.line_num, dict(zip(columns, cells, strict=False)))
             if len(cells) != len(columns):
                 raise row.error(f"the row has {len(cells)} cells, and the header {len(columns)}")
             rows.append(row)
     except csv.Error as error:
-        raise DataError(f"{path}:{line}: not readable CSV: {error}") from None
+        raise DataError(f"{path}:{reader.line_num}: not readable CSV: {error}") from None
     if not rows:
         raise DataError(f"{path}: the file is empty; its first line must name the columns")
     for cell in columns:
         if not cell or columns.count(cell) > 1:
             raise rows[0].error(f"two columns are called {cell!r}" if cell else "a column has no name")
     return rows
-
-
-def _kind(row: _Row) -> str:
-    if (kind := row.cells["kind"].lower()) not in _KINDS:
-        raise row.error(f"kind is {short(row.cells['kind'])}; it must be server or user")
-    return _KINDS[kind]
 
 
 def _entry(row: _Row, kind: str, resources: list[str]) -> Table:

@@ -13,8 +13,9 @@ import uuid
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from ..errors import DataError
 from ._shown import short
@@ -65,26 +66,28 @@ def opened(path: Path) -> io.TextIOWrapper:
 
 def parse_json(text: str, path: Path) -> Any:
     """What JSON text says; a key that stands twice in one table is an error, as one of them would be lost."""
-    try:
-        return json.loads(text, object_pairs_hook=_table)
-    except json.JSONDecodeError as error:
-        raise DataError(f"{path}:{error.lineno}: not valid JSON: {error.msg}") from None
-    except _Twice as twice:
-        raise DataError(f"{path}: the key {twice}; keep one of them") from None
-    except (ValueError, RecursionError) as error:
-        raise _unreadable(path, "JSON", error) from None
+    return _parsed("JSON", partial(json.loads, object_pairs_hook=_table), text, path)
 
 
 def parse_toml(text: str, path: Path) -> Table:
     """What TOML text says."""
+    return cast("Table", _parsed("TOML", tomllib.loads, text, path))
+
+
+def _parsed(form: str, loads: Callable[[str], Any], text: str, path: Path) -> Any:
     try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        found = re.search(r"at line (\d+)", str(error))
+        with inside(path):
+            return loads(text)
+    except (json.JSONDecodeError, tomllib.TOMLDecodeError) as error:
+        found = re.search(r"line (\d+)", str(error))
         line = found.group(1) if found else len(text.splitlines())
-        raise DataError(f"{path}:{line}: not valid TOML: {error}") from None
-    except (ValueError, RecursionError) as error:
-        raise _unreadable(path, "TOML", error) from None
+        raise DataError(f"{path}:{line}: not valid {form}: {error}") from None
+    except RecursionError:
+        raise DataError(f"{path}: not readable {form}: lists or tables are nested too deeply") from None
+    except DataError:
+        raise
+    except ValueError:  # Python reads no such number
+        raise DataError(f"{path}: not readable {form}: a whole number has thousands of digits") from None
 
 
 @contextmanager
@@ -111,12 +114,11 @@ def texts(value: object) -> bool:
 
 def has(document: Any, where: Sequence[str | int]) -> bool:
     """Is there something at this place of a document of tables and lists?"""
-    for key in where:
-        if isinstance(key, int) != isinstance(document, list) or not isinstance(document, dict | list):
-            return False
-        if not (key < len(document) if isinstance(key, int) else key in document):
-            return False
-        document = document[key]  # type: ignore[index]
+    try:
+        for key in where:
+            document = document[key]
+    except (KeyError, IndexError, TypeError):
+        return False
     return True
 
 
@@ -179,21 +181,10 @@ def _replace(target: Path, data: bytes) -> None:
         raise
 
 
-class _Twice(Exception):
-    """A key stands twice in one table."""
-
-
 def _table(pairs: list[tuple[str, Any]]) -> Table:
     table: Table = {}
     for key, value in pairs:
         if key in table:
-            raise _Twice(f"{short(key)} stands twice in one table, {short(dict(pairs))}")
+            raise DataError(f"the key {short(key)} stands twice in one table, {short(dict(pairs))}; keep one of them")
         table[key] = value
     return table
-
-
-def _unreadable(path: Path, form: str, error: Exception) -> DataError:
-    """Python reads neither whole numbers of thousands of digits nor lists in lists in lists."""
-    deep = isinstance(error, RecursionError)
-    why = "lists or tables are nested too deeply" if deep else "a whole number has thousands of digits"
-    return DataError(f"{path}: not readable {form}: {why}")

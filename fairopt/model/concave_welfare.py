@@ -84,16 +84,15 @@ class ConcaveWelfare(Criterion):
         """
         marginal = np.exp(log_marginal)
         wants = marginal > price
-        way = np.where(wants, high, low) - tasks
-        parts = 2.0 ** -np.arange(60)  # halvings of the way
-        points = tasks + np.outer(parts, way)
-        points[0] = np.where(wants, high, low)
+        end = np.where(wants, high, low)
+        parts = 2.0 ** -np.arange(59, -1, -1)[:, None]  # halvings of the way
+        points = np.where(parts < 1, tasks + parts * (end - tasks), end)
         with np.errstate(all="ignore"):
-            levels = np.where(points > 0, self.levels(np.maximum(points, 0.0)), 0.0)
-            there = np.log(self.share) + np.log(self.slope(levels))
+            there = np.log(self.share) + np.log(self.slope(self.levels(points)))
             slope = np.exp(log_marginal + there - self.log_marginal(tasks))
             beyond = np.where(wants, slope <= price, slope >= price)
+            beyond[-1] = True
             # The nearest point beyond the maximiser, or the end of the way.
-            chosen = np.where(beyond.any(axis=0), len(parts) - 1 - np.argmax(beyond[::-1], axis=0), 0)
-            loss = np.abs(marginal - price) * np.abs(points[chosen, np.arange(len(tasks))] - tasks)
+            nearest = np.take_along_axis(points, beyond.argmax(axis=0)[None], axis=0)[0]
+            loss = np.abs(marginal - price) * np.abs(nearest - tasks)
         return np.where(np.isnan(loss), np.inf, loss)

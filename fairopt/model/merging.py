@@ -47,11 +47,8 @@ class Merging(Frozen):
 
     def merged_tasks(self, tasks: Array) -> Array:
         """Tasks (users, servers) of the original, summed over merged servers and users, in merged tasks."""
-        n, i, _ = self.cluster.shape
-        servers = sp.csr_matrix((np.ones(len(self.server_of)), (self.server_of, np.arange(len(self.server_of)))))
-        users = sp.csr_matrix((self.task_size, (self.user_of, np.arange(len(self.user_of)))))
-        by_server = (servers @ tasks.T).T
-        return np.asarray(users @ by_server).reshape(n, i)
+        by_server = _sums(self.server_of, np.ones(len(self.server_of))) @ tasks.T
+        return np.asarray(_sums(self.user_of, self.task_size) @ by_server.T)
 
     def split_users(self, tasks: Array) -> Array:
         """Tasks (merged users, merged servers) to (users, merged servers): split in proportion to weight."""
@@ -149,6 +146,11 @@ def _groups(vectors: Array, *codes: Callable[[], Index]) -> Index:
 def _some_entry(vectors: Array) -> Array:
     """One entry of each row, the first that is not zero: proportional rows give theirs in proportion."""
     return np.asarray(np.take_along_axis(vectors, (vectors > 0).argmax(axis=1)[:, None], axis=1)[:, 0])
+
+
+def _sums(group_of: Index, size: Array) -> sp.csr_matrix:
+    """(groups, members): sizes of the members of each."""
+    return sp.csr_matrix((size, (group_of, np.arange(len(group_of)))))
 
 
 def _first(group_of: Index) -> Index:

@@ -116,19 +116,12 @@ class Polytope:
 
         Interior points end a rounding error outside; what this changes is judged by the certificate.
         """
-        some = np.flatnonzero(fractions > 0)
-        amount, server, use = fractions[some], self.pair_server[some], self.pair_use[some]
-        part = np.ones(len(some))
-        for r in range(use.shape[1]):
-            used = np.bincount(server, use[:, r] * amount, self.cluster.shape[1])
-            scale = (1 / np.maximum(used, 1.0))[server]
-            part = np.minimum(part, scale, where=use[:, r] > 0, out=part)
-        if np.isfinite(self.limit).any():
-            tasks = np.bincount(self.pair_user[some], self.gamma[some] * amount, len(self.users))
-            part = np.minimum(part, (1 / np.maximum(tasks / self.limit, 1.0))[self.pair_user[some]])
-        result = np.zeros(len(fractions))
-        result[some] = amount * part
-        return result
+        amount = np.maximum(fractions, 0.0)
+        part = 1 / np.maximum(self.user_tasks(amount) / self.limit, 1.0)[self.pair_user]
+        for use in self.pair_use.T:
+            used = np.bincount(self.pair_server, use * amount, self.cluster.shape[1])
+            np.minimum(part, (1 / np.maximum(used, 1.0))[self.pair_server], where=use > 0, out=part)
+        return np.asarray(amount * part)
 
     @cached_property
     def capacity(self) -> Array:

@@ -43,16 +43,10 @@ class Split:
         return tasks if isinstance(tasks, Split) else cls.from_table(merge(cluster, users=False), tasks)
 
     def matches(self, tasks: Array, tol: float = 1e-12) -> bool:
-        """Are `tasks` (users, servers) these, relative to what each user has in all? Some users at a time."""
-        step = max(1, 1_000_000 // max(tasks.shape[1], 1))
-        for at in range(0, len(tasks), step):
-            mine = tasks[at : at + step]
-            scale = np.maximum(mine.sum(axis=1, keepdims=True), np.finfo(float).tiny)
-            apart = self.merging.split_servers(self.merged[at : at + step])
-            apart -= mine
-            if (np.abs(apart, out=apart) / scale).max(initial=0.0) > tol:
-                return False
-        return True
+        """Are `tasks` (users, servers) these, relative to what each user has in all?"""
+        apart = self.merging.split_servers(self.merged)
+        apart -= tasks
+        return not (np.abs(apart, out=apart) > tol * tasks.sum(axis=1, keepdims=True)).any()
 
     def __call__(self) -> Array:
         """Tasks (users, servers), read-only."""

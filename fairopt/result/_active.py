@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from .._libraries import sp
 from ..certificates.backward import log_price_per_task
 from ..certificates.leximin import by_level, held
 from ..core.first_order import Active, Prices, parts, summed
@@ -19,7 +17,7 @@ from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 
 #: What idles by less of a capacity is used up, what costs less of a server has no price; demands have full rank if the
-#: least eigenvalue of `A'A`, scaled to a diagonal of 1, is above this.
+#: least eigenvalue of `A'A` is above this.
 SMALL = 1e-6
 
 
@@ -81,68 +79,49 @@ def pooling(cluster: Cluster, criterion: Criterion, tasks: Array, log_prices: Ar
         return alone(cluster)
     # Prices are equal if tasks that take all resources alike cost the same on both to this part.
     same = 1e-5 * (criterion.stiffness if np.isfinite(criterion.alpha) else 1.0)
-    groups = list(_groups(cluster, tasks, log_prices.reshape(-1, *cluster.capacity.shape), same))
-    if len(groups) == cluster.shape[1]:
+    chosen = _chosen(cluster, tasks, log_prices.reshape(-1, *cluster.capacity.shape), same)
+    first, pool_of = np.unique(chosen, return_inverse=True)
+    if len(first) == cluster.shape[1]:
         return alone(cluster)
-    pool_of = np.empty(cluster.shape[1], dtype=np.intp)
-    for g, group in enumerate(groups):
-        pool_of[group] = g
-    onto = summed(pool_of, len(groups))
+    onto = summed(pool_of, len(first))
     capacity = onto @ cluster.capacity
-    whole = capacity[pool_of]
-    part = ratio(cluster.capacity, whole)
     eligible = onto @ cluster.usable.T.astype(float) > 0
-    more = [f" and {len(group) - 1} of its prices" if len(group) > 1 else "" for group in groups]
-    labels = [cluster.servers[group[0]] + text for group, text in zip(groups, more, strict=True)]
+    labels = [cluster.servers[i] for i in first]
     pooled = cluster.derived(capacity=capacity, eligible=eligible.T, servers=labels)
-    return Pooling(pooled, pool_of, np.array([group[0] for group in groups]), part)
+    return Pooling(pooled, pool_of, first, ratio(cluster.capacity, capacity[pool_of]))
 
 
-def _groups(cluster: Cluster, tasks: Array, log_prices: Array, same: float) -> Iterator[Index]:
-    """All servers in groups, one that stands for each group first."""
-    there, pool = cluster.capacity > 0, cluster.pooled_capacity
+def _chosen(cluster: Cluster, tasks: Array, log_prices: Array, same: float) -> Index:
+    """(servers,): the server that stands for the group of each."""
+    servers, resources = cluster.capacity.shape
+    pool = np.where(cluster.pooled_capacity > 0, cluster.pooled_capacity, 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        whole = np.where(there & np.isfinite(log_prices), log_prices, -np.inf) + np.log(pool)
-        full = there & (1 - (tasks.T @ cluster.demand) / cluster.capacity <= SMALL)
-    cost = whole.transpose(1, 0, 2)  # (servers, levels, resources), logarithms of what all capacities cost
-    total = np.logaddexp.reduce(cost, axis=2)
-    unit = np.nan_to_num(np.where(np.isfinite(total), total, total.max(axis=0)), neginf=0.0)[:, :, None]
-    priced = (cost - unit > np.log(SMALL)).any(axis=1)
-    clear = ~(full & ~priced).any(axis=1)
-    runs = tasks > 1e-4 * tasks.sum(axis=1, keepdims=True)  # who has so much there can give some up
-    on = sp.csr_matrix(runs.T.astype(float))  # (servers, users)
-    size = cluster.demand / np.where(pool > 0, pool, 1.0)
+        full = 1 - (tasks.T @ cluster.demand) / cluster.capacity <= SMALL
+        whole = np.where(cluster.capacity > 0, log_prices, -np.inf) + np.log(pool)  # what all of a capacity costs
+        total = np.logaddexp.reduce(whole, axis=2)
+        part = np.nan_to_num(np.exp(whole - total[:, :, None]))
+    priced = (part > SMALL).any(axis=0)
+    prices = np.concatenate([np.nan_to_num(total)[:, :, None], part], axis=2).transpose(1, 0, 2).reshape(servers, -1)
+    runs = (tasks > 1e-4 * tasks.sum(axis=1, keepdims=True)).T.astype(float)  # who has so much there can give some up
+    size = cluster.demand / pool
     size /= size.max(axis=1, keepdims=True)
     squares = (size[:, :, None] * size[:, None, :]).reshape(len(size), -1)
-    left = np.lexsort((-np.diff(on.indptr), -there.sum(axis=1), ~clear))
-    while len(left):
-        root, left = left[0], left[1:]
-        group, known = np.array([root]), np.zeros(len(tasks))
-        with np.errstate(over="ignore"):
-            own, others = (np.exp(cost[each] - unit[root]) for each in (root, left))
-        apart = np.where((there[left] & there[root])[:, None, :], np.abs(others - own), 0.0).sum(axis=2).max(axis=1)
-        may = left[(apart <= same) & clear[root]]
+    chosen, free = np.arange(servers), ~(full & ~priced).any(axis=1)
+    for root in np.argsort(-runs.sum(axis=1), kind="stable"):
+        if not free[root]:
+            continue
+        free[root] = False
+        may = np.flatnonzero(free & (np.abs(prices - prices[root]).max(axis=1) <= same))
         while len(may):
-            known[on[group].indices] = 1.0
-            used_up = full[may] | priced[may] | (priced[root] & there[may])
-            joins = _determined(on[may] @ (squares * known[:, None]), used_up)
-            group, may = np.concatenate([group, may[joins]]), may[~joins]
+            known = runs[chosen == root].any(axis=0)
+            gram = (runs[may] @ (squares * known[:, None])).reshape(-1, resources, resources)
+            used_up = priced[may, :, None] & priced[may, None, :]
+            # Have demands of users of both full rank in what is used up?
+            joins = np.linalg.eigvalsh(np.where(used_up, gram, np.eye(resources)))[:, 0] > SMALL
             if not joins.any():
                 break
-        yield group
-        left = left[~np.isin(left, group)]
-
-
-def _determined(squares: Array, used_up: Mask) -> Mask:
-    """(servers,): have demands of users, whose sums of squares (servers, resources^2) are these, full rank in what is
-    used up?"""
-    resources = used_up.shape[1]
-    gram = squares.reshape(-1, resources, resources)
-    gram = np.where(used_up[:, :, None] & used_up[:, None, :], gram, np.eye(resources))
-    scale = np.sqrt(np.einsum("irr->ir", gram))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        gram = np.nan_to_num(gram / (scale[:, :, None] * scale[:, None, :]))
-    return np.asarray(np.linalg.eigvalsh(gram)[:, 0] > SMALL)
+            chosen[may[joins]], free[may[joins]], may = root, False, may[~joins]
+    return chosen
 
 
 def leximin(polytope: Polytope, criterion: Criterion, tasks: Array, hint: Array | None) -> Active:

@@ -92,7 +92,11 @@ def html(allocation: Answer, columns: Columns) -> str:
 
 def _notes(allocation: Answer) -> tuple[str, ...]:
     doubtful = np.flatnonzero(~np.isnan(uncertain(allocation.certificate)))
-    return (*allocation.notes, *doubts([allocation.cluster.users[int(n)] for n in doubtful]))
+    if not len(doubtful):
+        return allocation.notes
+    users = listed([allocation.cluster.users[n] for n in doubtful], 5)
+    note = f"not certain to three digits, as a small change of the data moves their tasks: {users}"
+    return (*allocation.notes, note)
 
 
 def _headline(allocation: Answer) -> str:
@@ -133,13 +137,6 @@ def uncertain(certificate: Certificate) -> Array:
     """By how much tasks of users may be off of which fewer than three digits are certain, NaN for others, (users,)."""
     apart = off(certificate)
     return np.zeros(0) if apart is None else np.where(apart > _UNCERTAIN, apart, np.nan)
-
-
-def doubts(users: Sequence[str]) -> tuple[str, ...]:
-    """The note that names users whose tasks are not certain, if there are any."""
-    if not users:
-        return ()
-    return (f"not certain to three digits, as a small change of the data moves their tasks: {listed(users, 5)}",)
 
 
 def certain(columns: Mapping[str, Array], certificate: Certificate) -> dict[str, list[str]]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
@@ -31,24 +31,6 @@ if TYPE_CHECKING:
     from .sensitivity import Sensitivity
 
 Judge = Callable[[Cluster, Array, Array | None], tuple[Certificate, Array | None]]  # of tasks and log prices
-
-
-class Judged(Protocol):
-    """A mechanism, as far as tasks are judged by it."""
-
-    def check(self, cluster: Cluster) -> None:
-        """Is it defined there?"""
-
-    def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
-        """The cluster that it sees."""
-
-    def criterion(self, cluster: Cluster) -> Criterion:
-        """What fair means there."""
-
-    def certify(
-        self, cluster: Cluster, tasks: Array, log_prices: Array | None = None
-    ) -> tuple[Certificate, Array | None]:
-        """How far tasks are from fair."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +119,7 @@ def idle(users: Sequence[str]) -> tuple[str, ...]:
     return (f"can run nowhere, so gets 0 tasks: {listed(users, 5)}",)
 
 
-def _judge(cluster: Cluster, by: Criterion | Judged | None) -> tuple[Judge, Criterion | None, tuple[str, ...]]:
+def _judge(cluster: Cluster, by: Any) -> tuple[Judge, Criterion | None, tuple[str, ...]]:
     """Who certifies given tasks, by which criterion, and what the reader should know of it."""
     if by is None:
         return feasible, None, ("no criterion: feasible, and nothing else is claimed",)
@@ -209,7 +191,7 @@ class Allocation(Frozen):
     warm: object = field(default=None, repr=False)
     index: int | None = field(default_factory=lambda: None)
 
-    @property
+    @cached_property
     def _split(self) -> Split | None:
         """The tasks as those of merged servers, if that is how they came."""
         made_by = self._maker("tasks")
@@ -308,7 +290,7 @@ class Allocation(Frozen):
         tasks: Any,
         label: str = "allocation",
         *,
-        criterion: Criterion | Judged | None = None,
+        criterion: Any = None,
         tol: float = 1e-6,
         throw: bool = True,
     ) -> Self:
@@ -336,7 +318,7 @@ class Allocation(Frozen):
 
     @classmethod
     def _judged(
-        cls, cluster: Cluster, tasks: Array, label: str, by: Criterion | Judged | None, tol: float, throw: bool,
+        cls, cluster: Cluster, tasks: Array, label: str, by: Any, tol: float, throw: bool,
         log_prices: Array | None = None, origin: tuple[str, str] = ("given", "given"), *remarks: str,
     ) -> Self:  # fmt: skip
         begun = _clock.now()

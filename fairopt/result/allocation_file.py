@@ -29,7 +29,8 @@ from ..model.fairness_efficiency import FairnessEfficiency
 #: The version of the format that is written, and the only one that is read.
 VERSION = 1
 _KEYS = ("fairopt_allocation", "mechanism", "cluster", "criterion", "tasks", "log_prices", "tol")
-_CRITERION_KEYS = ("alpha", "scope", "share", "weight", "cap", "floor", "fair", "efficient")
+_FACTORS = ("fair", "efficient")  # of FDS
+_CRITERION_KEYS = ("alpha", "scope", "share", "weight", "cap", "floor", *_FACTORS)
 #: Scopes in which shares follow from the cluster.
 _BY_SERVER = ("per_server", "game")
 #: The axes of the arrays of a cluster, and what null stands for in them.
@@ -99,29 +100,24 @@ def _stated(rule: Criterion, cluster: Cluster) -> Table:
             f"files hold no {type(rule).__name__}, whose utility is a function: save the cluster, and give the tasks "
             "to the mechanism's certify"
         )
-    fair: Table = {
-        "alpha": _plain(np.asarray(rule.alpha), "inf"),
-        "scope": rule.scope,
-    }
-    if not np.array_equal(rule.weight, cluster.weight):
-        fair["weight"] = rule.weight.tolist()
-    if np.isfinite(rule.cap).any():
-        fair["cap"] = _plain(rule.cap)
-    if rule.floor.any():
-        fair["floor"] = rule.floor.tolist()
-    if rule.scope in ("pool", "servers"):
-        fair["share"] = _plain(rule.share)
+    said = {"alpha": _plain(np.asarray(rule.alpha), "inf"), "scope": rule.scope}
+    for name, default in _defaults(cluster).items():
+        if not np.array_equal(values := getattr(rule, name), default):
+            said[name] = _plain(values)
+    if rule.scope not in _BY_SERVER:
+        said["share"] = _plain(rule.share)
     elif not np.array_equal(rule.share, virtual_share_per_task(cluster)):
         raise DataError(f"in the scope {rule.scope!r} files hold shares of 1/gamma[n,i] alone; these are others")
-    if isinstance(rule, FairnessEfficiency):
-        fair |= {"fair": rule.fair, "efficient": rule.efficient}
-    return fair
+    return said | {name: getattr(rule, name) for name in _FACTORS if hasattr(rule, name)}
+
+
+def _defaults(cluster: Cluster) -> dict[str, Array]:
+    """Numbers of users that a criterion has unless others are stated."""
+    return {"weight": cluster.weight, "cap": np.full(len(cluster.users), np.inf), "floor": np.zeros(len(cluster.users))}
 
 
 def _plain(array: Array, instead: str | None = None) -> Any:
     """Nested lists, with `instead` in place of what is not finite."""
-    if np.isfinite(array).all():
-        return array.tolist()
     plain = array.astype(object)
     plain[~np.isfinite(array)] = instead
     return plain.tolist()
@@ -170,43 +166,30 @@ def _cluster(given: Any) -> Cluster:
 
 def _criterion(cluster: Cluster, given: Any) -> Criterion:
     _known(given, "criterion", _CRITERION_KEYS)
-    users = cluster.shape[0]
+    users = len(cluster.users)
     alpha, scope = _needed(given, "alpha", "criterion."), _needed(given, "scope", "criterion.")
     alpha = np.inf if alpha == "inf" else float(_array(alpha, "criterion.alpha", ()))
     if scope == "per_server" and np.isfinite(alpha):
         _wrong("criterion.alpha", f'is {alpha:g}; in the scope "per_server" it must be "inf"')
-    share = _share(cluster, given, scope)
-    numbers = {}
-    for name, default, null, least in (
-        ("weight", cluster.weight.tolist(), None, "> 0"),
-        ("cap", [None] * users, np.inf, ">= 0"),
-        ("floor", [0.0] * users, None, ">= 0"),
-    ):
-        numbers[name] = found = _array(given.get(name, default), f"criterion.{name}", (users,), null)
-        for n in np.flatnonzero(~(found > 0 if name == "weight" else found >= 0)):
+    share: Any = partial(virtual_share_per_task, cluster)
+    if scope not in _BY_SERVER:
+        share = _array(_needed(given, "share", "criterion."), "criterion.share", (users,), np.inf)
+    elif given.get("share") is not None:
+        _wrong("criterion.share", f"must be left out in the scope {short(scope)}, where it is 1/gamma[n,i]")
+    numbers = _defaults(cluster)
+    for name in numbers:
+        if name in given:
+            numbers[name] = _array(given[name], f"criterion.{name}", (users,), np.inf if name == "cap" else None)
+        for n in np.flatnonzero(~((numbers[name] > 0) | ((numbers[name] == 0) & (name != "weight")))):
+            least = "> 0" if name == "weight" else ">= 0"
             _wrong(f"criterion.{name}[{n}]", f"of user {cluster.users[n]!r} must be {least}")
     with _files.inside("criterion", "criterion"):
         named = scope if isinstance(scope, str) else short(scope)
         rule = criterion(cluster, share, alpha, named, **numbers)  # type: ignore[arg-type]
-    return _fds(rule, given) if "fair" in given or "efficient" in given else rule
-
-
-def _share(cluster: Cluster, given: Table, scope: Any) -> Any:
-    """The shares per task that the file states; in scopes by server those that follow from the cluster."""
-    if scope not in _BY_SERVER:
-        return _array(_needed(given, "share", "criterion."), "criterion.share", (len(cluster.users),), np.inf)
-    if given.get("share") is not None:
-        _wrong("criterion.share", f"must be left out in the scope {short(scope)}, where it is 1/gamma[n,i]")
-    return partial(virtual_share_per_task, cluster)
-
-
-def _fds(rule: Criterion, given: Table) -> FairnessEfficiency:
-    """The same criterion with the factors of fairness and efficiency that the file states."""
-    fair, efficient = (
-        float(_array(_needed(given, name, "criterion."), f"criterion.{name}", ())) for name in ("fair", "efficient")
-    )
-    meant = 0 < rule.alpha < np.inf and rule.alpha != 1 and rule.scope not in _BY_SERVER
-    if not (fair > 0 and efficient > 0 and meant):
+    if not any(name in given for name in _FACTORS):
+        return rule
+    fair, efficient = (float(_array(_needed(given, name, "criterion."), f"criterion.{name}", ())) for name in _FACTORS)
+    if not (fair > 0 and efficient > 0 and 0 < alpha < np.inf and alpha != 1 and scope not in _BY_SERVER):
         _wrong(
             "criterion.fair", "and efficient must be > 0, for a finite alpha > 0 other than 1 and one pool or servers"
         )
@@ -215,20 +198,17 @@ def _fds(rule: Criterion, given: Table) -> FairnessEfficiency:
 
 def _array(value: Any, name: str, shape: tuple[int, ...], null: float | None = None) -> Array:
     """Numbers of this shape; null stands for `null` where that is given. Errors name the entry, as `tasks[2][0]`."""
-
-    def check(item: Any, at: str, inner: tuple[int, ...]) -> Any:
-        if inner:
-            if not isinstance(item, list) or len(item) != inner[0]:
+    entries = [(name, value)]
+    for size in shape:
+        for at, item in entries:
+            if not isinstance(item, list) or len(item) != size:
                 found = f"has {len(item)} entries" if isinstance(item, list) else f"is {short(item)}"
-                _wrong(at, f"{found}; it must be a list of {inner[0]} ({name} has shape {shape})")
-            return [check(part, f"{at}[{k}]", inner[1:]) for k, part in enumerate(item)]
-        if item is None and null is not None:
-            return null
-        if not _validate.finite(item):
+                _wrong(at, f"{found}; it must be a list of {size} ({name} has shape {shape})")
+        entries = [(f"{at}[{k}]", part) for at, item in entries for k, part in enumerate(item)]
+    for at, item in entries:
+        if not (_validate.finite(item) or (item is None and null is not None)):
             _wrong(at, f"is {short(item)}; it must be a finite number{'' if null is None else f' or null ({null:g})'}")
-        return item
-
-    return np.array(check(value, name, shape), dtype=float)
+    return np.array([null if item is None else item for _, item in entries], dtype=float).reshape(shape)
 
 
 def _depth(value: Any) -> int:

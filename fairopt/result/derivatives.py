@@ -20,6 +20,7 @@ from ..core.first_order import Active, Equations, Factors, summed
 from ..core.settled import settled
 from ..errors import DataError
 from ..model._arrays import Array, Index, Mask
+from ..model._names import listed
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, ShareRule, virtual_share_per_task
 from ..model.merging import Merging, unmerged
@@ -154,61 +155,29 @@ def inputs(equations: Equations) -> list[dict[str, sp.csr_matrix]]:
     return [{name: each.matrix(equations.size, columns.get(name, users)) for name, each in way.items()} for way in ways]
 
 
-def _why(equations: Equations, null: Array, stuck: Mask, most: int = 3) -> str:
-    """Say what is in the way: whose tasks, what ties in their parts, and resources that tie.
-
-    Parameters
-    ----------
-    null : (equations, k), combinations of equations that no unknown moves
-    stuck : (parts,), which have no solution
-    """
-    users = [*(equations.user[each] for each in equations.cheap), equations.limits, equations.users]
-    of = np.concatenate([*equations.of_pairs, equations.of_limits, equations.of_users])
-    ties = _ties(equations, most)
-    if not stuck.any():
-        return "; ".join(ties) if ties else "resources tie for a user's share, or tasks are not determined"
-    weight = np.where(stuck[equations.parts[0]], np.abs(null).max(axis=1, initial=0.0), 0.0)[of]
-    whose = np.concatenate(users)[np.argsort(-weight, kind="stable")[: (weight > 0).sum()]]
-    names = list(dict.fromkeys(_user(equations, n) for n in whose))[:most] or ["servers that are alike"]
-    said = [*_kinks(equations, stuck, most), *ties][:most]
-    return f"cannot stay as it is: {', '.join(names)}" + (f" ({'; '.join(said)})" if said else "")
-
-
-def _user(equations: Equations, n: int) -> str:
-    polytope = equations.active.polytope
-    return f"user {polytope.cluster.users[polytope.users[n]]!r}"
-
-
-def _kinks(equations: Equations, stuck: Mask, most: int) -> list[str]:
-    """Weak pairs, beside pairs with tasks, weak rows, limits that are just reached, in parts that are stuck."""
-    active, polytope = equations.active, equations.active.polytope
-    here, cluster = stuck[equations.parts[1][polytope.users]], polytope.cluster
-    user, server = equations.user, equations.server
-    found = []
-    for k in np.flatnonzero(active.weak_pairs & here[user])[:most]:
-        mine = server[active.pairs & (user == user[k])][:3]
-        *has, where = (repr(cluster.servers[i]) for i in (*mine, server[k]))
-        both = f"servers {', '.join(has)} and {where}"
-        found.append(f"{_user(equations, user[k])} ties on {both}, with no tasks on the last")
-    weak = polytope.named(np.flatnonzero(active.weak_rows)[:most])
-    found += [f"{name} is just used up: it has no price" for name in weak]
-    reached = (active.weak_limits | (active.limits & active.follows)) & here
-    return found + [f"{_user(equations, n)} just reaches its task limit" for n in np.flatnonzero(reached)[:most]]
-
-
-def _ties(equations: Equations, most: int) -> list[str]:
-    """In the game, what sets gamma together."""
-    criterion, polytope = equations.active.criterion, equations.active.polytope
-    if criterion.scope != "game" or criterion.alpha == 1:
-        return []
-    found, cluster = [], polytope.cluster
-    for k in equations.cheap[0]:
+def _why(equations: Equations, stuck: Mask, most: int = 3) -> str:
+    """Say what is in the way in parts (parts,) that have no solution, and what ties for gamma."""
+    active, polytope, criterion = equations.active, equations.active.polytope, equations.active.criterion
+    cluster, user, server = polytope.cluster, equations.user, equations.server
+    names = [f"user {cluster.users[n]!r}" for n in polytope.users]
+    here = stuck[equations.parts[1][polytope.users]]
+    said = [f"{names[user[k]]} pays no more on server {cluster.servers[server[k]]!r}, where it has no tasks"
+            for k in np.flatnonzero(active.weak_pairs & here[user])[:most]]  # fmt: skip
+    if stuck.any():
+        weak = np.flatnonzero(active.weak_rows)[:most]
+        said += [f"{name} is just used up: it has no price" for name in polytope.named(weak)]
+    reached = np.flatnonzero((active.weak_limits | (active.limits & active.follows)) & here)
+    said += [f"{names[n]} just reaches its task limit" for n in reached[:most]]
+    for k in equations.cheap[0] if criterion.scope == "game" and criterion.alpha != 1 else ():
         close = np.flatnonzero(polytope.pair_use[k] >= 1 - TIED)
         if len(close) > 1:
-            names = " and ".join(repr(cluster.resources[r]) for r in close)
-            where = f"{_user(equations, equations.user[k])} on server {cluster.servers[equations.server[k]]!r}"
-            found.append(f"{names} tie for gamma of {where}")
-    return found[:most]
+            tied = " and ".join(repr(cluster.resources[r]) for r in close)
+            said.append(f"{tied} tie for gamma of {names[user[k]]} on server {cluster.servers[server[k]]!r}")
+    reasons = "; ".join(said[:most])
+    if not stuck.any():
+        return reasons or "resources tie for a user's share, or tasks are not determined"
+    whose = listed([name for name, one in zip(names, here, strict=True) if one], most)
+    return f"cannot stay as it is: {whose}" + (f" ({reasons})" if reasons else "")
 
 
 #: Kinds of data, in the order of their rows: alpha; log weights; log demands (users, resources); log capacities
@@ -260,7 +229,7 @@ class Derivatives:
         """Say what is in the way of a derivative by one datum."""
         if self._unknown[row]:
             return "the mechanism does not say how shares follow from the data"
-        return _why(self.equations, self.linear.null, self._inconsistent[row])
+        return _why(self.equations, self._inconsistent[row])
 
     def _pulled(self, w: Array) -> list[Array]:
         """`-w' B` (data, k), shares included, of w (equations, k); in every way."""

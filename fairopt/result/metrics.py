@@ -13,6 +13,7 @@ from .._libraries import pd
 from ..errors import DataError, FairoptError
 from ..model import _validate
 from ..model._arrays import Array, Mask, ratio
+from ..model._frozen import read_only
 from ..model._intake import plain
 from ..model._same import different_clusters
 from ..model.cluster import Cluster
@@ -177,16 +178,16 @@ def entitlement(cluster: Cluster, by: Entitled = None) -> Array:
     DataError
         What is given is no number >= 0 for every user.
     """
-    given = by is not None
-    if not given:
+    if by is None:
         if "entitled" not in vars(cluster):
             drfh = importlib.import_module("fairopt.mechanisms").get("drfh")  # by name: mechanisms stand above results
             try:
-                vars(cluster)["entitled"] = drfh.solve(cluster).arrays.user_tasks
+                due = drfh.solve(cluster).arrays.user_tasks
             except FairoptError:
-                vars(cluster)["entitled"] = np.full(len(cluster.users), np.nan)
-        by = vars(cluster)["entitled"]
-    elif hasattr(by, "solve"):
+                due = np.full(len(cluster.users), np.nan)
+            vars(cluster)["entitled"] = read_only(due)
+        return np.asarray(vars(cluster)["entitled"])
+    if hasattr(by, "solve"):
         by = by.solve(cluster)
     if hasattr(by, "arrays"):
         by = by.arrays.user_tasks
@@ -195,7 +196,7 @@ def entitlement(cluster: Cluster, by: Entitled = None) -> Array:
     due = plain(_validate.row(by, "entitlements", cluster.users, "user"), "entitlements")
     if due.shape != cluster.weight.shape:
         raise DataError(f"entitlements are of shape {due.shape}; give a number for each of {len(cluster.users)} users")
-    for n in np.flatnonzero(~(np.isfinite(due) & (due >= 0)))[: int(given)]:
+    for n in np.flatnonzero(~(np.isfinite(due) & (due >= 0))):
         raise DataError(f"user {cluster.users[n]!r} is entitled to {due[n]:g} tasks; it must be a finite number >= 0")
     return due
 

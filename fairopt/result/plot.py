@@ -171,10 +171,8 @@ def paths(
             if not isinstance(frame, pd.DataFrame):
                 axes.axhline(frame.summary()[measure], label=plain(frame.mechanism), **look)
                 continue
-            shown = frame[~frame.index.duplicated()].sort_index()
             label = plain(str(getattr(frame, "mechanism", "")))
-            shown = _broken(shown[measure], frame.attrs.get("jumps"))
-            axes.plot(at_alpha(shown.index), shown, label=label, **look)
+            _curve(axes, frame[measure], frame.attrs.get("jumps"), label, look)
         for name, alpha in (marks or {}).items():
             look = {"color": "#444444", "linewidth": 0.8, "linestyle": (0, (1, 2))}
             axes.axvline(float(at_alpha(alpha)), label=plain(name), **look)
@@ -211,17 +209,15 @@ def tasks(frame: pd.DataFrame, most: int = 8, *, jumps: pd.DataFrame | None = No
         raise DataError("plot.tasks draws tasks by alpha and user: plot.tasks(path.tasks)")
     if not 1 <= whole(most, "most") <= len(colours(19)):
         raise DataError(f"most is {most}; there are {len(colours(19))} colours")
-    shown = frame[~frame.index.duplicated()].sort_index()
-    order = shown.max().sort_values(ascending=False, kind="stable").index
+    order = frame.max().sort_values(ascending=False, kind="stable").index
     own, others = order[:most], order[most:]
     figure, [axes] = panels(ax, (5.2, max(2.9, 0.19 * len(own) + 0.6)))
-    lines = [(plain(str(user)), shown[user], look) for user, look in zip(own, looks(len(own)), strict=True)]
+    lines = [(plain(str(user)), frame[user], look) for user, look in zip(own, looks(len(own)), strict=True)]
     if len(others):
-        mean = shown[others].mean(axis=1)
+        mean = frame[others].mean(axis=1)
         lines.append((f"{len(others)} others, mean", mean, {"color": OTHERS, "linewidth": 2.0, "zorder": 1}))
     for label, values, look in lines:
-        values = _broken(values, jumps)
-        axes.plot(at_alpha(values.index), values, label=label, **look)
+        _curve(axes, values, jumps, label, look)
     alpha_axis(axes, wide=True)
     from_zero(axes)
     axes.set_ylabel("tasks")
@@ -271,12 +267,13 @@ def two_users(*answers: Answer, path: Sequence[Answer] = (), ax: Any = None) -> 
     return figure
 
 
-def _broken(values: pd.Series, jumps: pd.DataFrame | None) -> pd.Series:
-    """Values along alpha with a gap where the answer jumps."""
-    if jumps is None or not len(jumps):
-        return values
-    gaps = [alpha for alpha in jumps["alpha"].unique() if values.index[0] < alpha < values.index[-1]]
-    return pd.concat([values, pd.Series(np.nan, index=gaps, dtype=float)]).sort_index(kind="stable")
+def _curve(axes: Any, values: pd.Series, jumps: pd.DataFrame | None, label: str, look: Mapping[str, Any]) -> None:
+    """Values along alpha, with a gap where the answer jumps."""
+    values = values[~values.index.duplicated()].sort_index()
+    if jumps is not None and len(jumps):
+        gaps = [alpha for alpha in jumps["alpha"].unique() if values.index[0] < alpha < values.index[-1]]
+        values = pd.concat([values, pd.Series(np.nan, index=gaps, dtype=float)]).sort_index(kind="stable")
+    axes.plot(at_alpha(values.index), values, label=label, **look)
 
 
 def _known(frame: pd.DataFrame, measures: Sequence[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -52,65 +52,36 @@ class Gradient(NamedTuple):
     demand: Array
 
 
-def _of_shares(answer: Answer, by_share: Array, by_weight: Array) -> list[Gradient]:
-    """Of something that moves with log dominant shares, and with log weights."""
-    rules = share_derivatives(answer.cluster, "dominant")
-    return [Gradient(by_share, by_weight, rule.by_demand * by_share[:, None]) for rule in rules]
+def gradients(answer: Answer) -> dict[str, list[Gradient]]:
+    """By measure: several where users or their resources tie for one, none where it has no value."""
+    cluster, x, share = answer.cluster, answer.arrays.user_tasks, answer.arrays.dominant_shares
+    rules, zero = share_derivatives(cluster, "dominant"), np.zeros(len(x))
+    level = np.where(cluster.runnable, share / cluster.weight, np.nan)
 
+    def of_levels(by_level: Array, by_weight: Array) -> list[Gradient]:
+        return [Gradient(by_level, by_weight, rule.by_demand * by_level[:, None]) for rule in rules]
 
-def _tasks(answer: Answer) -> list[Gradient]:
-    x = answer.arrays.user_tasks
-    return [Gradient(x, 0 * x, np.zeros(answer.cluster.demand.shape))]
-
-
-def _welfare(answer: Answer) -> list[Gradient]:
-    share = answer.arrays.dominant_shares
-    return _of_shares(answer, share, 0 * share)
-
-
-def _levels(answer: Answer) -> Array:
-    return np.where(answer.cluster.runnable, answer.arrays.dominant_shares / answer.cluster.weight, np.nan)
-
-
-def _extreme(extreme: Callable[[Array], float], answer: Answer) -> list[Gradient]:
-    level = _levels(answer)
-    if np.isnan(level).all():
-        return []
-    best = extreme(level)
-    # Users tie for the smallest or largest share if they are this close.
-    tied = np.flatnonzero(np.abs(level - best) <= 1e-9 * best)
-    some = np.zeros((2, len(level)))
-    some[0, tied[0]] = best
-    some[1, tied] = best * np.random.default_rng(0).dirichlet(np.ones(len(tied)))
-    return [one for each in some[: len(tied)] for one in _of_shares(answer, each, -each)]
-
-
-def _jain(answer: Answer) -> list[Gradient]:
-    level = np.nan_to_num(_levels(answer))
-    count, total, squares = int(answer.cluster.runnable.sum()), level.sum(), (level**2).sum()
-    if not squares > 0:
-        return []
-    by_level = 2 * total * level / (count * squares) * (1 - total * level / squares)
-    return _of_shares(answer, by_level, -by_level)
-
-
-def _utilization(answer: Answer) -> list[Gradient]:
-    cluster = answer.cluster
-    there = cluster.pooled_capacity
-    used = answer.arrays.user_tasks[:, None] * cluster.demand
-    part = ratio(used, there) / max(int((there > 0).sum()), 1)
-    return [Gradient(part.sum(axis=1), np.zeros(len(part)), part)]
-
-
-#: Measures with gradients: several where users or their resources tie for one, none where it has no value.
-_KNOWN: dict[str, Callable[[Answer], list[Gradient]]] = {
-    "tasks": _tasks,
-    "welfare": _welfare,
-    "min_share": partial(_extreme, np.nanmin),
-    "max_share": partial(_extreme, np.nanmax),
-    "jain": _jain,
-    "utilization": _utilization,
-}
+    pool = cluster.pooled_capacity
+    part = ratio(x[:, None] * cluster.demand, pool) / max(int((pool > 0).sum()), 1)
+    found = {
+        "tasks": [Gradient(x, zero, np.zeros(part.shape))],
+        "welfare": of_levels(share, zero),
+        "utilization": [Gradient(part.sum(axis=1), zero, part)],
+    }
+    if cluster.runnable.any():
+        for name, best in (("min_share", np.nanmin(level)), ("max_share", np.nanmax(level))):
+            # Users tie for the smallest or largest share if they are this close.
+            tied = np.flatnonzero(np.abs(level - best) <= 1e-9 * best)
+            some = np.zeros((2, len(level)))
+            some[0, tied[0]] = best
+            some[1, tied] = best * np.random.default_rng(0).dirichlet(np.ones(len(tied)))
+            found[name] = [one for each in some[: len(tied)] for one in of_levels(each, -each)]
+    total, squares = np.nansum(level), np.nansum(level**2)
+    if squares > 0:
+        level = np.nan_to_num(level)
+        by_level = 2 * total * level / (cluster.runnable.sum() * squares) * (1 - total * level / squares)
+        found["jain"] = of_levels(by_level, -by_level)
+    return found
 
 
 def _by(data: str, doc: str) -> property:
@@ -158,16 +129,16 @@ class Sensitivity:
     @cached_property
     def measures(self) -> pd.DataFrame:
         """Derivatives of every measure by all data; of measures of plug-ins, unless they have a gradient here, none."""
-        found = {name: _KNOWN[name](self.answer) for name in metrics.MEASURES if name in _KNOWN}
+        known = gradients(self.answer)
+        found = {name: known[name] for name in metrics.MEASURES if name in known}
         by_tasks = [np.where(self._runs, one.tasks, 0.0) for several in found.values() for one in several]
         through = self.derivatives.of_tasks(np.column_stack(by_tasks))
         columns, begin = {}, 0
         for name, several in found.items():
             each = [self._of_measure(one, through[:, begin + k]) for k, one in enumerate(several)]
             begin += len(each)
-            if each:
-                apart = np.ptp(each, axis=0) > 1e-7 * (1 + np.abs(each[0]))
-                columns[name] = np.where(apart, np.nan, each[0])
+            apart = np.ptp(each, axis=0) > 1e-7 * (1 + np.abs(each[0]))
+            columns[name] = np.where(apart, np.nan, each[0])
         return pd.DataFrame(columns, index=self._whole)[self._there]
 
     @cached_property

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 import fairopt as fo
 from fairopt.result import derivatives
-from fairopt.result._active import alone, pooling
+from fairopt.result._active import alone
 
 from .differences import compared, sensitivity
 
@@ -76,12 +76,7 @@ def test_who_cannot_move_keeps_servers_apart() -> None:
     assert more["user2"] > more["user3"] + 0.1
 
 
-def test_a_server_that_lacks_a_resource_has_its_users_prices() -> None:
+def test_a_server_that_lacks_a_resource_is_no_kink() -> None:
     """All users of server 2 need the first resource alone, whose price is the same; user 3 cannot go there."""
     cluster = fo.Cluster([[4, 2], [4, 0]], [[1, 0], [1, 0], [1, 1]])
-    found = fo.AlphaFair(2.0).solve(cluster)
-    for price, left in ((1.0, 1), (1.1, 2)):
-        log_prices = np.log([[1.0, 0.5], [price, 1e-300]])
-        together = pooling(cluster, found.criterion, np.array([[1, 2], [1, 2], [2, 0.0]]), log_prices)
-        assert len(together.first) == left
     assert sensitivity(fo.DRFH(), cluster).capacities.notna().all(axis=None)
