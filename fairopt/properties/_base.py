@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError
+from ..exact.rational import numbers
 from ..mechanisms import Mechanism
 from ..mechanisms._registry import Registry
 from ..model.cluster import Cluster
@@ -72,10 +73,7 @@ class Case:
 
     def numbers(self, values: Numbers) -> Numbers:
         """Data of the cluster in the arithmetic of the tasks; what is infinite stays a double."""
-        if not self.exact:
-            return values
-        plain = [Fraction(value) if np.isfinite(value) else value for value in values.ravel().tolist()]
-        return np.array([*plain, None], dtype=object)[:-1].reshape(values.shape)
+        return numbers(values) if self.exact else values
 
 
 @dataclass(frozen=True)
