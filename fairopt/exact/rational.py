@@ -77,7 +77,7 @@ def leximin(cluster: Cluster, criterion: Criterion, limits: Array, part: float =
     Nor is there one where there are floors, or for somebody who can run and whose share is infinite, as a file may say.
     """
     usable = may_run(cluster, limits)
-    runs = usable.any(axis=1)
+    runs = np.asarray(usable.any(axis=1))
     if not np.isfinite(criterion.share[runs]).all() or criterion.floor.any() or not tried(cluster, limits, part):
         return None
     rate = zeros(len(runs))
