@@ -100,7 +100,7 @@ def standing(
     then = what_if(session.start, first, requested)
     if policy is not None:
         then = replace(then, mechanism=policy)
-    edited, found = _answer(session, first)
+    edited, found = session.edited(first), session.allocation(first)
     entitled, failed = _entitlements(session, edited, found, compared)
     runs = session.runs(edited)
     holding = (held_texts(found, holds(found)), [""] * len(found.arrays.user_tasks))
@@ -110,7 +110,7 @@ def standing(
     notes = [*_told(snapshot, runs), words(found.certificate, found.tol), *failed]
     changes, after = None, None
     if requested or policy is not None:
-        changed, after = _answer(session, then)
+        changed, after = session.edited(then), session.allocation(then)
         changes = _changes(session.start, edited, found, changed, after, runs)
         notes.append(f"After the change: {words(after.certificate, after.tol)}")
         requested = (*requested, *([f"{after.mechanism} in place of {found.mechanism}"] if policy is not None else []))
@@ -126,11 +126,6 @@ def standing(
         tuple(requested),
         tuple(notes),
     )
-
-
-def _answer(session: Session, state: State) -> tuple[Edited, Allocation]:
-    edited = session.start.edited(state.edits)
-    return edited, session.mechanism(state).solve(edited.cluster)
 
 
 def _entitlements(
