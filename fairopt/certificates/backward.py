@@ -316,10 +316,11 @@ def supporting(
         format="csr",
     )
     least = np.concatenate([small[wanting], -(part * small)[paying], np.zeros(len(idle))])
-    solved = _linear.minimise(np.concatenate([np.full(len(idle), 1e-12), np.ones(servers)]), rows, least)
+    cost_of = np.concatenate([np.full(len(idle), 1e-12), np.ones(servers)])
+    solved = _linear.maximise(-cost_of, [-rows], [-least])
     if solved is None:
         return None
-    prices = np.maximum(solved[: len(idle)], 0.0)
+    prices = np.maximum(solved[0][: len(idle)], 0.0)
     # What is below the program's accuracy: a user that needs only rows that are next to free for all others.
     order = np.lexsort((-log_cost, entries.col))
     users, at = np.unique(entries.col[order], return_index=True)

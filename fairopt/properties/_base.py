@@ -251,12 +251,14 @@ def changes(cluster: Cluster, deviation: Deviation) -> str:
     changed = deviation.cluster
     if len(changed.users) < len(cluster.users):
         return f"{' and '.join(deviation.users)} leaves"
-    said = []
-    for name, what in (("demand", "says demand"), ("eligible", "says eligible"), ("max_tasks", "says task count")):
-        for n, user in enumerate(cluster.users):
-            reported = getattr(changed, name)[n]
-            if (reported != getattr(cluster, name)[n]).any():
-                said.append(f"{user} {what} {_listed(reported.reshape(-1).astype(float))}")
+    about = {"demand": "demand", "eligible": "eligible", "max_tasks": "task count"}
+    tables = [(what, getattr(cluster, name), getattr(changed, name)) for name, what in about.items()]
+    said = [
+        f"{user} says {what} {_listed(reported[n].reshape(-1).astype(float))}"
+        for what, truth, reported in tables
+        for n, user in enumerate(cluster.users)
+        if (reported[n] != truth[n]).any()
+    ]
     if (changed.capacity != cluster.capacity).any():
         said.append(f"capacity grows to {_rows(changed.capacity)}")
     return "; ".join(said)
