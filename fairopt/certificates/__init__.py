@@ -180,7 +180,7 @@ def certify(
     a pool or servers the lexicographic rise (`lexicographic_rise`), for PS-DSF, and max-min of servers that do not
     coordinate, the exploitability (`exploitability`), of `FDS` off the alpha-fair line the welfare gap; all with the
     largest violation of the feasible set (`feasibility`). Max-min of small clusters that doubles do not settle is
-    measured from its exact optimum (`exact_distance`).
+    measured from its exact optimum.
 
     Parameters
     ----------
