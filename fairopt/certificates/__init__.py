@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from ..exact.rational import tried
-from ..model._arrays import Array
+from ..model._arrays import Array, ratio
 from ..model._frozen import Frozen, deferred
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, virtual_share_per_task
@@ -119,28 +120,24 @@ def feasibility(
     violation : relative, 0 where nothing is violated; infinite too where tasks have another shape or are not finite
     where : in words
     """
-    table, on = (tasks.merged, tasks.merging.cluster) if isinstance(tasks, Split) else (tasks, cluster)
+    split = tasks if isinstance(tasks, Split) else Split(unmerged(cluster), tasks)
+    table, on = split.merged, split.merging.cluster
     if table.shape != on.shape[:2] or not np.isfinite(table).all():
         return np.inf, "tasks are not finite numbers of shape (users, servers)"
     limits = cluster.max_tasks if limits is None else limits
     unusable = (table != 0) & ~on.usable
     if unusable.any():
         n, i = np.argwhere(unusable)[0]
-        if isinstance(tasks, Split):
-            i = np.flatnonzero(tasks.merging.server_of == i)[0]
-        return np.inf, f"user {cluster.users[n]!r} has tasks on {cluster.servers[i]!r}, which cannot run them"
-    use = tasks.use if isinstance(tasks, Split) else table.T @ cluster.demand
-    over = np.divide(use, cluster.capacity, out=np.zeros_like(use), where=use > 0) - 1
-    total = tasks.user_tasks if isinstance(tasks, Split) else table.sum(axis=1)
+        server = cluster.servers[split.merging.first_server[i]]
+        return np.inf, f"user {cluster.users[n]!r} has tasks on {server!r}, which cannot run them"
+    total, below = split.user_tasks, np.zeros(len(table))
+    negative = (table < 0).any(axis=1)
+    below[negative] = ratio(-table[negative], on.gamma[negative]).max(axis=1)
+    short = np.zeros(len(total)) if floor is None else ratio(floor - total, floor)
     with np.errstate(over="ignore"):  # a limit of zero
-        over_limit = np.where(total > 0, total / np.maximum(limits, np.finfo(float).tiny), 0.0) - 1
-    below = np.zeros(len(total))
-    for n in np.flatnonzero((table < 0).any(axis=1)):
-        below[n] = np.divide(-table[n], on.gamma[n], out=np.zeros(len(on.servers)), where=table[n] < 0).max()
-    short = np.zeros(len(total))
-    if floor is not None:
-        short = np.divide(floor - total, floor, out=short, where=floor > 0)
+        over_limit = total / np.maximum(limits, np.finfo(float).tiny) - 1
     of_users = ((over_limit, "above its task limit"), (short, "below its floor"), (below, "with negative tasks"))
+    over = ratio(split.use, cluster.capacity) - 1
     values, what = max(((over, "overused"), *of_users), key=lambda one: one[0].max())
     if not values.max() > 0:
         return 0.0, "feasible"
@@ -181,8 +178,7 @@ def certify(
     For finite alpha it is the backward error (`backward_error`) with the welfare gap (`duality_gap`), for max-min over
     a pool or servers the lexicographic rise (`lexicographic_rise`), for PS-DSF, and max-min of servers that do not
     coordinate, the exploitability (`exploitability`); all with the largest violation of the feasible set
-    (`feasibility`). Max-min of small clusters that doubles do not settle is measured from its exact optimum
-    (`exact_distance`).
+    (`feasibility`). Max-min of small clusters that doubles do not settle is measured from its exact optimum.
 
     Parameters
     ----------
@@ -218,27 +214,37 @@ def certify_problem(
     -------
     As `certify`.
     """
-    cluster, criterion = problem.cluster, problem.criterion
+    cluster, criterion, limits = problem.cluster, problem.criterion, problem.limits
     tasks = tasks if isinstance(tasks, Split) else np.asarray(tasks, dtype=float)
-    if log_prices is not None and log_prices.ndim > 2 and not _is_maxmin(criterion):
-        log_prices = None  # made for max-min: no hint here
-    limits = problem.limits
     if criterion.scope == "per_server":
         limits = np.where(limits > 0, np.inf, 0.0)  # servers that do not coordinate keep no limit but zero
-    feasible, where = feasibility(cluster, tasks, limits, criterion.floor)
-    if not np.isfinite(feasible):
-        return Certificate(feasible, np.inf, _measure(criterion), where), None
-    if np.isfinite(criterion.alpha):
-        return _finite(problem, tasks, log_prices, (feasible, where))
-    with np.errstate(over="ignore"):
-        prices = None if log_prices is None else np.exp(log_prices)
-    optimal, measure, proof, found = _optimality(problem, tasks, limits, prices)
-    with np.errstate(divide="ignore"):
-        kept = None if proof is None else np.log(proof)
-    known = None
-    if criterion.scope in ("pool", "servers"):
-        known = deferred(partial(maxmin_condition, cluster, tasks, criterion, proof))
-    return Certificate(feasible, optimal, measure, where if feasible > optimal else found, None, known), kept
+    violation, where = feasibility(cluster, tasks, limits, criterion.floor)
+    if not np.isfinite(violation):
+        return Certificate(violation, np.inf, _measure(criterion), where), None
+    if isinstance(tasks, Split):
+        split = tasks
+    else:
+        split = Split.from_table(merge(cluster, criterion.scale_free, users=False), tasks)
+        # Over servers max-min is the same however tasks are split over proportional ones.
+        if not (_is_maxmin(criterion, "servers") or split.matches(tasks)):
+            split = Split(unmerged(cluster), tasks)
+    merging = split.merging
+    if criterion.scope in ("game", "per_server") and not merging.trivial:
+        criterion = replace(criterion, share=virtual_share_per_task(merging.cluster))
+    same = merging.cluster is cluster and limits is problem.limits
+    polytope = problem.polytope if same else Polytope(merging.cluster, limits)
+    # Merged servers by a name that the cluster has; prices made for max-min are no hint for others.
+    servers, hint = [cluster.servers[i] for i in merging.first_server], None
+    if log_prices is not None and (log_prices.ndim == 2 or _is_maxmin(criterion)):
+        hint = log_prices[..., merging.first_server, :]
+    judge = _finite if np.isfinite(criterion.alpha) else _infinite
+    found = judge(polytope, criterion, split.merged, limits, hint, servers)
+    prices, conditions = merging.split_prices(found.log_prices), found.conditions
+    if _is_maxmin(criterion, "servers"):
+        proof = None if prices is None else np.exp(prices)
+        conditions = deferred(partial(maxmin_condition, cluster, split, criterion, proof))
+    where = where if violation > found.optimality else found.where
+    return Certificate(violation, found.optimality, found.measure, where, found.gap, conditions), prices
 
 
 @dataclass(frozen=True)
@@ -252,42 +258,21 @@ class ByCriterion:
             return certify(cluster, tasks, self.criterion, log_prices)
 
 
-def _finite(
-    problem: Problem,
-    tasks: Array | Split,
-    log_prices: Array | None,
-    feasible: tuple[float, str],
-) -> tuple[Certificate, Array | None]:
-    """Backward error, welfare gap and conditions, on the merged servers where tasks are split like them."""
-    cluster, criterion = problem.cluster, problem.criterion
-    if isinstance(tasks, Split):
-        split = tasks
-    else:
-        split = Split.from_table(merge(cluster, criterion.scale_free, users=False), tasks)
-    merging, table, merged = split.merging, split.merged, split.merging.cluster
-    if not isinstance(tasks, Split) and not split.matches(tasks):
-        merging, table, merged = unmerged(cluster), tasks, cluster
-    elif not merging.trivial and criterion.scope == "game":
-        criterion = replace(criterion, share=virtual_share_per_task(merged))
-    polytope = problem.polytope if merged is cluster else Polytope(merged, problem.limits)
-    names = [cluster.servers[i] for i in merging.first_server]  # merged servers by a name that the cluster has
-    if log_prices is None:
-        found = searched(polytope, criterion, table, names)
-    else:
-        hint = polytope.log_row_prices(log_prices[merging.first_server])
-        found = backward_error(polytope, criterion, table, hint, names)
-    gap = None if criterion.scope == "game" else duality_gap(polytope, table, criterion, found.every_row)
-    where = f"largest for {found.where}" if found.error > 0 else found.where
-    # Where efficiency ties all users conditions are not known.
-    tied = isinstance(criterion, FairnessEfficiency)
-    known: Array | None = None if tied else deferred(partial(conditions, polytope, criterion, table, found))
-    where = feasible[1] if feasible[0] > found.error else where
-    certificate = Certificate(feasible[0], found.error, _measure(criterion), where, gap, known)
-    return certificate, merging.split_prices(polytope.log_unit_prices(found.log_rows))
+class _Judgement(NamedTuple):
+    """What becomes a certificate, and log prices of merged servers that prove it."""
+
+    optimality: float
+    measure: str
+    where: str
+    log_prices: Array | None
+    gap: float | None = None
+    conditions: Array | None = None
 
 
-def _is_maxmin(criterion: Criterion) -> bool:
-    return bool(np.isinf(criterion.alpha)) and criterion.scope != "game"
+def _is_maxmin(criterion: Criterion, over: str = "") -> bool:
+    """Is it lexicographic max-min, of servers on their own too, or (`over="servers"`) of a pool or servers alone?"""
+    alone = criterion.scope == "game" or (bool(over) and criterion.scope == "per_server")
+    return bool(np.isinf(criterion.alpha)) and not alone
 
 
 def _measure(criterion: Criterion) -> str:
@@ -296,97 +281,58 @@ def _measure(criterion: Criterion) -> str:
     return "exploitability" if criterion.scope == "game" else "lexicographic rise"
 
 
-def _optimality(
-    problem: Problem, tasks: Array | Split, limits: Array, prices: Array | None
-) -> tuple[float, str, Array | None, str]:
-    """Optimality judged after merging proportional servers, which is exact when the tasks are split like them.
-
-    And what it measures, the prices that prove it, and where it is largest.
-    """
-    cluster, criterion = problem.cluster, problem.criterion
-    split = Split.from_answer(cluster, tasks)
-    merging = split.merging
-    merged, table, servers = merging.cluster, split.merged, cluster.servers
-    if criterion.scope in ("per_server", "game") and not merging.trivial:
-        if not isinstance(tasks, Split) and not split.matches(tasks):
-            return _solved(_scaled(problem, cluster, limits), tasks, criterion, limits, prices, cluster.servers)
-        criterion = replace(criterion, share=virtual_share_per_task(merged))
-    first = merging.first_server
-    hint = None if prices is None else prices[..., first, :]
-    # Merged servers by a name that the cluster has.
-    polytope = _scaled(problem, merged, limits)
-    found = _solved(polytope, table, criterion, limits, hint, [servers[i] for i in first])
-    return found[0], found[1], merging.split_prices(found[2]), found[3]
+def _finite(
+    polytope: Polytope, criterion: Criterion, tasks: Array, limits: Array, hint: Array | None, servers: Sequence[str]
+) -> _Judgement:
+    """Backward error, welfare gap and conditions."""
+    if hint is None:
+        found = searched(polytope, criterion, tasks, servers)
+    else:
+        found = backward_error(polytope, criterion, tasks, polytope.log_row_prices(hint), servers)
+    where = f"largest for {found.where}" if found.error > 0 else found.where
+    prices = polytope.log_unit_prices(found.log_rows)
+    # Where efficiency ties all users conditions are not known.
+    tied = isinstance(criterion, FairnessEfficiency)
+    known: Array | None = None if tied else deferred(partial(conditions, polytope, criterion, tasks, found))
+    welfare = None if criterion.scope == "game" else duality_gap(polytope, tasks, criterion, found.every_row)
+    return _Judgement(found.error, _measure(criterion), where, prices, welfare, known)
 
 
-def _scaled(problem: Problem, cluster: Cluster, limits: Array) -> Polytope:
-    """The polytope of `cluster`: the problem's, if that is its cluster and nothing is without limits here."""
-    same = cluster is problem.cluster and limits is problem.limits
-    return problem.polytope if same else Polytope(cluster, limits)
-
-
-def _solved(
-    polytope: Polytope,
-    tasks: Array,
-    criterion: Criterion,
-    limits: Array,
-    prices: Array | None,
-    servers: Sequence[str],
-) -> tuple[float, str, Array | None, str]:
-    """As `_certify` finds it, or the distance to the optimum of a small cluster that is too ill-scaled for doubles."""
-    cluster = polytope.cluster
-    gaps, proof, found = _certify(polytope, tasks, criterion, prices, servers)
-    gap, measure = float(gaps.max()), _measure(criterion)
-    if not _is_maxmin(criterion):
-        return gap, measure, proof, found
+def _infinite(
+    polytope: Polytope, criterion: Criterion, tasks: Array, limits: Array, hint: Array | None, servers: Sequence[str]
+) -> _Judgement:
+    """What a user could rise by, or the distance to the optimum of a small cluster too ill-scaled for doubles."""
+    cluster, alone = polytope.cluster, criterion.scope in ("game", "per_server")
+    proof, where = None, "nobody can rise"
+    if alone or len(servers) == 1:
+        rise, whom = exploitability(polytope, tasks, criterion)
+        i = int(rise.argmax())
+        if rise[i] > 0:
+            where = f"largest for {whom[i]} on server {servers[i]!r}" if alone else f"largest for {whom[i]}"
+    else:
+        with np.errstate(over="ignore"):
+            prices = None if hint is None else np.exp(hint)
+        most, proof, where = lexicographic_rise(polytope, tasks, criterion, prices)
+        rise = np.array([most])
+    with np.errstate(divide="ignore"):
+        found = _Judgement(float(rise.max()), _measure(criterion), where, None if proof is None else np.log(proof))
     # Prices may seem to prove what is not so where users are lost in the rounding of others.
-    proved = gap <= SUFFICIENT
-    if proved and (criterion.scope == "per_server" or not _doubtful(polytope, criterion, limits, gap)):
-        return gap, measure, proof, found
-    requested = np.ones(1, dtype=bool) if proved else gaps > SUFFICIENT
-    apart, where = distances(cluster, tasks, criterion, limits, requested, _CAUTION if proved else 1.0)
+    proved = found.optimality <= SUFFICIENT
+    doubtful = not proved or (
+        criterion.scope != "per_server"
+        and tried(cluster, limits, _CAUTION)  # more is to be known for little work
+        and (found.optimality > 1e-9 or ill_scaling(polytope, criterion)[0] < SEEN)
+    )
+    if not _is_maxmin(criterion) or not doubtful:
+        return found
+    requested = np.ones(1, dtype=bool) if proved else rise > SUFFICIENT
+    apart, who = distances(cluster, tasks, criterion, limits, requested, _CAUTION if proved else 1.0)
     i = int(apart.argmax())
     if apart[i] == np.inf or (apart[i] > SUFFICIENT and not proved):
-        return gap, measure, proof, found
-    found = f"largest for user {cluster.users[where[i]]!r}"
-    found += f" on server {servers[i]!r}" if criterion.scope == "per_server" else ""
-    certain = float(gaps[~requested].max(initial=0.0))  # servers where doubles do
-    return max(float(apart[i]), certain), "distance from the optimum", proof if proved else None, found
-
-
-def _doubtful(polytope: Polytope, criterion: Criterion, limits: Array, gap: float) -> bool:
-    """Is more to be known for little work?"""
-    if not tried(polytope.cluster, limits, _CAUTION):
-        return False
-    return gap > 1e-9 or ill_scaling(polytope, criterion)[0] < SEEN
-
-
-def _certify(
-    polytope: Polytope,
-    tasks: Array,
-    criterion: Criterion,
-    prices: Array | None,
-    servers: Sequence[str],
-) -> tuple[Array, Array | None, str]:
-    """The violation, by server where each is judged on its own, the prices that prove it, and where it is largest."""
-    cluster = polytope.cluster
-    proof: Array | None
-    if criterion.scope in ("game", "per_server"):
-        gaps, whom = exploitability(polytope, tasks, criterion)
-        i = int(np.argmax(gaps))
-        found = f"largest for {whom[i]} on server {servers[i]!r}" if gaps[i] > 0 else "no server would deviate"
-        return np.asarray(gaps), None, found
-    if cluster.shape[1] > 1:
-        most, proof, where = lexicographic_rise(polytope, tasks, criterion, prices)
-        return np.array([most]), proof, where
-    if not len(polytope.users):
-        return np.zeros(1), None, "no user can run anything"
-    users = polytope.users
-    own = criterion.restrict(users)
-    x = tasks[users, 0]
-    rise = rises(cluster.demand[users], cluster.capacity[0], x, own.levels(x), x, polytope.limit, own.floor)
-    n = int(rise.argmax())
-    return rise[[n]], None, f"largest for user {cluster.users[users[n]]!r}" if rise[n] > 0 else "nobody can rise"
+        return found
+    where = f"largest for user {cluster.users[who[i]]!r}" + (f" on server {servers[i]!r}" if alone else "")
+    largest = max(float(apart[i]), float(rise[~requested].max(initial=0.0)))  # doubles do on other servers
+    return _Judgement(largest, "distance from the optimum", where, found.log_prices if proved else None)
 
 
 def duality_gap(polytope: Polytope, tasks: Array, criterion: Criterion, log_rows: Array) -> float:

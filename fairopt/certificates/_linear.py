@@ -34,12 +34,6 @@ def maximise(
     return result.x, np.split(duals, np.cumsum([len(bound) for bound in bounds])[:-1])
 
 
-def minimise(cost: Array, rows: Any, least: Array) -> Array | None:
-    """`min cost @ y` over `y >= 0, rows @ y >= least`; `None` when the linear program was not solved."""
-    result = optimize.linprog(cost, A_ub=-rows, b_ub=-least, method="highs", options={**highs(), "time_limit": SECONDS})
-    return result.x if result.status == 0 else None
-
-
 class Rises(NamedTuple):
     """A solution of `rises`: fractions (pairs,) and rises (hungry,); duals of rows, of users' tasks and of limits."""
 

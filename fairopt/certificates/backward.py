@@ -113,7 +113,7 @@ def error_at(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: A
 
 
 class _Conditions:
-    """The parts of the conditions that do not depend on prices."""
+    """The parts of the conditions that do not depend on prices. A buyer is a user, in the game a pair."""
 
     def __init__(
         self, polytope: Polytope, criterion: Criterion, tasks: Array, servers: Sequence[str] | None = None
@@ -125,23 +125,27 @@ class _Conditions:
         who = polytope.users
         self.tasks = tasks[who[self.user], self.server]
         self.first = polytope.start[:-1]
-        self.total = np.add.reduceat(self.tasks, self.first) if len(who) else np.zeros(0)
         self.idle = 1 - polytope.used(tasks)
         self.scale = criterion.stiffness
         self.impossible = ""
         if not len(who):
             return
-        own = criterion.restrict(who)
-        self.unit = own.measure(self.total, polytope.reach)
-        if not (self.unit > 0).all():
-            n = who[int(np.argmin(self.unit))]
+        own, total = criterion.restrict(who), np.add.reduceat(self.tasks, self.first)
+        unit = own.measure(total, polytope.reach)
+        if not (unit > 0).all():
+            n = who[int(np.argmin(unit))]
             self.impossible = f"user {polytope.cluster.users[n]!r}, who runs nothing, although it could"
             return
-        log_marginal = own.log_marginal(self.total)
-        self.marginal = log_marginal[self.user, self.server] if self.game else log_marginal
-        self.surplus = own.surplus(self.total)
-        self.room = np.where(np.isfinite(polytope.limit), np.maximum(1 - self.total / polytope.limit, 0.0), np.inf)
-        self.part = self.tasks / self.unit[self.user]
+        log_marginal = own.log_marginal(total)
+        room = np.where(np.isfinite(polytope.limit), np.maximum(1 - total / polytope.limit, 0.0), np.inf)
+        self.part = self.tasks / unit[self.user]
+        if self.game:
+            self.buyer, self.seller = np.arange(len(self.user)), self.server
+            self.marginal, self.room = log_marginal[self.user, self.server], room[self.user]
+            self.bought, self.surplus = self.part, np.zeros(len(self.user))
+        else:
+            self.buyer, self.seller = self.user, np.zeros(len(who), dtype=np.intp)
+            self.marginal, self.room, self.bought, self.surplus = log_marginal, room, total / unit, own.surplus(total)
         if not np.isfinite(self.marginal).all():
             self.impossible = "tasks beyond the range of numbers"
 
@@ -152,7 +156,7 @@ class _Conditions:
 
     def at(self, log_rows: Array, tau: float, fitted: bool) -> BackwardError:
         """The error at one level, prices in the scale that fits best or as they are."""
-        polytope, user = self.polytope, self.user
+        polytope = self.polytope
         if not len(polytope.users):
             over = np.maximum(-self.idle, 0.0).max(initial=0.0)
             none = np.zeros(0)
@@ -161,7 +165,7 @@ class _Conditions:
         log_rows = np.where(live, log_rows, -np.inf)
         price = log_price_per_task(polytope, log_rows)
         with np.errstate(invalid="ignore"):
-            off = self._of_pairs(price, tau, fitted) if self.game else self._of_users(price, tau, fitted)
+            off = self._of_buyers(price, tau, fitted)
         short, dear, dropped, shift = off
         kept = ~dropped & (self.tasks > 0)
         of_rows = np.abs(np.where(live, self.idle, np.minimum(self.idle, 0.0)))
@@ -178,44 +182,37 @@ class _Conditions:
         worst = [float(each.max(initial=0.0)) for each, _ in errors]
         k = int(np.argmax(worst))
         where = errors[k][1](int(errors[k][0].argmax())) if worst[k] > 0 else "nothing is wrong"
-        of_pairs = np.maximum(short if self.game else short[user], np.where(dropped, self.part, dear))
+        of_pairs = np.maximum(short[self.buyer], np.where(dropped, self.part, dear))
         largest = worst[k] if not np.isnan(worst).any() else np.inf
         return BackwardError(largest, where, log_rows + shift, every + shift, kept, of_pairs, of_rows)
 
-    def _of_users(self, price: Array, tau: float, fitted: bool) -> tuple[Array, Array, Mask, float]:
-        """Global: errors (users,), dearness (pairs,), the pairs dropped, and the shift of log prices."""
-        least = np.minimum.reduceat(price, self.first)
-        dear = np.where((self.tasks > 0) & (price > least[self.user]), price - least[self.user], 0.0)
-        off = self.marginal - least
-        active = self.total > tau * self.unit
-        shift = 0.0
-        if fitted:
-            known = np.isfinite(off)
-            shift = _middle(off[(self.room > tau) & known], off[active & (self.surplus > tau) & known])
-        off = (off - shift) / self.scale
-        error = np.where(off > 0, np.minimum(off, self.room), np.where(active, np.minimum(-off, self.surplus), 0.0))
-        dropped = (self.tasks > 0) & ((dear > tau) | ~active[self.user])
-        return error, dear, dropped, shift
+    def _of_buyers(self, price: Array, tau: float, fitted: bool) -> tuple[Array, Array, Mask, Array]:
+        """Errors of buyers, dearness (pairs,), the pairs dropped, and the shift of log prices (rows,)."""
+        least = price if self.game else np.minimum.reduceat(price, self.first)
+        off, bought = self.marginal - least, self.bought > tau
+        shift = self._middles(off, bought & (self.game | (self.surplus > tau)), self.room > tau, fitted)
+        off = (off - shift[self.seller]) / self.scale
+        less = 0.0 if self.game else np.where(bought, np.minimum(-off, self.surplus), 0.0)
+        error = np.where(off > 0, np.minimum(off, self.room), less)
+        there, above = self.tasks > 0, -off if self.game else price - least[self.user]
+        dear = np.where(there & (above > 0), above, 0.0)
+        dropped = dear > tau if self.game else there & ((dear > tau) | ~bought[self.user])
+        of_rows = self.polytope.row_server if self.game else np.zeros(len(self.idle), dtype=np.intp)
+        return error, dear, dropped, shift[of_rows]
 
-    def _of_pairs(self, price: Array, tau: float, fitted: bool) -> tuple[Array, Array, Mask, Array]:
-        """The game: errors (pairs,), dearness (pairs,), the pairs dropped, and the shift of log prices (rows,)."""
-        servers = self.polytope.cluster.shape[1]
-        room, off = self.room[self.user], self.marginal - price
-        shift = self._middles(off, room > tau, tau) if fitted else np.zeros(servers)
-        off = (off - shift[self.server]) / self.scale
-        dear = np.where(self.tasks > 0, -off, 0.0)
-        short = np.where(off > 0, np.minimum(off, room), 0.0)
-        return short, np.maximum(dear, 0.0), dear > tau, shift[self.polytope.row_server]
-
-    def _middles(self, off: Array, hungry: Mask, tau: float) -> Array:
-        """(servers,): the shifts that make the largest errors least, of pairs with tasks or that want some."""
-        servers, known = self.polytope.cluster.shape[1], np.isfinite(off)
-        high, low = np.full(servers, -np.inf), np.full(servers, np.inf)
+    def _middles(self, off: Array, bought: Mask, hungry: Mask, fitted: bool) -> Array:
+        """(sellers,): the shifts that make the largest errors least, of those who have tasks or want some."""
+        sellers = self.polytope.cluster.shape[1] if self.game else 1
+        if not fitted:
+            return np.zeros(sellers)
+        seller, known = self.seller, np.isfinite(off)
+        high, low = np.full(sellers, -np.inf), np.full(sellers, np.inf)
         hungry = known & hungry
-        np.maximum.at(high, self.server[hungry], off[hungry])
-        # Few tasks on a pair that is much too dear are dropped: they are not to move the others' prices.
-        there = known & (self.part > np.maximum(tau, (high[self.server] - off) / self.scale))
-        np.minimum.at(low, self.server[there], off[there])
+        np.maximum.at(high, seller[hungry], off[hungry])
+        bought = known & bought
+        if self.game:  # few tasks on a pair that is much too dear are dropped: they are not to move the others' prices
+            bought &= self.part > (high[seller] - off) / self.scale
+        np.minimum.at(low, seller[bought], off[bought])
         high, low = np.where(np.isfinite(high), high, low), np.where(np.isfinite(low), low, high)
         return np.where(np.isfinite(high), (high + low) / 2, 0.0)
 
@@ -229,15 +226,6 @@ class _Conditions:
         cluster, server = self.polytope.cluster, self.polytope.row_server[k]
         how = "overused" if self.idle[k] < 0 else "unused or misused at a price"
         return f"{cluster.resources[self.polytope.row_resource[k]]!r} of server {self.names[server]!r}, {how}"
-
-
-def _middle(upper: Array, lower: Array) -> float:
-    """The shift that makes the largest of `upper` and of minus `lower` least."""
-    if not len(upper) and not len(lower):
-        return 0.0
-    high = float(upper.max()) if len(upper) else float(lower.min())
-    low = float(lower.min()) if len(lower) else high
-    return (high + low) / 2
 
 
 def by_server(polytope: Polytope, found: BackwardError) -> Array:
@@ -328,10 +316,11 @@ def supporting(
         format="csr",
     )
     least = np.concatenate([small[wanting], -(part * small)[paying], np.zeros(len(idle))])
-    solved = _linear.minimise(np.concatenate([np.full(len(idle), 1e-12), np.ones(servers)]), rows, least)
+    cost_of = np.concatenate([np.full(len(idle), 1e-12), np.ones(servers)])
+    solved = _linear.maximise(-cost_of, [-rows], [-least])
     if solved is None:
         return None
-    prices = np.maximum(solved[: len(idle)], 0.0)
+    prices = np.maximum(solved[0][: len(idle)], 0.0)
     # What is below the program's accuracy: a user that needs only rows that are next to free for all others.
     order = np.lexsort((-log_cost, entries.col))
     users, at = np.unique(entries.col[order], return_index=True)

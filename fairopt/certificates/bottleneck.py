@@ -102,27 +102,27 @@ def exploitability(polytope: Polytope, tasks: Array, criterion: Criterion) -> tu
     ----------
     polytope : the feasible set of a cluster under limits, `Polytope(cluster, criterion.limits(cluster))`
     tasks : (users, servers), tasks of the polytope's cluster
-    criterion : with infinite alpha, in the scope `game` (PS-DSF), or `per_server`, where each server is judged by its
-        own tasks alone
+    criterion : with infinite alpha, in the scope `game` (PS-DSF), `per_server`, where each server is judged by its own
+        tasks alone, or of the only server
 
     Source: Khamse-Ashari et al., arXiv 1712.10114 (PF), section 3, the condition that defines PS-DSF.
     """
-    cluster = polytope.cluster
-    game = criterion.scope == "game"
-    totals = tasks.sum(axis=1)
-    gaps, where = np.zeros(cluster.shape[1]), [""] * cluster.shape[1]
-    limits_of = criterion.limits(cluster)
-    by_server, ends = by_group(polytope.pair_server, cluster.shape[1])
+    cluster, alone = polytope.cluster, criterion.scope == "per_server"
+    users_of, servers = cluster.shape[:2]
+    totals, limits_of = tasks.sum(axis=1), criterion.limits(cluster)
+    share = np.broadcast_to(criterion.share.reshape(users_of, -1), (users_of, servers))
+    gaps, where = np.zeros(servers), [""] * servers
+    by_server, ends = by_group(polytope.pair_server, servers)
     # So many users on servers are looked at together.
     for some, pairs, there in in_tables(by_server, ends, 20_000):
         users = polytope.users[polytope.pair_user[pairs]]
         here = np.where(there, tasks[users, some[:, None]], 0.0)
-        mine = np.where(there, totals[users], 1.0) if game else here
+        mine = here if alone else np.where(there, totals[users], 1.0)
         with np.errstate(invalid="ignore"):
-            levels = np.where(there, mine * criterion.share[users, some[:, None]] / criterion.weight[users], np.inf)
-        limits = limits_of[users] if game else np.full(users.shape, np.inf)
+            levels = np.where(there, mine * share[users, some[:, None]] / criterion.weight[users], np.inf)
+        limits = np.full(users.shape, np.inf) if alone else limits_of[users]
         demand = cluster.demand[users] * there[:, :, None]
-        rise = rises(demand, cluster.capacity[some], here, levels, mine, limits)
+        rise = rises(demand, cluster.capacity[some], here, levels, mine, limits, criterion.floor[users])
         rise = np.where(there, rise, -np.inf)
         gaps[some] = rise.max(axis=1)
         for i, worst in zip(some, users[np.arange(len(some)), rise.argmax(axis=1)], strict=True):

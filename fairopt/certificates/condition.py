@@ -163,14 +163,20 @@ class _Active:
 def _active(polytope: Polytope, criterion: Criterion, tasks: Array, found: BackwardError, dense: int) -> _Active:
     total = tasks.sum(axis=1)[polytope.users]
     rule, scale = criterion.restrict(polytope.users), criterion.stiffness
-    here, unit = tasks[polytope.users[polytope.pair_user], polytope.pair_server], rule.measure(total, polytope.reach)
-    part = here / total[polytope.pair_user]
-    kept, priced = found.pairs & (here > found.error * unit[polytope.pair_user]), found.log_rows > -np.inf
+    game, user = criterion.scope == "game", polytope.pair_user
+    here, unit = tasks[polytope.users[user], polytope.pair_server], rule.measure(total, polytope.reach)
+    part = here / total[user]
+    kept, priced = found.pairs & (here > found.error * unit[user]), found.log_rows > -np.inf
     # Who is served in full, or at its floor, does not follow prices: its excess is one more unknown.
     full = np.flatnonzero((polytope.limit <= total * (1 + _FULL)) | (rule.surplus(total) <= _FULL))
     cost = log_price_per_task(polytope, found.log_rows)
-    slack = _slack(polytope, criterion, cost, total)
-    slack[np.isin(polytope.pair_user, full)] = np.inf
+    # By how much pairs are dearer: in the game than a task is worth, otherwise than where it costs least.
+    if game:
+        worth = rule.log_marginal(total)[user, polytope.pair_server]
+    else:
+        worth = np.minimum.reduceat(cost, polytope.start[:-1])[user]
+    slack = (cost - worth) / scale
+    slack[np.isin(user, full)] = np.inf
     idle = 1 - polytope.used(tasks)
     small = int(kept.sum() + priced.sum()) + len(full) <= dense
     near = _least(np.where(kept, np.inf, slack), small), _least(np.where(priced, np.inf, idle), small)
@@ -186,26 +192,14 @@ def _active(polytope: Polytope, criterion: Criterion, tasks: Array, found: Backw
         matrix[inside][:, outside].toarray(),
         matrix.diagonal()[outside],
         np.maximum(np.concatenate([slack[near[0]], idle[near[1]]]), 0.0),
-        np.concatenate([polytope.pair_user[near[0]], np.full(len(near[1]), -1)]),
-        polytope.pair_user[pairs[:p]],
+        np.concatenate([user[near[0]], np.full(len(near[1]), -1)]),
+        user[pairs[:p]],
         part[pairs[:p]],
         r,
         len(total),
         1 / scale,
-        criterion.scope != "game",
+        not game,
     )
-
-
-def _slack(polytope: Polytope, criterion: Criterion, cost: Array, total: Array) -> Array:
-    """By how much pairs are dearer (pairs,): in the game than a task is worth, otherwise than where it costs least."""
-    user, server = polytope.pair_user, polytope.pair_server
-    if criterion.scope == "game":
-        return (
-            np.asarray(cost - criterion.restrict(polytope.users).log_marginal(total)[user, server])
-            / criterion.stiffness
-        )
-    least = np.minimum.reduceat(cost, polytope.start[:-1])
-    return np.asarray(cost - least[user]) / criterion.stiffness
 
 
 def _least(slack: Array, wanted: bool) -> Index:

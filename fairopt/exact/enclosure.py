@@ -105,6 +105,10 @@ Box = NDArray[np.object_]
 intervals: Callable[[Any], Box] = np.frompyfunc(interval, 1, 1)
 
 
+low: Callable[[Box], NDArray[np.object_]] = np.frompyfunc(lambda one: one.low, 1, 1)
+high: Callable[[Box], NDArray[np.object_]] = np.frompyfunc(lambda one: one.high, 1, 1)
+
+
 def contracted(residual: Box, slopes: Callable[[Box], Box], slope: Array, widths: Sequence[float]) -> Box | None:
     """A box around 0 with exactly one solution of F(w) = 0; `None` if that cannot be proved.
 
@@ -171,38 +175,45 @@ class _Equations:
 
     def __init__(self, cluster: Cluster, criterion: Criterion, alpha: Fraction, tasks: Array, prices: Array) -> None:
         self.cluster, self.alpha, self.game = cluster, alpha, criterion.scope == "game"
-        self.demand, self.capacity = numbers(cluster.demand), numbers(cluster.capacity)
+        self.demand = numbers(cluster.demand)
+        self.capacity = numbers(np.where(cluster.capacity > 0, cluster.capacity, 1.0))  # nobody runs where it lacks
         idle = cluster.capacity - tasks.T @ cluster.demand
         full = idle <= _ACTIVE * np.maximum(cluster.capacity, 1e-300)
         cost = prices * cluster.capacity
         largest = cost.max(axis=1, keepdims=True) if self.game else cost.max()
-        there = np.argwhere(tasks > _ACTIVE * np.maximum(cluster.gamma, 1e-300))
-        self.pairs: list[Place] = [(n, i) for n, i in there.tolist()]
         priced = np.argwhere(full & (cost > _ACTIVE * largest)).tolist()
-        self.rows, self.implied = self._independent(sorted(((i, r) for i, r in priced), key=lambda at: -cost[at]))
-        self.start = numbers(np.array([tasks[at] for at in self.pairs] + [prices[at] for at in self.rows]))
-        #: Everywhere where somebody can run something, pairs first, and what a task is worth there if one is had, K.
-        runs = np.argwhere(cluster.usable & (cluster.max_tasks > 0)[:, None]).tolist()
-        self.places = self.pairs + [(n, i) for n, i in runs if (n, i) not in self.pairs]
-        self.worth = np.array([self._worth(criterion, n, i) for n, i in self.places])
-        user = np.array([n for n, _ in self.places])
-        #: Is a user at its limit? Whose is a place, and a pair; use of rows by pairs, and rows in what a place costs.
+        there = tasks > _ACTIVE * np.maximum(cluster.gamma, 1e-300)
+        pairs = np.argwhere(there)
+        self.count = len(pairs)
+        #: Users and servers wherever somebody can run something, pairs first; what a task is worth there if one is had.
+        runs = cluster.usable & (cluster.max_tasks > 0)[:, None]
+        self.user, self.server = np.vstack([pairs, np.argwhere(runs & ~there)]).T
+        rows = self._independent(sorted(((i, r) for i, r in priced), key=lambda at: -cost[at]))
+        self.rows = tuple(np.array(rows, dtype=int).reshape(-1, 2).T)
+        self.start = numbers(np.concatenate([tasks[there], prices[self.rows]]))
+        if not 0 < len(self.start) <= _SIZE:
+            raise ZeroDivisionError("there are too many equations, or none")
+        self.worth = np.array([self._worth(criterion, n, i) for n, i in zip(self.user, self.server, strict=True)])
+        #: Is a user at its limit? What a task takes of each resource of each server, and pairs of users.
         self.full = tasks.sum(axis=1) >= cluster.max_tasks * (1 - _ACTIVE)
-        self.user = user
-        self.owns = (np.arange(len(cluster.users))[:, None] == user[: len(self.pairs)]).astype(int).astype(object)
-        self.paid = np.array([[self.demand[n, r] * (i == j) for j, r in self.rows] for n, i in self.places])
-        self.limit = np.array([Fraction(q) if f else 1 for q, f in zip(cluster.max_tasks, self.full, strict=True)])
+        self.amounts = zeros(len(self.user), *cluster.capacity.shape)
+        self.amounts[np.arange(len(self.user)), self.server] = self.demand[self.user]
+        self.owns = (np.arange(len(self.full))[:, None] == self.user[: self.count]).astype(int).astype(object)
+        self.limit = numbers(np.where(self.full, cluster.max_tasks, 1.0))
 
-    def _independent(self, priced: list[Place]) -> tuple[list[Place], list[Place]]:
-        """Rows that say different things, and those that are used up because others are."""
+    def _independent(self, priced: list[Place]) -> list[Place]:
+        """Rows that say different things; `implied` are used up because others are."""
         rows: list[Place] = []
-        implied: list[Place] = []
+        self.implied = np.zeros(self.capacity.shape, dtype=bool)
         for i, r in priced:
             here = [s for j, s in rows if i == j] + [r]
-            users = [n for n, j in self.pairs if i == j]
+            users = self.user[: self.count][self.server[: self.count] == i]
             table = np.vstack([self.demand[users][:, here], self.capacity[i, here]])
-            (rows if rank(table) == len(here) else implied).append((i, r))
-        return sorted(rows), implied
+            if rank(table) == len(here):
+                rows.append((i, r))
+            else:
+                self.implied[i, r] = True
+        return sorted(rows)
 
     def _worth(self, criterion: Criterion, n: int, i: int) -> Any:
         """`K = phi^alpha s^(1-alpha)`, s the share per task at the server."""
@@ -215,46 +226,33 @@ class _Equations:
                 raise ZeroDivisionError("a share per task is no simple fraction")
         return interval(Fraction(criterion.weight[n])) ** self.alpha * interval(share) ** (1 - self.alpha)
 
-    def values(self, box: Box) -> tuple[Box, Box, Box]:
-        """Tasks of pairs, those of users, and what a task costs at every place, for all w in a box."""
-        tasks, prices = np.split((box + 1) * self.start, [len(self.pairs)])
-        return tasks, intervals(self.owns @ tasks), intervals(self.paid @ prices)
-
-    def used(self, tasks: Box, rows: Sequence[Place]) -> Box:
-        """Parts of rows that tasks use."""
-        return intervals(self._use(rows) @ tasks)
-
-    def _use(self, rows: Sequence[Place]) -> Numbers:
-        return np.array(
-            [[self.demand[n, r] / self.capacity[i, r] if i == j else 0 for n, j in self.pairs] for i, r in rows],
-            dtype=object,
-        ).reshape(len(rows), len(self.pairs))
+    def values(self, box: Box) -> tuple[Box, Box, Box, Box]:
+        """For all w in a box: tasks of pairs, of the user of every place, the cost of one there, parts used of rows."""
+        tasks, prices = np.split((box + 1) * self.start, [self.count])
+        used = (tasks @ self.amounts[: self.count].swapaxes(0, 1)) / self.capacity
+        cost = self.amounts[:, self.rows[0], self.rows[1]] @ prices
+        return tasks, intervals(self.owns @ tasks)[self.user], intervals(cost), intervals(used)
 
     def residuals(self, box: Box) -> Box:
-        tasks, total, cost = self.values(box)
-        of_pairs = [
-            total[n] / self.limit[n] if self.full[n] else cost[k] * total[n] ** self.alpha / self.worth[k]
-            for k, (n, _) in enumerate(self.pairs)
-        ]
-        return intervals(np.array([*of_pairs, *self.used(tasks, self.rows)]) - 1)
+        _, total, cost, used = self.values(box)
+        met = np.where(self.full, 1 / self.limit, 0)[self.user] * total
+        bought = np.where(self.full[self.user], met, cost * total**self.alpha / self.worth)[: self.count]
+        return intervals(np.concatenate([bought, used[self.rows]]) - 1)
 
     def slopes(self, box: Box) -> Box:
         """Derivatives of the residuals by w."""
-        _, total, cost = self.values(box)
-        power = [0 if self.full[n] else total[n] ** self.alpha / self.worth[k] for k, (n, _) in enumerate(self.pairs)]
-        by_tasks = [
-            1 / self.limit[n] if self.full[n] else cost[k] * power[k] / total[n] * self.alpha
-            for k, (n, _) in enumerate(self.pairs)
-        ]
-        count = len(self.pairs)
-        of_pairs = np.hstack([self.owns[self.user[:count]] * _column(by_tasks), self.paid[:count] * _column(power)])
-        of_rows = np.hstack([self._use(self.rows), np.zeros((len(self.rows),) * 2, dtype=object)])
-        return np.asarray(np.vstack([of_pairs, of_rows]) * self.start)
+        _, total, cost, _ = self.values(box)
+        full = self.full[self.user]
+        power = np.where(full, 0, total**self.alpha / self.worth)[: self.count, None]
+        by_tasks = np.where(full, 1 / self.limit[self.user], cost * total**self.alpha / self.worth / total * self.alpha)
+        own = self.owns[self.user[: self.count]] * by_tasks[: self.count, None]
+        of_pairs = np.hstack([own, self.amounts[: self.count, self.rows[0], self.rows[1]] * power])
+        use = (self.amounts[: self.count] / self.capacity)[:, self.rows[0], self.rows[1]].T
+        none = np.zeros((len(use), len(use)), dtype=object)
+        return np.asarray(np.vstack([of_pairs, np.hstack([use, none])]) * self.start)
 
     def solved(self) -> Enclosure | None:
         """The box, if Krawczyk's operator maps one into itself and the inequalities hold there."""
-        if not 0 < len(self.start) <= _SIZE:
-            return None
         point = np.zeros(len(self.start), dtype=object)
         for _ in range(4):
             step = np.linalg.solve(middles(self.slopes(point)), middles(self.residuals(point)))
@@ -266,39 +264,30 @@ class _Equations:
         return None if image is None else self._judged(image)
 
     def _judged(self, box: Box) -> Enclosure | None:
-        tasks, total, cost = self.values(box)
-        if any(one.low <= 0 for one in tasks) or any(total[n].low <= 0 for n in self.user):
+        tasks, total, cost, used = self.values(box)
+        others = ~self.implied
+        others[self.rows] = False
+        free = np.isfinite(self.cluster.max_tasks) & ~self.full
+        over = high(total) > np.where(free, self.cluster.max_tasks, np.inf)[self.user]
+        if (low(tasks) <= 0).any() or (low(total) <= 0).any() or (high(used)[others] > 1).any() or over.any():
             return None
-        if not all(self._content(k, total, cost) for k in range(len(self.places))):
+        if not all(self._content(k, self.worth[k] / total[k] ** self.alpha, cost) for k in range(len(self.user))):
             return None
-        rows = [
-            at for at in np.ndindex(self.capacity.shape) if self.capacity[at] and at not in self.rows + self.implied
-        ]
-        if any(one.high > 1 for one in self.used(tasks, rows)):
-            return None
-        free = np.flatnonzero(np.isfinite(self.cluster.max_tasks) & ~self.full)
-        if any(total[n].high > self.cluster.max_tasks[n] for n in free):
-            return None
-        low, high = zeros(*self.cluster.shape[:2]), zeros(*self.cluster.shape[:2])
-        for at, one in zip(self.pairs, tasks, strict=True):
+        ends = zeros(2, *self.cluster.shape[:2])
+        for n, i, one in zip(self.user, self.server, tasks, strict=False):
             # A user with all its tasks has one pair, or its tasks would have no single solution.
-            whole = self.full[at[0]] and self.owns[at[0]].sum() == 1
-            low[at], high[at] = (self.limit[at[0]],) * 2 if whole else (Fraction(one.low), Fraction(one.high))
-        return Enclosure(low, high)
+            whole = self.full[n] and self.owns[n].sum() == 1
+            ends[:, n, i] = self.limit[n] if whole else (Fraction(one.low), Fraction(one.high))
+        return Enclosure(*ends)
 
-    def _content(self, k: int, total: Box, cost: Box) -> bool:
+    def _content(self, k: int, marginal: Interval, cost: Box) -> bool:
         """Nobody wants tasks at a place where it has none; with all its tasks a user finds none cheaper elsewhere.
 
         Who has all its tasks would buy more where it runs them.
         """
-        n, count = self.user[k], len(self.pairs)
-        marginal = self.worth[k] / total[n] ** self.alpha
-        if not self.full[n]:
-            return bool(k < count or marginal.high < cost[k].low)
-        if k < count:
+        if not self.full[self.user[k]]:
+            return bool(k < self.count or marginal.high < cost[k].low)
+        if k < self.count:
             return bool(marginal.low >= cost[k].high)
-        return self.game or all(cost[j].high <= cost[k].low for j in np.flatnonzero(self.user[:count] == n))
-
-
-def _column(values: Sequence[Any]) -> Box:
-    return np.array([*values, None], dtype=object)[:-1, None]
+        own = self.user[: self.count] == self.user[k]
+        return self.game or bool((high(cost[: self.count][own]) <= cost[k].low).all())

@@ -8,11 +8,11 @@ proved to be blocked, by sums of doubles. Data are doubles and so rational: succ
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +32,10 @@ _DENOMINATOR, _NEAR = 10_000, 1e-9
 WORK = 2e7
 
 
-def numbers(values: Array) -> Numbers:
-    """Doubles as the rational numbers that they are."""
-    return np.array([Fraction(value) for value in values.ravel().tolist()], dtype=object).reshape(values.shape)
+def numbers(values: Array | Mask) -> Numbers:
+    """Doubles as the rational numbers that they are; what is infinite stays a double."""
+    plain = [value if math.isinf(value) else Fraction(value) for value in values.ravel().tolist()]
+    return np.array(plain, dtype=object).reshape(values.shape)
 
 
 def zeros(*shape: int) -> Numbers:
@@ -45,15 +46,6 @@ def zeros(*shape: int) -> Numbers:
 def may_run(cluster: Cluster, limits: Array) -> Mask:
     """(users, servers): where users run something within limits (users,)."""
     return np.asarray(cluster.usable & (limits > 0)[:, None])
-
-
-def _placed(values: Mapping[int, Fraction], pairs: Sequence[tuple[int, int]], users: int, servers: int) -> Numbers:
-    """Tasks, (users, servers), from variables of pairs by number; those that are not there are 0."""
-    tasks = zeros(users, servers)
-    for k, value in values.items():
-        if k < len(pairs):
-            tasks[pairs[k]] = value
-    return tasks
 
 
 def on_one(cluster: Cluster, criterion: Criterion, server: int) -> tuple[Cluster, Criterion]:
@@ -70,15 +62,6 @@ class Exact(NamedTuple):
     limits: Numbers  # (rounds, users), per task of users at their limits
 
 
-class _Row(NamedTuple):
-    """`sum entries[column] y <= bound`, and what it is about: a server and a resource, or a user."""
-
-    kind: str
-    about: tuple[int, ...]
-    entries: dict[int, Fraction]
-    bound: Fraction
-
-
 def tried(cluster: Cluster, limits: Array, part: float = 1.0) -> bool:
     """Is it worth trying with a part of `WORK`? No more than a first guess."""
     usable = may_run(cluster, limits)
@@ -92,77 +75,93 @@ def leximin(cluster: Cluster, criterion: Criterion, limits: Array, part: float =
     """The optimum over the servers of a cluster, `None` where it would take more than a part of `WORK`.
 
     Nor is there one where there are floors, or for somebody who can run and whose share is infinite, as a file may say.
-    The last ones are remembered, as a judge asks for what an engine has just found.
     """
     usable = may_run(cluster, limits)
-    known = np.isfinite(criterion.share[usable.any(axis=1)]).all() and not criterion.floor.any()
-    if not known or not tried(cluster, limits, part):
+    runs = np.asarray(usable.any(axis=1))
+    if not np.isfinite(criterion.share[runs]).all() or criterion.floor.any() or not tried(cluster, limits, part):
         return None
-    if cluster.shape[1] == 1:
-        return _filled(cluster, criterion, limits)
-    data = (cluster.capacity, cluster.demand, usable, criterion.share, criterion.weight, limits)
-    return _leximin(cluster.shape, tuple(np.asarray(values, dtype=float).tobytes() for values in data), part * WORK)
+    rate = zeros(len(runs))
+    rate[runs] = numbers(criterion.weight[runs]) / numbers(criterion.share[runs])
+    return optimum(numbers(cluster.capacity), numbers(cluster.demand), usable, rate, numbers(limits), part)
+
+
+def optimum(
+    capacity: Numbers, demand: Numbers, usable: Mask, rate: Numbers, limits: Numbers, part: float = 1.0
+) -> Exact | None:
+    """Lexicographic max-min of `x_n / rate_n`, all in fractions, of those who can run; limits may be infinite.
+
+    The last ones are remembered, as a judge asks for what an engine has just found.
+    """
+    if len(capacity) == 1:
+        return _filled(capacity[0], demand, usable[:, 0], rate, limits)
+    tables = (tuple(map(tuple, table)) for table in (capacity, demand, np.argwhere(usable).tolist()))
+    return _raised(*tables, tuple(rate), tuple(limits), part * WORK)
+
+
+#: Places of variables: users and servers, by number.
+Pairs = Sequence[tuple[int, int]]
+#: `sum entries[column] y <= bound`, by what it is about: a kind, and a server and a resource, or a user.
+Rows = dict[tuple[str, Any], tuple[dict[int, Fraction], Fraction]]
 
 
 @lru_cache(maxsize=8)
-def _leximin(shape: tuple[int, int, int], data: tuple[bytes, ...], work: float) -> Exact | None:
-    """Every round raises the common level t of the users that are left, `phi_n t <= u_n sum_i x_ni`, to the largest
+def _raised(
+    capacity: Sequence[Sequence[Fraction]], demand: Sequence[Sequence[Fraction]], pairs: Pairs,
+    rate: Sequence[Fraction], limits: Sequence[Any], work: float,
+) -> Exact | None:  # fmt: skip
+    """Every round raises the common level t of the users that are left, `rate_n t <= sum_i x_ni`, to the largest
     that the others at their levels leave; whose row has a price is done.
     """
-    users, servers, resources = shape
-    capacity, demand, usable = (
-        numbers(np.frombuffer(part)).reshape(-1, columns)
-        for part, columns in zip(data[:3], (resources, resources, servers), strict=True)
-    )
-    pairs = [(int(n), int(i)) for n, i in np.argwhere(usable)]
-    rows, level = list(_capacities(capacity, demand, pairs)), len(pairs)
-    rows += _levels(pairs, *(np.frombuffer(part).tolist() for part in data[3:]))
-    rising = [level + 1 + k for k, row in enumerate(rows) if row.kind == "level"]
-    rounds: list[tuple[Numbers, Numbers]] = []
+    rows, level, users = _capacities(capacity, demand, pairs), len(pairs), len(demand)
+    for n, own in _columns(pairs).items():
+        if limits[n] < math.inf:
+            rows["limit", n] = dict.fromkeys(own, Fraction(1)), limits[n]
+        rows["level", n] = dict.fromkeys(own, -1 / rate[n]) | {level: Fraction(1)}, Fraction(0)
+    slacks = dict(enumerate(rows, level + 1))
+    rising = [slack for slack, (kind, _) in slacks.items() if kind == "level"]
+    rounds: list[dict[str, Numbers]] = []
     try:
-        program = Dictionary((row[2:] for row in rows), level + 1, work)
+        program = Dictionary(rows.values(), level + 1, work)
         while rising:
             program.maximise(level)
             price = program.prices()
-            prices, of_limit = zeros(servers, resources), zeros(users)
-            into = {"capacity": prices, "limit": of_limit}
-            for at, row in enumerate(rows, level + 1):
-                if at in price and row.kind in into:
-                    into[row.kind][row.about] = price[at]
-            rounds.append((prices, of_limit))
+            into = {"capacity": zeros(len(capacity), len(capacity[0])), "limit": zeros(users), "level": zeros(users)}
+            for slack, (kind, about) in slacks.items():
+                into[kind][about] = price.get(slack, Fraction(0))
+            rounds.append(into)
             done = next(slack for slack in rising if slack in price)
             rising = [slack for slack in rising if slack not in price]
             if rising:
                 program.hold(level, done, rising)
     except TooMuch:
         return None
-    proofs = [np.array([each[k] for each in rounds], dtype=object) for k in (0, 1)]
-    tasks = _placed(program.values(), pairs, users, servers)
-    found = Exact(tasks, proofs[0].reshape(-1, servers, resources), proofs[1].reshape(-1, users))
-    for part in found:
-        part.setflags(write=False)
-    return found
+    prices, of_limit = (np.array([each[kind] for each in rounds], dtype=object) for kind in ("capacity", "limit"))
+    tasks = _placed(program.values(), pairs, users, len(capacity))
+    return Exact(tasks, prices.reshape(-1, len(capacity), len(capacity[0])), of_limit.reshape(-1, users))
 
 
-def _levels(pairs: list[tuple[int, int]], share: list[float], weight: list[float], most: list[float]) -> Iterator[_Row]:
-    """Of every user the limit, if it has one, and the level, whose column is behind those of the pairs."""
-    for user in sorted({n for n, _ in pairs}):
-        own = [k for k, (n, _) in enumerate(pairs) if n == user]
-        if most[user] < math.inf:
-            yield _Row("limit", (user,), dict.fromkeys(own, Fraction(1)), Fraction(most[user]))
-        entries = dict.fromkeys(own, -Fraction(share[user]) / Fraction(weight[user]))
-        yield _Row("level", (user,), entries | {len(pairs): Fraction(1)}, Fraction(0))
+def _placed(values: Mapping[int, Fraction], pairs: Pairs, users: int, servers: int) -> Numbers:
+    """Tasks, (users, servers), from variables of pairs by number; those that are not there are 0."""
+    tasks = zeros(users, servers)
+    for k, place in enumerate(pairs):
+        tasks[tuple(place)] = values.get(k, Fraction(0))
+    return tasks
 
 
-def _filled(cluster: Cluster, criterion: Criterion, limits: Array) -> Exact:
+def _columns(pairs: Pairs) -> dict[int, list[int]]:
+    """Of every user, the numbers of its pairs."""
+    columns: dict[int, list[int]] = {}
+    for k, (n, _) in enumerate(pairs):
+        columns.setdefault(n, []).append(k)
+    return columns
+
+
+def _filled(capacity: Numbers, demand: Numbers, usable: Mask, rate: Numbers, limits: Numbers) -> Exact:
     """One server: all levels rise together until a limit is met or a resource is full, whose price is then a proof."""
-    users, _, resources = cluster.shape
-    demand, left = numbers(cluster.demand), numbers(cluster.capacity[0])
-    rising = np.flatnonzero(cluster.usable[:, 0] & (limits > 0))
-    rate, stop = zeros(users), np.full(users, np.inf, dtype=object)
-    rate[rising] = numbers(criterion.weight[rising]) / numbers(criterion.share[rising])
-    limited = rising[np.isfinite(limits[rising])]
-    stop[limited] = numbers(limits[limited]) / rate[limited]
+    left, rising = capacity, np.flatnonzero(usable)
+    users, resources = demand.shape
+    stop = zeros(users)
+    stop[rising] = limits[rising] / rate[rising]
     tasks, full = zeros(users, 1), []
     while len(rising):
         requested = rate[rising] @ demand[rising]
@@ -180,42 +179,42 @@ def _filled(cluster: Cluster, criterion: Criterion, limits: Array) -> Exact:
     return Exact(tasks, prices, zeros(len(full), users))
 
 
-def _capacities(capacity: Numbers, demand: Numbers, pairs: list[tuple[int, int]]) -> Iterator[_Row]:
+def _capacities(
+    capacity: Numbers | Sequence[Sequence[Fraction]], demand: Numbers | Sequence[Sequence[Fraction]], pairs: Pairs
+) -> Rows:
     """Those that somebody uses."""
-    for (i, r), most in np.ndenumerate(capacity):
-        used = {k: demand[n, r] for k, (n, j) in enumerate(pairs) if j == i and demand[n, r]}
-        if used:
-            yield _Row("capacity", (i, r), used, most)
+    rows: Rows = {}
+    for i, most in enumerate(capacity):
+        for r, bound in enumerate(most):
+            used = {k: demand[n][r] for k, (n, j) in enumerate(pairs) if j == i and demand[n][r]}
+            if used:
+                rows["capacity", (i, r)] = used, bound
+    return rows
 
 
-def unique_optimum(cluster: Cluster, share: Mapping[int, Fraction], limits: Mapping[int, Fraction]) -> Numbers | None:
+def unique_optimum(cluster: Cluster, share: Numbers, limits: Numbers) -> Numbers | None:
     """`x[n,i]` that maximise `sum_n share_n x_n`, (users, servers); `None` if others do too, or it takes too much.
 
-    Parameters
-    ----------
-    share : of every user who can run, by number
-    limits : of those who have one
+    `share` and `limits` are (users,).
     """
-    runs = cluster.usable & np.array([limits.get(n, 1) > 0 for n in range(len(cluster.users))])[:, None]
-    pairs = [(int(n), int(i)) for n, i in np.argwhere(runs)]
+    users, servers, _ = cluster.shape
+    pairs = [(n, i) for n, i in np.argwhere(cluster.usable & (limits > 0)[:, None]).tolist()]
     if not pairs:
-        return zeros(*runs.shape)
+        return zeros(users, servers)
     total = len(pairs)  # the column of the sum
-    rows = [row[2:] for row in _capacities(numbers(cluster.capacity), numbers(cluster.demand), pairs)]
-    for n, limit in limits.items():
-        rows.append(({k: Fraction(1) for k, (m, _) in enumerate(pairs) if m == n}, limit))
-    gain = {k: -share[n] for k, (n, _) in enumerate(pairs)}
-    rows.append((gain | {total: Fraction(1)}, Fraction(0)))
+    rows = _capacities(numbers(cluster.capacity), numbers(cluster.demand), pairs)
+    for n, own in _columns(pairs).items():
+        if limits[n] < math.inf:
+            rows["limit", n] = dict.fromkeys(own, Fraction(1)), limits[n]
+    rows["gain", 0] = {k: -share[n] for k, (n, _) in enumerate(pairs)} | {total: Fraction(1)}, Fraction(0)
     # So many words of integers may be computed, about a second.
-    program = Dictionary((row for row in rows if row[0]), total + 1, 1e7)
+    program = Dictionary(rows.values(), total + 1, 1e7)
     try:
         program.maximise(total)
         values = program.values()
-        if not program.unique():
-            return None
+        return _placed(values, pairs, users, servers) if program.unique() else None
     except TooMuch:
         return None
-    return _placed(values, pairs, *runs.shape)
 
 
 def nearest_psdsf(cluster: Cluster, tasks: Array) -> Numbers | None:
@@ -236,25 +235,19 @@ def is_psdsf(cluster: Cluster, tasks: Numbers) -> bool:
     Source: Khamse-Ashari et al., ICC 2017, definition 4; `s[n,i] = x_n / gamma[n,i]`.
     """
     demand, capacity, weight = (numbers(values) for values in (cluster.demand, cluster.capacity, cluster.weight))
-    total, usable = tasks.sum(axis=1), cluster.usable
-    if (tasks < 0).any() or (tasks[~usable] != 0).any() or (total > cluster.max_tasks).any():
+    total, idle, needs = tasks.sum(axis=1), capacity - tasks.T @ demand, cluster.demand > 0
+    if (
+        (tasks < 0).any()
+        or (tasks[~cluster.usable] != 0).any()
+        or (total > cluster.max_tasks).any()
+        or (idle < 0).any()
+    ):
         return False
-    idle = capacity - np.array([[(tasks[:, i] * d).sum() for d in demand.T] for i in range(tasks.shape[1])])
-    if (idle < 0).any():
-        return False
-    users, servers, resources = cluster.shape
-
-    def level(n: int, i: int) -> Fraction:
-        alone = min(capacity[i, r] / demand[n, r] for r in range(resources) if demand[n, r] > 0)
-        return Fraction(total[n] / alone / weight[n])
-
-    def blocks(n: int, i: int, r: int) -> bool:
-        others = [m for m in range(users) if tasks[m, i] * demand[m, r] > 0]
-        return idle[i, r] == 0 and demand[n, r] > 0 and all(level(n, i) >= level(m, i) for m in others)
-
-    return all(
-        any(blocks(n, i, r) for r in range(resources))
-        for n in range(users)
-        for i in range(servers)
-        if usable[n, i] and total[n] < cluster.max_tasks[n]
-    )
+    level = zeros(*tasks.shape)  # s[n,i] / phi_n
+    for n, i in np.argwhere(cluster.usable):
+        level[n, i] = total[n] / (capacity[i, needs[n]] / demand[n, needs[n]]).min() / weight[n]
+    for n, i in np.argwhere(cluster.usable & (total < cluster.max_tasks)[:, None]):
+        above = (tasks[:, i] > 0) & (level[:, i] > level[n, i])
+        if not (needs[n] & (idle[i] == 0) & ~needs[above].any(axis=0)).any():
+            return False
+    return True

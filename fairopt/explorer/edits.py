@@ -25,8 +25,6 @@ from ..model._arrays import Array, Index, numbered
 from ..model._shown import short
 from ..model.cluster import Cluster
 
-#: The most edits of a state.
-_MOST_EDITS = 10_000
 Where = tuple[str | int, ...]
 
 
@@ -44,8 +42,8 @@ class State:
         if not isinstance(given, dict):
             raise DataError("a state is an object with mechanism, alpha and edits")
         edits = given.get("edits", {})
-        if not isinstance(edits, dict) or len(edits) > _MOST_EDITS:
-            raise DataError(f"edits must be an object with at most {_MOST_EDITS:,} entries")
+        if not isinstance(edits, dict):
+            raise DataError("edits must be an object")
         mechanism = given.get("mechanism", cls.mechanism)
         if not isinstance(mechanism, str):
             raise DataError("mechanism must be a name", ("mechanism",))

@@ -33,18 +33,18 @@ def margins(start: Start, edited: Edited, found: Allocation) -> tuple[pd.DataFra
     single = len(cluster.servers) < len(edited.cluster.servers)
     names = ["all nodes"] if single else [start.names[entry] for entry in edited.entry_of]
     kind, tasks = dict(zip(cluster.servers, names, strict=True)), found.arrays.user_tasks
-    gains: dict[tuple[str, str], list[Array]] = {}
-    for (server, what), gain in zip(by_capacity.index, by_capacity.to_numpy() * tasks * _MORE, strict=True):
-        gains.setdefault((kind[server], what), []).append(np.where(tasks > 0, gain, 0.0))
-    sums = {key: np.sum(each, axis=0) for key, each in gains.items()}
+    keys = pd.Index([(kind[server], what) for server, what in by_capacity.index], tupleize_cols=False)
+    of, known = pd.factorize(keys)
+    sums = np.zeros((len(known), len(tasks)))
+    np.add.at(sums, of, np.where(tasks > 0, by_capacity.to_numpy() * tasks * _MORE, 0.0))
     # Gains below this part of all tasks, for so much more, are none.
     least = 1e-7 * float(tasks.sum())
     rows = [
-        (key[0], len(gains[key]), key[1], *summed(cluster.users, gain, least))
-        for key, gain in sums.items()
+        (where, count, what, *summed(cluster.users, gain, least))
+        for (where, what), count, gain in zip(known, np.bincount(of).tolist(), sums, strict=True)
         if np.isfinite(gain).all() and np.abs(gain).max(initial=0.0) > least
     ]
-    unknown = sum(bool(np.isnan(gain).any()) for gain in sums.values())
+    unknown = int(np.isnan(sums).any(axis=1).sum())
     note = f"{_MORE:.0%} more there, to first order; a larger step has to be solved."
     if unknown:
         note += f" {unknown} of {len(sums)} kinds of nodes and resources have no derivative, as at a kink."

@@ -14,7 +14,7 @@ from typing import Any
 
 from .._progress import tqdm
 from ..errors import FairoptError
-from ..model import _files
+from ..model import _files, cluster_file
 from ..study.alpha_path import Follower
 from . import texts
 from .edits import State
@@ -154,7 +154,7 @@ def answers(session: Session, progress: bool = False) -> dict[str, Any]:
         "more": more,
         "head": texts.head(cluster),
         "calls": calls,
-        "file": texts.file(cluster),
+        "file": cluster_file.text(cluster),
     }
 
 

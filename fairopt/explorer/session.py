@@ -17,6 +17,7 @@ from ..errors import DataError, FairoptError
 from ..game.curve.two_sided import EquilibriumCurve, equilibrium_curve
 from ..mechanisms import Mechanism
 from ..mechanisms.alphapf_vds import AlphaPFVDS
+from ..model import cluster_file
 from ..model.cluster import Cluster, expected
 from ..result.allocation import Allocation
 from . import texts
@@ -34,8 +35,8 @@ ALPHAS: tuple[float | str, ...] = (*(float(f"{k / (40 - k):.3g}") for k in range
 #: Mechanisms that stand side by side; those with an alpha have that of the state.
 SIDE = ("alphapf-vds", "alpha-fair", "ps-dsf", "drfh", "tsf", "per-server-drf", "ceei", "utilitarian", "drf")
 
-#: Answers that are kept, of any question.
-_KEPT = 200
+#: Allocations that are kept: those of mechanisms side by side, and some states before.
+_KEPT = 30
 #: Rows of what more of a resource adds.
 _ROWS = 12
 
@@ -59,10 +60,9 @@ class Session:
     start: Start = field(init=False)
     last: State = field(init=False)
     _edited: tuple[str, Edited] | None = field(init=False, default=None)
-    _found: tuple[Edited, Mechanism, Allocation] | None = field(init=False, default=None)
+    _found: OrderedDict[tuple[str, Mechanism], Allocation] = field(init=False, default_factory=OrderedDict)
     _drawn: Bands | None = field(init=False, default=None)
     _curve: tuple[Cluster, EquilibriumCurve] | None = field(init=False, default=None)
-    _kept: OrderedDict[str, dict[str, Any]] = field(init=False, default_factory=OrderedDict)
 
     def __post_init__(self) -> None:
         self.start, self.last = Start.of(expected(self.cluster)), self.state
@@ -77,26 +77,21 @@ class Session:
             "row": self._row,
             "several": self._several,
             "more": self._more,
-            "python": lambda q: {"text": texts.python(self.edited(q).cluster, str(self.mechanism(_state(q))))},
-            "file": lambda q: {"text": texts.file(self.edited(q).cluster)},
+            "python": lambda q: {"text": texts.python(self.edited(_state(q)).cluster, str(self.mechanism(_state(q))))},
+            "file": lambda q: {"text": cluster_file.text(self.edited(_state(q)).cluster)},
         }
         ask = question.get("ask") if isinstance(question, dict) else None
         if not isinstance(ask, str) or ask not in known:
             return {"error": f"a question asks for one of {', '.join(known)}", "where": ""}
-        key = json.dumps(_named(question), sort_keys=True)
-        if key not in self._kept:
-            try:
-                made = known[ask](question)
-            except DataError as error:
-                return {"error": str(error), "where": "/".join(map(str, error.where))}
-            except FairoptError as error:
-                return {"error": f"{type(error).__name__}: {error}", "where": ""}
-            self._kept[key] = made
-            while len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
+        try:
+            made = known[ask](question)
+        except DataError as error:
+            return {"error": str(error), "where": "/".join(map(str, error.where))}
+        except FairoptError as error:
+            return {"error": f"{type(error).__name__}: {error}", "where": ""}
         if ask in ("answer", "now") and not question.get("aside"):
             self.last = _state(question)
-        return self._kept[key]
+        return made
 
     def begin(self) -> dict[str, Any]:
         """The parts that do not change: the cluster as it was handed in, mechanisms, alphas of the path."""
@@ -133,12 +128,11 @@ class Session:
             "alphas": list(ALPHAS),
         }
 
-    def edited(self, question: dict[str, Any]) -> Edited:
-        """The cluster of a question: the same object until edits change, with what is known of it."""
-        edits = _state(question).edits
-        key = json.dumps(edits, sort_keys=True)
+    def edited(self, state: State) -> Edited:
+        """The cluster of a state: the same object until edits change, with what is known of it."""
+        key = _key(state)
         if self._edited is None or self._edited[0] != key:
-            self._edited = key, self.start.edited(edits)
+            self._edited = key, self.start.edited(state.edits)
         return self._edited[1]
 
     def mechanism(self, state: State) -> Mechanism:
@@ -152,9 +146,24 @@ class Session:
             raise DataError(str(error), error.where or ("mechanism",)) from None
 
     def allocation(self, state: State | None = None) -> Allocation:
-        """The certified answer at a state, by default the last one that was asked about."""
-        requested = self.last if state is None else state
-        return self.mechanism(requested).solve(self.start.edited(requested.edits).cluster)
+        """The certified answer at a state, by default the last one that was asked about; the last ones are kept.
+
+        What the mechanism asks of a cluster is an error of the mechanism's field.
+        """
+        state = self.last if state is None else state
+        mechanism = self.mechanism(state)
+        if (_key(state), mechanism) not in self._found:
+            try:
+                self.know(state, mechanism.solve(self.edited(state).cluster))
+            except DataError as error:
+                raise DataError(str(error), error.where or ("mechanism",)) from None
+        return self._found[_key(state), mechanism]
+
+    def know(self, state: State, found: Allocation) -> None:
+        """Keep what is known as the answer of a state."""
+        self._found[_key(state), self.mechanism(state)] = found
+        while len(self._found) > _KEPT:
+            self._found.popitem(last=False)
 
     def runs(self, edited: Edited) -> Allocation | None:
         """What runs, of the users and on the servers that are left."""
@@ -169,29 +178,13 @@ class Session:
 
     def _now(self, question: dict[str, Any]) -> dict[str, Any]:
         """A state is shown whose answer the view has already."""
-        self.edited(question)
+        self.edited(_state(question))
         self.mechanism(_state(question))
         return {}
 
-    def know(self, state: State, found: Allocation) -> None:
-        """Keep what is known as the answer of a state, as `_solved` does."""
-        self._found = self.edited({"state": state.to_json()}), self.mechanism(state), found
-
-    def _solved(self, question: dict[str, Any]) -> tuple[Edited, Allocation]:
-        """The edited cluster and its answer, kept until another is asked for.
-
-        What the mechanism asks of a cluster is an error of the mechanism's field.
-        """
-        edited, mechanism = self.edited(question), self.mechanism(_state(question))
-        if self._found is None or self._found[0] is not edited or self._found[1] != mechanism:
-            try:
-                self._found = edited, mechanism, mechanism.solve(edited.cluster)
-            except DataError as error:
-                raise DataError(str(error), error.where or ("mechanism",)) from None
-        return edited, self._found[2]
-
     def _answer(self, question: dict[str, Any]) -> dict[str, Any]:
-        edited, found = self._solved(question)
+        state = _state(question)
+        edited, found = self.edited(state), self.allocation(state)
         if self._drawn is None:
             self._drawn = bands(self.start, edited, found)
         return view(self.start, edited, found, self._drawn)
@@ -199,21 +192,21 @@ class Session:
     def _row(self, question: dict[str, Any]) -> dict[str, Any]:
         """One mechanism among others, side by side."""
         state = dataclasses.replace(_state(question), mechanism=str(question.get("mechanism")))
-        edited, mechanism = self.edited(question), self.mechanism(state)
-        row: dict[str, Any] = {"mechanism": str(mechanism), "name": state.mechanism}
+        row: dict[str, Any] = {"mechanism": str(self.mechanism(state)), "name": state.mechanism}
+        servers = len(self.edited(state).cluster.servers)
         try:
-            found = mechanism.solve(edited.cluster)
+            found = self.allocation(state)
         except FairoptError as error:
             return row | {"status": str(error)}
-        pooled = len(found.cluster.servers) < len(edited.cluster.servers)
-        return row | {"status": "", "pooled": pooled} | measures(found)
+        return row | {"status": "", "pooled": len(found.cluster.servers) < servers} | measures(found)
 
     def _more(self, question: dict[str, Any]) -> dict[str, Any]:
         """Gains from a little more of a resource on a kind of server, and whose; why not, where that is not known."""
-        users, servers, _ = self.edited(question).cluster.shape
+        state = _state(question)
+        users, servers, _ = self.edited(state).cluster.shape
         if users * servers > _DERIVED:
             return {"rows": [], "note": f"Not asked of more than {_DERIVED:,} pairs of user and server."}
-        frame, note = margins(self.start, *self._solved(question))
+        frame, note = margins(self.start, self.edited(state), self.allocation(state))
         rows = [
             [where, what, float(f"{tasks:.3g}"), gainers]
             for where, _, what, tasks, gainers in frame.head(_ROWS).itertuples(index=False)
@@ -223,7 +216,8 @@ class Session:
 
     def _several(self, question: dict[str, Any]) -> dict[str, Any]:
         """The number of equilibria of alphaPF-VDS that the curve from alpha = 1 crosses, where that is looked for."""
-        state, edited = _state(question), self.edited(question)
+        state = _state(question)
+        edited = self.edited(state)
         alone: dict[str, Any] = {"text": ""}
         users, servers, _ = edited.cluster.shape
         between = 0 < state.alpha < np.inf and abs(math.log(state.alpha)) > 1e-9
@@ -258,17 +252,8 @@ class Session:
         return equilibrium_curve(cluster, [alpha, beyond], seconds=1.0)
 
 
-def _named(question: dict[str, Any]) -> dict[str, Any]:
-    """A question as it is remembered: what has no alpha is the same at every alpha, and asked aside or not."""
-    named = {key: value for key, value in question.items() if key != "aside"}
-    state = question.get("state")
-    if isinstance(state, dict):
-        row = question["ask"] == "row"
-        name = question.get("mechanism") if row else state.get("mechanism")
-        free = isinstance(name, str) and name in mechanisms.names() and not _has_alpha(name)
-        unasked = {key for key, off in (("mechanism", row), ("alpha", free)) if off}
-        named["state"] = {key: value for key, value in state.items() if key not in unasked}
-    return named
+def _key(state: State) -> str:
+    return json.dumps(dict(state.edits), sort_keys=True)
 
 
 def _state(question: dict[str, Any]) -> State:

@@ -100,7 +100,7 @@ def standing(
     then = what_if(session.start, first, requested)
     if policy is not None:
         then = replace(then, mechanism=policy)
-    edited, found = _answer(session, first)
+    edited, found = session.edited(first), session.allocation(first)
     entitled, failed = _entitlements(session, edited, found, compared)
     runs = session.runs(edited)
     holding = (held_texts(found, holds(found)), [""] * len(found.arrays.user_tasks))
@@ -110,7 +110,7 @@ def standing(
     notes = [*_told(snapshot, runs), words(found.certificate, found.tol), *failed]
     changes, after = None, None
     if requested or policy is not None:
-        changed, after = _answer(session, then)
+        changed, after = session.edited(then), session.allocation(then)
         changes = _changes(session.start, edited, found, changed, after, runs)
         notes.append(f"After the change: {words(after.certificate, after.tol)}")
         requested = (*requested, *([f"{after.mechanism} in place of {found.mechanism}"] if policy is not None else []))
@@ -126,11 +126,6 @@ def standing(
         tuple(requested),
         tuple(notes),
     )
-
-
-def _answer(session: Session, state: State) -> tuple[Edited, Allocation]:
-    edited = session.start.edited(state.edits)
-    return edited, session.mechanism(state).solve(edited.cluster)
 
 
 def _entitlements(
@@ -177,20 +172,21 @@ def _users(
 
 def _groups(start: Start, edited: Edited, found: Allocation, users: pd.DataFrame) -> pd.DataFrame:
     """By group: sums of its users, and the largest part of any resource that it takes, now and as entitled."""
-    cluster, rows = edited.cluster, []
+    cluster, entitled = edited.cluster, found.arrays.user_tasks
     whole = np.where(cluster.pooled_capacity > 0, cluster.pooled_capacity, np.inf)
-    for name, mine in users.groupby("group", sort=False):
-        index = mine.index.to_numpy()
-        row: dict[str, Any] = {"group": name, "users": len(index), "weight": float(cluster.weight[index].max())}
-        row |= {what: mine[what].sum() for what in ("running", "wanted") if what in mine}
-        entitled, need = found.arrays.user_tasks[index], cluster.demand[index]
-        if "running" in mine:
-            row["share now"] = float((mine["running"].fillna(0).to_numpy() @ need / whole).max())
-        row |= {"entitled": float(entitled.sum()), "share entitled": float((entitled @ need / whole).max())}
-        if "below" in mine:
-            row["below"] = mine["below"].sum()
-        rows.append(row)
-    return pd.DataFrame(rows)
+    known = users.assign(users=1, entitled=entitled)
+    columns = ("users", "weight", "running", "wanted", "entitled", "below")
+    how = {name: "max" if name == "weight" else "sum" for name in columns if name in known}
+    made = known.groupby("group", sort=False).agg(how)
+
+    def share(tasks: Array) -> Array:
+        use = pd.DataFrame(tasks[:, None] * cluster.demand).groupby(users["group"], sort=False).sum()
+        return np.asarray((use.to_numpy() / whole).max(axis=1))
+
+    if "running" in made:
+        made.insert(4, "share now", share(users["running"].fillna(0).to_numpy()))
+    made.insert(made.columns.get_loc("entitled") + 1, "share entitled", share(entitled))
+    return made.reset_index()
 
 
 def _resources(session: Session, state: State, found: Allocation, runs: Allocation | None) -> pd.DataFrame:

@@ -1,15 +1,14 @@
-"""A cluster and a mechanism as Python, and a cluster as a cluster file."""
+"""A cluster and a mechanism as Python."""
 
 from __future__ import annotations
 
 import re
+from pprint import pformat
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import mechanisms
 from ..errors import DataError
-from ..model import cluster_file
 from ..model.cluster import Cluster
 
 _WORD = re.compile(r"=([A-Za-z]\w*)\b")
@@ -32,13 +31,15 @@ def head(cluster: Cluster) -> str:
     if (users + servers) * resources + (users * servers if cluster.constrained else 0) > 4000:
         made = ["# save the cluster file from the explorer first", 'cluster = fo.Cluster.load("cluster.toml")']
     else:
-        made = _constructor(cluster)
+        plain = {"weight": (cluster.weight == 1).all(), "eligible": not cluster.constrained,
+                 "max_tasks": np.isinf(cluster.max_tasks).all()}  # fmt: skip
+        names = [one for one in ("capacity", "demand", "weight", "eligible", "max_tasks") if not plain.get(one)]
+        given = {name: pformat(getattr(cluster, name).tolist(), width=100) for name in names}
+        given |= {name: repr(list(getattr(cluster, name))) for name in ("resources", "users", "servers")}
+        if "max_tasks" in given:
+            given["max_tasks"] = given["max_tasks"].replace("inf", 'float("inf")')
+        made = ["cluster = fo.Cluster(", *(f"    {name}={text}," for name, text in given.items()), ")"]
     return "\n".join(["import fairopt as fo", "", *made, ""])
-
-
-def file(cluster: Cluster) -> str:
-    """A cluster file in TOML, with every digit."""
-    return cluster_file.text(cluster)
 
 
 def _quoted(found: re.Match[str]) -> str:
@@ -47,32 +48,6 @@ def _quoted(found: re.Match[str]) -> str:
     if word in ("True", "False", "None"):
         return found[0]
     return f"=float({word!r})" if word == "inf" else f"={word!r}"
-
-
-def _constructor(cluster: Cluster) -> list[str]:
-    given = {"capacity": _rows(cluster.capacity), "demand": _rows(cluster.demand)}
-    if (cluster.weight != 1).any():
-        given["weight"] = _plain(cluster.weight)
-    if cluster.constrained:
-        given["eligible"] = _rows(cluster.eligible.astype(int))
-    if np.isfinite(cluster.max_tasks).any():
-        given["max_tasks"] = _plain(cluster.max_tasks)
-    given |= {name: repr(list(getattr(cluster, name))) for name in ("resources", "users", "servers")}
-    return ["cluster = fo.Cluster(", *(f"    {name}={text}," for name, text in given.items()), ")"]
-
-
-def _rows(table: NDArray[np.generic]) -> str:
-    inside = ",\n        ".join(_plain(row) for row in table)
-    return f"[\n        {inside},\n    ]"
-
-
-def _plain(row: NDArray[np.generic]) -> str:
-    def text(value: object) -> str:
-        if isinstance(value, float):
-            return 'float("inf")' if value == float("inf") else repr(int(value) if value.is_integer() else value)
-        return repr(value)
-
-    return f"[{', '.join(text(value) for value in row.tolist())}]"
 
 
 def call(mechanism: str) -> str:

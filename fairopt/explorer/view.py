@@ -14,6 +14,8 @@ from .._libraries import pd
 from ..certificates import Certificate
 from ..game.selection import MAYBE_OTHERS
 from ..model._arrays import Array, Index, ratio
+from ..model.merging import unmerged
+from ..model.split import Split
 from ..result import metrics
 from ..result.allocation import Allocation
 from ..result.holds import Holds, holds
@@ -156,18 +158,13 @@ def _bars(start: Start, edited: Edited, found: Allocation, drawn: Bands) -> dict
 
 def _by_entry(edited: Edited, found: Allocation, entries: Index) -> tuple[Array, Array]:
     """Capacity (entries, resources) and tasks (users, entries)."""
-    capacity, split = found.cluster.capacity, found._split
     of = np.searchsorted(entries, edited.entry_of)
-    whole = np.zeros((len(entries), capacity.shape[1]))
-    np.add.at(whole, of, capacity)
-    if split is None:
-        tasks = np.zeros((len(entries), len(found.cluster.users)))
-        np.add.at(tasks, of, found.tasks.T)
-        return whole, tasks.T
-    merged = split.merging.server_of[np.unique(of, return_index=True)[1]]
-    size = split.merging.cluster.capacity.sum(axis=1)[merged]
-    part = ratio(whole.sum(axis=1), size)
-    return whole, split.merged[:, merged] * part
+    whole = np.zeros((len(entries), found.cluster.shape[2]))
+    np.add.at(whole, of, found.cluster.capacity)
+    split = found._split or Split(unmerged(found.cluster), found.tasks)
+    part = np.zeros((split.merged.shape[1], len(entries)))
+    np.add.at(part, (split.merging.server_of, of), split.merging.server_part)
+    return whole, split.merged @ part
 
 
 def _users(edited: Edited, found: Allocation, holding: Holds, drawn: Bands) -> dict[str, Any]:

@@ -35,7 +35,7 @@ class Explorer(anywidget.AnyWidget):
     @property
     def cluster(self) -> Any:
         """The cluster as it is edited."""
-        return self.session.start.edited(self.session.last.edits).cluster
+        return self.session.edited(self.session.last).cluster
 
     def _asked(self, _: Any, content: Any, __: Any) -> None:
         """Answer a question of the view; what is no question is left alone."""

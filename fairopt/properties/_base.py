@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError
+from ..exact.rational import numbers
 from ..mechanisms import Mechanism
 from ..mechanisms._registry import Registry
 from ..model.cluster import Cluster
@@ -72,10 +73,7 @@ class Case:
 
     def numbers(self, values: Numbers) -> Numbers:
         """Data of the cluster in the arithmetic of the tasks; what is infinite stays a double."""
-        if not self.exact:
-            return values
-        plain = [Fraction(value) if np.isfinite(value) else value for value in values.ravel().tolist()]
-        return np.array([*plain, None], dtype=object)[:-1].reshape(values.shape)
+        return numbers(values) if self.exact else values
 
 
 @dataclass(frozen=True)
@@ -253,12 +251,14 @@ def changes(cluster: Cluster, deviation: Deviation) -> str:
     changed = deviation.cluster
     if len(changed.users) < len(cluster.users):
         return f"{' and '.join(deviation.users)} leaves"
-    said = []
-    for name, what in (("demand", "says demand"), ("eligible", "says eligible"), ("max_tasks", "says task count")):
-        for n, user in enumerate(cluster.users):
-            reported = getattr(changed, name)[n]
-            if (reported != getattr(cluster, name)[n]).any():
-                said.append(f"{user} {what} {_listed(reported.reshape(-1).astype(float))}")
+    about = {"demand": "demand", "eligible": "eligible", "max_tasks": "task count"}
+    tables = [(what, getattr(cluster, name), getattr(changed, name)) for name, what in about.items()]
+    said = [
+        f"{user} says {what} {_listed(reported[n].reshape(-1).astype(float))}"
+        for what, truth, reported in tables
+        for n, user in enumerate(cluster.users)
+        if (reported[n] != truth[n]).any()
+    ]
     if (changed.capacity != cluster.capacity).any():
         said.append(f"capacity grows to {_rows(changed.capacity)}")
     return "; ".join(said)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice, product
 from operator import itemgetter
@@ -96,19 +96,6 @@ def draw(rng: Generator, prop: Property) -> Cluster:
 
 
 @dataclass(frozen=True)
-class Hunted:
-    """The end of a search: a witness or none, after so many trials.
-
-    `doubted` is the largest loss that trials showed and nobody could verify: at degenerate ties answers that are right
-    for data a rounding error away lose much.
-    """
-
-    witness: Witness | None
-    trials: int
-    doubted: float
-
-
-@dataclass(frozen=True)
 class SearchOptions:
     """Numbers of a search: clusters drawn, and climbed from."""
 
@@ -176,7 +163,7 @@ def hunt(
     conditions: Sequence[str] = (),
     options: SearchOptions = SearchOptions(),
     progress: bool = False,
-) -> Hunted:
+) -> Hunt:
     """`search`, with what it took; arguments and errors are the same."""
     trials = _validate.whole(trials, "trials")
     chosen, prop = mechanisms.one(mechanism), get(property)
@@ -185,15 +172,15 @@ def hunt(
     if isinstance(conditions, str) or (unknown := [name for name in conditions if name not in CONDITIONS]):
         bad = conditions if isinstance(conditions, str) else unknown[0]
         raise DataError(f"conditions are {bad!r}; give a list of some of: {', '.join(CONDITIONS)}")
-    going = _Hunt(chosen, prop, conditions, options, np.random.default_rng(rng))
+    going = Hunt(chosen, prop, conditions, options, np.random.default_rng(rng))
     with tqdm(total=trials, disable=None if progress else True, unit="trial", leave=False) as bar:
         while going.trials < trials:
             before = going.trials
             going.batch(min(options.batch, trials - before), options.climbing)
             bar.update(going.trials - before)
-            if found := going.found():
-                return Hunted(found, going.trials, going.doubted)
-    return Hunted(None, going.trials, going.doubted)
+            if going.found():
+                break
+    return going
 
 
 #: A loss, and whose it is.
@@ -203,17 +190,23 @@ _loss = itemgetter(0)
 Best = tuple[int, float, Instance | None]
 
 
-class _Hunt:
-    """A search as it goes on: the elite, with their losses, the largest first."""
+@dataclass(eq=False)
+class Hunt:
+    """A search as it goes on: trials so far, the elite, with their losses, the largest first, and the witness.
 
-    def __init__(
-        self, mechanism: Mechanism, prop: Property, conditions: Sequence[str], options: SearchOptions,
-        rng: Generator,
-    ) -> None:  # fmt: skip
-        self.mechanism, self.prop, self.conditions, self.options, self.rng = mechanism, prop, conditions, options, rng
-        self.elite: list[Lossy] = []
-        self.trials = 0
-        self.doubted = 0.0
+    `doubted` is the largest loss that trials showed and nobody could verify: at degenerate ties answers that are right
+    for data a rounding error away lose much.
+    """
+
+    mechanism: Mechanism
+    prop: Property
+    conditions: Sequence[str]
+    options: SearchOptions
+    rng: Generator
+    elite: list[Lossy] = field(default_factory=list)
+    trials: int = 0
+    doubted: float = 0.0
+    witness: Witness | None = None
 
     def batch(self, size: int, climbing: float) -> None:
         """Try so many instances."""
@@ -228,20 +221,21 @@ class _Hunt:
         found = zip(cases(self.mechanism, some, 1e-8), some, strict=True)
         return [(-1.0 if case is None else float(self.prop.find(case).violation), one) for case, one in found]
 
-    def found(self) -> Witness | None:
-        """The witness of the elite's largest violation that can be verified."""
+    def found(self) -> bool:
+        """Is there a witness of the elite's largest violation that can be verified?"""
         if not self.elite or self.elite[0][0] <= MARGIN:
-            return None
+            return False
         for _ in range(self.options.further):
             self.batch(self.options.batch, 1.0)
         route, loss, instance = self._best()
         if instance is not None:
             least = max(self.options.kept * loss, 2 * MARGIN)
             small = shrunk(instance, partial(self._survive, least, route))
-            return recorded(self.mechanism, self.prop.name, renumbered(small))
+            self.witness = recorded(self.mechanism, self.prop.name, renumbered(small))
+            return True
         self.doubted = max(self.doubted, self.elite[0][0])
         self.elite = [each for each in self.elite if each[0] <= MARGIN]
-        return None
+        return False
 
     def _best(self) -> Best:
         """Of the elite, which of those that are verified in the best way loses most: the way's number and the loss.

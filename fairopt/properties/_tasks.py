@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from itertools import islice, takewhile
 
@@ -12,7 +11,6 @@ import numpy as np
 
 from ..errors import DataError, SolverError
 from ..exact import rational
-from ..exact.rational import unique_optimum
 from ..many.solve_many import solve_many
 from ..mechanisms import Mechanism
 from ..model._arrays import Array, Mask
@@ -41,48 +39,36 @@ def exact_tasks(mechanism: Mechanism, cluster: Cluster) -> Numbers | None:
         return rational.nearest_psdsf(seen, np.maximum(mechanism.solve(seen, 1e-9).tasks, 0)) if rule.alpha else None
     if rule.floor.any():
         return None
-    if rule.alpha == 0:
-        known = _data(seen, rule)
-        return None if known is None else unique_optimum(seen, *known)
-    if rule.scope == "per_server":
-        each = [rational.on_one(seen, rule, i) for i in range(len(seen.servers))]
-        found = [_leximin(*one) for one in each]
-        return None if any(one is None for one in found) else np.hstack([one for one in found if one is not None])
-    return _leximin(seen, rule)
+    if rule.scope != "per_server":
+        return _optimum(seen, rule)
+    found = [_optimum(*rational.on_one(seen, rule, i)) for i in range(len(seen.servers))]
+    return None if any(one is None for one in found) else np.hstack([one for one in found if one is not None])
 
 
-def _leximin(cluster: Cluster, rule: Criterion) -> Numbers | None:
-    runs = cluster.runnable
-    if (known := _data(cluster, rule)) is None:
-        return None
-    share, limits = known
-    common, unit = (math.lcm(*(value.denominator for value in some.values())) for some in (share, limits))
-    whole, most = np.ones(len(runs)), np.full(len(runs), np.inf)
-    for table, some, by in ((whole, share, common), (most, limits, unit)):
-        for n, value in some.items():
-            table[n] = float(value * by)
-    large = cluster.derived(capacity=cluster.capacity * unit)  # and tasks in parts of a task, so that limits are whole
-    # Whole numbers beyond are no doubles.
-    if max(whole.max(), most[np.isfinite(most)].max(initial=0), large.capacity.max()) > 2**53:
-        return None
-    found = rational.leximin(large, replace(rule, share=whole, cap=np.full(len(runs), np.inf)), most)
-    return None if found is None else np.asarray(found.tasks / unit)
-
-
-def _data(cluster: Cluster, rule: Criterion) -> tuple[dict[int, Fraction], dict[int, Fraction]] | None:
-    """Shares per task of who can run, and limits of who has one; `None` where they are not known."""
+def _optimum(cluster: Cluster, rule: Criterion) -> Numbers | None:
     limits = rule.limits(cluster)
-    found = _fractions(rule.share, cluster.runnable), _fractions(limits, np.isfinite(limits))
-    return None if found[0] is None or found[1] is None else (found[0], found[1])
+    share, most = _fractions(rule.share, cluster.runnable), _fractions(limits, np.isfinite(limits))
+    if share is None or most is None:
+        return None
+    if rule.alpha == 0:
+        return rational.unique_optimum(cluster, share, most)
+    if not rational.tried(cluster, limits):
+        return None
+    common = math.lcm(*(Fraction(value).denominator for value in share[cluster.runnable]))
+    rate = rational.numbers(rule.weight) / (share * common)
+    usable = rational.may_run(cluster, limits)
+    found = rational.optimum(rational.numbers(cluster.capacity), rational.numbers(cluster.demand), usable, rate, most)
+    return None if found is None else found.tasks
 
 
-def _fractions(values: Array, some: Mask) -> dict[int, Fraction] | None:
-    """Fractions that the doubles of some users stand for; `None` where that is not known."""
+def _fractions(values: Array, some: Mask) -> Numbers | None:
+    """Fractions that the doubles of some users stand for, of others these; `None` where that is not known."""
+    found = values.astype(object)
     # A share per task is a fraction with at most this denominator, or it is not known exactly.
-    found = {int(n): Fraction(values[n]).limit_denominator(10**6) for n in np.flatnonzero(some)}
-    ulps = {n: abs(float(value) - values[n]) / np.spacing(abs(values[n])) for n, value in found.items()}
+    found[some] = [Fraction(value).limit_denominator(10**6) for value in values[some].tolist()]
+    ulps = np.abs(found[some].astype(float) - values[some]) / np.spacing(np.abs(values[some]))
     # Shares come of a division or two, so that a double is two units in the last place from its fraction at most.
-    return found if all(ulp <= 2 for ulp in ulps.values()) else None
+    return found if (ulps <= 2).all() else None
 
 
 #: A cluster that a mechanism sees, and how it changes.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 
 import numpy as np
@@ -96,23 +95,18 @@ def _by_program(case: Case) -> Numbers:
 def _exact(case: Case) -> Numbers:
     """Lexicographic max-min of `x'_n / x_n`, without rounding: x itself has the level 1, so nobody has less.
 
-    In tasks of size `x_n`, and in the least common unit, all data are whole numbers. Users without tasks must be such
-    as can run none.
+    In tasks of size `x_n`. Users without tasks must be such as can run none.
     """
     cluster, tasks = case.cluster, case.user_tasks
-    runs = [n for n in range(len(tasks)) if cluster.runnable[n]]
-    if not runs or any(tasks[n] == 0 for n in runs):
+    runs = np.flatnonzero(cluster.runnable)
+    if (tasks[runs] == 0).any() or not rational.tried(cluster, cluster.max_tasks):
         return tasks
-    demand = case.numbers(cluster.demand)[runs] * tasks[runs][:, None]
-    whole = math.lcm(*(Fraction(value).denominator for value in demand.ravel()))
-    limits = np.array([case.cluster.max_tasks[n] / tasks[n] for n in runs])
-    chosen = cluster.select(users=[cluster.users[n] for n in runs])
-    one = chosen.derived(demand=(demand * whole).astype(float), capacity=cluster.capacity * whole)
-    rule = criterion(one, np.ones(len(runs)), np.inf, "servers", weight=np.ones(len(runs)))
-    found = rational.leximin(one, rule, limits.astype(float))
-    better = tasks.copy()
+    size, better = tasks[runs], tasks.copy()
+    demand, limits = numbers(cluster.demand)[runs] * size[:, None], numbers(cluster.max_tasks)[runs] / size
+    one = np.full(len(runs), Fraction(1))
+    found = rational.optimum(numbers(cluster.capacity), demand, cluster.usable[runs], one, limits)
     if found is not None:
-        better[runs] = np.maximum(found.tasks.sum(axis=1), Fraction(1)) * tasks[runs]  # type: ignore[call-overload]
+        better[runs] = np.maximum(found.tasks.sum(axis=1), one) * size
     return better
 
 
