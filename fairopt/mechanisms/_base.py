@@ -177,13 +177,13 @@ class Mechanism(Solvable):
         rule = problem.criterion
         if not 0 < rule.alpha < np.inf or type(rule) is not Criterion or (found is None and rule.floor.any()):
             return
-        from ..engines.welfare import floors
+        from ..engines.welfare import concave, floors
         from ..game.equilibrium import equilibria
 
         more = equilibria.solutions(problem, tol)
         if found is not None and rule.floor.any():  # which the game does not know
             sharp = min(tol, 1e-11)  # nobody else finds last digits
-            more = floors.fixed_at_floors(problem, found, lambda limited: native.welfare(limited, sharp))
+            more = floors.fixed_at_floors(problem, found, lambda limited: concave.solutions(limited, sharp))
         for found in more:
             yield dataclasses.replace(found, engine="native", warm=None)
 
