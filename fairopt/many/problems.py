@@ -101,10 +101,10 @@ class Stacked:
         given = self.arrays
         with np.errstate(invalid="ignore"):
             good = [_validate.inside(given[name], *ends) for name, ends in _RANGES.items() if name in given]
-        good.append(given["demand"].any(axis=2))
+        good.append(np.asarray(given["demand"].any(axis=2)))
         if "eligible" in given:
             good.append((given["eligible"] == 0) | (given["eligible"] == 1))
-        return np.all([each.reshape(self.count, -1).all(axis=1) for each in good], axis=0)
+        return np.asarray(np.all([each.reshape(self.count, -1).all(axis=1) for each in good], axis=0))
 
 
 #: Clusters by number; `DataError` where one that is asked for has data that are none.
