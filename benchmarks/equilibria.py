@@ -10,7 +10,6 @@ Draw k of a size is always the same cluster. Every answer is a line of the store
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,8 @@ import numpy as np
 import pandas as pd
 
 import fairopt as fo
+from benchmarks.store import filled
 from fairopt import _clock
-from fairopt._progress import tqdm
 
 SIZES = (
     (2, 2, 2), (3, 2, 2), (2, 2, 3), (3, 2, 3), (3, 2, 4), (4, 2, 3), (4, 3, 2), (3, 3, 3), (4, 3, 3), (5, 3, 3),
@@ -94,22 +93,11 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="number of the first draw of every size; default: 0")
     parser.add_argument("--store", type=Path, default=Path("equilibria.jsonl"), metavar="FILE")
     options = parser.parse_args()
-    lines = []
-    if options.store.exists():
-        lines = [json.loads(line) for line in options.store.read_text(encoding="utf-8").splitlines()]
-    done = {(*line["size"], line["number"]) for line in lines}
     sizes = LARGEST if options.largest else SIZES
-    each = options.draws // len(sizes)
-    todo = [(size, k) for k in range(options.first, each) for size in sizes if (*size, k) not in done]
-    with options.store.open("a", encoding="utf-8") as store:
-        for size, number in tqdm(todo, desc="equilibria", unit="cluster"):
-            line = answered(size, number)
-            lines.append(line)
-            print(json.dumps(line), file=store, flush=True)
+    todo = [(size, k) for k in range(options.first, options.draws // len(sizes)) for size in sizes]
+    lines = filled(options.store, todo, lambda line: (tuple(line["size"]), line["number"]), answered)
     print(table(lines).to_string(index=False, float_format="{:.3f}".format))
-    several = [line for line in lines if len(line["indices"]) > 1]
-    for line in several:
-        print(line)
+    print(*(line for line in lines if len(line["indices"]) > 1), sep="\n")
 
 
 if __name__ == "__main__":

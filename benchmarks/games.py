@@ -9,7 +9,6 @@ Draw k of a cluster is always the same one. Every game is a line of the store, a
 from __future__ import annotations
 
 import argparse
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 import fairopt as fo
-from fairopt._progress import tqdm
+from benchmarks.store import filled
 from fairopt.model.merging import merge
 from fairopt.workloads import open_source
 
@@ -96,20 +95,14 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=1000)
     parser.add_argument("--store", type=Path, required=True)
     asked = parser.parse_args()
-    lines = [json.loads(line) for line in asked.store.read_text().splitlines()] if asked.store.exists() else []
-    there = {tuple(line[key] for key in KEYS) for line in lines}
-    games: list[tuple[str, float, int, str]] = [
-        (name, float(alpha), draw, order)
+    games = [
+        (name, float(alpha), draw, order, asked.rounds)
         for draw in range(asked.first, asked.first + asked.draws)
         for name in asked.only
         for alpha in asked.alphas
         for order in ORDERS
     ]
-    with asked.store.open("a", encoding="utf-8") as store:
-        for name, alpha, draw, order in tqdm([one for one in games if one not in there], unit="game"):
-            lines.append(played(name, alpha, draw, order, asked.rounds))
-            store.write(json.dumps(lines[-1]) + "\n")
-            store.flush()
+    lines = filled(asked.store, games, lambda line: (*(line[key] for key in KEYS), asked.rounds), played)
     frame = pd.DataFrame(lines)
     print(table(frame).to_markdown(floatfmt=".3g"))
     print(slower(frame).to_markdown())

@@ -5,8 +5,8 @@ a changed loop leaves its callers in other files as they were, and writes that t
 the name of the old one, which whoever reads in between runs: here a file is named by content. Processes that begin
 together all compile the same: here one does, and the others wait for its file. And numba copies whatever a function
 calls into it, through which the compiler works again at every level: here the code of a large loop stays in its own
-file, and those that call it find it by its name, which follows from its content. For the 17 loops of a first game
-plain numba took 1.5 times as long (18.5 CPU seconds, not 12.6) and 5 times the disk (3.2 MB, not .6).
+file, and those that call it find it by its name, which follows from its content. For the 16 loops of a first game
+copies of all took 1.56 times as long.
 
 A claim to compile is a lock on a file beside that of the loop, which ends with the process that holds it. It is waited
 for `PATIENCE` seconds; where there are no locks every process compiles for itself.
@@ -27,7 +27,6 @@ from pathlib import Path
 from typing import Any
 
 import numba
-from llvmlite import binding as llvm
 from numba.core import caching, cgutils, codegen, compiler, event, imputils, serialize, types
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import (
@@ -50,7 +49,7 @@ PATIENCE, _LOOK = 60.0, 0.05
 #: A loop of more instructions is not copied: the compiler would hardly write it into its callers.
 SMALL = 100
 #: Of the files: another number where they hold something else.
-FORMAT = 3
+FORMAT = 4
 #: Bytes of a digest.
 _SEAL = hashlib.sha256().digest_size
 #: How seldom garbage is looked for while loops are compiled: numba makes many objects that live, a tenth of its time.
@@ -98,54 +97,29 @@ def given_up(file: Path) -> None:
 
 
 class Library(codegen.JITCodeLibrary):  # type: ignore[misc]
-    """The machine code of one loop for one signature.
-
-    `apart` are the libraries of the large loops that it refers to: they have to be there before it is, and as long.
-    """
+    """The machine code of one loop for one signature, as it is compiled; small loops are copied into it."""
 
     def __init__(self, made_by: Any, name: str) -> None:
         super().__init__(made_by, name)
         self.enable_object_caching()
-        self.loop, self.signature, self.large = "", None, False
         self._linking_libraries: list[Any] = []
-        self.apart: list[Library] = []
-        #: What it defines, and what of others it refers to.
-        self.symbols: set[str] = set()
-        self.refers: set[str] = set()
 
     def finalize(self) -> None:
-        """Link copies of small loops only."""
+        """Link copies of small loops only; `apart` are large ones, which have to be there before it is, and as long."""
         called = list(dict.fromkeys(self._linking_libraries))
-        loops = [one for one in called if isinstance(one, Library)]
+        loops = [one for one in called if hasattr(one, "apart")]
         far = [one for one in loops if one.large]
         self.apart = list(dict.fromkeys([*far, *(other for one in loops if not one.large for other in one.apart)]))
         self._linking_libraries = [one for one in called if one not in far]
         super().finalize()
         self.large = _longer(self._final_module, SMALL)
         named = [*self._final_module.functions, *self._final_module.global_variables]
-        self.symbols = {one.name for one in named if not one.is_declaration}
-        self.refers = {one.name for one in named} & {name for one in self.apart for name in one.symbols}
-        self.refers -= self.symbols
+        self.refers = {one.name for one in named if one.is_declaration} & _defined(self.codegen)
 
-    def kept(self) -> tuple[Any, ...]:
-        """What a file holds of it."""
-        copied = b"" if self.large else self._get_module_for_linking().as_bitcode()
-        return self.name, self._get_compiled_object(), copied, self.symbols, self.refers
 
-    @classmethod
-    def loaded(cls, made_by: Any, kept: tuple[Any, ...], apart: list[Library]) -> Library:
-        """The library that a file held; LookupError where something that it refers to is not there."""
-        name, code, copied, symbols, refers = kept
-        if missing := refers.difference(*(one.symbols for one in apart)):  # the linker would end the process
-            raise LookupError(f"{name} refers to {missing}")
-        self = cls(made_by, name)
-        self.apart, self.large, self.symbols, self.refers = apart, not copied, symbols, refers
-        self._set_compiled_object(code)
-        if copied:
-            self._shared_module = llvm.parse_bitcode(copied)
-        self._finalize_final_module()
-        made_by._engine._defined_symbols |= symbols
-        return self
+def _defined(made_by: Any) -> set[str]:
+    """Names of machine code that is there."""
+    return set(made_by._engine._defined_symbols)
 
 
 def _longer(module: Any, most: int) -> bool:
@@ -175,32 +149,6 @@ class _Steps(compiler.Compiler):  # type: ignore[misc]
 def steps(content: str) -> type[_Steps]:
     """The steps for a loop of this content."""
     return type("Steps", (_Steps,), {"content": content})
-
-
-def reduced(result: Any) -> tuple[Any, ...]:
-    """What a file holds of a compiled loop, after the loops that have to be there before it."""
-    description = result.fndesc
-    description.typemap = description.calltypes = None  # they are not needed, and may not be pickled
-    environments = tuple(result._find_referenced_environments())
-    apart = [(one.loop, one.signature) for one in result.library.apart]
-    kept = result.library.kept()
-    return apart, (kept, description, result.environment, result.signature, result.reload_init, environments)
-
-
-def rebuilt(target: Any, data: tuple[Any, ...], apart: list[Library]) -> Any:
-    """The compiled loop of `reduced`."""
-    kept, description, environment, signature, reload_init, environments = data
-    for function in reload_init:
-        function()
-    library = Library.loaded(target.codegen(), kept, apart)
-    entry = target.get_executable(library, description, environment)
-    for one in environments:
-        library.codegen.set_env(one.env_name, one)
-    return compiler.compile_result(
-        target_context=target, typing_context=target.typing_context, library=library, environment=environment,
-        entry_point=entry, fndesc=description, signature=signature, objectmode=False, lifted=(), typing_error=None,
-        type_annotation="", call_helper=None, metadata=None, reload_init=reload_init, referenced_envs=environments,
-    )  # fmt: skip
 
 
 class Bundle(types.Type):
@@ -332,8 +280,12 @@ class _Kept(caching.FunctionCache):  # type: ignore[misc]
             seal, code = file[:_SEAL], file[_SEAL:]
             if seal != self._seal(name, code):
                 return None
-            apart, data = pickle.loads(code)
-            found = rebuilt(target_context, data, [self._library(*one) for one in apart])
+            apart, large, refers, kept = pickle.loads(code)
+            apart = [self._library(*one) for one in apart]
+            if not refers <= _defined(target_context.codegen()):  # the linker would end the process
+                return None
+            found = self._impl.rebuild(target_context, kept)
+            found.library.apart, found.library.large = apart, large
         except Exception:  # damaged: it is compiled again, and written anew
             return None
         self._named(found.library, sig)
@@ -362,7 +314,9 @@ class _Kept(caching.FunctionCache):  # type: ignore[misc]
 
     def _keep(self, name: str, data: Any) -> None:
         with suppress(OSError):  # a full disk: the next process compiles as well
-            code = serialize.dumps(reduced(data))
+            apart = [(one.loop, one.signature) for one in data.library.apart]
+            kept = apart, data.library.large, data.library.refers, self._impl.reduce(data)
+            code = serialize.dumps(kept)
             with self._cache_file._open_for_write(Path(self.cache_path, name)) as file:
                 file.write(self._seal(name, code) + code)
             for old in Path(self.cache_path).glob(f"{name.rpartition('-')[0]}-*.nbc"):

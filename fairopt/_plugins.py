@@ -32,7 +32,6 @@ class Plugin:
 
 
 _LOADED: dict[Path, Plugin] = {}
-_INSTALLED: list[ModuleType] = []
 
 
 def load(file: str | Path) -> Plugin:
@@ -101,9 +100,10 @@ def digest_of(module: str) -> str:
 @cache
 def installed() -> tuple[ModuleType, ...]:
     """Plug-ins of installed packages, loaded when first asked for; one that cannot be imported is a warning."""
+    found: list[ModuleType] = []
     for entry in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda entry: entry.name):
         try:
-            _INSTALLED.append(entry.load())
+            found.append(entry.load())
         except Exception as error:
             warnings.warn(f"the plug-in {entry.value} of an installed package cannot be loaded: {error}", stacklevel=2)
-    return tuple(_INSTALLED)
+    return tuple(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -50,9 +51,9 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
 
 
 def _in_queues(shares: pd.DataFrame) -> pd.DataFrame:
-    """The queue of every user over time, by how many have come since."""
+    """The queue of every user who has come, over time, by how many have come since."""
     come = shares[shares["value"] > 0].groupby("user")["time"].min()
-    later = pd.Series({(user, time): ((come > come[user]) & (come <= time)).sum()
-                       for user in come.index for time in shares["time"].unique()})  # fmt: skip
-    rank = later.reindex(pd.MultiIndex.from_frame(shares[["user", "time"]])).to_numpy()
-    return shares.assign(queue=[f"queue {int(k) + 1}" for k in rank.clip(max=2)]).sort_values("queue")
+    shares = shares[shares["user"].isin(come.index)]
+    first, order = shares["user"].map(come), np.sort(come)
+    later = order.searchsorted(shares["time"], "right") - order.searchsorted(first, "right")
+    return shares.assign(queue=[f"queue {k + 1}" for k in later.clip(0, 2)]).sort_values("queue")

@@ -14,13 +14,12 @@ LAST_DIGITS = "augmented Newton"
 
 @dataclass(frozen=True)
 class Run:
-    """One run of an algorithm or call of a solver: what it said (never believed) and what it cost, in seconds."""
+    """One run of an algorithm or call of a solver: its cost in seconds, and what a solver said (never believed)."""
 
     solver: str
-    status: str
-    compile: float
     solve: float
-    value: float
+    compile: float = 0.0
+    status: str = ""
 
 
 class ServerStart:

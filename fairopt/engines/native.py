@@ -25,20 +25,11 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
     """Ever better answers, for a judge to take the first good one."""
     yield from served.solutions(problem, "native")
     yield from small.solutions(problem, tol, "native", warm)
-    yield from _large(problem, tol, warm)
-
-
-def _large(problem: Problem, tol: float, warm: object) -> Iterator[Solution]:
-    """As for problems of any size."""
     if np.isinf(problem.criterion.alpha):
         from .maxmin import lexicographic
 
-        return lexicographic.solutions(problem)
-    return welfare(problem, tol, warm)
+        yield from lexicographic.solutions(problem)
+    else:
+        from .welfare import concave
 
-
-def welfare(problem: Problem, tol: float, warm: object = None) -> Iterator[Solution]:
-    """The core's interior point."""
-    from .welfare import concave
-
-    yield from concave.solutions(problem, tol, warm)
+        yield from concave.solutions(problem, tol, warm)

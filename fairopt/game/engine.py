@@ -40,6 +40,6 @@ def _psdsf(problem: Problem, tol: float, warm: object) -> Iterator[Solution]:
     build, begun = _clock.now() - begun, _clock.now()
     prices = warm if isinstance(warm, PriceStart) else None
     for method, found in limit(polytope, problem.criterion.weight[polytope.users], tol, prices=prices):
-        run = Run(found.by, _UNMEASURED, 0.0, _clock.now() - begun, np.nan)
+        run = Run(found.by, _clock.now() - begun)
         tasks = polytope.allocation(polytope.inside(found.tasks / method.gamma))
         yield Solution(tasks, None, "equilibrium", (run,), build, found.steps, _UNMEASURED, found.notes, found.prices)

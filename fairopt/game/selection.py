@@ -86,7 +86,7 @@ def of_crossing(problem: Problem, one: Crossing, seconds: float = 0.0) -> Soluti
     """A crossing of the curve as an engine's answer."""
     capacity, known = problem.cluster.capacity, np.isfinite(one.log_rows)
     log = np.where(known, one.log_rows - np.log(np.where(capacity > 0, capacity, 1.0)), -np.inf)
-    run = Run(METHOD_NAME, "converged", 0.0, seconds, one.certificate)
+    run = Run(METHOD_NAME, seconds)
     fine = bool(one.certificate <= _FINE)
     return Solution(one.tasks, None, "equilibrium", (run,), 0.0, 0, "converged", log=log, rough=not fine, fine=fine)
 

@@ -10,10 +10,11 @@ from ..certificates import certify_problem
 from ..core import maxmin
 from ..core.choices import greatest
 from ..core.solve import finite
+from ..engines.small.kinds import Kind
 from ..exact import rational
 from ..model._arrays import Array
 from ..model._frozen import frozen
-from .statements import Batch
+from ..model.problem import Problem
 
 #: Kernels go on to this part of the tolerance, where a step more makes the rest of it small.
 _AIM = 0.1
@@ -26,26 +27,25 @@ class Answer(NamedTuple):
     certificate: Array
 
 
-def answer(batch: Batch, tol: float) -> Answer:
-    """The answers to one batch."""
-    problems, aim = [one.problem for one in batch.statements], _AIM * tol
-    if batch.kind in ("global", "game"):
-        return Answer(*finite(problems, aim, aim)[:2])
-    if batch.kind == "psdsf":
+def answer(kind: Kind, problems: list[Problem], tol: float) -> Answer:
+    """The answers to problems of one kind and shape."""
+    if kind in ("global", "game"):
+        return Answer(*finite(problems, _AIM * tol, _AIM * tol)[:2])
+    if kind == "psdsf":
         return Answer(*greatest(problems))
-    if batch.kind == "leximin":
-        return _judged(batch, tol, maxmin.leximin(problems))
-    return Answer(*(maxmin.alone if batch.kind == "per_server" else maxmin.largest_sum)(problems)[:2])
+    if kind == "leximin":
+        return _judged(problems, tol, maxmin.leximin(problems))
+    return Answer(*(maxmin.alone if kind == "per_server" else maxmin.largest_sum)(problems)[:2])
 
 
-def _judged(batch: Batch, tol: float, found: maxmin.Found) -> Answer:
+def _judged(problems: list[Problem], tol: float, found: maxmin.Found) -> Answer:
     """Max-min: where rounding may hide a user, or prices do not prove enough, the judge of one problem decides.
 
     He has exact arithmetic and linear programs. Who misses the tolerance even so is solved in exact arithmetic.
     """
     tasks, certificate, prices, _ = found
     for k in np.flatnonzero(~(certificate <= tol)):
-        problem = batch.statements[k].problem
+        problem = problems[k]
         whole = problem.cluster.capacity
         with np.errstate(divide="ignore", invalid="ignore"):
             unit = np.log(np.where(whole > 0, prices[k] / whole, 0.0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,16 +24,8 @@ _AXES = {
     "eligible": ("users", "servers"),
     "max_tasks": ("users",),
 }
-
-
-class Problems(Protocol):
-    """Clusters by number."""
-
-    def __len__(self) -> int:
-        """How many."""
-
-    def __getitem__(self, number: int) -> Cluster:
-        """A cluster; `DataError` if its data are none."""
+#: From where to where their numbers are, where that is not all that are > 0.
+_RANGES: dict[str, tuple[float, ...]] = {"capacity": (0.0,), "demand": (0.0,), "weight": (), "max_tasks": (0.0, np.inf)}
 
 
 class Listed:
@@ -78,22 +70,24 @@ class Stacked:
         for name, array in arrays.items():
             wanted = tuple(sizes[axis] for axis in _AXES[name])
             if name in ("weight", "max_tasks") and array.shape[1:] == (1,):
-                array = np.broadcast_to(array, (len(array), users)).copy()
+                array = np.repeat(array, users, axis=1)
             if array.shape[1:] != wanted:
                 axes = ", ".join(("problems", *_AXES[name]))
                 raise DataError(
-                    f"{name} must have shape ({axes}) = ({self.count}, {_listed_sizes(wanted)}) here, or "
+                    f"{name} must have shape ({axes}) = {(self.count, *wanted)} here, or "
                     f"without problems; got {array.shape}"
                 )
-            self.arrays[name] = frozen(array)
+            self.arrays[name] = np.broadcast_to(frozen(array), (self.count, *wanted))
 
     def __len__(self) -> int:
         return self.count
 
     def __getitem__(self, number: int) -> Cluster:
+        rows = {name: array[number] for name, array in self.arrays.items()}
         if not self.sound[number]:
-            return Cluster(**self._rows(self.arrays, number))
-        rows = self._rows(self._checked, number)
+            return Cluster(**rows)
+        if "eligible" in rows:
+            rows["eligible"] = frozen(rows["eligible"] == 1)
         if self._first is None:
             self._first = Cluster(**rows)
             return self._first
@@ -101,39 +95,20 @@ class Stacked:
 
     _first: Cluster | None = None
 
-    @staticmethod
-    def _rows(arrays: dict[str, NDArray[Any]], number: int) -> dict[str, Any]:
-        """The data of one problem."""
-        return {name: array[number if len(array) > 1 else 0] for name, array in arrays.items()}
-
-    @cached_property
-    def _checked(self) -> dict[str, NDArray[Any]]:
-        """The arrays as those of a cluster are, where they are sound."""
-        if "eligible" not in self.arrays:
-            return self.arrays
-        return self.arrays | {"eligible": frozen(self.arrays["eligible"] == 1)}
-
     @cached_property
     def sound(self) -> Mask:
         """(problems,): whose numbers are all such as a cluster has."""
+        given = self.arrays
         with np.errstate(invalid="ignore"):
-            good = {
-                name: _validate.inside(array, 0.0)
-                for name, array in self.arrays.items()
-                if name in ("capacity", "demand")
-            }
-            good["nothing"] = np.asarray(self.arrays["demand"].any(axis=2))
-            if "weight" in self.arrays:
-                good["weight"] = _validate.inside(self.arrays["weight"])
-            if "max_tasks" in self.arrays:
-                good["max_tasks"] = _validate.inside(self.arrays["max_tasks"], 0.0, np.inf)
-        if "eligible" in self.arrays:
-            known = self.arrays["eligible"]
-            good["eligible"] = (known == 0) | (known == 1)
-        result = np.ones(self.count, dtype=bool)
-        for each in good.values():
-            result &= each.reshape(len(each), -1).all(axis=1)
-        return result
+            good = [_validate.inside(given[name], *ends) for name, ends in _RANGES.items() if name in given]
+        good.append(np.asarray(given["demand"].any(axis=2)))
+        if "eligible" in given:
+            good.append((given["eligible"] == 0) | (given["eligible"] == 1))
+        return np.asarray(np.all([each.reshape(self.count, -1).all(axis=1) for each in good], axis=0))
+
+
+#: Clusters by number; `DataError` where one that is asked for has data that are none.
+Problems: TypeAlias = Listed | Stacked
 
 
 def of(capacity: Any, demand: Any, weight: Any, eligible: Any, max_tasks: Any) -> Problems:
@@ -165,7 +140,3 @@ def _stacked(name: str, values: Any) -> NDArray[Any]:
 
 def _listed(sizes: dict[str, int]) -> str:
     return ", ".join(f"{name} {size}" for name, size in sizes.items())
-
-
-def _listed_sizes(sizes: tuple[int, ...]) -> str:
-    return ", ".join(map(str, sizes))

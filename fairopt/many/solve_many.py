@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import mechanisms
 from .._progress import tqdm
-from ..errors import FairoptError
+from ..engines.small.kinds import Kind, kind_of, small_enough
+from ..errors import DataError, FairoptError
 from ..mechanisms import Mechanism
 from ..model import _validate
 from ..model._arrays import Array
 from ..model.cluster import Cluster
+from ..model.problem import Problem
 from . import kernels, problems
 from .allocations import Allocations, Failure
-from .statements import Stated, stated
 
 #: So many problems are stacked at a time: what an interruption loses, and how often the bar moves.
 _CHUNK = 1000
@@ -87,7 +89,7 @@ def solve_many(
     with tqdm(total=len(given), disable=None if progress else True, unit="problem", leave=False) as bar:
         for first in range(0, len(given), _CHUNK):
             numbers = range(first, min(first + _CHUNK, len(given)))
-            found.add(stated(chosen, given, numbers))
+            found.add(numbers)
             bar.update(len(numbers))
     return found.allocations()
 
@@ -103,32 +105,52 @@ class _Found:
         self.fell_back = np.zeros(len(given), dtype=bool)
         self.failed: list[Failure] = []
 
-    def add(self, some: Stated) -> None:
-        """Solve some problems."""
-        for p, cluster in some.clusters.items():
-            self.users[p] = cluster.users
-        self.failed += [Failure(p, reason) for p, reason in some.refused]
-        for batch in some.batches.values():
-            answer = kernels.answer(batch, self.tol)
-            for k, statement in enumerate(batch.statements):
-                p, certificate = statement.number, float(answer.certificate[k])
-                if certificate > self.tol and (self.fallback or batch.kind == "psdsf"):
-                    self._alone(p, some.clusters[p])
-                    continue
-                self.certificate[p] = certificate
-                if certificate <= self.tol:
-                    self.tasks[p] = answer.tasks[k]
-                else:
-                    text = f"its certificate {certificate:.1e} misses tol={self.tol:g}"
-                    self.failed.append(Failure(p, f"{text}; relax tol, or hand it to solve with fallback=True"))
-        for p in some.single:
-            self._alone(p, some.clusters[p])
+    def add(self, numbers: Iterable[int]) -> None:
+        """Solve some problems: stacks of one kind and shape, and those one by one that no kernel covers."""
+        stacks: defaultdict[tuple[Kind, tuple[int, ...]], list[tuple[int, Problem]]] = defaultdict(list)
+        single = []
+        for p in numbers:
+            try:
+                cluster = self.given[p]
+                self.users[p] = cluster.users
+                self.mechanism.check(cluster)
+                seen, _ = self.mechanism.prepare(cluster)
+                rule = self.mechanism.criterion(seen) if self.mechanism.judged_by_criterion else None
+            except DataError as error:
+                self.failed.append(Failure(p, str(error)))
+                continue
+            kind = None if rule is None else kind_of(rule)
+            if rule is None or kind is None or not small_enough(kind, seen.shape[0] * seen.shape[1], rule.alpha):
+                single.append(p)
+            else:
+                stacks[kind, seen.shape].append((p, Problem(seen, rule)))
+        for (kind, _), stack in stacks.items():
+            self.mechanism.check_statement(stack[0][1])  # remembered: once for a mechanism
+            single += self._stacked(kind, stack)
+        for p in single:
+            self._alone(p)
 
-    def _alone(self, p: int, cluster: Cluster) -> None:
+    def _stacked(self, kind: Kind, stack: list[tuple[int, Problem]]) -> list[int]:
+        """Solve problems together; which are to be solved one by one?"""
+        answer, alone = kernels.answer(kind, [problem for _, problem in stack], self.tol), []
+        for k, (p, _) in enumerate(stack):
+            certificate = float(answer.certificate[k])
+            if certificate > self.tol and (self.fallback or kind == "psdsf"):
+                alone.append(p)
+                continue
+            self.certificate[p] = certificate
+            if certificate <= self.tol:
+                self.tasks[p] = answer.tasks[k]
+            else:
+                text = f"its certificate {certificate:.1e} misses tol={self.tol:g}"
+                self.failed.append(Failure(p, f"{text}; relax tol, or hand it to solve with fallback=True"))
+        return alone
+
+    def _alone(self, p: int) -> None:
         """One problem by `Mechanism.solve`."""
         self.fell_back[p] = True
         try:
-            found = self.mechanism.solve(cluster, self.tol)
+            found = self.mechanism.solve(self.given[p], self.tol)
         except FairoptError as error:
             self.failed.append(Failure(p, f"{type(error).__name__}: {error}"))
             return

@@ -4,29 +4,27 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
-from ..certificates import Certificate, advice, certify, certify_problem
+from ..certificates import advice
 from ..engines import native
 from ..engines.base import Solution
 from ..engines.reference import expressed, solvers
-from ..engines.reference.program import ClusterProgram, Formulation, Program
+from ..engines.reference.program import ClusterProgram, Formulation, Program, alpha_fair
 from ..errors import CertificateError, DataError, FairoptError, SolverError
 from ..model import polytope
-from ..model._arrays import Array
 from ..model.cluster import Cluster, expected
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 from ..model.problem import Problem
-from ..model.split import Split
 from ..result.allocation import Allocation
 from ..solving import solve as solving
 from ..solving.earlier import OtherUsers
+from ..solving.solvable import Solvable
 from ._claim import Claim
 from ._label import differs, plain
 from ._registry import Registry
@@ -35,28 +33,66 @@ if TYPE_CHECKING:
     from ..engines.reference.named_problem import NamedProblem
 
 
-class Stated(ABC):
-    """The part of `Mechanism` that says what is fair, on which clusters, and in which program."""
+#: Parameters that a mechanism's label always shows.
+_SHOWN = ("alpha", "beta", "utility")
 
-    @abstractmethod
-    def criterion(self, cluster: Cluster) -> Criterion:
-        """What this mechanism means by fair on `cluster` (the pool, for single-pool mechanisms)."""
+#: Alphas that are hard for numerics, around 1 and far out, for the laws.
+ALPHAS = (0.0, 0.5, 0.9999, 1.0, 1.0001, 3.0, 50.0, 500.0, math.inf)
+#: Every mechanism by its name; a subclass that states a `name` is in it by being defined.
+REGISTRY: Registry[type[Mechanism]] = Registry(__package__, Path(__file__).parent, "mechanism", "mechanisms")
 
-    @abstractmethod
+
+@dataclasses.dataclass(frozen=True)
+class Mechanism(Solvable):
+    """A way to share a cluster. Subclasses are frozen dataclasses whose fields are the mechanism's parameters.
+
+    A subclass states `name`, `title` and `source`, and defines `criterion`; outside the alpha-fair family it brings
+    its own `formulate` and `certify`. That is all: it then solves, compares, and takes part in the generic tests.
+    """
+
+    name: ClassVar[str] = ""
+    title: ClassVar[str] = ""
+    source: ClassVar[str] = ""
+    #: What is to be said of it in short beyond its `claims`.
+    properties: ClassVar[str] = ""
+    claims: ClassVar[tuple[Claim, ...]] = ()
+    #: What laws ask, and hold to the criterion. Is there one answer, in tasks of users?
+    unique: ClassVar[bool] = True
+    #: Does a user gain by calling two of its tasks one?
+    counts_tasks: ClassVar[bool] = False
+    #: Do weights count, and only their ratios?
+    uses_weights: ClassVar[bool] = True
+    relative_weights: ClassVar[bool] = True
+    #: Do only ratios of a user's shares on several servers count? Proportional servers of a game then act as one.
+    relative_shares: ClassVar[bool] = True
+    #: Is everybody guaranteed `part` of what it could run alone with its weight's part of every server?
+    has_floors: ClassVar[bool] = False
+
+    def __new__(cls, *arguments: object, **more: object) -> Self:
+        if cls.__abstractmethods__:
+            raise DataError(
+                f"{cls.__name__} lacks criterion(cluster), what fair means there, by which answers are judged; a rule "
+                "that is a function from a cluster to tasks is a mechanism by @fairopt.mechanism('name')"
+            )
+        return super().__new__(cls)
+
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        super().__init_subclass__(**kwargs)
+        REGISTRY.defined(cls)
+
+    @classmethod
+    def variants(cls) -> tuple[Mechanism, ...]:
+        """The instances that comparisons show by default."""
+        return (cls(),)
+
+    @classmethod
+    def trials(cls) -> tuple[Mechanism, ...]:
+        """Instances with other parameters, for the laws to try beside the variants."""
+        return ()
+
     def formulate(self, program: Program) -> Formulation:
-        """The mechanism as a CVXPY problem over the tasks of `program`."""
-
-    @property
-    @abstractmethod
-    def judged_by_criterion(self) -> bool:
-        """Does the criterion alone decide what is certified? A mechanism with its own `certify` decides itself."""
-
-    def check(self, cluster: Cluster) -> None:  # noqa: B027 - most mechanisms are defined everywhere
-        """Raise `DataError` with a remedy if the mechanism is not defined on `cluster`."""
-
-    def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
-        """The cluster that the mechanism sees, and notes on what that changed; single-pool mechanisms pool it."""
-        return cluster, ()
+        """The mechanism as a CVXPY problem over the tasks of `program`: alpha-fair welfare of its shares."""
+        return alpha_fair(program, program.alpha)
 
     def problem(self, cluster: Cluster) -> NamedProblem:
         """The mechanism as a convex program on `cluster`, to change, read duals of, and solve with any solver.
@@ -98,72 +134,6 @@ class Stated(ABC):
         """What `formulate` is given on a cluster."""
         return ClusterProgram(polytope, criterion)
 
-
-#: Parameters that a mechanism's label always shows.
-_SHOWN = ("alpha", "beta", "utility")
-
-#: What a mechanism has to define.
-_MEANING = {
-    "criterion": "criterion(cluster), what fair means there, by which answers are judged",
-    "formulate": "formulate(program), the convex program that it maximises",
-}
-
-#: Alphas that are hard for numerics, around 1 and far out, for the laws.
-ALPHAS = (0.0, 0.5, 0.9999, 1.0, 1.0001, 3.0, 50.0, 500.0, math.inf)
-#: Every mechanism by its name; a subclass that states a `name` is in it by being defined.
-REGISTRY: Registry[type[Mechanism]] = Registry(__package__, Path(__file__).parent, "mechanism", "mechanisms")
-
-
-@dataclasses.dataclass(frozen=True)
-class Mechanism(Stated):
-    """A way to share a cluster. Subclasses are frozen dataclasses whose fields are the mechanism's parameters.
-
-    A subclass states `name`, `title` and `source`, and defines `criterion` and `formulate`. Outside the alpha-fair
-    family it also brings its own `certify`. That is all: it then solves, compares, and takes part in the generic tests.
-    """
-
-    name: ClassVar[str] = ""
-    title: ClassVar[str] = ""
-    source: ClassVar[str] = ""
-    #: What is to be said of it in short beyond its `claims`.
-    properties: ClassVar[str] = ""
-    claims: ClassVar[tuple[Claim, ...]] = ()
-    default_tol: ClassVar[float] = 1e-6
-    merges_users: ClassVar[bool] = False
-    #: What laws ask, and hold to the criterion. Is there one answer, in tasks of users?
-    unique: ClassVar[bool] = True
-    #: Does a user gain by calling two of its tasks one?
-    counts_tasks: ClassVar[bool] = False
-    #: Do weights count, and only their ratios?
-    uses_weights: ClassVar[bool] = True
-    relative_weights: ClassVar[bool] = True
-    #: Do only ratios of a user's shares on several servers count? Proportional servers of a game then act as one.
-    relative_shares: ClassVar[bool] = True
-    #: Is everybody guaranteed `part` of what it could run alone with its weight's part of every server?
-    has_floors: ClassVar[bool] = False
-
-    def __new__(cls, *arguments: object, **more: object) -> Self:
-        if lacking := sorted(cls.__abstractmethods__):
-            raise DataError(
-                f"{cls.__name__} lacks {' and '.join(_MEANING[name] for name in lacking)}; a rule that is a function "
-                "from a cluster to tasks is a mechanism by @fairopt.mechanism('name')"
-            )
-        return super().__new__(cls)
-
-    def __init_subclass__(cls, **kwargs: object) -> None:
-        super().__init_subclass__(**kwargs)
-        REGISTRY.defined(cls)
-
-    @classmethod
-    def variants(cls) -> tuple[Mechanism, ...]:
-        """The instances that comparisons show by default."""
-        return (cls(),)
-
-    @classmethod
-    def trials(cls) -> tuple[Mechanism, ...]:
-        """Instances with other parameters, for the laws to try beside the variants."""
-        return ()
-
     def engines(self, criterion: Criterion | None = None) -> tuple[str, ...]:
         """Engines that can run this mechanism, the default first.
 
@@ -179,19 +149,6 @@ class Mechanism(Stated):
             return self.criterion(self.prepare(Cluster([[9, 18]], [[1, 4], [3, 1]]))[0])
         except DataError:
             return None
-
-    @property
-    def met_by_criterion(self) -> bool:
-        """Does every optimum of `criterion` pass `certify`? One of the mechanism's own says so, if that is so."""
-        return self.judged_by_criterion
-
-    @property
-    def judged_by_criterion(self) -> bool:
-        return type(self).certify is Mechanism.certify
-
-    def tolerance(self, engine: str) -> float:
-        """What `solve` asks of the certificate unless told otherwise."""
-        return self.default_tol
 
     def solutions(
         self,
@@ -220,13 +177,13 @@ class Mechanism(Stated):
         rule = problem.criterion
         if not 0 < rule.alpha < np.inf or type(rule) is not Criterion or (found is None and rule.floor.any()):
             return
-        from ..engines.welfare import floors
+        from ..engines.welfare import concave, floors
         from ..game.equilibrium import equilibria
 
         more = equilibria.solutions(problem, tol)
         if found is not None and rule.floor.any():  # which the game does not know
             sharp = min(tol, 1e-11)  # nobody else finds last digits
-            more = floors.fixed_at_floors(problem, found, lambda limited: native.welfare(limited, sharp))
+            more = floors.fixed_at_floors(problem, found, lambda limited: concave.solutions(limited, sharp))
         for found in more:
             yield dataclasses.replace(found, engine="native", warm=None)
 
@@ -236,26 +193,6 @@ class Mechanism(Stated):
         if np.count_nonzero(problem.cluster.eligible) > (5_000 if conic else polytope.LARGE):
             return None
         return self.solutions(problem, engine, tol, None)
-
-    def index(self, problem: Problem, tasks: Array, log_prices: Array | None) -> int | None:
-        """The index of an equilibrium, by certified tasks and prices; None where there is none, as here."""
-        return None
-
-    def neighbours(self, problem: Problem, tol: float) -> Iterator[Solution]:
-        """Where `index` is -1: candidates for a stable equilibrium."""
-        return iter(())
-
-    def certify(
-        self, cluster: Cluster, tasks: Array, log_prices: Array | None = None
-    ) -> tuple[Certificate, Array | None]:
-        """The certificate of `tasks` on the cluster that the mechanism sees, and the log prices that prove it."""
-        return certify(cluster, tasks, self.criterion(cluster), log_prices)
-
-    def certified(self, problem: Problem, tasks: Split, log_prices: Array | None) -> tuple[Certificate, Array | None]:
-        """The certificate of tasks of a problem; mechanisms with their own `certify` are given the whole table."""
-        if type(self).certify is not Mechanism.certify:
-            return self.certify(problem.cluster, tasks(), log_prices)
-        return certify_problem(problem, tasks, log_prices)
 
     def solve(
         self,

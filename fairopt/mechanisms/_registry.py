@@ -145,12 +145,13 @@ def parameters(text: str, inside: str) -> dict[str, Any]:
 
 
 def _value(node: ast.expr) -> Any:
-    """A number, a string, or a list of these; bare words are strings, except `inf`."""
-    if isinstance(node, ast.Name):
-        return float("inf") if node.id in ("inf", "infinity") else node.id
+    """A number, a string, or a list of these; bare words such as `best-response` are strings, except `inf`."""
     if isinstance(node, ast.List | ast.Tuple):
         return (tuple if isinstance(node, ast.Tuple) else list)(map(_value, node.elts))
     try:
+        if isinstance(node, ast.Name | ast.BinOp) and re.fullmatch(r"[^\W\d]\w*( - [^\W\d]\w*)*", ast.unparse(node)):
+            word = ast.unparse(node).replace(" ", "")
+            return float("inf") if word in ("inf", "infinity") else word
         return ast.literal_eval(node)
     except (ValueError, TypeError, RecursionError):
         raise DataError(f"{ast.unparse(node)!r} is not a value: write a number, a word or a list") from None

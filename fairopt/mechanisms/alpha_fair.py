@@ -8,7 +8,6 @@ from typing import Literal
 
 import numpy as np
 
-from ..engines.reference.program import Formulation, Program, alpha_fair
 from ..errors import DataError
 from ..model import _intake, _validate
 from ..model._arrays import Array
@@ -94,6 +93,3 @@ class AlphaFair(Mechanism):
     def criterion(self, cluster: Cluster) -> Criterion:
         rule = share_rule(self.share)
         return criterion(cluster, share_per_task(cluster, self.share), self.alpha, self.scope, share_rule=rule)
-
-    def formulate(self, program: Program) -> Formulation:
-        return alpha_fair(program, self.alpha)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ..engines.base import Solution
-from ..engines.reference.program import Formulation, Program, alpha_fair
 from ..game import selection
 from ..game.curve.curve import Crossing
 from ..model import _validate
@@ -106,7 +105,3 @@ class AlphaPFVDS(GameMechanism):
 
     def criterion(self, cluster: Cluster) -> Criterion:
         return self.game(cluster, self.alpha)
-
-    def formulate(self, program: Program) -> Formulation:
-        """Server i's problem; `program.share` is its users' virtual dominant shares."""
-        return alpha_fair(program, self.alpha)

@@ -7,7 +7,6 @@ from typing import Literal
 
 import numpy as np
 
-from ..engines.reference.program import Formulation, Leximin, Program
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
 from ._base import Mechanism, pooled
@@ -59,7 +58,3 @@ class AssetFairness(Mechanism):
 
     def criterion(self, cluster: Cluster) -> Criterion:
         return criterion(cluster, cluster.share_per_task.sum(axis=1), np.inf, self.scope, share_rule="asset")
-
-    def formulate(self, program: Program) -> Formulation:
-        asset_share = program.share
-        return Formulation(Leximin(asset_share / program.weight), program.constraints)

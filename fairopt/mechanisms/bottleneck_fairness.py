@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..certificates import Certificate, feasibility
-from ..engines.reference.program import Formulation, Program, alpha_fair
 from ..model._arrays import Array, ratio
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
@@ -54,9 +53,6 @@ class BottleneckFairness(Mechanism):
 
     def criterion(self, cluster: Cluster) -> Criterion:
         return criterion(cluster, cluster.dominant_share_per_task, 1.0, "pool", share_rule="dominant")
-
-    def formulate(self, program: Program) -> Formulation:
-        return alpha_fair(program, alpha=1.0)
 
     def certify(
         self, cluster: Cluster, tasks: Array, log_prices: Array | None = None

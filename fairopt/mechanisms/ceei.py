@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from ..engines.reference.program import Formulation, Program, alpha_fair
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
 from ._base import Mechanism, pooled
@@ -53,6 +52,3 @@ class CEEI(Mechanism):
 
     def criterion(self, cluster: Cluster) -> Criterion:
         return criterion(cluster, cluster.dominant_share_per_task, 1.0, self.scope, share_rule="dominant")
-
-    def formulate(self, program: Program) -> Formulation:
-        return alpha_fair(program, alpha=1.0)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..engines.reference.program import Formulation, Leximin, Program
 from ..errors import DataError
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
@@ -52,7 +51,3 @@ class CMMF(Mechanism):
 
     def criterion(self, cluster: Cluster) -> Criterion:
         return criterion(cluster, cluster.share_per_task[:, 0], np.inf, "servers", share_rule="asset")
-
-    def formulate(self, program: Program) -> Formulation:
-        part_of_all_machines = program.share
-        return Formulation(Leximin(part_of_all_machines / program.weight), program.constraints)

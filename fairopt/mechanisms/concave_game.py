@@ -88,11 +88,9 @@ class ConcaveGame(GameMechanism):
         return concave(plain, self.utility, most)
 
     def reason(self, best: Allocation) -> str:
-        if found := why(best, self.utility):
-            return found
         scale = (best.cluster.gamma * best.cluster.weight[:, None])[best.cluster.usable]
         if (decades := np.log10(scale.max(initial=1.0) / scale.min(initial=1.0))) <= _DECADES:
-            return ""
+            return why(best)
         return (
             f". What users could run alone spans {decades:.0f} decades here; solvers of CVXPY see about "
             f"{_DECADES}: bring demands, capacities and weights closer together, or use AlphaPFVDS, whose "

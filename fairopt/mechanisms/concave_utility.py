@@ -39,36 +39,20 @@ def concave(plain: Criterion, utility: Utility, levels: Array) -> ConcaveWelfare
     return ConcaveWelfare(**plain.plain, slope=slope)
 
 
-def why(best: Allocation, utility: Utility) -> str:
-    """What in the utility makes an answer miss its tolerance: a kink near somebody's share, or its steepness; or ''."""
-    return _kink(best, utility) or _steep(best)
-
-
-def _steep(best: Allocation) -> str:
+def why(best: Allocation) -> str:
+    """What in the utility may make an answer miss its tolerance: its steepness, or else a kink that it may have."""
     steepness = best.criterion.elasticity(best.arrays.user_tasks)
     worst = np.unravel_index(steepness.argmax(), steepness.shape)
     if steepness[worst] <= _STEEP:
-        return ""
+        return (
+            ". If the utility has a kink near somebody's share, it has many slopes there, and certificates, which know "
+            "one, may refuse right answers: give a differentiable utility then"
+        )
     return (
         f". At the weighted share {best.criterion.levels(best.arrays.user_tasks)[worst]:.3g} of user "
         f"{best.cluster.users[worst[0]]!r} the utility is as steep as that of alpha = {steepness[worst]:.0f}, and from "
         f"about {_STEEP:g} on solvers lose sight of users: give a flatter one, such as of a part of the share, "
         "or use AlphaFair or AlphaPFVDS, which know any alpha"
-    )
-
-
-def _kink(best: Allocation, utility: Utility) -> str:
-    with np.errstate(all="ignore"):
-        levels = best.criterion.levels(best.arrays.user_tasks)
-    there = np.argwhere(np.isfinite(levels) & (levels > 0))
-    found = UtilitySlope(utility).kinks(levels[tuple(there.T)])
-    if np.isnan(found).all():
-        return ""
-    first = int(np.flatnonzero(np.isfinite(found))[0])
-    return (
-        f". The utility has a kink at {found[first]:.6g}, near the weighted share of user "
-        f"{best.cluster.users[there[first, 0]]!r}. There it has many slopes, and certificates know one, so that right "
-        "answers may be refused: give a differentiable utility"
     )
 
 
@@ -125,7 +109,7 @@ class ConcaveUtility(Mechanism):
             return concave(plain, self.utility, plain.levels(alone))
 
     def reason(self, best: Allocation) -> str:
-        return why(best, self.utility)
+        return why(best)
 
     def formulate(self, program: Program) -> Formulation:
         slope, level = UtilitySlope(self.utility), program.unit / program.weight

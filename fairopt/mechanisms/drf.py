@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..engines.reference.program import Formulation, Leximin, Program
 from ..errors import DataError
 from ..model import _intake
 from ..model.cluster import Cluster
@@ -80,7 +79,3 @@ class DRF(Mechanism):
                 f"resource_weights must be numbers > 0 of shape (users, resources) = {cluster.demand.shape}"
             )
         return criterion(cluster, (cluster.share_per_task / weights).max(axis=1), np.inf, "pool")
-
-    def formulate(self, program: Program) -> Formulation:
-        dominant_share = program.share
-        return Formulation(Leximin(dominant_share / program.weight), program.constraints)

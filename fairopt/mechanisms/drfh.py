@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..engines.reference.program import Formulation, Leximin, Program
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
 from ._base import Mechanism
@@ -54,7 +53,3 @@ class DRFH(Mechanism):
 
     def criterion(self, cluster: Cluster) -> Criterion:
         return criterion(cluster, cluster.dominant_share_per_task, np.inf, "servers", share_rule="dominant")
-
-    def formulate(self, program: Program) -> Formulation:
-        global_dominant_share = program.share
-        return Formulation(Leximin(global_dominant_share / program.weight), program.constraints)

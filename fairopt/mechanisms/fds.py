@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._libraries import cp
-from ..engines.reference.program import Formulation, Program, alpha_fair, power_mean
+from ..engines.reference.program import Formulation, Program, power_mean
 from ..errors import DataError
 from ..model import _validate
 from ..model._arrays import Array
@@ -112,7 +112,7 @@ class FDS(Mechanism):
 
     def formulate(self, program: Program) -> Formulation:
         if self._efficient == 0:
-            return alpha_fair(program, self.beta)
+            return super().formulate(program)
         fair, efficient = abs(1 - self.beta) / self.beta, self._efficient
         mean, constraints = power_mean(program, self.beta)
         total = cp.sum(program.share) / program.unit.sum()

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..engines.reference.program import Formulation, Program, alpha_fair
 from ..errors import DataError
 from ..model import _intake, _validate
 from ..model._arrays import Array
@@ -74,7 +73,3 @@ class GuaranteedAlphaFair(Mechanism):
         return criterion(
             cluster, cluster.dominant_share_per_task, self.alpha, "servers", floor=floor, share_rule="dominant"
         )
-
-    def formulate(self, program: Program) -> Formulation:
-        """The floors are `program.constraints["min_tasks"]`."""
-        return alpha_fair(program, self.alpha)

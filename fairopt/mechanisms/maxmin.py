@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..engines.reference.program import Formulation, Leximin, Program
 from ..errors import DataError
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
@@ -64,7 +63,3 @@ class MaxMin(Mechanism):
 
     def criterion(self, cluster: Cluster) -> Criterion:
         return criterion(cluster, cluster.demand[:, 0], np.inf, "pool", share_rule="demand")
-
-    def formulate(self, program: Program) -> Formulation:
-        amount = program.share
-        return Formulation(Leximin(amount / program.weight), program.constraints)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..engines.reference.program import Formulation, Leximin, Program
 from ..errors import DataError
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
@@ -108,7 +107,3 @@ class MQDRF(Mechanism):
         share = cluster.dominant_share_per_task
         cap = (np.array(self.shares) / sizes)[levels - 1] / share
         return criterion(cluster, share, np.inf, "pool", weight=np.ones(count), cap=cap)
-
-    def formulate(self, program: Program) -> Formulation:
-        dominant_share = program.share  # capped through program.constraints["max_tasks"]
-        return Formulation(Leximin(dominant_share), program.constraints)

@@ -7,7 +7,6 @@ from functools import partial
 
 import numpy as np
 
-from ..engines.reference.program import Formulation, Leximin, Program
 from ..errors import DataError
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion, virtual_share_per_task
@@ -56,7 +55,3 @@ class PerServerDRF(Mechanism):
 
     def criterion(self, cluster: Cluster) -> Criterion:
         return criterion(cluster, partial(virtual_share_per_task, cluster), np.inf, "per_server")
-
-    def formulate(self, program: Program) -> Formulation:
-        share_on_server = program.share
-        return Formulation(Leximin(share_on_server / program.weight), program.constraints)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..engines.reference.program import Formulation, Leximin, Program
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 from ._claim import claim
@@ -52,8 +51,3 @@ class PSDSF(GameMechanism):
 
     def criterion(self, cluster: Cluster) -> Criterion:
         return self.game(cluster, np.inf)
-
-    def formulate(self, program: Program) -> Formulation:
-        """Server i's problem; `program.share` is its users' virtual dominant shares."""
-        virtual_dominant_share = program.share
-        return Formulation(Leximin(virtual_dominant_share / program.weight), program.constraints)

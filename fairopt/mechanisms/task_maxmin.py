@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..engines.reference.program import Formulation, Leximin, Program
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
 from ._base import Mechanism
@@ -43,6 +42,3 @@ class TaskMaxMin(Mechanism):
 
     def criterion(self, cluster: Cluster) -> Criterion:
         return criterion(cluster, np.ones(len(cluster.users)), np.inf, "servers", share_rule="constant")
-
-    def formulate(self, program: Program) -> Formulation:
-        return Formulation(Leximin(program.user_tasks / program.weight), program.constraints)

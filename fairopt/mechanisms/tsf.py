@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..engines.reference.program import Formulation, Leximin, Program
 from ..model._arrays import ratio
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
@@ -55,7 +54,3 @@ class TSF(Mechanism):
         alone = cluster.derived(capacity=kinds, eligible=None, servers=servers).gamma0 @ count
         share = ratio(1.0, alone, np.inf)
         return criterion(cluster, share, np.inf, "servers", share_rule="alone")
-
-    def formulate(self, program: Program) -> Formulation:
-        task_share = program.share
-        return Formulation(Leximin(task_share / program.weight), program.constraints)

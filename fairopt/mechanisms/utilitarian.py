@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from .._libraries import cp
-from ..engines.reference.program import Formulation, Program
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
 from ._base import Mechanism, pooled
@@ -52,6 +50,3 @@ class Utilitarian(Mechanism):
 
     def criterion(self, cluster: Cluster) -> Criterion:
         return criterion(cluster, share_per_task(cluster, self.share), 0.0, self.scope)
-
-    def formulate(self, program: Program) -> Formulation:
-        return Formulation(cp.Maximize(cp.sum(program.share)), program.constraints)

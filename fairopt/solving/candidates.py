@@ -66,7 +66,7 @@ def _moved(
         tasks=polytope.allocation(polytope.inside(found.tasks / polytope.gamma)),
         prices=None,
         log=polytope.log_unit_prices(found.log_rows),
-        runs=(*offer.runs, Run(by, offer.status, 0.0, _clock.now() - begun, found.error)),
+        runs=(*offer.runs, Run(by, _clock.now() - begun)),
         rounds=offer.rounds + found.steps,
     )
 

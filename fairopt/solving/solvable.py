@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Protocol
+from typing import ClassVar
 
-from ..certificates import Certificate
+from ..certificates import Certificate, certify, certify_problem
 from ..engines.base import Solution
 from ..errors import FairoptError
 from ..model._arrays import Array
@@ -16,57 +17,72 @@ from ..model.split import Split
 from ..result.allocation import Allocation
 
 
-class Solvable(Protocol):
-    """See `fairopt.mechanisms.Mechanism` for what each of these is."""
+class Solvable(ABC):
+    """The part of `fairopt.mechanisms.Mechanism` that solving knows, with what most of them say."""
 
-    @property
-    def merges_users(self) -> bool:
-        """May users with proportional demands be merged?"""
+    default_tol: ClassVar[float] = 1e-6
+    #: May users with proportional demands be merged?
+    merges_users: ClassVar[bool] = False
+
+    @abstractmethod
+    def criterion(self, cluster: Cluster) -> Criterion:
+        """What this mechanism means by fair on `cluster` (the pool, for single-pool mechanisms)."""
+
+    def check(self, cluster: Cluster) -> None:  # noqa: B027 - most mechanisms are defined everywhere
+        """Raise `DataError` with a remedy if the mechanism is not defined on `cluster`."""
+
+    def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
+        """The cluster that the mechanism sees, and notes on what that changed; single-pool mechanisms pool it."""
+        return cluster, ()
 
     @property
     def judged_by_criterion(self) -> bool:
-        """Does the certificate know the criterion alone?"""
+        """Does the criterion alone decide what is certified? A mechanism with its own `certify` decides itself."""
+        return type(self).certify is Solvable.certify
 
     @property
     def met_by_criterion(self) -> bool:
-        """Does every optimum of the criterion pass the certificate?"""
-
-    def check(self, cluster: Cluster) -> None:
-        """Is it defined on this cluster?"""
-
-    def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
-        """The cluster that it sees."""
-
-    def criterion(self, cluster: Cluster) -> Criterion:
-        """What fair means."""
-
-    def engines(self, criterion: Criterion | None = None) -> tuple[str, ...]:
-        """Names, the default first."""
+        """Does every optimum of `criterion` pass `certify`? One of the mechanism's own says so, if that is so."""
+        return self.judged_by_criterion
 
     def tolerance(self, engine: str) -> float:
-        """The default."""
+        """What `solve` asks of the certificate unless told otherwise."""
+        return self.default_tol
 
+    @abstractmethod
+    def engines(self, criterion: Criterion | None = None) -> tuple[str, ...]:
+        """Engines that can run this mechanism, the default first."""
+
+    @abstractmethod
     def solutions(
         self, problem: Problem, engine: str, tol: float, solver: str | None, warm: object = None
     ) -> Iterator[Solution]:
-        """Candidates of an engine."""
+        """Candidate answers of an engine."""
 
+    @abstractmethod
     def stand_in(self, problem: Problem, engine: str, tol: float) -> Iterator[Solution] | None:
         """Candidates of an engine that nobody asked for."""
+
+    def index(self, problem: Problem, tasks: Array, log_prices: Array | None) -> int | None:
+        """The index of an equilibrium, by certified tasks and prices; None where there is none, as here."""
+        return None
+
+    def neighbours(self, problem: Problem, tol: float) -> Iterator[Solution]:
+        """Where `index` is -1: candidates for a stable equilibrium."""
+        return iter(())
 
     def certify(
         self, cluster: Cluster, tasks: Array, log_prices: Array | None = None
     ) -> tuple[Certificate, Array | None]:
-        """The certificate of any tasks."""
+        """The certificate of `tasks` on the cluster that the mechanism sees, and the log prices that prove it."""
+        return certify(cluster, tasks, self.criterion(cluster), log_prices)
 
     def certified(self, problem: Problem, tasks: Split, log_prices: Array | None) -> tuple[Certificate, Array | None]:
-        """The certificate of tasks of a problem."""
+        """The certificate of tasks of a problem; mechanisms with their own `certify` are given the whole table."""
+        if not self.judged_by_criterion:
+            return self.certify(problem.cluster, tasks(), log_prices)
+        return certify_problem(problem, tasks, log_prices)
 
-    def index(self, problem: Problem, tasks: Array, log_prices: Array | None) -> int | None:
-        """The index of an equilibrium; None where there is none."""
-
-    def neighbours(self, problem: Problem, tol: float) -> Iterator[Solution]:
-        """Candidates for another equilibrium than one that is unstable."""
-
+    @abstractmethod
     def complaint(self, best: Allocation, tol: float, tried: tuple[str, ...]) -> FairoptError:
-        """The error for a best answer that is not good enough."""
+        """The error for a best answer whose certificate misses `tol`, after some engines were tried."""

@@ -17,6 +17,7 @@ from fairopt.cli import main
 from fairopt.mechanisms import Mechanism
 from fairopt.report import MissingCells, Results
 from fairopt.report.figures import draw, known, save
+from fairopt.report.stored import StoredCells
 
 EVERY = sorted(known())
 
@@ -77,6 +78,15 @@ def test_mqdrf_takes_back_what_is_above_a_cap_as_the_next_user_comes(smoke: Resu
     for axes, one, two in zip(draw("mqdrf_dynamic", smoke).axes, (0.2, 0.4, 0.4), (0.15, 0.3, 0.3), strict=False):
         time, value = axes.lines[0].get_data()
         assert_allclose(value, np.where(time < 100, one, two))
+
+
+def test_mqdrf_may_be_cut_short(smoke: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of figure 3 before its third user comes: the first is in the second queue then, and nobody in the third."""
+    long = StoredCells.long
+    monkeypatch.setattr(StoredCells, "long", lambda cells, name: long(cells, name).query("time < 250"))
+    axes = draw("mqdrf_dynamic", smoke).axes[3]
+    assert axes.get_title() == "CPU, queues"
+    assert [line.get_label() for line in axes.lines] == ["queue 1", "queue 2"]
 
 
 def test_alpha_goes_to_infinity(smoke: Results) -> None:

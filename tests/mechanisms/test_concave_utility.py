@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,7 @@ from families import draw
 from numpy.testing import assert_allclose
 
 import fairopt as fo
-from fairopt.errors import DataError, NotConverged
-from fairopt.game.reference import declarative as game
+from fairopt.errors import DataError
 
 from .test_statements import SMALL
 
@@ -175,13 +173,6 @@ def test_one_function_for_all_is_taken(utility: Utility) -> None:
 WEIGHTED = fo.Cluster([[9, 18], [4, 4]], [[1, 4], [3, 1], [1, 1]], weight=[1, 2, 1])
 
 
-def test_an_error_names_the_kink(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(game, "solutions", partial(game.solutions, max_rounds=2))
-    kinked = fo.ConcaveGame(lambda s: cp.minimum(2 * s, s + 0.05))
-    with pytest.raises(NotConverged, match=r"a kink at 0\.05, near .* user 'user3'.* differentiable"):
-        kinked.solve(WEIGHTED, solver="CLARABEL")
-
-
 @pytest.mark.parametrize("mechanism", [fo.ConcaveUtility, fo.ConcaveGame])
 @pytest.mark.parametrize(
     "utility",
@@ -204,22 +195,19 @@ def test_slow_and_large_and_composed_ones_are_solved(mechanism: Any, utility: Ut
 @pytest.mark.parametrize(
     ("utility", "message"),
     [
-        (
-            lambda s: cp.minimum(2 * s, s + 0.3),
-            r"a kink at 0\.3, near the weighted share of user 'user\d'.* differentiable",
-        ),
+        (lambda s: cp.minimum(2 * s, s + 0.3), "a kink near somebody's share.* differentiable"),
         (lambda s: -cp.exp(-2000 * s), r"user 'user\d' the utility is as steep as that of alpha = \d+, .*flatter"),
         (saturating, r"spans (9|10) decades here.*closer together"),
     ],
 )
 @pytest.mark.parametrize("mechanism", [fo.ConcaveUtility, fo.ConcaveGame])
-def test_errors_name_what_is_difficult(mechanism: Any, utility: Utility, message: str) -> None:
-    """A kink, steepness and, of a game, numbers that span too much; of others nothing of the kind is said."""
+def test_errors_say_what_may_be_difficult(mechanism: Any, utility: Utility, message: str) -> None:
+    """A kink, steepness and, of a game, numbers that span too much; of others the last two are not said."""
     asked, wide, answer = mechanism(utility), WEIGHTED, fo.DRFH().solve(WEIGHTED)
     if utility is saturating:
         for fine in (asked, mechanism(mixed)):
             judged = replace(answer, criterion=fine.criterion(WEIGHTED))
-            assert not re.search("kink|steep|decades", str(fine.complaint(judged, 1e-30, ())))
+            assert not re.search("steep|decades", str(fine.complaint(judged, 1e-30, ())))
         wide = WEIGHTED.replace(weight=np.geomspace(1e-9, 1, len(WEIGHTED.users)))
     said = str(asked.complaint(replace(answer, cluster=wide, criterion=asked.criterion(wide)), 1e-30, ()))
     assert bool(re.search(message, said)) == (utility is not saturating or mechanism is fo.ConcaveGame)

@@ -135,6 +135,9 @@ def test_get_and_parse() -> None:
     assert parse("drf(resource_weights=[[1, 2], [3, 4]])")[0] == get("drf", resource_weights=((1, 2), (3, 4)))
     assert parameters("text", "names=[cpu, GPU], most=(1, inf)") == {"names": ["cpu", "GPU"], "most": (1, np.inf)}
     assert parse("ceei(scope=servers)") == (get("ceei", scope="servers"),)
+    for word in ("curve", "best-response"):
+        chosen = get("alphapf-vds", alpha=3, select=word)
+        assert parse(str(chosen)) == (chosen,)
     assert len(parse("alphapf-vds")) == 2
     with pytest.raises(DataError, match=r"no mechanism 'drx'; known: .*drf"):
         parse("drx")

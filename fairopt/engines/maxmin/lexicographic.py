@@ -32,7 +32,7 @@ def solutions(problem: Problem) -> Iterator[Solution]:
         return
     if criterion.scope == "per_server" or cluster.shape[1] == 1:
         tasks = filled(polytope, criterion)
-        run = Run("water filling", "exact", 0.0, _clock.now() - start - build, 0.0)
+        run = Run("water filling", _clock.now() - start - build)
         yield Solution(tasks, None, "native", (run,), build, 1, "exact")
     else:
         start, levels = _clock.now(), None
@@ -45,7 +45,7 @@ def solutions(problem: Problem) -> Iterator[Solution]:
         if levels is not None:
             status = "levels with weak proofs" if levels.loose else "converged"
             for tasks in _tasks(levels):
-                run = Run("interior point", status, 0.0, _clock.now() - start, levels.gap)
+                run = Run("interior point", _clock.now() - start)
                 yield Solution(tasks, prices, "native", (run,), build, levels.steps, status)
                 start, build = _clock.now(), 0.0
     yield from _exact(problem)
@@ -70,5 +70,5 @@ def _exact(problem: Problem) -> Iterator[Solution]:
     if whole is None:
         return
     tasks, prices = whole.tasks.astype(float), whole.prices.astype(float)
-    run = Run("rational simplex", "exact", 0.0, _clock.now() - start, 0.0)
+    run = Run("rational simplex", _clock.now() - start)
     yield Solution(tasks, prices, "native", (run,), 0.0, 1, "exact", (_NOTE,))

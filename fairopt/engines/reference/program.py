@@ -37,6 +37,8 @@ class Program:
 
     Attributes
     ----------
+    alpha : float
+        The criterion's.
     fraction : cp.Expression (pairs,)
         `x[n,i]/gamma[n,i]`, of the usable pairs.
     user_tasks : cp.Expression (users,)
@@ -57,6 +59,7 @@ class Program:
         keep what they have.
     """
 
+    alpha: float
     fraction: cp.Expression
     user_tasks: cp.Expression
     share: cp.Expression
@@ -95,7 +98,7 @@ class ClusterProgram(Program):
         fixed: Array | None = None,
         tasks: Array | None = None,
     ) -> None:
-        own = criterion.restrict(polytope.users)
+        own, self.alpha = criterion.restrict(polytope.users), criterion.alpha
         self._polytope, self._each = polytope, criterion.scope == "per_server"
         # Unknowns near 1 however small a user's part of a server is: solvers' tolerances are absolute.
         self.typical_level, scale = _typical(polytope, own)

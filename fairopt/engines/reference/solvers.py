@@ -102,7 +102,7 @@ def solve(problem: cp.Problem, solver: str) -> Run:
             f"{solver} says {problem.status!r}. A cluster always has a feasible allocation, so this is numerical: "
             "try another solver (solver=...), or bring weights and demands closer together"
         )
-    return Run(solver, str(problem.status), max(total - solving, 0.0), solving, float(problem.value))
+    return Run(solver, solving, max(total - solving, 0.0), str(problem.status))
 
 
 def wrong_claim(solver: str, engines: tuple[str, ...], linear: bool) -> str:

@@ -21,14 +21,6 @@ _POINTS = 80
 _LEAST = 1e-9
 #: Permutations of levels that must not change any user's slope.
 _PERMUTATIONS = 4
-#: A kink is looked for between a level divided and multiplied by this factor,
-_NEAR = 1.25
-#: in this number of bisections;
-_BISECTIONS = 40
-#: there is one if log U' falls by more than this where they end.
-_FALL = 1e-6
-#: Slopes below this are taken for zero.
-_UNDERFLOW = 1e-290
 
 
 def log1p(shares: cp.Expression) -> cp.Expression:
@@ -43,12 +35,6 @@ def _gradient(expression: cp.Expression, at: cp.Variable) -> Any:
             return expression.grad[at]
         except TypeError:  # CVXPY adds the `None` of one part to the derivative of another
             return None
-
-
-def _fall(before: Array, after: Array) -> Array:
-    """By how much `log U'` falls; not where it is infinite at both."""
-    fall = before - after
-    return np.where(np.isnan(fall), 0.0, fall)
 
 
 @dataclass(frozen=True)
@@ -120,20 +106,6 @@ class UtilitySlope:
                 f"the utility must increase, and ever more slowly, at weighted shares from 0 to {most:g}; its "
                 f"derivative is {slopes[0]:.3g} at {levels[0]:.3g} and {slopes[-1]:.3g} at {most:.3g}. Give another"
             )
-
-    def kinks(self, levels: Array) -> Array:
-        """The level near each of these levels (any number, > 0) where U' from left and right differ; else NaN."""
-        low, high = levels / _NEAR, levels * _NEAR
-        with np.errstate(all="ignore"):
-            at_low, at_high = np.log(self(low)), np.log(self(high))
-            for _ in range(_BISECTIONS):
-                middle = np.sqrt(low * high)
-                at_middle = np.log(self(middle))
-                left = _fall(at_low, at_middle) > _fall(at_middle, at_high)
-                low, at_low = np.where(left, low, middle), np.where(left, at_low, at_middle)
-                high, at_high = np.where(left, middle, high), np.where(left, at_middle, at_high)
-            # Numbers near the least there are have few digits.
-            return np.where((_fall(at_low, at_high) > _FALL) & (at_low > np.log(_UNDERFLOW)), low, np.nan)
 
     def _check_places(self, most: float, count: int) -> None:
         """`DataError` if U' of a level depends on its place, or on how many levels there are.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -24,17 +23,6 @@ _DIGITS = 1e-10
 _BINDS = 1e-6
 #: Up to this number of pairs all attempts of a kernel are made.
 _TINY = 30
-
-
-class _Answer(NamedTuple):
-    """Who found it, tasks (users, servers), the kernel's own certificate, log prices per resource unit, and steps."""
-
-    by: str
-    tasks: Array
-    certificate: float
-    log_prices: Array | None
-    steps: int
-    seconds: float
 
 
 class Together:
@@ -71,12 +59,26 @@ def solutions(problem: Problem, tol: float, engine: str, warm: object = None) ->
         return
     if not kinds.fastest(kind, problem.cluster, problem.criterion.alpha):
         return
-    found = _leximin(problem) if kind == "leximin" else _equilibrium(problem, kind, tol, warm)
-    fine = bool(found.certificate <= min(_DIGITS, tol))
-    if fine or (found.certificate <= tol and users * servers <= _TINY):
-        run = Run(found.by, "converged", 0.0, found.seconds, float(found.certificate))
-        log = found.log_prices
-        yield Solution(found.tasks, None, engine, (run,), 0.0, found.steps, "converged", log=log, fine=fine)
+    begun = _clock.now()
+    if kind == "leximin":
+        by, found = "dense simplex", maxmin.leximin([problem])
+        tasks, certificate, steps, seconds = found.tasks, found.certificate, found.rounds, _clock.now() - begun
+        with np.errstate(divide="ignore"):
+            log = np.log(found.prices[0])
+    else:
+        by, errors = "dense interior point", (_AIM * tol, min(_AIM * tol, _FINE))
+        known = warm.at(problem, kind, *errors) if isinstance(warm, Together) else None
+        (tasks, certificate, log, steps), seconds = known or (finite([problem], *errors), _clock.now() - begun)
+        log = log[0]
+        # Where a task count binds equilibria of the game are many: none, so that size does not choose.
+        bound = (tasks[0].sum(axis=1) >= problem.limits * (1 - _BINDS)) & (problem.limits > 0)
+        if kind == "game" and bound.any():
+            return
+    error, log = float(certificate[0]), _per_unit(problem, log)
+    fine = error <= min(_DIGITS, tol)
+    if fine or (error <= tol and users * servers <= _TINY):
+        run = Run(by, seconds)
+        yield Solution(tasks[0], None, engine, (run,), 0.0, int(steps[0]), "converged", log=log, fine=fine)
 
 
 def in_levels(problem: Problem, tol: float, engine: str) -> Iterator[Solution]:
@@ -87,31 +89,9 @@ def in_levels(problem: Problem, tol: float, engine: str) -> Iterator[Solution]:
     error, log = float(found.certificate[0]), _per_unit(problem, found.log_rows[0])
     if np.isfinite(error):
         status = "converged" if error <= tol else "not converged"
-        run = Run("dense interior point", status, 0.0, _clock.now() - begun, error)
+        run = Run("dense interior point", _clock.now() - begun)
         rough = error > tol
         yield Solution(found.tasks[0], None, engine, (run,), 0.0, int(found.steps[0]), status, log=log, rough=rough)
-
-
-def _leximin(problem: Problem) -> _Answer:
-    """Max-min over servers; none where rounding may hide a user."""
-    begun = _clock.now()
-    found = maxmin.leximin([problem])
-    with np.errstate(divide="ignore"):
-        log = np.log(found.prices[0])
-    log, steps, seconds = _per_unit(problem, log), int(found.rounds[0]), _clock.now() - begun
-    return _Answer("dense simplex", found.tasks[0], found.certificate[0], log, steps, seconds)
-
-
-def _equilibrium(problem: Problem, kind: kinds.Kind, tol: float, warm: object) -> _Answer:
-    """Finite alpha. Where a task count binds equilibria of the game are many: none, so that size does not choose."""
-    begun, errors = _clock.now(), (_AIM * tol, min(_AIM * tol, _FINE))
-    known = warm.at(problem, kind, *errors) if isinstance(warm, Together) else None
-    found, seconds = known or (finite([problem], *errors), _clock.now() - begun)
-    tasks, certificate = found.tasks[0], float(found.certificate[0])
-    bound = (tasks.sum(axis=1) >= problem.limits * (1 - _BINDS)) & (problem.limits > 0)
-    certificate = np.inf if kind == "game" and bound.any() else certificate
-    log, steps = _per_unit(problem, found.log_rows[0]), int(found.steps[0])
-    return _Answer("dense interior point", tasks, certificate, log, steps, seconds)
 
 
 def _per_unit(problem: Problem, log_rows: Array) -> Array:

@@ -29,7 +29,7 @@ def solutions(problem: Problem, tol: float, warm: object = None, patience: float
     if not np.isfinite(found.log_rows).any():
         return
     status = "converged" if found.error <= tol else "not converged"
-    run = Run("interior point", status, 0.0, _clock.now() - begun, found.error)
+    run = Run("interior point", _clock.now() - begun)
     tasks, log = polytope.allocation(found.fractions), polytope.log_unit_prices(found.log_rows)
     rough = found.error > tol
     yield Solution(tasks, None, "native", (run,), 0.0, found.steps, status, (), found.warm, log, rough)

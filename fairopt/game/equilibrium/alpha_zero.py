@@ -58,7 +58,7 @@ def solutions(problem: Problem) -> Iterator[Solution]:
         room[mine] = np.maximum(room[mine] - gamma * fractions[pairs], 0.0)
     tasks = np.zeros(cluster.shape[:2])
     tasks[np.ix_(users, servers)] = polytope.allocation(polytope.inside(fractions))
-    run = Run("HiGHS, dual simplex", status, 0.0, _clock.now() - begun - build, float(fractions.sum()))
+    run = Run("HiGHS, dual simplex", _clock.now() - begun - build)
     unit = np.divide(price, ordered.capacity, out=np.zeros_like(price), where=ordered.capacity > 0)
     prices = np.empty_like(unit)
     prices[servers] = unit

@@ -12,7 +12,6 @@ from dataclasses import replace
 import numpy as np
 
 from ... import _clock
-from ...engines import native
 from ...engines.base import Solution
 from ...engines.small.solutions import in_levels
 from ...engines.welfare import concave
@@ -78,7 +77,7 @@ def _program(problem: Problem, tol: float) -> Iterator[Solution]:
     """Equilibria at alpha = 1 as optima of one convex program (PF section 4), in which shares cancel."""
     criterion = problem.criterion
     welfare = replace(criterion, share=np.ones(len(criterion.weight)), scope="servers")
-    for found in native.welfare(Problem(problem.cluster, welfare), tol):
+    for found in concave.solutions(Problem(problem.cluster, welfare), tol):
         yield replace(found, engine="equilibrium", warm=None)
 
 

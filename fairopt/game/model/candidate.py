@@ -14,12 +14,11 @@ def solution(
 ) -> Solution:
     """Wrap tasks of pairs and level prices as a candidate; without prices only its certificate tells its error."""
     polytope = method.polytope
-    found, error, log = polytope.allocation(polytope.inside(tasks / method.gamma)), np.nan, None
-    status = "not measured"
+    found, log, status = polytope.allocation(polytope.inside(tasks / method.gamma)), None, "not measured"
     if log_price is not None:
-        error, log = method.exploitability(tasks, log_price), log_unit_prices(method, log_price)
-        status = "converged" if error <= tol else "not converged"
-    run = Run(by, status, 0.0, seconds, error)
+        log = log_unit_prices(method, log_price)
+        status = "converged" if method.exploitability(tasks, log_price) <= tol else "not converged"
+    run = Run(by, seconds)
     return Solution(found, None, "equilibrium", (run,), 0.0, steps, status, log=log, rough=log is not None)
 
 
