@@ -20,6 +20,7 @@ from ..model import _files
 from ..model._files import Table
 from ..model._validate import finite
 from ..result import metrics
+from ..workloads._sources import CLUSTERS, WORKLOADS, Sources
 from . import origin, simulate, solve
 from .cell import Cell, Job
 from .origin import Origin
@@ -125,7 +126,7 @@ class Kind:
     """What tells one kind of experiment from the other.
 
     `sources` and `runs` are the keys of what is drawn and of what runs on it; `top` are checks of keys of the file with
-    their defaults, and `grid` of those of a grid; `check_run` and `check_source` raise `DataError`.
+    their defaults, and `grid` of those of a grid; `check_run` raises `DataError`.
     """
 
     schema: Schema
@@ -136,8 +137,7 @@ class Kind:
     examples: tuple[str, str]
     source_keys: tuple[str, ...]
     check_run: Callable[[str], object]
-    check_source: Callable[[str, Path, tuple[str, ...]], object]
-    origin: Callable[[str, bool, Path, str | None], Origin]
+    drawn_from: Sources[Any]
     jobs: Callable[[Mapping[str, tuple[Any, ...]]], Iterator[Job]]
     measure: Callable[[str], str]
 
@@ -185,8 +185,7 @@ MECHANISMS = Kind(
     ("'paper:pf-fig1' or 'bitbrains?vms=100'", "['drfh', 'alphapf-vds(alpha=3)']"),
     ("merge",),
     mechanisms.parse,
-    origin.check_cluster,
-    origin.of_cluster,
+    CLUSTERS,
     solve.jobs,
     solve.measure,
 )
@@ -208,8 +207,7 @@ POLICIES = Kind(
     ("'google-day?tasks=20000'", "['best-fit-drfh', 'slots(n=14)']"),
     (),
     simulate.parse,
-    origin.check_workload,
-    origin.of_workload,
+    WORKLOADS,
     simulate.jobs,
     str,
 )
@@ -383,7 +381,7 @@ def _sources(
         found[name] = [Source(name, _with_options(text, pairs), **own) for pairs in product(*choices)]
         for source in found[name]:
             try:
-                kind.check_source(source.text, document.path.parent, tuple(options))
+                origin.check(kind.drawn_from, source.text, document.path.parent, tuple(options))
             except DataError as error:
                 raise document.error((*here, *(key for key in error.where if key in options)), str(error)) from None
     if not found:
@@ -446,7 +444,8 @@ def cells_of(experiment: Experiment, traces: str | None = None) -> list[Cell]:
 def _origin(experiment: Experiment, source: Source, traces: str | None) -> Origin:
     where = (experiment.kind.sources, source.name)
     with experiment.blamed(("smoke", *where), where):
-        return experiment.kind.origin(source.text, source.merge, experiment.document.path.parent, traces)
+        folder = experiment.document.path.parent
+        return origin.of(experiment.kind.drawn_from, source.text, source.merge, folder, traces)
 
 
 def _jobs(experiment: Experiment, grid: Grid) -> list[Job]:
