@@ -172,6 +172,8 @@ def infer_alpha(
     low, high = interval(misfit, alpha, threshold)
     merged = len(curve.cluster.servers) < len(cluster.servers)
     allocation = Follower(cluster, mechanism, tol)(alpha) if merged else curve(alpha)
+    fitted = allocation.user_tasks.iloc[who] * math.exp(misfit.log_scale(alpha))
+    along = {one: math.sqrt(misfit(one) / len(who)) for one in sorted(curve.found)}
     return AlphaInferred(
         alpha=alpha,
         low=low,
@@ -184,8 +186,8 @@ def infer_alpha(
         mechanism=curve.title,
         notes=_notes(misfit.failed),
         threshold=math.sqrt(threshold / len(who)),
-        residuals=_residuals(misfit, observed[who], allocation),
-        curve=_curve(misfit),
+        residuals=pd.DataFrame({"observed": observed[who], "fitted": fitted, "log_residual": misfit.residuals(alpha)}),
+        curve=pd.DataFrame({"misfit": along}).rename_axis("alpha"),
         allocation=allocation,
     )
 
@@ -209,17 +211,6 @@ def _overuse(cluster: Cluster, observed: Array, who: Index, most: float) -> floa
             f"overuse={least:.1f} or more, or compare up to a common factor with free_scale=True"
         )
     return 1 / scale - 1
-
-
-def _residuals(misfit: Misfit, observed: Array, allocation: Allocation) -> pd.DataFrame:
-    alpha = allocation.criterion.alpha
-    fitted = allocation.user_tasks.iloc[misfit.users] * math.exp(misfit.log_scale(alpha))
-    return pd.DataFrame({"observed": observed, "fitted": fitted, "log_residual": misfit.residuals(alpha)})
-
-
-def _curve(misfit: Misfit) -> pd.DataFrame:
-    found = {alpha: math.sqrt(misfit(alpha) / len(misfit.users)) for alpha in sorted(misfit.curve.found)}
-    return pd.DataFrame({"misfit": found}).rename_axis("alpha")
 
 
 def _notes(failed: dict[float, str]) -> tuple[str, ...]:
