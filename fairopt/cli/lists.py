@@ -123,10 +123,9 @@ def bench(options: argparse.Namespace) -> int:
     if options.action == "list":
         print("\n".join(frozen.names()))
         return 0
-    folder, count = Path(options.out), 0
-    for made in frozen.export(folder, options.names or None):
+    count = 0
+    for row in frozen.export(Path(options.out), options.names or None):
         count += 1
-        row = made.row
-        print(f"{made.name}: {row['users']} x {row['servers']}, certificate {row['certificate']:.1e}", flush=True)
-    print(f"{count} instances and index.json in {folder}")
+        print(f"{row['name']}: {row['users']} x {row['servers']}, certificate {row['certificate']:.1e}", flush=True)
+    print(f"{count} instances and index.json in {options.out}")
     return 0

@@ -158,7 +158,7 @@ MECHANISMS = Kind(
     CELLS,
     "clusters",
     "mechanisms",
-    _TOP | {"table": ((lambda value: value in TABLES, " or ".join(TABLES)), "means")},
+    _TOP | {"table": (_one_of(TABLES), "means")},
     {
         "clusters": (_text("a name from [clusters]"), ()),
         "mechanisms": (_text("a mechanism, such as 'drfh'"), ()),
