@@ -22,7 +22,7 @@ from ..model.criterion import Criterion
 from ..model.merging import merge
 from ..model.polytope import Polytope
 from ..result.allocation import Allocation
-from .stated import Frontier, closed_form, frontier, per_user, ranges, runnable
+from .stated import Frontier, closed_form, frontier, limited, per_user, ranges, runnable
 
 #: Weights that are looked at differ from their mean by at most this, in logarithms.
 _FAR = 12.0
@@ -322,10 +322,5 @@ def stated_tasks(seen: Cluster, tasks: Any, shares: Any, users: Iterable[object]
     if shares is not None:
         given = given / seen.dominant_share_per_task
     given = np.where(seen.runnable, given, 0.0)
-    for n in np.flatnonzero(given > seen.max_tasks * (1 + tol)).tolist():
-        raise DataError(
-            f"user {seen.users[n]!r} is to have {given[n]:.6g} tasks, and has {seen.max_tasks[n]:g} to run; "
-            "give it at most these",
-            ("users", n),
-        )
+    limited(given, seen, tol, "ask for at most these")
     return given

@@ -20,7 +20,7 @@ from ..model.polytope import Polytope
 from ..result.allocation import Allocation
 from .alpha_path import Followed, Follower
 from .find_alpha import bracketed
-from .stated import per_user, runnable, scaled
+from .stated import limited, per_user, runnable, scaled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -194,13 +194,7 @@ def infer_alpha(
 
 def _overuse(cluster: Cluster, observed: Array, who: Index, most: float) -> float:
     """By what part tasks exceed what is feasible, users who are not compared having none."""
-    limit = cluster.max_tasks[who]
-    for n in np.flatnonzero(observed[who] > limit * (1 + most))[:1]:
-        raise DataError(
-            f"user {cluster.users[who[n]]!r} has {observed[who[n]]:.6g} tasks, and only {limit[n]:g} to run; raise its "
-            "max_tasks, or allow for more overuse",
-            ("users", int(who[n])),
-        )
+    limited(observed, cluster, most, "raise its max_tasks, or allow for more overuse")
     polytope = Polytope(cluster.select(users=[cluster.users[n] for n in who]), np.full(len(who), np.inf))
     scale, rows = scaled(polytope, observed[who])
     if 1 / scale - 1 > most:

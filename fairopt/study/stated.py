@@ -82,6 +82,13 @@ def runnable(tasks: Array, argument: str, cluster: Cluster, remedy: str) -> Inde
     return np.flatnonzero(cluster.runnable & ~np.isnan(tasks))
 
 
+def limited(tasks: Array, cluster: Cluster, more: float, remedy: str) -> None:
+    """Raise DataError for a user who has more than it may run, by more than this part."""
+    for n in np.flatnonzero(tasks > cluster.max_tasks * (1 + more)).tolist():
+        limit = f"{tasks[n]:.6g} tasks, and only {cluster.max_tasks[n]:g} to run"
+        raise DataError(f"user {cluster.users[n]!r} has {limit}; {remedy}", ("users", n))
+
+
 @dataclass(frozen=True)
 class Frontier:
     """Stated tasks beside the frontier, all in the order of `polytope.users`.
