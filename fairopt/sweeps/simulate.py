@@ -125,7 +125,7 @@ class Simulate:
         """From the text of a policy, one for all that mean the same."""
         made = parse(text)
         inside = named(made).text if isinstance(made, Mechanism) else str(made)
-        return cls(Named(_prefixed(text)[0] + inside, parse, made), *how)
+        return cls(Named(_prefixed(text)[0] + inside, parse), *how)
 
     @property
     def fields(self) -> Row:

@@ -167,7 +167,7 @@ def _with_alphas(texts: Iterable[str], alphas: Iterable[float]) -> Iterator[Name
 
 def named(mechanism: Mechanism) -> Named[Mechanism]:
     """A mechanism with its text."""
-    return Named(written(mechanism), mechanisms.one, mechanism)
+    return Named(written(mechanism), mechanisms.one)
 
 
 def measure(name: str) -> str:
