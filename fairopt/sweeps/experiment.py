@@ -328,7 +328,7 @@ def _experiment(kind: Kind, document: Document, data: Table, tiny: Table) -> Exp
         grids.append(_grid(kind, document, ("grid", k), one | over, over, set(sources)))
     top: Table = {}
     for key, (check, default) in kind.top.items():
-        where = ("smoke", key) if key in tiny else (key,)
+        where: Where = ("smoke", key) if key in tiny else (key,)
         value = tiny.get(key, data.get(key, default))
         read = document.several if key == "at" else document.checked
         top[key] = read(where, value, check) if value != () else ()
@@ -337,14 +337,11 @@ def _experiment(kind: Kind, document: Document, data: Table, tiny: Table) -> Exp
         grids=tuple(grids), **top,
     )  # fmt: skip
     if made.table == "clusters":
-        for where, values in (
-            (("smoke",), tiny),
-            ((), data),
-            *((one.where, {"repetitions": one.one("repetitions")}) for one in grids),
-        ):
-            if values.get("repetitions") not in (None, 1):
+        draws: list[tuple[Where, Any]] = [(("smoke",), tiny.get("repetitions")), ((), data.get("repetitions"))]
+        for place, count in [*draws, *((one.where, one.one("repetitions")) for one in grids)]:
+            if count not in (None, 1):
                 text = "a table of each cluster shows one draw; leave repetitions out"
-                raise document.error((*where, "repetitions"), text)
+                raise document.error((*place, "repetitions"), text)
         return replace(made, quick=True)  # it takes seconds: `make tables` computes it
     return made
 
@@ -418,8 +415,8 @@ def cells_of(experiment: Experiment, traces: str | None = None) -> list[Cell]:
             origins.append((source, origin.of(kind.drawn_from, source.text, source.merge, folder, traces)))
     for grid in experiment.grids:
         with experiment.document.blamed(*tiny, grid.where):
-            measures, several = tuple(sorted(map(kind.measure, grid["measures"]))), [*kind.jobs(grid.values)]
-            ways.append((grid, [(job, job.code(measures)) for job in several], measures))
+            measures = tuple(sorted(map(kind.measure, grid["measures"])))
+            ways.append((grid, [(job, job.code(measures)) for job in kind.jobs(grid.values)], measures))
     for (source, drawn), repetition in product(origins, range(max(map(experiment.draws, experiment.grids)))):
         for grid, several, measures in ways:
             if source.name not in grid[kind.sources] or repetition >= experiment.draws(grid):
