@@ -43,6 +43,7 @@ def command(*words: str) -> str:
 NOTHING = ["import fairopt", command("--help"), command("--version")]
 NUMPY = [
     command("solve", "--help"),
+    command("schema", "experiment"),
     CLUSTER + "print(len(c.users))",
     CLUSTER + "fo.mechanisms.names()",
     CLUSTER + "print(fo.DRF().solve(c))",

@@ -141,21 +141,17 @@ def _silence() -> None:
 
 
 _REMEDIES = {
-    errno.ENOSPC: "free some space, or write elsewhere",
-    errno.EDQUOT: "free some space, or write elsewhere",
-    errno.EACCES: "choose a place that you may write to, or a file that you may read",
-    errno.EPERM: "choose a place that you may write to",
-    errno.EROFS: "choose a place that you may write to",
-    errno.ENAMETOOLONG: "choose a shorter name",
-    errno.ENOENT: "name a file or folder that exists",
-    errno.ENOTDIR: "a file is where a folder is needed; choose another place",
-    errno.EEXIST: "a file is where a folder is needed; choose another place",
-    errno.EISDIR: "a folder is where a file is needed; choose another name",
+    "ENOSPC EDQUOT": "free some space, or write elsewhere",
+    "EACCES EPERM EROFS": "choose a place that you may write to, or a file that you may read",
+    "ENAMETOOLONG": "choose a shorter name",
+    "ENOENT": "name a file or folder that exists",
+    "ENOTDIR EEXIST": "a file is where a folder is needed; choose another place",
+    "EISDIR": "a folder is where a file is needed; choose another name",
 }
 
 
 def _of_system(error: OSError) -> str:
     """Say what the system refused, and what to do about it."""
-    where = "the output" if error.filename is None else str(error.filename)
-    remedy = _REMEDIES.get(error.errno or 0)
-    return f"{where}: {error.strerror or error}" + (f"; {remedy}" if remedy else "")
+    where, code = error.filename or "the output", errno.errorcode.get(error.errno or 0, "?")
+    remedies = [f"; {text}" for codes, text in _REMEDIES.items() if code in codes.split()]
+    return f"{where}: {error.strerror or error}{''.join(remedies)}"

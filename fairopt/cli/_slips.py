@@ -58,7 +58,7 @@ def parse(parser: argparse.ArgumentParser, given: Sequence[str]) -> argparse.Nam
     if unknown:
         sub = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
         made = sub.choices[options.command]
-        made.error(f"unrecognized arguments: {' '.join(unknown)}{_hint(made, options, given, unknown)}")
+        made.error(f"unrecognized arguments: {' '.join(unknown)}{_hint(made, given, unknown[0])}")
     return options
 
 
@@ -80,31 +80,20 @@ def listed(values: Sequence[str] | None) -> list[str] | None:
     return [item for item in items if item]
 
 
-def _hint(
-    parser: argparse.ArgumentParser, options: argparse.Namespace, given: Sequence[str], unknown: Sequence[str]
-) -> str:
-    name, _, value = unknown[0].partition("=")
-    if not name.startswith("--"):
-        return ""
-    place = given.index(unknown[0])
-    if not value and place + 1 < len(given) and not given[place + 1].startswith("--"):
-        value = given[place + 1]
-    parameter = name.removeprefix("--").replace("-", "_")
-    mechanism = _with(parameter, options) if hasattr(options, "mechanism") or hasattr(options, "mechanisms") else None
-    if mechanism is not None:
-        option = "--mechanism" if hasattr(options, "mechanism") else "--mechanisms"
-        return f"; did you mean {option} '{mechanism}({parameter}={value or '...'})'?"
-    known = [option for option in parser._option_string_actions if option.startswith("--")]
-    longer = [option for option in known if name.startswith(option)]
-    return meant(name, longer or known, 0.5)
-
-
-def _with(parameter: str, options: argparse.Namespace) -> str | None:
-    """A mechanism that has this parameter: the one that was named, if it does."""
+def _hint(parser: argparse.ArgumentParser, given: Sequence[str], name: str) -> str:
+    """The option that was meant by one that there is not: a parameter of mechanisms goes with their names."""
     from .. import mechanisms
 
-    named = getattr(options, "mechanism", None) or next(iter(getattr(options, "mechanisms", None) or ()), "")
-    having = [name for name in ("alphapf-vds", *mechanisms.names())
-              if parameter in (field.name for field in dataclasses.fields(mechanisms.REGISTRY[name]))]  # fmt: skip
-    plain = named.partition("(")[0]
-    return plain if plain in having else next(iter(having), None)
+    name, _, value = name.partition("=")
+    if not name.startswith("--"):
+        return ""
+    known = [option for option in parser._option_string_actions if option.startswith("--")]
+    parameter = name.removeprefix("--").replace("-", "_")
+    having = (kind for kind in ("alphapf-vds", *mechanisms.names())
+              if parameter in (field.name for field in dataclasses.fields(mechanisms.REGISTRY[kind])))  # fmt: skip
+    option = next((one for one in known if one.startswith("--mechanism")), "")
+    if option and (kind := next(having, None)):
+        value = value or next(iter(given[given.index(name) + 1 :]), "...")
+        return f"; did you mean {option} '{kind}({parameter}={value})'?"
+    longer = [option for option in known if name.startswith(option)]
+    return meant(name, longer or known, 0.5)

@@ -78,8 +78,7 @@ def report(options: argparse.Namespace) -> int:
         print(f"-> {out}")
     elif options.json:
         names = ("measures", "groups", "users", "resources", "margins", "changes")
-        tables = {name: frame for name in names if (frame := getattr(found, name)) is not None}
-        made = {name: frame.to_dict(orient="records") for name, frame in tables.items()}
+        made = {name: frame.to_dict("records") for name in names if (frame := getattr(found, name)) is not None}
         print_json({"verdict": found.verdict} | made | {"notes": found.notes})
     else:
         print(wording.text(found, lambda frame: _screen.table(frame, 40)))

@@ -6,7 +6,6 @@ import argparse
 import os
 import pydoc
 import webbrowser
-from collections.abc import Mapping
 from pathlib import Path
 
 from .. import _clock, _shipped, papers, report
@@ -34,8 +33,15 @@ def instances(options: argparse.Namespace) -> int:
 
 
 def sources(options: argparse.Namespace) -> int:
-    """`fairopt sources`."""
-    return give(named(known()), options)
+    """`fairopt sources`, and `fairopt workloads`: by name, with their options apart."""
+    rows = []
+    for name, text in (known_workloads() if options.command == "workloads" else known()).items():
+        about, _, of = text.partition("; options ")
+        rows.append({"name": name, "what": about, "options": of})
+    return give(pd.DataFrame(rows), options)
+
+
+workloads = sources
 
 
 def policies(options: argparse.Namespace) -> int:
@@ -44,20 +50,6 @@ def policies(options: argparse.Namespace) -> int:
 
     rows = [{"name": name, "policy": kind.title, "source": kind.source} for name, kind in sorted(REGISTRY.items())]
     return give(pd.DataFrame(rows), options)
-
-
-def workloads(options: argparse.Namespace) -> int:
-    """`fairopt workloads`."""
-    return give(named(known_workloads()), options)
-
-
-def named(sources: Mapping[str, str]) -> pd.DataFrame:
-    """Sources by name, with their options apart."""
-    rows = []
-    for name, text in sources.items():
-        about, _, of = text.partition("; options ")
-        rows.append({"name": name, "what": about, "options": of})
-    return pd.DataFrame(rows)
 
 
 def give(frame: pd.DataFrame, options: argparse.Namespace) -> int:
@@ -123,10 +115,9 @@ def bench(options: argparse.Namespace) -> int:
     if options.action == "list":
         print("\n".join(frozen.names()))
         return 0
-    folder, count = Path(options.out), 0
-    for made in frozen.export(folder, options.names or None):
+    count = 0
+    for row in frozen.export(Path(options.out), options.names or None):
         count += 1
-        row = made.row
-        print(f"{made.name}: {row['users']} x {row['servers']}, certificate {row['certificate']:.1e}", flush=True)
-    print(f"{count} instances and index.json in {folder}")
+        print(f"{row['name']}: {row['users']} x {row['servers']}, certificate {row['certificate']:.1e}", flush=True)
+    print(f"{count} instances and index.json in {options.out}")
     return 0

@@ -67,7 +67,9 @@ def reproduce(options: argparse.Namespace) -> int:
         made = [table for name in names for table in report.tables_of(name, results)]
         files = [path for table in made for path in table.write(folder / "tables", inches)]
     with _timed(seconds, "figures"):
-        files += [path for name in figures_of(options.paper) for path in _figure(name, results, folder, options.width)]
+        for name in figures_of(options.paper):
+            figure = drawing.draw(name, results, options.width)
+            files += drawing.save(figure, folder / "figures", name, drawing.caption(name))
     with _timed(seconds, "claims"):
         verdicts, written = _claims(PAPERS[options.paper], folder, inches)
         files += written
@@ -85,10 +87,6 @@ def _cells(status: pd.Series[str]) -> str:
     missed, failed = ((status == kind).sum() for kind in ("missed", "failed"))
     parts = [f"{missed} missed their tolerance"] * bool(missed) + [f"{failed} failed"] * bool(failed)
     return f"{len(status)} cells" + f" ({', '.join(parts)})" * bool(parts)
-
-
-def _figure(name: str, results: report.Results, folder: Path, width: float | None) -> list[Path]:
-    return drawing.save(drawing.draw(name, results, width), folder / "figures", name, drawing.caption(name))
 
 
 def _claims(key: str, folder: Path, inches: float) -> tuple[dict[str, int], list[Path]]:

@@ -34,8 +34,11 @@ def simulate(options: argparse.Namespace) -> int:
     workload = open_workload(options.workload, traces=options.traces, rng=rng)
     found = {job.what.text: job.run(workload, _screen.shows_progress(options)) for job in jobs}
     status = 130 if any(one.interrupted for one in found.values()) else 0
-    rows = [{"policy": name} | _row(one) for name, one in found.items()]
-    for one in found.values():
+    rows = []
+    for name, one in found.items():
+        numbers = simulating.numbers(one)
+        use = {f"use_{resource}": value for resource, value in one.utilization.items()}
+        rows.append({"policy": name} | {key: numbers[key] for key in numbers if key != "utilization"} | use)
         if options.out:
             report.export(getattr(one, options.table).reset_index(), options.out)
         if options.plot and not isinstance(one, simulating.Alone):
@@ -51,12 +54,6 @@ def simulate(options: argparse.Namespace) -> int:
     for name in filter(None, (options.out, options.plot)):
         print(f"-> {name}")
     return status
-
-
-def _row(found: simulating.Ran) -> dict[str, object]:
-    """Numbers for people: the use of every resource by its name."""
-    use = {f"use_{name}": value for name, value in found.utilization.items()}
-    return {name: value for name, value in simulating.numbers(found).items() if name != "utilization"} | use
 
 
 def _before(options: argparse.Namespace, names: Sequence[str]) -> None:

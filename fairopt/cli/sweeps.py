@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from contextlib import nullcontext
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -197,21 +198,16 @@ def _list(options: argparse.Namespace) -> int:
 def outlook(plan: sweeps.Plan, jobs: int, accepted: bool) -> str:
     """How many cells there are, and how long those that are missing may take."""
     seconds, unknown = plan.seconds()
-    stored = len(plan.cells) - len(plan.missing)
+    stored, known = len(plan.cells) - len(plan.missing), len(plan.missing) - unknown
     text = f"{plan.experiment.name}: {len(plan.cells)} cells, {stored} stored ({len(plan.failed)} failed), "
     text += f"{len(plan.missing)} to compute"
-    if len(plan.missing) > unknown:
-        text += f"; about {_time(seconds / jobs)} for {len(plan.missing) - unknown} of them with {jobs} process(es)"
+    if known:
+        text += f"; about {timedelta(seconds=round(seconds / jobs))} h for {known} of them with {jobs} process(es)"
     if unknown:
         text += f"; no past rows tell how long {unknown} of them take"
     if line := plan.matched.warning(accepted):
         text += f"\n{plan.experiment.name}: {line}"
     return "\n".join([text, *plan.damaged])
-
-
-def _time(seconds: float) -> str:
-    size, unit = (1, "s") if seconds < 120 else (60, "min") if seconds < 7200 else (3600, "h")
-    return f"{seconds / size:.1f} {unit}"
 
 
 def _filtered(frame: pd.DataFrame, condition: str) -> pd.DataFrame:

@@ -17,7 +17,6 @@ import hashlib
 import io
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -58,15 +57,6 @@ QUESTIONS = {
 TOLERANCE = 1e-9
 
 
-@dataclass(frozen=True)
-class Exported:
-    """One instance as written: its folder, its row of the index, its files."""
-
-    name: str
-    row: dict[str, Any]
-    files: tuple[Path, ...]
-
-
 def cluster_of(name: str) -> Cluster:
     """The cluster of a source, by its name in `SOURCES`."""
     source = SOURCES[name]
@@ -78,8 +68,8 @@ def names() -> list[str]:
     return [f"{source}-{question}" for source in SOURCES for question in QUESTIONS]
 
 
-def export(folder: Path, chosen: list[str] | None = None) -> Iterator[Exported]:
-    """Solve, certify and write instances, one after the other; the index comes with the last.
+def export(folder: Path, chosen: list[str] | None = None) -> Iterator[dict[str, Any]]:
+    """Solve, certify and write instances, one after the other, each a row of the index, which comes with the last.
 
     Raises
     ------
@@ -93,9 +83,8 @@ def export(folder: Path, chosen: list[str] | None = None) -> Iterator[Exported]:
     for name in wanted:
         source, _, question = name.rpartition("-")
         answer = mechanisms.one(QUESTIONS[question]).solve(cluster_of(source), TOLERANCE)
-        made = _written(folder / name, name, SOURCES[source], answer)
-        rows.append(made.row)
-        yield made
+        rows.append(_written(folder / name, name, SOURCES[source], answer))
+        yield rows[-1]
     index = {"set": SET, "tolerance": TOLERANCE, "code": provenance(), "instances": rows}
     _files.write(folder / "index.json", json.dumps(index, indent=1) + "\n", "index")
 
@@ -120,7 +109,7 @@ def matrices(answer: Allocation) -> dict[str, Any]:
     return made | {"share": share.reshape(len(cluster.users), -1)}
 
 
-def _written(folder: Path, name: str, source: str, answer: Allocation) -> Exported:
+def _written(folder: Path, name: str, source: str, answer: Allocation) -> dict[str, Any]:
     from scipy.io import mmwrite
 
     _files.folder(folder)
@@ -132,7 +121,7 @@ def _written(folder: Path, name: str, source: str, answer: Allocation) -> Export
         files.append(folder / f"{part}.mtx")
         _files.write(files[-1], text.getvalue(), "matrix")
     criterion = answer.criterion
-    row = {
+    return {
         "name": name,
         "source": source,
         "mechanism": answer.mechanism,
@@ -145,4 +134,3 @@ def _written(folder: Path, name: str, source: str, answer: Allocation) -> Export
         "feasibility": float(answer.certificate.feasibility),
         "files": {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files},
     }
-    return Exported(name, row, tuple(files))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ..model import cluster_file
-from ..sweeps.experiment import MECHANISMS, POLICIES, TABLES, Kind
+from ..sweeps.experiment import MECHANISMS, POLICIES, Kind
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _AMOUNT = {"type": "number", "minimum": 0}
@@ -68,7 +68,8 @@ def experiments() -> dict[str, Any]:
 def _experiment(kind: Kind) -> dict[str, Any]:
     """One of the two kinds."""
     sources, runs = kind.sources, kind.runs
-    of_grid = {key: _one_or_many(*check) for key, (check, _) in kind.grid.items()}
+    of_grid = {key: _many(*check) for key, (check, _) in kind.grid.items()}
+    top = {key: (_many if key == "at" else _one)(*check) for key, (check, _) in kind.top.items()}
     source = {
         "oneOf": [_NAME, {"type": "object", "required": ["source"], "properties": {"source": _NAME}}],
         "description": "a source, such as 'paper:pf-fig1', or a table with `source` and its options",
@@ -93,31 +94,24 @@ def _experiment(kind: Kind) -> dict[str, Any]:
             "properties": {"plugins": {"type": "array", "items": _NAME}},
         },
     }
-    whole = {"type": "integer", "minimum": 0}
-    plain: dict[str, Any] = {
-        "title": _NAME,
-        "source": _NAME,
-        "about": _NAME,
-        "table": {"enum": list(TABLES)},
-        "seed": whole,
-        "repetitions": whole | {"minimum": 1},
-        "quick": {"type": "boolean"},
-        "at": {"oneOf": [{"type": "number"}, {"type": "array", "items": {"type": "number"}}]},
-    }
-    properties = {key: tables.get(key) or plain[key] for key in sorted(kind.keys)}
+    properties = {key: (tables | top)[key] for key in sorted(kind.keys)}
     required = ["title", sources, "grid"]
     return {"type": "object", "additionalProperties": False, "required": required, "properties": properties}
 
 
-def _one_or_many(check: Callable[[Any], bool], what: str) -> dict[str, Any]:
-    """One value or a list of them, of the types that the reader's check lets pass."""
+def _one(check: Callable[[Any], bool], what: str) -> dict[str, Any]:
+    """One value, of the types that the reader's check lets pass."""
     known = what.removeprefix("one of ").partition(", or ")[0].split(", ") if what.startswith("one of ") else []
     if known and ", or " not in what:
-        one: dict[str, Any] = {"enum": known}
-    else:
-        types = [name for name, samples in _SAMPLES if any(check(sample) for sample in samples)]
-        kept = [name for name in types if not (name == "integer" and "number" in types)]
-        one = {"type": kept} if kept else dict(_NAME)
+        return {"enum": known}
+    types = [name for name, samples in _SAMPLES if any(check(sample) for sample in samples)]
+    kept = [name for name in types if not (name == "integer" and "number" in types)]
+    return {"type": kept} if kept else dict(_NAME)
+
+
+def _many(check: Callable[[Any], bool], what: str) -> dict[str, Any]:
+    """One value or a list of them."""
+    one = _one(check, what)
     return {"oneOf": [one, {"type": "array", "minItems": 1, "items": one}], "description": what}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -93,15 +93,13 @@ class Results:
 
     def _read(self, name: str) -> StoredCells:
         experiment = load(name, self.smoke)
-        every = cells_of(experiment, self.traces)
         store = store_of(self.store, self.smoke, experiment.schema)
         kind = experiment.schema.format
         if kind not in self._contents:
             self._contents[kind] = store.read()
-        contents = self._contents[kind]
+        contents, every = self._contents[kind], cells_of(experiment, self.traces)
         matched = match(every, contents, self.accept_older)
-        wanted = matched.answered
-        older = matched.warning(self.accept_older)
+        wanted, older = matched.answered, matched.warning(self.accept_older)
         if len(wanted) < len(every):
             raise MissingCells(
                 f"{len(every) - len(wanted)} of {len(every)} cells of {name} are not in {store.folder}; compute them "
@@ -113,15 +111,15 @@ class Results:
         frame[experiment.schema.source] = [cell.source for cell in chosen]
         if experiment.schema is CELLS:
             frame["alpha"] = frame["alpha"].where(frame["name"] != "ps-dsf", math.inf)
-            frame = _with_measures(frame, contents.long("measured", wanted))
-        notes = _notes(frame, chosen, f"fairopt sweep {Path(name).name}{' --smoke' * self.smoke} --retry")
-        if older and self.accept_older:
-            notes = (older, *notes)
+            measured = contents.long("measured", wanted).pivot(index="key", columns="measure", values="value")
+            frame = frame.merge(measured, on="key", how="left")
+        notes = [older] if older and self.accept_older else []
+        notes += _notes(frame, chosen, f"fairopt sweep {Path(name).name}{' --smoke' * self.smoke} --retry")
         bad = frame["status"] == "failed"
         frame, failed = (part.reset_index(drop=True) for part in (frame[~bad], frame[bad]))
         if frame.empty:
             raise MissingCells(f"every cell of {name} failed; try again with: {self._command(name)} --retry")
-        return StoredCells(frame, failed, notes, contents)
+        return StoredCells(frame, failed, tuple(notes), contents)
 
     def _command(self, name: str) -> str:
         folder, usual = (store_of(store, self.smoke).folder for store in (self.store, None))
@@ -130,23 +128,14 @@ class Results:
         return f"fairopt sweep {name}{' --smoke' if self.smoke else ''}{where}{traces}"
 
 
-def _with_measures(frame: pd.DataFrame, measured: pd.DataFrame) -> pd.DataFrame:
-    """Cells with a column for each measure of a plug-in."""
-    if measured.empty:
-        return frame
-    return frame.merge(measured.pivot(index="key", columns="measure", values="value"), on="key", how="left")
-
-
-def _notes(frame: pd.DataFrame, chosen: list[Cell], retry: str) -> tuple[str, ...]:
-    notes = []
+def _notes(frame: pd.DataFrame, chosen: list[Cell], retry: str) -> Iterator[str]:
     if stand_ins := sorted({cell.origin.text for cell in chosen if _stands_in(cell)}):
-        notes.append(f"no trace here: calibrated generators stand in ({', '.join(stand_ins)})")
+        yield f"no trace here: calibrated generators stand in ({', '.join(stand_ins)})"
     failed, missed = ((frame["status"] == kind).sum() for kind in ("failed", "missed"))
     if failed:
-        notes.append(f"{failed} of {len(frame)} cells failed and are left out; {retry}")
+        yield f"{failed} of {len(frame)} cells failed and are left out; {retry}"
     if missed:
-        notes.append(f"{missed} of {len(frame)} cells missed their tolerance and are kept")
-    return tuple(notes)
+        yield f"{missed} of {len(frame)} cells missed their tolerance and are kept"
 
 
 def _stands_in(cell: Cell) -> bool:

@@ -170,7 +170,10 @@ def alpha_path(
     if not (hysteresis or jumps):
         path = as_path(found, follower.title)
     else:
-        curve = curve_of_path(cluster, one, [alpha for alpha, _ in found], seconds)
+        if not (isinstance(one, AlphaPFVDS) and one.select in ("fast", "curve")):
+            raise DataError(f"{one} has no curve of equilibria: jumps and hysteresis are those of AlphaPFVDS")
+        some = [alpha for alpha, _ in found if 0 < alpha < np.inf and abs(np.log(alpha)) > 1e-9]
+        curve = equilibrium_curve(cluster, some, seconds=seconds)
         path = as_path([(a, on_curve(curve, one, each, a, 0, tol)) for a, each in found], follower.title)
         path.attrs["jumps"], path.attrs["curve"] = curve.jumps(), curve.missing
         if hysteresis:
@@ -272,20 +275,12 @@ def _at(alpha: float) -> float:
     return 1.0 if math.isinf(alpha) else alpha / (1 + alpha)
 
 
-def curve_of_path(cluster: Cluster, mechanism: Mechanism, alphas: Sequence[float], seconds: float) -> EquilibriumCurve:
-    """The curve; `DataError` if the mechanism has none."""
-    if not (isinstance(mechanism, AlphaPFVDS) and mechanism.select in ("fast", "curve")):
-        raise DataError(f"{mechanism} has no curve of equilibria: jumps and hysteresis are those of AlphaPFVDS")
-    some = [alpha for alpha in alphas if 0 < alpha < np.inf and abs(np.log(alpha)) > 1e-9]
-    return equilibrium_curve(cluster, some, seconds=seconds)
-
-
 def on_curve(
-    curve: EquilibriumCurve, mechanism: Mechanism, found: Allocation, alpha: float, place: int, tol: float | None
+    curve: EquilibriumCurve, mechanism: AlphaPFVDS, found: Allocation, alpha: float, place: int, tol: float | None
 ) -> Allocation:
     """The answer at a crossing (0: first, -1: last), which mostly is `found`."""
     crossings = curve.crossings(alpha)
-    if not crossings or not isinstance(mechanism, AlphaPFVDS):
+    if not crossings:
         return found
     there = curve.user_tasks(crossings[place].user_tasks)
     runs = (there > 0) & (found.arrays.user_tasks > 0)

@@ -74,6 +74,8 @@ def compare(
 
     What a mechanism or a function raises is in its row; what is no `FairoptError` is also a warning.
     """
+    from .blank import Blank  # a class of pandas, which footnotes do without
+
     expected(cluster)
     if entitled is not None:
         by = mechanisms.one(entitled) if isinstance(entitled, str) else entitled
@@ -165,30 +167,3 @@ def pooled(requested: Cluster, found: Allocation) -> bool:
 def marked(labels: Iterable[object], which: Iterable[object]) -> list[str]:
     """The labels of mechanisms, marked where they answered for the pool."""
     return [f"{label}{MARK if one is True else ''}" for label, one in zip(labels, which, strict=True)]
-
-
-class Blank(pd.DataFrame):  # type: ignore[misc]
-    """A frame that is printed with blanks for missing numbers, or "all met" for those of users who want more.
-
-    They are NaN all the same.
-    """
-
-    @property
-    def _constructor(self) -> Any:
-        return Blank
-
-    def _said(self) -> pd.DataFrame:
-        answered = pd.DataFrame(self).select_dtypes("number").notna().any(axis=1)
-        names = [name for name in self if str(name).endswith("_wanting") and self.columns.is_unique]
-        said = {name: self[name].astype(object).mask(answered & self[name].isna(), "all met") for name in names}
-        return pd.DataFrame(self.assign(**said))
-
-    def to_string(self, *arguments: Any, **more: Any) -> Any:
-        return self._said().to_string(*arguments, **({"na_rep": ""} | more))
-
-    def to_html(self, *arguments: Any, **more: Any) -> Any:
-        return self._said().to_html(*arguments, **({"na_rep": ""} | more))
-
-    def _repr_html_(self) -> str:
-        rows, columns = pd.get_option("display.max_rows"), pd.get_option("display.max_columns")
-        return str(self.to_html(max_rows=rows, max_cols=columns, notebook=True))

@@ -24,9 +24,9 @@ SCAN = (*(float(alpha) for alpha in np.geomspace(0.1, 64, 17)), math.inf)
 _SAME = 1e-6
 
 
-#: Measures that can be aimed at: does the target count in parts of the largest value by default, and which of the
-#: alphas that reach it is wanted, the last (fairest) or the first?
-MEASURES = {"utilization": (True, "last"), "min_share": (False, "first")}
+#: Measures that can be aimed at: does the target count in parts of the largest value by default, and does the measure
+#: fall as alpha rises (1), so that the last alpha that reaches it is wanted, or as alpha falls (-1)?
+MEASURES = {"utilization": (True, 1), "min_share": (False, -1)}
 
 
 class NotMonotone(UserWarning):
@@ -113,33 +113,32 @@ def find_alpha(
         _validate.number(given, name, "a number > 0 and at most 1", lambda part: 0 < part <= 1)
         for name, given in (("target", target), ("accuracy", accuracy))
     )
-    by_default, side = MEASURES[measure]
+    by_default, way = MEASURES[measure]
+    scan = SCAN[::way]
     relative = by_default if relative is None else relative
     follower = Follower(cluster, mechanism, tol)
 
     def value(alpha: float) -> float:
         return float(follower(alpha).summary([measure])[measure])
 
-    values = np.array([value(alpha) for alpha in SCAN])
+    values = np.array([value(alpha) for alpha in scan])
     threshold = target * float(values.max()) if relative else target
     reached = values >= threshold - _SAME * abs(threshold)
     if not reached.any():
         best = int(values.argmax())
         raise DataError(
             f"no alpha from {SCAN[0]:g} to infinity reaches {measure} {threshold:.6g}; "
-            f"the largest is {values[best]:.6g}, at alpha = {SCAN[best]:g}"
+            f"the largest is {values[best]:.6g}, at alpha = {scan[best]:g}"
         )
-    steps = np.diff(values) if side == "first" else -np.diff(values)
-    monotone = bool((steps >= -_SAME * np.abs(values).max()).all())
-    k = int(np.flatnonzero(reached)[-1 if side == "last" else 0])
-    beyond = k + (1 if side == "last" else -1)
-    good = bad = SCAN[k]
-    if 0 <= beyond < len(SCAN):
-        good, bad = bracketed(lambda alpha: value(alpha) - threshold, SCAN[k], SCAN[beyond], accuracy)
+    monotone = bool((np.diff(values) <= _SAME * np.abs(values).max()).all())
+    k = int(np.flatnonzero(reached)[-1])
+    good = bad = scan[k]
+    if k + 1 < len(scan):
+        good, bad = bracketed(lambda alpha: value(alpha) - threshold, good, scan[k + 1], accuracy)
     if not monotone:
         warnings.warn(
             f"{measure} both rises and falls with alpha on this cluster: alpha = {good:g} is the "
-            f"{'largest' if side == 'last' else 'smallest'} that was found to reach {threshold:.6g}, others nearer to "
+            f"{'largest' if way == 1 else 'smallest'} that was found to reach {threshold:.6g}, others nearer to "
             "the middle may miss it (see path)",
             NotMonotone,
             stacklevel=2,

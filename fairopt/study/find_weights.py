@@ -22,7 +22,7 @@ from ..model.criterion import Criterion
 from ..model.merging import merge
 from ..model.polytope import Polytope
 from ..result.allocation import Allocation
-from .stated import Frontier, closed_form, frontier, per_user, ranges, runnable
+from .stated import Frontier, closed_form, frontier, limited, per_user, ranges, runnable
 
 #: Weights that are looked at differ from their mean by at most this, in logarithms.
 _FAR = 12.0
@@ -187,9 +187,14 @@ def find_weights(
         raise NotConverged(_unmatched(chosen, found, wanted, who, exact))
     if len(merged.servers) < len(cluster.servers):
         found = replace(found, allocation=answer(found.weights, cluster))
-    reached = wanted if found.error <= tol else found.allocation.arrays.user_tasks[who]
-    moved = moved or found.error > tol
-    return _result(chosen, found, reached, who, (moved, scale), place if exact else None)
+    got, names = found.allocation.arrays.user_tasks[who], pd.Index(cluster.users, name="user")
+    every, given = np.ones(len(names)), np.zeros(len(names))
+    every[who], given[who] = found.weights / found.weights.mean(), wanted if found.error <= tol else got
+    return WeightsFound(
+        pd.Series(every, names, name="weight"), pd.Series(given, names, name="tasks"), found.allocation,
+        float(np.abs(got / given[who] - 1).max()), moved or found.error > tol, scale, str(chosen), found.found_at,
+        place if exact else None,
+    )  # fmt: skip
 
 
 def _reason(place: Frontier, tol: float) -> str:
@@ -223,24 +228,6 @@ def _unmatched(mechanism: Mechanism, found: Matched, wanted: Array, who: Index, 
     return (
         f"{text}. That is no proof that there are none: servers that share on their own leave capacity idle, and which "
         "tasks they can give is not known beforehand. Take the nearest with nearest=True, or relax tol"
-    )
-
-
-def _result(
-    mechanism: Mechanism, found: Matched, reached: Array, who: Index, moved: tuple[bool, float], place: Frontier | None
-) -> WeightsFound:
-    names = pd.Index(found.allocation.cluster.users, name="user")
-    weights, tasks = np.ones(len(names)), np.zeros(len(names))
-    weights[who], tasks[who] = found.weights / found.weights.mean(), reached
-    return WeightsFound(
-        pd.Series(weights, names, name="weight"),
-        pd.Series(tasks, names, name="tasks"),
-        found.allocation,
-        float(np.abs(found.allocation.arrays.user_tasks[who] / reached - 1).max()),
-        *moved,
-        str(mechanism),
-        found.found_at,
-        place,
     )
 
 
@@ -335,10 +322,5 @@ def stated_tasks(seen: Cluster, tasks: Any, shares: Any, users: Iterable[object]
     if shares is not None:
         given = given / seen.dominant_share_per_task
     given = np.where(seen.runnable, given, 0.0)
-    for n in np.flatnonzero(given > seen.max_tasks * (1 + tol)).tolist():
-        raise DataError(
-            f"user {seen.users[n]!r} is to have {given[n]:.6g} tasks, and has {seen.max_tasks[n]:g} to run; "
-            "give it at most these",
-            ("users", n),
-        )
+    limited(given, seen, tol, "ask for at most these")
     return given

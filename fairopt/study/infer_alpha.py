@@ -20,7 +20,7 @@ from ..model.polytope import Polytope
 from ..result.allocation import Allocation
 from .alpha_path import Followed, Follower
 from .find_alpha import bracketed
-from .stated import per_user, runnable, scaled
+from .stated import limited, per_user, runnable, scaled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -172,6 +172,8 @@ def infer_alpha(
     low, high = interval(misfit, alpha, threshold)
     merged = len(curve.cluster.servers) < len(cluster.servers)
     allocation = Follower(cluster, mechanism, tol)(alpha) if merged else curve(alpha)
+    fitted = allocation.user_tasks.iloc[who] * math.exp(misfit.log_scale(alpha))
+    along = {one: math.sqrt(misfit(one) / len(who)) for one in sorted(curve.found)}
     return AlphaInferred(
         alpha=alpha,
         low=low,
@@ -184,21 +186,15 @@ def infer_alpha(
         mechanism=curve.title,
         notes=_notes(misfit.failed),
         threshold=math.sqrt(threshold / len(who)),
-        residuals=_residuals(misfit, observed[who], allocation),
-        curve=_curve(misfit),
+        residuals=pd.DataFrame({"observed": observed[who], "fitted": fitted, "log_residual": misfit.residuals(alpha)}),
+        curve=pd.DataFrame({"misfit": along}).rename_axis("alpha"),
         allocation=allocation,
     )
 
 
 def _overuse(cluster: Cluster, observed: Array, who: Index, most: float) -> float:
     """By what part tasks exceed what is feasible, users who are not compared having none."""
-    limit = cluster.max_tasks[who]
-    for n in np.flatnonzero(observed[who] > limit * (1 + most))[:1]:
-        raise DataError(
-            f"user {cluster.users[who[n]]!r} has {observed[who[n]]:.6g} tasks, and only {limit[n]:g} to run; raise its "
-            "max_tasks, or allow for more overuse",
-            ("users", int(who[n])),
-        )
+    limited(observed, cluster, most, "raise its max_tasks, or allow for more overuse")
     polytope = Polytope(cluster.select(users=[cluster.users[n] for n in who]), np.full(len(who), np.inf))
     scale, rows = scaled(polytope, observed[who])
     if 1 / scale - 1 > most:
@@ -209,17 +205,6 @@ def _overuse(cluster: Cluster, observed: Array, who: Index, most: float) -> floa
             f"overuse={least:.1f} or more, or compare up to a common factor with free_scale=True"
         )
     return 1 / scale - 1
-
-
-def _residuals(misfit: Misfit, observed: Array, allocation: Allocation) -> pd.DataFrame:
-    alpha = allocation.criterion.alpha
-    fitted = allocation.user_tasks.iloc[misfit.users] * math.exp(misfit.log_scale(alpha))
-    return pd.DataFrame({"observed": observed, "fitted": fitted, "log_residual": misfit.residuals(alpha)})
-
-
-def _curve(misfit: Misfit) -> pd.DataFrame:
-    found = {alpha: math.sqrt(misfit(alpha) / len(misfit.users)) for alpha in sorted(misfit.curve.found)}
-    return pd.DataFrame({"misfit": found}).rename_axis("alpha")
 
 
 def _notes(failed: dict[float, str]) -> tuple[str, ...]:

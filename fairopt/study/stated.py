@@ -15,7 +15,7 @@ task limits that bind; budgets are `b_n = w_n X_n`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -26,14 +26,13 @@ from .._libraries import optimize, pd, sp
 from ..certificates import _linear
 from ..errors import DataError, SolverError
 from ..model import _intake, _names, _validate
-from ..model._arrays import Array, Index, Mask
+from ..model._arrays import Array, Index
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 
 #: Linear programs end at vertices: fractions, idle parts and budgets up to this are zero there.
 _ZERO = 1e-9
-_NONE: Array = np.zeros(0)
 
 
 def per_user(given: Any, argument: str, cluster: Cluster, users: Iterable[object] | None = None) -> Array:
@@ -81,6 +80,13 @@ def runnable(tasks: Array, argument: str, cluster: Cluster, remedy: str) -> Inde
         unable = ", but it can run nowhere; give 0, or mend its eligibility, task limit or demand"
         raise DataError(what + (able if cluster.runnable[n] else unable), ("users", n))
     return np.flatnonzero(cluster.runnable & ~np.isnan(tasks))
+
+
+def limited(tasks: Array, cluster: Cluster, more: float, remedy: str) -> None:
+    """Raise DataError for a user who has more than it may run, by more than this part."""
+    for n in np.flatnonzero(tasks > cluster.max_tasks * (1 + more)).tolist():
+        limit = f"{tasks[n]:.6g} tasks, and only {cluster.max_tasks[n]:g} to run"
+        raise DataError(f"user {cluster.users[n]!r} has {limit}; {remedy}", ("users", n))
 
 
 @dataclass(frozen=True)
@@ -156,60 +162,33 @@ class Normals:
         cost = sp.diags(tasks[user] / polytope.gamma) @ polytope.use[rows].T
         pairs = np.arange(len(user))
         own = sp.csr_matrix((np.ones(len(user)), (pairs, user)), shape=(len(user), self.users))
-        whole = sp.hstack([cost, own[:, self.limited], -own], format="csr")
+        whole = sp.hstack([cost, own[:, self.limited], -own, sp.csr_matrix((len(user), 1))], format="csr")
         paying = fractions > _ZERO
         self._equal, self._least = whole[paying], whole[~paying]
-        self._others = whole.shape[1] - self.users
+        self._others = len(rows) + len(self.limited)
 
     def nearest(self, budgets: Array) -> Array | None:
         """Budgets b, one of them as given and the others at least, of which the largest multiple of these is least."""
-        more = [-sp.identity(self.users), sp.csr_matrix(budgets[:, None])]
-        return self._minimise(np.zeros(self.users), budgets, np.full(self.users, np.inf), more, np.ones(1), np.inf)
+        return self._minimise(np.zeros(self.users), budgets, np.full(self.users, np.inf), budgets, 1.0)
 
     def least(self, user: int, reference: int) -> float:
         """The least budget of a user in normals in which the reference's is 1; infinite where that has none."""
         low, high = np.zeros(self.users), np.full(self.users, np.inf)
         low[reference] = high[reference] = 1.0
-        found = self._minimise(np.eye(self.users)[user], low, high)
-        return np.inf if found is None else max(float(found[user]), 0.0)
+        found = self._minimise(np.eye(self.users)[user], low, high, np.ones(self.users), 0.0)
+        return np.inf if found is None else 0.0 if found[user] <= _ZERO else float(found[user])
 
-    def without(self, user: int) -> Mask:
-        """Who has a budget in some normal in which this user has none, (users,)."""
-        high = np.full(self.users, np.inf)
-        high[user] = 0.0
-        zero, more = np.zeros(self.users), [sp.identity(self.users), -sp.identity(self.users)]
-        found = self._minimise(zero, zero, high, more, -np.ones(self.users), 1.0)  # it may grow: a part of it up to 1
-        return np.zeros(self.users, dtype=bool) if found is None else np.asarray(found > 0.5)
-
-    def _minimise(
-        self,
-        cost: Array,
-        low: Array,
-        high: Array,
-        more: Sequence[Any] = (),
-        cost_of_more: Array = _NONE,
-        most: float = np.inf,
-    ) -> Array | None:
-        """The budgets, at least `low` and at most `high`, of least cost; with variables more in `[0, most]`.
-
-        `more` are the blocks of rows >= 0 of budgets and of these variables.
-        """
-        others, extra = np.zeros(self._others), len(cost_of_more)
-        lower, equal = (
-            sp.hstack([block, sp.csr_matrix((block.shape[0], extra))]) for block in (self._least, self._equal)
-        )
-        if more:
-            lower = sp.vstack([lower, sp.hstack([sp.csr_matrix((self.users, self._others)), *more])])
-        bounds = [
-            np.concatenate([others, low, np.zeros(extra)]),
-            np.concatenate([others + np.inf, high, np.full(extra, most)]),
-        ]
+    def _minimise(self, cost: Array, low: Array, high: Array, size: Array, most: float) -> Array | None:
+        """The budgets b in `[low, high]` that minimise `cost b + most t`, where `b <= t size`."""
+        under = [sp.csr_matrix((self.users, self._others)), -sp.identity(self.users), sp.csr_matrix(size[:, None])]
+        least = sp.vstack([self._least, sp.hstack(under)], format="csr")
+        others = np.zeros(self._others)
+        bounds = [np.concatenate([others, low, [0.0]]), np.concatenate([others + np.inf, high, [np.inf]])]
         solved = optimize.linprog(
-            np.concatenate([others, cost, cost_of_more]), A_ub=-lower.tocsr(), b_ub=np.zeros(lower.shape[0]),
-            A_eq=equal, b_eq=np.zeros(equal.shape[0]), bounds=np.transpose(bounds), method="highs",
-            options=_linear.highs(),
+            np.concatenate([others, cost, [most]]), A_ub=-least, b_ub=np.zeros(least.shape[0]), A_eq=self._equal,
+            b_eq=np.zeros(self._equal.shape[0]), bounds=np.transpose(bounds), method="highs", options=_linear.highs(),
         )  # fmt: skip
-        return np.asarray(solved.x[self._others :][: self.users]) if solved.status == 0 else None
+        return np.asarray(solved.x[self._others : -1]) if solved.status == 0 else None
 
 
 def closed_form(place: Frontier, rule: Criterion, own: Array) -> Array:
@@ -228,36 +207,23 @@ def closed_form(place: Frontier, rule: Criterion, own: Array) -> Array:
 def ranges(place: Frontier, rule: Criterion, weights: Array) -> tuple[Array, Array, int]:
     """The ends of `phi_n / phi_ref` times the weight of the reference, (users,) each, and who that is.
 
-    It is the user with the largest budget of those whose task limit does not bind.
+    It is the user with the largest budget of those whose task limit does not bind. For finite alpha the ratio is
+    `(b_n/b_ref (s_n/s_ref)^(alpha-1))^(1/alpha)`.
     """
     share, free = _share(rule, place.polytope.users), np.ones(len(weights), dtype=bool)
     free[place.normals.limited] = False
     log_budget = np.log(weights) if np.isinf(rule.alpha) else _log_budgets(rule.alpha, weights, share, place)
     reference = int(np.argmax(np.where(free, log_budget, -np.inf))) if free.any() else 0
-    of = _of_levels if np.isinf(rule.alpha) else _of_budgets
-    return *of(place, rule.alpha, share, weights, reference), reference
-
-
-def _of_budgets(place: Frontier, alpha: float, share: Array, weights: Array, reference: int) -> tuple[Array, Array]:
-    """The ends of weights for finite alpha: `phi_n / phi_ref` is `(b_n/b_ref (s_n/s_ref)^(alpha-1))^(1/alpha)`."""
-    normals, users = place.normals, range(len(weights))
-    size = (share * place.tasks) ** ((alpha - 1) / alpha)
+    size = (share * place.tasks) ** (1 - 1 / rule.alpha)
     size = weights[reference] * size / size[reference]
-    least = np.array([1.0 if n == reference else normals.least(n, reference) for n in users])
-    inverse = np.array([1.0 if n == reference else normals.least(reference, n) for n in users])
-    inverse[inverse <= _ZERO] = 0.0
+    others = [n for n in range(len(weights)) if n != reference]
+    least, inverse = np.ones(len(weights)), np.ones(len(weights))
+    least[others] = [place.normals.least(n, reference) for n in others]
+    inverse[others] = [place.normals.least(reference, n) for n in others]
+    if np.isinf(rule.alpha):  # all levels may be equal; whom prices hold without the reference may be below it
+        return np.where(least == 0, 0.0, size), np.where(inverse == 0, np.inf, size), reference
     with np.errstate(divide="ignore"):
-        return size * np.where(least <= _ZERO, 0.0, least) ** (1 / alpha), size * (1 / inverse) ** (1 / alpha)
-
-
-def _of_levels(place: Frontier, _: float, share: Array, weights: Array, reference: int) -> tuple[Array, Array]:
-    """The same for max-min: all levels may be equal, and whom prices hold without the reference may be below it."""
-    equal = share * place.tasks
-    equal = equal * weights[reference] / equal[reference]
-    normals, users = place.normals, range(len(weights))
-    high = np.where(normals.without(reference), np.inf, equal)
-    low = np.array([0.0 if n != reference and normals.without(n)[reference] else equal[n] for n in users])
-    return low, high
+        return size * least ** (1 / rule.alpha), size * (1 / inverse) ** (1 / rule.alpha), reference
 
 
 def _share(rule: Criterion, users: Index) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
@@ -19,30 +19,23 @@ Row = dict[str, Any]
 T = TypeVar("T", covariant=True)
 
 
+@dataclass(frozen=True)
 class Named(Generic[T]):
     """What a text stands for, one text for all that mean the same; `parse` makes it again.
 
     Pickled without it: a worker has to load plug-ins before.
     """
 
-    def __init__(self, text: str, parse: Callable[[str], T], made: T | None = None) -> None:
-        self.text, self._parse = text, parse
-        if made is not None:
-            self.made = made
+    text: str
+    parse: Callable[[str], T] = field(compare=False, repr=False)
 
     @cached_property
     def made(self) -> T:
         """The object; `DataError` where its class is not known."""
-        return self._parse(self.text)
+        return self.parse(self.text)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.text, self._parse)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Named) and self.text == other.text
-
-    def __hash__(self) -> int:
-        return hash(self.text)
+        return type(self), (self.text, self.parse)
 
     def __str__(self) -> str:
         return self.text

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -20,9 +20,9 @@ from ..model import _files
 from ..model._files import Table
 from ..model._validate import finite
 from ..result import metrics
+from ..workloads._sources import CLUSTERS, WORKLOADS, Sources
 from . import origin, simulate, solve
 from .cell import Cell, Job
-from .origin import Origin
 from .schema import CELLS, SIMULATIONS, Schema
 
 #: Where something stands: keys, and positions in arrays of tables, such as ("grid", 0, "alphas").
@@ -46,12 +46,14 @@ class Document:
         return DataError(f"{self.path}:{_files.toml_line(self.text, where)}: {key}: {message}", where)
 
     @contextmanager
-    def blamed(self, where: Callable[[Where], Where]) -> Iterator[None]:
-        """Errors of data with the line of a place, which `where` tells of the error's own."""
+    def blamed(self, *places: Where) -> Iterator[None]:
+        """Errors of data with the line of the first place that has what the error is about, or of the last."""
         try:
             yield
         except DataError as error:
-            raise self.error(where(error.where), str(error)) from None
+            every = [(*place, *error.where) for place in places]
+            known = next((one for one in every if _files.has(self.data, one)), places[-1])
+            raise self.error(known, str(error)) from None
 
     def checked(self, where: Where, value: Any, check: Check) -> Any:
         """A value, if it is there and passes the check."""
@@ -125,7 +127,7 @@ class Kind:
     """What tells one kind of experiment from the other.
 
     `sources` and `runs` are the keys of what is drawn and of what runs on it; `top` are checks of keys of the file with
-    their defaults, and `grid` of those of a grid; `check_run` and `check_source` raise `DataError`.
+    their defaults, and `grid` of those of a grid; `check_run` raises `DataError`.
     """
 
     schema: Schema
@@ -134,10 +136,8 @@ class Kind:
     top: Mapping[str, tuple[Check, Any]]
     grid: Mapping[str, tuple[Check, tuple[Any, ...]]]
     examples: tuple[str, str]
-    source_keys: tuple[str, ...]
     check_run: Callable[[str], object]
-    check_source: Callable[[str, Path, tuple[str, ...]], object]
-    origin: Callable[[str, bool, Path, str | None], Origin]
+    drawn_from: Sources[Any]
     jobs: Callable[[Mapping[str, tuple[Any, ...]]], Iterator[Job]]
     measure: Callable[[str], str]
 
@@ -158,7 +158,7 @@ MECHANISMS = Kind(
     CELLS,
     "clusters",
     "mechanisms",
-    _TOP | {"table": ((lambda value: value in TABLES, " or ".join(TABLES)), "means")},
+    _TOP | {"table": (_one_of(TABLES), "means")},
     {
         "clusters": (_text("a name from [clusters]"), ()),
         "mechanisms": (_text("a mechanism, such as 'drfh'"), ()),
@@ -183,10 +183,8 @@ MECHANISMS = Kind(
         ),
     },
     ("'paper:pf-fig1' or 'bitbrains?vms=100'", "['drfh', 'alphapf-vds(alpha=3)']"),
-    ("merge",),
     mechanisms.parse,
-    origin.check_cluster,
-    origin.of_cluster,
+    CLUSTERS,
     solve.jobs,
     solve.measure,
 )
@@ -206,10 +204,8 @@ POLICIES = Kind(
         "measures": (_one_of(simulate.MEASURES), ("timeline",)),
     },
     ("'google-day?tasks=20000'", "['best-fit-drfh', 'slots(n=14)']"),
-    (),
     simulate.parse,
-    origin.check_workload,
-    origin.of_workload,
+    WORKLOADS,
     simulate.jobs,
     str,
 )
@@ -269,15 +265,6 @@ class Experiment:
         """How often a random source is drawn for a grid."""
         return int(grid.one("repetitions") or self.repetitions)
 
-    def blamed(self, inside: Where, where: Where) -> AbstractContextManager[None]:
-        """Errors of data with the line of a key: that of the tiny version, `inside`, if it is one and has the key."""
-
-        def place(own: Where) -> Where:
-            tiny = (*inside, *own)
-            return tiny if self.smoke and _files.has(self.document.data, tiny) else (*where, *own)
-
-        return self.document.blamed(place)
-
 
 def known() -> dict[str, Path]:
     """Every experiment that can be called by its name: in `experiments` here, and those that come with the package."""
@@ -323,7 +310,7 @@ def _plugged(document: Document, value: Any) -> tuple[Path, ...]:
     files, where = value.get("plugins", []), ("experiment", "plugins")
     if not _files.texts(files):
         raise document.error(where, "must be a list of Python files, such as ['mine.py']")
-    with document.blamed(lambda _: where):
+    with document.blamed(where):
         return tuple(_plugins.load(document.path.parent / file).path for file in files)
 
 
@@ -341,23 +328,20 @@ def _experiment(kind: Kind, document: Document, data: Table, tiny: Table) -> Exp
         grids.append(_grid(kind, document, ("grid", k), one | over, over, set(sources)))
     top: Table = {}
     for key, (check, default) in kind.top.items():
-        where = ("smoke", key) if key in tiny else (key,)
+        where: Where = ("smoke", key) if key in tiny else (key,)
         value = tiny.get(key, data.get(key, default))
-        top[key] = document.several(where, value, check) if key == "at" and value else value
-        if key != "at":
-            document.checked(where, value, check)
+        read = document.several if key == "at" else document.checked
+        top[key] = read(where, value, check) if value != () else ()
     made = Experiment(
         kind, document.path.stem, document, sources=tuple(one for group in sources.values() for one in group),
         grids=tuple(grids), **top,
     )  # fmt: skip
     if made.table == "clusters":
-        places: list[Where] = [("smoke", "repetitions") if "repetitions" in tiny else ("repetitions",)]
-        places = [
-            *places[: made.repetitions != 1],
-            *((*one.where, "repetitions") for one in grids if made.draws(one) != 1),
-        ]
-        if places:
-            raise document.error(places[0], "a table of each cluster shows one draw; leave repetitions out")
+        draws: list[tuple[Where, Any]] = [(("smoke",), tiny.get("repetitions")), ((), data.get("repetitions"))]
+        for place, count in [*draws, *((one.where, one.one("repetitions")) for one in grids)]:
+            if count not in (None, 1):
+                text = "a table of each cluster shows one draw; leave repetitions out"
+                raise document.error((*place, "repetitions"), text)
         return replace(made, quick=True)  # it takes seconds: `make tables` computes it
     return made
 
@@ -376,16 +360,13 @@ def _sources(
         text = options.pop("source", None)
         if not isinstance(text, str) or not text:
             raise document.error((*here, "source"), f"name a source, such as {kind.examples[0]}")
-        own = {key: document.checked((*here, key), options.pop(key), _FLAG)
-               for key in kind.source_keys if key in options}  # fmt: skip
+        merged = document.checked((*here, "merge"), options.pop("merge", False), _FLAG) if kind is MECHANISMS else False
         choices = [[(key, one) for one in (item if isinstance(item, list) else [item])]
                    for key, item in options.items()]  # fmt: skip
-        found[name] = [Source(name, _with_options(text, pairs), **own) for pairs in product(*choices)]
+        found[name] = [Source(name, _with_options(text, pairs), merged) for pairs in product(*choices)]
         for source in found[name]:
-            try:
-                kind.check_source(source.text, document.path.parent, tuple(options))
-            except DataError as error:
-                raise document.error((*here, *(key for key in error.where if key in options)), str(error)) from None
+            with document.blamed(here):
+                origin.check(kind.drawn_from, source.text, document.path.parent, tuple(options))
     if not found:
         raise document.error(where, f"name at least one {kind.sources[:-1]}")
     return found
@@ -410,7 +391,7 @@ def _grid(kind: Kind, document: Document, where: Where, given: Table, over: Tabl
     if not values[kind.runs]:
         raise document.error(where, f"a grid needs {kind.runs}, such as {kind.examples[1]}")
     for text in values[kind.runs]:
-        with document.blamed(lambda _: at(kind.runs)):
+        with document.blamed(at(kind.runs)):
             kind.check_run(text)
     return Grid(where, values)
 
@@ -425,15 +406,22 @@ def cells_of(experiment: Experiment, traces: str | None = None) -> list[Cell]:
     """
     kind, found = experiment.kind, dict[str, Cell]()
     plugins = tuple(sorted((str(plugin.path), plugin.digest) for plugin in _plugins.loaded()))
-    origins = [(source, _origin(experiment, source, traces)) for source in experiment.sources]
-    ways = [(grid, _jobs(experiment, grid), tuple(sorted(map(kind.measure, grid["measures"]))))
-            for grid in experiment.grids]  # fmt: skip
-    codes = [[job.code(measures) for job in several] for _, several, measures in ways]
+    tiny: list[Where] = [("smoke",)] * experiment.smoke
+    origins, ways = [], []
+    for source in experiment.sources:
+        inside = (kind.sources, source.name)
+        with experiment.document.blamed(*((*one, *inside) for one in tiny), inside):
+            folder = experiment.document.path.parent
+            origins.append((source, origin.of(kind.drawn_from, source.text, source.merge, folder, traces)))
+    for grid in experiment.grids:
+        with experiment.document.blamed(*tiny, grid.where):
+            measures = tuple(sorted(map(kind.measure, grid["measures"])))
+            ways.append((grid, [(job, job.code(measures)) for job in kind.jobs(grid.values)], measures))
     for (source, drawn), repetition in product(origins, range(max(map(experiment.draws, experiment.grids)))):
-        for (grid, several, measures), digests in zip(ways, codes, strict=True):
+        for grid, several, measures in ways:
             if source.name not in grid[kind.sources] or repetition >= experiment.draws(grid):
                 continue
-            for job, code in zip(several, digests, strict=True):
+            for job, code in several:
                 chance = drawn.random or job.random
                 cell = Cell(
                     experiment.name, source.name, drawn, experiment.seed if chance else 0,
@@ -441,14 +429,3 @@ def cells_of(experiment: Experiment, traces: str | None = None) -> list[Cell]:
                 )  # fmt: skip
                 found.setdefault(cell.key, cell)
     return list(found.values())
-
-
-def _origin(experiment: Experiment, source: Source, traces: str | None) -> Origin:
-    where = (experiment.kind.sources, source.name)
-    with experiment.blamed(("smoke", *where), where):
-        return experiment.kind.origin(source.text, source.merge, experiment.document.path.parent, traces)
-
-
-def _jobs(experiment: Experiment, grid: Grid) -> list[Job]:
-    with experiment.blamed(("smoke",), grid.where):
-        return list(experiment.kind.jobs(grid.values))

@@ -55,57 +55,34 @@ class Origin:
         return {"text": self.text, "kind": self.kind, "digest": self.digest, "merge": self.merge}
 
 
-def check_cluster(text: str, folder: Path, options: tuple[str, ...]) -> None:
-    """Raise what opening a cluster would raise of its name alone; `of_cluster` looks if it is there."""
-    if text.startswith(PAPER) or ((".toml" in text or ".json" in text) and not CLUSTERS.names(text)):
+def check(sources: Sources[Any], text: str, folder: Path, options: tuple[str, ...]) -> None:
+    """Raise what opening a source would raise of its name alone; `of` looks if it is there."""
+    if _paper(sources, text) or _file(sources, text, folder):
         if options:
             raise DataError("only traces and generators take options", (options[0],))
         return
     kind = text.partition("?")[0].partition(":")[0]
-    if kind not in (*CLUSTERS.known(), *CLUSTERS.aliases):
-        raise DataError(f"there is no source {text!r}; known: paper:NAME, FILE.toml, {', '.join(CLUSTERS.known())}")
-    CLUSTERS.check(text)
+    if sources is CLUSTERS and kind not in (*sources.known(), *sources.aliases):
+        raise DataError(f"there is no source {text!r}; known: paper:NAME, FILE.toml, {', '.join(sources.known())}")
+    sources.check(text)
 
 
-def check_workload(text: str, folder: Path, options: tuple[str, ...]) -> None:
-    """The same of a workload."""
-    if not is_file(str(folder / text)):
-        WORKLOADS.check(text)
-
-
-def of_cluster(text: str, merged: bool, folder: Path, traces: str | None) -> Origin:
-    """What a source stands for here, now; cluster files are relative to `folder`.
+def of(sources: Sources[Any], text: str, merged: bool, folder: Path, traces: str | None) -> Origin:
+    """What a cluster or a workload stands for here, now; files are relative to `folder`.
 
     Raises
     ------
     DataError
         There is no such source.
     """
-    if text.startswith(PAPER):
+    if _paper(sources, text):
         cluster = papers.instance(text.removeprefix(PAPER))
         made_of = [(name, np.asarray(getattr(cluster, name)).tolist()) for name in ARGUMENTS]
         return Origin(text, "paper", hashlib.sha256(repr(made_of).encode()).hexdigest()[:16], merged)
-    if text.endswith((".toml", ".json", ".csv")) and not CLUSTERS.names(text):
-        if not (folder / text).is_file():
-            raise DataError(f"there is no cluster file {folder / text}")
-        return _file(text, folder / text, merged)
-    return _drawn(CLUSTERS, text, merged, traces)
-
-
-def of_workload(text: str, merged: bool, folder: Path, traces: str | None) -> Origin:
-    """The same of a workload: a file, a folder of tables, or a source."""
-    if is_file(str(folder / text)):
-        if not (folder / text).exists():
-            raise DataError(f"there is no workload at {folder / text}")
-        return _file(text, folder / text, merged)
-    return _drawn(WORKLOADS, text, merged, traces)
-
-
-def _file(text: str, path: Path, merged: bool) -> Origin:
-    return Origin(text, "file", contents(path), merged, str(path.resolve()))
-
-
-def _drawn(sources: Sources[Any], text: str, merged: bool, traces: str | None) -> Origin:
+    if path := _file(sources, text, folder):
+        if not path.exists():
+            raise DataError(f"there is no file {path}")
+        return Origin(text, "file", contents(path), merged, str(path.resolve()))
     sources.check(text, traces, there=True)
     trace = sources.folder(text, traces)
     if trace is None:
@@ -115,13 +92,22 @@ def _drawn(sources: Sources[Any], text: str, merged: bool, traces: str | None) -
     return Origin(text, "trace", contents(trace), merged)
 
 
+def _paper(sources: Sources[Any], text: str) -> bool:
+    return sources is CLUSTERS and text.startswith(PAPER)
+
+
+def _file(sources: Sources[Any], text: str, folder: Path) -> Path | None:
+    """The file or folder that a text names, whether or not it is there; None for a source."""
+    cluster = text.endswith((".toml", ".json", ".csv")) and not CLUSTERS.names(text)
+    return folder / text if (cluster if sources is CLUSTERS else is_file(str(folder / text))) else None
+
+
 def drawn(origin: Origin, seed: int, repetition: int, traces: str | None) -> tuple[Cluster, str]:
     """The cluster, and the line about it. The same seed and repetition draw the same cluster for every mechanism."""
     if origin.kind == "paper":
         found, about = papers.instance(origin.text.removeprefix(PAPER)), origin.text
     elif origin.kind == "file":
-        _unchanged(origin)
-        found, about = Cluster.load(origin.path), origin.named
+        found, about = Cluster.load(_unchanged(origin)), origin.named
     else:
         snapshot = _opened(CLUSTERS, origin, seed, repetition, traces)
         found, about = snapshot.cluster, snapshot.source
@@ -136,8 +122,7 @@ cluster = lru_cache(maxsize=4)(drawn)
 def workload(origin: Origin, seed: int, repetition: int, traces: str | None) -> Workload:
     """The workload: the same seed and repetition draw the same one for every policy."""
     if origin.kind == "file":
-        _unchanged(origin)
-        return load_workload(origin.path)
+        return load_workload(_unchanged(origin))
     made: Workload = _opened(WORKLOADS, origin, seed, repetition, traces)
     return made
 
@@ -146,16 +131,17 @@ def _opened(sources: Sources[Any], origin: Origin, seed: int, repetition: int, t
     if origin.kind == "generator":
         here = _generated(sources is WORKLOADS, origin.text, origin.merge, traces)
     else:
-        here = _drawn(sources, origin.text, origin.merge, traces)
+        here = of(sources, origin.text, origin.merge, Path(), traces)
     if here != origin:
         raise Elsewhere(f"{origin.text} is a {here.kind} with other files here than where the sweep was started")
     rng = np.random.default_rng(np.random.SeedSequence([seed, repetition]))
     return sources.open(origin.text, traces, rng)
 
 
-def _unchanged(origin: Origin) -> None:
+def _unchanged(origin: Origin) -> str:
     if contents(Path(origin.path)) != origin.digest:
         raise Elsewhere(f"{origin.path} has changed since the sweep was started")
+    return origin.path
 
 
 def contents(path: Path) -> str:
@@ -182,4 +168,4 @@ def _digest_of(path: Path, *_: int) -> str:
 @lru_cache(maxsize=256)
 def _generated(simulated: bool, text: str, merged: bool, traces: str | None) -> Origin:
     """What a generator stands for: no file that could change decides that, and thousands of cells ask."""
-    return _drawn(WORKLOADS if simulated else CLUSTERS, text, merged, traces)
+    return of(WORKLOADS if simulated else CLUSTERS, text, merged, Path(), traces)

@@ -125,7 +125,7 @@ class Simulate:
         """From the text of a policy, one for all that mean the same."""
         made = parse(text)
         inside = named(made).text if isinstance(made, Mechanism) else str(made)
-        return cls(Named(_prefixed(text)[0] + inside, parse, made), *how)
+        return cls(Named(_prefixed(text)[0] + inside, parse), *how)
 
     @property
     def fields(self) -> Row:
@@ -252,15 +252,14 @@ def _timeline(found: Schedule | FluidSchedule) -> pd.DataFrame:
     frame = found.timeline
     if isinstance(found, FluidSchedule):
         frame = frame[[*use, "players", "waiting", "span"]]
-    frame = frame.rename(columns=use).astype(float)
-    frame.index.name = "time"
-    frame.columns.name = "what"
-    return frame.stack().rename("value").reset_index()
+    return _stacked(frame.rename(columns=use).astype(float), "what", "value")
 
 
 def _shares(found: Schedule | FluidSchedule) -> pd.DataFrame:
     if isinstance(found, FluidSchedule):
         return found.shares.rename(columns={"player": "user"})
-    frame = found.shares
-    frame.index.name, frame.columns.name = "time", "user"
-    return frame.stack().rename("share").reset_index()
+    return _stacked(found.shares, "user", "share")
+
+
+def _stacked(frame: pd.DataFrame, columns: str, values: str) -> pd.DataFrame:
+    return frame.rename_axis(index="time", columns=columns).stack().rename(values).reset_index()

@@ -167,7 +167,7 @@ def _with_alphas(texts: Iterable[str], alphas: Iterable[float]) -> Iterator[Name
 
 def named(mechanism: Mechanism) -> Named[Mechanism]:
     """A mechanism with its text."""
-    return Named(written(mechanism), mechanisms.one, mechanism)
+    return Named(written(mechanism), mechanisms.one)
 
 
 def measure(name: str) -> str:
@@ -250,11 +250,8 @@ def _reached(trace: Trace, levels: tuple[float, ...]) -> list[Row]:
     rows: list[Row] = []
     for level in levels:
         rounds = trace.rounds_to(level)
-        row: Row = {"level": level, "rounds": rounds, "messages": None, "seconds": None}
-        if rounds is not None:
-            at = trace.frame.loc[rounds]
-            row |= {"messages": float(at["messages"]), "seconds": float(at["seconds"])}
-        rows.append(row)
+        at = {} if rounds is None else trace.frame.loc[rounds, ["messages", "seconds"]].to_dict()
+        rows.append({"level": level, "rounds": rounds, "messages": None, "seconds": None} | at)
     return rows
 
 
@@ -290,9 +287,9 @@ def crossings(mechanism: Mechanism, cluster: Cluster) -> list[Row]:
 
 def _allocated(found: Allocation) -> list[Row]:
     """Tasks of every user on every server; of large clusters per user only, as server `all`."""
-    users, servers = found.cluster.users, found.cluster.servers
-    if len(users) * len(servers) > _MOST_TASKS:
-        return [{"user": user, "server": "all", "tasks": float(tasks)}
-                for user, tasks in zip(users, found.arrays.user_tasks, strict=True)]  # fmt: skip
-    return [{"user": user, "server": server, "tasks": float(found.tasks[n, i])}
-            for n, user in enumerate(users) for i, server in enumerate(servers)]  # fmt: skip
+    servers, tasks = found.cluster.servers, found.tasks
+    if tasks.size > _MOST_TASKS:
+        servers, tasks = ("all",), found.arrays.user_tasks[:, None]
+    return [{"user": user, "server": server, "tasks": number}
+            for user, row in zip(found.cluster.users, tasks.tolist(), strict=True)
+            for server, number in zip(servers, row, strict=True)]  # fmt: skip

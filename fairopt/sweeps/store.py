@@ -68,25 +68,24 @@ class Contents:
         if name not in self.schema.long:
             raise DataError(f"the store has no table {name!r}; it has {', '.join(self.schema.long)}")
         lists = self.table.column(name).combine_chunks()
-        rows = pa.compute.list_parent_indices(lists)
-        inside = pa.compute.list_flatten(lists)
-        columns = {"key": self.table.column("key").combine_chunks().take(rows)}
-        columns |= {part: pa.compute.struct_field(inside, part) for part in self.schema.long[name]}
-        frame = pa.table(columns).to_pandas()
+        frame = pa.Table.from_struct_array(pa.compute.list_flatten(lists)).to_pandas()
+        of = self.table.column("key").combine_chunks().take(pa.compute.list_parent_indices(lists))
+        frame.insert(0, "key", of.to_pandas())
         return frame if keys is None else frame[frame["key"].isin(set(keys))].reset_index(drop=True)
 
     def same_as(self, other: Contents) -> list[str]:
         """The columns in which two stores differ, of those that may not: no seconds, no machines. Empty if equal."""
-        mine, yours = (one.frame().sort_values("key", ignore_index=True) for one in (self, other))
-        if not mine["key"].equals(yours["key"]):
-            return ["key"]
-        plain = [name for name in self.schema.inputs | self.schema.found if name != "experiment"]
-        found = [name for name in plain if not mine[name].equals(yours[name])]
-        for name, parts in self.schema.long.items():
-            mine, yours = (one.long(name).sort_values("key", kind="stable", ignore_index=True) for one in (self, other))
-            found += [f"{name}.{part}" for part in parts
-                      if part != CHANCE_INSIDE and not mine[["key", part]].equals(yours[["key", part]])]  # fmt: skip
-        return found
+
+        def plain(one: Contents) -> dict[str, pd.Series]:
+            frame = one.frame().sort_values("key", ignore_index=True)
+            found = {name: frame[name] for name in self.schema.inputs | self.schema.found if name != "experiment"}
+            for table, parts in self.schema.long.items():
+                frame = one.long(table).sort_values("key", kind="stable", ignore_index=True)
+                found |= {f"{table}.{part}": frame[part] for part in parts if part != CHANCE_INSIDE}
+            return found
+
+        mine, yours = plain(self), plain(other)
+        return [name for name in mine if not mine[name].equals(yours[name])]
 
 
 class Unwritable(OSError):

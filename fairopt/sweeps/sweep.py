@@ -15,7 +15,7 @@ from . import code, executors, simulate
 from .cell import Cell
 from .ends import Elsewhere, Interrupted, Stopped
 from .experiment import Experiment, cells_of, load
-from .schema import CELLS, SIMULATIONS, Schema
+from .schema import CELLS, Schema
 from .store import Contents, Packed, Store, Unwritable
 
 #: Where cells are stored unless told otherwise; those of tiny versions, which are no results, by themselves.
@@ -102,35 +102,14 @@ class Plan:
     def seconds(self) -> tuple[float, int]:
         """Estimated seconds for the missing cells, one after another, and for how many of them there is no estimate.
 
-        A cell takes as long as those of the same mechanism, engine and order in the store did on average, of the same
-        source before others.
+        A cell takes as long as those of the same mechanism or policy and source in the store did on average.
         """
         past = self.contents.frame()
         past = past[past["status"] != "failed"]
-        total, unknown = 0.0, 0
-        means = [past.groupby(list(keys), dropna=False)["elapsed"].mean().to_dict() for keys in _ALIKE[self.schema]]
-        for cell in self.missing:
-            known = [mean[key] for mean, key in zip(means, _like(cell), strict=True) if key in mean]
-            total, unknown = total + (known[0] if known else 0.0), unknown + (not known)
-        return total, unknown
-
-    @property
-    def schema(self) -> str:
-        """The kind of its cells."""
-        return self.experiment.schema.format
-
-
-#: Columns by which cells are alike, the closest first.
-_ALIKE = {
-    CELLS.format: (("source", "mechanism", "engine", "order"), ("source", "name", "engine"), ("name", "engine")),
-    SIMULATIONS.format: (("source", "policy"), ("source", "name"), ("source", "data")),
-}
-
-
-def _like(cell: Cell) -> list[tuple[str | None, ...]]:
-    """What a cell has in these columns."""
-    asked = cell.requested
-    return [tuple(asked[name] for name in columns) for columns in _ALIKE[cell.job.schema.format]]
+        mean = past.groupby(["source", "name"])["elapsed"].mean().to_dict()
+        asked = [cell.requested for cell in self.missing]
+        known = [mean[key] for row in asked if (key := (row["source"], row["name"])) in mean]
+        return sum(known), len(asked) - len(known)
 
 
 def plan(
@@ -257,10 +236,9 @@ def by_this_code(frame: pd.DataFrame) -> list[bool]:
 
     if "policy" in frame:
         return [_digest(policy) == made_by for policy, made_by in zip(frame["policy"], frame["code"], strict=True)]
-    here = {(name, more): code.of(kind, *code.solving(), *more)
-            for name, kind in mechanisms.REGISTRY.items() for more in ((), ("many", "properties"))}  # fmt: skip
-    more = [("many", "properties") if '"violations"' in str(options) else () for options in frame["options"]]
-    return [here.get(key) == by for key, by in zip(zip(frame["name"], more, strict=True), frame["code"], strict=True)]
+    rooms = [("many", "properties") if '"violations"' in str(options) else () for options in frame["options"]]
+    return [(kind := mechanisms.REGISTRY.get(name)) is not None and code.of(kind, *code.solving(), *more) == made_by
+            for name, more, made_by in zip(frame["name"], rooms, frame["code"], strict=True)]  # fmt: skip
 
 
 def _digest(policy: str) -> str | None:

@@ -33,14 +33,10 @@ def everything(progress: bool = False) -> None:
             question()
 
 
-def _simulations() -> Iterator[Question]:
+def _questions() -> Iterator[Question]:
     tasks = pd.DataFrame({"user": "a", "duration": 1.0, "cpu": [1.0]})
     workload = Workload.from_frames(tasks, pd.DataFrame({"cpu": [1.0]}))
     yield partial(simulate, workload, "first-fit-drfh", engine="compiled")
-
-
-def _questions() -> Iterator[Question]:
-    yield from _simulations()
     limited = TINY.replace(max_tasks=[1.0, 2.0, np.inf])
     for mechanism in chosen(None):
         for engine in mechanism.engines():
@@ -53,15 +49,8 @@ def _questions() -> Iterator[Question]:
         for alpha in (2.0, np.inf):
             yield partial(best_response, TINY, alpha, order=order, rng=0, throw=False)
     yield partial(equilibria, TINY, 3.0)
-    for name in (
-        "drf",
-        "drfh",
-        "per-server-drf",
-        "alpha-fair(alpha=2)",
-        "alphapf-vds(alpha=3)",
-        "ps-dsf",
-        "utilitarian",
-    ):
+    for name in chosen(("drf", "drfh", "per-server-drf", "alpha-fair(alpha=2)", "alphapf-vds(alpha=3)", "ps-dsf",
+                        "utilitarian")):  # fmt: skip
         yield partial(solve_many, name, [TINY, limited])
     rng = np.random.default_rng(0)
     # Loops for this many resources have code of their own.

@@ -136,7 +136,7 @@ INFEASIBLE = r"infeasible: .*'(cpu|ram)' of 'server\d'.* would not do for more t
         ({"tasks": [8, 2, 8]}, INFEASIBLE),
         ({"tasks": [1, 2, 1]}, r"capacity idles that somebody could use.*for user '[ac]' \(\d+.*% more\)"),
         ({"tasks": [1, 0, 1]}, r"tasks of user 'b' is 0, although it could.*drop_user"),
-        ({"tasks": [1, 3, 1]}, r"user 'b' is to have 3 tasks, and has 2.5 to run"),
+        ({"tasks": [1, 3, 1]}, r"user 'b' has 3 tasks, and only 2.5 to run"),
         ({"tasks": [1, np.nan, 1]}, r"tasks of user 'b' is nan"),
         ({"tasks": [1, -1, 1]}, r"tasks of user 'b' is -1"),
         ({"tasks": [1, 1]}, r"one number per user, 3 in all .*got shape \(2,\)"),

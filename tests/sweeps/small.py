@@ -77,7 +77,6 @@ def command(*arguments: object) -> Iterator[subprocess.Popen[str]]:
     """`fairopt ...` in a session of its own, as a terminal would start it, which ends with the block."""
     words, pipe = [sys.executable, "-c", START, *map(str, arguments)], subprocess.PIPE
     process = subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True, start_new_session=True, env=ENV)
-    os.setpriority(os.PRIO_PROCESS, process.pid, 5)  # on a busy machine it waits for us, not we for it
     try:
         yield process
     finally:

@@ -74,7 +74,7 @@ BAD = [
     ('title = "T"\n', "", 1, "title: is missing"),
     ("repetitions = 2", "repetitions = 0", 2, "repetitions: is 0; it must be a whole number >= 1"),
     ("repetitions = 2", "repetition = 2", 2, "repetition: unknown key"),
-    ("repetitions = 2", "table = 2", 2, "table: is 2; it must be means or clusters"),
+    ("repetitions = 2", "table = 2", 2, "table: is 2; it must be one of means, clusters"),
     (
         "repetitions = 2",
         "repetitions = 2\ntable = 'clusters'",
