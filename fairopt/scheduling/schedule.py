@@ -126,12 +126,16 @@ class Schedule(Outcome):
         return first
 
     @cached_property
+    def _how(self) -> NDArray[np.int8]:
+        """(tasks,): how the last run of every task is or ended; one that never ran is as one whose server left."""
+        return np.append(self.runs.how, np.int8(EVICTED))[self._last]
+
+    @cached_property
     def state(self) -> NDArray[np.int8]:
         """(tasks,): places in `STATES`."""
-        w, last = self.workload, self._last
+        w, how = self.workload, self._how
         group = w.group_of_task
         arrival, leaves = self.arrival[group], w.leaves[w.user[group]]
-        how = np.where(last >= 0, self.runs.how[last] if len(self.runs.how) else 0, EVICTED)
         left = leaves <= self.runs.time
         found = np.select(
             [how == DONE, how == GONE, ~self.possible[group], (how == EVICTED) & (arrival > self.runs.time),
@@ -227,8 +231,7 @@ class Schedule(Outcome):
         when = _micro(np.asarray(times, dtype=float))
         demand = w.demand[w.group_of_task[runs.task]]
         used = _sum_until(when, runs.start, demand) - _sum_until(when, runs.end, demand)
-        ones = np.ones(len(runs.task), dtype=np.int64)
-        started, ended = _sum_until(when, runs.start, ones), _sum_until(when, runs.end, ones)
+        started, ended = _many_until(when, runs.start), _many_until(when, runs.end)
         there, capacity = _servers(w, when)
         part = ratio(used, capacity, np.nan)
         columns: dict[str, object] = {name: part[:, r] for r, name in enumerate(w.resources)}
@@ -237,18 +240,12 @@ class Schedule(Outcome):
 
     def _came(self, when: Whole) -> Whole:
         """Tasks that came into the queue, less those that left it with their users: all but those that started."""
-        w, runs, arrival = self.workload, self.runs, self.arrival
-        leaves = w.leaves[w.user]
-        comes = self.possible & (arrival < NEVER) & (arrival < leaves)
-        size = np.diff(w.first)
-        found = _sum_until(when, arrival[comes], size[comes])
-        back = runs.how == EVICTED
-        found = found + _sum_until(when, runs.end[back], np.ones(back.sum(), dtype=np.int64))
-        # Who leaves takes along what waits: what came, less what started, and what came back.
-        group = w.group_of_task[runs.task]
-        net = size - np.bincount(group, minlength=w.groups) + np.bincount(group[back], minlength=w.groups)
-        goes = comes & (leaves < NEVER)
-        return found - _sum_until(when, leaves[goes], net[goes])
+        w, group = self.workload, self.workload.group_of_task
+        arrival, leaves = self.arrival[group], w.leaves[w.user[group]]
+        comes = self.possible[group] & (arrival < NEVER) & (arrival < leaves)
+        back = self.runs.end[self.runs.how == EVICTED]
+        gone = leaves[comes & (self._how == EVICTED) & (leaves < NEVER)]
+        return _many_until(when, arrival[comes]) + _many_until(when, back) - _many_until(when, gone)
 
     def shares_at(self, times: ArrayLike, users: Sequence[str] | None = None) -> pd.DataFrame:
         """Dominant shares `max_r used / C_r` of users (default: all) at these times, a column each.
@@ -341,6 +338,11 @@ def _mean(index: NDArray[np.int64], values: Numbers, many: int) -> Numbers:
 
 def _micro(times: Numbers) -> Whole:
     return np.asarray(np.rint(times * SECOND), dtype=np.int64)
+
+
+def _many_until(when: Whole, at: Whole) -> Whole:
+    """How many are at or before each time."""
+    return np.searchsorted(np.sort(at), when, side="right")
 
 
 def _sum_until(when: Whole, at: Whole, amounts: Whole) -> Whole:
