@@ -147,14 +147,9 @@ class Schedule(Outcome):
     @cached_property
     def tasks(self) -> pd.DataFrame:
         """A row per task: job, user, server, arrival, start, end (of its last run), restarts, state."""
-        w, last = self.workload, self._last
-        group, ran = w.group_of_task, last >= 0
-        start, end = np.full(w.tasks, np.nan), np.full(w.tasks, np.nan)
-        start[ran] = self.runs.start[last[ran]] / SECOND
-        ended = self.runs.end[last[ran]]
-        end[ran] = _seconds(ended)
-        server = np.full(w.tasks, -1, dtype=np.int64)
-        server[ran] = self.runs.server[last[ran]]
+        w, last, group = self.workload, self._last, self.workload.group_of_task
+        start, end = (np.append(_seconds(each), np.nan)[last] for each in (self.runs.start, self.runs.end))
+        server = np.append(self.runs.server, -1)[last]
         evicted = self.runs.task[self.runs.how == EVICTED]
         return pd.DataFrame(
             {
