@@ -51,8 +51,8 @@ def google_jobs(traces: Path) -> str:
     marginals = measure(columns, jobs[list(columns)].to_numpy())
     marginals.quantiles[2, -1] = _top(jobs["tasks"].to_numpy(dtype=float), marginals.quantiles[2, -2])
     short = rows[rows["ended"] & ~rows["before"]]
-    log, of_job = np.log(short["seen"]), short.groupby("job")["seen"].transform("size")
-    within = log[of_job > 1] - log[of_job > 1].groupby(short["job"]).transform("mean")
+    log = np.log(short["seen"])
+    within = log - log.groupby(short["job"]).transform("mean")
     fresh, residual = google_sample.models(rows)
     others = {
         "jobs of a user": np.quantile(jobs.groupby("user").size(), PROBABILITY),

@@ -190,26 +190,18 @@ def _placements(tasks: pd.DataFrame, servers: Sequence[str], types: Sequence[str
     anywhere = np.ones((1, len(servers)), dtype=bool)
     if "on" not in tasks:
         return np.zeros(len(tasks), dtype=np.int64), anywhere
-    texts = tasks["on"].fillna("").astype(str)
-    codes, found = pd.factorize(texts)
-    rows, place = [anywhere[0]], np.zeros(len(found), dtype=np.int64)
-    at = {name: k for k, name in enumerate(servers)}
-    kinds = np.array(types)
-    for k, text in enumerate(found):
-        if not text:
-            continue
-        row = np.zeros(len(servers), dtype=bool)
+    codes, found = pd.factorize(np.append("", tasks["on"].fillna("").astype(str)))
+    places: dict[str, Any] = {name: np.array(types) == name for name in set(types) - {""}}
+    places |= {name: k for k, name in enumerate(servers)}
+    eligible = np.zeros((len(found), len(servers)), dtype=bool)
+    eligible[0] = True
+    for row, text in enumerate(found[1:], 1):
         for name in text.split("|"):
-            if name in at:
-                row[at[name]] = True
-            elif name and (kinds == name).any():
-                row |= kinds == name
-            else:
-                where = int(np.flatnonzero(codes == k)[0])
-                raise _error("tasks", where, tasks, f"may run on {name!r}, which is neither a server nor a type of one")
-        place[k] = len(rows)
-        rows.append(row)
-    return place[codes], np.array(rows)
+            if name not in places:
+                what = f"may run on {name!r}, which is neither a server nor a type of one"
+                _refuse(tasks, "tasks", codes[1:] == row, what)
+            eligible[row, places[name]] = True
+    return codes[1:].astype(np.int64), eligible
 
 
 def _groups(key: Whole) -> tuple[Index, Index, Index]:

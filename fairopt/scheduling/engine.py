@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from .._loops import Loop
 from ..errors import DataError
-from ..model._arrays import Array
 from .loop import handed, variant
 from .loop import tables as at
 from .loop.rounds import FINISHED, GROW, advance
@@ -76,11 +75,6 @@ class State:
 
     def _first(self) -> Whole:
         return np.array([first_of.py_func(self._tables, q) for q in range(len(self.running))], dtype=np.int64)
-
-    def dominant_share(self) -> Array:
-        """(queues,): `max_j allocated[n,j] / (total_j phi_n)`, a single division of whole numbers: 12/18 ties 6/9."""
-        t = self._tables
-        return np.asarray((t.allocated / (t.total * t.weight[:, None])).max(axis=1))
 
 
 #: Told how many tasks have ended.

@@ -47,18 +47,21 @@ class LinkShares:
         overfull; of a link that is not full everybody who needs it has the cap; and who has more per weight than
         another on a link has no more than its guarantee, unless the other is at its cap.
         """
-        phi, d, a = self.cluster.weight, self.correlation, self.parts
-        least, cap = phi[:, None] * self.guarantee * d, phi * self.guarantee
-        off = [abs(1 - least.sum(axis=0).max()), (least - a).max(), (a - cap[:, None]).max(), a.sum(axis=0).max() - 1]
-        for i in range(a.shape[1]):
-            needs = d[:, i] > 0
-            off.append(a[~needs, i].max(initial=0.0))
-            per = a[needs, i] / phi[needs]
-            short = float(np.minimum(self.guarantee - per, 1 - a[:, i].sum()).max(initial=0.0))
-            extra = a[needs, i] > least[needs, i] * (1 + 1e-9)
-            above = per[extra].max(initial=0.0) - per.min(initial=np.inf)
-            off += [short, above if extra.any() else 0.0]
-        return float(max(off))
+        phi, d, a = self.cluster.weight[:, None], self.correlation, self.parts
+        least, per, needs, spare = phi * self.guarantee * d, a / phi, d > 0, 1 - a.sum(axis=0)
+        extra = needs & (a > least * (1 + 1e-9))
+        above = np.where(extra, per, -np.inf).max(axis=0) - np.where(needs, per, np.inf).min(axis=0)
+        return float(
+            max(
+                abs(1 - least.sum(axis=0).max()),
+                (least - a).max(),
+                (a - phi * self.guarantee).max(),
+                -spare.min(),
+                a[~needs].max(initial=0.0),
+                np.minimum(self.guarantee - per, spare)[needs].max(),
+                above.max(),
+            )
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """A row per tenant: weight, progress, and of every link what it has, in the link's units."""

@@ -126,12 +126,16 @@ class Schedule(Outcome):
         return first
 
     @cached_property
+    def _how(self) -> NDArray[np.int8]:
+        """(tasks,): how the last run of every task is or ended; one that never ran is as one whose server left."""
+        return np.append(self.runs.how, np.int8(EVICTED))[self._last]
+
+    @cached_property
     def state(self) -> NDArray[np.int8]:
         """(tasks,): places in `STATES`."""
-        w, last = self.workload, self._last
+        w, how = self.workload, self._how
         group = w.group_of_task
         arrival, leaves = self.arrival[group], w.leaves[w.user[group]]
-        how = np.where(last >= 0, self.runs.how[last] if len(self.runs.how) else 0, EVICTED)
         left = leaves <= self.runs.time
         found = np.select(
             [how == DONE, how == GONE, ~self.possible[group], (how == EVICTED) & (arrival > self.runs.time),
@@ -143,14 +147,9 @@ class Schedule(Outcome):
     @cached_property
     def tasks(self) -> pd.DataFrame:
         """A row per task: job, user, server, arrival, start, end (of its last run), restarts, state."""
-        w, last = self.workload, self._last
-        group, ran = w.group_of_task, last >= 0
-        start, end = np.full(w.tasks, np.nan), np.full(w.tasks, np.nan)
-        start[ran] = self.runs.start[last[ran]] / SECOND
-        ended = self.runs.end[last[ran]]
-        end[ran] = _seconds(ended)
-        server = np.full(w.tasks, -1, dtype=np.int64)
-        server[ran] = self.runs.server[last[ran]]
+        w, last, group = self.workload, self._last, self.workload.group_of_task
+        start, end = (np.append(_seconds(each), np.nan)[last] for each in (self.runs.start, self.runs.end))
+        server = np.append(self.runs.server, -1)[last]
         evicted = self.runs.task[self.runs.how == EVICTED]
         return pd.DataFrame(
             {
@@ -227,8 +226,7 @@ class Schedule(Outcome):
         when = _micro(np.asarray(times, dtype=float))
         demand = w.demand[w.group_of_task[runs.task]]
         used = _sum_until(when, runs.start, demand) - _sum_until(when, runs.end, demand)
-        ones = np.ones(len(runs.task), dtype=np.int64)
-        started, ended = _sum_until(when, runs.start, ones), _sum_until(when, runs.end, ones)
+        started, ended = _many_until(when, runs.start), _many_until(when, runs.end)
         there, capacity = _servers(w, when)
         part = ratio(used, capacity, np.nan)
         columns: dict[str, object] = {name: part[:, r] for r, name in enumerate(w.resources)}
@@ -237,18 +235,12 @@ class Schedule(Outcome):
 
     def _came(self, when: Whole) -> Whole:
         """Tasks that came into the queue, less those that left it with their users: all but those that started."""
-        w, runs, arrival = self.workload, self.runs, self.arrival
-        leaves = w.leaves[w.user]
-        comes = self.possible & (arrival < NEVER) & (arrival < leaves)
-        size = np.diff(w.first)
-        found = _sum_until(when, arrival[comes], size[comes])
-        back = runs.how == EVICTED
-        found = found + _sum_until(when, runs.end[back], np.ones(back.sum(), dtype=np.int64))
-        # Who leaves takes along what waits: what came, less what started, and what came back.
-        group = w.group_of_task[runs.task]
-        net = size - np.bincount(group, minlength=w.groups) + np.bincount(group[back], minlength=w.groups)
-        goes = comes & (leaves < NEVER)
-        return found - _sum_until(when, leaves[goes], net[goes])
+        w, group = self.workload, self.workload.group_of_task
+        arrival, leaves = self.arrival[group], w.leaves[w.user[group]]
+        comes = self.possible[group] & (arrival < NEVER) & (arrival < leaves)
+        back = self.runs.end[self.runs.how == EVICTED]
+        gone = leaves[comes & (self._how == EVICTED) & (leaves < NEVER)]
+        return _many_until(when, arrival[comes]) + _many_until(when, back) - _many_until(when, gone)
 
     def shares_at(self, times: ArrayLike, users: Sequence[str] | None = None) -> pd.DataFrame:
         """Dominant shares `max_r used / C_r` of users (default: all) at these times, a column each.
@@ -341,6 +333,11 @@ def _mean(index: NDArray[np.int64], values: Numbers, many: int) -> Numbers:
 
 def _micro(times: Numbers) -> Whole:
     return np.asarray(np.rint(times * SECOND), dtype=np.int64)
+
+
+def _many_until(when: Whole, at: Whole) -> Whole:
+    """How many are at or before each time."""
+    return np.searchsorted(np.sort(at), when, side="right")
 
 
 def _sum_until(when: Whole, at: Whole, amounts: Whole) -> Whole:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from types import MappingProxyType
+from typing import Any, Literal
 
 import numpy as np
 
@@ -96,79 +98,58 @@ class Setup:
         """Everything before the first instant; placements of up to `near` servers are scanned."""
         w, capacity, demand, order = self.workload, self.capacity, self.demand, self.order
         (servers, amounts), queues, groups = capacity.shape, len(self.weight), len(order)
-        changes = self._changes()
+        changes, tasks = self._changes(), np.diff(w.first)[order]
         evicts, slower = len(w.change_time) + (w.leaves < NEVER).sum() > 0, thrashing is not None
+        links, jobs = self._links()
+        lists = _zeros(7, max(servers, groups, 64) + 1)
         n = _zeros(at.SLOWS + 1)
-        n[at.STRICT], n[at.TRACKED], n[at.OPEN] = (
-            self.policy.strict,
-            evicts or slower,
-            np.diff(w.first)[order][self.possible].sum(),
-        )
+        n[at.STRICT], n[at.TRACKED], n[at.LINKED] = self.policy.strict, evicts or slower, links.shape[1] > 0
+        n[at.OPEN] = tasks[self.possible].sum()
         if thrashing is not None:
             n[at.SLOWS] = at.ALL if thrashing.slows == "all" else at.SHORT
         free = np.where(w.there[:, None], capacity, -1)
 
-        table = _lines(servers, 8)
-        table[:, at.THERE], table[:, at.HEAD] = w.there, -1
         types = _zeros(servers)
         if self.policy.pairs and self.policy.index == "types":
             types = np.unique(capacity, axis=0, return_inverse=True)[1].reshape(-1)
-        member, count = np.argsort(types, kind="stable").astype(np.int64), np.bincount(types)
-        size, base = _trees(count)
-        first = np.cumsum(count) - count
-        table[:, at.TREE], table[member, at.SLOT] = types, np.arange(servers) - first[types[member]]
-        tree = np.full((2 * size.sum(), amounts), -at.BIG)
-        tree[base[types] + size[types] + table[:, at.SLOT]] = free
-        for begin, leaves in zip(base.tolist(), size.tolist(), strict=True):
-            _maxima(tree[begin : begin + 2 * leaves])
-        counts = w.eligible.sum(axis=1)
-        scanned = [np.flatnonzero(row) if self.policy.index == "" or many <= near else _zeros(0)
-                   for row, many in zip(w.eligible, counts.tolist(), strict=True)]  # fmt: skip
-        lists = _zeros(7, max(servers, groups, 64) + 1)
+        member, trees = np.argsort(types, kind="stable").astype(np.int64), _trees(np.bincount(types))
+        slot = np.argsort(member) - trees[types, 2]
+        # All servers are looked at before the first is found.
+        n[at.STALE], lists[at.STALE, :servers] = servers, np.arange(servers)
+        of_servers = {at.STALE: 1, at.TREE: types, at.SLOT: slot, at.THERE: w.there, at.HEAD: -1}
         blocks = 1
         if self.by_ratios:
             blocks, ratio = 2 * -(-servers // (BLOCK // 2)) + 4, np.full(servers, np.inf)
             np.divide(free[:, 1], free[:, 0], out=ratio, where=free[:, 0] > 0)
             lists[at.ORDER, :servers] = np.lexsort([np.arange(servers), ratio])
+        scanned = [np.flatnonzero(row) if self.policy.index == "" or row.sum() <= near else _zeros(0)
+                   for row in w.eligible]  # fmt: skip
 
-        table_of_queues = _zeros(queues, 9)
         count = np.bincount(self.queue, minlength=queues)
-        size, below = _trees(count)
-        table_of_queues[:, at.SINCE], table_of_queues[:, at.SIZE], table_of_queues[:, at.BASE] = -1, size, below
-        table_of_queues[:, at.FIRST], table_of_queues[:, at.GROUPS] = np.cumsum(count) - count, count
+        below, size, first = _trees(count).T
+        of_queues = {at.SINCE: -1, at.BASE: below, at.SIZE: size, at.FIRST: first, at.GROUPS: count}
         leaves = int(_power(np.array([queues]))[0])
         placed = (queues, servers, amounts) if self.policy.per_server else (0, 0, 0)
-
-        of_groups = _lines(groups, 8)
-        of_groups[:, at.QUEUE], of_groups[:, at.USER], of_groups[:, at.PLACEMENT] = (
-            self.queue,
-            w.user[order],
-            w.placement[order],
-        )
-        of_groups[:, at.NEXT], of_groups[:, at.TASKS], of_groups[:, at.AGAIN] = (
-            w.first[order],
-            np.diff(w.first)[order],
-            -1,
-        )
-        links, jobs = self._links()
-        n[at.LINKED] = links.shape[1] > 0
+        of_groups = {at.QUEUE: self.queue, at.USER: w.user[order], at.PLACEMENT: w.placement[order],
+                     at.NEXT: w.first[order], at.AGAIN: -1, at.TASKS: tasks}  # fmt: skip
         none = _zeros(0, 0)
         return Tables(
-            n, lists, table, capacity.copy(), free.copy(), np.maximum(capacity.sum(axis=0), 1),
+            n, lists, _lines(servers, 8, of_servers), capacity.copy(), free.copy(),
+            np.maximum(capacity.sum(axis=0), 1),
             np.ascontiguousarray(w.eligible), np.concatenate(scanned).astype(np.int64),
             from_sizes([len(each) for each in scanned]).astype(np.int64),
-            tree, np.column_stack([base, _power(np.bincount(types)), first]), member,
+            np.full((2 * trees[:, 1].sum(), amounts), -at.BIG), trees, member,
             _zeros(blocks), np.zeros((blocks, amounts - 1, BLOCK)), _zeros(blocks, BLOCK),
             _zeros(blocks, amounts, BLOCK), _zeros(blocks),
             _zeros(blocks, amounts), free.copy(), np.zeros((2, amounts)),
-            table_of_queues, _zeros(queues, len(self.total)), self.total, self.weight, np.zeros(queues),
-            _zeros(*placed), np.full((2 * table_of_queues[:, at.SIZE].sum(), amounts), -at.BIG),
+            _lines(queues, 9, of_queues), _zeros(queues, len(self.total)), self.total, self.weight, np.zeros(queues),
+            _zeros(*placed), np.full((2 * size.sum(), amounts), -at.BIG),
             np.full((2 * leaves, amounts), -at.BIG),
             np.full((2 * leaves, 1), -np.inf),
             _zeros(queues + 1, 5), np.zeros((queues + 1, 2)),
             _zeros(1, amounts), np.array(self.policy.numbers, dtype=float),
-            of_groups, np.ascontiguousarray(demand), np.ascontiguousarray(self.cost), np.array(w.duration),
-            np.full(w.tasks if evicts else 0, -1, dtype=np.int64),
+            _lines(groups, 8, of_groups), np.ascontiguousarray(demand), np.ascontiguousarray(self.cost),
+            np.array(w.duration), np.full(w.tasks if evicts else 0, -1, dtype=np.int64),
             changes,
             _lines(w.tasks + 16, 8), _lines(w.tasks + 64, 2), np.zeros((w.tasks + 16 if slower else 0, 3)),
             np.array(w.demand[order] if slower else none), np.array(w.capacity if slower else none),
@@ -224,11 +205,14 @@ def _zeros(*shape: int) -> Whole:
     return np.zeros(shape, dtype=np.int64)
 
 
-def _lines(rows: int, columns: int) -> Whole:
-    """A table of zeros that begins where a line of the cache (64 bytes) does, so that rows do not lie across two."""
-    room = np.zeros(rows * columns + 8, dtype=np.int64)
+def _lines(rows: int, width: int, columns: Mapping[int, Any] = MappingProxyType({})) -> Whole:
+    """A table of zeros but for these columns, from a line of the cache (64 bytes) on, so that rows are not in two."""
+    room = np.zeros(rows * width + 8, dtype=np.int64)
     begin = -room.ctypes.data % 64 // 8
-    return room[begin : begin + rows * columns].reshape(rows, columns)
+    table = room[begin : begin + rows * width].reshape(rows, width)
+    for column, values in columns.items():
+        table[:, column] = values
+    return table
 
 
 def _power(count: Whole) -> Whole:
@@ -236,16 +220,7 @@ def _power(count: Whole) -> Whole:
     return np.left_shift(1, np.ceil(np.log2(np.maximum(count, 1))).astype(np.int64))
 
 
-def _trees(count: Whole) -> tuple[Whole, Whole]:
-    """Leaves of trees of so many, and the row below which each begins."""
+def _trees(count: Whole) -> Whole:
+    """(trees, 3): the row below which each begins, its leaves, and the first of all that are in it."""
     size = _power(count)
-    return size, 2 * (np.cumsum(size) - size)
-
-
-def _maxima(tree: Whole) -> None:
-    """Inner nodes of a tree from its leaves."""
-    level = len(tree) // 2
-    while level > 1:
-        below = tree[level : 2 * level]
-        tree[level // 2 : level] = np.maximum(below[0::2], below[1::2])
-        level //= 2
+    return np.column_stack([2 * (np.cumsum(size) - size), size, np.cumsum(count) - count])

@@ -24,9 +24,12 @@ def choose(count: int, wanted: int | float | None, rng: np.random.Generator | No
     `wanted` is a number (int), a fraction in (0, 1] (float; rounded, at least one) or None for all.
     Nothing is drawn, and no `rng` is needed, when all are wanted.
     """
-    if wanted is None:
-        return np.arange(count)
-    number = _number(count, wanted, what)
+    number = count
+    if wanted is not None:
+        amount(wanted, what)
+        number = max(1, round(wanted * count)) if isinstance(wanted, float) else wanted
+    if number > count:
+        raise DataError(f"{wanted} {what} are wanted, but there are only {count}; ask for fewer")
     if number == count:
         return np.arange(count)
     return np.sort(needed(rng, f"draw {number} of {count} {what}").choice(count, size=number, replace=False))
@@ -76,15 +79,6 @@ def finite(value: float, what: str) -> None:
     """A finite number."""
     if not math.isfinite(value):
         raise DataError(f"{what} must be a number; got {value!r}")
-
-
-def _number(count: int, wanted: int | float, what: str) -> int:
-    amount(wanted, what)
-    if isinstance(wanted, float):
-        return max(1, round(wanted * count))
-    if wanted > count:
-        raise DataError(f"{wanted} {what} are wanted, but there are only {count}; ask for fewer")
-    return wanted
 
 
 class Room:

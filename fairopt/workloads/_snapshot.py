@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import cached_property
 
 import numpy as np
@@ -14,6 +16,13 @@ from ..model._arrays import Array
 from ..model._names import listed
 from ..model.cluster import Cluster
 from ..result.allocation import Allocation
+
+_QUANTITY = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:([eE][+-]?[0-9]{1,3})|([numkMGTPE]|[KMGTPE]i))?")
+_UNITS = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY = {unit: 1024 ** (k + 1) for k, unit in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"))}
+#: No amount of anything is larger: an exabyte of bytes, in thousandths.
+_MOST = Decimal(10) ** 21
+GIB = Decimal(1024**3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,15 +87,48 @@ class Shape:
     on: Counter[str] = field(default_factory=Counter)  # tasks that run, by node
 
 
+def quantity(value: object) -> Decimal:
+    """`100m`, `1Gi`, `2e3`, `1.5`: exactly.
+
+    Raises
+    ------
+    DataError
+        It is none, is below 0 or beyond all measure.
+    """
+    found = (
+        _QUANTITY.fullmatch(str(value))
+        if isinstance(value, str | int | float) and not isinstance(value, bool)
+        else None
+    )
+    if found is None:
+        raise DataError(f"{str(value)[:40]!r} is not a quantity, such as 500m, 2 or 1.5Gi")
+    number, power, unit = found.groups()
+    if power is not None and abs(int(power[1:])) > 30:
+        raise DataError(f"the quantity {str(value)[:40]!r} is beyond all measure")
+    amount = Decimal(number + (power or ""))
+    if unit in _BINARY:
+        amount *= _BINARY[unit]
+    elif unit:
+        amount = amount.scaleb(_UNITS[unit])
+    if not 0 <= amount <= _MOST:
+        raise DataError(f"the quantity {str(value)[:40]!r} must be between 0 and 10^21")
+    return amount
+
+
 def of_shapes(
-    shapes: Sequence[Shape], resources: Sequence[str], nodes: Sequence[str], capacity: Array, limited: bool, about: str,
+    shapes: Sequence[Shape], nodes: Sequence[str], has: Sequence[Mapping[str, float]], limited: bool, about: str,
     report: Mapping[str, int], separator: str, why: str, nobody: str,
 ) -> Snapshot:  # fmt: skip
     """The cluster of users with these shapes; those that no node may run, or that ask for nothing, are left out.
 
-    `limited`: a user has no more than its tasks; `about` has a place for the number of users; `why` no node may run
-    somebody, and `nobody` is the error where nobody is left.
+    `has`: what each node has of resources; those that nobody asks for are not shared, but for CPU, memory and pods
+    where there are any. `limited`: a user has no more than its tasks; `about` has a place for the number of users;
+    `why` no node may run somebody, and `nobody` is the error where nobody is left.
     """
+    asked = {what for shape in shapes for what, amount in shape.asks.items() if amount}
+    always = [what for what in ("cpu", "memory", "pods") if any(one.get(what) for one in has)]
+    resources = sorted(asked.union(always), key=lambda what: (what == "pods", what not in ("cpu", "memory"), what))
+    capacity = [[one.get(what, 0.0) for what in resources] for one in has]
     demand = np.array([[shape.asks.get(what, 0.0) for what in resources] for shape in shapes])
     eligible = np.array([shape.eligible for shape in shapes], dtype=bool)
     names = _names(shapes, separator)

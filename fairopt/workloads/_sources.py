@@ -17,7 +17,6 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import os
-import re
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -134,11 +133,18 @@ def _list(text: str) -> list[str]:
 
 
 class _Name(NamedTuple):
-    """A name, read: kind, options, and the seed as text."""
+    """A name, read: kind, its entry, options, and the seed as text."""
 
     kind: str
+    entry: Entry
     options: dict[str, Any]
     seed: str | None
+
+
+def _cut(name: str) -> tuple[str, str, str, str]:
+    """Kind, colon, directory and options of a name."""
+    path, _, query = name.partition("?")
+    return *path.partition(":"), query
 
 
 @dataclass(frozen=True)
@@ -182,12 +188,16 @@ class Sources(Generic[Made]):
         """Open the source that `name` stands for; see `open_source`."""
         found = self._read(name)
         rng = _generator(found.seed, rng)
-        if found.kind in self.generators:
-            made = self.generators[found.kind].function(rng=rng, **found.options)
-        elif (trace := self.folder(name, traces)) is not None:
-            made = self.readers[found.kind].function(directory=trace, rng=rng, **found.options)
-        else:
-            made = self._stand_in(found, rng, traces_root(traces))
+        trace = self.folder(name, traces)
+        if trace is not None:
+            return cast("Made", found.entry.function(directory=trace, rng=rng, **found.options))
+        entry, options = self._standing_in(found)
+        made = entry.function(rng=rng, **options)
+        if found.entry.folder:
+            root = traces_root(traces)
+            why = f"{VARIABLE} is not set" if root is None else f"no folder {found.entry.folder} among the traces"
+            source = f"{made.source} (a calibrated generator in place of the trace {found.kind}: {why})"
+            made = dataclasses.replace(made, source=source)
         return cast("Made", made)
 
     def check(self, name: str, traces: str | Path | None = None, there: bool = False) -> None:
@@ -197,8 +207,8 @@ class Sources(Generic[Made]):
         """
         found = self._read(name)
         _generator(found.seed, None)
-        if there and found.kind in self.readers and self.folder(name, traces) is None:
-            self._standing_in(found.kind, found.options)
+        if there and self.folder(name, traces) is None:
+            self._standing_in(found)
 
     def known(self) -> dict[str, str]:
         """Every name with one line about it and its options."""
@@ -211,76 +221,50 @@ class Sources(Generic[Made]):
 
     def names(self, text: str) -> bool:
         """Does a text name a source of this kind, though it may end like the name of a file?"""
-        kind, colon, _ = text.partition("?")[0].partition(":")
-        return bool(colon) and self._reader(kind) is not None
+        kind, colon, _, _ = _cut(text)
+        entry = self._entry(kind)
+        return bool(colon) and entry is not None and entry.folder != ""
 
     def folder(self, name: str, traces: str | Path | None = None) -> Path | None:
         """The folder of the trace that `open` would read; None for a generator, named or standing in."""
-        kind, _, directory = name.partition("?")[0].partition(":")
-        reader = self._reader(kind)
-        if reader is None:
+        kind, _, directory, _ = _cut(name)
+        entry = self._entry(kind)
+        if entry is None or not entry.folder:
             return None
-        return Path(directory) if directory else _trace_folder(traces_root(traces), reader.folder)
+        return Path(directory) if directory else _trace_folder(traces_root(traces), entry.folder)
 
     def made_by(self, name: str) -> str:
         """The module whose function makes the thing, where no trace is read."""
-        kind = re.split("[?:]", name)[0]
-        reader = self._reader(kind)
-        entry = self.generators.get(kind if reader is None else reader.stand_in)
+        entry = self._entry(_cut(name)[0])
+        if entry is not None and entry.folder:
+            entry = self.generators.get(entry.stand_in)
         return "" if entry is None else entry.function.__module__
 
-    def _reader(self, kind: str) -> Entry | None:
-        return self.readers.get(self.aliases.get(kind, kind))
+    def _entry(self, kind: str) -> Entry | None:
+        return self.readers.get(self.aliases.get(kind, kind)) or self.generators.get(kind)
 
     def _read(self, name: str) -> _Name:
         _plugins.installed()
-        path, _, query = name.partition("?")
-        kind, colon, directory = path.partition(":")
-        given = _pairs(query, name)
-        seed = given.pop("seed", None)
-        if kind in self.generators:
-            if colon:
-                raise DataError(f"{kind!r} is a generator and takes no directory; leave out {colon + directory!r}")
-            return _Name(kind, self._options(kind, given), seed)
-        trace = self.aliases.get(kind, kind)
-        if trace not in self.readers:
+        kind, colon, directory, query = _cut(name)
+        entry, kind = self._entry(kind), self.aliases.get(kind, kind)
+        if entry is None:
             names = ", ".join([*self.readers, *self.aliases, *self.generators])
             raise DataError(f"there is no {self.what} {kind!r}; known are {names}")
-        options = self._options(trace, given)
+        given = _pairs(query, name)
+        seed = given.pop("seed", None)
+        if colon and not entry.folder:
+            raise DataError(f"{kind!r} is a generator and takes no directory; leave out {colon + directory!r}")
+        options = _options(kind, entry, given)
         if colon and not directory:
             raise DataError(f"{name!r} names no directory after the colon; leave out the colon or name one")
-        return _Name(trace, options, seed)
+        return _Name(kind, entry, options, seed)
 
-    def _options(self, name: str, given: Mapping[str, str]) -> dict[str, Any]:
-        parsers = {**self.readers, **self.generators}[name].options
-        result = {}
-        for option, text in given.items():
-            if option not in parsers:
-                raise DataError(
-                    f"{name} has no option {option!r}; known are {', '.join([*parsers, 'seed'])}", (option,)
-                )
-            try:
-                result[option] = parsers[option](text)
-            except DataError as error:
-                raise DataError(f"option {option} of {name} cannot be {text!r}: {error}", (option,)) from None
-            except (ValueError, KeyError):
-                raise DataError(f"option {option} of {name} cannot be {text!r}", (option,)) from None
-        return result
-
-    def _stand_in(self, found: _Name, rng: np.random.Generator, root: Path | None) -> Any:
-        why = (
-            f"{VARIABLE} is not set"
-            if root is None
-            else f"no folder {self.readers[found.kind].folder} among the traces"
-        )
-        entry, options = self._standing_in(found.kind, found.options)
-        drawn = entry.function(rng=rng, **options)
-        source = f"{drawn.source} (a calibrated generator in place of the trace {found.kind}: {why})"
-        return dataclasses.replace(drawn, source=source)
-
-    def _standing_in(self, trace: str, options: dict[str, Any]) -> tuple[Entry, dict[str, Any]]:
-        """The generator for a trace that is not there, and options that make sense without the trace."""
-        generator = self.generators[self.readers[trace].stand_in]
+    def _standing_in(self, found: _Name) -> tuple[Entry, dict[str, Any]]:
+        """The generator, or that for a trace that is not there, and options that make sense without the trace."""
+        trace, options = found.kind, found.options
+        if not found.entry.folder:
+            return found.entry, options
+        generator = self.generators[found.entry.stand_in]
         if missing := [option for option in options if option not in generator.options]:
             raise DataError(
                 f"option {missing[0]} of {trace} needs the trace, and there is none; "
@@ -293,11 +277,8 @@ class Sources(Generic[Made]):
         return generator, options
 
     def _register(self, into: dict[str, Entry], name: str, entry: Entry) -> None:
-        aliases = {alias: self.readers[of] for alias, of in self.aliases.items() if of in self.readers}
-        known = self.readers | self.generators | aliases
-        old = known.get(name)
-        same = old is not None and place(old.function) == place(entry.function)
-        if old is not None and not same:
+        old = self._entry(name)
+        if old is not None and place(old.function) != place(entry.function):
             raise DataError(f"two sources are called {name!r}, {place(old.function)} and {place(entry.function)}; "
                             "give yours another name")  # fmt: skip
         if not name or not name.isascii() or not set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789-_"):
@@ -308,6 +289,20 @@ class Sources(Generic[Made]):
             )
         assert entry.options is not None  # every type can be read
         into[name] = entry
+
+
+def _options(name: str, entry: Entry, given: Mapping[str, str]) -> dict[str, Any]:
+    result = {}
+    for option, text in given.items():
+        if option not in entry.options:
+            known = ", ".join([*entry.options, "seed"])
+            raise DataError(f"{name} has no option {option!r}; known are {known}", (option,))
+        try:
+            result[option] = entry.options[option](text)
+        except (DataError, ValueError, KeyError) as error:
+            why = f": {error}" if isinstance(error, DataError) else ""
+            raise DataError(f"option {option} of {name} cannot be {text!r}{why}", (option,)) from None
+    return result
 
 
 def _pairs(query: str, name: str) -> dict[str, str]:

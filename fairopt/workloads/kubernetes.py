@@ -25,20 +25,13 @@ import numpy as np
 from .._libraries import of_an_extra
 from ..errors import DataError
 from ..model import _files
-from ..model._arrays import Array
 from ..model._names import listed
-from ._snapshot import Shape, Snapshot, of_shapes
+from ._snapshot import GIB, Shape, Snapshot, of_shapes, quantity
 from ._sources import reader
 
 Object = Mapping[str, Any]
 Amounts = dict[str, Decimal]
 
-_QUANTITY = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:([eE][+-]?[0-9]{1,3})|([numkMGTPE]|[KMGTPE]i))?")
-_UNITS = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_BINARY = {unit: 1024 ** (k + 1) for k, unit in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"))}
-#: No amount of anything is larger: an exabyte of bytes, in thousandths.
-_MOST = Decimal(10) ** 21
-_GIB = Decimal(1024**3)
 _BYTES = ("memory", "ephemeral-storage")
 _SPACE = re.compile(r"[\s,]*")
 _ITEMS = re.compile(r'"items"\s*:\s*\[')
@@ -46,34 +39,6 @@ _ITEMS = re.compile(r'"items"\s*:\s*\[')
 SYSTEM = ("kube-system", "kube-public", "kube-node-lease")
 _VOLCANO = "volcano.sh/namespace.weight"
 _KINDS = ("Node", "Pod", "Namespace", "ClusterQueue", "LocalQueue", "ResourceQuota")
-
-
-def quantity(value: object) -> Decimal:
-    """`100m`, `1Gi`, `2e3`, `1.5`: exactly.
-
-    Raises
-    ------
-    DataError
-        It is none, is below 0 or beyond all measure.
-    """
-    found = (
-        _QUANTITY.fullmatch(str(value))
-        if isinstance(value, str | int | float) and not isinstance(value, bool)
-        else None
-    )
-    if found is None:
-        raise DataError(f"{str(value)[:40]!r} is not a quantity, such as 500m, 2 or 1.5Gi")
-    number, power, unit = found.groups()
-    if power is not None and abs(int(power[1:])) > 30:
-        raise DataError(f"the quantity {str(value)[:40]!r} is beyond all measure")
-    amount = Decimal(number + (power or ""))
-    if unit in _BINARY:
-        amount *= _BINARY[unit]
-    elif unit:
-        amount = amount.scaleb(_UNITS[unit])
-    if not 0 <= amount <= _MOST:
-        raise DataError(f"the quantity {str(value)[:40]!r} must be between 0 and 10^21")
-    return amount
 
 
 def amounts(table: object, *keys: str) -> Amounts:
@@ -119,13 +84,6 @@ def may_run(pod: Object, nodes: Iterable[Object]) -> list[bool]:
         and all(_tolerated(taint, tolerations) for taint in _taints(node))
         for node in nodes
     ]
-
-
-def _placement(pod: Object) -> tuple[str, ...]:
-    """Equal for pods that may run on the same nodes because they say the same."""
-    spec = _table(pod, "spec")
-    affinity = _table(spec, "affinity").get("nodeAffinity")
-    return tuple(repr(part) for part in (spec.get("nodeSelector"), affinity, spec.get("tolerations")))
 
 
 def _labels(thing: Object) -> Object:
@@ -224,7 +182,7 @@ def _matches(expression: Object, has: Object) -> bool:
 
 def units(what: str, amount: Decimal) -> float:
     """Bytes as GiB, anything else as it is."""
-    return float(amount / _GIB) if what in _BYTES or what.startswith("hugepages-") else float(amount)
+    return float(amount / GIB) if what in _BYTES or what.startswith("hugepages-") else float(amount)
 
 
 def items(path: Path) -> Iterator[dict[str, Any]]:
@@ -259,7 +217,7 @@ class _Seen:
 
     nodes: list[Object] = field(default_factory=list)
     allocatable: list[Amounts] = field(default_factory=list)
-    pods: list[tuple[str, Amounts, tuple[str, ...], Object, str, bool, bool]] = field(default_factory=list)
+    pods: list[tuple[str, Amounts, Object, str, bool, bool]] = field(default_factory=list)
     weights: dict[str, float] = field(default_factory=dict)
     queues: dict[str, str] = field(default_factory=dict)
     quotas: dict[str, None] = field(default_factory=dict)  # namespaces that have one, in order
@@ -323,15 +281,9 @@ def snapshot(
         raise DataError(
             f"{where} has no pod that runs or waits outside of {', '.join(system)}; {_counted(seen.report)}"
         )
-    asked = {what for shape in shapes for what, amount in shape.asks.items() if amount}
-    resources = ["cpu", "memory", *sorted(asked - {"cpu", "memory", "pods"}), "pods"]
-    capacity = _capacity(seen, resources)
-    some = capacity.any(axis=0) | np.isin(resources, sorted(asked))
     about = f"Kubernetes ({Path(where).name}): {{}} users (namespace and shape) on {len(nodes)} nodes"
     found = of_shapes(
-        shapes, np.array(resources)[some].tolist(), [_name(node) for node in nodes], capacity[:, some], max_tasks,
-        about, seen.report,
- "/", "no node may run it",
+        shapes, [_name(node) for node in nodes], _left(seen), max_tasks, about, seen.report, "/", "no node may run it",
         f"{where}: no node may run any of the pods; look at their selectors and the nodes' taints",
     )  # fmt: skip
     counts = {"users whose pods no node may run, left out": len(found.left_out)}
@@ -408,28 +360,29 @@ def _node(node: Object, seen: _Seen) -> None:
 
 
 def _pod(pod: Object, seen: _Seen, system: frozenset[str]) -> None:
-    """Keep of a pod what counts: its namespace, request, placement, and where it runs."""
+    """Keep of a pod what counts: its namespace, request, where it may run, and where it does."""
     spec = _table(pod, "spec")
     if _table(pod, "status").get("phase") not in ("Running", "Pending"):
         seen.report["pods that have ended, left out"] += 1
         return
     namespace = _namespace(pod)
     daemon = any(one.get("kind") == "DaemonSet" for one in _tables(pod, "metadata", "ownerReferences"))
-    place = {"spec": {name: spec.get(name) for name in ("nodeSelector", "affinity", "tolerations")}}
+    affinity = {"nodeAffinity": _table(spec, "affinity").get("nodeAffinity")}
+    place = {"spec": {name: spec.get(name) for name in ("nodeSelector", "tolerations")} | {"affinity": affinity}}
     host, of_system = str(spec.get("nodeName") or ""), daemon or namespace in system
     gated = not host and bool(spec.get("schedulingGates"))
-    seen.pods.append((namespace, requests(pod), _placement(pod), place, host, of_system, gated))
+    seen.pods.append((namespace, requests(pod), place, host, of_system, gated))
 
 
 def _shapes(seen: _Seen, weights: str) -> list[Shape]:
     """Users, in order of namespace and of what comes first in the snapshot."""
-    known: dict[tuple[str, ...], tuple[bool, ...]] = {}
+    known: dict[str, tuple[bool, ...]] = {}
     found: dict[tuple[Any, ...], Shape] = {}
-    for namespace, request, key, place, host, of_system, gated in seen.pods:
+    for namespace, request, place, host, of_system, gated in seen.pods:
         if of_system:
             seen.report["pods of the system, taken off their nodes"] += 1
             continue
-        if key not in known:
+        if (key := repr(place)) not in known:
             known[key] = tuple(may_run(place, seen.nodes))
         asks = {what: units(what, amount) for what, amount in request.items()}
         alike = (namespace, tuple(sorted(request.items())), known[key])
@@ -445,16 +398,18 @@ def _shapes(seen: _Seen, weights: str) -> list[Shape]:
     return sorted(found.values(), key=lambda shape: shape.owner)
 
 
-def _capacity(seen: _Seen, resources: list[str]) -> Array:
+def _left(seen: _Seen) -> list[dict[str, float]]:
+    """What every node has, less what pods of the system take there."""
     taken: dict[str, Amounts] = defaultdict(dict)
-    for _, request, _, _, host, of_system, _ in seen.pods:
+    for _, request, _, host, of_system, _ in seen.pods:
         if of_system and host:
             _add(taken[host], request)
     rows = []
     for node, has in zip(seen.nodes, seen.allocatable, strict=True):
         less = taken.get(_name(node), {})
-        rows.append([max(0.0, units(what, has.get(what, Decimal()) - less.get(what, Decimal()))) for what in resources])
-    return np.array(rows, dtype=float)
+        left = {what: units(what, amount - less.get(what, Decimal())) for what, amount in has.items()}
+        rows.append({what: max(0.0, amount) for what, amount in left.items()})
+    return rows
 
 
 def _weight(namespace: str, seen: _Seen) -> float:

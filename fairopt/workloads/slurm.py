@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from itertools import cycle, islice
 from pathlib import Path
@@ -19,13 +19,12 @@ import numpy as np
 from ..errors import DataError
 from ..model import _files
 from ._draw import Room, positive
-from ._snapshot import Shape, Snapshot, of_shapes
+from ._snapshot import GIB, Shape, Snapshot, of_shapes, quantity
 from ._sources import generator, reader
 
 _LAYOUT = "nodes.json (scontrol show nodes --json), jobs.json (squeue --json), perhaps shares.json (sshare --json)"
 _AWAY = {"DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "FUTURE", "NOT_RESPONDING", "POWERED_DOWN", "MAINT"}
-_UNITS = {"": Decimal(1), "K": Decimal(1) / 1024, "M": Decimal(1), "G": Decimal(1024), "T": Decimal(1024) ** 2}
-_ARRAY = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9})(?::([0-9]{1,9}))?)?")
+_RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9})(?::([0-9]{1,9}))?)?")
 _NODES = re.compile(r"([^\[\],\s]+)(?:\[([^\]]*)\]([^\[\],\s]*))?")
 #: Reasons of a job that waits for a limit of its account, for another job or for a time, and not for room.
 _LIMITED = re.compile("Assoc|QOS|JobHeld|Dependency|BeginTime|Reservation")
@@ -92,13 +91,10 @@ def snapshot(
         _add(job, by, hosts, weights, shapes, report)
     if not shapes:
         raise DataError(f"{where} has no job that runs or waits; of {len(jobs)} all have ended")
-    asked = {what for shape in shapes.values() for what in shape.asks}
-    resources = ["cpu", "memory", *sorted(asked - {"cpu", "memory"})]
-    capacity = np.array([[float(has.get(what, 0)) for what in resources] for has in map(_has, hosts)])
     about = f"Slurm ({Path(where).name}): {{}} users ({by} and shape) on {len(hosts)} nodes"
     return of_shapes(
-        [*shapes.values()], resources, [_name(node) for node in hosts], capacity, max_tasks, about, report, ": ",
-        "no node has its partition and features",
+        [*shapes.values()], [_name(node) for node in hosts], [_has(node) for node in hosts], max_tasks, about, report,
+        ": ", "no node has its partition and features",
         f"{where}: no node may run any of the jobs; look at partitions and features",
     )  # fmt: skip
 
@@ -155,39 +151,36 @@ def _is_there(node: Object, report: Counter[str]) -> bool:
     return not state & _AWAY
 
 
-def _has(node: Object) -> dict[str, Decimal]:
+def _has(node: Object) -> dict[str, float]:
     """CPUs, GiB and generic resources that jobs may use of a node."""
     who = f"node {_name(node)}"
-    found = _tres(node.get("tres"), who)
+    found = {what: float(amount) for what, amount in _tres(node.get("tres"), who).items()}
     cpus = _number(node.get("effective_cpus", node.get("cpus")), f"effective_cpus of {who}")
     memory = _number(node.get("real_memory"), f"real_memory of {who}")
     less = _number(node.get("specialized_memory"), f"specialized_memory of {who}") or 0
     if cpus is not None:
-        found["cpu"] = Decimal(cpus)
+        found["cpu"] = float(cpus)
     if memory is not None:
-        found["memory"] = Decimal(max(memory - less, 0)) / 1024
+        found["memory"] = max(memory - less, 0) / 1024
     return found
 
 
 def _tres(text: object, who: str) -> dict[str, Decimal]:
-    """`cpu=8,mem=16384M,gres/gpu=2`: amounts by resource, memory in GiB."""
-    if text is None or text == "":
-        return {}
-    if not isinstance(text, str):
-        raise DataError(f"tres of {who} is {str(text)[:40]!r}; it must be a text such as 'cpu=8,mem=16G'")
+    """`cpu=8,mem=16384M,gres/gpu=2`: amounts by resource, memory (megabytes if nothing is said) in GiB."""
     found: dict[str, Decimal] = {}
-    for part in text.split(","):
+    for part in _words(text, f"tres of {who}"):
         what, _, value = part.partition("=")
-        match = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)([KMGT]?)", value)
-        if match is None:
-            if value in ("N/A", "(null)"):
-                continue
-            raise DataError(f"tres of {who} has {part[:40]!r}; it must read like cpu=8 or mem=16G")
-        amount = Decimal(match[1]) * _UNITS[match[2]]
+        if value in ("N/A", "(null)") or what.startswith(_NOT_SHARED):
+            continue
+        binary = "i" if value[-1:].isalpha() else "Mi" if what == "mem" else ""
+        try:
+            amount = quantity(value + binary)
+        except DataError:
+            raise DataError(f"tres of {who} has {part[:40]!r}; it must read like cpu=8 or mem=16G") from None
         if what == "mem":
-            found["memory"] = amount / 1024
-        elif not what.startswith(_NOT_SHARED):
-            found[what] = amount * (1 if not match[2] else 1024 * 1024)
+            found["memory"] = amount / GIB
+        else:
+            found[what] = amount
     return found
 
 
@@ -228,29 +221,32 @@ def _hosts(text: object, who: str, most: int) -> list[str]:
     """The nodes that `n[001-003,7],login` stands for; one without a name where it says nothing."""
     found: list[str] = []
     for before, inside, after in _NODES.findall(str(text or "")):
-        for part in inside.split(","):
-            if inside and not re.fullmatch("[0-9]{1,9}(-[0-9]{1,9})?", part):
-                raise DataError(f"nodes of {who} is {str(text)[:40]!r}; it must read like n[001-003,7]")
-            first, _, last = part.partition("-")
-            numbers = range(int(first), int(last or first) + 1)[:most] if inside else ()
-            found += [f"{before}{number:0{len(first)}d}{after}" for number in numbers] or [before]
+        if not inside:
+            found.append(before)
+        for digits, numbers in _ranges(inside, f"nodes of {who} is {str(text)[:40]!r}; it must read like n[001-003,7]"):
+            found += [f"{before}{number:0{digits}d}{after}" for number in numbers[:most]]
     return found or [""]
 
 
 def _elements(text: object, who: str) -> int:
     """The number of elements that `1-10:2,20%4` stands for; 1 if there is none."""
-    if text is None or text == "":
-        return 1
-    count = 0
-    for part in str(text).partition("%")[0].split(","):
-        match = _ARRAY.fullmatch(part.strip())
-        if match is None:
-            raise DataError(f"array_task_string of {who} is {str(text)[:40]!r}; it must read like 1-10 or 1-9:2,20")
-        first, last, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
-        count += max(0, (last - first) // max(step, 1) + 1)
+    of = f"array_task_string of {who}"
+    listed = "" if text is None else str(text).partition("%")[0]
+    ranges = _ranges(listed, f"{of} is {str(text)[:40]!r}; it must read like 1-10 or 1-9:2,20")
+    count = sum(len(numbers) for _, numbers in ranges) if listed else 1
     if not 1 <= count <= _MOST:
-        raise DataError(f"array_task_string of {who} stands for {count} jobs; it must be 1 to {_MOST}")
+        raise DataError(f"{of} stands for {count} jobs; it must be 1 to {_MOST}")
     return count
+
+
+def _ranges(text: str, wrong: str) -> Iterator[tuple[int, range]]:
+    """The numbers that `001-003,7` or `1-9:2` stands for, range by range, each with the digits of its first."""
+    for part in text.split(",") if text else ():
+        match = _RANGE.fullmatch(part.strip())
+        if match is None:
+            raise DataError(wrong)
+        first, last, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
+        yield len(match[1]), range(first, last + 1, max(step, 1))
 
 
 def _may_run(partitions: frozenset[str], features: str, node: Object) -> bool:
@@ -267,17 +263,11 @@ def _may_run(partitions: frozenset[str], features: str, node: Object) -> bool:
 def _shares(table: Object, path: Path) -> dict[str, float]:
     """Raw shares of accounts, where they are above 0."""
     inner = table.get("shares")
-    rows = inner.get("shares") if isinstance(inner, Mapping) else inner
-    if rows is None:
-        return {}
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise DataError(f"{path} has no list 'shares' of objects; expected {_LAYOUT}")
+    holder = inner if isinstance(inner, Mapping) else table
     found = {}
-    for row in rows:
-        kind = row.get("type")
-        of_user = "USER" in kind if isinstance(kind, list) else kind == "USER"
+    for row in [] if holder.get("shares") is None else _list(holder, "shares", path):
         number = _number(row.get("shares"), f"shares of {str(row.get('name'))[:40]!r}")
-        if not of_user and number:
+        if number and "USER" not in _words(row.get("type"), "the type of an association"):
             found[str(row.get("name"))] = float(number)
     return found
 
