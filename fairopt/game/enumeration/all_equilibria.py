@@ -12,19 +12,24 @@ from ... import _clock
 from ...certificates import ByCriterion, certify_problem
 from ...errors import DataError
 from ...model import _validate
+from ...model._arrays import Array
 from ...model.cluster import Cluster, expected
 from ...model.criterion import Criterion, criterion, virtual_share_per_task
 from ...model.merging import Merging, merge
 from ...model.problem import Problem
 from ...model.split import Split
 from ...result.allocation import Allocation, Stats, idle
+from .. import engine
 from ..dynamics.arguments import generator_of
-from .beyond import STRATEGIES
+from ..model.equilibrium_system import EquilibriumSystem
+from ..responses.rounds import Sweeps
 from .enumerate import JITTER, Enumeration, enumerated, jittered
 from .listing import Equilibria
 from .options import OPTIONS, EnumerationOptions
 from .verified import Collected, Verified
 
+#: The tolerance that the engine is asked for, and the change of a round of best responses that ends them.
+_FINE = 1e-10
 _OTHER_ALPHA = {
     0.0: "alpha is 0, where every server has a linear program of its own and splits are rarely unique: take a small "
     "positive alpha, such as 0.01",
@@ -77,19 +82,22 @@ def equilibria(
     problem = Problem(merging.cluster, _rule(merging.cluster, alpha))
     if not len(problem.polytope.users):
         raise DataError("no user can run anything: there is one allocation, the empty one; check eligible and demands")
-    collected, tried, finished = Collected(problem), {}, False
+    collected, tried = Collected(problem), {}
     system = collected.system
     made = enumerated(system, options)
     collected.take(made.tasks, made.log_price, "enumeration")
     bounded = bool(len(problem.polytope.limited))
-    if not made.reason and not bounded and not _sums(collected):
+    if not (made.reason or bounded or collected.whole):
         made = enumerated(jittered(system), options)
         collected.take(made.tasks, made.log_price, "enumeration")
         tried["ties"] = f"enumerated with all data changed by {JITTER:g}, then solved as they are"
-    finished = not made.reason and not bounded and _sums(collected)
+    finished = not (made.reason or bounded) and collected.whole
     tried["enumeration"] = _told(made, bounded, collected)
     if not finished:
-        tried |= _beyond(problem, collected, rng, options)
+        others = {"engine": _of_engine(problem, system), "best responses": _responses(problem, system, rng, options)}
+        for name, offers in others.items():
+            new = [collected.take(tasks[None], log_price[None], name) for tasks, log_price in offers]
+            tried[name] = f"answers: {len(new)}, of them new: {sum(new)}"
     original = Problem(cluster, _rule(cluster, alpha))
     pairs = [(_allocation(original, merging, one, tol, watch), one) for one in _ends(collected.found)]
     missed = sum(found.flagged for found, _ in pairs)
@@ -107,12 +115,6 @@ def equilibria(
 
 def _rule(cluster: Cluster, alpha: float) -> Criterion:
     return criterion(cluster, partial(virtual_share_per_task, cluster), alpha, "game")
-
-
-def _sums(collected: Collected) -> bool:
-    """Do indices sum to 1, none of them 0, and was no candidate lost?"""
-    indices = [one.index for one in collected.found]
-    return sum(indices) == 1 and 0 not in indices
 
 
 def _ends(found: list[Verified]) -> list[Verified]:
@@ -135,29 +137,42 @@ def _told(made: Enumeration, bounded: bool, collected: Collected) -> str:
     """What came of the enumeration, in words."""
     if made.reason:
         return f"not finished: {made.reason}"
-    text = f"finished: {made.cells} products of faces, {made.parts} parts solved, {made.searched} of them searched"
+    text = f"finished: {made.cells} products of faces, {made.parts} parts solved"
     text += f"; indices sum to {sum(one.index for one in collected.found)}"
     if any(one.index == 0 for one in collected.found):
         text += "; index 0: degenerate, or part of a continuum"
     return f"{text}; task counts can bind, where equilibria are continua" if bounded else text
 
 
-def _beyond(
-    problem: Problem, collected: Collected, rng: np.random.Generator, options: EnumerationOptions
-) -> Iterator[tuple[str, str]]:
-    """Ask all other strategies, and tell what came of each."""
-    for name, strategy in STRATEGIES.items():
-        new, count = 0, 0
-        for tasks, log_price in strategy(problem, collected.system, rng, options):
-            new += collected.take(tasks[None], log_price[None], name)
-            count += 1
-        yield name, f"{count} answer{'s' if count != 1 else ''}, {new} of them new"
+def _of_engine(problem: Problem, system: EquilibriumSystem) -> Iterator[tuple[Array, Array]]:
+    """Where enumeration does not finish: tasks (pairs,) and log level prices near what the engine answers."""
+    polytope = problem.polytope
+    for found in engine.solutions(problem, _FINE):
+        if found.log_prices is not None:
+            tasks = found.tasks[polytope.users[polytope.pair_user], polytope.pair_server]
+            levels = polytope.by_server(polytope.log_row_prices(found.log_prices), unused=-np.inf) / system.alpha
+            yield tasks / system.largest[system.user], levels
+            return
+
+
+def _responses(
+    problem: Problem, system: EquilibriumSystem, rng: np.random.Generator, options: EnumerationOptions
+) -> Iterator[tuple[Array, Array]]:
+    """The same near where best responses from random tasks end, servers in turn."""
+    sweeps, users = Sweeps.of(system), np.bincount(system.server)
+    for _ in range(options.starts):
+        part = rng.exponential(size=len(system.user)) / users[system.server]
+        state = sweeps.start(problem.polytope.inside(part) * system.gamma)
+        for _ in range(options.rounds):
+            if sweeps.gauss_seidel(state) <= _FINE:
+                break
+        yield state.tasks.copy(), np.where(system.row, state.log_price, -np.inf)
 
 
 def _allocation(problem: Problem, merging: Merging, one: Verified, tol: float, watch: _clock.Watch) -> Allocation:
     """An equilibrium of the merged cluster as a certified allocation of the original one."""
-    begun, polytope, alpha = _clock.now(), one.active.polytope, problem.criterion.alpha
-    split = Split.of(merging, polytope.allocation(polytope.inside(one.pair_tasks / polytope.gamma)))
+    begun, alpha = _clock.now(), problem.criterion.alpha
+    split = Split.of(merging, one.tasks)
     certificate, proof = certify_problem(problem, split, merging.split_prices(one.log_prices))
     stats = Stats(one.by, "none", "found", 0, 0.0, 0.0, watch.seconds, _clock.now() - begun, {}, watch.loops)
     cluster = problem.cluster

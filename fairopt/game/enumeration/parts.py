@@ -45,12 +45,11 @@ _STEPS, _REACHED, _STUCK = 14, 1e-12, 1e-10
 
 
 class Solved(NamedTuple):
-    """Tasks (solutions, servers, users), log level prices (.., servers, resources); parts, those that were searched."""
+    """Tasks (solutions, servers, users), log level prices (.., servers, resources), and the number of parts."""
 
     tasks: Array
     prices: Array
     parts: int
-    searched: int
 
 
 @np.errstate(all="ignore")
@@ -63,7 +62,7 @@ def solutions(g: Game, faces: Index) -> Solved:
     faces, start = faces[fits], start[fits]
     on, paid = g.support[faces], g.rows[faces]
     if not len(faces):
-        return Solved(np.zeros((0, servers, users)), np.zeros((0, servers, resources)), 0, 0)
+        return Solved(np.zeros((0, servers, users)), np.zeros((0, servers, resources)), 0)
     member = connected(on)
     cell, first = np.nonzero(member.any(axis=2))
     member = member[cell, first]
@@ -72,7 +71,7 @@ def solutions(g: Game, faces: Index) -> Solved:
     own, paid = on[cell_of] & member, paid[cell_of] & member
     middle, start = _middles(g, own), start[cell_of]
     sizes = np.stack([own.sum(axis=(1, 2)), paid.sum(axis=(1, 2)), own.any(axis=1).sum(axis=1)], axis=1)
-    found, searched = [], 0
+    found = []
     for size in np.unique(sizes, axis=0):
         mine = np.flatnonzero((sizes == size).all(axis=1))
         parts = Parts.of(g, own[mine], paid[mine], middle[mine], start[mine])
@@ -80,7 +79,6 @@ def solutions(g: Game, faces: Index) -> Solved:
         level = np.full((len(which), servers, resources), -np.inf)
         level[np.arange(len(which))[:, None], parts.host[which], parts.resource[which]] = w
         found.append((mine[which], level))
-        searched += len(mine) * (size[0] > size[2] and size[1] - size[0] + size[2] > 2)
     part, level = (np.concatenate(each) for each in zip(*found, strict=True))
     each = np.column_stack([part, np.round(level, 8).reshape(len(part), servers * resources)])
     order = np.unique(each, axis=0, return_index=True)[1]  # by parts, and every solution once
@@ -91,7 +89,7 @@ def solutions(g: Game, faces: Index) -> Solved:
         for each in islice(product(*(range(ends[q], ends[q + 1]) for q in parted)), _MOST)
     ]
     level = np.array([each[1] for each in chosen]).reshape(-1, servers, resources)
-    return Solved(*_split(g, on[[each[0] for each in chosen]], level), len(one), searched)
+    return Solved(*_split(g, on[[each[0] for each in chosen]], level), len(one))
 
 
 def _bounded(g: Game, on: Mask, paid: Mask, rounds: int) -> Mask:
@@ -220,7 +218,7 @@ class Parts:
 
     def bought(self, w: Array) -> Array:
         """What users take of every y, (parts, R - T)."""
-        return np.matvec(self.buys, np.exp(self.levels(w)[0][:, : self.buys.shape[2]]))
+        return np.asarray(np.matvec(self.buys, np.exp(self.levels(w)[0][:, : self.buys.shape[2]])))
 
     def equations(self, w: Array) -> tuple[Array, Array]:
         """Minus residuals (parts, rows), and derivatives by w (parts, rows, rows)."""
