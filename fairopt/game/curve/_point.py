@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 
 from ...certificates.backward import backward_error
-from ...core.active_set import refined as refine
-from ...core.system import stacked
+from ...core.settled import settled
+from ...errors import SolverError
 from ...model._arrays import Array
 from ...model.problem import Problem
 from ._steps import corrected
 from ._system import Active, Game, Place
 
-#: A crossing of which the error is above this is tried to be made better, then without pairs that have less than this
-#: part of the user's tasks: only the change of the data has given them any.
-_FINE, _TIED = 1e-11, 1e-6
+#: A crossing of which the error is above this is solved again: only the change of the data has given some pairs tasks.
+_FINE = 1e-11
 
 
 def refined(problem: Problem, alpha: float, g: Game, at: Place) -> tuple[float, Array, Array]:
@@ -28,24 +28,16 @@ def refined(problem: Problem, alpha: float, g: Game, at: Place) -> tuple[float, 
     unknowns = Active(g, there)
     if corrected(unknowns, there, np.empty(0), unknowns.whole, at.theta, 1e-14)[1] is None:
         there = at
-    tasks, log_rows = polytope.allocation(polytope.inside(np.maximum(there.z, 0.0))), there.log_prices(alpha)
-    best = backward_error(polytope, rule, tasks, log_rows).error, tasks, polytope.by_server(log_rows, unused=-np.inf)
-    stack = stacked([problem], np.array([alpha]))
-    whole, log_v = np.zeros(stack.gamma.shape), np.full(stack.rows.shape, -np.inf)
-    whole[polytope.users[g.user], g.server, 0] = at.z
-    log_v[polytope.row_resource, polytope.row_server, 0] = at.log_prices(alpha) / stack.power
-    level, binding = None, None
-    if stack.limited is not None:
-        level = np.zeros((len(whole), 1))
-        level[polytope.users, 0] = stack.ratio * at.xi
-        binding = (level > 0) & stack.limited
-    part = stack.size * whole / np.maximum(stack.user_tasks(whole), 1e-300)[:, None]
-    for least in (0.0, _TIED):
-        if best[0] <= _FINE:
-            break
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            found, rows, _ = refine(stack, whole, log_v, level, part > least, log_v > -np.inf, binding, 1e-14)
-        tasks, log_rows = stack.tasks(found)[0], rows[polytope.row_resource, polytope.row_server, 0]
-        now = backward_error(polytope, rule, tasks, log_rows).error
-        best = min(best, (now, tasks, rows[..., 0].T), key=lambda one: one[0])
-    return best
+
+    def judged(z: Array, log_rows: Array) -> tuple[float, Array, Array]:
+        tasks = polytope.allocation(polytope.inside(z))
+        error = backward_error(polytope, rule, tasks, log_rows).error
+        return error, tasks, polytope.by_server(log_rows, unused=-np.inf)
+
+    found = judged(np.maximum(there.z, 0.0), there.log_prices(alpha))
+    if found[0] > _FINE:
+        with suppress(SolverError):
+            active = settled(polytope, rule, found[1], there.log_prices(alpha), None)
+            better = judged(active.part * active.total[g.user] / polytope.gamma, active.prices[0].log_rows)
+            found = min(found, better, key=lambda one: one[0])
+    return found
