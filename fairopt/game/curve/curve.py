@@ -27,14 +27,9 @@ from . import _begin, _point, _steps
 from ._system import Game
 from .options import OPTIONS, CurveOptions
 
-#: How a run ended, by the numbers of `_steps`.
-_REASONS = (
-    "",
-    "no regular equilibrium was found near alpha = 1",
-    "no step along the curve is short enough",
-    "the curve takes more steps than allowed",
-    "the curve is not regular: exact ties",
-)
+#: Why the curve was not followed to the end.
+_NO_START = "no regular equilibrium was found near alpha = 1"
+_SPENT = "the curve takes more steps than allowed"
 _LATE = "it takes too long"
 _LARGE = "the cluster has more pairs (user, server) than CurveOptions.most_pairs"
 
@@ -121,23 +116,23 @@ def follow(
     if len(problem.polytope.gamma) > options.most_pairs:
         return Curve((), (), False, _LARGE, 0, 1.0)
     near = min(options.near, max(end, 1 / end))
-    begun = _begin.begun(problem, near if up else 1 / near, 1e-12, 60)
+    begun = _begin.begun(problem, near if up else 1 / near)
     if begun is None:
-        return Curve((), (), False, _REASONS[_steps.NO_START], 0, near if up else 1 / near)
+        return Curve((), (), False, _NO_START, 0, near if up else 1 / near)
     last = _clock.cpu() + seconds
     for shorter in (1.0, 0.3):  # once more by shorter steps where a run fails
         targets = np.log(np.array(sorted(alphas)))
         run = _steps.Run(begun[0], begun[1].copied(), targets, up, options, shorter)
-        most, late = int(options.steps_per_pair * (len(begun[0].user) + 10) * (1 + abs(np.log(end)))), False
-        for _ in run.steps_on():
+        most, reason = int(options.steps_per_pair * (len(begun[0].user) + 10) * (1 + abs(np.log(end)))), None
+        while reason is None:
+            reason = run.step()
             if bar is not None and run.steps % 50 == 0:
                 bar.n = round(100 * run.at.theta / float(np.log(end)))
                 bar.refresh()
-            late = _clock.cpu() > last
-            if late or run.steps >= most:
-                break
-        found = _curve(problem, run, sorted(alphas), _LATE if late else _REASONS[run.ended])
-        if found.arrived or late:
+            if reason is None and (run.steps >= most or _clock.cpu() > last):
+                reason = _SPENT if run.steps >= most else _LATE
+        found = _curve(problem, run, sorted(alphas), reason)
+        if reason in ("", _LATE):
             break
     if bar is not None:
         bar.n = round(100 * float(np.log(found.alpha) / np.log(end)))
