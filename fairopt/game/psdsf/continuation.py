@@ -12,7 +12,6 @@ short of the same resource on two servers are told apart there only by what othe
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -108,8 +107,10 @@ def furthest(equations: EquilibriumSystem, start: PriceStart | None = None) -> E
     grown = _grown(way[-1])
     if grown.here.q.alpha < _HIGH:
         return Ends(grown, way)
-    budget = grown.steps + _AFTER
-    return Ends(_last(cooled(grown, _COLD / _HIGH, budget)) or grown, way)
+    end = grown
+    for end in cooled(grown, _COLD / _HIGH, grown.steps + _AFTER):
+        pass
+    return Ends(end, way)
 
 
 def _restarted(low: EquilibriumSystem, start: PriceStart, last: float) -> list[Place]:
@@ -135,12 +136,6 @@ def solved(place: Place, most: float) -> Array | None:
     choices = rng.uniform(-1, 1, (_WEIGHTS, len(here.q.server)))
     barriers = rng.uniform(-1, 1, (_WEIGHTS, *here.price.shape))
     return here.at_infinity() if here.responses(choices, barriers) <= most else None
-
-
-def _last(places: Iterator[Place]) -> Place | None:
-    """The last of them; None if there is none."""
-    kept = deque(places, maxlen=1)
-    return kept[0] if kept else None
 
 
 def _grown(place: Place) -> Place:
