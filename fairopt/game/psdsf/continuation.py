@@ -107,10 +107,9 @@ def furthest(equations: EquilibriumSystem, start: PriceStart | None = None) -> E
     grown = _grown(way[-1])
     if grown.here.q.alpha < _HIGH:
         return Ends(grown, way)
-    end = grown
-    for end in cooled(grown, _COLD / _HIGH, grown.steps + _AFTER):
-        pass
-    return Ends(end, way)
+    for place in cooled(grown, _COLD / _HIGH, grown.steps + _AFTER):
+        grown = place
+    return Ends(grown, way)
 
 
 def _restarted(low: EquilibriumSystem, start: PriceStart, last: float) -> list[Place]:
