@@ -12,9 +12,12 @@ from ..engines.small import solutions as small
 from ..engines.welfare import served
 from ..model.problem import Problem
 from .equilibrium import alpha_zero, equilibria
+from .model.equilibrium_system import EquilibriumSystem
 from .psdsf.continuation import PriceStart
 from .psdsf.limit import limit
 
+#: alpha of PS-DSF's system where the limit is not followed.
+_LARGE = 64.0
 #: What PS-DSF's algorithms say of their answers: the judge alone knows.
 _UNMEASURED = "not measured"
 
@@ -39,7 +42,8 @@ def _psdsf(problem: Problem, tol: float, warm: object) -> Iterator[Solution]:
         return
     build, begun = _clock.now() - begun, _clock.now()
     prices = warm if isinstance(warm, PriceStart) else None
-    for method, found in limit(polytope, problem.criterion.weight[polytope.users], tol, prices=prices):
+    method = EquilibriumSystem(polytope, problem.criterion.weight[polytope.users], _LARGE)
+    for found in limit(method, tol, prices):
         run = Run(found.by, _clock.now() - begun)
         tasks = polytope.allocation(polytope.inside(found.tasks / method.gamma))
         yield Solution(tasks, None, "equilibrium", (run,), build, found.steps, _UNMEASURED, found.notes, found.prices)

@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 import fairopt as fo
+from fairopt.core import settled
 from fairopt.errors import DataError
 from fairopt.game.curve import _begin
 from fairopt.game.curve.options import CurveOptions
@@ -172,9 +173,13 @@ def test_a_cluster_that_is_too_large_for_the_curve_is_named() -> None:
 
 
 @pytest.mark.parametrize("error", [1e-6, np.inf])
-def test_a_beginning_that_is_not_near_enough_is_none(monkeypatch: pytest.MonkeyPatch, error: float) -> None:
+def test_the_engine_begins_where_the_core_does_not(monkeypatch: pytest.MonkeyPatch, error: float) -> None:
+    """And no curve begins at what is not near enough to an equilibrium."""
     found = _begin.solved
     monkeypatch.setattr(_begin, "solved", lambda *given: replace(found(*given), error=np.full(1, error)))
+    curve = fo.game.equilibrium_curve(SEVERAL, [3.0])
+    np.testing.assert_allclose(curve.crossings(3.0)[0].user_tasks, FIRST, rtol=1e-6)
+    monkeypatch.setattr(settled, "VIOLATED", 1e-30)
     [missing] = fo.game.equilibrium_curve(SEVERAL, [3.0]).missing
     assert "no regular equilibrium was found near alpha = 1" in missing
 

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 import fairopt as fo
 from fairopt.engines.base import Solution
-from fairopt.errors import DataError
+from fairopt.errors import DataError, SolverError
 from fairopt.game.curve.unique import unique
+from fairopt.game.enumeration import verified
 from fairopt.game.enumeration.options import EnumerationOptions
 from fairopt.model.criterion import criterion, virtual_share_per_task
 from fairopt.model.problem import Problem
@@ -174,6 +175,21 @@ def test_what_is_not_proved_complete(out_of_reach: float) -> None:
     missed = fo.game.equilibria(SEVERAL, 3, tol=out_of_reach)
     assert not missed.complete
     assert "missed tol=1e-20" in missed.tried["certificates"]
+
+
+def test_a_candidate_that_is_lost_leaves_the_list_incomplete(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Although all are found: what was lost may have been another."""
+    losses, settled = iter([SolverError("not near enough")]), verified.settled
+
+    def first_lost(*given: Any) -> Any:
+        for error in losses:
+            raise error
+        return settled(*given)
+
+    monkeypatch.setattr(verified, "settled", first_lost)
+    found = fo.game.equilibria(SEVERAL, 3, rng=0)
+    assert sum(found.indices) == 1
+    assert not found.complete
 
 
 def test_users_and_servers_that_are_alike_count_once() -> None:

@@ -8,6 +8,7 @@ ties do not come back; the point is exactly an equilibrium of the data that were
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -18,9 +19,10 @@ from ...core.system import stacked
 from ...errors import SolverError
 from ...model._arrays import Array, Index, Mask
 from ...model.problem import Problem
+from .. import engine
 from ._system import Game, Place, Values, gauge
 
-#: The equilibrium has an error of at most `_SOUND`; it is looked for again from another start above `_GOOD`.
+#: The core looks again from another start above the error `_GOOD`, and the engine is asked above `_SOUND`.
 _GOOD, _SOUND = 1e-9, 1e-8
 #: Singular values below this part of the largest are ties, and rates below it are none.
 _TIE = 1e-9
@@ -30,22 +32,16 @@ _JITTER, _MOST = 1e-8, 1e-5
 _ROUNDS = 4
 
 
-def begun(problem: Problem, alpha: float, tol: float, most: int) -> tuple[Game, Place] | None:
-    """The game of a problem, whose alpha is not read, and the curve's place at an alpha near 1.
-
-    The equilibrium there has an error of `tol`, if `most` steps suffice.
-    """
+def begun(problem: Problem, alpha: float) -> tuple[Game, Place] | None:
+    """The game of a problem, whose alpha is not read, and the curve's place at an alpha near 1."""
     if not len(problem.polytope.users):
         return None
-    g, polytope = Game.of(problem), problem.polytope
-    found = solved(stacked([problem], np.array([alpha])), _GOOD, tol, most)
-    if not found.error[0] <= _SOUND:
+    g, polytope, rule = Game.of(problem), problem.polytope, replace(problem.criterion, alpha=alpha)
+    near = next(_near(Problem(problem.cluster, rule)), None)
+    if near is None:
         return None
-    log_rows = found.log_rows[polytope.row_resource, polytope.row_server, 0]
-    whole = found.z[polytope.users[g.user], g.server, 0]
     try:
-        rule = replace(problem.criterion, alpha=alpha)
-        active = settled(polytope, rule, polytope.allocation(whole), log_rows, None)
+        active = settled(polytope, rule, *near, None)
     except SolverError:
         return None
     on = np.concatenate([active.pairs, active.rows, active.limits])
@@ -58,6 +54,17 @@ def begun(problem: Problem, alpha: float, tol: float, most: int) -> tuple[Game, 
     np.minimum.at(excess, g.user[at.pair_on], v.slack[at.pair_on])
     at.xi[at.limit_on] = -excess[at.limit_on]
     return (g, at) if Values(g, at).sound and _regular(g, at) else None
+
+
+def _near(problem: Problem) -> Iterator[tuple[Array, Array]]:
+    """Tasks (users, servers) and log prices of whole capacities (rows,): of the core, else of the engine."""
+    polytope, stack = problem.polytope, stacked([problem])
+    found = solved(stack, _GOOD, 1e-12, 60)
+    if found.error[0] <= _SOUND:
+        yield stack.tasks(found.z)[0], found.log_rows[polytope.row_resource, polytope.row_server, 0]
+    for other in engine.solutions(problem, _GOOD):
+        if other.log_prices is not None:
+            yield other.tasks, polytope.log_row_prices(other.log_prices)
 
 
 def _regular(g: Game, at: Place) -> bool:

@@ -8,7 +8,6 @@ or the room below its limit does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,8 +17,8 @@ from ..model.factors import Factors
 from ._system import Active, Game, Place, Values, gauge
 from .options import CurveOptions
 
-#: How a run ended.
-ARRIVED, NO_START, STUCK, SPENT, SINGULAR = range(5)
+#: Why a run ended; empty if it came to the last target.
+STUCK, SINGULAR = "no step along the curve is short enough", "the curve is not regular: exact ties"
 #: What `_passed` says of a step that is to be shorter, whatever changes then.
 _BEFORE = -2
 #: A tangent whose part along log alpha is below this goes neither up nor down; values of log alpha that are the same.
@@ -42,7 +41,6 @@ class Run:
     jumps: list[tuple[float, Array, Array]] = field(default_factory=list)  # log alpha, tasks before and after
     steps: int = 0
     length: float = 0.0
-    ended: int = SPENT
     _event: int = -1
     _way: Array = field(default_factory=lambda: np.zeros(0))  # the last tangent, of everybody and log alpha
     _reach: float = 0.0
@@ -55,17 +53,9 @@ class Run:
         self._way[-1] = 1.0 if self.up else -1.0
         self._reach = self.at.theta
 
-    def steps_on(self) -> Iterator[None]:
-        """One step after the other, until the last target is reached or none is possible (`ended`)."""
-        while True:
-            ended = self._step()
-            if ended is not None:
-                self.ended = ended
-                return
-            self.steps += 1
-            yield
-
-    def _step(self) -> int | None:
+    def step(self) -> str | None:
+        """One step; why it was the last one, if it was."""
+        self.steps += 1
         g, at, forward = self.g, self.at, 1.0 if self.up else -1.0
         gauge(g, at)
         unknowns, v = Active(g, at), Values(g, at)
@@ -93,15 +83,14 @@ class Run:
         self.length, self._event = min(grown, self.shorter * self.options.longest), -1
         return self._landed(land, target)
 
-    def _landed(self, land: int, target: float) -> int | None:
+    def _landed(self, land: int, target: float) -> str | None:
         """A step ended where `land` changes, or at a target: is it the last one?"""
         if land == len(self.at.on):
             self.at.theta = target
             if (self.targets == target).any():
                 self._record()
             if target == self.targets[-1 if self.up else 0]:
-                self.steps += 1
-                return ARRIVED
+                return ""
         elif land >= 0:
             self.at.changed(land)
             self._event, self._back = land, None

@@ -14,27 +14,28 @@ Source: Keller, "Numerical solution of bifurcation and nonlinear eigenvalue prob
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from ... import _clock
+from ...certificates.backward import backward_error
+from ...core.settled import settled
 from ...engines.welfare.served import everybody_served
+from ...errors import SolverError
 from ...model._arrays import Array
 from ...model.problem import Problem
-from . import _begin, _point, _steps
-from ._system import Game
+from . import _begin, _steps
+from ._system import Active, Game, Place
 from .options import OPTIONS, CurveOptions
 
-#: How a run ended, by the numbers of `_steps`.
-_REASONS = (
-    "",
-    "no regular equilibrium was found near alpha = 1",
-    "no step along the curve is short enough",
-    "the curve takes more steps than allowed",
-    "the curve is not regular: exact ties",
-)
+#: Why the curve was not followed to the end.
+_NO_START = "no regular equilibrium was found near alpha = 1"
+_SPENT = "the curve takes more steps than allowed"
+#: A crossing of which the error is above this is solved again: only the change of the data has given some pairs tasks.
+_FINE = 1e-11
 _LATE = "it takes too long"
 _LARGE = "the cluster has more pairs (user, server) than CurveOptions.most_pairs"
 
@@ -121,23 +122,23 @@ def follow(
     if len(problem.polytope.gamma) > options.most_pairs:
         return Curve((), (), False, _LARGE, 0, 1.0)
     near = min(options.near, max(end, 1 / end))
-    begun = _begin.begun(problem, near if up else 1 / near, 1e-12, 60)
+    begun = _begin.begun(problem, near if up else 1 / near)
     if begun is None:
-        return Curve((), (), False, _REASONS[_steps.NO_START], 0, near if up else 1 / near)
+        return Curve((), (), False, _NO_START, 0, near if up else 1 / near)
     last = _clock.cpu() + seconds
     for shorter in (1.0, 0.3):  # once more by shorter steps where a run fails
         targets = np.log(np.array(sorted(alphas)))
         run = _steps.Run(begun[0], begun[1].copied(), targets, up, options, shorter)
-        most, late = int(options.steps_per_pair * (len(begun[0].user) + 10) * (1 + abs(np.log(end)))), False
-        for _ in run.steps_on():
+        most, reason = int(options.steps_per_pair * (len(begun[0].user) + 10) * (1 + abs(np.log(end)))), None
+        while reason is None:
+            reason = run.step()
             if bar is not None and run.steps % 50 == 0:
                 bar.n = round(100 * run.at.theta / float(np.log(end)))
                 bar.refresh()
-            late = _clock.cpu() > last
-            if late or run.steps >= most:
-                break
-        found = _curve(problem, run, sorted(alphas), _LATE if late else _REASONS[run.ended])
-        if found.arrived or late:
+            if reason is None and (run.steps >= most or _clock.cpu() > last):
+                reason = _SPENT if run.steps >= most else _LATE
+        found = _curve(problem, run, sorted(alphas), reason)
+        if reason in ("", _LATE):
             break
     if bar is not None:
         bar.n = round(100 * float(np.log(found.alpha) / np.log(end)))
@@ -150,7 +151,7 @@ def _curve(problem: Problem, run: _steps.Run, alphas: Sequence[float], reason: s
     crossings, exact = [], Game.of(problem)
     for at, index in run.crossings:
         alpha = alphas[int(np.abs(run.targets - at.theta).argmin())]
-        error, tasks, log_rows = _point.refined(problem, alpha, exact, at)
+        error, tasks, log_rows = _refined(problem, alpha, exact, at)
         crossings.append(Crossing(alpha, index, error, tasks, log_rows))
     whole = np.zeros((2, problem.cluster.shape[0]))
     jumps = []
@@ -158,3 +159,27 @@ def _curve(problem: Problem, run: _steps.Run, alphas: Sequence[float], reason: s
         whole[:, problem.polytope.users] = np.array(ends) * run.g.largest
         jumps.append(Jump(float(np.exp(theta)), *whole.copy()))
     return Curve(tuple(crossings), tuple(jumps), not reason, reason, run.steps, float(np.exp(run.at.theta)))
+
+
+def _refined(problem: Problem, alpha: float, g: Game, at: Place) -> tuple[float, Array, Array]:
+    """The certificate, tasks (users, servers) and log prices of whole capacities (servers, resources) of a crossing.
+
+    `g` are the data as they are.
+    """
+    polytope, rule, there = problem.polytope, replace(problem.criterion, alpha=alpha), at.copied()
+    unknowns = Active(g, there)
+    if _steps.corrected(unknowns, there, np.empty(0), unknowns.whole, at.theta, 1e-14)[1] is None:
+        there = at
+
+    def judged(z: Array, log_rows: Array) -> tuple[float, Array, Array]:
+        tasks = polytope.allocation(polytope.inside(z))
+        error = backward_error(polytope, rule, tasks, log_rows).error
+        return error, tasks, polytope.by_server(log_rows, unused=-np.inf)
+
+    found = judged(np.maximum(there.z, 0.0), there.log_prices(alpha))
+    if found[0] > _FINE:
+        with suppress(SolverError):
+            active = settled(polytope, rule, found[1], there.log_prices(alpha), None)
+            better = judged(active.part * active.total[g.user] / polytope.gamma, active.prices[0].log_rows)
+            found = min(found, better, key=lambda one: one[0])
+    return found

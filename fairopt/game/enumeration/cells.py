@@ -29,8 +29,8 @@ from .simplex import highest
 _CHUNK = 1000
 
 
-class LateError(Exception):
-    """There is no time for all cells."""
+class TooLargeError(Exception):
+    """There is no time or no room for all cells."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Game:
 def _chunks(numbers: Index, until: float) -> Iterator[Index]:
     for first in range(0, len(numbers), _CHUNK):
         if _clock.cpu() > until:
-            raise LateError
+            raise TooLargeError("it would have taken more than EnumerationOptions.seconds")
         yield numbers[first : first + _CHUNK]
 
 
@@ -67,7 +67,7 @@ def faces(use: Array, usable: Mask, until: float) -> tuple[Index, Mask, Mask]:
 
     Raises
     ------
-    LateError
+    TooLargeError
         It is too late.
     """
     users, resources = use.shape[1:]
@@ -196,7 +196,7 @@ def cells(g: Game) -> Iterator[Index]:
 
     Raises
     ------
-    LateError
+    TooLargeError
         It is too late.
     """
     (couples, together), servers = _together(g), len(g.gain)

@@ -24,12 +24,13 @@ tasks are bounded, and so are, by these, tasks.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import islice, product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from ...core.factors import stack_solved
 from ...model._arrays import Array, Index, Mask
 from .cells import Game, connected, prices
 
@@ -44,12 +45,11 @@ _STEPS, _REACHED, _STUCK = 14, 1e-12, 1e-10
 
 
 class Solved(NamedTuple):
-    """Tasks (solutions, servers, users), log level prices (.., servers, resources); parts, those that were searched."""
+    """Tasks (solutions, servers, users), log level prices (.., servers, resources), and the number of parts."""
 
     tasks: Array
     prices: Array
     parts: int
-    searched: int
 
 
 @np.errstate(all="ignore")
@@ -62,7 +62,7 @@ def solutions(g: Game, faces: Index) -> Solved:
     faces, start = faces[fits], start[fits]
     on, paid = g.support[faces], g.rows[faces]
     if not len(faces):
-        return Solved(np.zeros((0, servers, users)), np.zeros((0, servers, resources)), 0, 0)
+        return Solved(np.zeros((0, servers, users)), np.zeros((0, servers, resources)), 0)
     member = connected(on)
     cell, first = np.nonzero(member.any(axis=2))
     member = member[cell, first]
@@ -71,7 +71,7 @@ def solutions(g: Game, faces: Index) -> Solved:
     own, paid = on[cell_of] & member, paid[cell_of] & member
     middle, start = _middles(g, own), start[cell_of]
     sizes = np.stack([own.sum(axis=(1, 2)), paid.sum(axis=(1, 2)), own.any(axis=1).sum(axis=1)], axis=1)
-    found, searched = [], 0
+    found = []
     for size in np.unique(sizes, axis=0):
         mine = np.flatnonzero((sizes == size).all(axis=1))
         parts = Parts.of(g, own[mine], paid[mine], middle[mine], start[mine])
@@ -79,7 +79,6 @@ def solutions(g: Game, faces: Index) -> Solved:
         level = np.full((len(which), servers, resources), -np.inf)
         level[np.arange(len(which))[:, None], parts.host[which], parts.resource[which]] = w
         found.append((mine[which], level))
-        searched += len(mine) * (size[0] > size[2] and size[1] - size[0] + size[2] > 2)
     part, level = (np.concatenate(each) for each in zip(*found, strict=True))
     each = np.column_stack([part, np.round(level, 8).reshape(len(part), servers * resources)])
     order = np.unique(each, axis=0, return_index=True)[1]  # by parts, and every solution once
@@ -90,7 +89,7 @@ def solutions(g: Game, faces: Index) -> Solved:
         for each in islice(product(*(range(ends[q], ends[q + 1]) for q in parted)), _MOST)
     ]
     level = np.array([each[1] for each in chosen]).reshape(-1, servers, resources)
-    return Solved(*_split(g, on[[each[0] for each in chosen]], level), len(one), searched)
+    return Solved(*_split(g, on[[each[0] for each in chosen]], level), len(one))
 
 
 def _bounded(g: Game, on: Mask, paid: Mask, rounds: int) -> Mask:
@@ -150,10 +149,8 @@ def _split(g: Game, on: Mask, level: Array) -> tuple[Array, Array]:
     matrix = np.concatenate(
         [np.tile(np.eye(users), servers) * pairs, of_rows * paid * (on * total).reshape(pairs.shape)], axis=1
     )
-    square = matrix.swapaxes(1, 2) @ matrix + 1e-15 * np.eye(matrix.shape[2])
-    share, ones = np.zeros((len(on), servers * users, 1)), matrix.any(axis=2, keepdims=True)
-    for _ in range(3):  # to the last digits of least squares
-        share = share + _solved(square, matrix.swapaxes(1, 2) @ (ones - matrix @ share))
+    ones = matrix.any(axis=2, keepdims=True)
+    share = np.linalg.pinv(matrix, 1e-12) @ ones
     # A part of -1e-9 is none.
     good = (np.abs(ones - matrix @ share).max(axis=(1, 2)) <= 1e-7) & (share.min(axis=(1, 2)) >= -1e-9)
     tasks = np.maximum(share, 0.0).reshape(on.shape) * total
@@ -161,74 +158,22 @@ def _split(g: Game, on: Mask, level: Array) -> tuple[Array, Array]:
     return tasks[good], level[good]
 
 
-class Stack(NamedTuple):
-    """Equations of parts of as many pairs, rows and users as each other. Users' first pairs are before their others."""
-
-    log_use: Array  # (parts, pairs, rows), log D, -inf where not needed or on another server
-    gain: Array  # (parts, pairs)
-    away: Any  # (parts, ties), the user's first pair
-    buys: Array  # (parts, R - T, users), y by what a task uses
-    whole: Array  # (parts, R - T), sum of y
-
-    def some(self, chosen: Any) -> Stack:
-        """Some of them, perhaps several times."""
-        return Stack(*(each[chosen] for each in self))
-
-    def equations(self, alpha: float, w: Array) -> tuple[Array, Array, Array]:
-        """The largest residual (parts,), minus residuals (parts, rows) and derivatives by w (parts, rows)."""
-        share = self.log_use + (alpha * w)[:, None]
-        top = share.max(axis=2, keepdims=True)
-        share = np.exp(share - top)
-        total = share.sum(axis=2, keepdims=True)
-        share /= total
-        level = self.gain - ((top + np.log(total)) / alpha)[..., 0]
-        users, ties = self.buys.shape[2], self.away.shape[1]
-        each = self.buys * np.exp(np.minimum(level[:, None, :users], 300.0))
-        rhs, matrix = each.sum(axis=2) - self.whole, each @ share[:, :users]
-        if ties:
-            away = np.arange(len(w))[:, None], self.away
-            rhs = np.concatenate([level[:, users:] - level[away], rhs], axis=1)
-            matrix = np.concatenate([share[:, users:] - share[away], matrix], axis=1)
-        return np.abs(rhs).max(axis=1), rhs, matrix
-
-    def newton(self, alpha: float, w: Array) -> tuple[Array, Mask]:
-        """Where damped Newton steps from w end, and whether that is a solution."""
-        w, lengths = w.copy(), 0.3 ** np.arange(4)
-        size, rhs, matrix = self.equations(alpha, w)
-        eye = 1e-14 * np.eye(w.shape[1])  # some step where a pivot is next to none
-        for _ in range(_STEPS):
-            # Where a price has fallen to nothing there is no solution in the cell.
-            going = (size > _REACHED) & (size < np.inf) & (np.abs(matrix).max(axis=1).min(axis=1) > 1e-15)
-            if not going.any():
-                break
-            k, before = np.flatnonzero(going), size[going, None]
-            scale = 1 / np.abs(matrix[k]).max(axis=2, keepdims=True)
-            step = _solved(matrix[k] * scale + eye, rhs[k, :, None] * scale)
-            longest = np.maximum(np.abs(step).max(axis=1), 1.0)
-            trial = (w[k, None] + lengths[:, None] * (step / longest[..., None]).swapaxes(1, 2)).reshape(-1, w.shape[1])
-            now = self.some(np.repeat(k, len(lengths))).equations(alpha, trial)
-            good = now[0].reshape(-1, len(lengths)) <= (1 - 0.1 * lengths / longest) * before
-            at = np.arange(len(k)) * len(lengths) + good.argmax(axis=1)  # the longest that helps
-            helps = good.any(axis=1)
-            matrix[k] = 0.0
-            k, at = k[helps], at[helps]
-            w[k], size[k], rhs[k], matrix[k] = trial[at], now[0][at], now[1][at], now[2][at]
-        return w, size <= _STUCK
-
-
-@dataclass
+@dataclass(frozen=True)
 class Parts:
-    """The same parts in the game."""
+    """Parts of as many pairs, rows and users as each other. Users' first pairs are before their others."""
 
     alpha: float
     host: Index  # (parts, rows)
     resource: Index  # (parts, rows)
-    per_task: Array  # (parts, pairs, rows), D over gamma in units
-    middle: Array  # (parts, rows), of the row's server
-    start: Array  # (parts, rows), prices from the middles
+    middle: Array  # (parts, rows), what prices are measured from
+    log_use: Array  # (parts, pairs, rows), log D, -inf where not needed or on another server
+    gain: Array  # (parts, pairs)
+    away: Index  # (parts, ties), the user's first pair
+    start: Array  # (parts, rows), prices
+    tied: Array  # (parts, R - T, rows), prices at which users tie
+    buys: Array  # (parts, R - T, users), y by what a task uses
+    whole: Array  # (parts, R - T), sum of y
     unique: Mask  # (parts,), are splits?
-    null: Array  # (parts, R - T, rows), prices from the middles at which users tie
-    stack: Stack
 
     @classmethod
     def of(cls, g: Game, on: Mask, paid: Mask, middle: Array, start: Array) -> Parts:
@@ -238,107 +183,118 @@ class Parts:
             [each.reshape(count, -1) for each in np.nonzero(one)[1:]] for one in (on.transpose(0, 2, 1), paid)
         )
         number: Index = np.cumsum(np.diff(user, axis=1, prepend=user[:, :1]) > 0, axis=1)
-        tie = np.diff(number, axis=1, prepend=-1) == 0
-        order = np.arange(count)[:, None], np.argsort(tie, axis=1, kind="stable")
+        tie, every = np.diff(number, axis=1, prepend=-1) == 0, np.arange(count)[:, None]
+        order = every, np.argsort(tie, axis=1, kind="stable")
         user, server, number = user[order], server[order], number[order]
         at = server[..., None], user[..., None]
         use = np.where(at[0] == host[:, None], g.use[(*at, resource[:, None])], 0.0)
-        of_rows, own = np.take_along_axis(middle, host, 1), start[np.arange(count)[:, None], host, resource]
-        own = own * np.exp(g.alpha * (g.middle[host] - of_rows))
-        log_use, per_task, gain = np.log(use), use / g.size[at], g.gain[server, user]
-        away = number[:, users:]
-        home = np.arange(count)[:, None], away
-        each = log_use - g.alpha * (gain[..., None] - of_rows[:, None])
-        one, other = each[:, users:], each[home]
+        middle, start = np.take_along_axis(middle, host, 1), start[every, host, resource]
+        log_use, gain, per_task, away = np.log(use), g.gain[server, user], use / g.size[at], number[:, users:]
+        cost = log_use - g.alpha * (gain[..., None] - middle[:, None])
+        one, other = cost[:, users:], cost[every, away]
         top = np.maximum(one, other).max(axis=2, keepdims=True)
-        null, _ = _null(np.exp(one - top) - np.exp(other - top))
-        y, unique = _null(per_task[:, users:] - per_task[home])
-        stack = Stack(log_use, gain, away, y @ per_task[:, :users].transpose(0, 2, 1), y.sum(axis=2))
-        own /= own.max(axis=1, keepdims=True)
-        return cls(g.alpha, host, resource, per_task, of_rows, own, unique, null, stack)
+        tied, _ = _null(np.exp(one - top) - np.exp(other - top))
+        y, unique = _null(per_task[:, users:] - per_task[every, away])
+        buys, whole = y @ per_task[:, :users].transpose(0, 2, 1), y.sum(axis=2)
+        start = start * np.exp(g.alpha * (g.middle[host] - middle))
+        return cls(g.alpha, host, resource, middle, log_use, gain, away, start, tied, buys, whole, unique)
 
-    def totals(self, which: Index, w: Array) -> Array:
-        """X at prices w (some, rows), (some, users)."""
-        users = self.stack.buys.shape[2]
-        each = self.stack.log_use[which, :users] + (self.alpha * w)[:, None]
-        top = each.max(axis=2)
-        log_norm = (top + np.log(np.exp(each - top[..., None]).sum(axis=2))) / self.alpha
-        return np.asarray(np.exp(np.minimum(self.stack.gain[which, :users] - log_norm, 300.0)))
+    def some(self, chosen: Index) -> Parts:
+        """Some of them, perhaps several times."""
+        return Parts(self.alpha, *(getattr(self, each.name)[chosen] for each in fields(self)[1:]))
 
-    def log_prices(self, which: Index, scaled: Array) -> Array:
-        """w of prices (some, rows) measured from the middles, at least a part 1e-15 of the largest."""
+    def log_prices(self, scaled: Array) -> Array:
+        """w of prices (parts, rows), at least a part 1e-15 of the largest."""
         least = 1e-15 * scaled.max(axis=1, keepdims=True)
-        return np.asarray(np.log(np.maximum(scaled, least)) / self.alpha + self.middle[which])
+        return np.asarray(np.log(np.maximum(scaled, least)) / self.alpha + self.middle)
+
+    def levels(self, w: Array) -> tuple[Array, Array]:
+        """Log tasks that prices allow (parts, pairs), and every row's part in what a pair pays (parts, pairs, rows)."""
+        share = self.log_use + (self.alpha * w)[:, None]
+        top = share.max(axis=2, keepdims=True)
+        share = np.exp(share - top)
+        total = share.sum(axis=2, keepdims=True)
+        return np.minimum(self.gain - ((top + np.log(total)) / self.alpha)[..., 0], 300.0), share / total
+
+    def bought(self, w: Array) -> Array:
+        """What users take of every y, (parts, R - T)."""
+        return np.asarray(np.matvec(self.buys, np.exp(self.levels(w)[0][:, : self.buys.shape[2]])))
+
+    def equations(self, w: Array) -> tuple[Array, Array]:
+        """Minus residuals (parts, rows), and derivatives by w (parts, rows, rows)."""
+        (level, share), users = self.levels(w), self.buys.shape[2]
+        each, away = self.buys * np.exp(level[:, None, :users]), (np.arange(len(w))[:, None], self.away)
+        rhs = np.concatenate([level[:, users:] - level[away], each.sum(axis=2) - self.whole], axis=1)
+        return rhs, np.concatenate([share[:, users:] - share[away], each @ share[:, :users]], axis=1)
 
     def roots(self) -> tuple[Index, Array]:
         """Numbers of parts that have solutions, and log prices of these (solutions, rows).
 
         Where splits are not unique those with fewer pairs are in other cells.
         """
-        free = self.null.shape[1]
-        if free > 2:
-            which, w = self._search()
+        free = self.tied.shape[1]
+        if free == 1:
+            which, w = np.arange(len(self.start)), self.log_prices(self.tied[:, 0] * np.sign(self.tied.sum(axis=2)))
         else:
-            which, w = self._scaled(*(self._segment() if free == 2 else (np.arange(len(self.null)), self.null[:, 0])))
+            which, w = self._segment() if free == 2 else self._search()
         which, w = which[self.unique[which]], w[self.unique[which]]
-        w, reached = self.stack.some(which).newton(self.alpha, w)
+        parts = self.some(which)
+        size, whole = parts.bought(w), parts.whole
+        w += np.log(np.maximum((size * whole).sum(axis=1) / (whole**2).sum(axis=1), 1e-300))[:, None]
+        w, reached = parts.newton(w)
         return which[reached], w[reached]
 
-    def _scaled(self, which: Index, vector: Array) -> tuple[Index, Array]:
-        """w of prices (some, rows) from the middles, to scale, where none is negative."""
-        vector = vector * np.sign(vector.sum(axis=1))[:, None]
-        least, most = vector.min(axis=1), vector.max(axis=1)
-        good = np.flatnonzero(least >= -1e-12 * most)
-        which = which[good]
-        w = self.log_prices(which, vector[good])
-        size, whole = np.matvec(self.stack.buys[which], self.totals(which, w)), self.stack.whole[which]
-        ratio = (size * whole).sum(axis=1) / (whole**2).sum(axis=1)
-        good = (ratio > 0) & (ratio < np.inf)
-        return which[good], (w + np.log(ratio)[:, None])[good]
-
     def _segment(self) -> tuple[Index, Array]:
-        """R - T = 2: the roots of one function on a segment of prices, all cells of a grid."""
-        which, ends = np.arange(len(self.null)), self._ends()
-        one, other = (self.totals(which, self.log_prices(which, ends[:, k])) for k in (0, 1))
-        ratio, whole = (one / other) ** self.alpha, self.stack.whole  # of costs
-        beta = (self.stack.buys[:, 0] * whole[:, 1:] - self.stack.buys[:, 1] * whole[:, :1]) * one
-        low, high = np.full(len(which), -36.0), np.full(len(which), 36.0)  # log t/(1 - t)
-        for points in (_GRID, 101, 101):
-            u = np.linspace(low, high, points, axis=1)
+        """R - T = 2: near the roots of one function on a segment of prices, all cells of a grid."""
+        inside = np.matvec(self.tied, self.start)
+        beside = np.vecmat(np.stack([-inside[:, 1], inside[:, 0]], axis=1), self.tied)
+        inside = np.vecmat(inside, self.tied)
+        ends = []
+        for along in (-beside, beside):
+            far = np.where(along < 0, inside / -along, np.inf).min(axis=1, keepdims=True)
+            ends.append(np.maximum(np.where(far < np.inf, inside + far * along, along), 0.0))
+        which, low, high = np.arange(len(inside)), np.full(len(inside), -36.0), np.full(len(inside), 36.0)
+        for points in (_GRID, 101):
+            u = np.linspace(low, high, points, axis=1)  # log t/(1 - t)
             t = (1 / (1 + np.exp(-u)))[..., None]
-            off = ((1 - t + t * ratio[which, None]) ** (-1 / self.alpha) @ beta[which, :, None])[..., 0]
+            each, line = self.some(np.repeat(which, points)), (1 - t) * ends[0][which, None] + t * ends[1][which, None]
+            bought = each.bought(each.log_prices(line.reshape(-1, line.shape[2])))
+            off = (bought[:, 0] * each.whole[:, 1] - bought[:, 1] * each.whole[:, 0]).reshape(u.shape)
             k, at = np.nonzero((off[:, :-1] * off[:, 1:] <= 0) & (off[:, :-1] != 0))
-            low, high, which = u[k, at], u[k, at + 1], which[k]
-        t = 1 / (1 + np.exp(-high[:, None]))
-        return which, (1 - t) * ends[which, 0] + t * ends[which, 1]
-
-    def _ends(self) -> Array:
-        """The two ends of what is left of the null space where no price is negative, (parts, 2, rows)."""
-        inside = (self.null @ self.start[..., None])[..., 0]  # as complex numbers, whose angles say where
-        turn = np.angle((self.null[:, 0] + 1j * self.null[:, 1]) / (inside[:, :1] + 1j * inside[:, 1:]))
-        angle = np.stack([turn.max(axis=1) - np.pi / 2, turn.min(axis=1) + np.pi / 2])
-        ray = np.exp(1j * angle) * (inside[:, 0] + 1j * inside[:, 1])
-        return np.maximum(np.stack([ray.real, ray.imag], axis=2).transpose(1, 0, 2) @ self.null, 0.0)
+            low, high, which, line = u[k, at], u[k, at + 1], which[k], line[k, at + 1]
+        return which, self.some(which).log_prices(line)
 
     def _search(self) -> tuple[Index, Array]:
         """Starts of Newton's method; one where there are no ties: a concave program has one solution at most."""
         count, rows = self.start.shape
-        starts = _STARTS if self.stack.away.shape[1] else 1
-        which = np.repeat(np.arange(count), starts)
+        starts = _STARTS if self.away.shape[1] else 1
         k, r = np.arange(starts)[:, None], np.arange(rows)
         moved = np.where(k > 0, 2 * ((k * 0.6180339887 * (r + 1) + 0.7548776662 * r) % 1.0) - 1, 0.0)
-        w = self.log_prices(which, self.start[which]) + np.tile(moved, (count, 1))
-        total = self.totals(which, w)
-        use = (self.per_task[which, : total.shape[1]] * total[..., None]).sum(axis=(1, 2))
-        return which, w + np.log(np.maximum(use / rows, 1e-300))[:, None]
+        return np.repeat(np.arange(count), starts), (self.log_prices(self.start)[:, None] + moved).reshape(-1, rows)
 
-
-def _solved(matrix: Array, rhs: Array) -> Array:
-    """Solutions of a stack of systems, the least ones if one of them is singular."""
-    try:
-        return np.asarray(np.linalg.solve(matrix, rhs))
-    except np.linalg.LinAlgError:
-        return np.asarray(np.linalg.pinv(matrix) @ rhs)
+    def newton(self, w: Array) -> tuple[Array, Mask]:
+        """Where damped Newton steps from w end, and whether that is a solution."""
+        lengths, eye = 0.3 ** np.arange(4), 1e-14 * np.eye(w.shape[1])  # some step where a pivot is next to none
+        w, reached, going = w.copy(), np.zeros(len(w), bool), np.arange(len(w))
+        for _ in range(_STEPS):
+            parts = self.some(going)
+            rhs, matrix = parts.equations(w[going])
+            size = np.abs(rhs).max(axis=1)
+            reached[going] = size <= _STUCK
+            # Where a price has fallen to nothing there is no solution in the cell.
+            on = (size > _REACHED) & (size < np.inf) & (np.abs(matrix).max(axis=1).min(axis=1) > 1e-15)
+            if not on.any():
+                break
+            going, size, scale = going[on], size[on], 1 / np.abs(matrix[on]).max(axis=2, keepdims=True)
+            step = stack_solved(matrix[on] * scale + eye, rhs[on, :, None] * scale)[..., 0]
+            longest = np.maximum(np.abs(step).max(axis=1, keepdims=True), 1.0)
+            trial = w[going, None] + lengths[:, None] * (step / longest)[:, None]
+            found = self.some(np.repeat(going, len(lengths))).equations(trial.reshape(-1, w.shape[1]))[0]
+            helps = np.abs(found).max(axis=1).reshape(-1, len(lengths)) <= (1 - 0.1 * lengths / longest) * size[:, None]
+            longer = np.flatnonzero(helps.any(axis=1))
+            going = going[longer]
+            w[going] = trial[longer, helps[longer].argmax(axis=1)]  # the longest that helps
+        return w, reached
 
 
 def _null(matrix: Array) -> tuple[Array, Mask]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -26,25 +26,18 @@ class Verified:
     Attributes
     ----------
     active : its active set, with tasks and prices to the last digits
+    tasks, log_prices : (users, servers), and per resource unit (servers, resources), -inf for none
     index : +1 or -1; 0 where tasks are not locally unique, or where what is nearly active decides
     radius : spectral radius of a round of best responses
     by : who found it first
     """
 
     active: Active
+    tasks: Array
+    log_prices: Array
     index: int
     radius: float
     by: str
-
-    @property
-    def pair_tasks(self) -> Array:
-        """(pairs,)."""
-        return np.asarray(self.active.part * self.active.total[self.active.polytope.pair_user])
-
-    @property
-    def log_prices(self) -> Array:
-        """Log prices per resource unit (servers, resources), -inf for none."""
-        return self.active.polytope.log_unit_prices(self.active.prices[0].log_rows)
 
 
 class Collected:
@@ -56,57 +49,55 @@ class Collected:
         self.found: list[Verified] = []
         self.lost = 0  # candidates whose equations could not be solved
 
+    @property
+    def whole(self) -> bool:
+        """Do indices sum to 1, none of them 0, and was no candidate lost?"""
+        indices = [one.index for one in self.found]
+        return sum(indices) == 1 and 0 not in indices and not self.lost
+
     def take(self, tasks: Array, log_price: Array, by: str) -> int:
         """Add candidates: tasks (candidates, pairs), log level prices (candidates, servers, resources). How many new.
 
         Of those with the same X tasks and prices are averaged: splits of an equilibrium are a convex set, and so are
         the prices that support it; their middle has all pairs and rows that may be active.
         """
-        before = len(self.found)
-        first = self.system.start[:-1]
-        with np.errstate(divide="ignore"):
-            totals = np.log(np.add.reduceat(tasks, first, axis=1)) if len(tasks) else np.zeros((0, len(first)))
+        before, system = len(self.found), self.system
+        totals = np.log(np.add.reduceat(tasks, system.start[:-1], axis=1)) if len(tasks) else tasks
         left = np.arange(len(tasks))
         while len(left):
             near = np.abs(totals[left] - totals[left[0]]).max(axis=1) < _SAME
             group, left = left[near], left[~near]
-            log_total = totals[group[0]] + np.log(self.system.largest)
-            if not self._known(log_total):
-                self._add(tasks[group].mean(axis=0), self._mean_price(log_price[group]), by)
+            if not self._known(totals[group[0]] + np.log(system.largest)):
+                mean = np.logaddexp.reduce(system.alpha * log_price[group]) - np.log(len(group))
+                self._add(tasks[group].mean(axis=0), mean[system.polytope.row_server, system.polytope.row_resource], by)
         return len(self.found) - before
-
-    def _mean_price(self, log_price: Array) -> Array:
-        """Log level prices whose powers are the average."""
-        alpha = self.system.alpha
-        top = log_price.max(axis=0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            mean = np.exp(alpha * (log_price - np.where(top > -np.inf, top, 0.0))).mean(axis=0)
-            return np.asarray(top + np.log(mean) / alpha)
 
     def _known(self, log_total: Array) -> bool:
         """Are these the tasks (users,) of one that has been found?"""
         return any(np.abs(np.log(one.active.total) - log_total).max() < _SAME for one in self.found)
 
-    def _add(self, tasks: Array, log_price: Array, by: str) -> None:
-        polytope, system = self.problem.polytope, self.system
-        whole = polytope.allocation(tasks / system.gamma)
-        log_rows = system.alpha * log_price[polytope.row_server, polytope.row_resource]
+    def _add(self, tasks: Array, log_rows: Array, by: str) -> None:
+        """What has tasks (pairs,) and log prices of whole capacities (rows,) nearby, with its index and radius.
+
+        The index is 0 if it depends on pairs or rows that are outside without slack.
+        """
+        problem, polytope = self.problem, self.problem.polytope
         try:
-            active = settled(polytope, self.problem.criterion, whole, log_rows, None)
+            active = settled(
+                polytope, problem.criterion, polytope.allocation(tasks / self.system.gamma), log_rows, None
+            )
         except SolverError:
             self.lost += 1
             return
         # A candidate may have been farther from its equilibrium than others with the same are from each other.
         if not self._known(np.log(active.total)):
-            found = Verified(active, 0, 0.0, by)
-            sign, radius = self._index(found)
-            self.found.append(replace(found, index=sign, radius=radius))
-
-    def _index(self, one: Verified) -> tuple[int, float]:
-        """The index, 0 if it depends on pairs or rows that are outside without slack, and the spectral radius."""
-        tasks = self.problem.polytope.allocation(one.pair_tasks / self.problem.polytope.gamma)
-        found, more = (active_at(self.problem, tasks, one.log_prices, weak) for weak in (0.0, 1e-8))
-        assert found is not None
-        assert more is not None
-        sign = index(found)
-        return (sign or 0) if index(more) == sign else 0, spectral_radius(found)
+            whole = polytope.allocation(
+                polytope.inside(active.part * active.total[polytope.pair_user] / polytope.gamma)
+            )
+            log_prices = polytope.log_unit_prices(active.prices[0].log_rows)
+            found, more = (active_at(problem, whole, log_prices, weak) for weak in (0.0, 1e-8))
+            assert found is not None
+            assert more is not None
+            sign = index(found)
+            sign = (sign or 0) if index(more) == sign else 0
+            self.found.append(Verified(active, whole, log_prices, sign, spectral_radius(found), by))

@@ -12,7 +12,6 @@ short of the same resource on two servers are told apart there only by what othe
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -20,12 +19,31 @@ from typing import NamedTuple
 import numpy as np
 
 from ...engines.base import ServerStart
+from ...engines.linalg.step_control import FactorControl
 from ...model._arrays import Array
 from ..equilibrium.coupling import CoupledGame
-from ..equilibrium.entropy_homotopy import Place, cooled, follow, newton
+from ..equilibrium.entropy_homotopy import STEPS, Place, cooled, follow, newton
 from ..model.equilibrium_system import EquilibriumSystem
-from .few_zeros import beginning
-from .options import OPTIONS, ContinuationOptions
+from .few_zeros import POWER, beginning
+
+#: alpha at first and at last.
+_LOW, _HIGH = 2.0**16, 2.0**20
+#: `alpha tau` while alpha grows, at last, and the most for an answer.
+_WARM, _COLD, _COOL = 0.1, 1e-5, 1e-4
+#: Systems until alpha grows, and after that for each of the two stages.
+_BEFORE, _AFTER = 1200, 400
+#: Not tried if pairs times prices exceed this: systems take longer than best responses there.
+_WORK = 4e6
+#: Nor with more than `_ROWS` prices where more than the part `_LACKING` of (user, server) can do without a resource: it
+#: was never the limit there (docs/psdsf.md).
+_ROWS, _LACKING = 64, 0.5
+#: Temperatures at which prices are kept for other users, and Newton steps from there to theirs; where these do not do,
+#: a higher temperature is tried, and at last the whole stage.
+_KEPT, _RESTART = (0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4), 8
+#: Factors of alpha.
+_FACTORS = FactorControl(4.0, 16.0, 1.002, 0.4, STEPS.grow)
+#: Random weights by which an answer is tried.
+_WEIGHTS = 8
 
 
 @dataclass(frozen=True)
@@ -42,14 +60,14 @@ class PriceStart(ServerStart):
     way: tuple[tuple[float, Array], ...]  # tau, falling, and log prices (servers, resources), NaN where nobody pays any
 
     @classmethod
-    def of(cls, way: Sequence[Place], options: ContinuationOptions) -> PriceStart:
+    def of(cls, way: Sequence[Place]) -> PriceStart:
         """From places of the first stage: that at its end, and the first below some temperatures."""
         q, cluster = way[-1].here.q, way[-1].here.q.polytope.cluster
-        below = (next((place for place in way if place.tau <= tau), way[-1]) for tau in options.kept)
+        below = (next((place for place in way if place.tau <= tau), way[-1]) for tau in _KEPT)
         chosen = {place.tau: np.where(q.row, place.here.price, np.nan) for place in (*below, way[-1])}
         return cls(cluster.servers, cluster.resources, way[-1].here.unit, tuple(chosen.items()))
 
-    def games(self, q: EquilibriumSystem, options: ContinuationOptions) -> Iterator[CoupledGame]:
+    def games(self, q: EquilibriumSystem) -> Iterator[CoupledGame]:
         """Games of a system at these prices, the coldest first, servers by name; none if it has others."""
         cluster = q.polytope.cluster
         if cluster.resources != self.resources or sorted(cluster.servers) != sorted(self.servers):
@@ -59,7 +77,7 @@ class PriceStart(ServerStart):
         unit = self.unit[order]
         for tau, kept in reversed(self.way):
             price = np.where(np.isnan(kept[order]), unit[:, None], kept[order])
-            yield CoupledGame(q, price, tau, unit, most=options.power)
+            yield CoupledGame(q, price, tau, unit, most=POWER)
 
 
 class Ends(NamedTuple):
@@ -69,77 +87,68 @@ class Ends(NamedTuple):
     first: Sequence[Place]
 
 
-def furthest(
-    equations: EquilibriumSystem,
-    options: ContinuationOptions = OPTIONS.continuation,
-    start: PriceStart | None = None,
-) -> Ends | None:
+def furthest(equations: EquilibriumSystem, start: PriceStart | None = None) -> Ends | None:
     """The last place on the way; None if there is none on it, or no hope. With a start the first stage is skipped."""
     lacking = (~(equations.use > 0) & equations.row[equations.server]).any(axis=1).mean()
     rows = equations.row.sum()
-    if len(equations.server) * rows > options.work or (rows > options.rows and lacking > options.lacking):
+    if len(equations.server) * rows > _WORK or (rows > _ROWS and lacking > _LACKING):
         return None
-    low = EquilibriumSystem(equations.polytope, equations.weight, options.low)
-    last = options.warm / options.low
-    way = [] if start is None else _restarted(low, start, last, options)
-    if not way and (begun := beginning(low, options)) is not None:
-        way = list(cooled(begun, last, options.systems_before, warm=True))
+    low = EquilibriumSystem(equations.polytope, equations.weight, _LOW)
+    last = _WARM / _LOW
+    way = [] if start is None else _restarted(low, start, last)
+    if not way and (begun := beginning(low)) is not None:
+        way = list(cooled(begun, last, _BEFORE, warm=True))
     if not way or way[-1].tau > 1.01 * last:
-        way = list(follow(low, last, options.systems_before, warm=True, most=options.power))
+        way = list(follow(low, last, _BEFORE, warm=True, most=POWER))
     if not way or low.alpha * way[-1].tau > 1:
         return None
     if way[-1].tau > 1.01 * last:
         return Ends(way[-1], ())
-    grown = _grown(way[-1], options)
-    if grown.here.q.alpha < options.high:
+    grown = _grown(way[-1])
+    if grown.here.q.alpha < _HIGH:
         return Ends(grown, way)
-    budget = grown.steps + options.systems_after
-    return Ends(_last(cooled(grown, options.cold / options.high, budget)) or grown, way)
+    for place in cooled(grown, _COLD / _HIGH, grown.steps + _AFTER):
+        grown = place
+    return Ends(grown, way)
 
 
-def _restarted(low: EquilibriumSystem, start: PriceStart, last: float, options: ContinuationOptions) -> list[Place]:
+def _restarted(low: EquilibriumSystem, start: PriceStart, last: float) -> list[Place]:
     """The first stage from prices of other users, from where these are near enough; empty where they never are."""
     systems = 0
-    for game in start.games(low, options):
-        found = newton(game, options.restart)
+    for game in start.games(low):
+        found = newton(game, _RESTART)
         systems += found.systems
         if found.here is not None:
             first = Place(found.here, systems)
-            way = [first, *cooled(first, last, systems + options.systems_before, warm=True)]
+            way = [first, *cooled(first, last, systems + _BEFORE, warm=True)]
             if way[-1].tau <= 1.01 * last:
                 return way
     return []
 
 
-def solved(place: Place, most: float, options: ContinuationOptions = OPTIONS.continuation) -> Array | None:
+def solved(place: Place, most: float) -> Array | None:
     """Tasks at 1/alpha = 0, if the place is near it and they change by at most `most` with what means nothing."""
     here = place.here
-    if here.q.alpha < options.high or here.tau * here.q.alpha > options.cool:
+    if here.q.alpha < _HIGH or here.tau * here.q.alpha > _COOL:
         return None
     rng = np.random.default_rng(0)
-    choices = rng.uniform(-1, 1, (options.weights, len(here.q.server)))
-    barriers = rng.uniform(-1, 1, (options.weights, *here.price.shape))
+    choices = rng.uniform(-1, 1, (_WEIGHTS, len(here.q.server)))
+    barriers = rng.uniform(-1, 1, (_WEIGHTS, *here.price.shape))
     return here.at_infinity() if here.responses(choices, barriers) <= most else None
 
 
-def _last(places: Iterator[Place]) -> Place | None:
-    """The last of them; None if there is none."""
-    kept = deque(places, maxlen=1)
-    return kept[0] if kept else None
-
-
-def _grown(place: Place, options: ContinuationOptions) -> Place:
+def _grown(place: Place) -> Place:
     """As far as alpha can grow towards `high` while `alpha tau` is held."""
-    here, systems, control = place.here, place.steps, options.factors
-    factor, budget = control.first, place.steps + options.systems_after
-    while here.q.alpha < options.high and systems < budget:
+    here, systems, control = place.here, place.steps, _FACTORS
+    factor, budget = control.first, place.steps + _AFTER
+    while here.q.alpha < _HIGH and systems < budget:
         slope = here.outward()
         systems += 1
         while slope is not None and factor > control.shortest:
-            further = EquilibriumSystem(here.q.polytope, here.q.weight, min(factor * here.q.alpha, options.high))
+            further = EquilibriumSystem(here.q.polytope, here.q.weight, min(factor * here.q.alpha, _HIGH))
             by = further.alpha / here.q.alpha
             guess = here.price + (1 - 1 / by) * slope
-            game = CoupledGame(further, guess, here.tau / by, here.unit, most=options.power)
+            game = CoupledGame(further, guess, here.tau / by, here.unit, most=POWER)
             there = newton(game, control.most)
             systems += there.systems
             if there.here is not None:

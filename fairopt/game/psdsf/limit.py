@@ -17,14 +17,19 @@ import numpy as np
 
 from ...core.choices import Choices
 from ...model._arrays import Array
-from ...model.polytope import Polytope
 from ..model._warnings import suppress_fp_warnings
 from ..model.equilibrium_system import EquilibriumSystem
 from ..responses.elastic import Elastic, ElasticOptions
 from ..responses.rounds import Sweeps
 from . import continuation
-from .options import OPTIONS, LimitOptions
 
+#: Temperatures of choices at which the greatest allocation is looked for.
+_TRIES = (1e-5, 1e-7)
+#: By what part the limit may change with weights that mean nothing, whatever the tolerance: seen were changes below
+#: 1e-9 and above 1e-3; and by what part exact responses may move it.
+_UNMOVED, _STAYS = 1e-7, 1e-5
+#: Rounds of elastic responses between two looks.
+_ROUNDS = (2, 48, 50, 100, 200, 400, 800, 1600, 3200, 6400)
 _OTHER = "PS-DSF found by best responses: not shown to be the limit of alphaPF-VDS, which it need not be"
 
 
@@ -40,48 +45,36 @@ class Found:
 
 
 @suppress_fp_warnings
-def limit(
-    polytope: Polytope,
-    weight: Array,
-    tol: float,
-    options: LimitOptions = OPTIONS,
-    prices: continuation.PriceStart | None = None,
-) -> Iterator[tuple[EquilibriumSystem, Found]]:
-    """The greatest where there is one; the limit followed; should neither be found, what best responses reach."""
-    method = EquilibriumSystem(polytope, weight, options.large)
-    for found in _found(method, tol, options, prices):
-        yield method, found
+def limit(method: EquilibriumSystem, tol: float, prices: continuation.PriceStart | None = None) -> Iterator[Found]:
+    """The greatest where there is one; the limit followed; should neither be found, what best responses reach.
 
-
-def _found(
-    method: EquilibriumSystem, tol: float, options: LimitOptions, prices: continuation.PriceStart | None
-) -> Iterator[Found]:
-    """As `limit`."""
+    alpha of the method counts where nothing is followed.
+    """
     if method.positive:
-        for exact in _greatest(method, options):
+        for exact in _greatest(method):
             yield exact
             # One round of exact responses takes away what the linear program's tolerance has left.
             rounded = Sweeps.of(method, np.inf)
             state = rounded.start(exact.tasks)
             rounded.gauss_seidel(state)
             yield replace(exact, tasks=state.tasks)
-    ends, start = continuation.furthest(method, options.continuation, prices), Found(np.empty(0), "best responses", 0)
+    ends, start = continuation.furthest(method, prices), Found(np.empty(0), "best responses", 0)
     if ends is None:
         start = replace(start, tasks=method.begin(0.3))
     else:
         place = ends.last
-        offered = continuation.PriceStart.of(ends.first, options.continuation) if ends.first else None
+        offered = continuation.PriceStart.of(ends.first) if ends.first else None
         start = replace(start, tasks=place.here.tasks, steps=place.steps, prices=offered)
-        tasks = continuation.solved(place, options.unmoved, options.continuation)
+        tasks = continuation.solved(place, _UNMOVED)
         if tasks is not None:
-            yield from _rounded(method, replace(start, tasks=tasks), tol, options)
-    yield from _responses(method, start, options.rounds, tol)
+            yield from _rounded(method, replace(start, tasks=tasks), tol)
+    yield from _responses(method, start, _ROUNDS, tol)
 
 
-def _greatest(method: EquilibriumSystem, options: LimitOptions) -> Iterator[Found]:
+def _greatest(method: EquilibriumSystem) -> Iterator[Found]:
     """The greatest PS-DSF allocation, once it is proved to be that, and if no task count binds there."""
     near = Choices(method)
-    for tau in options.tries:
+    for tau in _TRIES:
         near.cool(tau)
         tasks, proved = near.greatest()
         if proved.all():
@@ -90,12 +83,12 @@ def _greatest(method: EquilibriumSystem, options: LimitOptions) -> Iterator[Foun
             return
 
 
-def _rounded(method: EquilibriumSystem, found: Found, tol: float, options: LimitOptions) -> Iterator[Found]:
+def _rounded(method: EquilibriumSystem, found: Found, tol: float) -> Iterator[Found]:
     """The limit as it was followed, then exact responses to it that stay there."""
     found = replace(found, by="equilibria followed to infinity")
     yield found
     for answer in _responses(method, found, (1, 1), tol):
-        if _apart(method, answer.tasks, found.tasks) <= min(10 * tol, options.stays):
+        if _apart(method, answer.tasks, found.tasks) <= min(10 * tol, _STAYS):
             yield replace(answer, by=found.by, notes=())
 
 
