@@ -59,7 +59,7 @@ def _listen() -> None:
 
 @contextmanager
 def standing() -> Iterator[None]:
-    """What is done once in a process, such as the import of a library, counts as compilation."""
+    """Count work done once in a process, such as the import of a library, as compilation."""
     _COMPILING.begin()
     try:
         yield

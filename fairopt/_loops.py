@@ -46,7 +46,7 @@ SMALL, SPARED = 256, 60_000
 
 
 class _Written(threading.local):
-    """Does this thread run a loop as it is written? Then those that it calls run so too. Or does it compile all?"""
+    """Mode of this thread: loops run as written, with those that they call, or all are compiled."""
 
     running = False
     never = False
@@ -66,7 +66,7 @@ def compiling() -> Iterator[None]:
 
 
 def _largest(arguments: Any) -> int:
-    """How many numbers the largest array among arguments has, bundles included."""
+    """Size of the largest array among arguments, bundles included."""
     sizes = (_largest(one) if isinstance(one, tuple) else getattr(one, "size", 0) for one in arguments)
     return max(sizes, default=0)
 
@@ -95,7 +95,7 @@ class Loop:
 
     @cached_property
     def dispatcher(self) -> Any:
-        """What numba makes of the function."""
+        """Dispatcher of numba."""
         with _MAKING:
             if "dispatcher" not in vars(self):
                 with _clock.standing():
@@ -108,7 +108,7 @@ class Loop:
 
     @property
     def targetoptions(self) -> dict[str, Any]:
-        """Where numba looks whether calls are to be inlined."""
+        """Target options, from which numba reads whether calls are inlined."""
         return self.options
 
     @property
@@ -118,12 +118,12 @@ class Loop:
 
     @property
     def stem(self) -> str:
-        """How the names of its files begin."""
+        """Prefix of its file names."""
         return Path(self.py_func.__code__.co_filename).stem + "." + re.sub(r"\W+", ".", self.__qualname__)
 
     @property
     def kept(self) -> bool:
-        """Are there files of it? Told without numba, and so without knowing whether they are of this processor."""
+        """True if there are files of it, of whichever processor; numba is not imported."""
         place = os.environ.get("NUMBA_CACHE_DIR")
         here = Path(self.py_func.__code__.co_filename).parent / "__pycache__"
         folders = Path(place).glob("*") if place else [here]

@@ -64,7 +64,7 @@ COMPILED: list[str] = []
 
 
 def kept_or_claimed(file: Path) -> bool:
-    """Is the file there? If not, it is this process's turn to make it, after having waited for another that was."""
+    """True if the file exists, perhaps after waiting for another process; else this process is to make it."""
     if file.is_file() or file in _CLAIMS or _LOCKS is None:
         return file.is_file()
     end = time.monotonic() + PATIENCE
@@ -123,7 +123,7 @@ def _defined(made_by: Any) -> set[str]:
 
 
 def _longer(module: Any, most: int) -> bool:
-    """Are there more instructions, but for those that hand over values to and from Python?"""
+    """True if there are more instructions than those that pass values to and from Python."""
     count = 0
     for function in module.functions:
         if not function.is_declaration and not function.name.startswith("_ZN7cpython"):
@@ -329,5 +329,5 @@ def _digest(*parts: object) -> str:
 
 
 def folders() -> set[str]:
-    """Where the loops of this process are kept; none where there is no folder to write to."""
+    """Folders in which this process keeps loops; none if no folder is writable."""
     return {loop.dispatcher._cache.cache_path for loop in _LOOPS.values() if isinstance(loop.dispatcher._cache, _Kept)}

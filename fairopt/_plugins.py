@@ -93,7 +93,7 @@ def modules() -> list[ModuleType]:
 
 
 def digest_of(module: str) -> str:
-    """What the file held that became this module; empty for modules that are no files that were named."""
+    """Content of the file that became this module; empty for other modules."""
     return next((plugin.digest for plugin in _LOADED.values() if plugin.module.__name__ == module), "")
 
 

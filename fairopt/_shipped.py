@@ -1,4 +1,4 @@
-"""What comes with the package besides code to import: docs, experiments, figures, notebooks.
+"""Files shipped with the package besides code: docs, experiments, figures, notebooks.
 
 In a checkout these are the folders beside the package; a wheel has them inside (`setup.py` puts them there).
 """
@@ -11,6 +11,6 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def folder(name: str) -> Path:
-    """Where `docs`, `experiments`, `paper_figures` or `notebooks` are; a folder that may not exist."""
+    """Folder of `docs`, `experiments`, `paper_figures` or `notebooks`; it may not exist."""
     inside = _PACKAGE / "shipped" / name
     return inside if inside.is_dir() else _PACKAGE.parent / name

@@ -64,7 +64,7 @@ class Certificate(Frozen):
 
     @property
     def judged(self) -> bool:
-        """Does it say something of optimality?"""
+        """True if optimality was measured."""
         return self.measure != UNJUDGED
 
     @property
@@ -80,7 +80,7 @@ class Certificate(Frozen):
         return float("nan") if known is None else float(np.max(known, initial=1.0))
 
     def passes(self, tol: float = 1e-6) -> bool:
-        """Are both within `tol`?"""
+        """True if feasibility and optimality are within `tol`."""
         return self.residual <= tol
 
     def to_dict(self) -> dict[str, float | str | None]:
@@ -259,7 +259,7 @@ class ByCriterion:
 
 
 class _Judgement(NamedTuple):
-    """What becomes a certificate, and log prices of merged servers that prove it."""
+    """Parts of a certificate, and log prices of merged servers that prove it."""
 
     optimality: float
     measure: str
@@ -270,7 +270,7 @@ class _Judgement(NamedTuple):
 
 
 def _is_maxmin(criterion: Criterion, over: str = "") -> bool:
-    """Is it lexicographic max-min, of servers on their own too, or (`over="servers"`) of a pool or servers alone?"""
+    """True for lexicographic max-min, inside servers too unless `over="servers"`."""
     alone = criterion.scope == "game" or (bool(over) and criterion.scope == "per_server")
     return bool(np.isinf(criterion.alpha)) and not alone
 
@@ -301,7 +301,7 @@ def _finite(
 def _infinite(
     polytope: Polytope, criterion: Criterion, tasks: Array, limits: Array, hint: Array | None, servers: Sequence[str]
 ) -> _Judgement:
-    """What a user could rise by, or the distance to the optimum of a small cluster too ill-scaled for doubles."""
+    """Largest possible rise, or the distance from the optimum of a small cluster too ill-scaled for doubles."""
     cluster, alone = polytope.cluster, criterion.scope in ("game", "per_server")
     proof, where = None, "nobody can rise"
     if alone or len(servers) == 1:

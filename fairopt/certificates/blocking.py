@@ -161,7 +161,7 @@ def _without_rounding(
 
 
 def _dearest(polytope: Polytope, tasks: Array, rows: Array) -> tuple[Index, Index]:
-    """Of every user, its cheapest server and the resource that costs it most there, at prices of whole capacities."""
+    """Cheapest server of every user, and its dearest resource there, at prices of whole capacities."""
     start = polytope.start[:-1]
     cost = polytope.price_per_task(rows)
     cheap = cost <= np.minimum.reduceat(cost, start)[polytope.pair_user] * (1 + 1e-6)

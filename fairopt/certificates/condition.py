@@ -1,4 +1,4 @@
-"""By what a relative change of the data moves each user's tasks: the condition of an alpha-fair answer, user by user.
+"""Condition of an alpha-fair answer, user by user: the relative change of tasks by a relative change of data.
 
 With J the derivative of the conditions of `backward` in (tasks of kept pairs over x_n, log prices, excess of users who
 are served in full), rows of pairs divided by `A = max(alpha, 1)`, a change e of the data moves `log x_n` by at most
@@ -203,7 +203,7 @@ def _active(polytope: Polytope, criterion: Criterion, tasks: Array, found: Backw
 
 
 def _least(slack: Array, wanted: bool) -> Index:
-    """Those that are near, the nearest first."""
+    """Nearly active constraints, the nearest first."""
     near = np.flatnonzero(slack < 0.1) if wanted else np.zeros(0, dtype=np.intp)
     return near[np.argsort(slack[near], kind="stable")][:_MOST]
 

@@ -30,7 +30,7 @@ def _declared() -> dict[str, Any]:
 
 
 class _Single(argparse.Action):
-    """Until 0.3: `--single`, as `--width 3.3` was called."""
+    """Deprecated option `--single` for `--width 3.3`, until 0.3."""
 
     def __call__(self, parser: object, options: argparse.Namespace, *_: object) -> None:
         print("fairopt: --single is --width 3.3 now, and goes with 0.3", file=sys.stderr)

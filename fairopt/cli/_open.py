@@ -26,7 +26,7 @@ class Named:
 
     @property
     def running(self) -> Allocation | None:
-        """What runs on it, where that is known."""
+        """Running tasks, where known."""
         return None if self.snapshot is None else self.snapshot.running
 
     @property
@@ -42,7 +42,7 @@ def existing(store: Path, remedy: str = "fairopt sweep NAME makes one, and --sto
 
 
 def opened(options: argparse.Namespace) -> Named:
-    """What FILE stands for, with all that its source says."""
+    """Open FILE with all data of its source."""
     text: str = options.file
     kind, _, name = text.partition(":")
     if kind == "paper":

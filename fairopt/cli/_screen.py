@@ -65,7 +65,7 @@ def width() -> int | None:
 
 
 def shows_progress(options: argparse.Namespace) -> bool:
-    """Is there a terminal to show progress on, that nobody reads as JSON?"""
+    """True if progress can be shown: on a terminal, and not with JSON output."""
     return not options.json and sys.stderr.isatty()
 
 

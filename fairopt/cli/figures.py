@@ -27,7 +27,7 @@ def check_width(width: float | None) -> None:
 
 
 def _out(options: argparse.Namespace, usual: str) -> Path:
-    """Where to write: tiny versions, which are no results, by themselves."""
+    """Folder to write to; tiny versions, which are no results, are kept apart."""
     return Path(options.out or usual, "smoke" if options.smoke and options.out is None else "")
 
 

@@ -83,7 +83,7 @@ def reproduce(options: argparse.Namespace) -> int:
 
 
 def _cells(status: pd.Series[str]) -> str:
-    """How many cells there are, and how many of them are no certified answers."""
+    """Number of cells, and of those without a certified answer."""
     missed, failed = ((status == kind).sum() for kind in ("missed", "failed"))
     parts = [f"{missed} missed their tolerance"] * bool(missed) + [f"{failed} failed"] * bool(failed)
     return f"{len(status)} cells" + f" ({', '.join(parts)})" * bool(parts)

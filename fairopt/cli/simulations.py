@@ -57,7 +57,7 @@ def simulate(options: argparse.Namespace) -> int:
 
 
 def _before(options: argparse.Namespace, names: Sequence[str]) -> None:
-    """What cannot be written is said before anything is simulated."""
+    """Check outputs before anything is simulated."""
     if (options.out or options.plot) and len(names) != 1:
         raise DataError(f"--out and --plot are of one policy, and there are {len(names)}; name one")
     if options.out and options.table == "tasks" and names[0].startswith(simulating.FLUID):

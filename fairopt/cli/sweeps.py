@@ -196,7 +196,7 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def outlook(plan: sweeps.Plan, jobs: int, accepted: bool) -> str:
-    """How many cells there are, and how long those that are missing may take."""
+    """Number of cells, and estimated time of the missing ones."""
     seconds, unknown = plan.seconds()
     stored, known = len(plan.cells) - len(plan.missing), len(plan.missing) - unknown
     text = f"{plan.experiment.name}: {len(plan.cells)} cells, {stored} stored ({len(plan.failed)} failed), "

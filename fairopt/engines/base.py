@@ -1,4 +1,4 @@
-"""What every engine returns: a candidate answer, which nobody believes before it is certified."""
+"""Results of engines: candidates, to be certified."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ServerStart:
 
 @dataclass(frozen=True)
 class Solution:
-    """What an engine returns: tasks (users, servers), prices (servers, resources) or None, and what it took.
+    """Candidate of an engine: tasks (users, servers), prices (servers, resources) or None, and its cost.
 
     Prices per resource unit, as they are or as logarithms where doubles would not hold them.
     """

@@ -16,7 +16,7 @@ from .welfare import served
 
 
 def handles(criterion: Criterion) -> bool:
-    """Is it a concave welfare, or one with a part for efficiency, or max-min, on servers (max-min also inside each)?"""
+    """True for concave welfare, fairness-efficiency and max-min on servers, and max-min inside each."""
     scopes = ("pool", "servers", "per_server") if np.isinf(criterion.alpha) else ("pool", "servers")
     return type(criterion) in (Criterion, FairnessEfficiency, ConcaveWelfare) and criterion.scope in scopes
 

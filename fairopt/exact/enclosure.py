@@ -88,7 +88,7 @@ class Interval:
         return found
 
     def within(self, other: Interval) -> bool:
-        """Is every number of this one strictly inside of another?"""
+        """True if every interval lies strictly inside another's."""
         return other.low < self.low and self.high < other.high
 
 

@@ -63,7 +63,7 @@ class Exact(NamedTuple):
 
 
 def tried(cluster: Cluster, limits: Array, part: float = 1.0) -> bool:
-    """Is it worth trying with a part of `WORK`? No more than a first guess."""
+    """Guess whether exact arithmetic is affordable with a part of `WORK`."""
     usable = may_run(cluster, limits)
     rows = cluster.capacity.size + np.count_nonzero(usable.any(axis=1)) + np.count_nonzero(np.isfinite(limits))
     guess = float(len(usable)) ** 3 if cluster.shape[1] == 1 else float(rows) ** 3 * np.count_nonzero(usable)
@@ -149,7 +149,7 @@ def _placed(values: Mapping[int, Fraction], pairs: Pairs, users: int, servers: i
 
 
 def _columns(pairs: Pairs) -> dict[int, list[int]]:
-    """Of every user, the numbers of its pairs."""
+    """Indices of pairs by user."""
     columns: dict[int, list[int]] = {}
     for k, (n, _) in enumerate(pairs):
         columns.setdefault(n, []).append(k)
@@ -182,7 +182,7 @@ def _filled(capacity: Numbers, demand: Numbers, usable: Mask, rate: Numbers, lim
 def _capacities(
     capacity: Numbers | Sequence[Sequence[Fraction]], demand: Numbers | Sequence[Sequence[Fraction]], pairs: Pairs
 ) -> Rows:
-    """Those that somebody uses."""
+    """Capacities that some pair uses."""
     rows: Rows = {}
     for i, most in enumerate(capacity):
         for r, bound in enumerate(most):
@@ -227,7 +227,7 @@ def nearest_psdsf(cluster: Cluster, tasks: Array) -> Numbers | None:
 
 
 def is_psdsf(cluster: Cluster, tasks: Numbers) -> bool:
-    """Are tasks PS-DSF? In fractions, by its definition.
+    """True if tasks are PS-DSF by definition, in fractions.
 
     They are feasible, and for every usable (n, i), unless n has all its tasks, a resource r that n demands is used up
     on i such that `s[n,i] / phi_n >= s[m,i] / phi_m` for every m with `x[m,i] d[m,r] > 0`.

@@ -78,7 +78,7 @@ class Dictionary:
         return {name: Fraction(price * self.scale.get(name, 1), self.den) for name, price in each if price}
 
     def unique(self) -> bool:
-        """Is this vertex, where something was maximised, the only one at which it is as large?
+        """True if this vertex is the only optimal solution.
 
         Variables with prices are zero at all of these, and are left out for good. If all others that are zero here stay
         zero, nothing moves.

@@ -38,7 +38,7 @@ class State:
 
     @classmethod
     def of(cls, given: Any) -> State:
-        """From JSON: infinity is the text `inf`; errors name the field."""
+        """Parse JSON; infinity is the text `inf`, and errors name the field."""
         if not isinstance(given, dict):
             raise DataError("a state is an object with mechanism, alpha and edits")
         edits = given.get("edits", {})
@@ -200,7 +200,7 @@ def shared(weight: Array, groups: Sequence[str]) -> Array:
 
 
 def _names(servers: Sequence[str], entry_of: Index, count: int) -> tuple[str, ...]:
-    """Of one server its name; of several what their names have in common, or the first and how many more."""
+    """Name of a server; of several their common prefix, or the first and the number of others."""
     members = _members(servers, entry_of, count)
     stems = [{_STEM.sub("", name) for name in names} for names in members]
     common = [next(iter(one)) if len(one) == 1 and len(names) > 1 else ""

@@ -20,7 +20,7 @@ _MORE = 0.01
 
 
 def margins(start: Start, edited: Edited, found: Allocation) -> tuple[pd.DataFrame, str]:
-    """By kind of node and resource: how many nodes, tasks that 1% more would add, and for whom; and what to know of it.
+    """Margins by kind of node and resource: nodes, tasks gained by 1% more, and by whom; with notes.
 
     The frame is empty where the answer has no derivatives; then the words say why.
     """

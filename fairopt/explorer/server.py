@@ -127,7 +127,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(200, "application/json", json.dumps(reply, allow_nan=False))
 
     def _admitted(self) -> bool:
-        """Whether the request names this host, comes from no other page, and brings the token."""
+        """True if a request names this host, comes from no other page, and has the token."""
         server, origin = self.server, self.headers.get("Origin")
         if self.headers.get("Host") not in server.names or origin not in (
             None,

@@ -166,7 +166,7 @@ class Session:
             self._found.popitem(last=False)
 
     def runs(self, edited: Edited) -> Allocation | None:
-        """What runs, of the users and on the servers that are left."""
+        """Running tasks of the remaining users on the remaining servers."""
         if self.running is None:
             return None
         base, cluster = self.running.cluster, edited.cluster

@@ -145,7 +145,7 @@ def _entitlements(
 
 
 def _told(snapshot: Snapshot | None, runs: Allocation | None) -> list[str]:
-    """What the source left out, and where what runs does not fit what there is."""
+    """Notes: what the source left out, and running tasks that do not fit."""
     if snapshot is None:
         return []
     dropped = ", ".join(f"{what}: {count:,}" for what, count in snapshot.dropped.items())
@@ -171,7 +171,7 @@ def _users(
 
 
 def _groups(start: Start, edited: Edited, found: Allocation, users: pd.DataFrame) -> pd.DataFrame:
-    """By group: sums of its users, and the largest part of any resource that it takes, now and as entitled."""
+    """Sums of users by group, and each group's largest share of any resource, now and as entitled."""
     cluster, entitled = edited.cluster, found.arrays.user_tasks
     whole = np.where(cluster.pooled_capacity > 0, cluster.pooled_capacity, np.inf)
     known = users.assign(users=1, entitled=entitled)
@@ -234,7 +234,7 @@ def _changes(
 
 
 def _measures(runs: Allocation | None, found: Allocation, after: Allocation | None) -> pd.DataFrame:
-    """Of each state: what is shown of answers, and of what runs how far it is from the answer."""
+    """Measures of each state: those of answers, and the distance of running tasks from the answer."""
     rows = []
     for state, one in (("running", runs), ("entitled", found), ("after", after)):
         if one is not None:

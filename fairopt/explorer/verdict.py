@@ -1,4 +1,4 @@
-"""Is what runs fair? Who is below what it is entitled to, what holds it back there, and who could give it.
+"""Fairness of running tasks: users below their entitlement, what limits them, and who could give.
 
 All is of what runs, in whole tasks: a user is below where it lacks a whole task (`metrics.owed`).
 """
@@ -66,7 +66,7 @@ def _and(names: Sequence[str]) -> str:
 
 
 def held_now(runs: Allocation, gated: Mapping[str, int]) -> tuple[list[str], list[str]]:
-    """What keeps each user from one more task on the nodes as they are, and where there is room for how many."""
+    """Limit of each user's next task on the nodes as they are, and where there is room for how many."""
     cluster = runs.cluster
     free = cluster.capacity * (1 + _ROUNDED) - runs.tasks.T @ cluster.demand
     held, rooms = [], []
@@ -98,7 +98,7 @@ def _nodes(names: Sequence[str], some: Sequence[int], of: int) -> str:
 
 
 def givers(runs: Allocation, complains: Mask, above: Array, rooms: Sequence[str]) -> list[str]:
-    """Who could give what each user lacks: idle room, and users above their entitlement where it may run."""
+    """Givers of what each user lacks: idle room, and users above their entitlement where it may run."""
     cluster = runs.cluster
     found = []
     for room, row in zip(rooms, complains, strict=True):
@@ -108,7 +108,7 @@ def givers(runs: Allocation, complains: Mask, above: Array, rooms: Sequence[str]
 
 
 def unfit(runs: Allocation) -> list[str]:
-    """Where what runs does not fit what there is, in words: after a drain, a new taint, a smaller node."""
+    """Running tasks that do not fit, in words: after a drain, a new taint, a smaller node."""
     cluster = runs.cluster
     use = runs.tasks.T @ cluster.demand
     over = np.argwhere(use > cluster.capacity * (1 + 1e-6))

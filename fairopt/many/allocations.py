@@ -21,7 +21,7 @@ class Failure(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Allocations(Frozen):
-    """Who runs how much in every problem, and how good that is. Arrays are read-only; problems stand first.
+    """Allocations and certificates of many problems. Arrays are read-only; problems are the first axis.
 
     Where problems differ in shape, arrays are as large as the largest needs, NaN where a problem has no such user or
     server, and NaN for problems without an answer.

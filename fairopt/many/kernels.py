@@ -1,4 +1,4 @@
-"""Which kernel answers to which kind of problem."""
+"""Kernels by kind of problem."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `solve_many` is given, as clusters by number: a list of them, or stacked arrays that are checked as a whole."""
+"""Problems of `solve_many`: a list of clusters, or stacked arrays checked as a whole."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ Problems: TypeAlias = Listed | Stacked
 
 
 def of(capacity: Any, demand: Any, weight: Any, eligible: Any, max_tasks: Any) -> Problems:
-    """From the arguments of `solve_many`."""
+    """Check the arguments of `solve_many`."""
     if demand is not None or isinstance(capacity, np.ndarray):
         return Stacked(capacity=capacity, demand=demand, weight=weight, eligible=eligible, max_tasks=max_tasks)
     if any(value is not None for value in (weight, eligible, max_tasks)):

@@ -1,4 +1,4 @@
-"""What every mechanism is: a criterion and a formulation. Solving, certifying and wrapping are inherited."""
+"""Base class of mechanisms: a criterion and a formulation. Solving, certifying and wrapping are inherited."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class Mechanism(Solvable):
             vars(self)["_stated"] = True  # no field: nothing that tells mechanisms apart
 
     def program(self, polytope: Polytope, criterion: Criterion) -> Program:
-        """What `formulate` is given on a cluster."""
+        """Program of a cluster, as passed to `formulate`."""
         return ClusterProgram(polytope, criterion)
 
     def engines(self, criterion: Criterion | None = None) -> tuple[str, ...]:
@@ -188,7 +188,7 @@ class Mechanism(Solvable):
             yield dataclasses.replace(found, engine="native", warm=None)
 
     def stand_in(self, problem: Problem, engine: str, tol: float) -> Iterator[Solution] | None:
-        """As `solutions`, of an engine tried as those before it failed; `None` where nobody would wait unasked."""
+        """Candidates of an engine tried after others failed; `None` where it would take too long unasked."""
         conic = 0 < problem.criterion.alpha < np.inf  # solvers of power cones take minutes of more pairs
         if np.count_nonzero(problem.cluster.eligible) > (5_000 if conic else polytope.LARGE):
             return None

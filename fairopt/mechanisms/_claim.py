@@ -1,4 +1,4 @@
-"""What a mechanism claims about fairness, as data: laws search each claim for a violation."""
+"""Fairness claims of mechanisms, as data; tests search for violations."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Claim:
             raise DataError(f"there is no condition {unknown[0]!r}; known: {', '.join(CONDITIONS)}")
 
     def about(self, mechanism: object) -> bool:
-        """Is this claimed of a mechanism with these parameters?"""
+        """True if this is claimed of a mechanism with these parameters."""
         for name, interval in self.parameters.items():
             value = getattr(mechanism, name)
             if (value is None) != (interval is None) or (interval is not None and not _within(value, *interval)):
@@ -61,7 +61,7 @@ class Claim:
         return True
 
     def met(self, cluster: Cluster) -> bool:
-        """Does a cluster meet the conditions?"""
+        """True if a cluster meets the conditions."""
         return all(CONDITIONS[name](cluster) for name in self.conditions)
 
 

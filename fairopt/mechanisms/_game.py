@@ -69,7 +69,7 @@ class GameMechanism(Mechanism):
         return cluster_problem(cluster, declarative.proportional(cluster, rule), self.formulate)
 
     def server_problem(self, cluster: Cluster, server: str | int, tasks: Array) -> NamedProblem:
-        """What a server, by name or number from 0, maximises over its column of `tasks` (users, servers).
+        """Problem of one server, by name or number from 0, over its column of `tasks` (users, servers).
 
         The other columns are held; its own is not read. With the tasks of an equilibrium the answer is that column.
         From alpha = 10 on shares are measured in the server's max-min shares, which takes a few linear programs.
@@ -108,7 +108,7 @@ class GameMechanism(Mechanism):
         return self.equilibria(problem, tol, warm)
 
     def equilibria(self, problem: Problem, tol: float, warm: object) -> Iterator[Solution]:
-        """What the engine `equilibrium` offers."""
+        """Candidates of the engine `equilibrium`."""
         return game_engine.solutions(problem, tol, warm)
 
     def program(self, polytope: Polytope, criterion: Criterion) -> Program:

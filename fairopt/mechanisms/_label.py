@@ -1,4 +1,4 @@
-"""How the parameters of a mechanism read in its label."""
+"""Labels of mechanisms: their parameters in text."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 
 
 def differs(value: object, default: object) -> bool:
-    """Is a parameter not its default?"""
+    """True if a parameter differs from its default."""
     return bool(np.any(np.asarray(value != default)))
 
 
 def written(mechanism: Any) -> str:
-    """As `mechanisms.one` reads it, `alphapf-vds(alpha=2.0)`: what differs from its default, and alpha; 3 is 3.0."""
+    """Text that `mechanisms.one` parses, `alphapf-vds(alpha=2.0)`: alpha and parameters that are not defaults."""
     given = {field.name: getattr(mechanism, field.name) for field in dataclasses.fields(mechanism)
              if field.name == "alpha" or getattr(mechanism, field.name) != field.default}  # fmt: skip
     numbers = {name: float(value) if isinstance(value, int) else value for name, value in given.items()}

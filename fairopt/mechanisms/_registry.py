@@ -90,13 +90,13 @@ class Registry(MutableMapping[str, Kind]):
             raise DataError(f"{kind.name} cannot use these parameters: {error}") from None
 
     def taken(self, name: str, module: str | None) -> Kind | None:
-        """Which has this name already, when a module defines another: all of this package come before plug-ins."""
+        """Find a registered class of the same name; those of this package come before plug-ins."""
         if not (module or "").startswith(f"{self._package}."):
             self._import(self._files)
         return self._known.get(name)
 
     def find(self, name: str) -> Kind | None:
-        """By name, or by that of the class, in which case, `-` and `_` do not matter."""
+        """Look up by name or class name, regardless of case, `-` and `_`."""
         for files in ([plain(name)], self._files):
             self._import(files)
             plainly = {plain(kind.__name__): kind for kind in self._known.values()}
@@ -125,7 +125,7 @@ def parts(text: str, what: str) -> tuple[str, str | None]:
 
 
 def parameters(text: str, inside: str) -> dict[str, Any]:
-    """What stands in the brackets, each parameter once."""
+    """Parse parameters in brackets, each at most once."""
     source = f"f({inside})"
     try:
         call: ast.expr | None = ast.parse(source, mode="eval").body

@@ -37,7 +37,7 @@ def share_per_task(cluster: Cluster, share: Share) -> Array:
 
 
 def share_rule(share: Share) -> ShareRule:
-    """How `u_n` follows from the data, for derivatives: nobody knows that of a function."""
+    """Rule by which shares follow from the data, for derivatives; unknown for a function."""
     if callable(share):
         return "unknown"
     return share if isinstance(share, str) and share in ("dominant", "asset") else "constant"

@@ -40,7 +40,7 @@ def concave(plain: Criterion, utility: Utility, levels: Array) -> ConcaveWelfare
 
 
 def why(best: Allocation) -> str:
-    """What in the utility may make an answer miss its tolerance: its steepness, or else a kink that it may have."""
+    """Likely reason of a missed tolerance: a steep utility, or a possible kink."""
     steepness = best.criterion.elasticity(best.arrays.user_tasks)
     worst = np.unravel_index(steepness.argmax(), steepness.shape)
     if steepness[worst] <= _STEEP:

@@ -99,7 +99,7 @@ class FDS(Mechanism):
         return pooled(cluster)
 
     def share(self, cluster: Cluster) -> Array:
-        """What fairness is measured on, per task."""
+        """Share per task that fairness is measured on."""
         return cluster.dominant_share_per_task
 
     def criterion(self, cluster: Cluster) -> Criterion:

@@ -1,1 +1,1 @@
-"""Who wants what, what there is, and what fair means: data, with no idea of how it is solved."""
+"""Data of allocation problems: clusters, criteria and feasible sets, independent of how they are solved."""

@@ -46,7 +46,7 @@ def read(path: Path, what: str) -> str:
 
 @contextmanager
 def _reaching(doing: str, path: Path) -> Iterator[None]:
-    """What goes wrong with a file, as an error of data."""
+    """Convert errors of reading or writing a file to `DataError`."""
     try:
         yield
     except OSError as error:
@@ -65,12 +65,12 @@ def opened(path: Path) -> io.TextIOWrapper:
 
 
 def parse_json(text: str, path: Path) -> Any:
-    """What JSON text says; a key that stands twice in one table is an error, as one of them would be lost."""
+    """Parse JSON; a duplicate key is an error, as one of its values would be lost."""
     return _parsed("JSON", partial(json.loads, object_pairs_hook=_table), text, path)
 
 
 def parse_toml(text: str, path: Path) -> Table:
-    """What TOML text says."""
+    """Parse TOML."""
     return cast("Table", _parsed("TOML", tomllib.loads, text, path))
 
 
@@ -100,7 +100,7 @@ def inside(prefix: object, *where: str | int) -> Iterator[None]:
 
 
 def read_json(path: str | Path, what: str, make: Callable[[Any], Made]) -> Made:
-    """What `make` makes of a JSON file; errors name the file."""
+    """Read a JSON file and build an object by `make`; errors name the file."""
     path = Path(path)
     document = parse_json(read(path, what), path)
     with inside(path):
@@ -108,12 +108,12 @@ def read_json(path: str | Path, what: str, make: Callable[[Any], Made]) -> Made:
 
 
 def texts(value: object) -> bool:
-    """Is it a list of nothing but text?"""
+    """True for a list of text."""
     return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
 def has(document: Any, where: Sequence[str | int]) -> bool:
-    """Is there something at this place of a document of tables and lists?"""
+    """True if a document of tables and lists has an entry at this place."""
     try:
         for key in where:
             document = document[key]

@@ -163,7 +163,7 @@ def _frame(values: Any, what: str) -> pd.DataFrame | pd.Series:
 
 
 def _order(index: pd.Index, wanted: Sequence[str], axis: str, argument: str, k: int) -> list[int]:
-    """Where each of the names that are wanted stands."""
+    """Positions of wanted names."""
     places = {name: place for place, name in enumerate(labels(index, axis))}
     missing = [name for name in wanted if name not in places]
     if missing or len(places) != len(wanted):

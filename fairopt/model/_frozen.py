@@ -32,7 +32,7 @@ class _Deferred:
 
 
 def deferred(make: Callable[[], V]) -> V:
-    """What `make()` will return, typed as such, for a field of a `Frozen` that is large and seldom read.
+    """Placeholder for a field of a `Frozen`, computed by `make()` on first access and typed as its result.
 
     The field must not have a default value, which a class attribute would answer with.
     """

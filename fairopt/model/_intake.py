@@ -31,7 +31,7 @@ _OF_TABLES = ("to_pandas", "__arrow_c_stream__", "__arrow_c_array__", "__datafra
 
 
 def labelled(values: object) -> bool:
-    """Is it a table or a column of a library of tables? Its labels then count, see `_frames`."""
+    """True for a frame or a series, whose labels count (`_frames`)."""
     if values is None or isinstance(values, np.ndarray | list | tuple | float | int):
         return False
     return any(hasattr(values, name) for name in _OF_TABLES)
@@ -54,7 +54,7 @@ def numbers(values: Any, truths: bool = False) -> Array:
 
 
 def plain(values: Any, what: str, where: tuple[str | int, ...] = (), truths: bool = False) -> Array:
-    """As `numbers`, of any shape."""
+    """Check numbers of any shape."""
     try:
         return numbers(values, truths)
     except _REFUSALS as error:
@@ -200,14 +200,14 @@ def _is_number(value: object) -> bool:
 
 
 def _listed(values: object) -> bool:
-    """Has it entries, one behind the other?"""
+    """True for a sequence of entries."""
     if isinstance(values, np.ndarray):
         return values.ndim > 0
     return isinstance(values, Sequence) and not isinstance(values, str | bytes)
 
 
 def _truths(array: NDArray[Any]) -> Mask:
-    """Which objects are true, false, 1 or 0?"""
+    """True for entries that are true, false, 1 or 0."""
     found = [isinstance(item, bool | np.bool_) or (_is_number(item) and item in (0, 1)) for item in array.flat]
     return np.array(found, dtype=bool).reshape(array.shape)
 

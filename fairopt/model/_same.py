@@ -1,4 +1,4 @@
-"""Are two clusters the same, or do they at least have the same users, servers and resources? If not, what differs.
+"""Comparison of clusters: the first difference in names or data, in words.
 
 Arrays are compared by position, so names have to be in the same order.
 """
@@ -19,7 +19,7 @@ _DATA = {"capacity": "servers", "demand": "users", "weight": "users", "eligible"
 
 
 def other_names(one: Cluster, other: Cluster, axes: tuple[str, ...] = _NAMES) -> str:
-    """What `other` has under another name than `one`, as a sentence without its end; empty if nothing."""
+    """First difference in names between two clusters, as a sentence without its end; empty if none."""
     for axis in axes:
         mine, theirs = getattr(one, axis), getattr(other, axis)
         if len(mine) != len(theirs):
@@ -32,7 +32,7 @@ def other_names(one: Cluster, other: Cluster, axes: tuple[str, ...] = _NAMES) ->
 
 
 def other_data(one: Cluster, other: Cluster) -> str:
-    """What `other` differs by from `one`, names or numbers, as a sentence without its end; empty if nothing."""
+    """First difference in names or numbers between two clusters, as a sentence without its end; empty if none."""
     if one is other:
         return ""
     names = other_names(one, other)
@@ -47,7 +47,7 @@ def other_data(one: Cluster, other: Cluster) -> str:
 
 
 def different_clusters(one: Cluster, other: Cluster) -> str:
-    """As `other_data`, but the pool of a cluster counts as that cluster."""
+    """First difference as `other_data` has it, where the pool of a cluster counts as that cluster."""
     found = other_data(one, other)
     if not found or not other_data(one.pool(), other) or not other_data(one, other.pool()):
         return ""

@@ -49,12 +49,12 @@ def alpha(value: object) -> float:
 
 
 def tolerance(value: object) -> float:
-    """What a certificate must reach: finite and > 0."""
+    """Check a tolerance: finite and > 0."""
     return number(value, "tol", "a number > 0, such as 1e-6", lambda tol: 0 < tol < np.inf)
 
 
 def finite(value: object) -> bool:
-    """Is it a number of a document, no truth value, that a double holds?"""
+    """True for a finite number of a document, truth values excluded."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
@@ -95,7 +95,7 @@ def row(value: Any, argument: str, names: Sequence[str], axis: str) -> Any:
 
 
 def inside(values: Array, *others: float) -> Mask:
-    """Which are from `LEAST` to `MOST`, or one of these others?"""
+    """True for numbers from `LEAST` to `MOST`, or among the others given."""
     found = (values >= LEAST) & (values <= MOST)
     for other in others:
         found |= values == other

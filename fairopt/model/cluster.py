@@ -103,7 +103,7 @@ class Cluster:
 
     @cached_property
     def constrained(self) -> bool:
-        """Is somebody not eligible somewhere?"""
+        """True if some user is not eligible on some server."""
         return any(self.eligible.strides) and not bool(self.eligible.all())
 
     @cached_property
@@ -158,7 +158,7 @@ class Cluster:
     __replace__ = replace  # copy.replace of Python 3.13
 
     def derived(self, **changes: Any) -> Cluster:
-        """As `replace`, of numbers computed from this cluster's own: nothing is checked again; `eligible=None`: all."""
+        """Replace data by arrays derived from this cluster's own, without checks; `eligible=None`: all."""
         data = self._arguments() | changes
         if data["eligible"] is None:
             data["eligible"] = _intake.eligibility(None, data["users"], data["servers"])
@@ -228,7 +228,7 @@ class Cluster:
         return self.replace(**{argument: changed})
 
     def with_demand(self, user: str, demand: ArrayLike) -> Cluster:
-        """As if `user` had reported another demand, (resources,)."""
+        """Cluster in which `user` reports another demand, (resources,)."""
         return self._with_row("demand", "users", user, demand)
 
     def with_weight(self, user: str, weight: float) -> Cluster:
@@ -296,7 +296,7 @@ class Cluster:
 
     @classmethod
     def from_frames(cls, servers: pd.DataFrame, users: pd.DataFrame, eligible: pd.DataFrame | None = None) -> Self:
-        """From tables with a row per server and per user, under their names, and a column per resource.
+        """Cluster from tables with a row per server and per user, under their names, and a column per resource.
 
         Parameters
         ----------

@@ -46,13 +46,13 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True)
 class Document:
-    """What somebody says of a cluster, and in which file and line a place such as ("users", 2, "demand") stands."""
+    """Contents of a cluster file, and the line of a place such as ("users", 2, "demand")."""
 
     said: Any
     place: Callable[[Where], str]
 
     def made(self, make: Callable[..., Made]) -> Made:
-        """What `make` makes of the arguments; errors name file and line."""
+        """Build an object by `make`; errors name file and line."""
         rows: dict[str, list[int]] = {}
         try:
             made, rows = arguments(self.said)
@@ -80,13 +80,13 @@ def write(path: Path, cluster: Any) -> None:
 
 
 def text(cluster: Any, json_format: bool = False) -> str:
-    """What `write` writes: TOML, or JSON."""
+    """Text of a cluster file, TOML or JSON."""
     made = document(cluster)
     return (json.dumps(made, indent=1) if json_format else _toml(made)) + "\n"
 
 
 def document(cluster: Any) -> Table:
-    """What a cluster file says, as tables and lists, of a `Cluster`."""
+    """Cluster as tables and lists of a cluster file."""
     capacity, demand = (
         [dict(zip(cluster.resources, row, strict=True)) for row in table.tolist()]
         for table in (cluster.capacity, cluster.demand)
@@ -247,7 +247,7 @@ def _place(text: str, path: Path, where: Where) -> str:
 
 
 def _entry(text: str, start: int, end: int, row: int) -> tuple[int, int]:
-    """Where entry `row` of the next list in JSON begins and ends; `start` and `end` if it cannot be told."""
+    """Span of entry `row` of the next list in JSON; `start` and `end` if it cannot be told."""
     between, position = re.compile(r"[\s,]*"), text.find("[", start) + 1
     try:
         for _ in range(row + 1):

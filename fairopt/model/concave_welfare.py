@@ -41,7 +41,7 @@ class ConcaveWelfare(Criterion):
 
     @cached_property
     def starves(self) -> bool:
-        """Is the first task worth a finite amount, so that an optimum may give a user nothing?"""
+        """True if the first task is worth a finite amount, so that an optimum may give a user nothing."""
         return bool(np.isfinite(self.slope(np.zeros(1))).all())
 
     @property

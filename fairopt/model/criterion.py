@@ -72,15 +72,15 @@ class Criterion(Frozen):
 
     @property
     def scale_free(self) -> bool:
-        """Do proportional servers act as one? In the game where worth is a power of the share, so that ratios count."""
+        """True if proportional servers act as one: in the game, where worth is a power of the share."""
         return True
 
     def elasticity(self, user_tasks: Array) -> Array:
-        """By how much the log of a marginal utility falls with that of the tasks, (users,): alpha."""
+        """Elasticity of marginal utility, `-d log U'/d log x` (users,): alpha."""
         return np.full(len(user_tasks), self.alpha)
 
     def measure(self, user_tasks: Array, reach: Array) -> Array:
-        """What changes of a user's tasks are measured in, (users,): its tasks; where it may have none, its reach."""
+        """Unit of changes of user tasks, (users,): the tasks; where a user may have none, its reach."""
         return reach if self.starves else user_tasks
 
     def limits(self, cluster: Cluster) -> Array:
@@ -88,7 +88,7 @@ class Criterion(Frozen):
         return np.minimum(cluster.max_tasks, self.cap)
 
     def surplus(self, user_tasks: Array) -> Array:
-        """By what part of its floor each user is above it, (users,), at least 0; infinite without a floor."""
+        """Slack of floors relative to them, (users,), at least 0; infinite without a floor."""
         above = ratio(user_tasks, self.floor, np.inf)
         return np.asarray(np.maximum(above - 1, 0.0))
 
@@ -112,7 +112,7 @@ class Criterion(Frozen):
             return np.asarray(self.alpha * log_weight + (1 - self.alpha) * log_share - self.alpha * np.log(tasks))
 
     def bregman(self, tasks: Array, log_marginal: Array, price: Array, low: Array, high: Array) -> Array:
-        """What each user's utility less the price of its tasks falls short of its maximum over `low <= x' <= high`.
+        """Gap of each user's utility less the price of its tasks to the maximum over `low <= x' <= high`.
 
         With `G = dF/dx`, `rho` the maximiser over x: `G x (rho^(1-alpha) - 1)/(1-alpha) - p x (rho - 1) >= 0`,
         a Fenchel-Young loss, of second order in the error of x.

@@ -37,7 +37,7 @@ class Merging(Frozen):
 
     @property
     def trivial(self) -> bool:
-        """Nothing was merged."""
+        """True if nothing was merged."""
         return len(self.server_of) == len(self.cluster.servers) and len(self.user_of) == len(self.cluster.users)
 
     @property

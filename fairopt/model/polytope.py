@@ -125,7 +125,7 @@ class Polytope:
 
     @cached_property
     def capacity(self) -> Array:
-        """Of every row, (rows,)."""
+        """Capacities of rows, (rows,)."""
         return np.asarray(self.cluster.capacity[self._rows])
 
     def by_server(self, rows: Array, unused: float = 0.0) -> Array:

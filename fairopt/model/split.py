@@ -28,22 +28,22 @@ class Split:
 
     @classmethod
     def of(cls, merging: Merging, tasks: Array) -> Split:
-        """From tasks (merged users, merged servers): users are split, servers stay merged."""
+        """Split of tasks (merged users, merged servers): users are split, servers stay merged."""
         unmerged = len(merging.cluster.users) == len(merging.original.users)
         return cls(merging if unmerged else merge(merging.original, users=False), merging.split_users(tasks))
 
     @classmethod
     def from_table(cls, merging: Merging, tasks: Array) -> Split:
-        """From tasks (users, servers), added up; `matches` tells whether they were split like this."""
+        """Split of tasks (users, servers), added up; `matches` tells whether they were split like this."""
         return cls(merging, tasks if merging.trivial else merging.merged_tasks(tasks))
 
     @classmethod
     def from_answer(cls, cluster: Cluster, tasks: Array | Split) -> Split:
-        """Of an answer on `cluster`: a split as it is, a table (users, servers) added up over proportional servers."""
+        """Split of an answer: returned as it is, or a table (users, servers) added up over proportional servers."""
         return tasks if isinstance(tasks, Split) else cls.from_table(merge(cluster, users=False), tasks)
 
     def matches(self, tasks: Array, tol: float = 1e-12) -> bool:
-        """Are `tasks` (users, servers) these, relative to what each user has in all?"""
+        """True if `tasks` (users, servers) are these, relative to each user's total."""
         apart = self.merging.split_servers(self.merged)
         apart -= tasks
         return not (np.abs(apart, out=apart) > tol * tasks.sum(axis=1, keepdims=True)).any()

@@ -37,7 +37,7 @@ class Printed:
     decimals: int | None = None
 
     def agrees(self, correct: Value) -> bool:
-        """Is `correct` what was printed, within its rounding?"""
+        """True if `correct` is what was printed, within its rounding."""
         if self.decimals is None:
             return _same(self.value, correct, lambda right: 1e-12 * abs(right))
         half = 0.5 * 10.0**-self.decimals

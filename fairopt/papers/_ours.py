@@ -96,12 +96,12 @@ def unlimited(cluster: Cluster, mechanism: str) -> Array:
 
 
 def left_by_the_modest(cluster: Cluster, mechanism: str) -> float:
-    """What users with a limit leave of these."""
+    """Remainder after users with a limit."""
     return float(np.maximum(unlimited(cluster, mechanism) - cluster.max_tasks, 0).sum())
 
 
 def second_round(cluster: Cluster, mechanism: str) -> Array:
-    """What the last two users get of that."""
+    """Shares of the last two users in the remainder."""
     return (tasks(cluster, mechanism) - unlimited(cluster, mechanism))[2:]
 
 
@@ -152,7 +152,7 @@ def share_ratio(cluster: Cluster, mechanism: str) -> float:
 
 
 def everybody_has_half(cluster: Cluster, mechanism: str) -> bool:
-    """Are all of them at least one half?"""
+    """True if all are at least one half."""
     return bool((dominant_shares(cluster, mechanism) >= 0.5 * (1 - TOL)).all())
 
 
@@ -180,22 +180,22 @@ def incentive_shortfall(cluster: Cluster, mechanism: str) -> float:
 
 
 def keeps_incentive(cluster: Cluster, mechanism: str) -> bool:
-    """Does nobody miss any?"""
+    """True if no user misses its sharing incentive."""
     return incentive_shortfall(cluster, mechanism) <= TOL
 
 
 def everyone_gains(cluster: Cluster, better: str, than: str) -> bool:
-    """Does the first mechanism give every user more tasks than the second?"""
+    """True if the first mechanism gives every user more tasks than the second."""
     return bool((tasks(cluster, better) > tasks(cluster, than) * (1 + TOL)).all())
 
 
 def not_everyone_gains(cluster: Cluster, better: str, than: str) -> bool:
-    """Does it not?"""
+    """True if it does not."""
     return not everyone_gains(cluster, better, than)
 
 
 def dominated(cluster: Cluster, mechanism: str) -> bool:
-    """Does DRFH give someone more tasks, by a hundredth at least, and nobody less?"""
+    """True if DRFH gives some user more tasks, by at least a hundredth, and no user fewer."""
     mine, other = tasks(cluster, mechanism), tasks(cluster, "drfh")
     return bool((other >= mine * (1 - 1e-7)).all() and (other > mine * 1.01).any())
 
@@ -214,7 +214,7 @@ def gain_from_lying(cluster: Cluster, user: str, mechanism: str) -> float:
 
 
 def lying_pays(cluster: Cluster, user: str, mechanism: str) -> bool:
-    """Is there such a gain?"""
+    """True if there is such a gain."""
     return gain_from_lying(cluster, user, mechanism) > 1e-6
 
 

@@ -93,7 +93,7 @@ def _read(of: str, reading: str, arguments: tuple[Any, ...], cluster: Cluster) -
 
 
 def _function(of: str, name: str) -> Callable[..., Any]:
-    """Of the paper's module if there is one and it has it, else of `_ours`."""
+    """Find a function in the paper's module, else in `_ours`."""
     own = import_module(f".{of}", __package__) if of in ("drf", "pf", "counterexamples") else _ours
     found: Callable[..., Any] = getattr(own, name, None) or getattr(_ours, name)
     return found

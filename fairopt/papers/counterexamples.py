@@ -53,7 +53,7 @@ def in_the_family(cluster: Cluster, x32: F) -> tuple[float, float]:
 
 
 def on_the_segment(cluster: Cluster) -> bool:
-    """Are user 1's tasks, as solved here, from 4 to 74/17?"""
+    """True if user 1's tasks, as solved here, are from 4 to 74/17."""
     return bool(4 - 1e-6 <= tasks(cluster, "ps-dsf")[0] <= 74 / 17 + 1e-6)
 
 
@@ -70,7 +70,7 @@ def envied(cluster: Cluster, weighted: bool) -> float:
 
 
 def kalai_smorodinsky(cluster: Cluster) -> bool:
-    """Is DRF equal parts of what each could run alone, as large as fits?"""
+    """True if DRF gives maximal equal parts of what each user could run alone."""
     alone = cluster.gamma.sum(axis=1)
     fits = (alone @ cluster.demand / cluster.pooled_capacity).max()
     return bool(np.allclose(solve(cluster, "drf").arrays.user_tasks / alone, 1 / fits, rtol=1e-9))
@@ -92,5 +92,5 @@ def rounds_in_turn(cluster: Cluster) -> list[Array]:
 
 
 def come_to_rest_in_turn(cluster: Cluster) -> bool:
-    """Is a state after two rounds another than the first? False where they alternate."""
+    """True if the state after two rounds differs from the first; False where they alternate."""
     return not np.allclose(rounds_in_turn(cluster)[-1], np.array(EVEN, dtype=float))

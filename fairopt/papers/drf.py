@@ -60,7 +60,7 @@ def whole_share(cluster: Cluster, user: int) -> float:
 
 
 def whole_shares_are_equal(cluster: Cluster) -> bool:
-    """Are they, exactly?"""
+    """True if whole shares are exactly equal."""
     return len(set(whole_shares(cluster))) == 1
 
 

@@ -57,7 +57,7 @@ def maxmin_ram(cluster: Cluster) -> Array:
 
 
 def is_maxmin_ram(cluster: Cluster, mechanism: str) -> bool:
-    """Does a mechanism come to it?"""
+    """True if a mechanism arrives at it."""
     return bool(np.allclose(tasks(cluster, mechanism), maxmin_ram(cluster), rtol=1e-6))
 
 
@@ -90,7 +90,7 @@ _STARTS = 4
 
 
 def best_responses_end_here(cluster: Cluster) -> bool:
-    """Do best responses in turn come to the tasks that are known in closed form, from random starts, at every alpha?"""
+    """True if best responses arrive at the tasks known in closed form, from random starts, at every alpha."""
     from ..game.dynamics.distributed import best_response  # instances load no modelling language
 
     rng = np.random.default_rng(5)

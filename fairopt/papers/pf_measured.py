@@ -72,7 +72,7 @@ class Measurements:
 
 @cache
 def measurements() -> Measurements:
-    """Those that come with fairopt."""
+    """Measurements shipped with fairopt."""
     folder = resources.files(__package__) / "data"
     reached, solved = (pd.read_csv(StringIO((folder / f"{name}.csv").read_text())) for name in ("reached", "solved"))
     return Measurements(reached, solved, json.loads((folder / "about.json").read_text()))
@@ -118,7 +118,7 @@ def _longer_at_3(data: Measurements) -> bool:
 
 
 def _never_falls(data: Measurements) -> bool:
-    """Is there no cluster, and no two alphas, with fewer rounds at the larger one, their intervals apart?"""
+    """True if on no cluster a larger alpha takes fewer rounds, with disjoint intervals."""
     of_clusters = (data.games(cluster, _CLOSE) for cluster in data.clusters())
     return not any((games["rounds high"] < games["rounds low"].cummax().shift()).any() for games in of_clusters)
 

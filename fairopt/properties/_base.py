@@ -61,7 +61,7 @@ class Case:
 
     @property
     def exact(self) -> bool:
-        """Is nothing rounded?"""
+        """True if nothing was rounded."""
         return self.tasks.dtype == object
 
     @property
@@ -137,7 +137,7 @@ class Property(ABC):
         return iter(())
 
     def admits(self, cluster: Cluster, deviation: Deviation) -> bool:
-        """Is this a change that the property speaks of?"""
+        """True if the property covers this change."""
         return not self.compares
 
     @abstractmethod

@@ -55,7 +55,7 @@ class Check:
 
 
 def check(property: str | Property | Allocation, allocation: Allocation | str | Property, tol: float = 1e-5) -> Check:
-    """Has an allocation a property, on the cluster that its mechanism saw? The two may stand in either order.
+    """Check a property of an allocation, on the cluster that its mechanism saw; arguments in either order.
 
     Parameters
     ----------

@@ -222,7 +222,7 @@ class Hunt:
         return [(-1.0 if case is None else float(self.prop.find(case).violation), one) for case, one in found]
 
     def found(self) -> bool:
-        """Is there a witness of the elite's largest violation that can be verified?"""
+        """True if the elite's largest violation can be verified."""
         if not self.elite or self.elite[0][0] <= MARGIN:
             return False
         for _ in range(self.options.further):
@@ -238,7 +238,7 @@ class Hunt:
         return False
 
     def _best(self) -> Best:
-        """Of the elite, which of those that are verified in the best way loses most: the way's number and the loss.
+        """Largest loss among the elite's best-verified violations: the rank of the verification, and the loss.
 
         Where nothing is proved, as a rule because answers are tied, 100 others near to it and 100 new ones are tried,
         and the 16 of each that lose most are looked at.
@@ -268,7 +268,7 @@ class Hunt:
         return [False] * len(some)
 
     def _about(self, instance: Instance) -> bool:
-        """Do the property, the mechanism and the conditions speak of it?"""
+        """True if the property, the mechanism and the conditions cover a case."""
         some = clusters(instance)
         return (
             (len(some) > 1) == self.prop.compares
@@ -278,7 +278,7 @@ class Hunt:
         )
 
     def _near(self, some: Sequence[Instance], size: int) -> list[Instance]:
-        """Of so many of these, changed at random, those that are spoken of."""
+        """Draw random changes of cases, and keep those that are covered."""
         made = (moved(some[int(self.rng.integers(len(some)))], self.rng) for _ in range(size if some else 0))
         return [one for one in made if self._about(one)]
 

@@ -38,7 +38,7 @@ _ENTRIES = {"seed": int, "blocks": int, "trials": int, "seconds": float, "doubte
 
 @dataclass(frozen=True)
 class Cell:
-    """Whose property is searched for counterexamples, and among which clusters.
+    """Search for counterexamples: mechanism, property, and source of clusters.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Cell:
         return "--".join(re.sub(r"[^a-z0-9.]+", "-", part.lower()).strip("-") for part in parts)
 
     def seeds(self, seed: int, block: int) -> list[int]:
-        """Of a block of trials: the same however many were made before, and by whom."""
+        """Seeds of a block of trials, independent of how many were made before, and by whom."""
         return [seed, zlib.crc32(self.name.encode()), block]
 
 
@@ -97,11 +97,11 @@ class Outcome:
     versions: Mapping[str, str] = field(default_factory=_here)
 
     def open(self, trials: int, seconds: float) -> bool:
-        """Are more trials wanted?"""
+        """True if more trials are wanted."""
         return self.witness is None and not self.note and self.trials < trials and self.seconds < seconds
 
     def answers(self, cell: Cell) -> bool:
-        """Does this say what a search of another cell of the mechanism and the property would say?"""
+        """True if this decides another cell of the same mechanism and property."""
         if self.witness is None:
             return not self.note and set(self.cell.conditions) <= set(cell.conditions)
         return set(cell.conditions) <= set(self.meets)
@@ -114,7 +114,7 @@ class Outcome:
         return [name for name, holds in CONDITIONS.items() if all(map(holds, clusters(self.witness.instance)))]
 
     def document(self) -> _files.Table:
-        """As plain data."""
+        """Plain data of the cell."""
         plain = {name: getattr(self, name) for name in _ENTRIES}
         found = None if self.witness is None else self.witness.document()
         return {"fairopt_cell": VERSION, **asdict(self.cell), **plain, "witness": found}

@@ -125,7 +125,7 @@ class Answer(NamedTuple):
 
 
 def answers(mechanism: Mechanism, name: str, rows: pd.DataFrame, link: Link) -> list[Answer]:
-    """Of all clusters first; of others only where that differs.
+    """Answers on all clusters, then on others where they differ.
 
     `rows` are those of `survey` about the mechanism and the property, as a frame (`conditions`, `answer`, ...).
     """

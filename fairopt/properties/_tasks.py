@@ -102,7 +102,7 @@ def seen(mechanism: Mechanism, cluster: Cluster) -> Cluster:
 
 
 def accepted(mechanism: Mechanism, cluster: Cluster) -> bool:
-    """Is the mechanism defined on the cluster?"""
+    """True if the mechanism is defined on the cluster."""
     try:
         shared = seen(mechanism, cluster)
         if mechanism.judged_by_criterion:
@@ -142,7 +142,7 @@ def exact(mechanism: Mechanism, instance: Instance) -> Case | None:
 
 
 def speaks_of(prop: Property, instance: Instance) -> bool:
-    """Does the property say something about this cluster and this change?"""
+    """True if the property covers this cluster and this change."""
     cluster, deviation = instance
     return not prop.domain(cluster) and (deviation is None or prop.admits(cluster, deviation))
 

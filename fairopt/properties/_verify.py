@@ -74,7 +74,7 @@ def verified(mechanism: Mechanism, name: str, instance: Instance) -> Verified:
 
 
 def _between(prop: Property, case: Case, answers: Sequence[Allocation]) -> Verified | None:
-    """By bounds that are proved: a violation at least as large as those say."""
+    """Verify by proved bounds: the violation is at least as large."""
     found = prop.find(case)
     if not float(found.violation) > MARGIN:
         return None
@@ -96,7 +96,7 @@ def _between(prop: Property, case: Case, answers: Sequence[Allocation]) -> Verif
 
 
 def _to_first_order(prop: Property, case: Case, answers: Sequence[Allocation]) -> Verified:
-    """By certified answers, and by how much each user's ratio of tasks may be wrong."""
+    """Verify to first order, by certified answers and error bounds of each user's ratio of tasks."""
     errors = dict.fromkeys(case.cluster.users, 0.0)
     for found in answers:
         for user, own in zip(found.cluster.users, _errors(found, prop), strict=True):
@@ -128,7 +128,7 @@ def _errors(found: Allocation, prop: Property) -> Array:
 
 
 def violated(mechanism: Mechanism, name: str, instance: Instance) -> Verified | None:
-    """As `verified`, `None` where there is nothing to report."""
+    """Verified violation; `None` where there is nothing to report."""
     try:
         return verified(mechanism, name, instance)
     except FairoptError:

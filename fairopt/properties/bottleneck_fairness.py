@@ -23,7 +23,7 @@ class _MaxMin(Property):
 
 
 class BottleneckFairness(_MaxMin):
-    """If one resource is dominant for everybody, the allocation is max-min fair on it.
+    """Bottleneck fairness: if one resource is dominant for all users, the allocation is max-min fair on it.
 
         r in argmax_r d[n,r]/C_r for all n  =>  x is lexicographic max-min of x_n d[n,r] / phi_n
 
@@ -56,7 +56,7 @@ def shared_bottleneck(cluster: Cluster) -> int | None:
 
 
 class PerServerBottleneckFairness(_MaxMin):
-    """If one resource binds everybody on every server, the allocation is constrained max-min on it.
+    """Bottleneck fairness per server: if one resource binds all users there, it is shared by constrained max-min.
 
         d[n,rho]/c[i,rho] >= d[n,r]/c[i,r] for all i, r and usable n  =>  x is max-min of x_n d[n,rho] / phi_n
 
@@ -91,7 +91,7 @@ class PerServerBottleneckFairness(_MaxMin):
 
 
 class SingleResourceFairness(_MaxMin):
-    """With one resource the allocation is constrained max-min.
+    """Single-resource fairness: with one resource the allocation is constrained max-min.
 
         M = 1  =>  x is lexicographic max-min of x_n d[n] / phi_n
 
@@ -111,7 +111,7 @@ class SingleResourceFairness(_MaxMin):
 
 
 class SingleServerDRF(_MaxMin):
-    """With one server the allocation is that of DRF.
+    """Single-server fairness: with one server the allocation is that of DRF.
 
         K = 1  =>  x is lexicographic max-min of x_n max_r d[n,r] / (C_r phi_n)
 

@@ -130,7 +130,7 @@ def gains(cluster: Cluster, low: Numbers, high: Numbers) -> Numbers:
 
 
 def _idle(cluster: Cluster, tasks: Numbers) -> Numbers:
-    """What tasks (users, servers) leave of capacities, (servers, resources)."""
+    """Idle capacity, (servers, resources), at tasks (users, servers)."""
     return np.asarray(numbers(cluster.capacity) - tasks.T @ numbers(cluster.demand))
 
 

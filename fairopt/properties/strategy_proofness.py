@@ -45,7 +45,7 @@ def lies(cluster: Cluster, about: Sequence[str], rng: Generator) -> Iterator[tup
 
 
 def differs_only(cluster: Cluster, other: Cluster, users: Sequence[str], about: Sequence[str]) -> bool:
-    """Do two clusters differ in nothing but what these users may have said otherwise?"""
+    """True if two clusters differ only in what these users may misreport."""
     names = ("resources", "users", "servers")
     if any(getattr(cluster, name) != getattr(other, name) for name in names):
         return False

@@ -27,13 +27,13 @@ _NONE = Equilibria((), (), (), False, {})
 
 
 def enumerable(mechanism: Mechanism | None) -> bool:
-    """Is it the game of alphaPF-VDS at finite alpha?"""
+    """True for the game of alphaPF-VDS at finite alpha."""
     game = isinstance(mechanism, GameMechanism) and mechanism.judged_by_criterion
     return game and 0 < getattr(mechanism, "alpha", np.inf) < np.inf
 
 
 def all_equilibria(mechanism: Mechanism | None, cluster: Cluster) -> Equilibria:
-    """Of the game at finite alpha, by `fairopt.game.equilibria`; empty where there is none, or none can be found."""
+    """Equilibria of the game at finite alpha, by `fairopt.game.equilibria`; empty if none is found."""
     if mechanism is None or not enumerable(mechanism):
         return _NONE
     try:

@@ -158,7 +158,7 @@ def exportable(path: Path) -> None:
 
 
 def csv(frame: pd.DataFrame) -> str:
-    """With every digit; an apostrophe stands before text that a spreadsheet would compute."""
+    """Write CSV with every digit; text that a spreadsheet would compute is escaped by an apostrophe."""
 
     def safe(cell: object) -> object:
         return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell

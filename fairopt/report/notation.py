@@ -80,7 +80,7 @@ def _formula(found: re.Match[str]) -> str:
 
 @cache
 def _titles() -> dict[str, str]:
-    """What mechanisms and policies are called, by their names and by what they are called."""
+    """Titles of mechanisms and policies, by name and by title."""
     kinds: list[Any] = [*POLICIES.items(), *REGISTRY.items()]
     return {key: kind.title for name, kind in kinds for key in (name, kind.title)}
 

@@ -115,7 +115,7 @@ def tables_of(experiment: str, results: Results) -> list[Table]:
 
 
 def _draws(counts: pd.Series[int], frame: pd.DataFrame) -> str:
-    """How many draws there are, and what intervals are: none of one draw."""
+    """Number of draws, and the kind of intervals; none of a single draw."""
     if counts.max() == 1:
         return "n = 1 draw, without intervals"
     differ = (frame.filter(like=INTERVAL) > 0).any(axis=None)
@@ -128,7 +128,7 @@ def _n(counts: pd.Series[int]) -> str:
 
 
 def _sources(cells: pd.DataFrame, column: str) -> tuple[str, ...]:
-    """What few rows come from, with the parameters in common: `bitbrains?vms=100` is bitbrains (vms = 100)."""
+    """Sources of rows with common parameters: `bitbrains?vms=100` is bitbrains (vms = 100)."""
     said = []
     for name, sources in cells.groupby(column, sort=False)["source"]:
         kind, *more = differing([*sources.unique()])[0] or ["="]

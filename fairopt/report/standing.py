@@ -115,7 +115,7 @@ def text(found: Standing, table: Callable[[pd.DataFrame], str]) -> str:
 
 
 def as_markdown(found: Standing) -> str:
-    """As Markdown."""
+    """Report as Markdown."""
     forms = {"title": lambda line: f"# {escape(line)}", "line": escape,
              "section": lambda line: f"## {escape(line)}", "table": markdown}  # fmt: skip
     words = "\n".join(f"- **{word}**: {meaning}" for word, meaning in GLOSSARY.items())
@@ -123,7 +123,7 @@ def as_markdown(found: Standing) -> str:
 
 
 def as_html(found: Standing, progress: bool = False) -> str:
-    """As one page that works offline, with the explorer below the tables."""
+    """Report as one HTML page that works offline, with the explorer below the tables."""
 
     def tagged(tag: str) -> Callable[[Any], str]:
         return lambda line: f"<{tag}>{html.escape(line)}</{tag}>"

@@ -42,7 +42,7 @@ class Pooling:
         return np.asarray(tasks @ summed(self.pool_of, len(self.first)).T)
 
     def spread(self, pools: Array) -> Array:
-        """By log capacity of groups (pools, resources, k) to by that of servers."""
+        """Spread derivatives by log capacity of groups (pools, resources, k) over their servers."""
         return np.asarray(pools[self.pool_of] * self.part[:, :, None])
 
 

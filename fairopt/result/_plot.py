@@ -95,7 +95,7 @@ def colours(count: int, usual: Sequence[str] = _COLOURS) -> list[str]:
 
 
 def looks(count: int) -> list[dict[str, Any]]:
-    """Of lines: colours, dashes, and widths that fall, so that one shows beneath another."""
+    """Styles of lines: colours, dashes, and falling widths, so that covered lines stay visible."""
     width = mpl.rcParams["lines.linewidth"]
     return [
         {"color": colour, "linestyle": dashes, "linewidth": width * max(1.4 - 0.2 * k, 0.8)}

@@ -127,14 +127,14 @@ _MOST = 6
 
 
 def off(certificate: Certificate) -> Array | None:
-    """By how much tasks may be off, relatively and to first order, (users,): residual times condition."""
+    """First-order bound of the relative error of tasks, (users,): residual times condition."""
     known = certificate.conditions
     # No residual is known to be smaller than rounding.
     return None if known is None else np.asarray(max(certificate.residual, 1e-15) * known)
 
 
 def uncertain(certificate: Certificate) -> Array:
-    """By how much tasks of users may be off of which fewer than three digits are certain, NaN for others, (users,)."""
+    """Error bounds of users with fewer than three certain digits, (users,), NaN for others."""
     apart = off(certificate)
     return np.zeros(0) if apart is None else np.where(apart > _UNCERTAIN, apart, np.nan)
 

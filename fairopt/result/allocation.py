@@ -120,7 +120,7 @@ def idle(users: Sequence[str]) -> tuple[str, ...]:
 
 
 def _judge(cluster: Cluster, by: Any) -> tuple[Judge, Criterion | None, tuple[str, ...]]:
-    """Who certifies given tasks, by which criterion, and what the reader should know of it."""
+    """Judge and criterion for given tasks, with notes for the reader."""
     if by is None:
         return feasible, None, ("no criterion: feasible, and nothing else is claimed",)
     if isinstance(by, Criterion):
@@ -199,7 +199,7 @@ class Allocation(Frozen):
 
     @property
     def flagged(self) -> bool:
-        """Does the certificate miss the tolerance asked for?"""
+        """True if the certificate misses the tolerance asked for."""
         return not self.certificate.passes(self.tol)
 
     @property

@@ -66,7 +66,7 @@ def write(path: str | Path, claim: StatedAnswer) -> None:
 
 
 def is_one(path: Path) -> bool:
-    """Does a JSON file have the key that allocation files begin with?"""
+    """True if a JSON file has the key of allocation files."""
     try:
         return path.suffix.lower() == ".json" and f'"{_KEYS[0]}"' in path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):  # whoever reads it says what is wrong

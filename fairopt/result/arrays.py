@@ -35,7 +35,7 @@ class Answer(Protocol):
 
     @property
     def criterion(self) -> Criterion:
-        """What was optimised."""
+        """Criterion that was optimised."""
 
     @property
     def log_prices(self) -> Array | None:
@@ -51,7 +51,7 @@ class Answer(Protocol):
 
     @property
     def flagged(self) -> bool:
-        """Does the certificate miss the tolerance?"""
+        """True if the certificate misses the tolerance."""
 
     @property
     def arrays(self) -> Arrays:
@@ -59,7 +59,7 @@ class Answer(Protocol):
 
     @property
     def utilization(self) -> pd.Series:
-        """By resource."""
+        """Utilization by resource."""
 
     @property
     def used_parts(self) -> pd.DataFrame:
@@ -70,7 +70,7 @@ class Answer(Protocol):
 
 
 class Arrays:
-    """What `Allocation` shows by name, under the same names: axes are users, servers, resources of its cluster."""
+    """Arrays of an `Allocation`, under the same names: axes are users, servers, resources of its cluster."""
 
     def __init__(self, allocation: Answer) -> None:
         self._of = allocation

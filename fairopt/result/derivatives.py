@@ -39,7 +39,7 @@ _SUPPORTED = (
 
 
 class ShareDerivative(NamedTuple):
-    """By demands (users, resources); by log C_r (users, resources), or by log c_ir (users, servers, resources)."""
+    """Derivatives of shares by demands (users, resources), and by log C_r (users, resources) or log c_ir."""
 
     by_demand: Array
     by_pool: Array

@@ -54,7 +54,7 @@ def holds(allocation: Allocation) -> Holds:
 
 
 def _read_off(allocation: Allocation) -> Holds:
-    """By prices, else by what is used up, on the server where a user runs most."""
+    """Read off binding constraints, by prices or else by use, on the server where a user runs most."""
     cluster, total = allocation.cluster, allocation.arrays.user_tasks
     split = allocation._split or Split.from_table(unmerged(cluster), allocation.tasks)
     table, first, capacity = split.merged, split.merging.first_server, split.merging.cluster.capacity

@@ -134,7 +134,7 @@ def price_of_fairness(allocation: Answer, efficient: Answer) -> float:
 
 
 def _mean(values: Array) -> float:
-    """Of what is known."""
+    """Mean of the known values."""
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else float("nan")
 

@@ -186,7 +186,7 @@ def paths(
 
 
 def tasks(frame: pd.DataFrame, most: int = 8, *, jumps: pd.DataFrame | None = None, ax: Any = None) -> Figure:
-    """Who gets what along alpha: a line for each of the users with most tasks, and the mean of all others.
+    """Plot tasks along alpha: a line for each of the users with most tasks, and the mean of all others.
 
     Parameters
     ----------

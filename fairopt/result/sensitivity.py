@@ -53,7 +53,7 @@ class Gradient(NamedTuple):
 
 
 def gradients(answer: Answer) -> dict[str, list[Gradient]]:
-    """By measure: several where users or their resources tie for one, none where it has no value."""
+    """Gradients by measure: several where users or their resources tie, none where it has no value."""
     cluster, x, share = answer.cluster, answer.arrays.user_tasks, answer.arrays.dominant_shares
     rules, zero = share_derivatives(cluster, "dominant"), np.zeros(len(x))
     level = np.where(cluster.runnable, share / cluster.weight, np.nan)

@@ -41,7 +41,7 @@ def from_frames(
     source: str,
     report: dict[str, int | float | str],
 ) -> Kind:
-    """What `Workload.from_frames` returns."""
+    """Implement `Workload.from_frames`."""
     _only_frames(tasks=tasks, servers=servers, users=users, changes=changes)
     names, types, amounts, resources = _servers(servers)
     user, known = _users(tasks, users)
@@ -71,7 +71,7 @@ def from_frames(
 
 
 def to_frames(workload: Any) -> dict[str, pd.DataFrame]:
-    """What `Workload.to_frames` returns."""
+    """Implement `Workload.to_frames`."""
     w = workload
     group = w.group_of_task
     where = np.array(

@@ -19,7 +19,7 @@ Engine = Literal["filling", "declarative"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DynamicShares:
-    """What users have after every arrival. Rows are arrivals; a user who is yet to come has 0.
+    """Shares of users after every arrival (rows); a user who is yet to come has 0.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What runs a simulation: the loop with a policy's rules handed in, compiled or as it is written."""
+"""Simulation engine: the loop with a policy's rules, compiled or interpreted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .workload import NEVER, Whole, Workload
 
 
 class State:
-    """Who holds what, and what is free; policies read it and do not write to it.
+    """State of a simulation, tasks held and capacity free, read-only for policies.
 
     A *queue* is what shares are compared of: that of a user, or a single one of everybody (`Policy.queue`). Groups are
     numbered by (queue, arrival, place in the workload). What servers have and tasks take is in the policy's own terms
@@ -98,7 +98,7 @@ class Runs:
     interrupted: bool = False
 
     def same(self, other: Runs) -> bool:
-        """Are both the same, event by event?"""
+        """True if two schedules agree event by event."""
         mine, others = (
             [getattr(one, field.name) for field in fields(one) if field.name != "interrupted"] for one in (self, other)
         )
@@ -106,7 +106,7 @@ class Runs:
 
 
 def knows(policy: Policy) -> bool:
-    """Is everything that a policy decides by a rule, so that it can be compiled?"""
+    """True if a policy decides everything by rules, so that it can be compiled."""
     kind = type(policy)
     return all(isinstance(getattr(kind, name), rule) for name in ("share", "score", "value", "limit"))
 
@@ -165,7 +165,7 @@ def compiled_by(setup: Setup) -> Loop:
 
 
 def _rules(setup: Setup) -> dict[str, Any]:
-    """What the loop reads of a policy that has rules alone."""
+    """Data of a policy with rules alone, as the loop reads them."""
     policy = setup.policy
     kind: Any = type(policy)
     return {

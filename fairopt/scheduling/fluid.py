@@ -29,7 +29,7 @@ _TOGETHER = 1 / SECOND
 
 @dataclass
 class Step:
-    """What ran from `time` for `span` seconds, at the rates of one allocation."""
+    """Interval from `time` for `span` seconds at the rates of one allocation."""
 
     time: float
     span: float
@@ -101,7 +101,7 @@ class FluidRun:
     # -- going on ----------------------------------------------------------------------------------
 
     def run(self, until: float = math.inf, progress: bool = False) -> FluidRun:
-        """Go on until all work is done, nobody can go on, or the time `until` in seconds; Ctrl-C ends it before."""
+        """Run until all work is done, nobody can go on, or the time `until` in seconds; Ctrl-C ends it earlier."""
         self.interrupted = False
         with tqdm(total=float(self.work.sum()), unit="task s", unit_scale=True, disable=not progress) as bar:
             try:
@@ -152,12 +152,12 @@ class FluidRun:
             self._changed, self.due, self.forced = changed, True, True
 
     def _release(self, groups: Whole) -> None:
-        """What groups had that are no longer there is free."""
+        """Release what absent groups held."""
         self.due = self.due or len(groups) > 0
         self.released = self.released or (not self.idle and bool(self.served[groups].any()))
 
     def _may_solve(self) -> bool:
-        """Is it the time for a solve of all who are present?"""
+        """True if a new solve of all present groups is due."""
         return self.forced or self.events or abs(self.now - self.every * round(self.now / self.every)) < _TOGETHER
 
     def _tick(self, time: float) -> float:
@@ -189,7 +189,7 @@ class FluidRun:
         )  # fmt: skip
 
     def _solved(self, groups: Whole) -> None:
-        """Nothing is due but for those who wait for the next time."""
+        """Record a solve; only later changes make another one due."""
         self.forced = self.released = False
         self.due = len(groups) < len(self.present)
         self.served[:] = False
@@ -261,7 +261,7 @@ class FluidSchedule(Outcome):
 
     @property
     def workload(self) -> Workload:
-        """What was served."""
+        """Workload that was served."""
         return self.run.workload
 
     @property

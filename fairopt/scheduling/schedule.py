@@ -29,7 +29,7 @@ STATES = ("done", "running", "waiting", "gone", "impossible", "to come")
 
 
 class Outcome:
-    """What schedules of whole tasks and fluid ones share: both have `workload`, `jobs`, `end`, `utilization`."""
+    """Common part of schedules of whole tasks and fluid ones: `workload`, `jobs`, `end`, `utilization`."""
 
     def _summary(self: Any, name: str, first: dict[str, Any], more: dict[str, Any]) -> pd.Series:
         """Numbers of jobs, `more`, and of use, after the `first`."""
@@ -55,7 +55,7 @@ class Outcome:
         return pd.DataFrame(columns | {"mean_response": response} | means, index=pd.Index(w.users, name="user"))
 
     def _per_job(self: Any, columns: dict[str, Any]) -> pd.DataFrame:
-        """Whose they are, and response times, where all is done."""
+        """Users and response times of jobs, where all tasks are done."""
         frame = pd.DataFrame(columns, index=pd.Index(self.workload.jobs, name="job"))
         frame.insert(0, "user", pd.Categorical.from_codes(self.workload.job_user, categories=list(self.workload.users)))
         frame.insert(4, "response", frame["end"] - frame["arrival"])
@@ -336,7 +336,7 @@ def _micro(times: Numbers) -> Whole:
 
 
 def _many_until(when: Whole, at: Whole) -> Whole:
-    """How many are at or before each time."""
+    """Count of events at or before each time."""
     return np.searchsorted(np.sort(at), when, side="right")
 
 
@@ -349,7 +349,7 @@ def _sum_until(when: Whole, at: Whole, amounts: Whole) -> Whole:
 
 
 def _servers(w: Workload, when: Whole) -> tuple[Whole, Whole]:
-    """How many servers are there, and what they have."""
+    """Number of servers that are up, and their capacity."""
     sign = np.where(w.change_up, 1, -1)
     there = w.there.sum() + _sum_until(when, w.change_time, sign)
     capacity = w.there @ w.capacity + _sum_until(when, w.change_time, sign[:, None] * w.capacity[w.change_server])

@@ -91,7 +91,7 @@ class Setup:
 
     @property
     def by_ratios(self) -> bool:
-        """Are servers found by the index of ratios? Best-Fit's scores of a single amount are all the same."""
+        """True if servers are found by the index of ratios; Best-Fit's scores of a single amount are all the same."""
         return self.policy.index == "ratios" and self.capacity.shape[1] > 1
 
     def tables(self, thrashing: Thrashing | None = None, near: int = NEAR) -> Tables:

@@ -129,12 +129,12 @@ class Workload:
 
     @property
     def tasks(self) -> int:
-        """How many tasks there are."""
+        """Number of tasks."""
         return len(self.duration)
 
     @property
     def groups(self) -> int:
-        """How many groups of like tasks there are."""
+        """Number of groups of like tasks."""
         return len(self.job)
 
     @cached_property
@@ -183,7 +183,7 @@ class Workload:
         return pd.Series(need / self.total, index=pd.Index(self.resources, name="resource"), name="seconds")
 
     def load(self, until: float | None = None) -> float:
-        """What would be done until then if every task started on arrival, over what servers can do: of the scarcest.
+        """Offered load of the scarcest resource: work that would be done by then, over the capacity of servers.
 
         `until` is in seconds from the first arrival; default: the last arrival.
 
@@ -258,7 +258,7 @@ def owner(workload: Workload, by: By) -> Whole:
 
 
 def players(workload: Workload, groups: NDArray[np.int64], up: Mask, by: By, limits: bool) -> Players:
-    """Those whose `groups` are present, on the servers that are `up`.
+    """Cluster of the present `groups`, on the servers that are `up`.
 
     A player's tasks may run where any of its groups may. A job has the weight of its user. With `limits` nobody runs
     more tasks than it has in unfinished groups.

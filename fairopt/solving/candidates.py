@@ -1,4 +1,4 @@
-"""From engines to one answer: candidates in turn, each judged, the best kept, until one reaches the tolerance."""
+"""Search for a certified answer: candidates of engines in turn, each certified, until one reaches the tolerance."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def with_last_digits(problem: Problem, offer: Solution) -> Solution | None:
 
 
 def at_vertex(problem: Problem, offer: Solution) -> Solution | None:
-    """Where a linear program leads from an offer near which steps jam.
+    """Candidate from a linear program, near an offer at which Newton steps jam.
 
     Where task counts bind the game has a continuum of equilibria, and this would lead to another.
     """
@@ -73,7 +73,7 @@ def _moved(
 
 @dataclass
 class Candidates:
-    """What the engines of a mechanism came up with on one (merged) cluster.
+    """Candidates of a mechanism's engines on one (merged) cluster.
 
     The smallest residual over all candidates is kept.
     """
@@ -91,7 +91,7 @@ class Candidates:
 
     @property
     def residual(self) -> float:
-        """That of the best candidate."""
+        """Residual of the best candidate."""
         return np.inf if self.verdict is None else self.verdict[0].residual
 
     def search(self, engines: tuple[str, ...], solver: str | None, warm: object) -> Solution | None:
@@ -122,11 +122,11 @@ class Candidates:
         return self.best
 
     def _failed(self, error: SolverError) -> None:
-        """What failed before stays in the message."""
+        """Record a failure, keeping earlier messages."""
         self.failure = error if self.failure is None else SolverError(f"{self.failure}; {error}")
 
     def _stand_in(self, name: str) -> Iterator[Solution] | None:
-        """What another engine offers; of solvers little where numbers are so far apart that they hardly ever answer."""
+        """Candidates of another engine; solvers get little time where data are beyond their range."""
         offers = self.mechanism.stand_in(self.problem, name, self.tol)
         far = name == "declarative" and beyond_doubles(self.problem.cluster, self.problem.criterion)
         if offers is None or not far:
@@ -144,7 +144,7 @@ class Candidates:
         return int(np.count_nonzero(self.problem.cluster.eligible))
 
     def reaches(self, offer: Solution, name: str) -> bool:
-        """Does an offer, the same with its last digits found, or where a linear program leads, reach the tolerance?"""
+        """True if an offer reaches the tolerance, by itself, refined, or by a linear program."""
         residual = self._least(offer, name)
         for _ in range(4):
             # A jammed answer with a small error is given to a linear program.
@@ -195,7 +195,7 @@ class Candidates:
         return None if better is None or (formulated and self._apart(offer, better) > _FORMULATED) else better
 
     def _astray(self, offer: Solution, better: Solution) -> bool:
-        """Are these two equilibria? Where a task count binds on several servers there may be a continuum of them."""
+        """True if refinement led to another equilibrium, of which there may be a continuum where a task count binds."""
         # Last digits that change a user's tasks by so much belong to another equilibrium.
         return self.problem.criterion.scope == "game" and self._apart(offer, better) > 1e-3
 

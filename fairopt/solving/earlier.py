@@ -1,4 +1,4 @@
-"""What one solve leaves to the next on the same cluster."""
+"""Warm starts: what one solve leaves to the next on the same cluster."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class OtherUsers:
 
     @property
     def earlier(self) -> Earlier | None:
-        """What is left of what the allocation offers; None if nothing is."""
+        """Reusable parts that are still alive; None if there are none."""
         warm = self.answer.warm
         return warm if isinstance(warm, Earlier) and isinstance(warm.engine, ServerStart) else None
 
@@ -36,14 +36,14 @@ class OtherAlphas(OtherUsers):
 
     @property
     def earlier(self) -> Earlier | None:
-        """What the allocation offers, or else the stack."""
+        """Reusable parts of the allocation, or else the stack."""
         warm = self.answer.warm
         return replace(warm, engine=warm.engine or self.together) if isinstance(warm, Earlier) else None
 
 
 @dataclass(frozen=True)
 class Earlier:
-    """What an allocation offers to the next solve: its cluster merged, and where the engine may start."""
+    """Reusable parts of an allocation: its merged cluster, and a warm start of the engine."""
 
     merging: Merging
     users: bool  # were users merged

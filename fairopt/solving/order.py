@@ -85,6 +85,6 @@ def _reordered(mechanism: Solvable, given: Problem, users: Index, servers: Index
 
 
 def _same(some: Array, others: Array) -> bool:
-    """Are these the same numbers, but for rounding?"""
+    """True if numbers agree up to rounding."""
     with np.errstate(invalid="ignore"):
         return bool(((some == others) | (np.abs(some - others) <= 1e-9 * np.abs(others))).all())

@@ -1,4 +1,4 @@
-"""How long an engine may go on that nobody asked for by name."""
+"""Time limits of engines that were not asked for by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What solving asks of a mechanism."""
+"""Interface of mechanisms for solving."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Solvable(ABC):
 
     @abstractmethod
     def criterion(self, cluster: Cluster) -> Criterion:
-        """What this mechanism means by fair on `cluster` (the pool, for single-pool mechanisms)."""
+        """Criterion on `cluster` (the pool, for single-pool mechanisms)."""
 
     def check(self, cluster: Cluster) -> None:  # noqa: B027 - most mechanisms are defined everywhere
         """Raise `DataError` with a remedy if the mechanism is not defined on `cluster`."""
@@ -37,16 +37,16 @@ class Solvable(ABC):
 
     @property
     def judged_by_criterion(self) -> bool:
-        """Does the criterion alone decide what is certified? A mechanism with its own `certify` decides itself."""
+        """True if the criterion alone decides what is certified; False for a mechanism with its own `certify`."""
         return type(self).certify is Solvable.certify
 
     @property
     def met_by_criterion(self) -> bool:
-        """Does every optimum of `criterion` pass `certify`? One of the mechanism's own says so, if that is so."""
+        """True if every optimum of `criterion` passes `certify`; a mechanism with its own says so itself."""
         return self.judged_by_criterion
 
     def tolerance(self, engine: str) -> float:
-        """What `solve` asks of the certificate unless told otherwise."""
+        """Default tolerance of `solve`."""
         return self.default_tol
 
     @abstractmethod
@@ -68,7 +68,7 @@ class Solvable(ABC):
         return None
 
     def neighbours(self, problem: Problem, tol: float) -> Iterator[Solution]:
-        """Where `index` is -1: candidates for a stable equilibrium."""
+        """Candidates for a stable equilibrium where `index` is -1."""
         return iter(())
 
     def certify(

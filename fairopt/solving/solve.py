@@ -1,4 +1,4 @@
-"""From a mechanism and a cluster to a certified allocation."""
+"""Solve a mechanism on a cluster: a certified allocation."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def indexed(mechanism: Solvable, problem: Problem, found: Candidates, leave: boo
 
 
 def _left(mechanism: Solvable, problem: Problem, found: Candidates) -> bool:
-    """Is there a neighbour of index +1 that reaches the tolerance? It is the best candidate then, and says its way."""
+    """True if a neighbour of index +1 reaches the tolerance; it becomes the best candidate."""
     for offer in mechanism.neighbours(problem, found.tol):
         other = Candidates(mechanism, problem, found.tol)
         try:
@@ -71,7 +71,7 @@ def _left(mechanism: Solvable, problem: Problem, found: Candidates) -> bool:
 
 @dataclass(frozen=True)
 class Request:
-    """What the caller asked for, checked: engines in their order, a tolerance, and where to start."""
+    """Checked request: engines in their order, tolerance, and start."""
 
     engines: tuple[str, ...]
     tol: float
@@ -89,7 +89,7 @@ class Request:
         solver: str | None,
         start: Allocation | OtherUsers | None,
     ) -> Request:
-        """From the arguments of `Mechanism.solve`; `DataError` says which is wrong."""
+        """Check the arguments of `Mechanism.solve`; `DataError` names a wrong one."""
         known = mechanism.engines(problem.criterion)
         if engine is not None and engine not in known:
             raise DataError(f"{mechanism} has no engine {engine!r}; it has {', '.join(known)}")

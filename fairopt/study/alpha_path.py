@@ -38,7 +38,7 @@ Found = tuple[float, Allocation]
 
 
 class _Plot(pd.plotting.PlotAccessor):  # type: ignore[misc]
-    """What pandas draws of frames, and until 0.3 what `draw` does, as `plot` did before."""
+    """Plot accessor of pandas; until 0.3 a call draws as `draw` does."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         first = args[0] if args else ""
@@ -96,7 +96,7 @@ class AlphaPath(pd.DataFrame):  # type: ignore[misc]
 
     @property
     def plot(self) -> _Plot:
-        """As of any frame of pandas."""
+        """Plot accessor of pandas."""
         return _Plot(self)
 
 

@@ -160,7 +160,7 @@ NOTE = f"{MARK} answers for the pool, as if all servers were one; their tasks ne
 
 
 def pooled(requested: Cluster, found: Allocation) -> bool:
-    """Has the mechanism pooled the servers that it was asked about?"""
+    """True if the mechanism pooled the servers."""
     return len(found.cluster.servers) < len(requested.servers)
 
 

@@ -35,7 +35,7 @@ class NotMonotone(UserWarning):
 
 @dataclass(frozen=True)
 class AlphaFound:
-    """What `find_alpha` found.
+    """Result of `find_alpha`.
 
     Attributes
     ----------

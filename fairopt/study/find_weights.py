@@ -30,7 +30,7 @@ _FAR = 12.0
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WeightsFound:
-    """What `find_weights` found.
+    """Result of `find_weights`.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class WeightsFound:
 
     @property
     def unique(self) -> bool | None:
-        """Are these the only weights, but for a common factor? None where that is not known."""
+        """True if the weights are unique up to a common factor; None where that is not known."""
         if (ends := self.ranges) is None:
             return None
         # Ratios of weights that differ by less than this part are the same.

@@ -34,7 +34,7 @@ MINIMA, ACCURACY = 4, 1e-6
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AlphaInferred:
-    """What `infer_alpha` found.
+    """Result of `infer_alpha`.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class AlphaInferred:
 
     @property
     def flat(self) -> bool:
-        """Do the data leave alpha without a bound on one side, or on both?"""
+        """True if the data leave alpha unbounded on a side."""
         return self.low == 0 or math.isinf(self.high)
 
     def plot(self, *, ax: Any = None) -> Figure:
@@ -193,7 +193,7 @@ def infer_alpha(
 
 
 def _overuse(cluster: Cluster, observed: Array, who: Index, most: float) -> float:
-    """By what part tasks exceed what is feasible, users who are not compared having none."""
+    """Relative overuse of the compared users' tasks."""
     limited(observed, cluster, most, "raise its max_tasks, or allow for more overuse")
     polytope = Polytope(cluster.select(users=[cluster.users[n] for n in who]), np.full(len(who), np.inf))
     scale, rows = scaled(polytope, observed[who])
@@ -242,7 +242,7 @@ def _number(value: float) -> float:
 
 
 def interval(misfit: Misfit, alpha: float, threshold: float) -> tuple[float, float]:
-    """Where the misfit first exceeds the threshold on both sides of alpha; 0 and infinity where it does not."""
+    """Interval around alpha in which the misfit stays below the threshold; 0 or infinity where it never exceeds it."""
 
     def crossing(points: list[float], otherwise: float) -> float:
         inside = alpha

@@ -21,7 +21,7 @@ T = TypeVar("T", covariant=True)
 
 @dataclass(frozen=True)
 class Named(Generic[T]):
-    """What a text stands for, one text for all that mean the same; `parse` makes it again.
+    """Object with a canonical text, from which `parse` makes it again.
 
     Pickled without it: a worker has to load plug-ins before.
     """
@@ -42,7 +42,7 @@ class Named(Generic[T]):
 
 
 class Job(Protocol):
-    """What is done with a cluster or workload, in one way."""
+    """One way to treat a cluster or workload."""
 
     @property
     def schema(self) -> Schema:
@@ -54,7 +54,7 @@ class Job(Protocol):
 
     @property
     def random(self) -> bool:
-        """Does the answer depend on chance, whatever it is about?"""
+        """True if the answer is random, whatever it is about."""
 
     @property
     def fields(self) -> Row:
@@ -93,7 +93,7 @@ class Cell:
 
     @cached_property
     def question(self) -> str:
-        """What is asked, whatever code answers: 24 hexadecimal digits, the same on every machine."""
+        """Digest of the question, independent of code and machine: 24 hexadecimal digits."""
         own = {"origin": self.origin.fields, "seed": self.seed, "repetition": self.repetition}
         return _digest(own | self.job.fields | {"measures": self.measures})
 
@@ -109,7 +109,7 @@ class Cell:
 
     @property
     def requested(self) -> Row:
-        """What the row says of the question."""
+        """Columns of the row that describe the question."""
         asked = self.job.asked
         options = asked.pop("options") | {"measures": self.measures}
         if self.job.schema is CELLS:
@@ -140,7 +140,7 @@ class Work(NamedTuple):
 
     @property
     def asked(self) -> list[Cell]:
-        """Those whose rows are handed in."""
+        """Cells whose rows are requested."""
         return [cell for cell in self.cells if self.wanted is None or cell.key in self.wanted]
 
 

@@ -1,4 +1,4 @@
-"""What computes an answer, as a digest of bytes: modules of fairopt that decide it, and the mechanism's own modules.
+"""Digest of the code that computes an answer: modules of fairopt that decide it, and the mechanism's own.
 
 It is part of every cell's key, so that an answer of other code is never taken for one of this code.
 """
@@ -56,7 +56,7 @@ def of_fairopt(*rooms: str) -> str:
 
 
 def _shared(mechanism: str) -> bool:
-    """Does a module of mechanisms count for all? The price of fairness is measured against the utilitarian one."""
+    """True for modules of mechanisms that all answers depend on, as the price of fairness does on the utilitarian."""
     return mechanism.startswith("_") or mechanism in ("utilitarian", "alpha_fair")
 
 
@@ -106,7 +106,7 @@ def _file(module: ModuleType | None) -> Path | None:
 
 
 def _installed(name: str) -> bool:
-    """Is a module of Python's, of a package, or one of fairopt's that `of_fairopt` has?"""
+    """True for modules of Python, of installed packages, and those of fairopt in `of_fairopt`."""
     room, _, leaf = name.removeprefix("fairopt.").partition(".")
     if name.split(".")[0] == "fairopt":
         return room != "mechanisms" or not leaf or _shared(leaf)
@@ -118,7 +118,7 @@ def _installed(name: str) -> bool:
 
 
 def _of_bytecode(kind: type) -> str:
-    """Of a class whose source is nowhere, such as one typed at a prompt: other versions of Python differ here."""
+    """Digest of a class without source, such as one typed at a prompt; it depends on the version of Python."""
     parts = [kind.__qualname__]
     for name, value in sorted(vars(kind).items()):
         made_by = getattr(getattr(value, "fget", None) or getattr(value, "__func__", None) or value, "__code__", None)

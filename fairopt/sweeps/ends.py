@@ -10,7 +10,7 @@ class Interrupted(FairoptError):
 
 
 class Stopped(FairoptError):
-    """Who computes is gone, or died again and again, or nothing can be written; what was handed in is stored."""
+    """Raised if workers are gone or keep dying, or nothing can be written; results handed in are stored."""
 
 
 class Elsewhere(FairoptError):

@@ -1,4 +1,4 @@
-"""Who computes the cells: this process, processes of this machine, or any executor. All give the same rows.
+"""Executors of cells: this process, processes of this machine, or any other. All give the same rows.
 
 `Execute` gives packed rows in the order in which cells finish; closing it stops the work. Workers get small cells by
 the dozen, or a stack of them that is solved together (`stack`), and hand in what they have after a quarter of a second:
@@ -48,7 +48,7 @@ _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS
 
 
 def works(cells: Sequence[Cell], missing: Iterable[str]) -> list[Work]:
-    """What there is to do of an experiment, in the order of its cells, for rows of `missing` (keys)."""
+    """Tasks of an experiment, in the order of its cells, for rows of `missing` (keys)."""
     groups: dict[object, list[Cell]] = {}
     for cell in cells:
         alike = (cell.origin, cell.seed, cell.job, cell.measures, cell.repetition // stack.TOGETHER)

@@ -124,7 +124,7 @@ _SECONDS: Check = (_positive, "seconds > 0")
 
 @dataclass(frozen=True)
 class Kind:
-    """What tells one kind of experiment from the other.
+    """Differences between the kinds of experiments.
 
     `sources` and `runs` are the keys of what is drawn and of what runs on it; `top` are checks of keys of the file with
     their defaults, and `grid` of those of a grid; `check_run` raises `DataError`.
@@ -143,7 +143,7 @@ class Kind:
 
     @property
     def keys(self) -> set[str]:
-        """Of the file."""
+        """Keys of the file."""
         return {"experiment", self.sources, "grid", "smoke", *self.top}
 
 
@@ -258,11 +258,11 @@ class Experiment:
 
     @property
     def schema(self) -> Schema:
-        """That of its cells."""
+        """Schema of its cells."""
         return self.kind.schema
 
     def draws(self, grid: Grid) -> int:
-        """How often a random source is drawn for a grid."""
+        """Number of draws of a random source for a grid."""
         return int(grid.one("repetitions") or self.repetitions)
 
 
@@ -349,7 +349,7 @@ def _experiment(kind: Kind, document: Document, data: Table, tiny: Table) -> Exp
 def _sources(
     kind: Kind, document: Document, value: Any, where: Where, old: set[str] | None = None
 ) -> dict[str, list[Source]]:
-    """By name; options that are lists make a source for every combination. Nothing is drawn or read yet."""
+    """Sources by name, one for every combination of options that are lists; nothing is drawn or read yet."""
     found: dict[str, list[Source]] = {}
     for name, entry in document.table(where, value).items():
         here = (*where, name)

@@ -1,4 +1,4 @@
-"""What a cell is about: the name of a cluster or a workload, a digest that fixes it, and how to make it again."""
+"""Origins of cells: the name of a cluster or workload, its digest, and how to make it again."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PAPER = "paper:"
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the cluster or the workload of a cell comes from, as part of the cell's key.
+    """Origin of the cluster or workload of a cell, part of the cell's key.
 
     `kind` is `paper`, `file`, `trace` or `generator`, and `digest` what the source holds (of all but a generator), so
     that a generator in place of a trace, or another part of a trace, is another cell.
@@ -46,7 +46,7 @@ class Origin:
 
     @property
     def random(self) -> bool:
-        """Does it depend on the seed?"""
+        """True if it depends on the seed."""
         return self.kind in ("trace", "generator")
 
     @property
@@ -68,7 +68,7 @@ def check(sources: Sources[Any], text: str, folder: Path, options: tuple[str, ..
 
 
 def of(sources: Sources[Any], text: str, merged: bool, folder: Path, traces: str | None) -> Origin:
-    """What a cluster or a workload stands for here, now; files are relative to `folder`.
+    """Origin of a named cluster or workload; files are relative to `folder`.
 
     Raises
     ------
@@ -167,5 +167,5 @@ def _digest_of(path: Path, *_: int) -> str:
 
 @lru_cache(maxsize=256)
 def _generated(simulated: bool, text: str, merged: bool, traces: str | None) -> Origin:
-    """What a generator stands for: no file that could change decides that, and thousands of cells ask."""
+    """Origin of a generator, cached: no file decides it, and thousands of cells ask."""
     return of(WORKLOADS if simulated else CLUSTERS, text, merged, Path(), traces)

@@ -1,4 +1,4 @@
-"""What is done with a cell: whatever its own code raises, a row comes back, with who computed it and with what."""
+"""Running a cell: a row comes back whatever its code raises, with provenance."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def failed(cell: Cell, error: BaseException) -> Row:
 
 
 def here(threads: int | None) -> Row:
-    """Where and when a row is made."""
+    """Provenance of a row: machine, versions and time."""
     return provenance() | {"process": os.getpid(), "threads": threads or 0, "finished": datetime.now(UTC)}
 
 

@@ -13,7 +13,7 @@ Columns = dict[str, str]
 
 @dataclass(frozen=True)
 class Schema:
-    """What a row of one kind of cell holds.
+    """Columns of one kind of cell.
 
     `inputs`: what was asked; `found`: what came of it; `chance`: seconds and machines, which differ from run to run;
     `long`: tables within the row. `folder` is where such cells are in a store, beside others; `source` is the column of

@@ -59,7 +59,7 @@ class Alone:
 
     @property
     def jobs(self) -> pd.DataFrame:
-        """Those of all users, as `Schedule.jobs`."""
+        """Jobs of all users, as `Schedule.jobs`."""
         return pd.concat([one.jobs for one in self.schedules.values()])
 
     @property
@@ -122,7 +122,7 @@ class Simulate:
 
     @classmethod
     def of(cls, text: str, *how: Any) -> Simulate:
-        """From the text of a policy, one for all that mean the same."""
+        """Parse the text of a policy, in canonical form."""
         made = parse(text)
         inside = named(made).text if isinstance(made, Mechanism) else str(made)
         return cls(Named(_prefixed(text)[0] + inside, parse), *how)
@@ -162,7 +162,7 @@ class Simulate:
         return _of_workload(workload) | took | numbers(found) | _long(found, cell.measures)
 
     def run(self, workload: Workload, progress: bool = False) -> Ran:
-        """What comes of the workload."""
+        """Run the policy on a workload."""
         what: Any = self.what.made
         if self.what.text.startswith(FLUID):
             if self.thrashing is not None:
@@ -191,7 +191,7 @@ def jobs(values: Mapping[str, tuple[Any, ...]]) -> Iterator[Simulate]:
 
 
 def numbers(found: Ran) -> Row:
-    """What is said of a simulation in one row, whichever kind it is of."""
+    """Measures of a simulation in one row, of either kind."""
     said = found.summary()
     row: Row = {"status": "missed" if said.get("flagged") else "ok"}
     row |= {name.replace(" ", "_"): said[name] for name in _SAID if name in said}
@@ -227,7 +227,7 @@ def _long(found: Ran, asked: tuple[str, ...]) -> Row:
 
 
 def _demands(found: Schedule | FluidSchedule) -> pd.DataFrame:
-    """How many tasks ask for how much of the first two resources, in parts of what servers have of it on average.
+    """Histogram of tasks by demand of the first two resources, relative to the average server.
 
     Amounts are rounded to `_DIGITS` a decade on a logarithmic scale.
     """

@@ -71,7 +71,7 @@ class Solve:
 
     @property
     def random(self) -> bool:
-        """Is the order of the game random?"""
+        """True if the order of the game is random."""
         return self.order in ("random", "asynchronous")
 
     @property
@@ -256,7 +256,7 @@ def _reached(trace: Trace, levels: tuple[float, ...]) -> list[Row]:
 
 
 def _violations(mechanism: Mechanism, cluster: Cluster, rng: np.random.Generator) -> list[Row]:
-    """How much of what is due is missing, by property; largest over `LIES` lies, and over users who leave."""
+    """Violations by property, the largest over `LIES` misreports and over leaving users."""
     from ..properties import report  # imports much that other cells do without
 
     frame = report(mechanism, cluster, VIOLATED, changes=LIES, rng=rng)

@@ -55,7 +55,7 @@ def may_be(cell: Cell) -> bool:
 
 
 def rows(cells: Sequence[Cell], traces: str | None) -> dict[str, Row]:
-    """What is found of draws of one source by one mechanism, by key; those that are missing are to be solved alone."""
+    """Rows of draws of one source by one mechanism, by key; missing ones are to be solved alone."""
     job, begun = cells[0].job, _clock.now()
     assert isinstance(job, Solve)
     tiny = _tiny(job)
@@ -78,7 +78,7 @@ def rows(cells: Sequence[Cell], traces: str | None) -> dict[str, Row]:
 
 @cache
 def _tiny(job: Solve) -> Stats:
-    """Who answers a mechanism on small clusters, and how."""
+    """Batch solver of a mechanism on small clusters."""
     return job.allocation(TINY, np.random.default_rng(0)).stats
 
 

@@ -42,14 +42,14 @@ WHERE (excluded.failed, iif(excluded.failed, -excluded.finished, excluded.finish
 
 @dataclass(frozen=True)
 class Contents:
-    """What a store holds: `table`, one row per cell, and the keys of `damaged` rows, which are in no table."""
+    """Contents of a store: `table`, one row per cell, and the keys of `damaged` rows, which are in no table."""
 
     table: pa.Table
     damaged: tuple[str, ...]
     schema: Schema = field(default=CELLS, repr=False)
 
     def followed_by(self, tables: Iterable[pa.Table]) -> Contents:
-        """With cells that were computed since, without long tables; they take the place of errors."""
+        """Contents with newly computed rows, which replace errors; without long tables."""
         new = pa.concat_tables([self.table.select(list(self.schema.columns)).slice(0, 0), *tables])
         old = self.table.select(list(self.schema.columns))
         kept = pa.compute.invert(pa.compute.is_in(old.column("key"), value_set=new.column("key").combine_chunks()))
@@ -108,7 +108,7 @@ class Store:
 
     @property
     def file(self) -> Path:
-        """Of all rows."""
+        """Path of the file of all rows."""
         return self.folder / "cells.sqlite"
 
     def read(self) -> Contents:
@@ -197,7 +197,7 @@ class Store:
 
     @contextmanager
     def _errors(self, kind: type[Exception]) -> Iterator[None]:
-        """What goes wrong with the file, as an error of ours."""
+        """Convert errors of the file to errors of fairopt."""
         damaged = f"{self.file} is damaged; move it away, and its cells are computed again"
         try:
             yield
@@ -218,7 +218,7 @@ class Packed(NamedTuple):
 
     @property
     def keys(self) -> list[str]:
-        """Of the cells."""
+        """Keys of the cells."""
         return [entry[0] for entry in self.entries]
 
 

@@ -78,7 +78,7 @@ def match(cells: Sequence[Cell], contents: Contents, accept_older: bool = False)
 
 @dataclass(frozen=True)
 class Plan:
-    """What a sweep would do: all cells of the experiment, those to compute, and how long that may take."""
+    """Plan of a sweep: all cells of the experiment, those to compute, and the estimated time."""
 
     experiment: Experiment
     store: Store
@@ -94,7 +94,7 @@ class Plan:
 
     @property
     def damaged(self) -> tuple[str, ...]:
-        """What is said of rows that are not read."""
+        """Note on unreadable rows."""
         return tuple(
             f"not read: row {key}, damaged on the disk; its cell is computed again" for key in self.contents.damaged
         )
@@ -121,7 +121,7 @@ def plan(
     accept_older: bool = False,
     traces: str | None = None,
 ) -> Plan:
-    """What `sweep` would do with the same arguments; nothing is computed and nothing changed.
+    """Plan of `sweep` with the same arguments; nothing is computed or changed.
 
     Raises
     ------
@@ -242,7 +242,7 @@ def by_this_code(frame: pd.DataFrame) -> list[bool]:
 
 
 def _digest(policy: str) -> str | None:
-    """Of what computes under a policy here; none if it is not here."""
+    """Digest of a policy's code; none if it is not installed."""
     try:
         return simulate.Simulate.of(policy, None, None, "raise", None).code(())
     except DataError:

@@ -82,7 +82,7 @@ def read(path: Path, layout: Format, skip_malformed: bool, report: Counter[str],
 
 
 def content(path: Path) -> bytes:
-    """What is in a file, unpacked if it is gzipped."""
+    """Content of a file, unpacked if gzipped."""
     try:
         found = path.read_bytes()
         return gzip.decompress(found) if path.suffix == ".gz" else found

@@ -220,7 +220,7 @@ class Sources(Generic[Made]):
         }
 
     def names(self, text: str) -> bool:
-        """Does a text name a source of this kind, though it may end like the name of a file?"""
+        """True if a text names a source of this kind, even if it ends like the name of a file."""
         kind, colon, _, _ = _cut(text)
         entry = self._entry(kind)
         return bool(colon) and entry is not None and entry.folder != ""

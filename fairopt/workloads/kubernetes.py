@@ -155,7 +155,7 @@ def _tolerated(taint: Object, tolerations: list[Object]) -> bool:
 
 
 def _term(term: Object, node: Object) -> bool:
-    """Does a node satisfy all expressions of a term? A term without any is satisfied by none."""
+    """True if a node satisfies all expressions of a term; an empty term matches none."""
     met = [_matches(each, _labels(node)) for each in _tables(term, "matchExpressions")]
     met += [_matches(each, {"metadata.name": _name(node)}) for each in _tables(term, "matchFields")]
     return bool(met) and all(met)
@@ -399,7 +399,7 @@ def _shapes(seen: _Seen, weights: str) -> list[Shape]:
 
 
 def _left(seen: _Seen) -> list[dict[str, float]]:
-    """What every node has, less what pods of the system take there."""
+    """Capacity of every node less the requests of system pods."""
     taken: dict[str, Amounts] = defaultdict(dict)
     for _, request, _, host, of_system, _ in seen.pods:
         if of_system and host:

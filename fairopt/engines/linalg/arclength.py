@@ -47,7 +47,7 @@ class OnCurve(Protocol):
 
 @dataclass(frozen=True)
 class CorrectionOptions:
-    """How a place is corrected, and what is tried where that fails."""
+    """Options of correctors, and of what is tried where they fail."""
 
     #: Most corrections of a step.
     most: int = 8
@@ -63,7 +63,7 @@ P = TypeVar("P", bound=OnCurve)
 
 
 class Corrected(NamedTuple, Generic[P]):
-    """Where corrections led, (a, 1) near there, how many corrections and systems it took, from which length."""
+    """Corrected point, its tangent (a, 1), numbers of corrections and systems, and the length used."""
 
     here: P
     along: Step | None
@@ -81,7 +81,7 @@ def towards(here: OnCurve, along: Step, before: Step | None) -> Step:
 def corrected(
     here: P, tangent: Step, length: float, reached: Callable[[P], bool], options: CorrectionOptions
 ) -> Corrected[P]:
-    """From a place `length` along the tangent to the curve in the plane across it, or as near as corrections lead."""
+    """Correct a predictor of `length` along the tangent, in the plane orthogonal to it."""
     first = here.moved(tangent, length)
     there, system, along, systems, merit = first, first, None, 0, 0.0
     for turns in range(options.most + 1):

@@ -23,7 +23,7 @@ class DampingOptions:
 
 
 class Reached(NamedTuple, Generic[T]):
-    """Where Newton's method came to (None: nowhere), steps that were taken, and systems that were solved."""
+    """Result of Newton's method: the point or None, and numbers of steps and of systems solved."""
 
     here: T | None
     steps: int

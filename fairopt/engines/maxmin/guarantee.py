@@ -1,4 +1,4 @@
-"""Can floors be met together? If not, prices prove it, and say who asks for how much of what there is.
+"""Joint feasibility of floors; prices prove infeasibility, and each user's part in it.
 
 At prices lambda >= 0, with `p_n` the least cost of a task of n, every feasible x has `sum p_n x_n <= sum lambda c`.
 Floors that cost more than that cannot be met.

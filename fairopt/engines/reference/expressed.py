@@ -1,4 +1,4 @@
-"""Does a criterion express what a formulation states? Certificates judge by the criterion: they see nothing else.
+"""Consistency of criterion and formulation, as certificates judge by the criterion alone.
 
 A criterion knows capacities, limits (the cluster's and a mechanism's cap) and what is maximised. A floor on somebody's
 tasks, or a rule on who shares a server, it does not know: an answer without it would be certified.

@@ -28,7 +28,7 @@ STEEP = 10.0
 
 @dataclass(frozen=True)
 class Places:
-    """Which pairs and rows of a cluster a program has, and the tasks (users, servers) that are not its own."""
+    """Pairs and rows of a cluster in a program, and tasks (users, servers) fixed outside of it."""
 
     polytope: Polytope
     pairs: Index

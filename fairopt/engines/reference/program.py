@@ -1,4 +1,4 @@
-"""What a mechanism writes its problem with: the feasible set of a cluster as CVXPY expressions."""
+"""Feasible set of a cluster as CVXPY expressions, for formulations of mechanisms."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Formulation:
 
 
 class Program:
-    """What formulations are written in.
+    """CVXPY expressions for formulations.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ class ClusterProgram(Program):
         return welfare_factor(self.weight, self.unit, alpha, self._fixed)
 
     def cost(self) -> Array:
-        """What a whole server costs each user (pair, in the scope `each`) where it is cheapest, by the last prices.
+        """Least cost of a whole server by user (by pair, in the scope `each`), at the last prices.
 
         Relative to the largest price of a whole capacity.
         """

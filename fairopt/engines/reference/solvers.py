@@ -106,7 +106,7 @@ def solve(problem: cp.Problem, solver: str) -> Run:
 
 
 def wrong_claim(solver: str, engines: tuple[str, ...], linear: bool) -> str:
-    """What to do about a solver of CVXPY that says optimal of what a certificate denies; "" for other solvers.
+    """Remedy for a solver of CVXPY that reports optimal against the certificate; "" for other solvers.
 
     A sentence, and the beginning of another that says how to report a bug. `engines`: those that were not tried;
     `linear`: is it a matter of linear programs?

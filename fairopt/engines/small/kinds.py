@@ -1,4 +1,4 @@
-"""Which kernel answers to which criterion, and up to which size it is the fastest way."""
+"""Kernels for small problems: by criterion, and up to which size they are fastest."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _TABLEAU = 40_000
 
 
 def small_enough(kind: Kind, pairs: int, alpha: float) -> bool:
-    """Is the kernel the fastest way, as a rule, by pairs alone, usable or not?"""
+    """True if the kernel is usually the fastest, by the number of pairs, usable or not."""
     steep = alpha > _STEEP and kind in _LARGEST_STEEP
     return pairs <= (min(LARGEST[kind], _LARGEST_STEEP[kind]) if steep else LARGEST[kind])
 
 
 def fastest(kind: Kind, cluster: Cluster, alpha: float) -> bool:
-    """Is the kernel the fastest way for a cluster: its pairs are few, or those that are usable?"""
+    """True if the kernel is the fastest for a cluster: its pairs, or its usable pairs, are few."""
     users, servers, resources = cluster.shape
     pairs = users * servers
     if kind == "leximin" and pairs * (users + servers * resources) > _TABLEAU:
@@ -53,7 +53,7 @@ def fastest(kind: Kind, cluster: Cluster, alpha: float) -> bool:
 
 
 def kind_of(rule: Criterion) -> Kind | None:
-    """Which kernel answers to a criterion; `None`: none does (floors, the game at alpha = 0, other welfare)."""
+    """Kernel for a criterion; `None` for floors, the game at alpha = 0, and other welfare."""
     if type(rule) is not Criterion or rule.floor.any():
         return None
     if rule.alpha == 0:

@@ -34,7 +34,7 @@ class Together:
         self.found: dict[float, tuple[Found, float]] = {}
 
     def at(self, problem: Problem, kind: kinds.Kind, tol: float, aim: float) -> tuple[Found, float] | None:
-        """What is found of a problem, as a stack of one, and its part of the seconds; None if it is another's."""
+        """Result of a problem as a stack of one, and its part of the seconds; None for another cluster."""
         cluster, alpha = problem.cluster, problem.criterion.alpha
         if self.cluster is None:
             self.cluster, begun = cluster, _clock.now()

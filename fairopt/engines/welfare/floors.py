@@ -41,7 +41,7 @@ def as_limits(problem: Problem, log_rows: Array) -> Problem:
 def fixed_at_floors(
     problem: Problem, start: Solution, solve: Callable[[Problem], Iterator[Solution]]
 ) -> Iterator[Solution]:
-    """What an engine without floors offers, for who is held at prices of `start`, then at its own, until they stay."""
+    """Candidates of an engine without floors, with users held at floors by prices, iterated to consistency."""
     found, seen = start, set[bytes]()
     for _ in range(_ROUNDS):
         if found.log_prices is None:

@@ -1,4 +1,4 @@
-"""Is there room for all tasks that there are? Then nobody pays anything, and there is nothing to optimise."""
+"""Clusters with room for all tasks: prices are zero, and there is nothing to optimize."""
 
 from __future__ import annotations
 

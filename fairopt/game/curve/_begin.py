@@ -1,4 +1,4 @@
-"""Where the curve begins: the equilibrium near alpha = 1, as a regular active set.
+"""Start of the curve: the equilibrium near alpha = 1, as a regular active set.
 
 Splits of users over servers, and prices of rows that are full together, may be undetermined, for all alpha where users
 share a bottleneck. Then the set is made regular: along a direction in which nothing but the split changes something

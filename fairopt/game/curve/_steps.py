@@ -97,7 +97,7 @@ class Run:
         return None
 
     def _border(self, unknowns: Active, v: Values) -> Array:
-        """What entered or left last goes on as it did, or all tasks and log alpha."""
+        """Border row that fixes the orientation: by the last event, else by all tasks and log alpha."""
         if self._event >= 0:
             return unknowns.gradient(v, self._event)
         return np.asarray(self._way[np.append(unknowns.members, -1)])
@@ -109,7 +109,7 @@ class Run:
         return float(ahead[np.abs(ahead - theta).argmin()]) if len(ahead) else np.nan
 
     def _met(self, v: Values, rises: bool, forward: float) -> None:
-        """Does the curve turn back here, or come back to where it did, with other tasks?"""
+        """True if the curve turns back here, or returns to a turning point with other tasks."""
         theta, inside = self.at.theta, self._fold == self._fold
         if not rises and not inside and forward * (theta - self._reach) > -_SAME:
             self._before, self._fold = v.x, theta
@@ -169,7 +169,7 @@ def corrected(
 def _passed(
     unknowns: Active, start: Place, at: Place, v: Values, land: int, target: float, first: Array
 ) -> tuple[int, float]:
-    """What has changed on the way besides `land` (-1: nothing, -2: unknown), and after about which part of it."""
+    """First event on a step besides `land` (-1: none, -2: unknown), and the part of the step at which it occurs."""
     worst, part, now = -1, 1.0, unknowns.distances(v, at)
     known = np.isfinite(first)
     if 0 <= land < len(first):

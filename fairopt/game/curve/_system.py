@@ -33,7 +33,7 @@ _TAXED = 0.5
 
 @dataclass(frozen=True)
 class Game:
-    """What does not change along the curve. Pairs of a user stand together."""
+    """Data that are constant along the curve, pairs sorted by user."""
 
     user: Index  # (pairs,)
     server: Index  # (pairs,)
@@ -51,7 +51,7 @@ class Game:
 
     @classmethod
     def of(cls, problem: Problem) -> Game:
-        """That of a problem, whose alpha is not read; users who can run nothing have no pairs."""
+        """Data of a problem, at any alpha; users who can run nothing have no pairs."""
         polytope = problem.polytope
         system = EquilibriumSystem.of(polytope, problem.criterion)
         user, host = system.user, polytope.row_server
@@ -68,7 +68,7 @@ class Game:
         return cls(*each, *none)
 
     def costs(self, alpha: float, log_price: Array, w: Array) -> tuple[Array, Array, Array, Array]:
-        """Of pairs `sum_r D w e^log_price + tax` over e^top, its top, `D e^log_price` and the tax, both over e^top."""
+        """Costs of pairs, `sum_r D w e^log_price + tax`, in units of e^top: the sum, top, `D e^log_price`, the tax."""
         each, tax = self.log_cost + log_price[self.at], LOG_TAX + alpha * self.tax
         top = np.maximum(each.max(axis=1), tax)
         felt, taxed = np.exp(each - top[:, None]), np.exp(tax - top)
@@ -115,7 +115,7 @@ class Place:
 
 
 class Values:
-    """What the equations say at a place; not `sound` where a user has no tasks or an active pair costs nothing.
+    """Equations evaluated at a point; not `sound` where a user has no tasks or an active pair costs nothing.
 
     `x` (users,); `felt` (pairs, resources), by how much the log of a cost rises with w, relative to the cost; `slack`
     (pairs,) and its derivative by log alpha, `turn`; `idle` (rows,). Of pairs, rows and limits: `outside`, how far they
@@ -226,7 +226,7 @@ class Active:
         return np.append(min(1.0, 10.0 / (self.count + 1)) * v.unit[self.members] ** 2, 1.0)
 
     def distances(self, v: Values, there: Place) -> Array:
-        """How far everybody is from entering or leaving the set, (pairs + rows + users,), >= 0 on the curve."""
+        """Distances to entering or leaving the active set, (pairs + rows + users,), >= 0 on the curve."""
         return np.where(there.on, there.amount * v.unit, v.outside)
 
     def rates(self, v: Values, t: Array) -> Array:

@@ -64,7 +64,7 @@ class Crossing:
 
 @dataclass(frozen=True)
 class Jump:
-    """Where the first crossing jumps: the curve turns back at `alpha`, and comes there again elsewhere."""
+    """Jump of the first crossing: the curve turns back at `alpha`, and crosses it again elsewhere."""
 
     alpha: float
     before: Array  # (users,), tasks at the end nearer to alpha = 1, which is the answer at alpha itself
@@ -147,7 +147,7 @@ def follow(
 
 
 def _curve(problem: Problem, run: _steps.Run, alphas: Sequence[float], reason: str) -> Curve:
-    """What a run has come to, on the data as they are."""
+    """Result of a run, on the unperturbed data."""
     crossings, exact = [], Game.of(problem)
     for at, index in run.crossings:
         alpha = alphas[int(np.abs(run.targets - at.theta).argmin())]

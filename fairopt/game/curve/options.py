@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class CurveOptions:
-    """How the curve is followed."""
+    """Options of the continuation."""
 
     #: The curve begins at `near` or `1/near`; nearer to 1 an equilibrium is taken as it is found.
     near: float = 1.001

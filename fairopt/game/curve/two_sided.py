@@ -36,11 +36,11 @@ class EquilibriumCurve:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Where and why parts ended before their last alpha."""
+        """Alphas at which parts ended early, and why."""
         return tuple(f"followed to alpha = {one.alpha:.4g}: {one.reason}" for one in self.curves if not one.arrived)
 
     def crossings(self, alpha: float) -> tuple[Crossing, ...]:
-        """Of the merged cluster, the first (which is the answer of `AlphaPFVDS(alpha, "curve")`) first."""
+        """Crossings of the merged cluster, first the one that answers `AlphaPFVDS(alpha, "curve")`."""
         return next((found for one in self.curves if (found := one.at(alpha))), ())
 
     def user_tasks(self, merged: Array) -> Array:

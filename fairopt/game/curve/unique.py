@@ -16,13 +16,13 @@ _LACKING = 1e-9
 
 
 def everybody(problem: Problem, tasks: Array) -> bool:
-    """Do tasks (users, servers) give every user its count? The curve then stands still."""
+    """True if tasks (users, servers) give every user its count, so that the curve is constant."""
     polytope = problem.polytope
     return bool((tasks[polytope.users].sum(axis=1) >= (1 - _LACKING) * polytope.limit).all())
 
 
 def unique(problem: Problem) -> bool:
-    """Is gamma of rank one on usable pairs, so that the game has a potential, or everybody bound by one row a server?
+    """True if equilibria are unique: gamma has rank one on usable pairs (a potential), or one row binds per server.
 
         gamma_ni = a_n b_i    for all usable pairs (n, i),    or    D[n,i,rho_i] = 1 for some rho_i on every server
 
@@ -51,7 +51,7 @@ def unique(problem: Problem) -> bool:
 
 
 def _factors(user: Index, server: Index, log: Array) -> tuple[Array, Array]:
-    """Of pairs, numbers of users and of servers whose sums are `log` if any are; of each component one server has 0."""
+    """Summands of users and servers whose sums on pairs are `log`, if any; one server of each component has 0."""
     a, b = np.full(int(user.max()) + 1, -np.inf), np.full(int(server.max()) + 1, -np.inf)
     while (unknown := b[server] == -np.inf).any():
         b[server[unknown.argmax()]], known = 0.0, -1

@@ -139,7 +139,7 @@ def _ends(found: list[Verified]) -> list[Verified]:
 
 
 def _told(made: Enumeration, bounded: bool, collected: Collected) -> str:
-    """What came of the enumeration, in words."""
+    """Outcome of the enumeration, in words."""
     if made.reason:
         return f"not finished: {made.reason}"
     text = f"finished: {made.cells} products of faces, {made.parts} parts solved"
@@ -150,7 +150,7 @@ def _told(made: Enumeration, bounded: bool, collected: Collected) -> str:
 
 
 def _of_engine(problem: Problem, system: EquilibriumSystem) -> Iterator[tuple[Array, Array]]:
-    """Where enumeration does not finish: tasks (pairs,) and log level prices near what the engine answers."""
+    """Tasks (pairs,) and log level prices of the engine's answer, where enumeration does not finish."""
     polytope = problem.polytope
     for found in engine.solutions(problem, _FINE):
         if found.log_prices is not None:
@@ -201,7 +201,7 @@ def _welfare(found: Allocation) -> float:
 
 
 class Enumeration(NamedTuple):
-    """What was found, and how.
+    """Equilibria found, and how.
 
     Attributes
     ----------

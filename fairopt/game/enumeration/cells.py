@@ -30,7 +30,7 @@ _CHUNK = 1000
 
 
 class TooLargeError(Exception):
-    """There is no time or no room for all cells."""
+    """Raised if cells are too many for time or memory."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Game:
 
     @property
     def strict(self) -> bool:
-        """Are prices comparable? Beyond alpha = 6 they differ by more than rounding leaves of the smaller."""
+        """True if prices are comparable in doubles: up to alpha = 6."""
         return self.alpha < 6.0
 
 
@@ -101,7 +101,7 @@ def connected(on: Mask) -> Mask:
 
 
 def _counted(g: Game, chosen: Index) -> Index:
-    """Those of cells (cells, servers) in which every part has fewer ties than rows."""
+    """Select cells (cells, servers) in which every part has fewer ties than rows."""
     on = g.support[chosen]
     member = connected(on)
     spare = np.matvec(member.astype(int), g.rows[chosen].sum(axis=2) - on.sum(axis=2)) + (member @ on).sum(axis=2)
@@ -131,7 +131,7 @@ def _beside(g: Game, chosen: Index, j: int, together: Mask | None) -> Index:
 
 
 def _priced(g: Game, chosen: Index, strict: bool, enough: float = np.inf) -> tuple[Mask, Array]:
-    """Are there prices (positive if `strict`) at which users prefer to be where they are? And prices.
+    """Feasibility of prices (positive if `strict`) at which users prefer their servers, and such prices.
 
     `chosen` (cells, servers) are faces of some servers; prices (cells, servers, resources), 0 for none.
     """
@@ -163,13 +163,13 @@ def _priced(g: Game, chosen: Index, strict: bool, enough: float = np.inf) -> tup
 
 
 def _fitting(g: Game, chosen: Index) -> Mask:
-    """Which of some cells (cells, servers) have prices?"""
+    """True for cells (cells, servers) that have prices."""
     found = [_priced(g, some, g.strict, 1e-10)[0] for some in _chunks(chosen, g.until)]
     return np.concatenate([np.zeros(0, bool), *found])
 
 
 def _together(g: Game) -> tuple[Index, Mask]:
-    """Which faces of two servers go together, (couples, 2) and (faces, faces), servers in order.
+    """Compatible faces of two servers, (couples, 2) and (faces, faces), servers in order.
 
     Where they are many it is looked at for the first user, and then for one more at a time.
     """
@@ -210,7 +210,7 @@ def cells(g: Game) -> Iterator[Index]:
 
 
 def prices(g: Game, chosen: Index) -> tuple[Mask, Array]:
-    """Which of some cells (cells, servers) have prices, and these (cells, servers, resources), 0 for none."""
+    """Prices of cells (cells, servers), (cells, servers, resources), 0 for none, and which cells have any."""
     fits, found = _priced(g, chosen, True)
     if not g.strict:
         left = np.flatnonzero(~fits)

@@ -82,7 +82,7 @@ class Equilibria(Sequence[Allocation]):
         return frame
 
     def preferences(self) -> pd.DataFrame:
-        """Who prefers which: a row per user, tasks in every equilibrium, and the number of the one with most (`best`).
+        """Preferences over equilibria: a row per user, its tasks in each, and the number of the best (`best`).
 
         `best` is 0 for users to whom all are the same.
         """

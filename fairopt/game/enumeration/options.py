@@ -1,4 +1,4 @@
-"""What an enumeration of equilibria may take."""
+"""Budget of an enumeration of equilibria."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class EnumerationOptions:
-    """What an enumeration may take."""
+    """Budget of an enumeration."""
 
     #: CPU seconds.
     seconds: float = 60.0

@@ -54,7 +54,7 @@ class Solved(NamedTuple):
 
 @np.errstate(all="ignore")
 def solutions(g: Game, faces: Index) -> Solved:
-    """Those of cells (cells, servers)."""
+    """Solutions of cells (cells, servers)."""
     servers, users, resources = g.use.shape
     for rounds in _ROUNDS:
         faces = faces[_bounded(g, g.support[faces], g.rows[faces], rounds)]
@@ -123,7 +123,7 @@ def _narrowed(factor: Array | Mask, level: Array, bounds: Array) -> Array:
 
 
 def _middles(g: Game, on: Mask) -> Array:
-    """What log prices are measured from, (parts, servers): who ties two servers gains the same on both."""
+    """Reference log prices, (parts, servers): users that tie two servers gain the same on both."""
     known = on.any(axis=2) & (np.cumsum(on.any(axis=2), axis=1) == 1)
     middle = np.where(known, g.middle, -np.inf)
     for _ in range(len(g.middle) - 1):
@@ -177,7 +177,7 @@ class Parts:
 
     @classmethod
     def of(cls, g: Game, on: Mask, paid: Mask, middle: Array, start: Array) -> Parts:
-        """Those of pairs (parts, servers, users) and rows (parts, servers, resources)."""
+        """Parts given by pairs (parts, servers, users) and rows (parts, servers, resources)."""
         count, users = len(on), int(on[0].any(axis=0).sum())
         (user, server), (host, resource) = (
             [each.reshape(count, -1) for each in np.nonzero(one)[1:]] for one in (on.transpose(0, 2, 1), paid)
@@ -217,7 +217,7 @@ class Parts:
         return np.minimum(self.gain - ((top + np.log(total)) / self.alpha)[..., 0], 300.0), share / total
 
     def bought(self, w: Array) -> Array:
-        """What users take of every y, (parts, R - T)."""
+        """Use of every y by users, (parts, R - T)."""
         return np.asarray(np.matvec(self.buys, np.exp(self.levels(w)[0][:, : self.buys.shape[2]])))
 
     def equations(self, w: Array) -> tuple[Array, Array]:
@@ -273,7 +273,7 @@ class Parts:
         return np.repeat(np.arange(count), starts), (self.log_prices(self.start)[:, None] + moved).reshape(-1, rows)
 
     def newton(self, w: Array) -> tuple[Array, Mask]:
-        """Where damped Newton steps from w end, and whether that is a solution."""
+        """Damped Newton's method from w: its end, and whether that is a solution."""
         lengths, eye = 0.3 ** np.arange(4), 1e-14 * np.eye(w.shape[1])  # some step where a pivot is next to none
         w, reached, going = w.copy(), np.zeros(len(w), bool), np.arange(len(w))
         for _ in range(_STEPS):

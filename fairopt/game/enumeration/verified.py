@@ -51,7 +51,7 @@ class Collected:
 
     @property
     def whole(self) -> bool:
-        """Do indices sum to 1, none of them 0, and was no candidate lost?"""
+        """True if indices are not 0 and sum to 1, and no candidate was lost."""
         indices = [one.index for one in self.found]
         return sum(indices) == 1 and 0 not in indices and not self.lost
 
@@ -73,11 +73,11 @@ class Collected:
         return len(self.found) - before
 
     def _known(self, log_total: Array) -> bool:
-        """Are these the tasks (users,) of one that has been found?"""
+        """True if these are the tasks (users,) of a known equilibrium."""
         return any(np.abs(np.log(one.active.total) - log_total).max() < _SAME for one in self.found)
 
     def _add(self, tasks: Array, log_rows: Array, by: str) -> None:
-        """What has tasks (pairs,) and log prices of whole capacities (rows,) nearby, with its index and radius.
+        """Add the equilibrium near tasks (pairs,) and log prices of whole capacities (rows,), with index and radius.
 
         The index is 0 if it depends on pairs or rows that are outside without slack.
         """

@@ -61,7 +61,7 @@ class PriceStart(ServerStart):
 
     @classmethod
     def of(cls, way: Sequence[Place]) -> PriceStart:
-        """From places of the first stage: that at its end, and the first below some temperatures."""
+        """Warm start from points of the first stage: its end, and the first below some temperatures."""
         q, cluster = way[-1].here.q, way[-1].here.q.polytope.cluster
         below = (next((place for place in way if place.tau <= tau), way[-1]) for tau in _KEPT)
         chosen = {place.tau: np.where(q.row, place.here.price, np.nan) for place in (*below, way[-1])}
@@ -81,7 +81,7 @@ class PriceStart(ServerStart):
 
 
 class Ends(NamedTuple):
-    """Where the way led: its end, and its first stage, if that was gone through."""
+    """End of the continuation, and its first stage, if that was completed."""
 
     last: Place
     first: Sequence[Place]
@@ -138,7 +138,7 @@ def solved(place: Place, most: float) -> Array | None:
 
 
 def _grown(place: Place) -> Place:
-    """As far as alpha can grow towards `high` while `alpha tau` is held."""
+    """Increase alpha towards `high` at constant `alpha tau`."""
     here, systems, control = place.here, place.steps, _FACTORS
     factor, budget = control.first, place.steps + _AFTER
     while here.q.alpha < _HIGH and systems < budget:

@@ -1,4 +1,4 @@
-"""Where few users can do without a resource: the homotopy begun near its end, from two problems with positive demands.
+"""PS-DSF with few zero demands: the homotopy, started near its end from two problems with positive demands.
 
 All others need everything, and `core.choices` finds their prices in a few dozen Newton steps. What they leave of
 resources that are not full goes to those who need only these, group by group, by the same algorithm on what is left:

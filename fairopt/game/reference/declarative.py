@@ -50,7 +50,7 @@ def solutions(
 
 
 def _gains(polytope: Polytope, criterion: Criterion, tasks: Array, prices: Array) -> Array:
-    """What is wrong on each server, (servers,), at prices of whole capacities (rows,)."""
+    """Possible gains on each server, (servers,), at prices of whole capacities (rows,)."""
     if np.isinf(criterion.alpha):
         return exploitability(polytope, tasks, criterion)[0]
     with np.errstate(divide="ignore"):

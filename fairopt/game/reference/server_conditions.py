@@ -1,4 +1,4 @@
-"""How far an answer to one server's problem is from the conditions that define its best response, in tasks.
+"""Residual of the optimality conditions of one server's problem, in tasks.
 
 0 < alpha < infinity, as certificates have it: at prices lambda user n would have the share `w / norm`, with
 `norm^alpha = sum_r D lambda`. By how much that exceeds what it has, up to its limit, is owed to it; where it is less,

@@ -100,7 +100,7 @@ class ServerProblem:
         return best
 
     def _units(self, elsewhere: Array, share: Array) -> Iterator[Array | None]:
-        """What to measure shares in: the present ones, max-min levels (docs/architecture.md), None: the last found."""
+        """Units of shares to try: present shares, max-min levels (docs/architecture.md), and None for the last ones."""
         p = self.program
         if np.isinf(p.alpha) or p.alpha == 0 or not p.scale_free:
             yield np.ones(len(share))
@@ -161,7 +161,7 @@ class ServerProblem:
             return np.asarray(np.log(np.where(rows > _PRICED * rows.max(initial=0.0), rows, 0.0)))
 
     def _cost(self) -> Array:
-        """What all of the server would cost each user at the prices of the last round; a limit reached blocks too."""
+        """Cost of the whole server for each user at the last prices; a binding limit counts too."""
         constraints = self.formulation.constraints
         prices = np.abs(constraints["capacity"].dual_value)
         cost = self.program.use.T @ prices / max(prices.max(initial=0.0), np.finfo(float).tiny)

@@ -1,4 +1,4 @@
-"""What one server maximises, given the others: a small CVXPY program whose parameters are what changes."""
+"""Problem of one server, given the others: a small CVXPY program with parameters."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class ServerProgram(Program):
 
     @property
     def scale_free(self) -> bool:
-        """Is worth a power of the share, so that shares may be measured in any unit?"""
+        """True if worth is a power of the share, so that the unit of shares is free."""
         return self._rule.scale_free
 
     def factor(self, alpha: float) -> cp.Parameter:

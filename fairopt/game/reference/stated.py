@@ -23,7 +23,7 @@ def server_problem(
     tasks: object,
     formulate: Callable[[Program], Formulation],
 ) -> NamedProblem:
-    """What a server maximises over its own column of tasks (users, servers), given the other columns.
+    """Problem of a server over its own column of tasks (users, servers), given the other columns.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What happens: tasks wait, start, end and slow down, servers go and come back, users leave."""
+"""Events: tasks wait, start, end and slow down, servers fail and recover, users leave."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ RANKED = True
 
 @compiled(inline=True)
 def share(t, q):  # type: ignore[no-untyped-def]
-    """That of the policy: the lowest queue is served."""
+    """Share of a queue by the policy; the lowest is served."""
     return 0.0
 
 
@@ -283,7 +283,7 @@ def _push(heap, runs, n, r):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _stale(heap, runs, k):  # type: ignore[no-untyped-def]
-    """Has a run ended otherwise, or will it end at another time?"""
+    """True if the run of an event has ended already, or ends at another time."""
     return runs[heap[k, 1], HOW] != RUNNING or runs[heap[k, 1], END] != heap[k, 0]
 
 

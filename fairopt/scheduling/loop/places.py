@@ -1,4 +1,4 @@
-"""Where a task of a group goes: a scan of few servers, or an index of many.
+"""Placement of tasks: a scan of few servers, or an index of many.
 
 *Trees of types.* Where the score depends on a server's capacity alone, the first with room of every type is looked for.
 
@@ -23,7 +23,7 @@ RATIOS = False
 
 @compiled(inline=True)
 def score(t, g, q, s):  # type: ignore[no-untyped-def]
-    """That of the policy: the lowest server is taken."""
+    """Score of a server by the policy; the lowest is taken."""
     return 0.0
 
 
@@ -94,7 +94,7 @@ def _by_type(t, g):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _locate(t, x, s):  # type: ignore[no-untyped-def]
-    """Where (x, s) stands, or would: the place of its block in the directory, and how many of that stand before it."""
+    """Position of (x, s) in the index: its block in the directory, and its rank in the block."""
     directory, ratios, ids = t.directory, t.ratios, t.ids
     low, high = 0, t.n[BLOCKS]
     while high - low > 1:
@@ -175,7 +175,7 @@ def _next(t, g, b, k, step, lowest):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _bound(aim, ratio):  # type: ignore[no-untyped-def]
-    """What a server with this ratio of the second resource to the first has as a score at least."""
+    """Lower bound of the score of a server with this ratio of the second resource to the first."""
     return _apart(aim, ratio, 1) if aim[0, 0] > 0 else (1 - _NEAR) * aim[0, 1] * aim[1, 0] / ratio
 
 

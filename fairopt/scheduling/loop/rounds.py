@@ -68,13 +68,13 @@ FINISHED, GOES_ON, GROW = range(3)
 
 @compiled(inline=True)
 def limit(t, q):  # type: ignore[no-untyped-def]
-    """That of the policy: the most of every cost, in parts of its total, that a queue may hold."""
+    """Limit by the policy: the most of every cost, relative to its total, that a queue may hold."""
     return np.inf
 
 
 @compiled(inline=True)
 def anew(t):  # type: ignore[no-untyped-def]
-    """What a policy that sees more has to look at before every decision."""
+    """State that a policy without compiled rules sees before every decision."""
 
 
 @compiled(inline=True)
@@ -113,7 +113,7 @@ def _before(t, one, other):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _allowed(t, g):  # type: ignore[no-untyped-def]
-    """Does a task more leave its queue within its limit?"""
+    """True if one more task leaves its queue within its limit."""
     q = t.groups[g, QUEUE]
     for j in range(len(t.total)):
         if (t.allocated[q, j] + t.cost[g, j]) / t.total[j] > t.limit[q]:
@@ -259,7 +259,7 @@ def _kept(t, count, few, q, s):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _search(t, few):  # type: ignore[no-untyped-def]
-    """Of the queues without fresh groups the lowest that has one that fits: its group, and its share.
+    """Lowest queue without fresh groups that has a group that fits: the group, and its share.
 
     Branch and bound: first where shares are lower, and no further where no demand is small enough.
     """

@@ -136,7 +136,7 @@ def put(t, table, k, flag):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def sufficient(tree, row, sign, need, k):  # type: ignore[no-untyped-def]
-    """Does a row of a tree have as much as `sign * need[k]` of everything?"""
+    """True if a row of a tree has at least `sign * need[k]` of everything."""
     for r in range(need.shape[1]):
         if tree[row, r] < sign * need[k, r]:
             return False

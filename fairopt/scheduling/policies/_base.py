@@ -1,4 +1,4 @@
-"""What every policy is: which queue is served next, on which server, and what may not be."""
+"""Base class of policies: the next queue, its server, and limits."""
 
 from __future__ import annotations
 
@@ -104,12 +104,12 @@ class Policy:
 
     @property
     def pairs(self) -> bool:
-        """Does it compare pairs of queue and server (`value`)?"""
+        """True if it compares pairs of queue and server (`value`)."""
         return type(self).value is not Policy.value
 
     @property
     def limits(self) -> bool:
-        """Does it limit what a queue may hold (`limit`)?"""
+        """True if it limits what a queue may hold (`limit`)."""
         return type(self).limit is not Policy.limit
 
     @property
@@ -123,7 +123,7 @@ class Policy:
         return np.array([[self.competing]])
 
     def room(self, workload: Workload) -> tuple[Whole, Whole]:
-        """What servers have and tasks take, (servers, amounts) and (groups, amounts), as the policy sees it.
+        """Capacities and demands as the policy sees them, (servers, amounts) and (groups, amounts).
 
         A task fits a server if no amount that is left is less than it takes. Amounts other than those of all resources
         may over-commit servers.
@@ -131,7 +131,7 @@ class Policy:
         return workload.capacity, workload.demand
 
     def cost(self, workload: Workload) -> tuple[Whole, Whole]:
-        """What a task adds to what its queue holds, (groups, costs), and the total of every cost, (costs,)."""
+        """Costs of a task to its queue, (groups, costs), and the total of every cost, (costs,)."""
         capacity, demand = self.room(workload)
         return demand, np.maximum(capacity.sum(axis=0), 1)
 
@@ -148,12 +148,12 @@ class Policy:
 
     @rule
     def score(state: Any, group: int, queue: int, server: int) -> float:
-        """Of the servers where a task of the group fits the lowest is taken; ties go to the first."""
+        """Score of a server on which a task of the group fits; the lowest is taken, ties go to the first."""
         return 0.0
 
     @rule
     def value(state: Any, group: int, queue: int, server: int) -> float:
-        """How a task of the group would do on a server where it fits; the lowest pair of all is next."""
+        """Value of a task of the group on a server on which it fits; the lowest pair is next."""
         return 0.0
 
     @rule

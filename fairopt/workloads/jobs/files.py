@@ -84,7 +84,7 @@ def _row(text: list[str], where: str) -> list[float]:
 
 
 def is_file(name: str) -> bool:
-    """Does a name stand for a folder of tables or an SWF file, rather than for a source?"""
+    """True if a name is that of a folder of tables or an SWF file, and not of a source."""
     return name.endswith((".swf", ".swf.gz")) or (Path(name) / "tasks.csv").is_file()
 
 
