@@ -221,12 +221,13 @@ def certify_problem(
     violation, where = feasibility(cluster, tasks, limits, criterion.floor)
     if not np.isfinite(violation):
         return Certificate(violation, np.inf, _measure(criterion), where), None
+    has_levels = bool(np.isinf(criterion.alpha)) and criterion.scope in ("pool", "servers")
     if isinstance(tasks, Split):
         split = tasks
     else:
         split = Split.from_table(merge(cluster, criterion.scale_free, users=False), tasks)
         # Over servers max-min is the same however tasks are split over proportional ones.
-        if not (_is_maxmin(criterion, "servers") or split.matches(tasks)):
+        if not (has_levels or split.matches(tasks)):
             split = Split(unmerged(cluster), tasks)
     merging = split.merging
     if criterion.scope in ("game", "per_server") and not merging.trivial:
@@ -235,12 +236,12 @@ def certify_problem(
     polytope = problem.polytope if same else Polytope(merging.cluster, limits)
     # Merged servers by a name that the cluster has; prices made for max-min are no hint for others.
     servers, hint = [cluster.servers[i] for i in merging.first_server], None
-    if log_prices is not None and (log_prices.ndim == 2 or _is_maxmin(criterion)):
+    if log_prices is not None and (log_prices.ndim == 2 or has_levels):
         hint = log_prices[..., merging.first_server, :]
     judge = _finite if np.isfinite(criterion.alpha) else _infinite
     found = judge(polytope, criterion, split.merged, limits, hint, servers)
     prices, conditions = merging.split_prices(found.log_prices), found.conditions
-    if _is_maxmin(criterion, "servers"):
+    if has_levels:
         proof = None if prices is None else np.exp(prices)
         conditions = deferred(partial(maxmin_condition, cluster, split, criterion, proof))
     where = where if violation > found.optimality else found.where
@@ -267,12 +268,6 @@ class _Judgement(NamedTuple):
     log_prices: Array | None
     gap: float | None = None
     conditions: Array | None = None
-
-
-def _is_maxmin(criterion: Criterion, over: str = "") -> bool:
-    """True for lexicographic max-min, inside servers too unless `over="servers"`."""
-    alone = criterion.scope == "game" or (bool(over) and criterion.scope == "per_server")
-    return bool(np.isinf(criterion.alpha)) and not alone
 
 
 def _measure(criterion: Criterion) -> str:
@@ -323,7 +318,7 @@ def _infinite(
         and tried(cluster, limits, _CAUTION)  # more is to be known for little work
         and (found.optimality > 1e-9 or ill_scaling(polytope, criterion)[0] < SEEN)
     )
-    if not _is_maxmin(criterion) or not doubtful:
+    if criterion.scope == "game" or not doubtful:
         return found
     requested = np.ones(1, dtype=bool) if proved else rise > SUFFICIENT
     apart, who = distances(cluster, tasks, criterion, limits, requested, _CAUTION if proved else 1.0)
