@@ -8,7 +8,6 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from fairopt import Cluster, Criterion
-from fairopt.engines.reference.program import Formulation, Leximin, Program
 from fairopt.mechanisms import Mechanism
 from fairopt.model.criterion import criterion
 from fairopt.result.metrics import measure
@@ -27,9 +26,6 @@ class EvenTasks(Mechanism):
 
     def criterion(self, cluster: Cluster) -> Criterion:
         return criterion(cluster, self.factor * np.ones(len(cluster.users)), np.inf, "servers")
-
-    def formulate(self, program: Program) -> Formulation:
-        return Formulation(Leximin(program.share / program.weight), program.constraints)
 
 
 @generator("squares", "servers of the same size")
