@@ -100,7 +100,7 @@ class Watch:
 
     @property
     def cpu(self) -> float:
-        """Those of the processor, for this thread: another cell may be computed beside it."""
+        """CPU seconds of this thread: another cell may be computed beside it."""
         return time.thread_time() - _COMPILING.spent_cpu - self._begun_cpu
 
     @property

@@ -292,7 +292,7 @@ class _Kept(caching.FunctionCache):  # type: ignore[misc]
         return found
 
     def _library(self, name: str, signature: Any) -> Any:
-        """That of a loop that this one calls: loaded, or compiled where its file is gone."""
+        """Library of a loop that this one calls: loaded, or compiled where its file is gone."""
         called = self._loop.calls[name].dispatcher
         called.compile(signature)
         return called.overloads[signature].library

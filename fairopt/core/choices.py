@@ -162,7 +162,7 @@ class Choices:
 
     @np.errstate(all="ignore")
     def cool(self, last: float) -> None:
-        """Let tau fall to `last`, in problems where that is found."""
+        """Lower tau to `last`, as far as each problem can be solved."""
         while (going := ~self.ended & (self.tau > last)).any():
             tau, price, factor = self.tau, self.price, self.factor
             self.tau = np.where(going, np.maximum(factor * tau, 0.5 * last), tau)

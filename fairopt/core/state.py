@@ -1,4 +1,4 @@
-"""Where runs of the interior point are, directions from there, and what follows from a state."""
+"""Iterates of the interior point, directions, and derived quantities."""
 
 from __future__ import annotations
 

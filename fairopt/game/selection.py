@@ -1,4 +1,4 @@
-"""Which equilibrium of alphaPF-VDS is the answer, where there may be several.
+"""Equilibrium selection of alphaPF-VDS, where there may be several.
 
 - `fast`: what the engine finds; one of index -1 is left for another
 - `curve`: the first crossing of alpha on the curve of equilibria from alpha = 1 (`curve.curve`)
@@ -67,7 +67,7 @@ def solutions(
 
 
 def neighbours(problem: Problem, tol: float) -> Iterator[Solution]:
-    """Where an answer is unstable (index -1): the first crossing, then what chained best responses end at."""
+    """Candidates in place of an unstable answer (index -1): the first crossing, then the end of chained responses."""
     for offer in _first(problem, OPTIONS):
         yield replace(offer, notes=(_FIRST,))
     for offer in chained.solutions(problem, tol):
@@ -92,7 +92,7 @@ def of_crossing(problem: Problem, one: Crossing, seconds: float = 0.0) -> Soluti
 
 
 def _of_welfare(problem: Problem, options: CurveOptions) -> Iterator[Solution]:
-    """Of the crossings on the curve, which is followed beyond alpha, the one of largest welfare."""
+    """Crossing of largest welfare on the curve, which is followed beyond alpha."""
     alpha = problem.criterion.alpha
     found = follow(problem, [alpha, alpha * options.beyond if alpha > 1 else alpha / options.beyond], options)
     several = [one for one in found.at(alpha) if np.isfinite(one.certificate)]

@@ -136,7 +136,7 @@ def _psdsf_around(data: Measurements) -> bool:
 
 
 def come(data: Measurements, level: float) -> tuple[int, int]:
-    """Of games in cyclic or random order, undamped, of few users: how many come to the residual, and how many there
+    """Undamped games of few users in cyclic or random order: how many come to the residual, and how many there
     are. They are played one server after the other, to the end."""
     games = data.reached
     chosen = games["order"].isin(["cyclic", "random"]) & games["damping"].isna() & (games["cluster"] != _MANY)

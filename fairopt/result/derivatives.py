@@ -267,8 +267,11 @@ class Derivatives:
         return result
 
     def _apart(self, capacity: Mask) -> None:
-        """Where one server of a type changes it is of another type, and in the game its users may take sides: unless
-        its prices can make up for a change of gamma there alone. What capacities do to costs, prices can undo."""
+        """Check that one server of a type may change alone.
+
+        It is of another type then, and in the game its users may take sides, unless its prices make up for a change of
+        gamma there alone. What capacities do to costs, prices can undo.
+        """
         equations, sizes = self.equations, np.bincount(self.merging.server_of)
         if self.criterion.scope != "game" or self.criterion.alpha == 1:
             return

@@ -220,7 +220,7 @@ class Schedule(Outcome):
         return self.shares_at(self.instants)
 
     def at(self, times: ArrayLike) -> pd.DataFrame:
-        """What is used of every resource, in parts of what servers have that are there, how many tasks run and wait,
+        """Use of every resource, relative to the servers that are up, numbers of tasks that run and wait,
         and how many servers are there, after all that happens at these times, in seconds."""
         w, runs = self.workload, self.runs
         when = _micro(np.asarray(times, dtype=float))

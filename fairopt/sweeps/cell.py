@@ -58,7 +58,7 @@ class Job(Protocol):
 
     @property
     def fields(self) -> Row:
-        """Those of the question."""
+        """Fields of the question."""
 
     @property
     def asked(self) -> Row:

@@ -51,7 +51,7 @@ class Origin:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """Those of the question."""
+        """Fields of the question."""
         return {"text": self.text, "kind": self.kind, "digest": self.digest, "merge": self.merge}
 
 

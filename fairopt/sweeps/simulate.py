@@ -129,7 +129,7 @@ class Simulate:
 
     @property
     def fields(self) -> Row:
-        """Those of the question."""
+        """Fields of the question."""
         return {"policy": self.what.text} | {name: value for name, value in vars(self).items() if name != "what"}
 
     @property

@@ -76,7 +76,7 @@ class Solve:
 
     @property
     def fields(self) -> Row:
-        """Those of the question."""
+        """Fields of the question."""
         return {"mechanism": self.what.text} | {name: value for name, value in vars(self).items() if name != "what"}
 
     @property

@@ -74,4 +74,4 @@ def test_small_alpha_and_users_without_a_resource(alpha: float) -> None:
         demand[0, 0] = demand[1, 1] = 0.0
         capacity = 10 ** rng.uniform(0, 3.5, (10, 1)) * rng.choice([0.25, 0.5, 0.75, 1.0], (10, 2))
         q = equations(fo.Cluster(capacity, demand), alpha)
-        assert min(found.runs[-1].value for found in equilibria._homotopy(q, 1e-6)) <= 3e-7, f"seed {seed}"
+        assert any(found.status == "converged" for found in equilibria._homotopy(q, 3e-7)), f"seed {seed}"

@@ -1,4 +1,4 @@
-"""What callers pass to the distributed game: checked, as plain numbers, or an error that names the parameter."""
+"""Checks of arguments of the distributed game: plain numbers, or an error that names the parameter."""
 
 from __future__ import annotations
 

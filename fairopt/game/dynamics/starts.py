@@ -1,4 +1,4 @@
-"""Where the distributed game begins: from nothing in particular, from given tasks, or where another game stopped."""
+"""Starts of the distributed game: a neutral one, given tasks, or the end of another game."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is x_n unique? Best responses from many random starts and orders, and how far apart they end."""
+"""Empirical uniqueness of x_n: best responses from many random starts and orders, and how far apart they end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What algorithms of the game find, as tasks and prices of a cluster."""
+"""Candidates of the game's algorithms, as tasks and prices of a cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do best responses that servers play in turn come back to an equilibrium? The spectral radius of a round.
+"""Local stability of an equilibrium under cyclic best responses: the spectral radius of a round.
 
 Let J be the derivative of the equations on the active set, rows of capacities negative, in blocks of servers: D on the
 diagonal, L below, U above. A server's response solves its own block, so that a round moves a small deviation by

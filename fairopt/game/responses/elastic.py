@@ -68,7 +68,7 @@ class Elastic:
 
     @property
     def plain(self) -> bool:
-        """Whether the next round is one of plain responses."""
+        """True if the next round is one of plain responses."""
         return self._plain > 0
 
     def round(self) -> float:
