@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..model._arrays import Array, Index, Mask
+from .active_set import refined
 from .judge import backward_errors
 from .newton import System
 from .state import Direction, Measured, State, measured
@@ -146,7 +147,7 @@ def _attempt(q: Stack, live: Index, found: Answers, aim: float, most: int, norm:
     for _ in range(most):
         look = run.now.mu < 1e-7
         if look.any():
-            _looked(run, look, found)
+            _looked(run, look, found, aim)
             run.only(~(found.error[run.live] <= aim) & (run.waited <= 5))
         if not len(run.live):
             return
@@ -157,8 +158,8 @@ def _attempt(q: Stack, live: Index, found: Answers, aim: float, most: int, norm:
             return
 
 
-def _looked(run: _Run, look: Mask, found: Answers) -> None:
-    """Certify iterates."""
+def _looked(run: _Run, look: Mask, found: Answers, aim: float) -> None:
+    """Certify iterates, and refine those whose error no longer falls."""
     q, at, now = run.q, run.at, run.now
     if not look.all():
         q, at, now = q.some(look), of_some(at, look), of_some(now, look)
@@ -167,5 +168,11 @@ def _looked(run: _Run, look: Mask, found: Answers) -> None:
     z, rows = np.where((now.part < at.s) & (now.part < 1e-6), 0.0, at.z), np.where(q.rows, q.power * log_v, -np.inf)
     error = backward_errors(q, z, rows, on_the_way=True)
     found.better(live, z, rows, error)
+    for k in np.flatnonzero((error > np.maximum(1e-9, 0.1 * before)) & np.isfinite(before)):
+        one = np.arange(len(live)) == k
+        own = of_some(at, one)
+        binding = None if own.xi is None else (own.xi > own.left) & q.limited[..., one]
+        pairs, rows_on = (now.part > at.s)[..., one] & q.usable[..., one], (own.m > own.w) & q.rows[..., one]
+        found.better(live[one], *refined(q.some(one), own.z, log_v[..., one], own.xi, pairs, rows_on, binding, aim))
     run.waited[look] = np.where(error < 0.9 * before, 0, run.waited[look] + 1)
     run.last[look] = error
