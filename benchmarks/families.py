@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 import fairopt as fo
+from fairopt.model._arrays import Array
 
-Array = NDArray[np.float64]
 _RESOURCES = 4
 
 

@@ -27,13 +27,12 @@ import highspy  # noqa: E402
 import numpy as np  # noqa: E402
 import pandas as pd  # noqa: E402
 import scipy.sparse as sp  # noqa: E402
-from numpy.typing import NDArray  # noqa: E402
 
 import fairopt as fo  # noqa: E402
 from benchmarks.families import google, lognormal  # noqa: E402
+from fairopt.model._arrays import Array  # noqa: E402
 from fairopt.model.polytope import Polytope  # noqa: E402
 
-Array = NDArray[np.float64]
 Peer = Callable[["Problem"], Array]
 #: A user whose level has this part of the prices can rise in no optimum.
 PRICED = 1e-5

@@ -23,7 +23,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from tqdm import tqdm
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -36,9 +35,9 @@ from reference import reference  # noqa: E402
 import fairopt as fo  # noqa: E402
 from fairopt.errors import FairoptError  # noqa: E402
 from fairopt.exact import rational  # noqa: E402
+from fairopt.model._arrays import Array  # noqa: E402
 from fairopt.workloads import open_source, trace_folder, traces_root  # noqa: E402
 
-Array = NDArray[np.float64]
 SIZES = {"small": (8, 8), "large": (60, 25)}
 #: Snapshots of traces; of Google's at a moment, a third with limits, on all machines or on a hundred.
 SNAPSHOTS = {

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Index = NDArray[np.intp]
+from ._arrays import Index
 
 
 def row_pointers(group: Index, count: int) -> Index:

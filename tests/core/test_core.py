@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from families import FAMILIES, STYLES, draw
-from numpy.typing import NDArray
 
 import fairopt as fo
 from fairopt.certificates import backward_error, feasibility
@@ -15,9 +14,9 @@ from fairopt.core import interior, judge, newton
 from fairopt.core.state import State, measured
 from fairopt.core.system import OfLimits, Stack, stacked
 from fairopt.mechanisms import Mechanism
+from fairopt.model._arrays import Array
 from fairopt.model.problem import Problem
 
-Array = NDArray[np.float64]
 ALL = [*FAMILIES, *STYLES]
 MECHANISMS = [fo.AlphaFair(0.5), fo.CEEI(scope="servers"), fo.AlphaFair(7.0), fo.AlphaPFVDS(0.5), fo.AlphaPFVDS(20.0)]
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fairopt.model._arrays import Array
 from fairopt.model.cluster import Cluster
-
-Array = NDArray[np.float64]
 
 ENGINES = ("native", "declarative")
 EXAMPLE = Cluster([[9, 18]], [[1, 4], [3, 1]])

@@ -7,7 +7,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from families import draw
-from numpy.typing import NDArray
 
 from fairopt.certificates import certify
 from fairopt.certificates.leximin import proofs
@@ -18,8 +17,6 @@ from fairopt.mechanisms import get
 from fairopt.model.cluster import Cluster
 from fairopt.model.criterion import Criterion
 from fairopt.model.merging import merge
-
-Array = NDArray[np.float64]
 
 #: Seeds of `draw("wide", seed)` at which doubles did not do for one of DRF, DRFH and TSF.
 HARD = [0, 7, 13, 26, 28, 33, 50, 55, 66, 67, 70, 72, 82, 88, 110, 118, 119]

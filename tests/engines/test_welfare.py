@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 import fairopt as fo
-
-Array = NDArray[np.float64]
 
 
 def plain(seed: int, users: int = 30, servers: int = 8, resources: int = 3, low: float = 0.3) -> fo.Cluster:

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 import fairopt as fo
 from fairopt.core import settled
@@ -16,8 +15,6 @@ from fairopt.game.curve.options import CurveOptions
 from fairopt.game.selection import MAYBE_OTHERS, SELECTIONS
 
 from .clusters import FIRST, JUMPS, LAST, SEVERAL
-
-Array = NDArray[np.float64]
 
 
 def test_all_three_equilibria_lie_on_the_curve() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 import fairopt as fo
 from fairopt.game.curve.curve import follow
@@ -12,8 +11,6 @@ from fairopt.model.problem import Problem
 
 from .clusters import FIRST, SEVERAL
 from .test_curve import lognormal
-
-Array = NDArray[np.float64]
 
 
 def zeros_and_counts(seed: int) -> fo.Cluster:

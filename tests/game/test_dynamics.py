@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.typing import NDArray
 
 import fairopt as fo
 from fairopt.errors import DataError, NotConverged
@@ -19,8 +18,6 @@ from fairopt.game.dynamics import distributed
 from fairopt.papers import instance
 
 from .clusters import plain
-
-Array = NDArray[np.float64]
 
 ORDERS = ["elastic", "cyclic", "random", "jacobi", "over-relaxed", "asynchronous"]
 COLUMNS = ["residual", "exploitability", "utilization", "seconds", "messages", "numbers"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 import fairopt as fo
 from fairopt import _loops
@@ -15,11 +14,10 @@ from fairopt.game.responses._response import respond
 from fairopt.game.responses._rounds import leverage
 from fairopt.game.responses.elastic import Elastic, ElasticOptions
 from fairopt.game.responses.rounds import State, Sweeps
+from fairopt.model._arrays import Array
 from fairopt.workloads import open_source
 
 from .clusters import equations
-
-Array = NDArray[np.float64]
 
 
 def game(cluster: fo.Cluster, alpha: float) -> tuple[Sweeps, State]:

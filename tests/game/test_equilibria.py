@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 import fairopt as fo
 from fairopt.engines.base import Solution
@@ -15,12 +14,11 @@ from fairopt.errors import DataError, SolverError
 from fairopt.game.curve.unique import unique
 from fairopt.game.enumeration import verified
 from fairopt.game.enumeration.options import EnumerationOptions
+from fairopt.model._arrays import Array
 from fairopt.model.criterion import criterion, virtual_share_per_task
 from fairopt.model.problem import Problem
 
 from .clusters import FIRST, LAST, SEVERAL
-
-Array = NDArray[np.float64]
 
 
 def drawn(size: tuple[int, int, int], seed: int, **more: Any) -> fo.Cluster:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 import fairopt as fo
 from fairopt.core import welfare
@@ -16,8 +15,6 @@ from fairopt.game.equilibrium import equilibria
 from fairopt.game.responses import played
 from fairopt.model.problem import Problem
 from fairopt.papers import instance
-
-Array = NDArray[np.float64]
 
 ENGINES = ["equilibrium", "best-response", "declarative"]
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 import fairopt as fo
 from fairopt.game.model.index import active_at, index_of_answer
 
 from .clusters import SEVERAL
 from .test_equilibria import drawn, game
-
-Array = NDArray[np.float64]
 
 
 def test_the_index_is_the_sign_of_a_determinant_written_down_directly() -> None:

@@ -7,13 +7,10 @@ import pytest
 from certificates.reference import definition_4
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 import fairopt as fo
 from fairopt.core import choices
 from fairopt.papers import instance
-
-Array = NDArray[np.float64]
 
 
 def cluster(seed: int, users: int = 8, servers: int = 4, resources: int = 3) -> fo.Cluster:

@@ -6,18 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from fairopt.game.dynamics.distributed import best_response
 from fairopt.game.responses._filling import fill
 from fairopt.game.responses._response import respond
 from fairopt.game.responses.rounds import Sweeps
+from fairopt.model._arrays import Array
 from fairopt.model.cluster import Cluster
 from fairopt.workloads import open_source
 
 from .clusters import equations
-
-Array = NDArray[np.float64]
 
 ALPHAS = [0.2, 0.5, 1.0, 2.0, 8.0, 64.0, np.inf]
 

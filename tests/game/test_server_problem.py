@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 import fairopt as fo
 from fairopt.errors import SolverError
@@ -17,9 +16,8 @@ from fairopt.game.reference import server_problem
 from fairopt.game.reference.server_conditions import residual
 from fairopt.game.reference.server_problem import Response, ServerProblem
 from fairopt.mechanisms import get
+from fairopt.model._arrays import Array
 from fairopt.model.polytope import Polytope
-
-Array = NDArray[np.float64]
 
 #: The variant of PF's example with a third server and a fifth user, free and with limits that bind.
 FREE = fo.Cluster(
