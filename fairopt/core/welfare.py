@@ -38,8 +38,9 @@ from .market import GENTLE, TINY, Change, Market, Point, Start
 
 #: By what alpha grows, also in the game, as long as the equations are met about.
 _STEEPER, _STEEPER_GAME = 2.0, 3.0
-#: A point is judged where its mean product is so small in parts of the tolerance: before, it hardly ever passes.
-_WITHIN = 1e-2
+#: A point is judged where its mean product is below that part of the tolerance, before which it hardly ever passes, or
+#: below that number, after which rounding is near.
+_WITHIN, _SMALL = 1e-2, 1e-11
 #: What of a point a predictor tells, but for pairs.
 _LATER = ("lam", "w", "x", "xi", "v", "tilt")
 
@@ -270,7 +271,7 @@ def run(
             break
         if q.steep and step.mu > 1e-3 and step.missed < 0.1:
             warm = Start(step.at, q.unit, q.own.alpha)
-        if q.steep and step.mu * len(at.y) <= _WITHIN * tol * len(at.x) and step.missed < 1e-4:
+        if q.steep and step.mu * len(at.y) <= max(_WITHIN * tol, _SMALL) * len(at.x) and step.missed < 1e-4:
             found = _judged(q, step.at, tol, number)
             since = 0 if found.error < 0.7 * best.error or step.mu < 0.5 * least else since + 1
             best, least = min(best, found, key=lambda one: one.error), min(least, step.mu)
