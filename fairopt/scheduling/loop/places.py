@@ -54,7 +54,9 @@ def find(t, g):  # type: ignore[no-untyped-def]
     if RATIOS:
         if t.demand[g, 0] + t.demand[g, 1] == 0:
             return scan(t, g, t.member)
-        return _by_ratios(t, g)
+        if t.demand[g, 0] == 0 or t.free.shape[1] > 2:
+            return _by_ratios(t, g)
+        return _by_ratio(t, g)
     return _by_type(t, g)
 
 
@@ -116,67 +118,93 @@ def _locate(t, x, s):  # type: ignore[no-untyped-def]
 
 
 @compiled(inner=True)
-def _by_ratios(t, g):  # type: ignore[no-untyped-def]
-    """Outward from the ratio of the demand: the distance to a server's own bounds the score, which is a sum of such.
+def _by_ratio(t, g):  # type: ignore[no-untyped-def]
+    """Search for a group that demands the first of two resources.
 
-    Of two resources it is the score but for a factor and rounding, so of servers with one ratio the first is enough.
+    Outward from the ratio of the demand, whose distance is the score but for a factor and rounding: the first with room
+    is the best of its side, but for ratios that rounding makes as far.
     """
-    ratios, aim, q = t.ratios, t.aim, t.groups[g, QUEUE]
-    of = 0 if t.demand[g, 0] > 0 else 1
-    for r in range(aim.shape[1]):
-        aim[0, r], aim[1, r] = t.demand[g, r], t.pool[of] / (t.pool[r] * float(t.demand[g, of]))
-    two = aim.shape[1] == 2 and of == 0
-    begin, inside = _locate(t, aim[0, 1] / aim[0, 0], np.int64(-1))
+    q = t.groups[g, QUEUE]
+    x, factor = t.demand[g, 1] / t.demand[g, 0], t.pool[0] / t.pool[1]
+    begin, inside = _locate(t, x, np.int64(-1))
     found, lowest = np.int64(-1), np.inf
     for step in range(1, -2, -2):  # to larger ratios, and to smaller ones
         b, k = begin, inside if step > 0 else inside - 1
         while True:
-            b, k = _next(t, g, b, k, step, lowest)
+            b, k = _next(t, g, b, k, step, x, lowest / factor * (1 + _NEAR) + _NEAR * x)
             if b < 0:
                 break
-            i, j, d = b, k, t.directory[b]
-            here = ratios[d, 0, k]
-            bound = _bound(aim, here)
-            for r in range(2, aim.shape[1] if of == 0 else 0):
-                bound += _apart(aim, ratios[d, r - 1, k], r)
-            k += step
-            if two:
-                b, k = _locate(t, np.nextafter(here, np.inf) if step > 0 else here, np.int64(-1))
-                if step < 0:
-                    i, j = _next(t, g, b, k, 1, np.inf)
-                    k -= 1
-            if bound <= lowest:
-                s = t.ids[t.directory[i], j]
-                value = score(t, g, q, s)
-                if value < lowest or (value == lowest and s < found) or found < 0:
-                    found, lowest = s, value
+            here = t.ratios[t.directory[b], 0, k]
+            i, j = b, k
+            if step < 0:  # the first server of this ratio with room
+                b, k = _locate(t, here, np.int64(-1))
+                i, j = _next(t, g, b, k, np.int64(1), here, 0.0)
+            s = t.ids[t.directory[i], j]
+            value = score(t, g, q, s)
+            if value < lowest or (value == lowest and s < found) or found < 0:
+                found, lowest = s, value
+            if step > 0:
+                b, k = _locate(t, np.nextafter(here, np.inf), np.int64(-1))
+            else:
+                k -= 1
     return found, lowest
 
 
 @compiled(inner=True)
-def _next(t, g, b, k, step, lowest):  # type: ignore[no-untyped-def]
-    """The first server with room from entry k of the b-th block on, if its score may be as low; else -1."""
+def _next(t, g, b, k, step, x, far):  # type: ignore[no-untyped-def]
+    """The first server with room from entry k of the b-th block on, not farther than so much from x; else -1."""
     p = t.groups[g, PLACEMENT]
     while 0 <= b < t.n[BLOCKS]:
         d = t.directory[b]
-        if 0 <= k < t.filled[d] and _bound(t.aim, t.ratios[d, 0, k]) > lowest:
-            break
         if sufficient(t.most, b, 1, t.demand, g):
-            while 0 <= k < t.filled[d]:
+            while 0 <= k < t.filled[d] and step * (t.ratios[d, 0, k] - x) <= far:
                 if _enough(t.demand, g, t.have, d, k) and t.eligible[p, t.ids[d, k]]:
-                    if _bound(t.aim, t.ratios[d, 0, k]) > lowest:
-                        return np.int64(-1), np.int64(-1)
                     return b, k
                 k += step
+            if 0 <= k < t.filled[d]:
+                break
         b += step
         k = np.int64(0) if step > 0 or b < 0 else t.filled[t.directory[b]] - 1
     return np.int64(-1), np.int64(-1)
 
 
-@compiled(inline=True)
-def _bound(aim, ratio):  # type: ignore[no-untyped-def]
-    """Lower bound of the score of a server with this ratio of the second resource to the first."""
-    return _apart(aim, ratio, 1) if aim[0, 0] > 0 else (1 - _NEAR) * aim[0, 1] * aim[1, 0] / ratio
+@compiled(inner=True)
+def _by_ratios(t, g):  # type: ignore[no-untyped-def]
+    """Search among three resources or more, or for a group that demands nothing of the first, by bounds of the score.
+
+    Scores are sums of distances of ratios that blocks keep: most servers are passed without a look at their room.
+    """
+    ratios, aim, q, p = t.ratios, t.aim, t.groups[g, QUEUE], t.groups[g, PLACEMENT]
+    of = 0 if t.demand[g, 0] > 0 else 1
+    for r in range(aim.shape[1]):
+        aim[0, r], aim[1, r] = t.demand[g, r], t.pool[of] / (t.pool[r] * float(t.demand[g, of]))
+    begin, inside = _locate(t, aim[0, 1] / aim[0, 0], np.int64(-1))
+    found, lowest = np.int64(-1), np.inf
+    for step in range(1, -2, -2):
+        b, k, near = begin, inside if step > 0 else inside - 1, True
+        while near and 0 <= b < t.n[BLOCKS]:
+            d = t.directory[b]
+            if sufficient(t.most, b, 1, t.demand, g):
+                while 0 <= k < t.filled[d]:
+                    if of == 0:
+                        bound = _apart(aim, ratios[d, 0, k], 1)
+                    else:
+                        bound = (1 - _NEAR) * aim[0, 1] * aim[1, 0] / ratios[d, 0, k]
+                    if bound > lowest:
+                        near = False
+                        break
+                    if of == 0:
+                        for r in range(2, aim.shape[1]):
+                            bound += _apart(aim, ratios[d, r - 1, k], r)
+                    s = t.ids[d, k]
+                    if bound <= lowest and _enough(t.demand, g, t.have, d, k) and t.eligible[p, s]:
+                        value = score(t, g, q, s)
+                        if value < lowest or (value == lowest and s < found) or found < 0:
+                            found, lowest = s, value
+                    k += step
+            b += step
+            k = np.int64(0) if step > 0 or b < 0 else t.filled[t.directory[b]] - 1
+    return found, lowest
 
 
 @compiled(inline=True)
