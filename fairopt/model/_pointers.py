@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._arrays import Index
+Index = NDArray[np.intp]
 
 
 def row_pointers(group: Index, count: int) -> Index:
