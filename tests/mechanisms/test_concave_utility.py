@@ -106,6 +106,11 @@ def test_the_welfare_gap_is_a_bound(utility: Utility) -> None:
         assert not 0.9 <= factor <= 1.1 or (found <= 4.3 * missing + 1e-7).all()
 
 
+def test_last_digits_are_found_by_the_engine() -> None:
+    """Nobody else looks for those of users without tasks."""
+    assert fo.mechanisms.one("concave-utility").solve(draw("plain", 0, 20, 10)).certificate.residual <= 1e-11
+
+
 @pytest.mark.parametrize("mechanism", [fo.ConcaveUtility, fo.ConcaveGame])
 @pytest.mark.parametrize("utility", [power(3.0), cp.log1p, saturating])
 def test_elasticities_are_derivatives(mechanism: Any, utility: Utility) -> None:
