@@ -33,10 +33,8 @@ from .factors import factored
 _COUPLING = 900.0
 #: Factors of at most so many rows are in double precision, with all pairs.
 _DOUBLE = 150
-#: With fewer couplings a row factors are in double precision: what fills in would fall below normal numbers of single
-#: ones, which takes ten times as long.
-_FILLED = 20
-#: Couplings so far below the diagonal are left out of lists.
+#: Couplings so far below the diagonal are left out of lists. In single precision all others begin there: what fills in
+#: stays above the least normal number, below which arithmetic takes ten times as long.
 _NOTHING = 1e-13
 #: Where pairs are at least that part of users times servers, sums over them are products of dense tables.
 _DENSE = 0.25
@@ -359,9 +357,9 @@ class _UsersFirst:
     def _listed(self, at: Equations, scale: Array, place: Index) -> Array:
         """Schur complement from the list of couplings, lower triangle, Fortran order."""
         count, of, worth = len(self.rows), at.pairs.coupled, at.pairs.value
-        matrix = np.zeros((count, count), order="F")
-        if len(of.one) > _FILLED * count:
-            matrix, _ = _precise(at, matrix, count)
+        matrix = _precise(at, np.zeros((count, count), order="F"), count)[0]
+        if matrix.dtype == np.float32:
+            matrix -= _NOTHING
         by = at.weight[of.one] * -at.weight[of.other] / at.whole[of.user]
         left = [by * takes * each[of.i] for takes, each in zip(of.left, scale, strict=True)]
         right = [takes * each[of.j] for takes, each in zip(of.right, scale, strict=True)]
