@@ -32,7 +32,7 @@ from .factors import factored
 #: What a coupling of two pairs of a user in a list costs, in operations of a product of dense matrices.
 _COUPLING = 900.0
 #: Factors of at most so many rows are in double precision, with all pairs.
-_DOUBLE = 150
+_DOUBLE = 250
 #: Couplings so far below the diagonal are left out of lists. In single precision all others begin there: what fills in
 #: stays above the least normal number, below which arithmetic takes ten times as long.
 _NOTHING = 1e-13

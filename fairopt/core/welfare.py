@@ -41,8 +41,6 @@ _STEEPER, _STEEPER_GAME = 2.0, 3.0
 #: A point is judged where its mean product is below that part of the tolerance, before which it hardly ever passes, or
 #: below that number, after which rounding is near.
 _WITHIN, _SMALL = 1e-2, 1e-11
-#: With fewer couplings a row factors are in double precision: single ones lose what hardly connects servers.
-_FILLED = 20
 #: What of a point a predictor tells, but for pairs.
 _LATER = ("lam", "w", "x", "xi", "v", "tilt")
 
@@ -267,8 +265,7 @@ def run(
     best = Candidate(np.zeros(len(polytope.gamma)), np.full(len(polytope.row_server), -np.inf), np.inf, 0)
     weights = q.weights(at)
     q.even(at, weights)
-    rough = q.pairs.order != "listed" or len(q.pairs.coupled.one) > _FILLED * at.lam.size
-    step, since, short, slow, least, lowest = Step(q, at, weights, rough), 0, 0, 0, np.inf, np.inf
+    step, since, short, slow, least, lowest = Step(q, at, weights, True), 0, 0, 0, np.inf, np.inf
     for number in range(most + 1):
         if not np.isfinite(step.mu + step.missed):
             break

@@ -41,7 +41,6 @@ def test_orders(
     """Factors in single precision are put right as well as others, where numbers are not too far apart."""
     decades = min(decades, 2) if rough else decades
     monkeypatch.setattr(algebra, "_DOUBLE", 0)
-    monkeypatch.setattr(algebra, "_FILLED", 0)
     rng = np.random.default_rng(3)
     pairs = one_part(rng, 6, 5) if kind == "full" else apart(rng, 0.9 if kind == "dense" else 0.4)
     vars(pairs)["order"] = order
