@@ -213,11 +213,34 @@ class Leximin:
             mine = Pairs(*places, pairs.demand[u], pairs.inverse[s])
             own = faces.taken(u, s, p)
             own = own._replace(full=own.full & mine.present)
+            if len(s) == 1 and not self.floor[own.user].any():
+                self._filled(mine, own)
+                continue
             at = State(mine, own, cold(mine, own) if start is None else start.taken(u, s, p))
             if start is not None:
                 renew(at)
             left.append(at)
         return left
+
+    def _filled(self, pairs: Pairs, faces: Faces) -> None:
+        """Fill the only server of a part: every level is where its next resource is full."""
+        rising, held, cap, none = faces.rising > 0, faces.held.copy(), self.cap[faces.user], np.zeros(0, dtype=np.intp)
+        while rising.any():
+            rate, left = rising @ pairs.takes, np.maximum(1 - np.where(rising, 0.0, held) @ pairs.takes, 0.0)
+            levels = np.divide(left, rate, out=np.full(len(rate), np.inf), where=rate > 0)
+            scarce = np.arange(len(rate)) == levels.argmin()
+            stop = rising & (cap < levels.min())
+            if stop.any():
+                stop &= cap == cap[stop].min()
+                held[stop] = cap[stop]
+            else:
+                stop, cost = rising & (pairs.takes @ scarce > 0), pairs.takes @ scarce / rate[scarce]
+                held[stop] = levels.min()
+                prices = (scarce / rate[scarce])[None]
+                self.stages.append(Stage(faces.server, prices, scarce[None], faces.user, cost, none, np.zeros(0)))
+            rising &= ~stop
+        self.level[faces.user] = held
+        self.amount[faces.pair] = held / max(float((held @ pairs.takes).max()), 1.0)
 
     # --- what was found
 
