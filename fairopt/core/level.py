@@ -329,8 +329,8 @@ def cold(pairs: Pairs, faces: Faces) -> Point:
 def renew(at: State) -> None:
     """Start the next level: duals normalized by the worths of rising users, no product below a tenth of the mean."""
     left = max(float(at.rising @ at.p), TINY)
-    w, s = np.where(at.full, 1.0, at.w), np.where(at.exact, 1.0, at.s)
-    lam, p = np.where(at.full, 0.0, at.lam / left), np.where(at.exact, 0.0, at.p / left)
+    w, s = np.where(at.row, at.w, 1.0), np.where(at.exact, 1.0, at.s)
+    lam, p = np.where(at.row, at.lam / left, 0.0), np.where(at.exact, 0.0, at.p / left)
     at.set(Point(at.y, at.z / left, w, lam, s, p, at.t))
     mu = 0.1 * at.mu
     lam = np.where(at.row, np.maximum(lam, mu / w), lam)
