@@ -11,7 +11,7 @@ costs z above worth of whatever stays are exactly mu over their slacks. So the n
 frozen users, dear pairs and full servers leave, duals are divided by what is left of `sum p`, and five steps later the
 next level is known. Where zero demands leave frozen users among those who rise, what they have and what is full become
 equations, with prices of either sign, so that the face has an interior. Parts that share no server are raised one
-after the other.
+after the other; one of a single server is filled, level by level.
 
 A user whose limit lies below a level that everyone can have is held there at once; one whose floor lies above the
 level is held at that. Freezing has no proof here: `stages` have the prices from which a judge makes one.

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from fairopt.certificates import _linear
+from fairopt.core.filling import filled
 from fairopt.core.leximin import Leximin
 from fairopt.exact import rational
 from fairopt.mechanisms import get
@@ -36,6 +37,8 @@ CLUSTERS = {
     "zeros": spread(60, 20, 0, zeros=0.4),
     "three servers a user": spread(200, 60, 0, placed=0.05),
     "zeros and placement": spread(80, 30, 1, zeros=0.4, placed=0.3),
+    "zeros, two servers a user": spread(60, 40, 0, zeros=0.4, placed=0.03),
+    "zeros, a server a user": spread(200, 40, 0, zeros=0.4, placed=0.0),
     "chain": chain(12),
 }
 
@@ -53,6 +56,7 @@ def test_certified_by_arithmetic_alone(name: str, limited: bool, monkeypatch: py
         cluster = cluster.replace(max_tasks=np.where(rng.random(len(plain)) < 0.4, plain * rng.uniform(0.2, 2), np.inf))
     for mechanism in ("drfh", "tsf"):
         found = get(mechanism).solve(cluster, engine="native")
+        assert found.stats.solver != "rational simplex"
         assert found.certificate.residual < 1e-9
 
 
@@ -92,6 +96,17 @@ def test_parts_are_raised_one_after_the_other() -> None:
     assert len(found.stages) >= 20
     assert found.steps <= 20 * 12
     np.testing.assert_allclose(found.level[:12], alone.level, rtol=1e-9)
+
+
+def test_parts_of_one_server_are_filled_progressively() -> None:
+    """Tasks, some of them limited, of users who may use one server each are those of every server alone."""
+    cluster = spread(60, 12, 3, zeros=0.4, placed=0.0)
+    cluster = cluster.replace(max_tasks=np.where(np.arange(60) % 2, np.inf, np.linspace(1, 60, 60)))
+    rule = get("task-maxmin").criterion(cluster)
+    per_task = cluster.demand / cluster.capacity[:, None]
+    room = np.where(cluster.eligible.T, cluster.max_tasks, 0.0)
+    tasks = filled(np.ones((12, 60)), per_task, np.zeros((12, 60)), room).sum(axis=0)
+    np.testing.assert_allclose(Leximin(Problem(cluster, rule).polytope, rule).level, tasks, rtol=1e-12)
 
 
 @pytest.mark.parametrize("seed", [0, 4])
