@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._libraries import sp, sparse_linalg
-from ..errors import SolverError
+from .._libraries import lapack
 from ..model._arrays import Array, Index, Mask
 from .algebra import Equations, Pairs
 
@@ -204,7 +203,7 @@ class Newton:
 
 
 class Whole(Newton):
-    """Augmented Newton equations, sparse, for few rows: only pairs whose cost exceeds their amount are eliminated.
+    """Augmented Newton equations for few rows: only pairs whose cost exceeds their amount are eliminated.
 
     Where levels nearly tie or numbers are decades apart, what pairs weigh swallows what rows and users leave.
     """
@@ -214,23 +213,19 @@ class Whole(Newton):
         self.weight = at.y / at.z
         self.idle, self.loose = np.where(at.row, at.w / at.lam, 0.0), np.where(at.exact, 0.0, at.s / at.p)
         self.kept = self.weight > max(at.rising.sum(), 1.0) * at.t
-        of_user = sp.csr_matrix((-np.ones(len(pairs.user)), pairs.user, np.arange(len(pairs.user) + 1)))
-        self.columns = sp.hstack([pairs.matrix, of_user], "csr")
-        kept, dear = self.columns[self.kept], self.columns[~self.kept]
-        both = -(dear.T @ sp.diags_array(self.weight[~self.kept]) @ dear)
-        both -= sp.diags_array(np.append(self.idle, self.loose))
-        sums = sp.csr_matrix(np.append(np.zeros(at.lam.size), at.rising)[None])
-        own = sp.diags_array(1 / self.weight[self.kept])
-        self.matrix = sp.block_array([[own, kept, None], [kept.T, both, sums.T], [None, sums, None]], format="csr")
-        size = abs(self.matrix).max(axis=0).toarray().ravel()
+        self.columns = np.hstack([pairs.matrix.toarray(), -np.eye(len(at.p))[pairs.user]])
+        kept, dear, few = self.columns[self.kept], self.columns[~self.kept], int(self.kept.sum())
+        sums = np.append(np.zeros(at.lam.size), at.rising)[None]
+        both = -(dear.T * self.weight[~self.kept]) @ dear - np.diag(np.append(self.idle, self.loose))
+        none = np.zeros((few, 1))
+        own = np.diag(1 / self.weight[self.kept])
+        self.matrix = np.block([[own, kept, none], [kept.T, both, sums.T], [none.T, sums, np.zeros((1, 1))]])
+        size = np.abs(self.matrix).max(axis=0)
         self.scale = 1 / np.sqrt(np.where(size > 0, size, 1.0))
+        scaled = self.matrix * self.scale * self.scale[:, None]
         # Equations may depend on each other, or be of rows that nobody uses.
-        loose = _DEPENDENT * np.concatenate([np.zeros(own.shape[0]), ~at.row.ravel(), at.exact, [0.0]])
-        scale = sp.diags_array(self.scale)
-        try:
-            self.factor = sparse_linalg.splu((scale @ self.matrix @ scale - sp.diags_array(loose)).tocsc())
-        except RuntimeError as error:
-            raise SolverError("equations of a level are singular") from error
+        np.einsum("ii->i", scaled)[few : few + len(both)] -= _DEPENDENT * np.append(~at.row, at.exact)
+        self.factor = lapack.dgetrf(scaled, overwrite_a=1)[:2]
 
     def step(self, cy: Array, cw: Array, cs: Array, wrong: bool = False) -> Point:
         """Direction that changes products by `cy`, `cw`, `cs` to first order; with `wrong` it removes residuals too."""
@@ -244,7 +239,7 @@ class Whole(Newton):
         found = np.zeros(len(given))
         for _ in range(2):
             left = self.scale * (given - self.matrix @ found)
-            found += self.scale * self.factor.solve(left)
+            found += self.scale * lapack.dgetrs(*self.factor, left)[0]
         y, both, t = found[: kept.sum()], found[kept.sum() : -1], float(found[-1])
         lam, p = both[: at.lam.size].reshape(at.lam.shape), both[at.lam.size :]
         change = self.weight * (own - self.columns @ both)
