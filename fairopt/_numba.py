@@ -49,7 +49,7 @@ PATIENCE, _LOOK = 60.0, 0.05
 #: A loop of more instructions is not copied: the compiler would hardly write it into its callers.
 SMALL = 100
 #: Of the files: another number where they hold something else.
-FORMAT = 4
+FORMAT = 5
 #: Bytes of a digest.
 _SEAL = hashlib.sha256().digest_size
 #: How seldom garbage is looked for while loops are compiled: numba makes many objects that live, a tenth of its time.
@@ -188,7 +188,14 @@ def _unboxed(bundle: Bundle, value: Any, c: Any) -> Any:
     native, model = c.unbox(bundle.dtype, value), c.context.data_model_manager[bundle.dtype]
     address = cgutils.alloca_once(c.builder, model.get_data_type())
     c.builder.store(model.as_data(c.builder, native.value), address)
-    return NativeValue(address, is_error=native.is_error, cleanup=native.cleanup)
+
+    def cleanup() -> None:  # numba gives back what it knows arguments to hold, and an address holds nothing
+        if native.cleanup is not None:
+            native.cleanup()
+        if c.context.enable_nrt:
+            c.context.nrt.decref(c.builder, bundle.dtype, native.value)
+
+    return NativeValue(address, is_error=native.is_error, cleanup=cleanup)
 
 
 def bundle(kind: type) -> None:

@@ -280,10 +280,12 @@ def _filled(numbers, more):  # type: ignore[no-untyped-def]
 
 @pytest.mark.parametrize("doubles", [True, False])
 def test_a_bundle_is_read_and_written_through_its_address(doubles: bool) -> None:
-    """By loops that others call, and where two bundles are handed over, as by the loop as it is written."""
+    """By loops that others call, and where two are handed over, as by the loop as it is written; no array is kept."""
     more = _Numbers(np.array([3.0]), False, 0.0)
     mine, written = (_Numbers(np.zeros(5), doubles, 0.5) for _ in range(2))
-    assert _filled.dispatcher(mine, more) == _filled(written, more)
+    before, found, after = sys.getrefcount(mine.values), _filled.dispatcher(mine, more), sys.getrefcount(mine.values)
+    assert found == _filled(written, more)
+    assert after == before
     assert_array_equal(mine.values, written.values)
     assert _filled.signatures
     assert written.values[4] == (8.5 if doubles else 4.5)
