@@ -128,8 +128,8 @@ def _parse(lines: list[bytes], names: tuple[str, ...], layout: Format) -> pd.Dat
     if len(frame) != len(lines):  # a stray carriage return ends a line for pandas
         return None
     for column in layout.columns:
-        values = frame[column.name]
-        missing = values.isna()
+        values = frame[column.name].to_numpy()  # a tenth of the time of the same as a series
+        missing = pd.isna(values)
         if missing.any() and not column.optional:
             return None
         if column.kind == "int" and values.dtype != np.int64:  # some versions of pandas turn to unsigned ones

@@ -228,7 +228,7 @@ def _whole(folder: Path, skip: bool) -> tuple[pd.DataFrame, Counter[str]]:
 
 
 def _samples(folder: Path, start: float, end: float, skip: bool, report: Counter[str]) -> pd.DataFrame:
-    frames, times = [], []
+    frames, times = {}, []
     for vm, path in sorted(_vm_files(folder).items()):
         frame = _csv.read(path, _FORMAT, skip, report)
         on = frame[_CORES] > 0
@@ -236,11 +236,12 @@ def _samples(folder: Path, start: float, end: float, skip: bool, report: Counter
         report["rows dropped, switched off"] += int((~on).sum())
         kept = frame[on & (frame[_TIME] >= start) & (frame[_TIME] < end)]
         if len(kept):
-            columns = {name: kept[column] * factor for name, (column, factor) in _COLUMNS.items()}
-            frames.append(pd.DataFrame({"vm": vm, "time": kept[_TIME], **columns}))
+            frames[vm] = kept
     if not frames:
         raise DataError(
             f"{folder} has no sample of a virtual machine that is on from {start:.0f} to {end:.0f}; "
             f"its samples are from {min(times)} to {max(times)} (Unix seconds)"
         )
-    return pd.concat(frames, ignore_index=True)
+    found = pd.concat(frames, names=["vm", "row"]).reset_index("vm").reset_index(drop=True)
+    columns = {name: found[column] * factor for name, (column, factor) in _COLUMNS.items()}
+    return pd.DataFrame({"vm": found["vm"], "time": found[_TIME], **columns})
