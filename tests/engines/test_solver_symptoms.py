@@ -89,10 +89,10 @@ def test_a_bad_status_with_a_good_answer_is_judged_by_its_certificate(monkeypatc
 
 @pytest.mark.parametrize("name", ["ps-dsf", "alphapf-vds"])
 def test_wrong_responses_of_servers_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from fairopt.game.reference import declarative as game
+    from fairopt.game import reference
 
     monkeypatch.setattr(solvers, "solve", liar("optimal", 0.9))
-    monkeypatch.setattr(game, "solutions", partial(game.solutions, max_rounds=2))
+    monkeypatch.setattr(reference, "solutions", partial(reference.solutions, max_rounds=2))
     with pytest.raises(NotConverged, match="misses tol"):
         get(name).solve(VARIANT, engine="declarative")
     assert get(name).solve(VARIANT, throw=False, engine="declarative").flagged

@@ -9,7 +9,7 @@ import pytest
 
 import fairopt as fo
 from benchmarks.families import FAMILIES
-from fairopt.game.equilibrium import equilibria, smoothing
+from fairopt.game.equilibrium import equilibria
 from fairopt.model.problem import Problem
 from fairopt.solving import candidates
 
@@ -43,6 +43,6 @@ def test_it_ends_at_an_equilibrium(alpha: float) -> None:
 def test_prices_that_are_many_decades_apart_are_followed() -> None:
     """Powers of 64 of prices overflow factors in single precision, with which the curve ended after six points."""
     q = equations(FAMILIES["zeros"](200, 100, np.random.default_rng(0)), 64.0)
-    points = list(islice(smoothing.follow(q), 12))
+    points = list(islice(equilibria.follow(q), 12))
     assert len(points) == 12
     assert points[-1][0].log_mu < np.log(0.05)
