@@ -17,9 +17,9 @@ import numpy as np
 
 from .. import _clock
 from .._libraries import optimize
+from ..engines import small
 from ..engines.base import Run, Solution
-from ..engines.small import solutions as small
-from ..engines.welfare import served
+from ..engines.native import served
 from ..model._pointers import by_group
 from ..model.canonical import canonical
 from ..model.polytope import Polytope
@@ -80,7 +80,7 @@ _UNMEASURED = "not measured"
 
 def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Solution]:
     """Ever better answers, for a judge to take the first good one, for alpha in [0, infinity]."""
-    yield from served.solutions(problem, "equilibrium")
+    yield from served(problem, "equilibrium")
     if problem.criterion.alpha == 0:
         yield from _linear(problem)
     elif np.isinf(problem.criterion.alpha):

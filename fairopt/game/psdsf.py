@@ -34,9 +34,9 @@ import numpy as np
 
 from ..core.choices import Choices
 from ..engines.base import ServerStart
-from ..engines.linalg.step_control import FactorControl
 from ..model._arrays import Array, Mask
 from ..model.polytope import Polytope
+from .equilibrium.continuation import FactorControl
 from .equilibrium.coupling import BARRIER, CoupledGame
 from .equilibrium.entropy_homotopy import STEPS, Place, cooled, follow, newton
 from .model.equilibrium_system import EquilibriumSystem, suppress_fp_warnings

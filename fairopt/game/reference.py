@@ -25,8 +25,8 @@ from .._libraries import cp, sp
 from ..certificates import backward_error, bottleneck, by_server, exploitability
 from ..engines.base import Run, Solution
 from ..engines.reference import declarative, solvers
+from ..engines.reference.declarative import LeximinProblem
 from ..engines.reference.program import Formulation, Leximin, Program, alpha_fair, welfare_factor
-from ..engines.reference.successive_lp import LeximinProblem
 from ..errors import DataError, SolverError
 from ..model._arrays import Array, Index, Mask
 from ..model.cluster import Cluster

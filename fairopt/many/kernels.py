@@ -10,7 +10,7 @@ from ..certificates import certify_problem
 from ..core import maxmin
 from ..core.choices import greatest
 from ..core.solve import finite
-from ..engines.small.kinds import Kind
+from ..engines.small import Kind
 from ..exact import rational
 from ..model._arrays import Array
 from ..model._frozen import frozen

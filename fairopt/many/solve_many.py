@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from .. import mechanisms
 from .._progress import tqdm
-from ..engines.small.kinds import Kind, kind_of, small_enough
+from ..engines.small import Kind, kind_of, small_enough
 from ..errors import DataError, FairoptError
 from ..mechanisms import Mechanism
 from ..model import _validate
@@ -77,7 +77,7 @@ def solve_many(
     inside every server, alpha in [0, infinity) over a pool and over servers, alpha > 0 in the per-server game, and
     PS-DSF where demands are positive and no task count binds. Others (floors, FDS, bottleneck fairness, concave
     utilities) go to `Mechanism.solve` one by one, as do problems so large that it is faster
-    (`engines.small.kinds.LARGEST`).
+    (`engines.small.LARGEST`).
     Allocations that are not unique (PS-DSF, equilibria of the game, optima at alpha = 0, how a user's tasks are split
     over servers) need not be those of `Mechanism.solve`: what is judged is the same. Every certificate is that of
     `Mechanism.certify`, computed from the tasks and the prices found.

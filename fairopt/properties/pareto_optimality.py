@@ -8,7 +8,7 @@ import numpy as np
 
 from ..certificates import _linear
 from ..core import maxmin
-from ..engines.small.kinds import small_enough
+from ..engines.small import small_enough
 from ..errors import SolverError
 from ..exact import rational
 from ..exact.rational import numbers

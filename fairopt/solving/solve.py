@@ -10,7 +10,7 @@ import numpy as np
 from .. import _clock
 from ..certificates import advice
 from ..engines.base import LAST_DIGITS, Solution
-from ..engines.maxmin.guarantee import check_floors
+from ..engines.maxmin import check_floors
 from ..engines.reference import solvers
 from ..errors import DataError, SolverError
 from ..model import _validate

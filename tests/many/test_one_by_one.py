@@ -7,7 +7,7 @@ import pytest
 from families import draw
 
 import fairopt as fo
-from fairopt.engines.small.kinds import LARGEST
+from fairopt.engines.small import LARGEST
 from fairopt.many import kernels
 from fairopt.many.kernels import Answer
 from fairopt.mechanisms import REGISTRY, Mechanism

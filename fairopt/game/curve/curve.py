@@ -36,7 +36,7 @@ from ...certificates.backward import backward_error
 from ...core.interior import solved
 from ...core.settled import settled
 from ...core.system import stacked
-from ...engines.welfare.served import everybody_served
+from ...engines.native import everybody_served
 from ...errors import SolverError
 from ...model._arrays import Array, Index, Mask
 from ...model.problem import Problem

@@ -27,17 +27,24 @@ import numpy as np
 
 from ... import _clock
 from ...core.algebra import Equations
+from ...engines import welfare
 from ...engines.base import Solution
-from ...engines.linalg.arclength import CorrectionOptions, Step, stepped, towards
-from ...engines.linalg.damped_newton import DampingOptions, Reached, damped_newton
-from ...engines.linalg.step_control import StepControl
-from ...engines.small.solutions import in_levels
-from ...engines.welfare import concave
+from ...engines.small import in_levels
 from ...model._arrays import Array
 from ...model.problem import Problem
 from ..model.equilibrium_system import EquilibriumSystem, solution, suppress_fp_warnings
 from ..responses.rounds import Sweeps
 from . import entropy_homotopy
+from .continuation import (
+    CorrectionOptions,
+    DampingOptions,
+    Reached,
+    Step,
+    StepControl,
+    damped_newton,
+    stepped,
+    towards,
+)
 
 Units = tuple[Array, Array]  # tasks (users,) and log prices (servers, resources) in which pairs and prices are measured
 
@@ -234,7 +241,7 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
     criterion, polytope = problem.criterion, problem.polytope
     game = criterion.scope == "game"
     if not len(polytope.users):
-        yield from concave.solutions(problem, tol)
+        yield from welfare.solutions(problem, tol)
         return
     if game and criterion.alpha == 1:
         yield from _program(problem, tol)
@@ -247,7 +254,7 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
     def in_money() -> Iterator[Solution]:
         # Prices that are decades from where they belong take long, and where they are few the homotopy does not.
         patience = 5 if few and criterion.alpha > 8 and not len(polytope.limited) else np.inf
-        for found in concave.solutions(problem, tol, warm, patience) if game else ():
+        for found in welfare.solutions(problem, tol, warm, patience) if game else ():
             yield replace(found, engine="equilibrium")
 
     if not steep and not many:
@@ -269,8 +276,8 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
 def _program(problem: Problem, tol: float) -> Iterator[Solution]:
     """Equilibria at alpha = 1 as optima of one convex program (PF section 4), in which shares cancel."""
     criterion = problem.criterion
-    welfare = replace(criterion, share=np.ones(len(criterion.weight)), scope="servers")
-    for found in concave.solutions(Problem(problem.cluster, welfare), tol):
+    rule = replace(criterion, share=np.ones(len(criterion.weight)), scope="servers")
+    for found in welfare.solutions(Problem(problem.cluster, rule), tol):
         yield replace(found, engine="equilibrium", warm=None)
 
 
