@@ -30,7 +30,7 @@ def test_it_ends_at_an_equilibrium(alpha: float) -> None:
     for seed in (3, 4):
         problem = equations(tied(seed), alpha)
         shared = problem.polytope.cluster
-        *_, found, last = equilibria._smoothed(problem, 3e-9)
+        *_, found, last = equilibria._smoothed_path(problem, 3e-9)
         assert [one.runs[-1].solver for one in (found, last)] == ["smoothed path", "best responses"]
         assert found.status == "converged", f"seed {seed}"
         better = candidates.with_last_digits(Problem(shared, mechanism.criterion(shared)), found)
