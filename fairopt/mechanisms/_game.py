@@ -23,7 +23,7 @@ from ..model.criterion import Criterion, criterion, virtual_share_per_task
 from ..model.polytope import Polytope
 from ..model.problem import Problem
 from ..result.allocation import Allocation
-from ..solving.patience import within
+from ..solving.solve import within
 from ._base import Mechanism
 
 if TYPE_CHECKING:

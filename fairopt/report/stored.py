@@ -21,7 +21,7 @@ from ..sweeps.run import provenance
 from ..sweeps.schema import CELLS
 from ..sweeps.store import Contents
 from ..sweeps.sweep import match, store_of
-from ..workloads._sources import CLUSTERS, WORKLOADS, Sources
+from ..workloads.sources import CLUSTERS, WORKLOADS, Sources
 
 #: What tells rows apart; columns that do not are left out.
 _CELL = ("cluster", "source", "mechanism", "engine", "order", "damping", "tol")

@@ -16,7 +16,7 @@ from fairopt.engines.base import Run, Solution
 from fairopt.engines.reference import solvers
 from fairopt.errors import CertificateError, NotConverged, SolverError
 from fairopt.mechanisms import get
-from fairopt.solving import candidates
+from fairopt.solving import solve
 
 from .symptoms import EXAMPLE, VARIANT, nine_eighteen
 
@@ -75,7 +75,7 @@ def test_whose_claim_is_wrong_is_said_with_what_to_try(monkeypatch: pytest.Monke
         yield ours
 
     monkeypatch.setattr(type(get("ceei")), "solutions", solutions)
-    monkeypatch.setattr(candidates, "with_last_digits", lambda *_: None)
+    monkeypatch.setattr(solve, "with_last_digits", lambda *_: None)
     with pytest.raises(CertificateError, match="This is a bug: please report it"):
         get("ceei").solve(EXAMPLE, engine="native")
 

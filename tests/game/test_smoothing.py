@@ -11,7 +11,7 @@ import fairopt as fo
 from benchmarks.families import FAMILIES
 from fairopt.game.equilibrium import equilibria
 from fairopt.model.problem import Problem
-from fairopt.solving import candidates
+from fairopt.solving.solve import with_last_digits
 
 from .clusters import equations
 
@@ -33,7 +33,7 @@ def test_it_ends_at_an_equilibrium(alpha: float) -> None:
         *_, found, last = equilibria._smoothed_path(problem, 3e-9)
         assert [one.runs[-1].solver for one in (found, last)] == ["smoothed path", "best responses"]
         assert found.status == "converged", f"seed {seed}"
-        better = candidates.with_last_digits(Problem(shared, mechanism.criterion(shared)), found)
+        better = with_last_digits(Problem(shared, mechanism.criterion(shared)), found)
         assert mechanism.certify(shared, better.tasks, better.log)[0].residual <= 1e-6
         if alpha <= 3:  # with ties and large alpha tasks answer strongly to what is left to exploit
             solved = mechanism.solve(shared, 1e-8)

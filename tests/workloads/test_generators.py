@@ -13,7 +13,7 @@ import pytest
 import fairopt as fo
 from fairopt.errors import DataError
 from fairopt.workloads import alibaba_like, bitbrains_like, google_like, lognormal, open_source, pf_servers
-from fairopt.workloads._marginals import PROBABILITY, load
+from fairopt.workloads._draw import PROBABILITY, load
 
 LARGE = 20_000
 

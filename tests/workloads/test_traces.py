@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fairopt.workloads import alibaba, google2011
-from fairopt.workloads._marginals import load
+from fairopt.workloads._draw import load
 
 CLASSES = {
     (0.5, 0.4995): 6732,
