@@ -23,8 +23,7 @@ from .errors import DataError, FairoptError
 from .exact import rational
 from .mechanisms import Mechanism
 from .model import _intake, _validate
-from .model._arrays import Array, Mask
-from .model._frozen import Frozen, frozen
+from .model._arrays import Array, Frozen, Mask, frozen
 from .model._shown import short
 from .model.cluster import Cluster
 from .model.problem import Problem

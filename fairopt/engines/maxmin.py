@@ -30,8 +30,7 @@ from .._libraries import sp, sparse_linalg
 from ..core import filling as core
 from ..core.leximin import Leximin
 from ..errors import DataError, SolverError
-from ..model._arrays import Array
-from ..model._pointers import by_group, in_tables
+from ..model._arrays import Array, by_group, in_tables
 from ..model.criterion import Criterion, check_floor_scope, criterion
 from ..model.polytope import Polytope
 from ..model.problem import Problem

@@ -11,9 +11,7 @@ import numpy as np
 
 from .. import _clock
 from ..model._arrays import Array
-from ..model.concave_welfare import ConcaveWelfare
-from ..model.criterion import Criterion
-from ..model.fairness_efficiency import FairnessEfficiency
+from ..model.criterion import ConcaveWelfare, Criterion, FairnessEfficiency
 from ..model.polytope import Polytope
 from ..model.problem import Problem
 from . import maxmin, small

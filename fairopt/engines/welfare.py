@@ -16,7 +16,7 @@ from .. import _clock
 from ..certificates.backward import log_price_per_task
 from ..core import welfare
 from ..model._arrays import Array
-from ..model.concave_welfare import ConcaveWelfare
+from ..model.criterion import ConcaveWelfare
 from ..model.problem import Problem
 from .base import Run, Solution
 

@@ -20,7 +20,7 @@ from .._libraries import optimize
 from ..engines import small
 from ..engines.base import Run, Solution
 from ..engines.native import served
-from ..model._pointers import by_group
+from ..model._arrays import by_group
 from ..model.canonical import canonical
 from ..model.polytope import Polytope
 from ..model.problem import Problem

@@ -30,8 +30,7 @@ from ..engines.reference.program import Formulation, Leximin, Program, alpha_fai
 from ..errors import DataError, SolverError
 from ..model._arrays import Array, Index, Mask
 from ..model.cluster import Cluster
-from ..model.concave_welfare import ConcaveWelfare
-from ..model.criterion import Criterion
+from ..model.criterion import ConcaveWelfare, Criterion
 from ..model.polytope import Polytope
 from ..model.problem import Problem
 from .model.equilibrium_system import EquilibriumSystem

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError
-from ._arrays import Array, Mask
-from ._frozen import frozen
+from ._arrays import Array, Mask, frozen
 from ._names import some
 from ._shown import short
 

@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import DataError
 from . import _arrays, _csv_files, _intake, _names, _validate, cluster_file
-from ._arrays import Array, Index, Mask
-from ._frozen import frozen, read_only
+from ._arrays import Array, Index, Mask, frozen, read_only
 from ._shown import short
 from ._validate import ARGUMENTS
 

@@ -23,8 +23,7 @@ from ..model._names import label
 from ..model._shown import short
 from ..model.cluster import Cluster
 from ..model.cluster_file import known_keys
-from ..model.criterion import Criterion, criterion, virtual_share_per_task
-from ..model.fairness_efficiency import FairnessEfficiency
+from ..model.criterion import Criterion, FairnessEfficiency, criterion, virtual_share_per_task
 
 #: The version of the format that is written, and the only one that is read.
 VERSION = 1

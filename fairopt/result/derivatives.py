@@ -26,9 +26,8 @@ from ..model._arrays import Array, Index, Mask, ratio
 from ..model._names import listed
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, ShareRule, virtual_share_per_task
-from ..model.merging import Merging, unmerged
+from ..model.merging import Merging, Split, unmerged
 from ..model.polytope import Polytope
-from ..model.split import Split
 
 #: What idles by less of a capacity is used up, what costs less of a server has no price; demands have full rank if the
 #: least eigenvalue of `A'A` is above this.

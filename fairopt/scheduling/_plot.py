@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._libraries import pd
-from ..result._plot import colours, from_zero, looks, panels, plain
+from ..result.plot import colours, from_zero, looks, panels, plain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -21,14 +21,12 @@ from ..engines.maxmin import check_floors
 from ..engines.reference import solvers
 from ..errors import DataError, SolverError
 from ..model import _validate
-from ..model._arrays import Array
-from ..model._frozen import deferred, frozen
+from ..model._arrays import Array, deferred, frozen
 from ..model._same import unfit_start
 from ..model.cluster import Cluster, expected
-from ..model.fairness_efficiency import FairnessEfficiency
-from ..model.merging import Merging, merge, unmerged
+from ..model.criterion import FairnessEfficiency
+from ..model.merging import Merging, Split, merge, unmerged
 from ..model.problem import Problem
-from ..model.split import Split
 from ..result.allocation import Allocation, Stats, idle
 from .earlier import Earlier, OtherUsers
 from .order import Order

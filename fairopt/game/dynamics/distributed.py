@@ -16,8 +16,7 @@ from ...certificates import ByCriterion, Certificate, certify, exploitability
 from ...engines.reference import solvers
 from ...errors import DataError, NotConverged
 from ...model import _validate
-from ...model._arrays import Array
-from ...model._frozen import deferred
+from ...model._arrays import Array, deferred
 from ...model.cluster import Cluster, expected
 from ...model.criterion import Criterion, criterion, virtual_share_per_task
 from ...model.polytope import Polytope

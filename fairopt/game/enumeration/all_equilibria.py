@@ -25,9 +25,8 @@ from ...model._arrays import Array, Index
 from ...model._names import apart
 from ...model.cluster import Cluster, expected
 from ...model.criterion import Criterion, criterion, virtual_share_per_task
-from ...model.merging import Merging, merge
+from ...model.merging import Merging, Split, merge
 from ...model.problem import Problem
-from ...model.split import Split
 from ...result.allocation import Allocation, Stats, idle
 from .. import engine
 from ..dynamics.arguments import generator_of

@@ -8,8 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from ...engines.base import Solution
-from ...model._arrays import Array, Index, numbered
-from ...model._pointers import by_group
+from ...model._arrays import Array, Index, by_group, numbered
 from ..model.equilibrium_system import EquilibriumSystem, solution
 from ._rounds import Game, State, play, sweep
 
