@@ -24,7 +24,7 @@ from .exact import rational
 from .mechanisms import Mechanism
 from .model import _intake, _validate
 from .model._arrays import Array, Frozen, Mask, frozen
-from .model._shown import short
+from .model._names import short
 from .model.cluster import Cluster
 from .model.problem import Problem
 

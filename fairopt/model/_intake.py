@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from ..errors import DataError
 from ._arrays import Array, Mask, frozen
-from ._names import some
-from ._shown import short
+from ._names import short, some
 
 #: Kinds of arrays that are not numbers: truth values, complex numbers, dates, spans of time, text, bytes, records.
 _OTHERS = "bcMmUSV"

@@ -23,8 +23,7 @@ SIMULATING = ("model", "scheduling", "workloads")
 #: Rooms that show, store or ask what others compute, and those that only some cells need; all others solve.
 ASIDE = {"cli", "explorer", "sweeps", "mechanisms", "papers", "properties", "report", "scheduling", "study"}
 #: Modules that only show or store what was computed.
-_SHOWING = ("result/*plot.py", "result/_show.py", "result/allocation_file.py", "model/_shown.py",
-            "scheduling/*_plot.py")  # fmt: skip
+_SHOWING = ("result/*plot.py", "result/_show.py", "result/allocation_file.py", "scheduling/*_plot.py")
 #: Modules of this room that decide answers; and of the root, how loops are compiled.
 _ALWAYS = ("sweeps/origin.py", "sweeps/solve.py", "sweeps/stack.py", "sweeps/simulate.py", "_loops.py")
 
