@@ -10,7 +10,7 @@ one of its allocations. Google's 12,583 machines are 10 servers after merging.
 Tasks of a cluster are kept as those of its merged servers (`Split`). A split in proportion to capacity uses the same
 part of every resource on each of the servers that were merged. It is therefore feasible if and only if the merged tasks
 are, and as good: merging servers keeps every `x_n` possible, no other ones become possible, and a server's own problem
-is that of the merged server in other units (`merging`). So both parts of a certificate follow from the merged tasks;
+is that of the merged server in other units. So both parts of a certificate follow from the merged tasks;
 feasibility is still computed from the capacities as they are. A table of 5,000 users and 12,583 servers takes 0.5 GB;
 split it takes 0.4 MB.
 """
