@@ -26,7 +26,8 @@ class Formulation:
     """A mechanism's problem: an objective and named constraints, so that duals are read by name.
 
     Constraints are those of the program and, called `utility` or `mean`, those that define what is maximised with
-    variables of their own. Any other takes a mechanism with its own `certify`, as criteria know of none (`check_expressed`).
+    variables of their own. Any other takes a mechanism with its own `certify`, as criteria know of none
+    (`check_expressed`).
     """
 
     objective: cp.Maximize | Leximin
