@@ -186,7 +186,7 @@ def solve_many(
 class _Found:
     """Answers as they come in."""
 
-    def __init__(self, mechanism: Mechanism, given: Listed | Stacked, tol: float, fallback: bool) -> None:
+    def __init__(self, mechanism: Mechanism, given: list[Any] | Stacked, tol: float, fallback: bool) -> None:
         self.mechanism, self.given, self.tol, self.fallback = mechanism, given, tol, fallback
         self.tasks: list[Array | None] = [None] * len(given)
         self.users: list[tuple[str, ...]] = [()] * len(given)
@@ -201,6 +201,9 @@ class _Found:
         for p in numbers:
             try:
                 cluster = self.given[p]
+                if not isinstance(cluster, Cluster):
+                    what = f"{short(cluster)}, of type {type(cluster).__name__}"
+                    raise DataError(f"it is {what}; make a fairopt.Cluster of it")
                 self.users[p] = cluster.users
                 self.mechanism.check(cluster)
                 seen, _ = self.mechanism.prepare(cluster)
@@ -315,24 +318,6 @@ _AXES = {
 _RANGES: dict[str, tuple[float, ...]] = {"capacity": (0.0,), "demand": (0.0,), "weight": (), "max_tasks": (0.0, np.inf)}
 
 
-class Listed:
-    """Clusters as they are; what is no cluster is found when it is asked for."""
-
-    def __init__(self, clusters: Iterable[object]) -> None:
-        self.clusters = list(clusters)
-        if not self.clusters:
-            raise DataError("the list of clusters is empty; give at least one")
-
-    def __len__(self) -> int:
-        return len(self.clusters)
-
-    def __getitem__(self, number: int) -> Cluster:
-        found = self.clusters[number]
-        if not isinstance(found, Cluster):
-            raise DataError(f"it is {short(found)}, of type {type(found).__name__}; make a fairopt.Cluster of it")
-        return found
-
-
 class Stacked:
     """Arrays with the problems first; what has no such axis, or one of length 1, counts for all problems.
 
@@ -394,7 +379,7 @@ class Stacked:
         return np.asarray(np.all([each.reshape(self.count, -1).all(axis=1) for each in good], axis=0))
 
 
-def _given(capacity: Any, demand: Any, weight: Any, eligible: Any, max_tasks: Any) -> Listed | Stacked:
+def _given(capacity: Any, demand: Any, weight: Any, eligible: Any, max_tasks: Any) -> list[Any] | Stacked:
     """Check the arguments of `solve_many`, and make clusters by number of them."""
     if demand is not None or isinstance(capacity, np.ndarray):
         return Stacked(capacity=capacity, demand=demand, weight=weight, eligible=eligible, max_tasks=max_tasks)
@@ -403,9 +388,11 @@ def _given(capacity: Any, demand: Any, weight: Any, eligible: Any, max_tasks: An
     if isinstance(capacity, Cluster | str) or not isinstance(capacity, Iterable):
         raise DataError(f"problems are {short(capacity)}; give a list of clusters, or stacked capacity and demand")
     clusters = list(capacity)
-    if clusters and not any(isinstance(item, Cluster) for item in clusters):
+    if not clusters:
+        raise DataError("the list of clusters is empty; give at least one")
+    if not any(isinstance(item, Cluster) for item in clusters):
         raise DataError("demand is missing; give stacked arrays (problems, ...), or a list of clusters")
-    return Listed(clusters)
+    return clusters
 
 
 def _stacked(name: str, values: Any) -> NDArray[Any]:

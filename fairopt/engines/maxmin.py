@@ -72,18 +72,13 @@ _NOTE = "solved in rational arithmetic: numbers differ by too many decades for t
 
 def solutions(problem: Problem) -> Iterator[Solution]:
     """Answers to a max-min criterion, for a judge to take the first good one."""
-    start = _clock.now()
-    cluster, criterion, polytope = problem.cluster, problem.criterion, problem.polytope
-    build = _clock.now() - start
-    if not len(polytope.users):
-        yield Solution(np.zeros(cluster.shape[:2]), None, "native", status="nobody can run anything")
-        return
-    if criterion.scope == "per_server" or cluster.shape[1] == 1:
+    start, criterion, polytope = _clock.now(), problem.criterion, problem.polytope
+    if criterion.scope == "per_server" or len(problem.cluster.servers) == 1:
         tasks = filled(polytope, criterion)
-        run = Run("water filling", _clock.now() - start - build)
-        yield Solution(tasks, None, "native", (run,), build, 1, "exact")
+        run = Run("water filling", _clock.now() - start)
+        yield Solution(tasks, None, "native", (run,), rounds=1, status="exact")
     else:
-        start, levels = _clock.now(), None
+        levels = None
         try:
             with np.errstate(all="ignore"):
                 levels = Leximin(polytope, criterion)
@@ -94,8 +89,8 @@ def solutions(problem: Problem) -> Iterator[Solution]:
             status = "levels with weak proofs" if levels.loose else "converged"
             for tasks in _tasks(levels):
                 run = Run("interior point", _clock.now() - start)
-                yield Solution(tasks, prices, "native", (run,), build, levels.steps, status)
-                start, build = _clock.now(), 0.0
+                yield Solution(tasks, prices, "native", (run,), rounds=levels.steps, status=status)
+                start = _clock.now()
     yield from _exact(problem)
 
 

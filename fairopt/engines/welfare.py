@@ -24,11 +24,6 @@ from .base import Run, Solution
 def solutions(problem: Problem, tol: float, warm: object = None, patience: float = np.inf) -> Iterator[Solution]:
     """One answer, or none where numbers are beyond doubles; `patience` as in the core's run."""
     polytope, begun = problem.polytope, _clock.now()
-    if not len(polytope.users):
-        nothing = np.full(problem.cluster.capacity.shape, -np.inf)
-        tasks = np.zeros(problem.cluster.shape[:2])
-        yield Solution(tasks, None, "native", status="nobody can run anything", log=nothing)
-        return
     # Nobody else finds last digits where there are floors, nor those of users whom prices keep out.
     alone = problem.criterion.floor.any() or isinstance(problem.criterion, ConcaveWelfare)
     aim = min(tol, 1e-11) if alone else tol

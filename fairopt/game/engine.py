@@ -92,14 +92,10 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
 
 def _psdsf(problem: Problem, tol: float, warm: object) -> Iterator[Solution]:
     """alpha = infinity; where the answer may be one of many, `solving` gives the problem in an order of its own."""
-    begun, cluster, polytope = _clock.now(), problem.cluster, problem.polytope
-    if not len(polytope.users):
-        yield Solution(np.zeros(cluster.shape[:2]), None, "equilibrium", status="nobody can run anything")
-        return
-    build, begun = _clock.now() - begun, _clock.now()
+    begun, polytope = _clock.now(), problem.polytope
     prices = warm if isinstance(warm, PriceStart) else None
     method = EquilibriumSystem(polytope, problem.criterion.weight[polytope.users], _LARGE)
     for found in limit(method, tol, prices):
         run = Run(found.by, _clock.now() - begun)
         tasks = polytope.allocation(polytope.inside(found.tasks / method.gamma))
-        yield Solution(tasks, None, "equilibrium", (run,), build, found.steps, _UNMEASURED, found.notes, found.prices)
+        yield Solution(tasks, None, "equilibrium", (run,), 0.0, found.steps, _UNMEASURED, found.notes, found.prices)

@@ -366,9 +366,6 @@ def solutions(
 ) -> Iterator[Solution]:
     """Ever better answers, for a judge to take the first good one. `formulate` states one server's problem."""
     criterion, polytope, cluster = problem.criterion, problem.polytope, problem.cluster
-    if not len(polytope.users):
-        yield Solution(np.zeros(cluster.shape[:2]), None, "declarative", status="nobody can run anything")
-        return
     # What servers state is looked at before anything is solved.
     problems = {int(i): ServerProblem(polytope, criterion, int(i), formulate) for i in np.unique(polytope.pair_server)}
     start = Solution(np.zeros(cluster.shape[:2]), None, "declarative", status="nobody has anything")

@@ -110,6 +110,7 @@ class Candidates:
     tried: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     failure: SolverError | None = None
+    build: float = 0.0  # seconds until there is a feasible set
     seconds: float = 0.0  # of judging
 
     @property
@@ -118,7 +119,16 @@ class Candidates:
         return np.inf if self.verdict is None else self.verdict[0].residual
 
     def search(self, engines: tuple[str, ...], solver: str | None, warm: object) -> Solution | None:
-        """The first candidate that reaches the tolerance, or the best one."""
+        """The first candidate that reaches the tolerance, or the best one; nothing, where nobody can run anything."""
+        begun, polytope = _clock.now(), self.problem.polytope
+        self.build = _clock.now() - begun
+        if not len(polytope.users):
+            shape, free = self.problem.cluster.shape, np.full(self.problem.cluster.capacity.shape, -np.inf)
+            log = free if np.isfinite(self.problem.criterion.alpha) else None
+            status = "nobody can run anything"
+            self._certified(Solution(np.zeros(shape[:2]), None, engines[0], status=status, log=log), engines[0])
+            self.tried = engines[:1]
+            return self.best
         for name in engines:
             try:
                 first = name == engines[0]
@@ -388,7 +398,7 @@ def _expanded(
         certificate,
         problem.criterion,
         prices,
-        _stats(best, found.seconds + _clock.now() - begun, watch.loops),
+        _stats(best, found.build, found.seconds + _clock.now() - begun, watch.loops),
         notes + found.notes + best.notes,
         found.tol,
         mechanism.certify,
@@ -402,13 +412,13 @@ def _idle(merging: Merging) -> tuple[str, ...]:
     return idle([merging.original.users[n] for n in np.flatnonzero(~somewhere)])
 
 
-def _stats(solution: Solution, certify: float, loops: float) -> Stats:
+def _stats(solution: Solution, build: float, certify: float, loops: float) -> Stats:
     return Stats(
         engine=solution.engine,
         solver=next((run.solver for run in reversed(solution.runs) if run.solver != LAST_DIGITS), "none"),
         status=solution.status,
         rounds=solution.rounds,
-        build=solution.build,
+        build=build + solution.build,
         compile=sum(run.compile for run in solution.runs),
         solve=sum(run.solve for run in solution.runs),
         certify=certify,

@@ -95,10 +95,7 @@ _RESCALINGS = 3
 
 def solutions(problem: Problem, formulate: Formulate, solver: str | None = None) -> Iterator[Solution]:
     """Answers to a formulation, one per solver that fits, for a judge to take the first good one."""
-    cluster, criterion, polytope = problem.cluster, problem.criterion, problem.polytope
-    if not len(polytope.users):
-        yield Solution(np.zeros(cluster.shape[:2]), None, "declarative", status="nobody can run anything")
-        return
+    criterion, polytope = problem.criterion, problem.polytope
     formulation = formulate(ClusterProgram(polytope, criterion))
     if isinstance(formulation.objective, Leximin):
         yield from _leximin(polytope, criterion, formulate, solver)

@@ -240,9 +240,6 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
     """
     criterion, polytope = problem.criterion, problem.polytope
     game = criterion.scope == "game"
-    if not len(polytope.users):
-        yield from welfare.solutions(problem, tol)
-        return
     if game and criterion.alpha == 1:
         yield from _program(problem, tol)
     method = EquilibriumSystem.of(polytope, criterion)
