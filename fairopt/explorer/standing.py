@@ -26,7 +26,6 @@ from .session import Session, margins, summed
 from .view import SHOWN, held_texts, words
 
 if TYPE_CHECKING:
-    from ..model.cluster import Cluster
     from ..workloads import Snapshot
 
 
