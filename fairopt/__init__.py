@@ -35,7 +35,7 @@ _HOME = {
     "open_source": "workloads.sources",
     "open_workload": "workloads.sources",
     "simulate": "study.simulate",
-    "solve_many": "many.solve_many",
+    "solve_many": "many",
     "sweep": "sweeps.sweep",
 }
 _MODULES = {

@@ -16,7 +16,7 @@ from ._version import __version__ as __version__
 from .certificates import Certificate as Certificate
 from .explorer.explore import explore as explore
 from .game.dynamics.distributed import best_response as best_response
-from .many.solve_many import solve_many as solve_many
+from .many import solve_many as solve_many
 from .mechanisms._function import mechanism as mechanism
 from .mechanisms.alpha_fair import AlphaFair as AlphaFair
 from .mechanisms.alphapf_vds import AlphaPFVDS as AlphaPFVDS

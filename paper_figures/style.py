@@ -17,14 +17,14 @@ from matplotlib.legend_handler import HandlerTuple
 from numpy.typing import ArrayLike, NDArray
 
 from fairopt.report import interval
-from fairopt.result import _plot
-from fairopt.result._plot import Picture
-from fairopt.result._plot import at_alpha as at_alpha
+from fairopt.result import plot
+from fairopt.result.plot import Picture
+from fairopt.result.plot import at_alpha as at_alpha
 
 #: Width of one column and of two, in inches.
 SINGLE, DOUBLE = 3.4, 7.0
 #: Below this there is room for one panel in a row.
-NARROW = _plot.NARROW
+NARROW = plot.NARROW
 #: What red diamonds and lines are.
 IN_PAPER = "value in the paper"
 
@@ -95,7 +95,7 @@ def alpha_axis(axes: Axes, label: bool = True) -> None:
     """Ticks of the axis from 0 to infinity."""
     figure = axes.get_figure()
     wide = isinstance(figure, Figure) and figure.get_figwidth() >= NARROW
-    _plot.alpha_axis(axes, wide, ("α (PS-DSF at ∞)" if wide else "α") if label else "")
+    plot.alpha_axis(axes, wide, ("α (PS-DSF at ∞)" if wide else "α") if label else "")
 
 
 def apart(alphas: ArrayLike, least: float = 0.03) -> list[int]:

@@ -8,12 +8,12 @@ from unittest.mock import patch
 
 import pytest
 
-from fairopt.engines.small import kinds
+from fairopt.engines import small
 
 
 @contextmanager
 def without_kernels() -> Iterator[None]:
-    with patch.dict(kinds.LARGEST, dict.fromkeys(kinds.LARGEST, 0)):
+    with patch.dict(small.LARGEST, dict.fromkeys(small.LARGEST, 0)):
         yield
 
 

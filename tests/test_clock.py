@@ -55,9 +55,9 @@ def test_the_processor_of_what_is_compiled_does_not_count(monkeypatch: pytest.Mo
 
 
 def test_patience_does_not_run_out_while_others_compile(monkeypatch: pytest.MonkeyPatch) -> None:
-    from fairopt.solving import patience
+    from fairopt.solving import solve
 
     used = iter([0.0, 1.0, 11.0])
-    monkeypatch.setattr(patience._clock, "cpu", lambda: next(used))
+    monkeypatch.setattr(solve._clock, "cpu", lambda: next(used))
     offers = iter(["first", "second", "third"])
-    assert list(patience.within(5.0, offers)) == ["first", "second"]  # type: ignore[arg-type]
+    assert list(solve.within(5.0, offers)) == ["first", "second"]  # type: ignore[arg-type]

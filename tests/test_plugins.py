@@ -24,7 +24,7 @@ from fairopt.mechanisms import REGISTRY
 from fairopt.report import Results, figures
 from fairopt.result.metrics import MEASURES
 from fairopt.sweeps.ends import Elsewhere
-from fairopt.workloads._sources import CLUSTERS
+from fairopt.workloads.sources import CLUSTERS
 
 DOCS = Path(__file__).parents[1] / "docs"
 PLUGIN = Path(__file__).with_name("plugin.py")

@@ -17,8 +17,7 @@ from fairopt.mechanisms._base import REGISTRY
 from fairopt.mechanisms.alphapf_vds import AlphaPFVDS
 from fairopt.model._arrays import Array
 from fairopt.model.cluster import Cluster
-from fairopt.model.merging import merge
-from fairopt.model.split import Split
+from fairopt.model.merging import Split, merge
 
 #: Two types of servers, five in all; users 3 and 4 are proportional; user 4 may not run on the first type.
 TYPED = Cluster(

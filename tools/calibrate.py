@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import optimize, special, stats
 
 from fairopt.workloads import alibaba, bitbrains, google2011
-from fairopt.workloads._marginals import PROBABILITY, Array, Marginals
+from fairopt.workloads._draw import PROBABILITY, Array, Marginals
 from fairopt.workloads.jobs import google_sample
 
 _SEED = 2011  # of the sample to which the copulas are fitted

@@ -10,15 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ..exact.rational import tried
-from ..model._arrays import Array, ratio
-from ..model._frozen import Frozen, deferred
+from ..model._arrays import Array, Frozen, deferred, ratio
 from ..model.cluster import Cluster
-from ..model.criterion import Criterion, virtual_share_per_task
-from ..model.fairness_efficiency import FairnessEfficiency
-from ..model.merging import merge, unmerged
+from ..model.criterion import Criterion, FairnessEfficiency, virtual_share_per_task
+from ..model.merging import Split, merge, unmerged
 from ..model.polytope import Polytope
 from ..model.problem import Problem
-from ..model.split import Split
 from .backward import BackwardError, backward_error, by_server, log_price_per_task, searched
 from .blocking import Blocking, blocking
 from .bottleneck import exploitability, rises

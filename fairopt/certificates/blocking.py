@@ -20,8 +20,8 @@ from ..model import polytope as polytopes
 from ..model._arrays import Array, Index, Mask
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
+from ..model.merging import Split
 from ..model.polytope import Polytope
-from ..model.split import Split
 from .bottleneck import rises
 from .leximin import SAME_LEVEL, check_levels, distances, held, proofs
 

@@ -11,8 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._loops import compiled
-from ..model._arrays import Array
-from ..model._pointers import by_group, in_tables
+from ..model._arrays import Array, by_group, in_tables
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 

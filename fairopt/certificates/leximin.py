@@ -23,8 +23,8 @@ from ..model import polytope as polytopes
 from ..model._arrays import Array, Index, Mask, ratio
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
+from ..model.merging import Split
 from ..model.polytope import Polytope
-from ..model.split import Split
 from . import _linear
 
 #: Levels closer than this are one level; the width of such a group counts as a violation.

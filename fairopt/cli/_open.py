@@ -50,7 +50,7 @@ def opened(options: argparse.Namespace) -> Named:
 
         cluster, found = papers.instance(name), papers.instances()[name]
         return Named(cluster, text, f"{name}: {found.description} ({found.paper}, {found.where})")
-    from ..workloads._sources import CLUSTERS
+    from ..workloads.sources import CLUSTERS
 
     if text.lower().endswith((".toml", ".json", ".csv")) and not CLUSTERS.names(text):
         return _of_file(text)

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..model._arrays import Array
-from ..model.criterion import Criterion
-from ..model.fairness_efficiency import FairnessEfficiency, log_sum
+from ..model.criterion import Criterion, FairnessEfficiency, log_sum
 from ..model.problem import Problem
 from .algebra import Pairs
 

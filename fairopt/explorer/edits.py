@@ -22,7 +22,7 @@ from .._libraries import pd
 from ..errors import DataError
 from ..model import _validate
 from ..model._arrays import Array, Index, numbered
-from ..model._shown import short
+from ..model._names import short
 from ..model.cluster import Cluster
 
 Where = tuple[str | int, ...]

@@ -14,8 +14,7 @@ from .._libraries import pd
 from ..certificates import Certificate
 from ..game.selection import MAYBE_OTHERS
 from ..model._arrays import Array, Index, ratio
-from ..model.merging import unmerged
-from ..model.split import Split
+from ..model.merging import Split, unmerged
 from ..result import metrics
 from ..result.allocation import Allocation
 from ..result.holds import Holds, holds

@@ -11,11 +11,10 @@ if TYPE_CHECKING:
     from .dynamics.distributed import best_response
     from .dynamics.network import Network
     from .dynamics.uniqueness import multi_start
-    from .enumeration.all_equilibria import equilibria
-    from .enumeration.listing import Equilibria
+    from .enumeration.all_equilibria import Equilibria, equilibria
 
 _HOME = {
-    "Equilibria": "fairopt.game.enumeration.listing",
+    "Equilibria": "fairopt.game.enumeration.all_equilibria",
     "EquilibriumCurve": "fairopt.game.curve.two_sided",
     "equilibrium_curve": "fairopt.game.curve.two_sided",
     "best_response": "fairopt.game.dynamics.distributed",

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DataError
-from ..model._shown import short
+from ..model._names import short
 from ._base import REGISTRY, Mechanism
 from ._registry import parameters, parts
 

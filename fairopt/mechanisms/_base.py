@@ -13,8 +13,8 @@ import numpy as np
 from ..certificates import advice
 from ..engines import native
 from ..engines.base import Solution
-from ..engines.reference import expressed, solvers
-from ..engines.reference.program import ClusterProgram, Formulation, Program, alpha_fair
+from ..engines.reference import solvers
+from ..engines.reference.program import ClusterProgram, Formulation, Program, alpha_fair, check_expressed
 from ..errors import CertificateError, DataError, FairoptError, SolverError
 from ..model import polytope
 from ..model.cluster import Cluster, expected
@@ -115,7 +115,7 @@ class Mechanism(Solvable):
         """`formulate`, and `DataError` for a constraint that nobody would judge: the criterion does not express it."""
         found = self.formulate(program)
         if self.judged_by_criterion:
-            expressed.check(program, found, str(self))
+            check_expressed(program, found, str(self))
         return found
 
     def check_statement(self, problem: Problem) -> None:
@@ -177,13 +177,12 @@ class Mechanism(Solvable):
         rule = problem.criterion
         if not 0 < rule.alpha < np.inf or type(rule) is not Criterion or (found is None and rule.floor.any()):
             return
-        from ..engines.welfare import concave, floors
+        from ..engines.welfare import fixed_at_floors
         from ..game.equilibrium import equilibria
 
         more = equilibria.solutions(problem, tol)
         if found is not None and rule.floor.any():  # which the game does not know
-            sharp = min(tol, 1e-11)  # nobody else finds last digits
-            more = floors.fixed_at_floors(problem, found, lambda limited: concave.solutions(limited, sharp))
+            more = fixed_at_floors(problem, found, tol)
         for found in more:
             yield dataclasses.replace(found, engine="native", warm=None)
 

@@ -14,9 +14,8 @@ from ..engines.base import Solution
 from ..engines.reference.program import Program
 from ..errors import DataError, FairoptError, NotConverged
 from ..game import engine as game_engine
+from ..game import reference
 from ..game.model.index import index_of_answer
-from ..game.reference import declarative
-from ..game.reference.server_program import ServerProgram
 from ..game.responses import chained, played
 from ..model._arrays import Array
 from ..model.cluster import Cluster
@@ -24,7 +23,7 @@ from ..model.criterion import Criterion, criterion, virtual_share_per_task
 from ..model.polytope import Polytope
 from ..model.problem import Problem
 from ..result.allocation import Allocation
-from ..solving.patience import within
+from ..solving.solve import within
 from ._base import Mechanism
 
 if TYPE_CHECKING:
@@ -66,7 +65,7 @@ class GameMechanism(Mechanism):
                 f"{self} is a game and no single program: use server_problem(cluster, server, tasks), or "
                 f"{'choose alpha=1' if has_alpha else 'take AlphaPFVDS(1)'}, where the game is one"
             )
-        return cluster_problem(cluster, declarative.proportional(cluster, rule), self.formulate)
+        return cluster_problem(cluster, reference.proportional(cluster, rule), self.formulate)
 
     def server_problem(self, cluster: Cluster, server: str | int, tasks: Array) -> NamedProblem:
         """Problem of one server, by name or number from 0, over its column of `tasks` (users, servers).
@@ -74,10 +73,8 @@ class GameMechanism(Mechanism):
         The other columns are held; its own is not read. With the tasks of an equilibrium the answer is that column.
         From alpha = 10 on shares are measured in the server's max-min shares, which takes a few linear programs.
         """
-        from ..game.reference.stated import server_problem
-
         self.check(cluster)
-        return server_problem(cluster, self.criterion(cluster), server, tasks, self.formulate)
+        return reference.server_problem(cluster, self.criterion(cluster), server, tasks, self.formulate)
 
     def engines(self, criterion: Criterion | None = None) -> tuple[str, ...]:
         rule = self._ordinary() if criterion is None else criterion
@@ -102,7 +99,7 @@ class GameMechanism(Mechanism):
     ) -> Iterator[Solution]:
         self.check_statement(problem)
         if engine == "declarative":
-            return declarative.solutions(problem, self.formulation, tol, solver)
+            return reference.solutions(problem, self.formulation, tol, solver)
         if engine == "best-response":
             return played.solutions(problem, tol)
         return self.equilibria(problem, tol, warm)
@@ -113,7 +110,7 @@ class GameMechanism(Mechanism):
 
     def program(self, polytope: Polytope, criterion: Criterion) -> Program:
         """The first server's."""
-        return ServerProgram(polytope, criterion, int(polytope.pair_server.min()))
+        return reference.ServerProgram(polytope, criterion, int(polytope.pair_server.min()))
 
     def stand_in(self, problem: Problem, engine: str, tol: float) -> Iterator[Solution] | None:
         """Best responses and CVXPY for a few seconds, as an error after one must not become one after minutes.

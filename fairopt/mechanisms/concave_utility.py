@@ -13,8 +13,7 @@ from ..engines.reference.utility import Utility, UtilitySlope, log1p
 from ..errors import DataError
 from ..model._arrays import Array
 from ..model.cluster import Cluster
-from ..model.concave_welfare import ConcaveWelfare
-from ..model.criterion import Criterion, criterion
+from ..model.criterion import ConcaveWelfare, Criterion, criterion
 from ..result.allocation import Allocation
 from ._base import Mechanism, pooled
 from .alpha_fair import Share, share_per_task

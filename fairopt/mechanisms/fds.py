@@ -13,8 +13,7 @@ from ..errors import DataError
 from ..model import _validate
 from ..model._arrays import Array
 from ..model.cluster import Cluster
-from ..model.criterion import Criterion, criterion
-from ..model.fairness_efficiency import FairnessEfficiency
+from ..model.criterion import Criterion, FairnessEfficiency, criterion
 from ._base import Mechanism, pooled
 from ._claim import claim
 

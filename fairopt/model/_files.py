@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from ..errors import DataError
-from ._shown import short
+from ._names import short
 
 Made = TypeVar("Made")
 #: A table of TOML or JSON, or an object in it.

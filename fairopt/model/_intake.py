@@ -14,10 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError
-from ._arrays import Array, Mask
-from ._frozen import frozen
-from ._names import some
-from ._shown import short
+from ._arrays import Array, Mask, frozen
+from ._names import short, some
 
 #: Kinds of arrays that are not numbers: truth values, complex numbers, dates, spans of time, text, bytes, records.
 _OTHERS = "bcMmUSV"

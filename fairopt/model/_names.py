@@ -1,14 +1,14 @@
-"""Names of users, servers and resources: text, and distinct on every axis."""
+"""Names of users, servers and resources, distinct on every axis; values as errors show them."""
 
 from __future__ import annotations
 
 import difflib
+import reprlib
 from collections.abc import Collection, Iterable, Sequence
 from numbers import Real
 from typing import Any
 
 from ..errors import DataError
-from ._shown import short
 
 #: The most servers that counts may make.
 MOST_SERVERS = 1_000_000
@@ -90,3 +90,19 @@ def meant(given: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     """The end of a message on a name that nothing has: the nearest of those that there are, if one is near."""
     close = difflib.get_close_matches(given, list(known), n=1, cutoff=cutoff)
     return f"; did you mean {close[0]}?" if close else ""
+
+
+class _Short(reprlib.Repr):
+    """`repr` cut off in length and depth: of whole numbers with thousands of digits too, which have no `repr`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel, self.maxstring, self.maxother = 3, 60, 60
+
+    def repr_int(self, x: int, level: int) -> str:
+        return repr(x) if abs(x) < 10**20 else "a whole number of more than 20 digits"
+
+
+def short(value: object) -> str:
+    """The `repr` of a value in about 60 characters, on one line; it never fails."""
+    return " ".join(line.strip() for line in _Short().repr(value).splitlines())

@@ -11,9 +11,8 @@ import numpy as np
 
 from ..errors import DataError
 from . import _intake, _names
-from ._arrays import Array, Mask
-from ._frozen import read_only
-from ._shown import short
+from ._arrays import Array, Mask, read_only
+from ._names import short
 
 #: The arguments of a cluster, in the constructor's order; they are its attributes as well.
 ARGUMENTS = ("capacity", "demand", "weight", "eligible", "max_tasks", "resources", "users", "servers")

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import DataError
-from . import _arrays, _csv_files, _intake, _names, _validate, cluster_file
-from ._arrays import Array, Index, Mask
-from ._frozen import frozen, read_only
-from ._shown import short
+from . import _arrays, _intake, _names, _validate, cluster_file
+from ._arrays import Array, Index, Mask, frozen, read_only
+from ._names import short
 from ._validate import ARGUMENTS
 
 if TYPE_CHECKING:
@@ -259,8 +258,7 @@ class Cluster:
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a cluster file (TOML; JSON or CSV by its suffix): `docs/cluster-file.md`. Errors name the line."""
-        read = _csv_files.read if Path(path).suffix.lower() == ".csv" else cluster_file.read
-        return read(path).made(cls)
+        return cluster_file.read(path).made(cls)
 
     @classmethod
     def from_csv(cls, file: str | Path, users: str | Path | None = None, eligible: str | Path | None = None) -> Self:
@@ -281,12 +279,11 @@ class Cluster:
         DataError
             Naming the file, the line and the remedy.
         """
-        return _csv_files.read(file, users, eligible).made(cls)
+        return cluster_file.read_csv(file, users, eligible).made(cls)
 
     def save(self, path: str | Path) -> None:
         """Write a cluster file that `load` reads back unchanged."""
-        path = Path(path)
-        (_csv_files if path.suffix.lower() == ".csv" else cluster_file).write(path, self)
+        cluster_file.write(Path(path), self)
 
     def to_frames(self) -> dict[str, pd.DataFrame]:
         """Three tables: `servers` (capacities), `users` (demands, weight, max_tasks) and `eligible`."""

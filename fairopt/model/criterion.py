@@ -2,21 +2,23 @@
 
 maximise  sum_n phi_n f_alpha(sigma_n / phi_n),     sigma_n = u_n x_n,
 f_alpha(t) = t^(1-alpha)/(1-alpha),  log t at alpha = 1,  lexicographic max-min at alpha = infinity.
+
+`FairnessEfficiency` and `ConcaveWelfare` are other concave welfares, with all that a certificate asks of one.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from ..errors import DataError
 from . import _intake, _validate
-from ._arrays import Array, Index, ratio
-from ._frozen import Frozen, deferred, read_only
+from ._arrays import Array, Frozen, Index, deferred, ratio, read_only
 from .cluster import Cluster
 
 Scope = Literal["pool", "servers", "per_server", "game"]
@@ -214,3 +216,131 @@ def _checked(cluster: Cluster, share: Array | Callable[[], Array], scope: Scope)
     if bad.size:
         raise DataError(f"the share per task of user {cluster.users[bad[0]]!r} must be > 0", ("users", int(bad[0])))
     return read_only(share)
+
+
+@dataclass(frozen=True, eq=False)
+class FairnessEfficiency(Criterion):
+    """`F = fair log M(sigma) + efficient log T(sigma)`, both factors > 0: the logarithm of |f| of `FDS`.
+
+    `T = sum_n sigma_n`, `S = sum_n phi_n^beta sigma_n^(1-beta)` and `M = S^(1/(1-beta))`, beta = `alpha`. What a
+    task is worth has a part for fairness and one for efficiency, which is the same for every share:
+
+        dF/dx_n = u_n (fair phi_n^beta sigma_n^(-beta) / S + efficient / T)
+
+    Source: Joe-Wong, Sen, Lan, Chiang, IEEE/ACM ToN 21(6), 2013; the logarithm, weights and bound are ours.
+    """
+
+    fair: float = 1.0
+    efficient: float = 0.0
+
+    @property
+    def stiffness(self) -> float:
+        """1: weights are in S as well, so that errors of marginal utilities are made up for by demands."""
+        return 1.0
+
+    def log_marginal(self, user_tasks: Array) -> Array:
+        """`log dF/dx_n` at user tasks (users,)."""
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            log_share = np.log(self.share * user_tasks)
+            powers = self.alpha * np.log(self.weight) + (1 - self.alpha) * log_share
+            fair = np.log(self.fair) + powers - log_share - log_sum(powers)
+            slope = np.logaddexp(fair, np.log(self.efficient) - log_sum(log_share))
+            return np.asarray(np.log(self.share) + slope)
+
+    def bregman(self, tasks: Array, log_marginal: Array, price: Array, low: Array, high: Array) -> Array:
+        """Per user, by the tangent at x, what in sum bounds `F(x') - p x' - (F(x) - p x)` over `low <= x' <= high`."""
+        excess = np.exp(log_marginal) - price
+        return np.asarray(np.maximum(excess * (high - tasks), excess * (low - tasks)))
+
+
+def log_sum(logs: Array) -> float:
+    """The logarithm of a sum, from logarithms of its terms."""
+    most = float(logs.max())
+    return most + math.log(np.exp(logs - most).sum()) if math.isfinite(most) else most
+
+
+Slope = Callable[[Array], Array]
+
+
+def _proportional(levels: Array) -> Array:
+    """`1/t`: of log t, if no slope is given."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(1 / levels)
+
+
+@dataclass(frozen=True, eq=False)
+class ConcaveWelfare(Criterion):
+    """`F = sum_n phi_n U(t_n)` with `t_n = sigma_n / phi_n`, so that `dF/dx_n = u_n U'(t_n)`.
+
+    In the game every server has a welfare of its own, of its users' `t_ni = x_n / (gamma[n,i] phi_n)`.
+
+    Attributes
+    ----------
+    slope : function of levels t (any shape) that returns `U'(t)`, without a unit; infinite where there is none at 0
+    alpha : 1, and not used: what it is elsewhere, `-d log U' / d log t`, depends on the level (`elasticity`)
+    """
+
+    slope: Slope = _proportional
+
+    @property
+    def stiffness(self) -> float:
+        """1: errors of marginal utilities count in full, although steep utilities need less of a change of weights."""
+        return 1.0
+
+    @cached_property
+    def starves(self) -> bool:
+        """True if the first task is worth a finite amount, so that an optimum may give a user nothing."""
+        return bool(np.isfinite(self.slope(np.zeros(1))).all())
+
+    @property
+    def scale_free(self) -> bool:
+        return self.scope != "game"
+
+    def log_marginal(self, user_tasks: Array) -> Array:
+        """`log dF/dx_n = log u_n + log U'(u_n x_n / phi_n)`, shaped like `share`."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # Shares may be infinite.
+            level = np.where(self._like_share(user_tasks) == 0, 0.0, self.levels(user_tasks))
+            return np.asarray(np.log(self.share) + np.log(self.slope(level)))
+
+    def elasticity(self, user_tasks: Array) -> Array:
+        """`-d log U' / d log t`, shaped like `share`, by a difference; 0 where there are no tasks."""
+        step = 1e-4  # in log t: errors of the difference, of order step^2 and 1e-16 / step, are about 1e-8 and 1e-12
+        with np.errstate(all="ignore"):
+            more, less = np.log(self.slope(np.stack([self.levels(user_tasks * np.exp(by)) for by in (step, -step)])))
+            found = (less - more) / (2 * step)
+        return np.where(np.isfinite(found) & (self._like_share(user_tasks) > 0), np.maximum(found, 0.0), 0.0)
+
+    def measure(self, user_tasks: Array, reach: Array) -> Array:
+        """Tasks that would change the marginal utility by a factor, at least those there are and at most the reach.
+
+        In the game those of the server where this takes fewest.
+        """
+        if not self.starves:
+            return user_tasks
+        step = 1e-6 * reach
+        with np.errstate(all="ignore"):
+            change = (self.log_marginal(user_tasks) - self.log_marginal(user_tasks + step)) / self._like_share(step)
+            needed = np.where(change > 0, 1 / change, np.inf).reshape(len(reach), -1).min(axis=1)
+            return np.asarray(np.clip(needed, np.minimum(user_tasks, reach), reach))
+
+    def bregman(self, tasks: Array, log_marginal: Array, price: Array, low: Array, high: Array) -> Array:
+        """At least what each user's utility less the price of its tasks falls short of its maximum.
+
+        Near an optimum at most four times that.
+        Slopes fall: on the way to a point beyond the maximiser no task gains more than the first one.
+        """
+        marginal = np.exp(log_marginal)
+        wants = marginal > price
+        end = np.where(wants, high, low)
+        parts = 2.0 ** -np.arange(59, -1, -1)[:, None]  # halvings of the way
+        points = np.where(parts < 1, tasks + parts * (end - tasks), end)
+        with np.errstate(all="ignore"):
+            there = np.log(self.share) + np.log(self.slope(self.levels(points)))
+            slope = np.exp(log_marginal + there - self.log_marginal(tasks))
+            beyond = np.where(wants, slope <= price, slope >= price)
+            beyond[-1] = True
+            # The nearest point beyond the maximiser, or the end of the way.
+            nearest = np.take_along_axis(points, beyond.argmax(axis=0)[None], axis=0)[0]
+            loss = np.abs(marginal - price) * np.abs(nearest - tasks)
+        return np.where(np.isnan(loss), np.inf, loss)

@@ -11,8 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from .._libraries import sp
-from ._arrays import Array, Index
-from ._pointers import row_pointers
+from ._arrays import Array, Index, row_pointers
 from .cluster import Cluster
 
 #: With more usable pairs than this a linear program over all of them takes hours, if not all memory.

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import DataError, SolverError
 from ..exact import rational
-from ..many.solve_many import solve_many
+from ..many import solve_many
 from ..mechanisms import Mechanism
 from ..model._arrays import Array, Mask
 from ..model.cluster import Cluster

@@ -8,11 +8,10 @@ import numpy as np
 
 from ..certificates import _linear
 from ..core import maxmin
-from ..engines.small.kinds import small_enough
+from ..engines.small import small_enough
 from ..errors import SolverError
 from ..exact import rational
-from ..exact.rational import numbers
-from ..exact.simplex import Dictionary, TooMuch
+from ..exact.rational import Dictionary, TooMuch, numbers
 from ..model.cluster import Cluster
 from ..model.criterion import criterion
 from ..model.polytope import Polytope

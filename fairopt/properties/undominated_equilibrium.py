@@ -9,9 +9,7 @@ import numpy as np
 from ..errors import FairoptError
 from ..exact.enclosure import enclosed
 from ..game.dynamics.distributed import best_response
-from ..game.enumeration.all_equilibria import equilibria
-from ..game.enumeration.listing import Equilibria
-from ..game.enumeration.options import EnumerationOptions
+from ..game.enumeration.all_equilibria import EnumerationOptions, Equilibria, equilibria
 from ..mechanisms import GameMechanism, Mechanism
 from ..mechanisms.psdsf import PSDSF
 from ..model.cluster import Cluster

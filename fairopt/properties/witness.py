@@ -13,7 +13,7 @@ from typing import Any
 from ..errors import DataError
 from ..mechanisms import Mechanism, _label, one
 from ..model import _files, cluster_file
-from ..model._shown import short
+from ..model._names import short
 from ..model._validate import finite
 from ..model.cluster import Cluster
 from ._base import Deviation, Finding, Property, described, get, shown

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from ..study.intervals import interval
 from .export import comparison, export, exportable, for_people, write
 from .published import Table, mechanism_table, tables_of
-from .stored import MissingCells, Results, StoredCells, means, median_interval, reached
+from .stored import MissingCells, Results, StoredCells, interval, means, median_interval, reached
 from .typeset import latex
 
 __all__ = [

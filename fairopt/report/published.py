@@ -13,11 +13,10 @@ from ..game.selection import MAYBE_OTHERS
 from ..model._names import apart
 from ..properties import in_short
 from ..study.compare import NOTE, marked
-from ..study.intervals import interval
 from ..sweeps.experiment import load
 from ..sweeps.schema import SIMULATIONS
 from .export import write
-from .stored import Results, StoredCells, means, reached, telling
+from .stored import Results, StoredCells, interval, means, reached, telling
 from .typeset import INTERVAL, PAGE, base, differing
 
 _SUMMARY = ("tasks", "min_share", "max_share")

@@ -14,8 +14,7 @@ import numpy as np
 
 from .._libraries import pd
 from ..explorer import page as pages
-from ..explorer.standing import MORE, Standing
-from ..explorer.verdict import in_shares
+from ..explorer.standing import MORE, Standing, in_shares
 from .export import escape, for_people, markdown
 
 #: Users, or groups, in a table; of more, those that are most below what they are entitled to.

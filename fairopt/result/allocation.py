@@ -15,12 +15,11 @@ from .._libraries import pd
 from ..certificates import ByCriterion, Certificate, blocking, feasible
 from ..errors import DataError
 from ..model import _frames, _validate
-from ..model._arrays import Array
-from ..model._frozen import Frozen, deferred
+from ..model._arrays import Array, Frozen, deferred
 from ..model._names import apart, listed
 from ..model.cluster import Cluster, expected
 from ..model.criterion import Criterion
-from ..model.split import Split
+from ..model.merging import Split
 from . import _show, allocation_file, metrics
 from .allocation_file import StatedAnswer
 from .arrays import Arrays
@@ -90,7 +89,7 @@ class Trace:
 
     def plot(self, *, ax: Any = None) -> Figure:
         """Residual and exploitability over rounds, on a logarithmic scale; in `ax`, or in a new figure."""
-        from ._plot import panels
+        from .plot import panels
 
         figure, [axes] = panels(ax, (5, 3.2))
         for column, style in (("residual", "-"), ("exploitability", "--")):

@@ -19,12 +19,10 @@ from ..errors import DataError
 from ..model import _files, _validate
 from ..model._arrays import Array
 from ..model._files import Table
-from ..model._names import label
-from ..model._shown import short
+from ..model._names import label, short
 from ..model.cluster import Cluster
 from ..model.cluster_file import known_keys
-from ..model.criterion import Criterion, criterion, virtual_share_per_task
-from ..model.fairness_efficiency import FairnessEfficiency
+from ..model.criterion import Criterion, FairnessEfficiency, criterion, virtual_share_per_task
 
 #: The version of the format that is written, and the only one that is read.
 VERSION = 1

@@ -11,7 +11,7 @@ from ..certificates import Certificate
 from ..model._arrays import Array, ratio
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
-from ..model.split import Split
+from ..model.merging import Split
 
 
 class Answer(Protocol):

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from ..certificates.blocking import blocking
 from ..errors import DataError, SolverError
 from ..model._arrays import Array, Index, ratio
-from ..model.merging import unmerged
-from ..model.split import Split
+from ..model.merging import Split, unmerged
 
 if TYPE_CHECKING:
     from .allocation import Allocation

@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 from .._libraries import pd
 from ..errors import DataError, FairoptError
 from ..model import _validate
-from ..model._arrays import Array, Mask, ratio
-from ..model._frozen import read_only
+from ..model._arrays import Array, Mask, ratio, read_only
 from ..model._intake import plain
 from ..model._same import different_clusters
 from ..model.cluster import Cluster

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from .._libraries import pd
 from ..errors import DataError
-from ..model._arrays import Array, Index, Mask
-from ..model._pointers import from_sizes
+from ..model._arrays import Array, Index, Mask, from_sizes
 
 Kind = TypeVar("Kind")
 Whole = NDArray[np.int64]

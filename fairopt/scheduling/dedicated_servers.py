@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DataError
-from ..model._arrays import Index
-from ..model._pointers import from_sizes
+from ..model._arrays import Index, from_sizes
 from .policies import Policy
 from .schedule import Schedule
 from .simulator import simulate

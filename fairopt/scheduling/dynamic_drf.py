@@ -8,8 +8,9 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from .._libraries import pd
-from ..errors import DataError
+from .._libraries import cp, pd
+from ..engines.reference import solvers
+from ..errors import DataError, SolverError
 from ..model._arrays import Array
 from ..model.cluster import Cluster, expected
 from ._filling import highest, normalised, ordered, pool_of
@@ -90,9 +91,7 @@ def dynamic_drf(cluster: Cluster, order: Sequence[str] | None = None, *, engine:
         there = slice(0, k + 1)
         part = float(weight[there].sum())
         if engine == "declarative":
-            from ..engines.reference import dynamic_drf as reference
-
-            level[k] = reference.step(demand[there], have[there], weight[there], part)
+            level[k] = _declared(demand[there], have[there], weight[there], part)
         else:
             level[k] = highest(demand[there], have[there], weight[there], part)
         have[there] = np.maximum(have[there], level[k] * weight[there])
@@ -102,3 +101,13 @@ def dynamic_drf(cluster: Cluster, order: Sequence[str] | None = None, *, engine:
 
 def _entitlement(pool: Cluster) -> Array:
     return np.asarray(pool.weight / pool.weight.sum())
+
+
+def _declared(demand: Array, before: Array, weight: Array, part: float) -> float:
+    """M of one step, from the program as it is written; `before` (users,) is what they have."""
+    level, share = cp.Variable(name="M"), cp.Variable(len(before), name="x")
+    problem = cp.Problem(cp.Maximize(level), [share >= weight * level, share >= before, demand.T @ share <= part])
+    run = solvers.solve(problem, "HIGHS")
+    if run.status != "optimal":
+        raise SolverError(f"a step of Dynamic DRF: HiGHS says {run.status!r}; take the engine 'filling'")
+    return float(level.value)

@@ -384,7 +384,7 @@ class FluidSchedule(Outcome):
 
     def plot(self, *, ax: Any = None) -> Figure:
         """Use of resources and players over time, and the distribution of completion times; `ax` are three axes."""
-        from ._plot import schedule
+        from ..result.plot import schedule
 
         over_time, what = self.timeline, f"{self.run.by}s present"
         over_time.loc[self.end] = over_time.iloc[-1]

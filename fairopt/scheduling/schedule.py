@@ -311,7 +311,7 @@ class Schedule(Outcome):
 
     def plot(self, *, ax: Any = None) -> Figure:
         """Use of resources and waiting tasks over time, and how many jobs were completed how fast; `ax`: three axes."""
-        from ._plot import schedule
+        from ..result.plot import schedule
 
         lines = {name: self.timeline[name] for name in ("running", "waiting")}
         return schedule(self.timeline, self.jobs, self.workload.resources, lines, "tasks", self.policy, ax)

@@ -11,8 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..errors import DataError
-from ..model._arrays import Array, Mask
-from ..model._pointers import from_sizes
+from ..model._arrays import Array, Mask, from_sizes
 from .loop import tables as at
 from .loop.tables import Tables
 from .policies import Policy

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from .._libraries import pd
 from ..errors import DataError
-from ..model._arrays import Array, Index, Mask
-from ..model._frozen import frozen
+from ..model._arrays import Array, Index, Mask, frozen
 from ..model.cluster import Cluster
 from ._intake import NEVER as NEVER
 from ._intake import SECOND as SECOND

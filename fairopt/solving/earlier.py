@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ..engines.base import ServerStart
-from ..engines.small.solutions import Together
+from ..engines.small import Together
 from ..model.cluster import Cluster
 from ..model.merging import Merging, merge
 from ..result.allocation import Allocation

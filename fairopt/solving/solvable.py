@@ -12,8 +12,8 @@ from ..errors import FairoptError
 from ..model._arrays import Array
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
+from ..model.merging import Split
 from ..model.problem import Problem
-from ..model.split import Split
 from ..result.allocation import Allocation
 
 

@@ -1,30 +1,256 @@
-"""Solve a mechanism on a cluster: a certified allocation."""
+"""Solve a mechanism on a cluster: a certified allocation.
+
+Candidates of engines in turn, each certified, until one reaches the tolerance.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 import numpy as np
 
 from .. import _clock
-from ..certificates import advice
-from ..engines.base import LAST_DIGITS, Solution
-from ..engines.maxmin.guarantee import check_floors
+from ..certificates import Certificate, advice
+from ..certificates.backward import backward_error
+from ..certificates.ill_scaled import beyond_doubles
+from ..core import last_digits
+from ..engines.base import LAST_DIGITS, Run, Solution
+from ..engines.maxmin import check_floors
 from ..engines.reference import solvers
 from ..errors import DataError, SolverError
 from ..model import _validate
-from ..model._frozen import deferred, frozen
+from ..model._arrays import Array, deferred, frozen
 from ..model._same import unfit_start
 from ..model.cluster import Cluster, expected
-from ..model.merging import Merging, merge, unmerged
+from ..model.criterion import FairnessEfficiency
+from ..model.merging import Merging, Split, merge, unmerged
 from ..model.problem import Problem
-from ..model.split import Split
 from ..result.allocation import Allocation, Stats, idle
-from .candidates import Candidates
 from .earlier import Earlier, OtherUsers
 from .order import Order
 from .solvable import Solvable
+
+
+def within(seconds: float, offers: Iterator[Solution]) -> Iterator[Solution]:
+    """The answers of an engine until it, and who judged them, took `seconds` of the processor.
+
+    The compilation of loops does not count: what an engine may do must not depend on who was there first.
+    At least one, and the last one may be late: an engine is not stopped on its way to an answer.
+    """
+    end = _clock.cpu() + seconds
+    for offer in offers:
+        yield offer
+        if _clock.cpu() > end:
+            return
+
+
+#: Errors above this have their last digits looked for unasked, on clusters up to this number of pairs.
+_FINE, _SMALL = 1e-10, 500
+#: The error of what a solver makes of the right formulation is below this.
+_FORMULATED = 5e-3
+#: Up to this number of pairs a linear program is asked where a jammed answer leads.
+_VERTEX = 20_000
+#: Where numbers are beyond doubles solvers are tried for so many CPU seconds.
+HOPELESS_SECONDS = 1.0
+
+
+def with_last_digits(problem: Problem, offer: Solution) -> Solution | None:
+    """An offer with its last digits found, or None where it has no prices or that is not for its criterion."""
+    return _moved(problem, offer, LAST_DIGITS, partial(last_digits.refined, aim=1e-12))
+
+
+def at_vertex(problem: Problem, offer: Solution) -> Solution | None:
+    """Candidate from a linear program, near an offer at which Newton steps jam.
+
+    Where task counts bind the game has a continuum of equilibria, and this would lead to another.
+    """
+    bound = problem.criterion.scope == "game" and len(problem.polytope.limited)
+    if bound or not 0 < problem.criterion.alpha < np.inf:
+        return None
+    return _moved(problem, offer, "HiGHS", last_digits.vertex)
+
+
+def _moved(
+    problem: Problem, offer: Solution, by: str, find: Callable[..., last_digits.Refined | None]
+) -> Solution | None:
+    polytope, criterion, begun = problem.polytope, problem.criterion, _clock.now()
+    if offer.log_prices is None or isinstance(criterion, FairnessEfficiency) or criterion.floor.any():
+        return None
+    log_rows = polytope.log_row_prices(offer.log_prices)
+    if offer.log is None:  # a solver's, which may be in a unit of every server
+        log_rows = backward_error(polytope, criterion, offer.tasks, log_rows).every_row
+    found = find(polytope, criterion, polytope.gamma * polytope.fractions(offer.tasks), log_rows)
+    if found is None:
+        return None
+    return replace(
+        offer,
+        tasks=polytope.allocation(polytope.inside(found.tasks / polytope.gamma)),
+        prices=None,
+        log=polytope.log_unit_prices(found.log_rows),
+        runs=(*offer.runs, Run(by, _clock.now() - begun)),
+        rounds=offer.rounds + found.steps,
+    )
+
+
+@dataclass
+class Candidates:
+    """Candidates of a mechanism's engines on one (merged) cluster.
+
+    The smallest residual over all candidates is kept.
+    """
+
+    mechanism: Solvable
+    problem: Problem
+    tol: float
+    best: Solution | None = None
+    verdict: tuple[Certificate, Array | None] | None = None
+    answered: str = ""
+    tried: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    failure: SolverError | None = None
+    build: float = 0.0  # seconds until there is a feasible set
+    seconds: float = 0.0  # of judging
+
+    @property
+    def residual(self) -> float:
+        """Residual of the best candidate."""
+        return np.inf if self.verdict is None else self.verdict[0].residual
+
+    def search(self, engines: tuple[str, ...], solver: str | None, warm: object) -> Solution | None:
+        """The first candidate that reaches the tolerance, or the best one; nothing, where nobody can run anything."""
+        begun, polytope = _clock.now(), self.problem.polytope
+        self.build = _clock.now() - begun
+        if not len(polytope.users):
+            shape, free = self.problem.cluster.shape, np.full(self.problem.cluster.capacity.shape, -np.inf)
+            log = free if np.isfinite(self.problem.criterion.alpha) else None
+            status = "nobody can run anything"
+            self._certified(Solution(np.zeros(shape[:2]), None, engines[0], status=status, log=log), engines[0])
+            self.tried = engines[:1]
+            return self.best
+        for name in engines:
+            try:
+                first = name == engines[0]
+                offers = (
+                    self.mechanism.solutions(self.problem, name, self.tol, solver, warm)
+                    if first
+                    else self._stand_in(name)
+                )
+                if offers is None:
+                    self.notes += (f"on such a cluster {name} is not tried unasked; engine={name!r} does",)
+                    continue
+                self.tried += (name,)
+                if any(self.reaches(offer, name) for offer in offers):
+                    break
+            except SolverError as error:
+                self._failed(error)
+            except MemoryError:
+                users, servers, resources = self.problem.cluster.shape
+                size = f"{users} users x {servers} servers x {resources} resources, {self.eligible} pairs"
+                self._failed(SolverError(f"the {name} engine ran out of memory on {size}"))
+        if self.best is not None and self.answered != engines[0]:
+            note = f"the {engines[0]} engine did not reach the tolerance: this is the {self.answered} one's answer"
+            self.notes += (note,)
+        return self.best
+
+    def _failed(self, error: SolverError) -> None:
+        """Record a failure, keeping earlier messages."""
+        self.failure = error if self.failure is None else SolverError(f"{self.failure}; {error}")
+
+    def _stand_in(self, name: str) -> Iterator[Solution] | None:
+        """Candidates of another engine; solvers get little time where data are beyond their range."""
+        offers = self.mechanism.stand_in(self.problem, name, self.tol)
+        far = name == "declarative" and beyond_doubles(self.problem.cluster, self.problem.criterion)
+        if offers is None or not far:
+            return offers
+        return within(HOPELESS_SECONDS, offers) if self.eligible <= 100 else None
+
+    @cached_property
+    def unmerged(self) -> Merging:
+        """Each server by itself: the cluster has been merged."""
+        return unmerged(self.problem.cluster)
+
+    @property
+    def eligible(self) -> int:
+        """Pairs of users and servers."""
+        return int(np.count_nonzero(self.problem.cluster.eligible))
+
+    def reaches(self, offer: Solution, name: str) -> bool:
+        """True if an offer reaches the tolerance, by itself, refined, or by a linear program."""
+        residual = self._least(offer, name)
+        for _ in range(4):
+            # A jammed answer with a small error is given to a linear program.
+            jams = self.tol < residual <= 1e-3 and name != "declarative" and self.mechanism.met_by_criterion
+            nearer = at_vertex(self.problem, offer) if jams and self.eligible <= _VERTEX else None
+            if nearer is None:
+                break
+            before, offer = residual, nearer
+            residual = self._certified(offer, name)
+            if residual > self.tol and (better := self._refined(offer, name, residual)) is not None:
+                residual = min(residual, self._certified(better, name))
+            if residual > 0.5 * before:
+                break
+        return residual <= self.tol
+
+    def _least(self, offer: Solution, name: str) -> float:
+        """The smaller residual of an offer and of the same with its last digits found, if both are needed.
+
+        Last digits are found first where they are known to be missing, and on small clusters, where that takes a
+        millisecond; elsewhere, and where the engine has found them, where the offer does not do. The criterion must
+        not answer for a formulation that states another: of that one the offer itself is judged first.
+        """
+        first = name != "declarative" and not offer.fine and (offer.rough or self.eligible <= _SMALL)
+        if first and (better := self._refined(offer, name, np.inf)) is not None:
+            if self._astray(offer, better) and (residual := self._certified(offer, name)) <= self.tol:
+                return residual
+            if (residual := self._certified(better, name)) <= self.tol:
+                return residual
+            return min(residual, self._certified(offer, name))
+        residual = self._certified(offer, name)
+        if not first and (residual > self.tol or (residual > _FINE and self.eligible <= _SMALL)):
+            better = self._refined(offer, name, residual)
+            residual = residual if better is None else min(residual, self._certified(better, name))
+        if name == "declarative" and residual > self.tol and self.eligible <= _SMALL:
+            # Steep welfare: a solver's tasks may be right where none of its prices has a digit.
+            residual = min(residual, self._certified(replace(offer, prices=None, log=None), name))
+        return residual
+
+    def _refined(self, offer: Solution, name: str, residual: float) -> Solution | None:
+        """An offer with its last digits found.
+
+        That of a formulation only where little changes: the criterion must not answer for one that states another.
+        """
+        if np.isinf(self.problem.criterion.alpha) or not self.mechanism.met_by_criterion:
+            return None
+        better = with_last_digits(self.problem, offer)
+        formulated = name == "declarative" and residual > _FORMULATED
+        return None if better is None or (formulated and self._apart(offer, better) > _FORMULATED) else better
+
+    def _astray(self, offer: Solution, better: Solution) -> bool:
+        """True if refinement led to another equilibrium, of which there may be a continuum where a task count binds."""
+        # Last digits that change a user's tasks by so much belong to another equilibrium.
+        return self.problem.criterion.scope == "game" and self._apart(offer, better) > 1e-3
+
+    def _apart(self, offer: Solution, better: Solution) -> float:
+        """The mean relative change of tasks, users counted by their part in welfare at the margin."""
+        before, after = offer.tasks.sum(axis=1), better.tasks.sum(axis=1)
+        runs = (before > 0) & (after > 0)
+        change = np.abs(np.log(after[runs] / before[runs]))
+        if self.problem.criterion.scope == "game":
+            return float(change.max(initial=0.0))
+        part = self.problem.criterion.restrict(np.flatnonzero(runs)).log_marginal(after[runs]) + np.log(after[runs])
+        return float(np.average(change, weights=np.exp(part - part.max()))) if len(change) else 0.0
+
+    def _certified(self, candidate: Solution, name: str) -> float:
+        """The residual of a candidate, which is kept if it is the best."""
+        begun = _clock.now()
+        found = self.mechanism.certified(self.problem, Split(self.unmerged, candidate.tasks), candidate.log_prices)
+        self.seconds += _clock.now() - begun
+        if self.best is None or found[0].residual < self.residual:
+            self.best, self.verdict, self.answered = candidate, found, name
+        return found[0].residual
+
 
 _LEFT = "the engine came to an equilibrium of index -1, which best responses leave: another, of index +1, was taken"
 _STAYS = "an equilibrium of index -1: best responses leave it, and there are at least two others (fo.game.equilibria)"
@@ -69,47 +295,36 @@ def _left(mechanism: Solvable, problem: Problem, found: Candidates) -> bool:
     return False
 
 
-@dataclass(frozen=True)
-class Request:
-    """Checked request: engines in their order, tolerance, and start."""
-
-    engines: tuple[str, ...]
-    tol: float
-    solver: str | None
-    earlier: Earlier | None
-
-    @classmethod
-    def of(
-        cls,
-        mechanism: Solvable,
-        cluster: Cluster,
-        problem: Problem,
-        tol: float | None,
-        engine: str | None,
-        solver: str | None,
-        start: Allocation | OtherUsers | None,
-    ) -> Request:
-        """Check the arguments of `Mechanism.solve`; `DataError` names a wrong one."""
-        known = mechanism.engines(problem.criterion)
-        if engine is not None and engine not in known:
-            raise DataError(f"{mechanism} has no engine {engine!r}; it has {', '.join(known)}")
-        engines = known if engine is None else (engine,)
-        if solver is not None:
-            solver = solvers.known(solver)
-            if engine not in (None, "declarative"):
-                raise DataError(
-                    f"the {engine} engine of {mechanism} takes no solver; choose engine='declarative' with {solver!r}"
-                )
-            engines = ("declarative",)
-        tol = mechanism.tolerance(engines[0]) if tol is None else _validate.tolerance(tol)
-        if isinstance(start, OtherUsers):
-            return cls(engines, tol, solver, start.earlier)
-        if start is not None and not isinstance(start, Allocation):
-            raise DataError(f"start is of type {type(start).__name__}; it must be an allocation of solve, or None")
-        if start is not None and (unfit := unfit_start(start.cluster, cluster)):
-            raise DataError(f"start is of another cluster: {unfit}; solve without it")
-        earlier = start.warm if start is not None and isinstance(start.warm, Earlier) else None
-        return cls(engines, tol, solver, earlier)
+def _checked(
+    mechanism: Solvable,
+    cluster: Cluster,
+    problem: Problem,
+    tol: float | None,
+    engine: str | None,
+    solver: str | None,
+    start: Allocation | OtherUsers | None,
+) -> tuple[tuple[str, ...], float, str | None, Earlier | None]:
+    """Check the arguments of `Mechanism.solve`: engines in their order, tolerance, solver, and what to start from."""
+    known = mechanism.engines(problem.criterion)
+    if engine is not None and engine not in known:
+        raise DataError(f"{mechanism} has no engine {engine!r}; it has {', '.join(known)}")
+    engines = known if engine is None else (engine,)
+    if solver is not None:
+        solver = solvers.known(solver)
+        if engine not in (None, "declarative"):
+            raise DataError(
+                f"the {engine} engine of {mechanism} takes no solver; choose engine='declarative' with {solver!r}"
+            )
+        engines = ("declarative",)
+    tol = mechanism.tolerance(engines[0]) if tol is None else _validate.tolerance(tol)
+    if isinstance(start, OtherUsers):
+        return engines, tol, solver, start.earlier
+    if start is not None and not isinstance(start, Allocation):
+        raise DataError(f"start is of type {type(start).__name__}; it must be an allocation of solve, or None")
+    if start is not None and (unfit := unfit_start(start.cluster, cluster)):
+        raise DataError(f"start is of another cluster: {unfit}; solve without it")
+    earlier = start.warm if start is not None and isinstance(start.warm, Earlier) else None
+    return engines, tol, solver, earlier
 
 
 def solve(
@@ -127,22 +342,22 @@ def solve(
     mechanism.check(expected(cluster))
     seen, notes = mechanism.prepare(cluster)
     problem = Problem(seen, mechanism.criterion(seen))
-    request = Request.of(mechanism, cluster, problem, tol, engine, solver, start)
-    merging = _merged(mechanism, problem, request.earlier)
+    engines, tol, solver, earlier = _checked(mechanism, cluster, problem, tol, engine, solver, start)
+    merging = _merged(mechanism, problem, earlier)
     reduced = problem if merging.trivial else Problem(merging.cluster, mechanism.criterion(merging.cluster))
     check_floors(reduced)
-    order = Order.of(mechanism, reduced, None if request.earlier is None else request.earlier.order)
+    order = Order.of(mechanism, reduced, None if earlier is None else earlier.order)
     reduced = reduced if order is None else order.problem
     # Candidates are compared on the merged cluster, which may be a thousand times smaller.
-    found = Candidates(mechanism, reduced, request.tol)
-    best = found.search(request.engines, request.solver, None if request.earlier is None else request.earlier.engine)
+    found = Candidates(mechanism, reduced, tol)
+    best = found.search(engines, solver, None if earlier is None else earlier.engine)
     if best is None or found.verdict is None:
         text = f"{found.failure or f'{mechanism}: no answer'} (engines tried: {', '.join(found.tried)})"
         raise SolverError(f"{text}{advice(seen, problem.criterion)}") from found.failure
-    best, index = indexed(mechanism, reduced, found, leave=engine in (None, request.engines[0]) and solver is None)
+    best, index = indexed(mechanism, reduced, found, leave=engine in (None, engines[0]) and solver is None)
     allocation = _expanded(mechanism, problem, merging, order, found, best, index, notes + _idle(merging), watch)
     if allocation.flagged and throw:
-        raise mechanism.complaint(allocation, request.tol, found.tried)
+        raise mechanism.complaint(allocation, tol, found.tried)
     return allocation
 
 
@@ -183,7 +398,7 @@ def _expanded(
         certificate,
         problem.criterion,
         prices,
-        _stats(best, found.seconds + _clock.now() - begun, watch.loops),
+        _stats(best, found.build, found.seconds + _clock.now() - begun, watch.loops),
         notes + found.notes + best.notes,
         found.tol,
         mechanism.certify,
@@ -197,13 +412,13 @@ def _idle(merging: Merging) -> tuple[str, ...]:
     return idle([merging.original.users[n] for n in np.flatnonzero(~somewhere)])
 
 
-def _stats(solution: Solution, certify: float, loops: float) -> Stats:
+def _stats(solution: Solution, build: float, certify: float, loops: float) -> Stats:
     return Stats(
         engine=solution.engine,
         solver=next((run.solver for run in reversed(solution.runs) if run.solver != LAST_DIGITS), "none"),
         status=solution.status,
         rounds=solution.rounds,
-        build=solution.build,
+        build=build + solution.build,
         compile=sum(run.compile for run in solution.runs),
         solve=sum(run.solve for run in solution.runs),
         certify=certify,

@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import mechanisms
 from .._libraries import pd
-from ..engines.small.solutions import Together
+from ..engines.small import Together
 from ..errors import DataError
 from ..game.curve.two_sided import EquilibriumCurve, equilibrium_curve
 from ..mechanisms import Mechanism

@@ -23,8 +23,7 @@ SIMULATING = ("model", "scheduling", "workloads")
 #: Rooms that show, store or ask what others compute, and those that only some cells need; all others solve.
 ASIDE = {"cli", "explorer", "sweeps", "mechanisms", "papers", "properties", "report", "scheduling", "study"}
 #: Modules that only show or store what was computed.
-_SHOWING = ("result/*plot.py", "result/_show.py", "result/_text.py", "result/allocation_file.py", "model/_shown.py",
-            "scheduling/*_plot.py")  # fmt: skip
+_SHOWING = ("result/plot.py", "result/_show.py", "result/allocation_file.py")
 #: Modules of this room that decide answers; and of the root, how loops are compiled.
 _ALWAYS = ("sweeps/origin.py", "sweeps/solve.py", "sweeps/stack.py", "sweeps/simulate.py", "_loops.py")
 
@@ -37,8 +36,8 @@ def solving() -> tuple[str, ...]:
 
 def computing(*rooms: str) -> list[Path]:
     """The files of rooms that count, and data of generators; of the mechanisms only what all share."""
-    showing = {path for pattern in _SHOWING for path in PACKAGE.glob(pattern)}
-    files = {path for room in rooms for path in (PACKAGE / room).rglob("*") if path.is_file()} - showing
+    files = {path for room in rooms for path in (PACKAGE / room).rglob("*") if path.is_file()}
+    files -= {PACKAGE / name for name in _SHOWING}
     files |= {path for path in (PACKAGE / "mechanisms").glob("*.py") if _shared(path.stem)}
     files |= {PACKAGE / name for name in _ALWAYS}
     return sorted(path for path in files if "__pycache__" not in path.parts)

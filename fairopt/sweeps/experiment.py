@@ -20,7 +20,7 @@ from ..model import _files
 from ..model._files import Table
 from ..model._validate import finite
 from ..result import metrics
-from ..workloads._sources import CLUSTERS, WORKLOADS, Sources
+from ..workloads.sources import CLUSTERS, WORKLOADS, Sources
 from . import origin, simulate, solve
 from .cell import Cell, Job
 from .schema import CELLS, SIMULATIONS, Schema

@@ -18,8 +18,8 @@ from ..model.cluster import Cluster
 from ..model.merging import merge
 from ..scheduling.workload import Workload
 from ..workloads import load_workload
-from ..workloads._sources import CLUSTERS, WORKLOADS, Sources
-from ..workloads.jobs.files import is_file
+from ..workloads._job_files import is_file
+from ..workloads.sources import CLUSTERS, WORKLOADS, Sources
 from .ends import Elsewhere
 
 PAPER = "paper:"

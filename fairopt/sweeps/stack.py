@@ -19,9 +19,8 @@ from ..core import maxmin
 from ..core.judge import infeasibility
 from ..core.solve import finite
 from ..core.system import Stack, stacked
-from ..game.curve.options import OPTIONS as CURVE
-from ..game.curve.unique import unique
-from ..game.selection import MAYBE_OTHERS
+from ..game.curve._system import OPTIONS as CURVE
+from ..game.selection import MAYBE_OTHERS, unique
 from ..mechanisms import Mechanism
 from ..model._arrays import Array, Mask
 from ..model.cluster import Cluster

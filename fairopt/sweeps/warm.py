@@ -14,7 +14,7 @@ from ..errors import FairoptError
 from ..game.dynamics.distributed import best_response
 from ..game.dynamics.orders import ORDERS
 from ..game.enumeration.all_equilibria import equilibria
-from ..many.solve_many import solve_many
+from ..many import solve_many
 from ..mechanisms import Mechanism, chosen, get
 from ..model.cluster import Cluster
 from ..model.problem import Problem

@@ -4,13 +4,23 @@ import importlib
 import pkgutil
 
 from . import alibaba, bitbrains, google2011
+from ._job_files import load as load_workload
+from ._job_files import save as save_workload
 from ._pf_servers import Servers, pf_servers
 from ._snapshot import Snapshot
-from ._sources import generator, reader, traces_root, workload_generator, workload_reader
 from .generators import alibaba_like, bitbrains_like, google_like, lognormal
-from .jobs.files import load as load_workload
-from .jobs.files import save as save_workload
-from .sources import known, known_workloads, open_source, open_workload, trace_folder
+from .sources import (
+    generator,
+    known,
+    known_workloads,
+    open_source,
+    open_workload,
+    reader,
+    trace_folder,
+    traces_root,
+    workload_generator,
+    workload_reader,
+)
 
 for _module in pkgutil.walk_packages(__path__, f"{__name__}."):  # a source is registered by being defined
     if not _module.name.rpartition(".")[2].startswith("_"):

@@ -23,7 +23,7 @@ import numpy as np
 
 from .._libraries import pd
 from ..errors import DataError
-from ..model._shown import short
+from ..model._names import short
 
 _DTYPE = {"int": "int64", "number": "float64", "text": "str"}
 SUFFIXES = (".csv", ".csv.gz")

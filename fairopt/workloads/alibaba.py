@@ -25,7 +25,7 @@ from . import _csv
 from ._csv import Column
 from ._draw import amount, choose, finite
 from ._snapshot import Snapshot
-from ._sources import reader
+from .sources import reader
 
 RESOURCES = ("cpu", "memory", "gpu")  # cores, GiB, GPUs
 GROUPS = ("name", "qos", "num_gpu", "gpu_milli", "cpu_milli", "memory_mib", "pod_phase")

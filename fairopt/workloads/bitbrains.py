@@ -26,7 +26,7 @@ from ._csv import Column
 from ._draw import above_zero, amount, choose, finite, needed, positive
 from ._pf_servers import pf_servers
 from ._snapshot import Snapshot
-from ._sources import reader
+from .sources import reader
 
 Statistic = Literal["mean", "provisioned"]
 

@@ -1,6 +1,6 @@
 """Random clusters that look like the traces, from the small tables in `data/`; no trace is needed.
 
-Demands have the measured marginals and rank correlations (`_marginals`). Each generator draws its servers before
+Demands have the measured marginals and rank correlations (`_draw.Marginals`). Each generator draws its servers before
 its users, and both from the `rng` it is given: the same state gives the same cluster.
 """
 
@@ -12,11 +12,11 @@ import numpy as np
 
 from ..model._arrays import Array, Index
 from ..model.cluster import Cluster
-from . import _marginals, alibaba, google2011
-from ._draw import not_negative, positive, probability
+from . import alibaba, google2011
+from ._draw import measured, not_negative, positive, probability
 from ._pf_servers import pf_servers
 from ._snapshot import Snapshot
-from ._sources import generator
+from .sources import generator
 
 Count = Annotated[int, positive]
 
@@ -44,7 +44,7 @@ def google_like(
     """
     positive(users, "users")
     positive(servers, "servers")
-    marginals, table = _marginals.load("google")
+    marginals, table = measured("google")
     kinds = np.array(table["servers"], dtype=float)
     drawn = _kinds(rng, kinds[:, -1], servers)
     rows = marginals.draw(rng, users, demands=2)
@@ -81,7 +81,7 @@ def bitbrains_like(
     """
     positive(vms, "virtual machines")
     hosts = pf_servers(servers, split_disk=split_disk)
-    marginals, _ = _marginals.load("bitbrains")
+    marginals, _ = measured("bitbrains")
     use = dict(zip(marginals.columns, marginals.draw(rng, vms, demands=6).T, strict=True))
     use["disk"] = use["disk_read"] + use["disk_write"]
     cluster = Cluster(
@@ -118,7 +118,7 @@ def alibaba_like(
     """
     positive(users, "users")
     positive(servers, "servers")
-    marginals, table = _marginals.load("alibaba")
+    marginals, table = measured("alibaba")
     kinds = table["servers"]
     drawn = _kinds(rng, np.array([kind[-1] for kind in kinds], dtype=float), servers)
     model = np.array([kind[-2] for kind in kinds])[drawn]

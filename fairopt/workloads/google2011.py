@@ -25,7 +25,7 @@ from . import _csv
 from ._csv import Column
 from ._draw import amount, choose, finite, not_negative
 from ._snapshot import Snapshot
-from ._sources import reader
+from .sources import reader
 
 RESOURCES = ("cpu", "memory")
 

@@ -27,7 +27,7 @@ from ..errors import DataError
 from ..model import _files
 from ..model._names import listed
 from ._snapshot import GIB, Shape, Snapshot, of_shapes, quantity
-from ._sources import reader
+from .sources import reader
 
 Object = Mapping[str, Any]
 Amounts = dict[str, Decimal]

@@ -10,8 +10,8 @@ import numpy as np
 from ..model._arrays import Mask
 from ._draw import Room, Whole, positive
 from ._snapshot import Snapshot
-from ._sources import generator
 from .kubernetes import snapshot
+from .sources import generator
 
 Count = Annotated[int, positive]
 

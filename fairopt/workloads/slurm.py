@@ -20,7 +20,7 @@ from ..errors import DataError
 from ..model import _files
 from ._draw import Room, positive
 from ._snapshot import GIB, Shape, Snapshot, of_shapes, quantity
-from ._sources import generator, reader
+from .sources import generator, reader
 
 _LAYOUT = "nodes.json (scontrol show nodes --json), jobs.json (squeue --json), perhaps shares.json (sshare --json)"
 _AWAY = {"DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "FUTURE", "NOT_RESPONDING", "POWERED_DOWN", "MAINT"}

@@ -1,21 +1,364 @@
-"""Open a cluster or a workload by a short name: `bitbrains?vms=50&seed=3`, `google:DIR?at=600`, `jobs.swf`, a folder.
+"""Clusters and workloads by a short name: `bitbrains?vms=50&seed=3`, `google:DIR?at=600`, `jobs.swf`, a folder.
 
     name[:directory][?option=value&option=value...]
 
-A trace without a directory is looked for below the traces root: the `traces` argument, else the environment
-variable FAIROPT_TRACES. Where there is none, the calibrated generator stands in and the snapshot says so.
+A trace without a directory is looked for below the traces root: the `traces` argument, else the environment variable
+FAIROPT_TRACES. Where there is none, the calibrated generator stands in and the snapshot says so. A source is registered
+by being defined, one registry (`Sources`) for each kind of thing:
+
+    @generator("uniform", "uniformly random users and servers")
+    def uniform(rng: np.random.Generator, users: int = 10, servers: int = 5) -> Snapshot: ...
+
+    @workload_generator("batch", "the same job over and over")
+    def batch(rng: np.random.Generator, jobs: int = 100) -> Workload: ...
 """
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
+import os
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar, cast
+from urllib.parse import parse_qsl
 
 import numpy as np
 
+from .. import _plugins
+from ..errors import DataError
 from ..scheduling.workload import Workload
+from . import _job_files
 from ._snapshot import Snapshot
-from ._sources import CLUSTERS, WORKLOADS
-from .jobs import files
+
+Parser = Callable[[str], Any]
+
+#: Parameters that are no options.
+_GIVEN = ("rng", "directory")
+VARIABLE = "FAIROPT_TRACES"
+
+Made = TypeVar("Made")
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A generator; or a reader, with how its trace's `folder` begins, and the generator that stands in for it."""
+
+    description: str
+    function: Callable[..., Any]
+    folder: str = ""
+    stand_in: str = ""
+
+    @cached_property
+    def options(self) -> Mapping[str, Parser]:
+        """The readers of all options, from the signature."""
+        return {name: _checked(name, kind) for name, kind in parameters(self.function).items() if name not in _GIVEN}
+
+
+def place(function: Callable[..., Any]) -> str:
+    """The place at which a function is written."""
+    return f"{function.__module__}.{function.__qualname__}"
+
+
+def parameters(function: Callable[..., Any]) -> dict[str, Any]:
+    """The types of a function's parameters."""
+    hints = typing.get_type_hints(function, include_extras=True)
+    return {name: hints.get(name, str) for name in inspect.signature(function).parameters}
+
+
+def _checked(name: str, kind: Any) -> Parser:
+    """Turn the text of an option into a value that its checks let pass."""
+    read = parser(kind)
+    checks = getattr(kind, "__metadata__", ())
+    if not checks:
+        return read
+
+    def value(text: str) -> Any:
+        found = read(text)
+        for check in checks if found is not None else ():
+            check(found, name)
+        return found
+
+    return value
+
+
+def parser(kind: Any) -> Parser:
+    """The function from text to a value of a type.
+
+    Raises
+    ------
+    DataError
+        Nobody can write such a value.
+    """
+    origin, parts = typing.get_origin(kind), set(typing.get_args(kind))
+    if origin is Annotated:
+        return parser(kind.__origin__)
+    if origin in (typing.Union, types.UnionType):
+        several = parts - {type(None)}
+        if several == {int, float}:
+            return _amount
+        if str in several and len(several) > 1:
+            return _list
+        if len(several) == 1:
+            return parser(several.pop())
+    if kind is bool:
+        return _flag
+    if kind in (int, float, str):
+        return typing.cast(Parser, kind)
+    if origin is Literal:
+        return {value: value for value in parts}.__getitem__
+    if origin in (list, Sequence) and parts == {str}:
+        return _list
+    raise DataError(
+        f"an option of a source is of type {kind}, which cannot be written as text; it must be int, float, bool, str, "
+        "a list of str, int | float, one of them or None, or a Literal"
+    )
+
+
+def _amount(text: str) -> int | float | None:
+    if text == "all":
+        return None
+    return float(text) if "." in text else int(text)
+
+
+def _flag(text: str) -> bool:
+    return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[text.lower()]
+
+
+def _list(text: str) -> list[str]:
+    return text.split(",")
+
+
+class _Name(NamedTuple):
+    """A name, read: kind, its entry, options, and the seed as text."""
+
+    kind: str
+    entry: Entry
+    options: dict[str, Any]
+    seed: str | None
+
+
+def _cut(name: str) -> tuple[str, str, str, str]:
+    """Kind, colon, directory and options of a name."""
+    path, _, query = name.partition("?")
+    return *path.partition(":"), query
+
+
+@dataclass(frozen=True)
+class Sources(Generic[Made]):
+    """Readers of traces and generators of one kind of thing, a dataclass with a text `source`.
+
+    A source is registered by being defined: `generator` and `reader` decorate its function.
+    """
+
+    what: str
+    readers: dict[str, Entry] = field(default_factory=dict)
+    generators: dict[str, Entry] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)
+
+    def generator(self, name: str, description: str) -> Callable[[Function], Function]:
+        """Register a function of `rng` and options as the source `name`."""
+
+        def register(function: Function) -> Function:
+            self._register(self.generators, name, Entry(description, function))
+            return function
+
+        return register
+
+    def reader(
+        self, name: str, description: str, *, folder: str, stand_in: str, alias: str | None = None
+    ) -> Callable[[Function], Function]:
+        """Register a function of `directory`, `rng` and options as the source `name`: a trace.
+
+        Below the folder of traces its own begins with `folder`; without one the generator `stand_in` takes its place.
+        """
+
+        def register(function: Function) -> Function:
+            self._register(self.readers, name, Entry(description, function, folder, stand_in))
+            if alias is not None:
+                self.aliases[alias] = name
+            return function
+
+        return register
+
+    def open(self, name: str, traces: str | Path | None = None, rng: np.random.Generator | None = None) -> Made:
+        """Open the source that `name` stands for; see `open_source`."""
+        found = self._read(name)
+        rng = _generator(found.seed, rng)
+        trace = self.folder(name, traces)
+        if trace is not None:
+            return cast("Made", found.entry.function(directory=trace, rng=rng, **found.options))
+        entry, options = self._standing_in(found)
+        made = entry.function(rng=rng, **options)
+        if found.entry.folder:
+            root = traces_root(traces)
+            why = f"{VARIABLE} is not set" if root is None else f"no folder {found.entry.folder} among the traces"
+            source = f"{made.source} (a calibrated generator in place of the trace {found.kind}: {why})"
+            made = dataclasses.replace(made, source=source)
+        return cast("Made", made)
+
+    def check(self, name: str, traces: str | Path | None = None, there: bool = False) -> None:
+        """Raise what `open` would raise of the name alone, before anything is read or drawn; `where` names the option.
+
+        `there` checks as well that the generator that would stand in for a trace has the options.
+        """
+        found = self._read(name)
+        _generator(found.seed, None)
+        if there and self.folder(name, traces) is None:
+            self._standing_in(found)
+
+    def known(self) -> dict[str, str]:
+        """Every name with one line about it and its options."""
+        _plugins.installed()
+        entries = {**self.readers, **self.generators}
+        return {
+            name: f"{entry.description}; options {', '.join([*entry.options, 'seed'])}"
+            for name, entry in entries.items()
+        }
+
+    def names(self, text: str) -> bool:
+        """True if a text names a source of this kind, even if it ends like the name of a file."""
+        kind, colon, _, _ = _cut(text)
+        entry = self._entry(kind)
+        return bool(colon) and entry is not None and entry.folder != ""
+
+    def folder(self, name: str, traces: str | Path | None = None) -> Path | None:
+        """The folder of the trace that `open` would read; None for a generator, named or standing in."""
+        kind, _, directory, _ = _cut(name)
+        entry = self._entry(kind)
+        if entry is None or not entry.folder:
+            return None
+        return Path(directory) if directory else _trace_folder(traces_root(traces), entry.folder)
+
+    def made_by(self, name: str) -> str:
+        """The module whose function makes the thing, where no trace is read."""
+        entry = self._entry(_cut(name)[0])
+        if entry is not None and entry.folder:
+            entry = self.generators.get(entry.stand_in)
+        return "" if entry is None else entry.function.__module__
+
+    def _entry(self, kind: str) -> Entry | None:
+        return self.readers.get(self.aliases.get(kind, kind)) or self.generators.get(kind)
+
+    def _read(self, name: str) -> _Name:
+        _plugins.installed()
+        kind, colon, directory, query = _cut(name)
+        entry, kind = self._entry(kind), self.aliases.get(kind, kind)
+        if entry is None:
+            names = ", ".join([*self.readers, *self.aliases, *self.generators])
+            raise DataError(f"there is no {self.what} {kind!r}; known are {names}")
+        given = _pairs(query, name)
+        seed = given.pop("seed", None)
+        if colon and not entry.folder:
+            raise DataError(f"{kind!r} is a generator and takes no directory; leave out {colon + directory!r}")
+        options = _options(kind, entry, given)
+        if colon and not directory:
+            raise DataError(f"{name!r} names no directory after the colon; leave out the colon or name one")
+        return _Name(kind, entry, options, seed)
+
+    def _standing_in(self, found: _Name) -> tuple[Entry, dict[str, Any]]:
+        """The generator, or that for a trace that is not there, and options that make sense without the trace."""
+        trace, options = found.kind, found.options
+        if not found.entry.folder:
+            return found.entry, options
+        generator = self.generators[found.entry.stand_in]
+        if missing := [option for option in options if option not in generator.options]:
+            raise DataError(
+                f"option {missing[0]} of {trace} needs the trace, and there is none; "
+                f"name its folder, {trace}:DIR, or set {VARIABLE}",
+                (missing[0],),
+            )
+        for option in ("users", "servers", "vms", "tasks"):
+            if option in options and not isinstance(options[option], int):
+                raise DataError(f"option {option} of {trace} must be a whole number where there is no trace", (option,))
+        return generator, options
+
+    def _register(self, into: dict[str, Entry], name: str, entry: Entry) -> None:
+        old = self._entry(name)
+        if old is not None and place(old.function) != place(entry.function):
+            raise DataError(f"two sources are called {name!r}, {place(old.function)} and {place(entry.function)}; "
+                            "give yours another name")  # fmt: skip
+        if not name or not name.isascii() or not set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789-_"):
+            raise DataError(f"a source cannot be called {name!r}: write small letters, digits, - and _")
+        if "rng" not in parameters(entry.function):
+            raise DataError(
+                f"the source {name!r} takes no rng; its function must, as all that is random comes from there"
+            )
+        assert entry.options is not None  # every type can be read
+        into[name] = entry
+
+
+def _options(name: str, entry: Entry, given: Mapping[str, str]) -> dict[str, Any]:
+    result = {}
+    for option, text in given.items():
+        if option not in entry.options:
+            known = ", ".join([*entry.options, "seed"])
+            raise DataError(f"{name} has no option {option!r}; known are {known}", (option,))
+        try:
+            result[option] = entry.options[option](text)
+        except (DataError, ValueError, KeyError) as error:
+            why = f": {error}" if isinstance(error, DataError) else ""
+            raise DataError(f"option {option} of {name} cannot be {text!r}{why}", (option,)) from None
+    return result
+
+
+def _pairs(query: str, name: str) -> dict[str, str]:
+    try:
+        pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query))
+    except ValueError:
+        raise DataError(f"the options of {name!r} must read option=value&option=value") from None
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        raise DataError(f"{name!r} gives an option twice")
+    return result
+
+
+def _generator(seed: str | None, rng: np.random.Generator | None) -> np.random.Generator:
+    if seed is None:
+        return rng if rng is not None else np.random.default_rng(0)
+    if not seed.isdecimal():
+        raise DataError(f"seed must be a whole number >= 0; got {seed!r}", ("seed",))
+    return np.random.default_rng(int(seed))
+
+
+def traces_root(traces: str | Path | None = None) -> Path | None:
+    """The folder that holds the traces: the argument, else what FAIROPT_TRACES says; None if neither does.
+
+    Raises
+    ------
+    DataError
+        When that is not a folder.
+    """
+    named = traces if traces is not None else os.environ.get(VARIABLE)
+    if not named:
+        return None
+    root = Path(named)
+    if not root.is_dir():
+        by = "traces" if traces is not None else f"the environment variable {VARIABLE}"
+        raise DataError(f"{by} names {root}, which is not a folder")
+    return root
+
+
+def _trace_folder(root: Path | None, begins: str) -> Path | None:
+    """The trace's folder below the root, or the root itself if it is that folder."""
+    if root is None:
+        return None
+    folders = [path for path in sorted(root.iterdir()) if path.is_dir() and path.name.startswith(begins)]
+    return folders[0] if folders else root if root.name.startswith(begins) else None
+
+
+#: Clusters as they are at an instant.
+CLUSTERS: Sources[Snapshot] = Sources("source of clusters")
+#: Jobs that arrive over time, and the servers for them.
+WORKLOADS: Sources[Workload] = Sources("workload")
+
+generator, reader = CLUSTERS.generator, CLUSTERS.reader
+workload_generator, workload_reader = WORKLOADS.generator, WORKLOADS.reader
 
 
 def open_source(name: str, *, traces: str | Path | None = None, rng: np.random.Generator | None = None) -> Snapshot:
@@ -83,7 +426,7 @@ def open_workload(
         An unknown name or option, a file that cannot be read (with its line), or what the reader raises.
     """
     text = str(name)
-    return files.load(text) if files.is_file(text) else WORKLOADS.open(text, traces, rng)
+    return _job_files.load(text) if _job_files.is_file(text) else WORKLOADS.open(text, traces, rng)
 
 
 def known_workloads() -> dict[str, str]:

@@ -13,8 +13,7 @@ import fairopt as fo
 from fairopt.certificates import BackwardError, backward_error, certify
 from fairopt.mechanisms import Mechanism
 from fairopt.model._arrays import Array
-from fairopt.model.criterion import Criterion
-from fairopt.model.fairness_efficiency import FairnessEfficiency
+from fairopt.model.criterion import Criterion, FairnessEfficiency
 from fairopt.model.polytope import Polytope
 
 from .reference import cut

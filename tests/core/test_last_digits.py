@@ -13,7 +13,7 @@ from fairopt.engines.base import Solution
 from fairopt.model.cluster import Cluster
 from fairopt.model.merging import merge
 from fairopt.model.problem import Problem
-from fairopt.solving.candidates import at_vertex, with_last_digits
+from fairopt.solving.solve import at_vertex, with_last_digits
 
 MECHANISMS = [fo.AlphaFair(0.5), fo.AlphaFair(50.0), fo.CEEI(scope="servers"), fo.AlphaPFVDS(3.0)]
 

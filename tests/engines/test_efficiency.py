@@ -8,7 +8,7 @@ from families import draw
 
 import fairopt as fo
 from fairopt.mechanisms.fds import FDS
-from fairopt.model.fairness_efficiency import FairnessEfficiency
+from fairopt.model.criterion import FairnessEfficiency
 
 
 def mechanism(seed: int, betas: tuple[float, ...]) -> FDS:

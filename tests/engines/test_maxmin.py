@@ -12,7 +12,7 @@ from strategies import clusters
 from fairopt.certificates import _linear, certify
 from fairopt.core import level
 from fairopt.core import leximin as core
-from fairopt.engines.maxmin import filling
+from fairopt.engines import maxmin
 from fairopt.exact import rational
 from fairopt.mechanisms import get
 from fairopt.model.cluster import Cluster
@@ -55,7 +55,7 @@ def test_water_filling_of_a_large_pool() -> None:
     cluster = Cluster(np.ones((1, 5)), demand, max_tasks=limit)
     floor = np.where(rng.random(20_000) < 0.1, np.minimum(2e-5, limit), 0.0)
     criterion = replace(get("drf").criterion(cluster), floor=floor)
-    tasks = filling.filled(Polytope(cluster, cluster.max_tasks), criterion)
+    tasks = maxmin.filled(Polytope(cluster, cluster.max_tasks), criterion)
     assert 100 < (tasks[:, 0] == floor)[floor > 0].sum() < 1000
     # Rounding in sums of 20,000 users is large beside those who need little of what blocks them.
     assert certify(cluster, tasks, criterion)[0].residual < 1e-6

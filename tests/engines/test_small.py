@@ -12,8 +12,7 @@ from kernels import without_kernels
 
 import fairopt as fo
 from fairopt.core import maxmin
-from fairopt.engines.small import kinds
-from fairopt.engines.small import solutions as small
+from fairopt.engines import small
 from fairopt.mechanisms import Mechanism
 
 pytestmark = pytest.mark.kernels
@@ -70,14 +69,14 @@ def test_few_usable_pairs_of_a_concave_program_are_few() -> None:
     sparse = rng.random((60, 25)) < 0.06
     sparse[np.arange(60), np.arange(60) % 25] = True
     some = fo.Cluster(100 * rng.lognormal(size=(25, 3)), rng.lognormal(size=(60, 3)), eligible=sparse)
-    assert np.count_nonzero(some.usable) <= kinds.LARGEST["global"] < some.usable.size
+    assert np.count_nonzero(some.usable) <= small.LARGEST["global"] < some.usable.size
     for mechanism in (fo.CEEI(scope="servers"), fo.AlphaFair(2.0), fo.AlphaPFVDS(1.0)):
         found = mechanism.solve(some)
         assert found.stats.solver == "dense interior point", mechanism
         with without_kernels():
             right = mechanism.solve(some, 1e-9).arrays.user_tasks
         np.testing.assert_allclose(found.arrays.user_tasks, right, rtol=1e-7)
-    assert not kinds.fastest("game", some, 2.0)
+    assert not small.fastest("game", some, 2.0)
 
 
 @pytest.mark.parametrize("seed", [1, 6])

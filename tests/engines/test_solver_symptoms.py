@@ -16,7 +16,7 @@ from fairopt.engines.base import Run, Solution
 from fairopt.engines.reference import solvers
 from fairopt.errors import CertificateError, NotConverged, SolverError
 from fairopt.mechanisms import get
-from fairopt.solving import candidates
+from fairopt.solving import solve
 
 from .symptoms import EXAMPLE, VARIANT, nine_eighteen
 
@@ -75,7 +75,7 @@ def test_whose_claim_is_wrong_is_said_with_what_to_try(monkeypatch: pytest.Monke
         yield ours
 
     monkeypatch.setattr(type(get("ceei")), "solutions", solutions)
-    monkeypatch.setattr(candidates, "with_last_digits", lambda *_: None)
+    monkeypatch.setattr(solve, "with_last_digits", lambda *_: None)
     with pytest.raises(CertificateError, match="This is a bug: please report it"):
         get("ceei").solve(EXAMPLE, engine="native")
 
@@ -89,10 +89,10 @@ def test_a_bad_status_with_a_good_answer_is_judged_by_its_certificate(monkeypatc
 
 @pytest.mark.parametrize("name", ["ps-dsf", "alphapf-vds"])
 def test_wrong_responses_of_servers_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from fairopt.game.reference import declarative as game
+    from fairopt.game import reference
 
     monkeypatch.setattr(solvers, "solve", liar("optimal", 0.9))
-    monkeypatch.setattr(game, "solutions", partial(game.solutions, max_rounds=2))
+    monkeypatch.setattr(reference, "solutions", partial(reference.solutions, max_rounds=2))
     with pytest.raises(NotConverged, match="misses tol"):
         get(name).solve(VARIANT, engine="declarative")
     assert get(name).solve(VARIANT, throw=False, engine="declarative").flagged

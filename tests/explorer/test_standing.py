@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 import fairopt as fo
 from fairopt.errors import DataError, SolverError
 from fairopt.explorer import Start, State
-from fairopt.explorer.margins import gainers, summed
+from fairopt.explorer.session import gainers, summed
 from fairopt.explorer.standing import standing, what_if
 from fairopt.result.sensitivity import Sensitivity
 from fairopt.workloads import Snapshot

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt.core import settled
+from fairopt.core import interior, settled
 from fairopt.errors import DataError
-from fairopt.game.curve import _begin
-from fairopt.game.curve.options import CurveOptions
+from fairopt.game.curve._system import CurveOptions
 from fairopt.game.selection import MAYBE_OTHERS, SELECTIONS
 
 from .clusters import FIRST, JUMPS, LAST, SEVERAL
@@ -172,8 +171,10 @@ def test_a_cluster_that_is_too_large_for_the_curve_is_named() -> None:
 @pytest.mark.parametrize("error", [1e-6, np.inf])
 def test_the_engine_begins_where_the_core_does_not(monkeypatch: pytest.MonkeyPatch, error: float) -> None:
     """And no curve begins at what is not near enough to an equilibrium."""
-    found = _begin.solved
-    monkeypatch.setattr(_begin, "solved", lambda *given: replace(found(*given), error=np.full(1, error)))
+    found = interior.solved
+    monkeypatch.setattr(
+        "fairopt.game.curve.curve.solved", lambda *given: replace(found(*given), error=np.full(1, error))
+    )
     curve = fo.game.equilibrium_curve(SEVERAL, [3.0])
     np.testing.assert_allclose(curve.crossings(3.0)[0].user_tasks, FIRST, rtol=1e-6)
     monkeypatch.setattr(settled, "VIOLATED", 1e-30)

@@ -11,9 +11,9 @@ import pytest
 import fairopt as fo
 from fairopt.engines.base import Solution
 from fairopt.errors import DataError, SolverError
-from fairopt.game.curve.unique import unique
-from fairopt.game.enumeration import verified
-from fairopt.game.enumeration.options import EnumerationOptions
+from fairopt.game.enumeration import all_equilibria
+from fairopt.game.enumeration.all_equilibria import EnumerationOptions
+from fairopt.game.selection import unique
 from fairopt.model._arrays import Array
 from fairopt.model.criterion import criterion, virtual_share_per_task
 from fairopt.model.problem import Problem
@@ -177,14 +177,14 @@ def test_what_is_not_proved_complete(out_of_reach: float) -> None:
 
 def test_a_candidate_that_is_lost_leaves_the_list_incomplete(monkeypatch: pytest.MonkeyPatch) -> None:
     """Although all are found: what was lost may have been another."""
-    losses, settled = iter([SolverError("not near enough")]), verified.settled
+    losses, settled = iter([SolverError("not near enough")]), all_equilibria.settled
 
     def first_lost(*given: Any) -> Any:
         for error in losses:
             raise error
         return settled(*given)
 
-    monkeypatch.setattr(verified, "settled", first_lost)
+    monkeypatch.setattr(all_equilibria, "settled", first_lost)
     found = fo.game.equilibria(SEVERAL, 3, rng=0)
     assert sum(found.indices) == 1
     assert not found.complete

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import fairopt as fo
+from fairopt.game import psdsf
 from fairopt.game.equilibrium import entropy_homotopy
-from fairopt.game.psdsf import continuation
 from fairopt.workloads import google_like
 
 from .clusters import equations, in_another_order
@@ -59,9 +59,9 @@ def test_where_prices_do_not_decide_it_is_not_called_the_limit() -> None:
     )
     q = equations(shared, 64.0)
     with np.errstate(all="ignore"):
-        ends = continuation.furthest(q)
+        ends = psdsf.furthest(q)
         place = ends.last
-        assert continuation.solved(place, 1e-3) is None
+        assert psdsf.solved(place, 1e-3) is None
 
 
 @pytest.mark.parametrize("seed", [8, 9])
@@ -86,7 +86,7 @@ def test_one_of_many_allocations_but_always_the_same(seed: int, users: int, serv
     answer = fo.PSDSF().solve(shared)
     assert answer.certify().passes(1e-6)
     if users == 60:
-        assert continuation.furthest(equations(shared, 64.0)) is None
+        assert psdsf.furthest(equations(shared, 64.0)) is None
         assert any("not shown to be the limit" in note for note in answer.notes)
     moved, order = in_another_order(shared, np.random.default_rng(0))
     np.testing.assert_allclose(fo.PSDSF().solve(moved).arrays.user_tasks, answer.arrays.user_tasks[order], rtol=1e-9)
@@ -96,7 +96,7 @@ def test_few_users_with_zero_demands_begin_near_the_end(monkeypatch: pytest.Monk
     """The same limit as by the whole way, by a fifth of the systems at most."""
     cluster = google_like(users=300, servers=12583, rng=np.random.default_rng(1)).cluster
     near = fo.PSDSF().solve(cluster)
-    monkeypatch.setattr(continuation, "beginning", lambda *_: None)
+    monkeypatch.setattr(psdsf, "_beginning", lambda *_: None)
     far = fo.PSDSF().solve(cluster)
     assert near.stats.solver == far.stats.solver == "equilibria followed to infinity"
     assert near.stats.rounds < 0.2 * far.stats.rounds

@@ -12,9 +12,7 @@ import pytest
 import fairopt as fo
 from fairopt.errors import SolverError
 from fairopt.game import best_response
-from fairopt.game.reference import server_problem
-from fairopt.game.reference.server_conditions import residual
-from fairopt.game.reference.server_problem import Response, ServerProblem
+from fairopt.game.reference import Response, ServerProblem, residual
 from fairopt.mechanisms import get
 from fairopt.model._arrays import Array
 from fairopt.model.polytope import Polytope
@@ -108,11 +106,11 @@ def test_the_conditions_notice(alpha: float) -> None:
 
 
 def test_what_cannot_be_trusted_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    best = server_problem.ServerProblem.best
+    best = ServerProblem.best
 
     def worse(*given: Any) -> Response:
         return replace(best(*given), residual=2e-4)
 
-    monkeypatch.setattr(server_problem.ServerProblem, "best", worse)
+    monkeypatch.setattr(ServerProblem, "best", worse)
     with pytest.raises(SolverError, match=r"server 'server1' for alpha=2 .*wrong by 2.0e-04.*server_solver='native'"):
         best_response(FREE, 2.0, server_solver="cvxpy", throw=False)

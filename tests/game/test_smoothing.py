@@ -9,9 +9,9 @@ import pytest
 
 import fairopt as fo
 from benchmarks.families import FAMILIES
-from fairopt.game.equilibrium import equilibria, smoothing
+from fairopt.game.equilibrium import equilibria
 from fairopt.model.problem import Problem
-from fairopt.solving import candidates
+from fairopt.solving.solve import with_last_digits
 
 from .clusters import equations
 
@@ -30,10 +30,10 @@ def test_it_ends_at_an_equilibrium(alpha: float) -> None:
     for seed in (3, 4):
         problem = equations(tied(seed), alpha)
         shared = problem.polytope.cluster
-        *_, found, last = equilibria._smoothed(problem, 3e-9)
+        *_, found, last = equilibria._smoothed_path(problem, 3e-9)
         assert [one.runs[-1].solver for one in (found, last)] == ["smoothed path", "best responses"]
         assert found.status == "converged", f"seed {seed}"
-        better = candidates.with_last_digits(Problem(shared, mechanism.criterion(shared)), found)
+        better = with_last_digits(Problem(shared, mechanism.criterion(shared)), found)
         assert mechanism.certify(shared, better.tasks, better.log)[0].residual <= 1e-6
         if alpha <= 3:  # with ties and large alpha tasks answer strongly to what is left to exploit
             solved = mechanism.solve(shared, 1e-8)
@@ -43,6 +43,6 @@ def test_it_ends_at_an_equilibrium(alpha: float) -> None:
 def test_prices_that_are_many_decades_apart_are_followed() -> None:
     """Powers of 64 of prices overflow factors in single precision, with which the curve ended after six points."""
     q = equations(FAMILIES["zeros"](200, 100, np.random.default_rng(0)), 64.0)
-    points = list(islice(smoothing.follow(q), 12))
+    points = list(islice(equilibria.follow(q), 12))
     assert len(points) == 12
     assert points[-1][0].log_mu < np.log(0.05)

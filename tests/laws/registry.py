@@ -11,7 +11,7 @@ from strategies import clusters
 from fairopt.errors import DataError
 from fairopt.mechanisms import REGISTRY, Mechanism, get, names
 from fairopt.model.cluster import Cluster
-from fairopt.model.concave_welfare import ConcaveWelfare
+from fairopt.model.criterion import ConcaveWelfare
 
 #: Everything that comparisons show by default, of the mechanisms that come with the package.
 VARIANTS = [

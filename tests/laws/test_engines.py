@@ -11,7 +11,7 @@ from kernels import without_kernels
 from numpy.testing import assert_allclose
 
 from fairopt.engines.reference.program import Formulation, Program
-from fairopt.game.reference import declarative
+from fairopt.game import reference
 from fairopt.mechanisms import Mechanism
 from fairopt.model.cluster import Cluster
 from fairopt.model.problem import Problem
@@ -87,7 +87,7 @@ def test_the_formulation_is_what_is_solved(mechanism: Mechanism, monkeypatch: py
 
     # `formulate` with that is refused before it is solved (test_statements.py): this is behind that check.
     monkeypatch.setattr(type(mechanism), "formulation", scarce)
-    monkeypatch.setattr(declarative, "solutions", partial(declarative.solutions, max_rounds=4))  # or games try for long
+    monkeypatch.setattr(reference, "solutions", partial(reference.solutions, max_rounds=4))  # or games try for long
     flagged = mechanism.solve(cluster, engine="declarative", solver="CLARABEL", throw=False)
     assert flagged.flagged
     assert flagged.arrays.user_tasks.sum() < 0.5 * right.sum()

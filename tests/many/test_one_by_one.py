@@ -7,10 +7,10 @@ import pytest
 from families import draw
 
 import fairopt as fo
-from fairopt.engines.small.kinds import LARGEST
-from fairopt.many import kernels
-from fairopt.many.kernels import Answer
+from fairopt import many
+from fairopt.engines.small import LARGEST
 from fairopt.mechanisms import REGISTRY, Mechanism
+from fairopt.model._arrays import Array
 
 SINGLE = [fo.FDS(2.0, -1.0), fo.BottleneckFairness(), fo.GuaranteedAlphaFair(2.0), fo.AlphaPFVDS(0.0)]
 OURS = sorted(name for name, kind in REGISTRY.items() if kind.__module__.startswith("fairopt."))
@@ -43,16 +43,16 @@ def test_every_mechanism_answers_or_says_why_not(name: str) -> None:
 
 
 def test_who_misses_the_tolerance_fails_or_is_handed_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = kernels.answer
+    whole = many._together
 
-    def short(*arguments: object) -> Answer:
+    def short(*arguments: object) -> tuple[Array, Array]:
         """The second problem is missed by a part of 1e-3."""
         tasks, certificate = whole(*arguments)
         tasks[1] *= 0.999
         certificate[1] = 1e-3
-        return Answer(tasks, certificate)
+        return tasks, certificate
 
-    monkeypatch.setattr(kernels, "answer", short)
+    monkeypatch.setattr(many, "_together", short)
     rng = np.random.default_rng(3)
     capacity, demand = rng.uniform(2, 9, (3, 2, 2)), rng.uniform(0.5, 4, (3, 3, 2))
     found = fo.solve_many(fo.CEEI(), capacity, demand)

@@ -17,7 +17,7 @@ from strategies import clusters
 
 import fairopt as fo
 from fairopt.certificates import blocking, certify
-from fairopt.engines.maxmin.guarantee import met
+from fairopt.engines.maxmin import met
 from fairopt.errors import DataError
 from fairopt.exact import rational
 from fairopt.model.criterion import Criterion, criterion

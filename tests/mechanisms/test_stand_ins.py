@@ -14,7 +14,7 @@ from fairopt.engines import native
 from fairopt.engines.base import Solution
 from fairopt.errors import FairoptError, SolverError
 from fairopt.game import engine as game_engine
-from fairopt.game.reference import declarative
+from fairopt.game import reference
 from fairopt.game.responses import played
 from fairopt.mechanisms import _game
 from fairopt.model.problem import Problem
@@ -53,7 +53,7 @@ def test_the_engines_of_the_game_in_their_order(alpha: float, monkeypatch: pytes
 
 
 def test_errors_name_the_engines_that_were_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    for engine in (game_engine, played, declarative):
+    for engine in (game_engine, played, reference):
         monkeypatch.setattr(engine, "solutions", broken)
     with pytest.raises(SolverError, match=r"no luck \(engines tried: equilibrium, best-response, declarative\)"):
         fo.PSDSF().solve(EXAMPLE)

@@ -15,8 +15,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from fairopt.certificates import Certificate, certify, feasibility
 from fairopt.engines.reference.program import Formulation, Program, alpha_fair
 from fairopt.errors import DataError, FairoptError
-from fairopt.game.reference import declarative
-from fairopt.game.reference.server_problem import ServerProblem
+from fairopt.game import reference
+from fairopt.game.reference import ServerProblem
 from fairopt.mechanisms import GameMechanism, Mechanism, get
 from fairopt.mechanisms.alphapf_vds import AlphaPFVDS
 from fairopt.model._arrays import Array
@@ -262,6 +262,6 @@ class _Other(_Game):
 
 
 def test_what_servers_maximise_is_what_is_solved(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(declarative, "solutions", partial(declarative.solutions, max_rounds=4))
+    monkeypatch.setattr(reference, "solutions", partial(reference.solutions, max_rounds=4))
     with pytest.raises(FairoptError):
         _Other().solve(SMALL["two servers, weights"], engine="declarative")

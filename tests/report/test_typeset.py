@@ -13,8 +13,7 @@ import pytest
 
 from fairopt import papers, report
 from fairopt.errors import DataError
-from fairopt.report.notation import typeset, words
-from fairopt.report.typeset import latex
+from fairopt.report.typeset import latex, typeset, words
 from fairopt.sweeps.experiment import known, load
 
 #: Widths, and classes of documents whose columns have them.

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 import fairopt as fo
 from fairopt.result import derivatives
-from fairopt.result._active import alone
+from fairopt.result.derivatives import alone
 
 from .differences import compared, sensitivity
 

@@ -16,7 +16,7 @@ from numpy.testing import assert_allclose
 
 import fairopt as fo
 from fairopt.errors import DataError, NotConverged
-from fairopt.game.reference import declarative
+from fairopt.game import reference
 from fairopt.study.alpha_path import AlphaPath
 
 PATH = [*(float(alpha) for alpha in np.geomspace(0.2, 64, 9)), math.inf]
@@ -101,7 +101,7 @@ def test_what_cannot_be_followed(alphas: Any, mechanism: Any, message: str) -> N
 
 
 def test_out_of_reach(monkeypatch: pytest.MonkeyPatch, out_of_reach: float) -> None:
-    monkeypatch.setattr(declarative, "solutions", partial(declarative.solutions, max_rounds=2))  # or it tries for long
+    monkeypatch.setattr(reference, "solutions", partial(reference.solutions, max_rounds=2))  # or it tries for long
     shared = cluster(0, 4, 2)
     with pytest.raises(NotConverged, match="misses tol"):
         fo.alpha_path(shared, [1.5], tol=out_of_reach)

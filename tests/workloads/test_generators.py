@@ -13,7 +13,7 @@ import pytest
 import fairopt as fo
 from fairopt.errors import DataError
 from fairopt.workloads import alibaba_like, bitbrains_like, google_like, lognormal, open_source, pf_servers
-from fairopt.workloads._marginals import PROBABILITY, load
+from fairopt.workloads._draw import PROBABILITY, measured
 
 LARGE = 20_000
 
@@ -59,7 +59,7 @@ def test_sizes_and_limits(generator, rng):
 
 
 def test_google_servers_come_from_the_table(rng):
-    table = load("google")[1]["servers"]
+    table = measured("google")[1]["servers"]
     assert sum(number for *_, number in table) == 12583
     capacity = google_like(rng, users=1, servers=LARGE).cluster.capacity
     counts = Counter(map(tuple, capacity))
@@ -85,7 +85,7 @@ def test_alibaba_placement(rng):
     gpu = cluster.demand[:, 2] > 0
     assert cluster.runnable.all()
     assert cluster.eligible[~gpu].all()
-    table = dict(load("alibaba")[1]["specs"])
+    table = dict(measured("alibaba")[1]["specs"])
     anywhere = cluster.eligible[gpu].all(axis=1).mean()
     assert anywhere == pytest.approx(table["any"] / sum(table.values()), abs=0.05)
     for kind in set(model):  # nodes of one kind are alike

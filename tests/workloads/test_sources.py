@@ -7,7 +7,7 @@ import pytest
 
 from fairopt.errors import DataError
 from fairopt.workloads import alibaba_like, bitbrains_like, google2011, google_like, known, open_source, traces_root
-from fairopt.workloads._sources import CLUSTERS
+from fairopt.workloads.sources import CLUSTERS
 
 from .test_bitbrains import START, every
 

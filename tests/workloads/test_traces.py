@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fairopt.workloads import alibaba, google2011
-from fairopt.workloads._marginals import load
+from fairopt.workloads._draw import measured
 
 CLASSES = {
     (0.5, 0.4995): 6732,
@@ -41,7 +41,7 @@ def test_totals_are_the_published_ones(traces):
 
 
 def test_google_classes_of_the_generator_are_the_published_ones():
-    assert {(cpu, memory): number for cpu, memory, number in load("google")[1]["servers"]} == CLASSES
+    assert {(cpu, memory): number for cpu, memory, number in measured("google")[1]["servers"]} == CLASSES
 
 
 @pytest.mark.parametrize("name", sorted(calibrate.TABLES))

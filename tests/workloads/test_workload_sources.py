@@ -12,10 +12,10 @@ from fairopt.errors import DataError
 from fairopt.scheduling import simulate
 from fairopt.scheduling.workload import SECOND, Workload
 from fairopt.workloads import known_workloads, load_workload, open_workload
-from fairopt.workloads._sources import WORKLOADS
-from fairopt.workloads.jobs.durations import PF_JOBS, Lognormal, fitted
-from fairopt.workloads.jobs.files import read_swf
+from fairopt.workloads._draw import PF_JOBS, Lognormal, fitted
+from fairopt.workloads._job_files import read_swf
 from fairopt.workloads.jobs.google_sample import lifetimes
+from fairopt.workloads.sources import WORKLOADS
 
 SMALL = {
     "google-day": "tasks=500&servers=20",

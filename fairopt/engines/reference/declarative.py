@@ -3,12 +3,18 @@
 `Leximin` objectives go to successive linear programs; concave ones to cones, with every share measured in its
 max-min level. Users whose welfare is too small to be seen beside the largest are settled afterwards, one scale at a
 time, while the others keep their tasks.
+
+Successive linear programs raise the common level, freeze whom prices hold, and go on. Round: `maximise t` with `level_n
+>= t` for the free and `level_n >= frozen level` for the rest. The dual of a free user's row is the part of the
+bottleneck's price that falls on it; where it is positive, the level is final, since `sum_n dual_n level_n` cannot grow.
+Every round freezes somebody, and what later rounds prove anew in a smaller company is not guessed from small duals in a
+larger one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -22,7 +28,61 @@ from ...model.problem import Problem
 from ..base import Run, Solution
 from . import solvers
 from .program import ClusterProgram, Formulation, Leximin, Program
-from .successive_lp import LeximinProblem
+
+#: A level's row counts as priced from this part of the largest dual on.
+_POSITIVE = 1e-3
+#: A user's tasks count as priced from this part of the largest price of a whole capacity on.
+_COSTS = 1e-9
+
+
+@dataclass
+class LeximinProblem:
+    """A compiled round, re-solved as its parameters change (and as parameters of the levels change).
+
+    `cost` gives, at the present prices, what each user would pay at least for all of a server, relative to the largest
+    price of a whole capacity: whoever has to pay cannot rise. It tells users with a tiny part of a bottleneck, whose
+    row has a tiny dual, from those who are free.
+    """
+
+    formulation: Formulation
+    cost: Callable[[], Array]
+    unit: Array | float = 1.0  # what each level is measured in while solving
+    runs: list[Run] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        assert isinstance(self.formulation.objective, Leximin)
+        count = self.formulation.objective.levels.shape[0]
+        self._unit: Array = np.broadcast_to(np.asarray(self.unit, dtype=float), (count,))
+        self.levels = cp.multiply(1 / self._unit, self.formulation.objective.levels)
+        self._common = cp.Variable(name="level")
+        self._rising = cp.Parameter(count, nonneg=True)
+        self._floor = cp.Parameter(count, nonneg=True)
+        self._fixed = self.levels >= cp.multiply(self._rising, self._common) + self._floor
+        self._round = cp.Problem(cp.Maximize(self._common), [*self.formulation.constraints.values(), self._fixed])
+
+    def solve(self, solver: str | None = None) -> Array:
+        """The lexicographically largest levels; the variables hold an allocation that has them.
+
+        Of users who have more in any case, by a floor or from elsewhere, it is the common level that they exceed.
+        """
+        free = np.ones(len(self._unit), dtype=bool)
+        levels = np.zeros(len(free))
+        for _ in range(len(free)):
+            here = self._unit[free].min()
+            self._rising.value = np.where(free, here / self._unit, 0.0)
+            self._floor.value = np.where(free, 0.0, levels / self._unit)
+            self.runs.append(solvers.first_success(self._round, solver))
+            common = float(self._common.value) * here
+            price = np.where(free, np.abs(self._fixed.dual_value), 0.0)
+            frozen = free & ((price >= _POSITIVE * price.max()) | (self.cost() > _COSTS))
+            if not frozen.any():
+                raise SolverError("the linear program of a max-min round has no prices; try another solver")
+            levels[frozen] = common
+            free &= ~frozen
+            if not free.any():
+                break
+        return levels
+
 
 Formulate = Callable[[Program], Formulation]
 
@@ -35,10 +95,7 @@ _RESCALINGS = 3
 
 def solutions(problem: Problem, formulate: Formulate, solver: str | None = None) -> Iterator[Solution]:
     """Answers to a formulation, one per solver that fits, for a judge to take the first good one."""
-    cluster, criterion, polytope = problem.cluster, problem.criterion, problem.polytope
-    if not len(polytope.users):
-        yield Solution(np.zeros(cluster.shape[:2]), None, "declarative", status="nobody can run anything")
-        return
+    criterion, polytope = problem.criterion, problem.polytope
     formulation = formulate(ClusterProgram(polytope, criterion))
     if isinstance(formulation.objective, Leximin):
         yield from _leximin(polytope, criterion, formulate, solver)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._libraries import cp, sp
+from ...errors import DataError
 from ...model._arrays import Array
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
@@ -25,7 +26,8 @@ class Formulation:
     """A mechanism's problem: an objective and named constraints, so that duals are read by name.
 
     Constraints are those of the program and, called `utility` or `mean`, those that define what is maximised with
-    variables of their own. Any other takes a mechanism with its own `certify`, as criteria know of none (`expressed`).
+    variables of their own. Any other takes a mechanism with its own `certify`, as criteria know of none
+    (`check_expressed`).
     """
 
     objective: cp.Maximize | Leximin
@@ -199,3 +201,33 @@ def power_mean(program: Program, beta: float) -> tuple[cp.Variable, dict[str, cp
         cone = cp.PowCone3D(means + p * gain, scaled, means, 1 / beta)  # (M + p h)^(1/beta) t^(1-1/beta) >= M
     constraints = {**program.constraints, "utility": cone, "mean": (weight / weight.sum()) @ gain >= 0}
     return mean, constraints
+
+
+#: Constraints that define what is maximised, by variables of their own (cones and means of shares).
+DEFINING = ("utility", "mean")
+
+
+def check_expressed(program: Program, formulation: Formulation, mechanism: str) -> None:
+    """`DataError` for a formulation with other constraints than those of its program, or without some of them.
+
+    Those called `utility` and `mean` may be added if they have variables of their own. Certificates judge by the
+    criterion alone, which knows capacities, limits (the cluster's and a mechanism's cap) and what is maximised: with a
+    floor on somebody's tasks, or a rule on who shares a server, an answer without it would be certified.
+    """
+    own = program.constraints
+    variables = {v.id for rule in own.values() for v in rule.variables()} | {v.id for v in program.share.variables()}
+    for name, rule in formulation.constraints.items():
+        if rule is own.get(name):
+            continue
+        if name in DEFINING and name not in own and any(v.id not in variables for v in rule.variables()):
+            continue
+        raise DataError(
+            f"{mechanism} states a constraint {name!r}, which its criterion does not express: an answer without it "
+            "would be certified. Define certify(cluster, tasks, log_prices) in the mechanism, which judges it as well, "
+            "or drop the constraint"
+        )
+    if missing := [name for name in own if name not in formulation.constraints]:
+        raise DataError(
+            f"{mechanism} leaves out the constraint {missing[0]!r}, by which its criterion judges. Give all of "
+            "program.constraints, or define certify(cluster, tasks, log_prices) in the mechanism"
+        )

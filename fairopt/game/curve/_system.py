@@ -24,6 +24,28 @@ from ...model._arrays import Array, Index, Mask
 from ...model.problem import Problem
 from ..model.equilibrium_system import EquilibriumSystem
 
+
+@dataclass(frozen=True)
+class CurveOptions:
+    """Options of the continuation."""
+
+    #: The curve begins at `near` or `1/near`; nearer to 1 an equilibrium is taken as it is found.
+    near: float = 1.001
+    #: The longest step. `length^2 = (d log alpha)^2 + min(1, 10/unknowns) (|d tasks / tasks of the user|^2 + |d log
+    #: levels of servers|^2 + |d parts of rows in what is paid|^2)`.
+    longest: float = 0.3
+    #: Steps of a run: `steps_per_pair (pairs + 10) (1 + |log alpha|)` at most, whichever way it goes.
+    steps_per_pair: int = 60
+    #: It is followed up to this number of pairs (user, server); its beginning has dense matrices and looks at no clock.
+    most_pairs: int = 6000
+    #: Crossings that `select="welfare"` compares lie on the curve up to this factor beyond alpha.
+    beyond: float = 3.0
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = CurveOptions()
+
+
 #: log T: the tax of users with a limit, in parts of what their last task is worth, and by how much its level is below
 #: theirs besides.
 LOG_TAX, TAX_BELOW = float(np.log(1e-8)), 3.0

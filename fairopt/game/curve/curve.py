@@ -7,13 +7,24 @@ or limits enter or leave the active set. It may turn back in alpha (a fold); an 
 whose indices alternate along the curve. What `first` means: of all crossings of alpha the one that the curve comes to
 first. Where it turns back, the first crossing jumps as alpha goes on.
 
+It starts at the equilibrium near alpha = 1, as a regular active set. Splits of users over servers, and prices of rows
+that are full together, may be undetermined, for all alpha where users share a bottleneck. Then the set is made regular:
+along a direction in which nothing but the split changes something falls to zero and leaves. Whatever is not in the set
+is made worse by a little, other for every pair and row, so that ties do not come back; the point is exactly an
+equilibrium of the data that were changed.
+
+On one active set it is smooth and followed by its length (Keller 1977). Where a pair, row or limit enters or leaves, it
+turns in the direction in which that one grows (Allgower and Georg, chapter 12).
+A member of the active set leaves where its tasks, price or excess fall to 0, another enters where its slack, what idles
+or the room below its limit does.
+
 Source: Keller, "Numerical solution of bifurcation and nonlinear eigenvalue problems" (1977); Allgower and Georg,
 "Numerical Continuation Methods" (1990), chapters 6 and 12.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -22,14 +33,363 @@ import numpy as np
 
 from ... import _clock
 from ...certificates.backward import backward_error
+from ...core.interior import solved
 from ...core.settled import settled
-from ...engines.welfare.served import everybody_served
+from ...core.system import stacked
+from ...engines.native import everybody_served
 from ...errors import SolverError
-from ...model._arrays import Array
+from ...model._arrays import Array, Index, Mask
 from ...model.problem import Problem
-from . import _begin, _steps
-from ._system import Active, Game, Place
-from .options import OPTIONS, CurveOptions
+from .. import engine
+from ..model.index import Factors
+from ._system import OPTIONS, Active, CurveOptions, Game, Place, Values, gauge
+
+#: Why a run ended; empty if it came to the last target.
+STUCK, SINGULAR = "no step along the curve is short enough", "the curve is not regular: exact ties"
+#: What `_passed` says of a step that is to be shorter, whatever changes then.
+_BEFORE = -2
+#: A tangent whose part along log alpha is below this goes neither up nor down; values of log alpha that are the same.
+_LEVEL, _SAME = 1e-9, 1e-11
+#: Tasks that differ by more than this, in logarithms, are other ones.
+_JUMP = 1e-6
+
+
+@dataclass
+class Run:
+    """One run along the curve, to be gone on with: where it is, and what it has seen."""
+
+    g: Game
+    at: Place
+    targets: Array  # sorted
+    up: bool
+    options: CurveOptions
+    shorter: float
+    crossings: list[tuple[Place, int]] = field(default_factory=list)  # with the index
+    jumps: list[tuple[float, Array, Array]] = field(default_factory=list)  # log alpha, tasks before and after
+    steps: int = 0
+    length: float = 0.0
+    _event: int = -1
+    _way: Array = field(default_factory=lambda: np.zeros(0))  # the last tangent, of everybody and log alpha
+    _reach: float = 0.0
+    _fold: float = np.nan
+    _before: Array = field(default_factory=lambda: np.zeros(0))
+    _back: tuple[Place, Array] | None = None  # the point before, if alpha went on there
+
+    def __post_init__(self) -> None:
+        self.length, self._way = 0.05 * self.shorter, np.zeros(len(self.at.on) + 1)
+        self._way[-1] = 1.0 if self.up else -1.0
+        self._reach = self.at.theta
+
+    def step(self) -> str | None:
+        """One step; why it was the last one, if it was."""
+        self.steps += 1
+        g, at, forward = self.g, self.at, 1.0 if self.up else -1.0
+        gauge(g, at)
+        unknowns, v = Active(g, at), Values(g, at)
+        # At alpha = 1 there is one equilibrium: far beyond it the curve has come back.
+        if not v.sound or forward * at.theta < -np.abs(self.targets).max():
+            return SINGULAR
+        border, scale = self._border(unknowns, v), unknowns.weights(v)
+        t = tangent(Factors(unknowns.bordered(v, border)), scale)
+        if t is None:
+            return SINGULAR
+        rises = bool(forward * t[-1] > _LEVEL)
+        if self._back is not None and not rises and self._event < 0 and self.length > 1e-3:
+            # A fold lies between here and the point before: nearer to it.
+            (self.at, self._way), self._back, self.length = self._back, None, 0.3 * self.length
+            return None
+        self._met(v, rises, forward)
+        target = self._target(float(t[-1]))
+        self._back = (at.copied(), self._way) if rises and self._event < 0 else None
+        self._way = np.zeros(unknowns.whole + 1)
+        self._way[np.append(unknowns.pairs, -1)] = np.append((scale * t)[: len(unknowns.pairs)], t[-1])
+        land, turns, done = advanced(unknowns, at, v, t, scale, self.length, target)
+        if turns < 0:
+            return STUCK
+        grown = (done if land < 0 else self.length) * (2.0 if turns <= 3 else 1.4 if turns <= 4 else 0.7)
+        self.length, self._event = min(grown, self.shorter * self.options.longest), -1
+        return self._landed(land, target)
+
+    def _landed(self, land: int, target: float) -> str | None:
+        """A step ended where `land` changes, or at a target: is it the last one?"""
+        if land == len(self.at.on):
+            self.at.theta = target
+            if (self.targets == target).any():
+                self._record()
+            if target == self.targets[-1 if self.up else 0]:
+                return ""
+        elif land >= 0:
+            self.at.changed(land)
+            self._event, self._back = land, None
+        return None
+
+    def _border(self, unknowns: Active, v: Values) -> Array:
+        """Border row that fixes the orientation: by the last event, else by all tasks and log alpha."""
+        if self._event >= 0:
+            return unknowns.gradient(v, self._event)
+        return np.asarray(self._way[np.append(unknowns.members, -1)])
+
+    def _target(self, rise: float) -> float:
+        """Log alpha that the step must not pass: the next one asked for, or that of the fold; NaN for none."""
+        goals, theta = np.append(self.targets, self._fold), self.at.theta
+        ahead = goals[np.sign(rise) * (abs(rise) > _LEVEL) * (goals - theta) > _SAME]
+        return float(ahead[np.abs(ahead - theta).argmin()]) if len(ahead) else np.nan
+
+    def _met(self, v: Values, rises: bool, forward: float) -> None:
+        """True if the curve turns back here, or returns to a turning point with other tasks."""
+        theta, inside = self.at.theta, self._fold == self._fold
+        if not rises and not inside and forward * (theta - self._reach) > -_SAME:
+            self._before, self._fold = v.x, theta
+        elif rises and inside and forward * (theta - self._fold) >= -_SAME:
+            if np.abs(np.log(v.x / self._before)).max() > _JUMP:
+                self.jumps.append((self._fold, self._before, v.x))
+            self._fold = np.nan
+        self._reach = forward * max(forward * self._reach, forward * theta)
+
+    def _record(self) -> None:
+        """Write down a crossing, and its index."""
+        v, unknowns = Values(self.g, self.at), Active(self.g, self.at)
+        border = unknowns.gradient(v, unknowns.whole)
+        self.crossings.append((self.at.copied(), Factors(unknowns.bordered(v, border)).sign))
+
+
+def tangent(factors: Factors, scale: Array) -> Array | None:
+    """The tangent of length 1 on the positive side of the border, (unknowns + 1,); None where there is none."""
+    if not factors.regular:
+        return None
+    t = factors.solved(np.eye(1, len(scale), len(scale) - 1)[0])
+    length = float(np.sqrt((scale * t * t).sum()))
+    return t / length if 0 < length < np.inf else None
+
+
+def corrected(
+    unknowns: Active, there: Place, across: Array, c: int, target: float, aim: float
+) -> tuple[int, Values | None]:
+    """Newton's method from `there`, in place: to the plane across `across`, or to where c changes if that is not -1.
+
+    Returns the number of corrections, -1 for a failure.
+    """
+    before = np.inf
+    for turns in range(8):
+        v = Values(unknowns.g, there)
+        if not v.sound:
+            break
+        unit, off = across, 0.0
+        if c >= 0:
+            unit = unknowns.gradient(v, c)
+            off = there.theta - target if c == unknowns.whole else unknowns.distances(v, there)[c]
+        rhs = -np.append(v.outside[unknowns.members], off)
+        size = float(np.abs(rhs).max())
+        if size <= aim:
+            return turns, v
+        if not size < 1e3 or (turns > 2 and size > before and size > 1e-6):
+            break
+        factors = Factors(unknowns.bordered(v, unit))
+        step = factors.solved(rhs) if factors.regular else rhs * np.nan
+        if not np.isfinite(step).all():
+            break
+        unknowns.moved(there, step, 1.0)
+        before = size
+    return -1, None
+
+
+def _passed(
+    unknowns: Active, start: Place, at: Place, v: Values, land: int, target: float, first: Array
+) -> tuple[int, float]:
+    """First event on a step besides `land` (-1: none, -2: unknown), and the part of the step at which it occurs."""
+    worst, part, now = -1, 1.0, unknowns.distances(v, at)
+    known = np.isfinite(first)
+    if 0 <= land < len(first):
+        known[land] = False
+    if (known & (now == -np.inf)).any():
+        # The last price of a pair has gone to 0, where its cost has no logarithm: it enters before that.
+        worst, part = _BEFORE, 0.9
+    passed = np.flatnonzero(known & (now < -1e-10) & (now > -np.inf))
+    if len(passed):
+        parts = first[passed] / (first[passed] - now[passed])
+        if parts.min() < part:
+            worst, part = int(passed[parts.argmin()]), float(parts.min())
+    before, after = start.theta - target, at.theta - target
+    if worst == -1 and land != len(first) and before * after < 0 and abs(after) > 1e-13:
+        worst, part = len(first), abs(before) / abs(after - before)
+    return worst, part
+
+
+def advanced(
+    unknowns: Active, at: Place, v: Values, t: Array, scale: Array, length: float, target: float
+) -> tuple[int, int, float]:
+    """One step of at most `length` along t, in place: what changes at its end, or -1; corrections; its length.
+
+    Corrections are -1 where no step of at least 1e-9 succeeds. `target` may be NaN.
+    """
+    aim, start = 1e-12 * max(1.0, float(np.exp(at.theta)) / 10), at.copied()
+    rate, land, h = unknowns.rates(v, t), -1, length
+    first = np.maximum(unknowns.distances(v, at), 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        reached = np.where(rate < 0, first / -rate, np.inf)
+    if len(reached) and (c := int(reached.argmin())) >= 0 and reached[c] < h:
+        land, h = c, float(reached[c])
+    left, pace = target - at.theta, float(t[-1])
+    if left * pace > 0 and abs(left) < abs(pace) * h:
+        land, h = unknowns.whole, left / pace
+    for _ in range(24):
+        there = start.copied()
+        unknowns.moved(there, t, h)
+        turns, now = corrected(unknowns, there, scale * t, land, target, aim)
+        rise, members = there.theta - start.theta, unknowns.pairs
+        ahead = np.append((there.z - start.z)[members], rise) @ np.append((scale * t)[: len(members)], t[-1])
+        if land >= 0 and (abs(rise) > 3 * length or ahead < -1e-9):
+            now = None  # Newton's method has gone to another place where it changes
+        if now is None:
+            h, land = 0.4 * h, -1
+            if h < 1e-9:
+                break
+            continue
+        worst, part = _passed(unknowns, start, there, now, land, target, first)
+        if worst == -1:
+            at.__dict__.update(there.__dict__)
+            return land, turns, h
+        land, h = max(worst, -1), h * part
+    return -1, -1, h
+
+
+#: The core looks again from another start above the error `_GOOD`, and the engine is asked above `_SOUND`.
+_GOOD, _SOUND = 1e-9, 1e-8
+#: Singular values below this part of the largest are ties, and rates below it are none.
+_TIE = 1e-9
+#: By how much what is outside the active set is worse than in the data, and the most that data may change.
+_JITTER, _MOST = 1e-8, 1e-5
+#: Splits and prices are determined in turn, at most so often.
+_ROUNDS = 4
+
+
+def beginning(problem: Problem, alpha: float) -> tuple[Game, Place] | None:
+    """The game of a problem, whose alpha is not read, and the curve's place at an alpha near 1."""
+    if not len(problem.polytope.users):
+        return None
+    g, polytope, rule = Game.of(problem), problem.polytope, replace(problem.criterion, alpha=alpha)
+    near = next(_near(Problem(problem.cluster, rule)), None)
+    if near is None:
+        return None
+    try:
+        active = settled(polytope, rule, *near, None)
+    except SolverError:
+        return None
+    on = np.concatenate([active.pairs, active.rows, active.limits])
+    z = active.part * active.total[g.user] / polytope.gamma
+    amount = np.concatenate([z, active.rows, np.zeros(len(g.limit))])
+    level = np.where(active.rows, active.prices[0].log_rows, 0.0) / alpha
+    at = Place(amount, on, level, np.zeros(len(g.host), np.bool_), float(np.log(alpha)), len(z))
+    gauge(g, at)
+    v, excess = Values(g, at), np.zeros(len(g.limit))
+    np.minimum.at(excess, g.user[at.pair_on], v.slack[at.pair_on])
+    at.xi[at.limit_on] = -excess[at.limit_on]
+    return (g, at) if Values(g, at).sound and _regular(g, at) else None
+
+
+def _near(problem: Problem) -> Iterator[tuple[Array, Array]]:
+    """Tasks (users, servers) and log prices of whole capacities (rows,): of the core, else of the engine."""
+    polytope, stack = problem.polytope, stacked([problem])
+    found = solved(stack, _GOOD, 1e-12, 60)
+    if found.error[0] <= _SOUND:
+        yield stack.tasks(found.z)[0], found.log_rows[polytope.row_resource, polytope.row_server, 0]
+    for other in engine.solutions(problem, _GOOD):
+        if other.log_prices is not None:
+            yield other.tasks, polytope.log_row_prices(other.log_prices)
+
+
+def _regular(g: Game, at: Place) -> bool:
+    """Make the active set regular and the rest worse by a little; False where that cannot be done."""
+    for _ in range(_ROUNDS):
+        for amounts in (_split, _price):
+            taken = amounts(g, at, Values(g, at))
+            gauge(g, at)
+            if taken < 0 or not Values(g, at).sound:
+                return False
+        if taken == 0:
+            break
+    return _perturbed(g, at)
+
+
+def _split(g: Game, at: Place, v: Values) -> int:
+    """Move tasks between servers, every user's total and the use of priced rows held, until the split is determined."""
+    users = len(g.limit)
+    matrix = np.vstack([(np.arange(users)[:, None] == g.user) * g.size, g.use])
+    value, fixed = np.append(np.zeros(users), v.idle), np.append(np.ones(users, np.bool_), at.row_on)
+    taken = _pushed(matrix, at.z, at.pair_on, value, -1.0, fixed)
+    at.row_on[:] = fixed[users:]
+    return taken
+
+
+def _price(g: Game, at: Place, v: Values) -> int:
+    """Move prices, what active pairs pay held, until they are determined."""
+    matrix, (p, r) = np.zeros((len(g.user), len(g.host))), np.nonzero(g.log_cost > -np.inf)
+    matrix[p, g.at[p, r]] = v.felt[p, r]
+    return _pushed(matrix, at.w, at.row_on, -np.expm1(-np.exp(at.theta) * v.slack), 1.0, at.pair_on)
+
+
+def _pushed(matrix: Array, amount: Array, on: Mask, value: Array, sign: float, fixed: Mask) -> int:
+    """Move `amount` along directions in which nothing that is `fixed` changes until none are left; how many it took.
+
+    What falls to zero first is no longer `on`; a row of the matrix whose `value` falls to zero first, by `sign` times
+    the product with the direction, is fixed from then on. -1 where nothing falls.
+    """
+    for taken in range(len(on) + len(fixed)):
+        members = np.flatnonzero(on)
+        along = _null(matrix[np.ix_(fixed, members)])
+        if along is None:
+            return taken
+        change = sign * matrix[:, members] @ along
+        rate = np.concatenate([along, np.where(fixed, 0.0, change)])
+        end = np.concatenate([amount[members], np.maximum(value, 0.0)])
+        falls = np.abs(rate) > _TIE
+        far = np.where(falls, end / np.where(falls, np.abs(rate), 1.0), np.inf)
+        k = int(far.argmin())
+        if not np.isfinite(far[k]):
+            return -1
+        step = -np.sign(rate[k]) * far[k]
+        value[~fixed] += step * change[~fixed]
+        amount[members] = np.maximum(amount[members] + step * along, 0.0)
+        if k < len(members):
+            amount[members[k]], on[members[k]] = 0.0, False
+        else:
+            fixed[k - len(members)] = True
+    return -1
+
+
+def _null(matrix: Array) -> Array | None:
+    """A direction of length 1 that the matrix (equations, unknowns) maps to zero."""
+    if matrix.shape[1] == 0:
+        return None
+    _, values, right = np.linalg.svd(matrix, full_matrices=True)
+    tied = len(values) < matrix.shape[1] or values[-1] < _TIE * values[0]
+    return np.asarray(right[-1]) if tied else None
+
+
+def _spread(k: Index) -> Array:
+    """Numbers in (1, 2), other for every k; nor are differences alike, as ties are of two users on two servers."""
+    return np.asarray(1 + (43758.5453123 * np.sin(12.9898 * (k + 1))) % 1)
+
+
+def _perturbed(g: Game, at: Place) -> bool:
+    """Move everything active off zero, and change the data so that the place is exactly an equilibrium."""
+    pairs, v = len(g.user), Values(g, at)
+    of_pairs, of_rows = (_JITTER * _spread(k) for k in (np.arange(pairs), pairs + np.arange(len(g.host))))
+    of_users = _JITTER * _spread(np.arange(len(g.limit))) * at.limit_on
+    # In parts of the user's tasks, but of the server where these are more than it can hold.
+    at.z += of_pairs * np.minimum(v.x[g.user] / g.size, 1.0) * at.pair_on
+    at.w += of_rows * (at.row_on & ~at.stands)
+    v = Values(g, at)
+    if not v.sound:
+        return False
+    g.jitter[:] = np.where(at.pair_on, -v.slack, np.maximum(-v.slack, 0.0) + of_pairs)
+    g.room[:] = np.where(at.row_on, -v.idle, np.maximum(-v.idle, 0.0) + of_rows)
+    worst = max(np.abs(g.jitter).max(), np.abs(g.room).max(), np.abs((v.x / g.limit - 1)[at.limit_on]).max(initial=0.0))
+    at.xi += of_users
+    g.limit[at.limit_on] = v.x[at.limit_on]
+    g.jitter[:] -= of_users[g.user]
+    return bool(worst <= _MOST)
+
 
 #: Why the curve was not followed to the end.
 _NO_START = "no regular equilibrium was found near alpha = 1"
@@ -122,13 +482,13 @@ def follow(
     if len(problem.polytope.gamma) > options.most_pairs:
         return Curve((), (), False, _LARGE, 0, 1.0)
     near = min(options.near, max(end, 1 / end))
-    begun = _begin.begun(problem, near if up else 1 / near)
+    begun = beginning(problem, near if up else 1 / near)
     if begun is None:
         return Curve((), (), False, _NO_START, 0, near if up else 1 / near)
     last = _clock.cpu() + seconds
     for shorter in (1.0, 0.3):  # once more by shorter steps where a run fails
         targets = np.log(np.array(sorted(alphas)))
-        run = _steps.Run(begun[0], begun[1].copied(), targets, up, options, shorter)
+        run = Run(begun[0], begun[1].copied(), targets, up, options, shorter)
         most, reason = int(options.steps_per_pair * (len(begun[0].user) + 10) * (1 + abs(np.log(end)))), None
         while reason is None:
             reason = run.step()
@@ -146,7 +506,7 @@ def follow(
     return found
 
 
-def _curve(problem: Problem, run: _steps.Run, alphas: Sequence[float], reason: str) -> Curve:
+def _curve(problem: Problem, run: Run, alphas: Sequence[float], reason: str) -> Curve:
     """Result of a run, on the unperturbed data."""
     crossings, exact = [], Game.of(problem)
     for at, index in run.crossings:
@@ -168,7 +528,7 @@ def _refined(problem: Problem, alpha: float, g: Game, at: Place) -> tuple[float,
     """
     polytope, rule, there = problem.polytope, replace(problem.criterion, alpha=alpha), at.copied()
     unknowns = Active(g, there)
-    if _steps.corrected(unknowns, there, np.empty(0), unknowns.whole, at.theta, 1e-14)[1] is None:
+    if corrected(unknowns, there, np.empty(0), unknowns.whole, at.theta, 1e-14)[1] is None:
         there = at
 
     def judged(z: Array, log_rows: Array) -> tuple[float, Array, Array]:

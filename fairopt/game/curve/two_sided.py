@@ -16,8 +16,8 @@ from ...model.cluster import Cluster, expected
 from ...model.criterion import criterion, virtual_share_per_task
 from ...model.merging import Merging, merge
 from ...model.problem import Problem
+from ._system import OPTIONS, CurveOptions
 from .curve import Crossing, Curve, follow
-from .options import OPTIONS, CurveOptions
 
 
 @dataclass(frozen=True)

@@ -16,17 +16,15 @@ from ...certificates import ByCriterion, Certificate, certify, exploitability
 from ...engines.reference import solvers
 from ...errors import DataError, NotConverged
 from ...model import _validate
-from ...model._arrays import Array
-from ...model._frozen import deferred
+from ...model._arrays import Array, deferred
 from ...model.cluster import Cluster, expected
 from ...model.criterion import Criterion, criterion, virtual_share_per_task
 from ...model.polytope import Polytope
 from ...model.problem import Problem
 from ...result.allocation import Allocation, Stats, Trace, idle
-from ..model.candidate import log_unit_prices
-from ..model.equilibrium_system import EquilibriumSystem
+from ..model.equilibrium_system import EquilibriumSystem, log_unit_prices
 from ..model.index import index_of_answer
-from ..reference.cvxpy_rounds import CvxpySweeps
+from ..reference import CvxpySweeps
 from ..responses._rounds import State
 from ..responses.rounds import Sweeps
 from .arguments import alpha_of, choice_of, damping_of, generator_of, rounds_of

@@ -9,8 +9,8 @@ import numpy as np
 from ...errors import DataError
 from ...model import _intake
 from ...model._arrays import Array
+from ...model._names import short
 from ...model._same import other_names
-from ...model._shown import short
 from ...model.cluster import Cluster
 from ...model.polytope import Polytope
 from ...result.allocation import Allocation, Trace

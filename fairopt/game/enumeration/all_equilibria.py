@@ -1,35 +1,255 @@
-"""`equilibria`: all equilibria of alphaPF-VDS at one alpha, each certified."""
+"""`equilibria`: all equilibria of alphaPF-VDS at one alpha, each certified.
+
+Candidates are put together: the same tasks once, splits averaged, equations solved to the last digits, and the index.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
+from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 import numpy as np
 
 from ... import _clock
+from ..._libraries import pd
 from ...certificates import ByCriterion, certify_problem
-from ...errors import DataError
+from ...core.first_order import Active
+from ...core.settled import settled
+from ...errors import DataError, SolverError
 from ...model import _validate
 from ...model._arrays import Array, Index
+from ...model._names import apart
 from ...model.cluster import Cluster, expected
 from ...model.criterion import Criterion, criterion, virtual_share_per_task
-from ...model.merging import Merging, merge
+from ...model.merging import Merging, Split, merge
 from ...model.problem import Problem
-from ...model.split import Split
 from ...result.allocation import Allocation, Stats, idle
 from .. import engine
 from ..dynamics.arguments import generator_of
 from ..model.equilibrium_system import EquilibriumSystem
+from ..model.index import active_at, index, spectral_radius
 from ..responses.rounds import Sweeps
 from .cells import Game, TooLargeError, cells, faces
-from .listing import Equilibria
-from .options import OPTIONS, EnumerationOptions
 from .parts import solutions
-from .verified import Collected, Verified
+
+#: Users' tasks that differ by less than this part are the same to them.
+_EQUAL = 1e-7
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Equilibria(Sequence[Allocation]):
+    """A list of certified allocations, all of them equilibria of one game, the largest welfare first.
+
+    Welfare is `sum_n phi_n log x_n`, which orders them and no more: every one is an equilibrium.
+
+    Attributes
+    ----------
+    allocations : tuple of Allocation
+    indices : tuple of int
+        +1 or -1; 0 where tasks are not locally unique, or where the data are degenerate.
+    radii : tuple of float
+        Spectral radius of a round of best responses, servers in turn: below 1 it comes back to the equilibrium, above
+        it leaves. NaN where a task count binds.
+    complete : bool
+        Was every product of faces gone through, and do indices sum to +1, as those of all equilibria do? See
+        `docs/equilibria.md` for what that proves.
+    tried : mapping of str to str
+        What looked for equilibria, and what came of it.
+    """
+
+    allocations: tuple[Allocation, ...]
+    indices: tuple[int, ...]
+    radii: tuple[float, ...]
+    complete: bool
+    tried: Mapping[str, str]
+
+    def __len__(self) -> int:
+        return len(self.allocations)
+
+    @overload
+    def __getitem__(self, key: int) -> Allocation: ...
+    @overload
+    def __getitem__(self, key: slice) -> tuple[Allocation, ...]: ...
+    def __getitem__(self, key: int | slice) -> Allocation | tuple[Allocation, ...]:
+        return self.allocations[key]
+
+    def __iter__(self) -> Iterator[Allocation]:
+        return iter(self.allocations)
+
+    @property
+    def attrs(self) -> dict[str, object]:
+        """`complete` and `tried`, as frames carry them."""
+        return {"complete": self.complete, "tried": dict(self.tried)}
+
+    @property
+    def user_tasks(self) -> Array:
+        """(equilibria, users)."""
+        return np.array([one.arrays.user_tasks for one in self.allocations])
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per equilibrium, from 1: `index`, `radius`, `stable`, `certificate`, and every user's tasks."""
+        columns: dict[str, object] = {
+            "index": self.indices,
+            "radius": self.radii,
+            "stable": [radius < 1 for radius in self.radii],
+            "certificate": [one.certificate.residual for one in self.allocations],
+        }
+        names = apart(self.allocations[0].cluster.users, list(columns), "user")
+        columns |= dict(zip(names, self.user_tasks.T, strict=True))
+        frame = pd.DataFrame(columns, index=self._numbers)
+        frame.attrs = self.attrs
+        return frame
+
+    def preferences(self) -> pd.DataFrame:
+        """Preferences over equilibria: a row per user, its tasks in each, and the number of the best (`best`).
+
+        `best` is 0 for users to whom all are the same.
+        """
+        tasks = self.user_tasks.T
+        frame = pd.DataFrame(
+            tasks, columns=self._numbers, index=pd.Index(self.allocations[0].cluster.users, name="user")
+        )
+        most, least = tasks.max(axis=1), tasks.min(axis=1)
+        frame["best"] = np.where(most - least <= _EQUAL * most, 0, tasks.argmax(axis=1) + 1)
+        return frame
+
+    def pareto(self) -> pd.DataFrame:
+        """Every two: `better` (the row gives nobody less, and somebody more), `worse`, `incomparable` or `same`."""
+        tasks = self.user_tasks
+        words = np.full((len(self), len(self)), "same", dtype=object)
+        for a, mine in enumerate(tasks):
+            for b, other in enumerate(tasks):
+                more, less = (
+                    bool((mine > other * (1 + _EQUAL)).any()),
+                    bool((mine < other * (1 - _EQUAL)).any()),
+                )
+                if more or less:
+                    words[a, b] = "incomparable" if more and less else "better" if more else "worse"
+        return pd.DataFrame(words, index=self._numbers, columns=self._numbers)
+
+    @property
+    def _numbers(self) -> pd.Index:
+        return pd.RangeIndex(1, len(self) + 1, name="equilibrium")
+
+    def __repr__(self) -> str:
+        if not self.allocations:
+            return "no equilibrium found"
+        known = "all of them" if self.complete else "there may be more"
+        many = f"{len(self)} equilibri{'um' if len(self) == 1 else 'a'}"
+        lines = [f"{self.allocations[0].mechanism}: {many}, {known}"]
+        lines += self.to_frame().to_string(float_format="{:.6g}".format).splitlines()
+        return "\n".join([*lines, *(f"{name}: {text}" for name, text in self.tried.items())])
+
+
+#: Of two candidates that are one users' tasks differ by less than this, relatively.
+_SAME = 1e-6
+
+
+@dataclass(frozen=True)
+class Verified:
+    """One equilibrium.
+
+    Attributes
+    ----------
+    active : its active set, with tasks and prices to the last digits
+    tasks, log_prices : (users, servers), and per resource unit (servers, resources), -inf for none
+    index : +1 or -1; 0 where tasks are not locally unique, or where what is nearly active decides
+    radius : spectral radius of a round of best responses
+    by : who found it first
+    """
+
+    active: Active
+    tasks: Array
+    log_prices: Array
+    index: int
+    radius: float
+    by: str
+
+
+class Collected:
+    """Equilibria of one game, as they are found."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.system = EquilibriumSystem.of(problem.polytope, problem.criterion)
+        self.found: list[Verified] = []
+        self.lost = 0  # candidates whose equations could not be solved
+
+    @property
+    def whole(self) -> bool:
+        """True if indices are not 0 and sum to 1, and no candidate was lost."""
+        indices = [one.index for one in self.found]
+        return sum(indices) == 1 and 0 not in indices and not self.lost
+
+    def take(self, tasks: Array, log_price: Array, by: str) -> int:
+        """Add candidates: tasks (candidates, pairs), log level prices (candidates, servers, resources). How many new.
+
+        Of those with the same X tasks and prices are averaged: splits of an equilibrium are a convex set, and so are
+        the prices that support it; their middle has all pairs and rows that may be active.
+        """
+        before, system = len(self.found), self.system
+        totals = np.log(np.add.reduceat(tasks, system.start[:-1], axis=1)) if len(tasks) else tasks
+        left = np.arange(len(tasks))
+        while len(left):
+            near = np.abs(totals[left] - totals[left[0]]).max(axis=1) < _SAME
+            group, left = left[near], left[~near]
+            if not self._known(totals[group[0]] + np.log(system.largest)):
+                mean = np.logaddexp.reduce(system.alpha * log_price[group]) - np.log(len(group))
+                self._add(tasks[group].mean(axis=0), mean[system.polytope.row_server, system.polytope.row_resource], by)
+        return len(self.found) - before
+
+    def _known(self, log_total: Array) -> bool:
+        """True if these are the tasks (users,) of a known equilibrium."""
+        return any(np.abs(np.log(one.active.total) - log_total).max() < _SAME for one in self.found)
+
+    def _add(self, tasks: Array, log_rows: Array, by: str) -> None:
+        """Add the equilibrium near tasks (pairs,) and log prices of whole capacities (rows,), with index and radius.
+
+        The index is 0 if it depends on pairs or rows that are outside without slack.
+        """
+        problem, polytope = self.problem, self.problem.polytope
+        try:
+            active = settled(
+                polytope, problem.criterion, polytope.allocation(tasks / self.system.gamma), log_rows, None
+            )
+        except SolverError:
+            self.lost += 1
+            return
+        # A candidate may have been farther from its equilibrium than others with the same are from each other.
+        if not self._known(np.log(active.total)):
+            whole = polytope.allocation(
+                polytope.inside(active.part * active.total[polytope.pair_user] / polytope.gamma)
+            )
+            log_prices = polytope.log_unit_prices(active.prices[0].log_rows)
+            found, more = (active_at(problem, whole, log_prices, weak) for weak in (0.0, 1e-8))
+            assert found is not None
+            assert more is not None
+            sign = index(found)
+            sign = (sign or 0) if index(more) == sign else 0
+            self.found.append(Verified(active, whole, log_prices, sign, spectral_radius(found), by))
+
+
+@dataclass(frozen=True)
+class EnumerationOptions:
+    """Budget of an enumeration."""
+
+    #: CPU seconds.
+    seconds: float = 60.0
+    #: Most subsets of users and resources of servers, and faces of them.
+    subsets: float = 1e6
+    faces: int = 24_000
+    #: Beyond enumeration: starts of best responses, and most rounds of each.
+    starts: int = 20
+    rounds: int = 2000
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = EnumerationOptions()
+
 
 #: The tolerance that the engine is asked for, and the change of a round of best responses that ends them.
 _FINE = 1e-10

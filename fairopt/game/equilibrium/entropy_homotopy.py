@@ -23,11 +23,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...engines.linalg.arclength import CorrectionOptions, Step, stepped, towards
-from ...engines.linalg.damped_newton import DampingOptions, Reached, backtracked, damped_newton
-from ...engines.linalg.step_control import StepControl, signed_length
 from ...model._arrays import Array, Mask
 from ..model.equilibrium_system import EquilibriumSystem
+from .continuation import (
+    CorrectionOptions,
+    DampingOptions,
+    Reached,
+    Step,
+    StepControl,
+    backtracked,
+    damped_newton,
+    signed_length,
+    stepped,
+    towards,
+)
 from .coupling import CoupledGame
 
 #: Lengths of log tau between two games.

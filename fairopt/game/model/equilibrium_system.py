@@ -5,16 +5,103 @@ Users are in units of their largest gamma and capacities in units of themselves,
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from copy import copy
-from functools import cached_property
+from functools import cached_property, wraps
+from typing import ParamSpec, TypeVar
 
 import numpy as np
 
+from ..._loops import compiled
 from ...core.algebra import Pairs
+from ...engines.base import Run, Solution
 from ...model._arrays import Array, Index
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
-from . import _kernels
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def suppress_fp_warnings(generator: Callable[P, Iterator[T]]) -> Callable[P, Iterator[T]]:
+    """Decorate a generator to ignore floating-point warnings in its own steps, and not in its caller's."""
+
+    @wraps(generator)
+    def stepped(*args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
+        items = generator(*args, **kwargs)
+        while True:
+            with np.errstate(all="ignore"):
+                try:
+                    item = next(items)
+                except StopIteration:
+                    return
+            yield item
+
+    return stepped
+
+
+#: Costs below this, relative to the server's dearest resource, are computed in logarithms.
+_TINY = 1e-280
+
+
+@compiled
+def costs(server, use, log_gain, price, a, share, whole, level):  # type: ignore[no-untyped-def]
+    """`D v^a` of the pairs (pairs, resources) over `e^above`, their sums, and `log gain - above/a`.
+
+    `price` (servers, resources) is log v; above is that of the server's dearest resource, or of the pair's where sums
+    would be too small for logarithms.
+    """
+    servers, size = price.shape
+    top, scaled = np.full(servers, -np.inf), np.empty((servers, size))
+    for i in range(servers):
+        for r in range(size):
+            top[i] = max(top[i], a * price[i, r])
+        for r in range(size):
+            scaled[i, r] = np.exp(a * price[i, r] - top[i])
+    for k in range(len(server)):
+        i, above, total = server[k], top[server[k]], 0.0
+        for r in range(size):
+            share[k, r] = use[k, r] * scaled[i, r]
+            total += share[k, r]
+        if not total > _TINY:
+            above, total = -np.inf, 0.0
+            for r in range(size):
+                if use[k, r] > 0:
+                    above = max(above, np.log(use[k, r]) + a * price[i, r])
+            for r in range(size):
+                share[k, r] = np.exp(np.log(use[k, r]) + a * price[i, r] - above) if use[k, r] > 0 else 0.0
+                total += share[k, r]
+        whole[k] = total
+        level[k] = log_gain[k] - above / a
+
+
+@compiled
+def exploitability(start, server, level, share, whole, tasks, limit, power, row, used):  # type: ignore[no-untyped-def]
+    """The largest error, relative in tasks: misplaced, priced and idle, or beyond a capacity; see `certificates.game`.
+
+    `level` (pairs,) is log, `share` (pairs, resources) of costs, over `whole`. Of a pair that pays less than its user
+    would, as one at its limit may, prices count less, in this `power`.
+    """
+    worst, parts = 0.0, np.zeros(row.shape)
+    for n in range(len(start) - 1):
+        total = 0.0
+        for k in range(start[n], start[n + 1]):
+            total += tasks[k]
+        if not np.isfinite(total):
+            return np.inf
+        log_total = np.log(total)
+        for k in range(start[n], start[n + 1]):
+            above = log_total - level[k]
+            worst = max(worst, min(-above, limit[n] / total - 1) if above < 0 else tasks[k] / total * above)
+            part = (1.0 if above >= 0 else np.exp(power * above)) / whole[k]
+            for r in range(row.shape[1]):
+                parts[server[k], r] = max(parts[server[k], r], share[k, r] * part)
+    for i in range(row.shape[0]):
+        for r in range(row.shape[1]):
+            if row[i, r]:
+                worst = max(worst, (1 - used[i, r]) * parts[i, r], used[i, r] - 1)
+    return worst
+
 
 #: Slacks are measured in this power of level prices, or alpha if that is less.
 _LARGEST = 4.0
@@ -91,7 +178,7 @@ class EquilibriumSystem:
         """Levels of pairs, `log(phi gamma) - log(sum_r D v^a)/a`, and terms and value of that sum, scaled."""
         level, share, whole = np.empty(len(self.gamma)), np.empty(self.use.shape), np.empty(len(self.gamma))
         price = np.where(self.row, log_price, 0.0)
-        _kernels.costs(self.server, self.use, self.log_gain, price, a, share, whole, level)
+        costs(self.server, self.use, self.log_gain, price, a, share, whole, level)
         return level - np.log(whole) / a, share, whole
 
     def begin(self, part: float) -> Array:
@@ -116,4 +203,23 @@ class EquilibriumSystem:
     def exploitability(self, tasks: Array, log_price: Array) -> float:
         """Exploitability as certified: misplaced tasks, priced capacity that idles, overuse."""
         of_pairs = self.start, self.server, *self.levels(log_price, self.alpha), tasks
-        return float(_kernels.exploitability(*of_pairs, self.limit, self.power, self.row, self.used(tasks)))
+        return float(exploitability(*of_pairs, self.limit, self.power, self.row, self.used(tasks)))
+
+
+def solution(
+    method: EquilibriumSystem, tasks: Array, log_price: Array | None, by: str, steps: int, seconds: float, tol: float
+) -> Solution:
+    """Wrap tasks of pairs and level prices as a candidate; without prices only its certificate tells its error."""
+    polytope = method.polytope
+    found, log, status = polytope.allocation(polytope.inside(tasks / method.gamma)), None, "not measured"
+    if log_price is not None:
+        log = log_unit_prices(method, log_price)
+        status = "converged" if method.exploitability(tasks, log_price) <= tol else "not converged"
+    run = Run(by, seconds)
+    return Solution(found, None, "equilibrium", (run,), 0.0, steps, status, log=log, rough=log is not None)
+
+
+def log_unit_prices(method: EquilibriumSystem, log_price: Array) -> Array:
+    """Log prices per resource unit (servers, resources) from level prices: `alpha log v - log c`."""
+    capacity = method.polytope.cluster.capacity
+    return np.where(method.row, method.alpha * log_price - np.log(np.where(method.row, capacity, 1.0)), -np.inf)

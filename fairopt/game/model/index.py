@@ -1,4 +1,6 @@
-r"""The index of an equilibrium: the sign of the determinant of its equations' derivative on the active set.
+r"""The index of an equilibrium, and its stability under best responses.
+
+The index is the sign of the determinant of its equations' derivative on the active set,
 
 .. math::
 
@@ -12,6 +14,15 @@ there, or two are about to meet (a fold).
 
 Source: Facchinei and Pang, "Finite-Dimensional Variational Inequalities and Complementarity Problems" (2003), section
 2.6 (degree of regular solutions).
+
+Stability under cyclic best responses is the spectral radius of a round. With J in blocks of servers, D on the diagonal,
+L below, U above, a server's response solves its own block, so that a round moves a small deviation by
+
+    T' = -(D + L)^-1 U,        I - T' = (D + L)^-1 J.
+
+Own blocks have positive determinants. So index -1 means det(I - T') < 0: T' has a real eigenvalue above 1, and the
+equilibrium is unstable. Index +1 does not imply a radius below 1 (an example: docs/algorithms/best-responses.md).
+Departures that move splits only, and nobody's tasks, do not count. Valid as long as the active set stays what it is.
 """
 
 from __future__ import annotations
@@ -20,11 +31,30 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..._libraries import lapack
 from ...core.settled import Shown
 from ...model._arrays import Array, Index
 from ...model.criterion import Criterion
 from ...model.problem import Problem
-from .factors import Factors
+
+
+class Factors:
+    """LU factors of a matrix: solutions, and the sign of its determinant; not `regular` where a pivot is 0."""
+
+    def __init__(self, matrix: Array) -> None:
+        self.lu, self.pivots, singular = lapack.dgetrf(matrix)
+        self.regular = not singular and bool(np.isfinite(self.lu).all())
+
+    def solved(self, rhs: Array) -> Array:
+        """Solve for one right-hand side, or several as columns."""
+        return np.asarray(lapack.dgetrs(self.lu, self.pivots, rhs)[0])
+
+    @property
+    def sign(self) -> int:
+        """Sign of the determinant."""
+        swaps = int(np.count_nonzero(self.pivots != np.arange(len(self.pivots))))
+        return int((-1) ** swaps * np.prod(np.sign(self.lu.diagonal())))
+
 
 #: The multiple of the identity that makes up for splits and prices that are not unique.
 REGULAR = 1e-10
@@ -113,3 +143,29 @@ def index(active: Active) -> int | None:
     first = np.flatnonzero(np.diff(active.user, prepend=-1))
     moved = np.abs(np.add.reduceat(factors.solved(rhs)[:pairs], first)).max()
     return factors.sign if moved < _SINGULAR else 0
+
+
+#: Singular values of J below this part of the largest are splits or prices that are not unique;
+_NULL = 1e-9
+#: their eigenvalues of T' are this near to 1.
+_ONE = 1e-5
+#: A radius below this is rounding.
+_NOTHING = 1e-8
+
+
+def spectral_radius(active: Active) -> float:
+    """Spectral radius of T', servers in their order; NaN where a user is at its limit."""
+    if (active.host < 0).any():
+        return float("nan")
+    matrix, server = active.jacobian(), np.concatenate([active.server, active.host])
+    null = int((np.linalg.svd(matrix, compute_uv=False) < _NULL * max(1.0, float(np.abs(matrix).max()))).sum())
+    matrix += REGULAR * np.eye(len(matrix))
+    lower = np.where(server[:, None] >= server[None, :], matrix, 0.0)
+    try:
+        values = np.linalg.eigvals(np.linalg.solve(lower, lower - matrix))
+    except np.linalg.LinAlgError:
+        return float("nan")
+    values = values[np.argsort(np.abs(values - 1), kind="stable")]
+    free = int((np.abs(values[:null] - 1) < _ONE).sum())
+    largest = float(np.abs(values[free:]).max(initial=0.0))
+    return largest if largest > _NOTHING else 0.0

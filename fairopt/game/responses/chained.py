@@ -14,8 +14,7 @@ import numpy as np
 from ... import _clock
 from ...engines.base import Solution
 from ...model.problem import Problem
-from ..model._warnings import suppress_fp_warnings
-from ..model.equilibrium_system import EquilibriumSystem
+from ..model.equilibrium_system import EquilibriumSystem, suppress_fp_warnings
 from .rounds import Sweeps
 
 #: Alphas grow, or fall, by at most this factor.

@@ -8,10 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from ...engines.base import Solution
-from ...model._arrays import Array, Index, numbered
-from ...model._pointers import by_group
-from ..model.candidate import solution
-from ..model.equilibrium_system import EquilibriumSystem
+from ...model._arrays import Array, Index, by_group, numbered
+from ..model.equilibrium_system import EquilibriumSystem, solution
 from ._rounds import Game, State, play, sweep
 
 #: The log of a price, alpha times that of a level price, that is as good as none.

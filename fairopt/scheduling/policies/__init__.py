@@ -6,7 +6,7 @@ from typing import Any
 
 from ...errors import DataError
 from ...mechanisms._registry import parameters, parts
-from ...model._shown import short
+from ...model._names import short
 from ._base import REGISTRY, Policy, rule
 
 __all__ = ["REGISTRY", "Policy", "get", "kind", "names", "one", "rule"]

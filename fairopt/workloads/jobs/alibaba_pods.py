@@ -12,7 +12,7 @@ from ..._libraries import pd
 from ...scheduling.workload import Workload
 from .. import alibaba
 from .._draw import not_negative, positive
-from .._sources import workload_generator, workload_reader
+from ..sources import workload_generator, workload_reader
 
 
 @workload_reader(

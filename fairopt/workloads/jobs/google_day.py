@@ -12,11 +12,9 @@ from ..._libraries import pd
 from ...errors import DataError
 from ...model._arrays import Array
 from ...scheduling.workload import Workload
-from .. import _marginals, google2011
-from .._draw import above_zero, positive
-from .._marginals import Marginals
-from .._sources import workload_generator
-from .durations import PF_JOBS, Lognormal
+from .. import google2011
+from .._draw import PF_JOBS, Lognormal, Marginals, above_zero, measured, positive
+from ..sources import workload_generator
 
 Count = Annotated[int, positive]
 
@@ -66,7 +64,7 @@ def google_day(
     DataError
         A load that cannot be, however long tasks last.
     """
-    marginals, table = _marginals.load("google_jobs")
+    marginals, table = measured("google_jobs")
     kinds = np.array(table[f"servers {machines}"], dtype=float)
     drawn = np.sort(rng.choice(len(kinds), servers, p=kinds[:, -1] / kinds[:, -1].sum()))
     capacity = kinds[drawn, :-1]

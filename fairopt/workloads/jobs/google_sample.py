@@ -12,9 +12,8 @@ from ..._libraries import pd
 from ...model._arrays import Array
 from ...scheduling.workload import Workload
 from .. import google2011
-from .._draw import amount, choose, needed
-from .._sources import workload_reader
-from .durations import Lognormal, fitted
+from .._draw import Lognormal, amount, choose, fitted, needed
+from ..sources import workload_reader
 
 #: The trace begins at 600 s; what was there before has time 0.
 _BEGIN = 600.0

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..._libraries import pd
 from ...scheduling.workload import Workload
-from .._draw import above_zero, positive
-from .._sources import workload_generator
+from .._draw import above_zero, measured, positive
+from ..sources import workload_generator
 
 Seconds = Annotated[float, above_zero]
 
@@ -84,9 +84,7 @@ def drfh_figure4(
     kinds = np.array(_FIGURE4)
     count = kinds[:, 2].astype(int)
     if servers == "drawn":
-        from .. import _marginals
-
-        table = np.array(_marginals.load("google_jobs")[1]["servers 2011"], dtype=float)
+        table = np.array(measured("google_jobs")[1]["servers 2011"], dtype=float)
         kinds, count = table, rng.multinomial(100, table[:, 2] / table[:, 2].sum())
     hosts = pd.DataFrame(kinds[:, :2], columns=["cpu", "memory"]).assign(count=count)
     begins, asks = (0.0, 200.0, 500.0), ((0.2, 0.3), (0.5, 0.1), (0.1, 0.3))

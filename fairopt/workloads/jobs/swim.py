@@ -19,7 +19,7 @@ from ...scheduling.workload import Workload
 from .. import _csv
 from .._csv import Column
 from .._draw import above_zero, needed, positive, probability
-from .._sources import workload_generator, workload_reader
+from ..sources import workload_generator, workload_reader
 
 Count = Annotated[int, positive]
 Amount = Annotated[float, above_zero]

@@ -1,19 +1,77 @@
-"""One small problem by the dense method of its kind, as an engine's answer."""
+"""Small problems: the dense method of their kind by criterion, up to which size it is fastest, and its answers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 import numpy as np
 
-from ... import _clock
-from ...core import maxmin
-from ...core.solve import Found, finite
-from ...model._arrays import Array
-from ...model.cluster import Cluster
-from ...model.problem import Problem
-from ..base import Run, Solution
-from . import kinds
+from .. import _clock
+from ..core import maxmin
+from ..core.solve import Found, finite
+from ..model._arrays import Array
+from ..model.cluster import Cluster
+from ..model.criterion import Criterion
+from ..model.problem import Problem
+from .base import Run, Solution
+
+#: What kernels solve: max-min over a pool or servers (`leximin`), inside every server, finite alpha, the largest sum of
+#: shares (alpha = 0), the game's limit.
+Kind = Literal["leximin", "per_server", "global", "efficient", "game", "psdsf"]
+
+#: Pairs (user, server) up to which kernels are faster than the engines for large problems: theirs is dense algebra.
+LARGEST: dict[Kind, int] = {
+    "leximin": 450,
+    "per_server": 10_000,
+    "global": 300,
+    "efficient": 800,
+    "game": 500,
+    "psdsf": 400,
+}
+#: The same above this alpha, where ties of many pairs cost steps.
+_STEEP, _LARGEST_STEEP = 5.0, {"global": 80, "game": 250}
+
+
+#: Kernels of concave programs with alpha of at most `_GENTLE` count usable pairs only, where there are at most `_ROWS`
+#: rows, a resource of a server each, and `_PAIRS` pairs in all: their algebra is dense in rows.
+_GENTLE, _ROWS, _PAIRS = 2.0, 120, 10_000
+#: Most numbers in a tableau of max-min: beyond it the interior point of large problems is faster.
+_TABLEAU = 40_000
+
+
+def small_enough(kind: Kind, pairs: int, alpha: float) -> bool:
+    """True if the kernel is usually the fastest, by the number of pairs, usable or not."""
+    steep = alpha > _STEEP and kind in _LARGEST_STEEP
+    return pairs <= (min(LARGEST[kind], _LARGEST_STEEP[kind]) if steep else LARGEST[kind])
+
+
+def fastest(kind: Kind, cluster: Cluster, alpha: float) -> bool:
+    """True if the kernel is the fastest for a cluster: its pairs, or its usable pairs, are few."""
+    users, servers, resources = cluster.shape
+    pairs = users * servers
+    if kind == "leximin" and pairs * (users + servers * resources) > _TABLEAU:
+        return False
+    if small_enough(kind, pairs, alpha):
+        return True
+    concave = (kind == "global" and alpha <= _GENTLE) or (kind == "game" and alpha == 1)
+    gentle = concave and servers * resources <= _ROWS and pairs <= _PAIRS
+    return gentle and int(np.count_nonzero(cluster.usable)) <= LARGEST["global"]
+
+
+def kind_of(rule: Criterion) -> Kind | None:
+    """Kernel for a criterion; `None` for floors, the game at alpha = 0, and other welfare."""
+    if type(rule) is not Criterion or rule.floor.any():
+        return None
+    if rule.alpha == 0:
+        return "efficient" if rule.scope in ("pool", "servers") else None
+    if np.isinf(rule.alpha):
+        kinds: dict[str, Kind] = {"pool": "leximin", "servers": "leximin", "per_server": "per_server", "game": "psdsf"}
+        return kinds[rule.scope]
+    if rule.scope == "per_server":
+        return None
+    return "game" if rule.scope == "game" else "global"
+
 
 #: Kernels go on to this error, where last digits need not be looked for, but never end above that part of a tolerance.
 _FINE, _AIM = 1e-12, 0.1
@@ -33,12 +91,12 @@ class Together:
         self.cluster: Cluster | None = None
         self.found: dict[float, tuple[Found, float]] = {}
 
-    def at(self, problem: Problem, kind: kinds.Kind, tol: float, aim: float) -> tuple[Found, float] | None:
+    def at(self, problem: Problem, kind: Kind, tol: float, aim: float) -> tuple[Found, float] | None:
         """Result of a problem as a stack of one, and its part of the seconds; None for another cluster."""
         cluster, alpha = problem.cluster, problem.criterion.alpha
         if self.cluster is None:
             self.cluster, begun = cluster, _clock.now()
-            some = [one for one in {alpha, *self.alphas} if 0 < one < np.inf and kinds.fastest(kind, cluster, one)]
+            some = [one for one in {alpha, *self.alphas} if 0 < one < np.inf and fastest(kind, cluster, one)]
             every = finite([problem] * len(some), tol, aim, np.array(some))
             each = (_clock.now() - begun) / max(int(every.steps.sum()), 1)
             for k, one in enumerate(some):
@@ -52,12 +110,12 @@ def solutions(problem: Problem, tol: float, engine: str, warm: object = None) ->
 
     Of all but the smallest problems with the last digits only, which other engines find as fast.
     """
-    kind, (users, servers, _) = kinds.kind_of(problem.criterion), problem.cluster.shape
+    kind, (users, servers, _) = kind_of(problem.criterion), problem.cluster.shape
     # Of several optima at alpha = 0 the interior point finds one that depends on no order; single servers are filled.
     filled = kind == "per_server" or (kind == "leximin" and servers == 1)
     if kind in (None, "efficient", "psdsf") or filled:
         return
-    if not kinds.fastest(kind, problem.cluster, problem.criterion.alpha):
+    if not fastest(kind, problem.cluster, problem.criterion.alpha):
         return
     begun = _clock.now()
     if kind == "leximin":

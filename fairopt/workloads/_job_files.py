@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ..._libraries import pd
-from ...errors import DataError
-from ...model import _files
-from ...scheduling.workload import FIRST_LINE, Workload
-from .. import _csv
+from .._libraries import pd
+from ..errors import DataError
+from ..model import _files
+from ..scheduling.workload import FIRST_LINE, Workload
+from . import _csv
 
 _FIELDS = 18
 _HEADER = re.compile(r";\s*(MaxNodes|MaxProcs)\s*:\s*(\d+)")

@@ -1,1 +1,0 @@
-"""Linear algebra that the interior points of several engines share."""

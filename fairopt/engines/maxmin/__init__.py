@@ -1,1 +1,0 @@
-"""Lexicographic max-min: water filling, or level by level by a structured interior point."""

@@ -1,1 +1,0 @@
-"""PS-DSF: the limit of the game for alpha to infinity."""

@@ -1,1 +1,0 @@
-"""The game as it is written, in CVXPY."""

@@ -1,1 +1,0 @@
-"""Thousands of small clusters with one mechanism: stacked, solved together, each judged."""
