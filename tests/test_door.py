@@ -36,7 +36,7 @@ def imported(*codes: str) -> set[str]:
 
 
 def command(*words: str) -> str:
-    return f"from fairopt.cli import main; main({list(words)})"
+    return f"from fairopt.cli import main; assert not main({list(words)})"
 
 
 #: What needs no library, not even NumPy; what needs no other; and what needs some.
@@ -79,10 +79,10 @@ def test_only_what_is_needed_is_imported(codes: list[str], needed: set[str]) -> 
 ONCE = [door for door in first_minutes.DOORS if door.typed != "fo.compare(c)"]
 
 
-@pytest.mark.parametrize("door", ONCE, ids=lambda door: door.typed)
-def test_no_door_of_a_small_cluster_compiles(door: first_minutes.Door) -> None:
-    """Nor fails, nor warns: loops are counted, with nothing compiled before."""
-    came = first_minutes.came(("-Werror", *door.words))
+def test_no_door_of_a_small_cluster_compiles() -> None:
+    """Nor fails, nor warns: loops are counted, with nothing compiled before. `first_minutes.py` has each by itself."""
+    codes = [door.words[1] if "-c" in door.words else command(*door.words[2:]) for door in ONCE]
+    came = first_minutes.came(("-Werror", "-c", "\n".join(codes)))
     assert (came.failed, came.loops) == ("", 0)
 
 
