@@ -63,7 +63,8 @@ def test_alpha_comes_back_from_its_own_answer(kind: str, alpha: float) -> None:
 @pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("kind", KINDS)
 def test_max_min_is_an_alpha_too(kind: str) -> None:
-    found = fo.infer_alpha(cluster(0), answer(kind, math.inf, cluster(0)), kind)
+    shared = cluster(0, 6, 3)
+    found = fo.infer_alpha(shared, answer(kind, math.inf, shared), kind)
     assert (found.alpha, found.flat, str(found)) == (math.inf, True, f"alpha at least {found.low:.3g}")
     assert found.low >= 1000
 
