@@ -107,7 +107,7 @@ def test_a_common_factor_may_be_left_free_and_pass_what_is_feasible() -> None:
 
 @pytest.mark.usefixtures("few")
 def test_some_users_by_name() -> None:
-    shared = cluster(2)
+    shared = cluster(2, 6, 3)
     tasks = pd.Series(answer("alpha-fair", 2.0, shared), index=shared.users)
     tasks.iloc[0] *= 2
     some = list(shared.users[:0:-1])
