@@ -75,13 +75,12 @@ def test_only_what_is_needed_is_imported(codes: list[str], needed: set[str]) -> 
         assert not {"numpy", "fairopt.mechanisms", "fairopt.model.cluster"} & found
 
 
-#: A cluster and a file of one are compared alike.
-ONCE = [door for door in first_minutes.DOORS if door.typed != "fo.compare(c)"]
-
-
 def test_no_door_of_a_small_cluster_compiles() -> None:
-    """Nor fails, nor warns: loops are counted, with nothing compiled before. `first_minutes.py` has each by itself."""
-    codes = [door.words[1] if "-c" in door.words else command(*door.words[2:]) for door in ONCE]
+    """Nor fails, nor warns: loops are counted, with nothing compiled before. `first_minutes.py` has each by itself.
+
+    Words for Python are `-c CODE` or `-m fairopt COMMAND`.
+    """
+    codes = [door.words[1] if "-c" in door.words else command(*door.words[2:]) for door in first_minutes.DOORS]
     came = first_minutes.came(("-Werror", "-c", "\n".join(codes)))
     assert (came.failed, came.loops) == ("", 0)
 

@@ -202,8 +202,8 @@ def test_an_interval_passes_alphas_without_an_answer() -> None:
 @pytest.mark.usefixtures("coarse")
 def test_what_fits_as_well_is_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """A minimum inside of the interval is no other one."""
-    shared = cluster(6)
-    seen = answer("alpha-fair", 2.0, shared) * np.exp(0.02 * np.random.default_rng(1).standard_normal(10))
+    shared = cluster(6, 6, 3)
+    seen = answer("alpha-fair", 2.0, shared) * np.exp(0.02 * np.random.default_rng(1).standard_normal(6))
     found = fo.infer_alpha(shared, seen, "alpha-fair")
     monkeypatch.setattr(inference, "minima", lambda *_: (found.alpha, [found.alpha * 1.0001]))
     assert found.low < found.alpha * 1.0001 < found.high
@@ -212,12 +212,12 @@ def test_what_fits_as_well_is_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.usefixtures("coarse")
 def test_noise_may_pass_limits() -> None:
-    shared = cluster(7)
-    few = np.arange(10) < 2
+    shared = cluster(7, 6, 3)
+    few = np.arange(6) < 2
     shared = shared.replace(max_tasks=np.where(few, 0.9 * answer("alpha-fair", 2.0, shared), np.inf))
     tasks = answer("alpha-fair", 2.0, shared)
     assert tasks[0] == pytest.approx(shared.max_tasks[0])
-    found = fo.infer_alpha(shared, tasks * np.where(np.arange(10) == 0, 1.1, 1), "alpha-fair")
+    found = fo.infer_alpha(shared, tasks * np.where(np.arange(6) == 0, 1.1, 1), "alpha-fair")
     assert found.low < 2 < found.high
 
 
