@@ -36,7 +36,7 @@ _COMMON: dict[str, Any] = {
     "print_blob": True,
 }
 #: Of tests that do not say how many examples they need.
-_FEW = _COMMON | {"max_examples": 40}
+_FEW = _COMMON | {"max_examples": 25}
 settings.register_profile("fixed", derandomize=True, database=None, phases=(*_SEARCH, Phase.shrink), **_FEW)
 settings.register_profile("explore", derandomize=False, phases=(*_SEARCH, Phase.shrink), **_COMMON)
 settings.register_profile("first", derandomize=True, database=None, phases=_SEARCH, **_FEW)
