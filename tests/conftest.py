@@ -6,6 +6,7 @@ without making it smaller, which is quicker.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 from collections.abc import Callable
@@ -20,6 +21,8 @@ from fairopt.certificates import Certificate
 from fairopt.cli import main
 from fairopt.scheduling import simulator
 
+# A tenth of the time goes by looking for garbage among what libraries have made, which stays.
+gc.set_threshold(10_000, 10, 10)
 # What commands print is compared, whether loops had been compiled before or not.
 _numba.SILENCE = 1e6  # seconds
 # The compiled loop decides alike (`scheduling/test_compiled.py`), and takes seconds for each policy.
@@ -33,11 +36,15 @@ _COMMON: dict[str, Any] = {
     "print_blob": True,
 }
 #: Of tests that do not say how many examples they need.
-_FEW = _COMMON | {"max_examples": 40}
+_FEW = _COMMON | {"max_examples": 25}
 settings.register_profile("fixed", derandomize=True, database=None, phases=(*_SEARCH, Phase.shrink), **_FEW)
 settings.register_profile("explore", derandomize=False, phases=(*_SEARCH, Phase.shrink), **_COMMON)
 settings.register_profile("first", derandomize=True, database=None, phases=_SEARCH, **_FEW)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
 
 
 @pytest.fixture

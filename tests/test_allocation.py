@@ -33,7 +33,7 @@ def test_catalogue_item_2(drf: Allocation) -> None:
     assert [row[name] for name in names] == pytest.approx([5, 1, 14 / 18, 1, 2 / 3, 2 / 3, 4 / 3])
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(clusters())
 def test_anything_can_be_shown_and_numbers_have_the_names_of_the_cluster(cluster: Cluster) -> None:
     for mechanism in ("drfh", "alphapf-vds"):

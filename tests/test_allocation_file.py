@@ -40,7 +40,7 @@ MECHANISMS = [
 def test_round_trip(mechanism: Mechanism, tmp_path: Path) -> None:
     """Everything comes back with every digit, and the certificate is that which `certify` finds."""
     seen, one, two = 0, tmp_path / "one.json", tmp_path / "two.json"
-    for seed, style in [(seed, style) for seed in range(3) for style in ("nice", "plain", "wide")]:
+    for seed, style in [(seed, style) for seed in range(2) for style in ("nice", "plain", "wide")]:
         cluster = draw(style, seed)
         if isinstance(mechanism, fo.FDS) and not cluster.pool().runnable.all():
             continue  # refused, with warnings

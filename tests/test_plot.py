@@ -82,7 +82,7 @@ PICTURES: dict[str, tuple[Callable[[], Any], int]] = {
     "two users": (lambda: partial(fo.plot.two_users, two(), path=list(path().allocations)), 1),
     "compare": (lambda: partial(fo.plot.compare, fo.compare(two().cluster, ["drf", "ceei"])), 3),
     "inferred": (lambda: fo.infer_alpha(solved().cluster, solved().user_tasks).plot, 2),
-    "schedule": (lambda: fo.simulate("mqdrf-figure2", "mqdrf").plot, 3),
+    "schedule": (lambda: fo.simulate("drf-policies?jobs=2", "fifo").plot, 3),
 }
 
 

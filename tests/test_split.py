@@ -51,7 +51,7 @@ def test_another_split_does_not_match() -> None:
 
 
 @pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0, math.inf])
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(
     cluster=clusters(styles=("nice", "plain"), max_servers=3),
     seed=st.integers(0, 2**32 - 1),

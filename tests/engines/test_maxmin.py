@@ -22,7 +22,7 @@ from fairopt.model.polytope import Polytope
 NESTED = Cluster([[4, 4], [6, 3], [3, 9], [8, 8]], [[1, 1], [1, 2], [2, 1], [1, 1]], eligible=np.tri(4, dtype=bool))
 
 
-@settings(max_examples=80)
+@settings(max_examples=50)
 @given(clusters(styles=("nice", "plain"), max_users=8, max_servers=6))
 def test_proved_by_arithmetic_alone(cluster: Cluster) -> None:
     """Whatever the engine answers comes with prices that leave nothing to the judge's linear programs."""

@@ -167,7 +167,7 @@ def test_where_nobody_lacks_anything() -> None:
 
 
 @given(clusters())
-@settings(max_examples=30)
+@settings(max_examples=20)
 def test_what_is_entitled_is_fair(cluster: fo.Cluster) -> None:
     """Of what a mechanism gives nobody complains under it, nor where a user who wants no more is concerned."""
     for mechanism in (fo.DRFH(), fo.TSF()):
@@ -193,7 +193,7 @@ def test_nobody_complains_about_a_server_that_it_may_not_use() -> None:
 
 
 @given(clusters(max_servers=1))
-@settings(max_examples=30)
+@settings(max_examples=20)
 def test_whole_tasks_of_what_is_entitled_are_fair(cluster: fo.Cluster) -> None:
     """On one server: every user's tasks without their fraction leave nobody a whole task short."""
     due = fo.DRFH().solve(cluster).arrays.user_tasks

@@ -34,7 +34,7 @@ WITH_FLOORS = [mechanism for mechanism in [*VARIANTS, *OTHERS] if mechanism.has_
 
 @pytest.mark.parametrize("mechanism", WITH_FLOORS, ids=identify)
 def test_floors_are_kept(mechanism: Mechanism) -> None:
-    @settings(max_examples=MANY // 2)
+    @settings(max_examples=MANY // 3)
     @given(applicable(mechanism))
     def law(cluster: Cluster) -> None:
         found = mechanism.solve(cluster)

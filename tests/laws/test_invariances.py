@@ -63,7 +63,7 @@ def certified_elsewhere(mechanism: Mechanism, after: Cluster, tasks: Array, pric
 def test_invariances(mechanism: Mechanism) -> None:
     """Units do not matter; nor does the scale of the weights. Of names and order `test_order.py` says more."""
 
-    @settings(max_examples=share_of(mechanism, 12))
+    @settings(max_examples=share_of(mechanism, 9))
     @given(applicable(mechanism), st.integers(0, 9), st.sampled_from([0.2, 3.0, 100.0]))
     def law(cluster: Cluster, place: int, scale: float) -> None:
         n, _, r = cluster.shape
@@ -90,7 +90,7 @@ def test_invariances(mechanism: Mechanism) -> None:
 def test_merging_changes_nothing(mechanism: Mechanism) -> None:
     """Proportional servers and users, merged by hand, give the tasks that `split_tasks` undoes."""
 
-    @settings(max_examples=share_of(mechanism, 15))
+    @settings(max_examples=share_of(mechanism, 9))
     @given(plain_clusters(max_users=3, max_servers=2, max_resources=resources(mechanism)))
     def law(cluster: Cluster) -> None:
         twice = Cluster(
@@ -116,7 +116,7 @@ def test_merging_changes_nothing(mechanism: Mechanism) -> None:
 
 @pytest.mark.parametrize("mechanism", SCALE_FREE_GAMES, ids=identify)
 def test_merged_equilibria_are_equilibria(mechanism: Mechanism) -> None:
-    @settings(max_examples=15)
+    @settings(max_examples=9)
     @given(plain_clusters(max_users=3, max_servers=2))
     def law(cluster: Cluster) -> None:
         twice = cluster.replace(

@@ -18,7 +18,7 @@ MECHANISMS = [
 ]
 LARGE = [fo.AlphaFair(20.0), fo.AlphaPFVDS(20.0)]
 #: Clusters for every mechanism.
-CLUSTERS = int(os.environ.get("FAIROPT_MANY_CLUSTERS", "30"))
+CLUSTERS = int(os.environ.get("FAIROPT_MANY_CLUSTERS", "15"))
 #: Of a hundred these may be without an answer at 1e-8: none of global max-min, more the larger alpha is.
 UNANSWERED = {fo.PSDSF(): 1.0, fo.AlphaFair(20.0): 2.0, fo.AlphaPFVDS(20.0): 2.0}
 _MOST = 0.5

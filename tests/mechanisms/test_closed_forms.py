@@ -53,7 +53,7 @@ SAME = [
 def test_special_cases(what: str, one: object, other: object, changes: dict[str, object]) -> None:
     arguments: dict[str, object] = {"styles": ("nice", "plain"), "max_users": 4, "max_servers": 3} | changes
 
-    @settings(max_examples=15)
+    @settings(max_examples=10)
     @given(clusters(**arguments))
     def law(cluster: Cluster) -> None:
         first, second = (mechanism.solve(cluster) for mechanism in (one, other))

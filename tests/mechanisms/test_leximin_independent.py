@@ -61,12 +61,12 @@ def compare(mechanism: Mechanism, cluster: Cluster, rtol: float) -> None:
 def test_random_clusters(mechanism: Mechanism) -> None:
     """Ties, zeros, limits, users who can run nowhere; and numbers over eight decades."""
 
-    @settings(max_examples=25)
+    @settings(max_examples=16)
     @given(clusters(styles=("nice", "nice", "plain"), max_users=4, max_servers=3))
     def law(cluster: Cluster) -> None:
         compare(mechanism, cluster, 2e-9)
 
-    @settings(max_examples=10)
+    @settings(max_examples=7)
     @given(clusters(styles=("wide",), max_users=4, max_servers=3))
     def wide(cluster: Cluster) -> None:
         compare(mechanism, cluster, 1e-7)

@@ -159,7 +159,7 @@ def test_envy_and_lies_in_plain_loops(seed: int) -> None:
 def test_doubles_and_fractions_agree(mechanism: str, name: str) -> None:
     rng, rule, prop = np.random.default_rng(5), fo.mechanisms.get(mechanism), get(name)
     compared = 0
-    for _ in range(20):
+    for _ in range(14):
         try:
             cluster = seen(rule, draw(rng, prop))
         except DataError:

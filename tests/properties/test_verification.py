@@ -113,7 +113,7 @@ def test_proof_c(alpha: float) -> None:
     """One server, alpha >= 1: a lie leads to at most delta^(-1/alpha) times the tasks, delta the least true demand."""
     rng, gained = np.random.default_rng(5), False
     prop, rule = get("strategy-proofness"), fo.AlphaPFVDS(alpha)
-    for _ in range(25):
+    for _ in range(15):
         users, resources = int(rng.integers(2, 5)), int(rng.integers(2, 4))
         cluster = fo.Cluster(rng.integers(2, 9, (1, resources)), rng.integers(1, 9, (users, resources)))
         least = cluster.normalised_demand[:, 0].min(axis=1)

@@ -60,7 +60,7 @@ def test_what_is_released_goes_to_those_who_remain_and_not_to_those_who_wait() -
 
 
 @pytest.mark.parametrize("mechanism", ["drfh", "ps-dsf", "alphapf-vds(alpha=1)"])
-@settings(max_examples=12)
+@settings(max_examples=9)
 @given(
     seed=SEEDS,
     by=st.sampled_from(["job", "user"]),
@@ -118,7 +118,7 @@ def plain(w: Workload, by: str, limits: bool) -> tuple[np.ndarray[Any, Any], np.
         ends[spans <= span + 1e-9] = now
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(seed=SEEDS, by=st.sampled_from(["job", "user"]), limits=st.booleans())
 def test_a_plain_loop_comes_to_the_same_ends(seed: int, by: str, limits: bool) -> None:
     """For players with the mean of what their tasks ask for, wherever one of them may run."""
@@ -129,7 +129,7 @@ def test_a_plain_loop_comes_to_the_same_ends(seed: int, by: str, limits: bool) -
     np.testing.assert_allclose(run.left, left, rtol=1e-5, atol=1e-6)
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(seed=SEEDS, at=st.floats(0, 5))
 def test_an_interrupted_run_goes_on_where_it_was(seed: int, at: float) -> None:
     w = drawn(seed)

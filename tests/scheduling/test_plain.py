@@ -39,7 +39,7 @@ def test_every_policy_has_a_reference() -> None:
 
 @pytest.mark.parametrize(("name", "given_"), CASES, ids=lambda one: str(one))
 @given(seed=SEEDS, resources=st.integers(1, 3), until=st.sampled_from([NEVER, 7 * SECOND]), loops=st.booleans())
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_the_loop_decides_as_the_reference(
     name: str, given_: dict[str, Any], seed: int, resources: int, until: int, loops: bool
 ) -> None:
@@ -54,7 +54,7 @@ def test_the_loop_decides_as_the_reference(
     seed=SEEDS, resources=st.integers(1, 3), until=st.sampled_from([NEVER, 7 * SECOND]),
     factor=st.sampled_from([1, 1.7, 5]), slows=st.sampled_from(["short", "all"]), loops=st.booleans(),
 )  # fmt: skip
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_where_servers_are_over_committed(
     name: str, given_: dict[str, Any], seed: int, resources: int, until: int, factor: float, slows: Any, loops: bool
 ) -> None:

@@ -33,8 +33,8 @@ MECHANISMS = (
 
 @pytest.mark.parametrize(
     ("mechanism", "family", "seeds", "verdict"),
-    [(one, "plain", range(4), "right") for one in MECHANISMS]
-    + [(one, "nice", range(6), "right") for one in (fo.AlphaPFVDS(3.0), fo.AlphaFair(2.0), fo.DRFH(), fo.TSF())]
+    [(one, "plain", range(3), "right") for one in MECHANISMS]
+    + [(one, "nice", range(4), "right") for one in (fo.AlphaPFVDS(3.0), fo.AlphaFair(2.0), fo.DRFH(), fo.TSF())]
     # Somebody pays the same where it has no tasks (4, 9), or what has no price is used up (0, 5).
     + [(fo.DRFH(), "integers", (0, 4, 5, 9), "noticed")],
     ids=str,
@@ -54,7 +54,7 @@ def test_derivatives_are_differences_of_solves_and_ties_are_noticed(
 def test_rough_answers_have_the_derivatives_of_good_ones(mechanism: fo.mechanisms.Mechanism, family: str) -> None:
     """Tasks that are off by 1e-7, pairs without tasks included."""
     rng = np.random.default_rng(0)
-    for seed in range(3):
+    for seed in range(2):
         found = mechanism.solve(draw(family, seed, 6, 4, 3), 1e-9)
         rough = found.tasks * (1 + 1e-7 * rng.random(found.tasks.shape))
         rough = rough + 1e-8 * found.cluster.usable * rough.sum(axis=1, keepdims=True)

@@ -63,7 +63,8 @@ def test_alpha_comes_back_from_its_own_answer(kind: str, alpha: float) -> None:
 @pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("kind", KINDS)
 def test_max_min_is_an_alpha_too(kind: str) -> None:
-    found = fo.infer_alpha(cluster(0), answer(kind, math.inf, cluster(0)), kind)
+    shared = cluster(0, 6, 3)
+    found = fo.infer_alpha(shared, answer(kind, math.inf, shared), kind)
     assert (found.alpha, found.flat, str(found)) == (math.inf, True, f"alpha at least {found.low:.3g}")
     assert found.low >= 1000
 
@@ -106,7 +107,7 @@ def test_a_common_factor_may_be_left_free_and_pass_what_is_feasible() -> None:
 
 @pytest.mark.usefixtures("few")
 def test_some_users_by_name() -> None:
-    shared = cluster(2)
+    shared = cluster(2, 6, 3)
     tasks = pd.Series(answer("alpha-fair", 2.0, shared), index=shared.users)
     tasks.iloc[0] *= 2
     some = list(shared.users[:0:-1])
@@ -201,8 +202,8 @@ def test_an_interval_passes_alphas_without_an_answer() -> None:
 @pytest.mark.usefixtures("coarse")
 def test_what_fits_as_well_is_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """A minimum inside of the interval is no other one."""
-    shared = cluster(6)
-    seen = answer("alpha-fair", 2.0, shared) * np.exp(0.02 * np.random.default_rng(1).standard_normal(10))
+    shared = cluster(6, 6, 3)
+    seen = answer("alpha-fair", 2.0, shared) * np.exp(0.02 * np.random.default_rng(1).standard_normal(6))
     found = fo.infer_alpha(shared, seen, "alpha-fair")
     monkeypatch.setattr(inference, "minima", lambda *_: (found.alpha, [found.alpha * 1.0001]))
     assert found.low < found.alpha * 1.0001 < found.high
@@ -211,12 +212,12 @@ def test_what_fits_as_well_is_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.usefixtures("coarse")
 def test_noise_may_pass_limits() -> None:
-    shared = cluster(7)
-    few = np.arange(10) < 2
+    shared = cluster(7, 6, 3)
+    few = np.arange(6) < 2
     shared = shared.replace(max_tasks=np.where(few, 0.9 * answer("alpha-fair", 2.0, shared), np.inf))
     tasks = answer("alpha-fair", 2.0, shared)
     assert tasks[0] == pytest.approx(shared.max_tasks[0])
-    found = fo.infer_alpha(shared, tasks * np.where(np.arange(10) == 0, 1.1, 1), "alpha-fair")
+    found = fo.infer_alpha(shared, tasks * np.where(np.arange(6) == 0, 1.1, 1), "alpha-fair")
     assert found.low < 2 < found.high
 
 

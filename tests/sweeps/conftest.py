@@ -26,9 +26,9 @@ def _no_plugins() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def serial(file: Path, tmp_path_factory: pytest.TempPathFactory) -> sweeps.Store:
+def serial(file: Path, swept: Path) -> sweeps.Store:
     """The experiment computed here, cell after cell: what every other way to compute it must give."""
-    store = sweeps.Store(tmp_path_factory.mktemp("serial") / "store")
+    store = sweeps.Store(swept.with_name("serial"))
     sweep(file, store)
     return store
 

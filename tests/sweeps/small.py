@@ -20,7 +20,7 @@ from fairopt import sweeps
 
 EXPERIMENT = """
 title = "A small one"
-repetitions = 4
+repetitions = 3
 seed = 7
 
 [clusters]
@@ -28,7 +28,7 @@ paper = "paper:pf-fig1-variant"
 
 [clusters.drawn]
 source = "lognormal"
-users = [4, 6, 8]
+users = [4, 6]
 servers = 3
 
 [[grid]]
@@ -43,8 +43,8 @@ engines = "best-response"
 orders = ["random", "asynchronous"]
 max_rounds = 60
 """
-#: 13 clusters with five mechanisms, 12 drawn ones with two games, and the paper's with two in four draws each.
-CELLS = 13 * 5 + 12 * 2 + 4 * 2
+#: 7 clusters with five mechanisms, 6 drawn ones with two games, and the paper's with two in three draws each.
+CELLS = 7 * 5 + 6 * 2 + 3 * 2
 
 
 def sweep(file: str | Path, store: Any, **more: Any) -> pd.DataFrame:

@@ -158,7 +158,7 @@ def test_a_store_is_read_where_nobody_may_write(serial: sweeps.Store) -> None:
 
 def test_a_full_disk_is_one_line_and_the_same_command_goes_on(file: Path, serial: sweeps.Store, tmp_path: Path) -> None:
     code = (
-        "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000));"
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000));"
         "from fairopt.cli import main; sys.exit(main(sys.argv[1:]))"
     )
     store = tmp_path / "store"
