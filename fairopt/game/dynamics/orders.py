@@ -7,17 +7,18 @@ is one server's column of x, sent to one other server with a user in common; its
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from ...model._arrays import Index
 from ..responses._rounds import State, compare
-from ..responses.elastic import Elastic, cosine
+from ..responses.elastic import cosine, elastic
 from ..responses.rounds import Sweeps
 from .network import Network
 
+ORDERS = ("elastic", "cyclic", "random", "over-relaxed", "jacobi", "asynchronous")
 #: What servers tell of a round of elastic responses to a tree of theirs, and hear from it: the largest change, pairs
 #: served, three products of steps, the largest step, when the first pair will be empty; how far to jump.
 _UP, _DOWN = 7, 1
@@ -31,72 +32,45 @@ class Round(NamedTuple):
     change: float | None = None
 
 
-Rounds = Iterator[Round]
+def rounds(
+    order: str, sweeps: Sweeps, state: State, rng: np.random.Generator, damping: float | None, network: Network
+) -> Iterator[Round]:
+    """Play rounds in one of the `ORDERS`, in which every server sends its column to all its neighbours once.
 
-
-def cyclic(sweeps: Sweeps, state: State, rng: np.random.Generator, damping: float | None, network: Network) -> Rounds:
-    """Gauss-Seidel: servers in turn, each knowing all earlier moves."""
-    return _told(sweeps, lambda: sweeps.gauss_seidel(state, None, damping or 1.0))
-
-
-def random(sweeps: Sweeps, state: State, rng: np.random.Generator, damping: float | None, network: Network) -> Rounds:
-    """Gauss-Seidel in a new random order every round."""
-    servers = len(sweeps.method.row)
-    return _told(sweeps, lambda: sweeps.gauss_seidel(state, rng.permutation(servers), damping or 1.0))
-
-
-def jacobi(sweeps: Sweeps, state: State, rng: np.random.Generator, damping: float | None, network: Network) -> Rounds:
-    """Jacobi: all servers at once, each moving a part of the way."""
-    part = damping or _shared(sweeps)
-    return _told(sweeps, lambda: sweeps.jacobi(state, part))
-
-
-def over_relaxed(
-    sweeps: Sweeps, state: State, rng: np.random.Generator, damping: float | None, network: Network
-) -> Rounds:
-    """Over-relaxed Gauss-Seidel, whose factor grows while rounds keep their direction and falls where they turn."""
-    relax, step = damping or 1.4, np.zeros_like(state.tasks)
-
-    def play() -> float:
-        nonlocal relax
+    Servers in turn know all earlier moves (Gauss-Seidel), in a new random order every round if it is `random`. The
+    factor of `over-relaxed` grows while rounds keep their direction and falls where they turn. In `elastic` order they
+    anticipate how the others answer, with three numbers sent per user. In `jacobi` order all move at once.
+    """
+    method, shared = sweeps.method, common(sweeps)
+    servers, messages, numbers = len(method.row), int(np.count_nonzero(shared)), int(shared.sum())
+    # 1/d, d being the most servers that a user can use: all of them may make room for it at once.
+    at_once = damping or 1.0 / int(np.diff(method.start).max())
+    relax, step = damping or (1.4 if order == "over-relaxed" else 1.0), np.zeros_like(state.tasks)
+    if order == "asynchronous":
+        yield from _asynchronous(sweeps, state, rng, damping or min(0.5, at_once), network, shared)
+    if order == "elastic":
+        for change, plain in elastic(sweeps, state):
+            each, tree = 1 if plain else 3, servers - 1
+            yield Round(messages + 2 * tree, each * numbers + (_UP + _DOWN) * tree, change)
+    while True:
         before = state.tasks.copy()
-        change = sweeps.gauss_seidel(state, None, relax)
-        if damping is None:
+        if order == "jacobi":
+            seen = state.total.copy()
+            change = max(sweeps.respond(i, state._replace(total=seen.copy()), at_once) for i in range(servers))
+            state.total[:] = method.sums(state.tasks)
+        else:
+            change = sweeps.gauss_seidel(state, rng.permutation(servers) if order == "random" else None, relax)
+        if order == "over-relaxed" and damping is None:
             turn = cosine(compare(sweeps.game, state, before, step).sum(axis=0))
             relax = min(relax + 0.05, 1.8) if turn > 0.5 else 1 + (0.7 if turn < 0 else 1.0) * (relax - 1)
-        return change
-
-    return _told(sweeps, play)
+        yield Round(messages, numbers, change)
 
 
-def elastic(sweeps: Sweeps, state: State, rng: np.random.Generator, damping: float | None, network: Network) -> Rounds:
-    """Elastic responses: servers in turn anticipate how the others answer, with three numbers sent per user."""
-    game, servers = Elastic(sweeps, state), len(sweeps.method.row)
-    plain = _told(sweeps, game.round)
-    while True:
-        each = 1 if game.plain else 3
-        messages, numbers, change = next(plain)
-        yield Round(messages + 2 * (servers - 1), each * numbers + (_UP + _DOWN) * (servers - 1), change)
-
-
-def _told(sweeps: Sweeps, play: Callable[[], float]) -> Rounds:
-    """Round in which every server sends its column to all its neighbours once."""
-    shared = common(sweeps)
-    while True:
-        yield Round(int(np.count_nonzero(shared)), int(shared.sum()), play())
-
-
-def _shared(sweeps: Sweeps) -> float:
-    """Damping 1/d, d being the most servers that a user can use: all of them may make room for it at once."""
-    return 1.0 / int(np.diff(sweeps.method.start).max())
-
-
-def asynchronous(
-    sweeps: Sweeps, state: State, rng: np.random.Generator, damping: float | None, network: Network
-) -> Rounds:
-    """Asynchronous: every server acts on its own clock, on totals x_n as received so far."""
-    method, shared, part = sweeps.method, common(sweeps), damping or min(0.5, _shared(sweeps))
-    servers = len(method.row)
+def _asynchronous(
+    sweeps: Sweeps, state: State, rng: np.random.Generator, part: float, network: Network, shared: Index
+) -> Iterator[Round]:
+    """Every server acts on its own clock, on totals x_n as received so far."""
+    method, servers = sweeps.method, len(sweeps.method.row)
     mine = [sweeps.pairs[sweeps.first[i] : sweeps.first[i + 1]] for i in range(servers)]
     known = np.repeat(state.tasks[None, :], servers, axis=0)  # as each server was told
     period = np.exp(network.drift * rng.standard_normal(servers))
@@ -118,7 +92,8 @@ def asynchronous(
             continue
         number += 1
         heapq.heappush(events, (time + float(period[i]), number, i, -1, period))
-        if network.out(i, time) or not len(mine[i]):
+        out = any(i == server and first <= time <= last for server, first, last in network.outages)
+        if out or not len(mine[i]):
             continue
         sweeps.respond(i, state._replace(total=method.sums(known[i])), part)
         known[i, mine[i]] = after = state.tasks[mine[i]]
@@ -138,9 +113,3 @@ def common(sweeps: Sweeps) -> Index:
     shared = np.asarray(uses @ uses.T, dtype=np.intp)
     np.fill_diagonal(shared, 0)
     return shared
-
-
-ORDERS = {
-    "elastic": elastic, "cyclic": cyclic, "random": random, "over-relaxed": over_relaxed, "jacobi": jacobi,
-    "asynchronous": asynchronous,
-}  # fmt: skip

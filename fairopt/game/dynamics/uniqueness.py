@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..._libraries import pd
-from ...errors import DataError
+from ...model import _validate
 from ...model._arrays import Array
 from ...model.cluster import Cluster
-from .distributed import best_response
+from .distributed import best_response, generator_of
 
 
 def multi_start(
@@ -44,9 +44,7 @@ def multi_start(
     DataError
         `starts` is below 2, or an argument is wrong, as of `best_response`.
     """
-    if starts < 2:
-        raise DataError(f"starts is {starts}; it must be at least 2, or there is nothing to compare")
-    rng = np.random.default_rng(rng)
+    starts, rng = _validate.whole(starts, "starts", least=2), generator_of(rng)
     rows, found = [], []
     for _ in range(starts):
         allocation = best_response(

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-
 import numpy as np
 
 from ...engines.base import Solution
@@ -18,29 +15,38 @@ from ._rounds import Game, State, play, sweep
 _FREE = -1e6
 
 
-@dataclass(frozen=True)
 class Sweeps:
-    """Rounds of exact best responses (`_response`)."""
+    """Rounds of exact best responses (`_response`), which may miss a capacity by the part `accuracy`.
 
-    method: EquilibriumSystem
-    alpha: float
-    first: Index
-    pairs: Index
-    accuracy: float
+    `pairs` are in the order of servers, `first` where those of each begin.
+    """
 
-    @classmethod
-    def of(cls, method: EquilibriumSystem, alpha: float | None = None, accuracy: float = 0.0) -> Sweeps:
-        """Pairs in the order of servers; responses may miss a capacity by the part `accuracy`."""
-        order, first = by_group(method.server, len(method.row))
-        return cls(method, method.alpha if alpha is None else alpha, first, order, accuracy)
+    def __init__(self, method: EquilibriumSystem, alpha: float | None = None, accuracy: float = 0.0) -> None:
+        self.method, self.alpha = method, method.alpha if alpha is None else alpha
+        self.pairs, self.first = by_group(method.server, len(method.row))
+        kind, gain = numbered(method.polytope.cluster.capacity), method.log_gain[self.pairs]
+        #: Data of the game for compiled rounds.
+        self.game = Game(
+            np.where(np.bincount(kind)[kind] > 1, kind, 0),  # those without their like are one
+            self.first,
+            self.pairs,
+            method.user[self.pairs],
+            float(self.alpha),
+            np.exp(gain) if np.isinf(self.alpha) else gain,
+            method.per_task[self.pairs],
+            method.use[self.pairs],
+            method.limit,
+            accuracy,
+        )
+        #: Servers in decreasing order of the change last asked for.
+        self._doubted = list(range(len(method.row)))
 
     def start(self, tasks: Array) -> State:
         """State at tasks of pairs, in units of users' largest gamma."""
-        total = np.add.reduceat(tasks, self.method.start[:-1])
-        servers, pairs, users = len(self.method.row), len(tasks), len(total)
-        (slope, foreseen), (slopes, expected) = np.zeros((2, pairs)), np.zeros((2, users))
-        prices, cap = np.zeros(self.method.row.shape), np.zeros(servers)
-        return State(tasks.copy(), slope, foreseen, total, slopes, expected, prices, cap)
+        row, total = self.method.row, self.method.sums(tasks)
+        lines = np.zeros_like(tasks), np.zeros_like(tasks)
+        sums = np.zeros_like(total), np.zeros_like(total)
+        return State(tasks.copy(), *lines, total, *sums, np.zeros(row.shape), np.zeros(len(row)))
 
     def gauss_seidel(self, state: State, order: Index | None = None, relax: float = 1.0) -> float:
         """Gauss-Seidel round; the largest change that a response asked for, relative to the user's tasks."""
@@ -50,14 +56,6 @@ class Sweeps:
             # Anew: what is left of rounding as servers add and subtract may be more than a user has.
             sums[:] = np.bincount(self.game.user, part, len(sums))
         return float(sweep(order, self.game, relax, state))
-
-    def jacobi(self, state: State, relax: float) -> float:
-        """Jacobi round: all servers at once, each moving by the part `relax` of its exact response."""
-        change, seen = 0.0, state.total.copy()
-        for server in range(len(self.method.row)):
-            change = max(change, self.respond(server, state._replace(total=seen.copy()), relax))
-        state.total[:] = self.method.sums(state.tasks)
-        return change
 
     def respond(self, server: int, state: State, relax: float = 1.0) -> float:
         """Let one server move by the part `relax` of its exact response; the change asked for."""
@@ -83,26 +81,7 @@ class Sweeps:
         """Level prices, log v (servers, resources), at which the servers last responded (alpha finite)."""
         return np.where(self.method.row, np.maximum(state.log_price, _FREE / min(self.alpha, 1.0)), 0.0)
 
-    def exploitability(self, state: State) -> float:
-        """Exploitability of a state (alpha finite)."""
-        return self.method.exploitability(state.tasks, self.log_price(state))
-
     def solution(self, state: State, by: str, rounds: int, seconds: float, tol: float) -> Solution:
         """Wrap the state as a candidate."""
         prices = self.log_price(state) if np.isfinite(self.alpha) else None
         return solution(self.method, state.tasks, prices, by, rounds, seconds, tol)
-
-    @cached_property
-    def _doubted(self) -> list[int]:
-        """Servers in decreasing order of the change last asked for."""
-        return list(range(len(self.method.row)))
-
-    @cached_property
-    def game(self) -> Game:
-        """Data of the game for compiled rounds."""
-        m, order = self.method, self.pairs
-        gain = np.exp(m.log_gain[order]) if np.isinf(self.alpha) else m.log_gain[order]
-        kind = numbered(m.polytope.cluster.capacity)
-        kind = np.where(np.bincount(kind)[kind] > 1, kind, 0)  # those without their like are one
-        user, per_task, use = m.user[order], m.per_task[order], m.use[order]
-        return Game(kind, self.first, order, user, float(self.alpha), gain, per_task, use, m.limit, self.accuracy)
