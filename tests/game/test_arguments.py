@@ -28,9 +28,10 @@ from .clusters import plain
         ("network", [3], "it must be a fairopt.game.Network"),
         ("network", [Network()], "order 'elastic': leave it out, or choose order='asynchronous'"),
         ("server_solver", ["magic"], "not one of native, cvxpy; choose one"),
-        ("start", ["x"], "start is 'x'; it must be an allocation or tasks"),
-        ("start", [np.ones((2, 2))], r"shape \(2, 2\).* shape \(5, 3\)"),
-        ("start", [-np.ones((5, 3)), np.full((5, 3), np.nan)], "tasks >= 0"),
+        ("start", ["x"], "tasks must be numbers"),
+        ("start", [np.ones((2, 2))], r"\(5, 3\); got \(2, 2\)"),
+        ("start", [np.full((5, 3), np.nan)], "tasks must be finite"),
+        ("start", [-np.ones((5, 3))], "start has tasks below 0; it must be an allocation or tasks >= 0"),
     ],
 )
 def test_bad_input_says_what_to_do(name: str, values: list[Any], remedy: str) -> None:

@@ -9,8 +9,7 @@ import pytest
 
 import fairopt as fo
 from fairopt import _loops
-from fairopt.game.dynamics.network import Network
-from fairopt.game.dynamics.orders import rounds
+from fairopt.game.dynamics.orders import Network, rounds
 from fairopt.game.responses._response import respond
 from fairopt.game.responses._rounds import leverage
 from fairopt.game.responses.elastic import elastic, jump

@@ -15,11 +15,10 @@ from ..._libraries import pd
 from ...certificates import ByCriterion, Certificate, certify, exploitability
 from ...engines.reference import solvers
 from ...errors import DataError, NotConverged
-from ...model import _intake, _validate
+from ...model import _frames, _validate
 from ...model._arrays import Array
 from ...model._frozen import deferred
 from ...model._same import other_names
-from ...model._shown import short
 from ...model.cluster import Cluster, expected
 from ...model.criterion import Criterion, criterion, virtual_share_per_task
 from ...model.polytope import Polytope
@@ -31,8 +30,7 @@ from ..model.index import index_of_answer
 from ..reference.cvxpy_rounds import CvxpySweeps
 from ..responses._rounds import State
 from ..responses.rounds import Sweeps
-from .network import Network, network_of
-from .orders import ORDERS, Round, rounds
+from .orders import ORDERS, Network, Round, network_of, rounds
 
 #: Servers miss a capacity by at most this part of the tolerance.
 _PART = 0.01
@@ -44,7 +42,6 @@ _ROUNDING, _PLAIN = 1e-15, 1e-3
 #: What was sent so far: columns of a trace.
 _SENT = ("messages", "numbers")
 _INTERRUPTED = "interrupted: hand this allocation back as start to go on"
-_LARGER = "take a larger one, or AlphaPFVDS(0) for alpha = 0"
 #: Tasks, their certificate, prices that prove it, and how many seconds that took.
 _Judged = tuple[Array, Certificate, Array | None, float]
 
@@ -145,19 +142,15 @@ def best_response(
     watch = _clock.Watch()
     rule = criterion(cluster, virtual_share_per_task(cluster), alpha, "game")
     polytope = Polytope(cluster, rule.limits(cluster))
-    tasks = None if start is None else _given(cluster, start)
-    rows: list[dict[str, float]] = []
-    if isinstance(start, Allocation) and start.trace is not None:
-        same = start.criterion.alpha == alpha and start.trace.order == order and start.cluster == cluster
-        rows = start.trace.frame.to_dict("records") if same else []
+    begun, rows = _given(start, cluster, alpha, order)
     if len(polytope.users):
         method = EquilibriumSystem(polytope, rule.weight[polytope.users], min(alpha, 1e6))
         sweeps = Sweeps(method, alpha, _PART * tol) if server_solver == "native" else CvxpySweeps(method, rule)
-        # For smaller alpha a user could be left without a task at first.
-        fair = (
-            method.at(max(method.alpha, 0.3)).begin(0.3) / method.gamma if tasks is None else polytope.fractions(tasks)
-        )
-        state = sweeps.start(polytope.inside(fair) * method.gamma)
+        if begun is None:  # as for alpha = 0.3: for smaller ones a user could be left without a task
+            part = method.at(max(method.alpha, 0.3)).begin(0.3) / method.gamma
+        else:
+            part = polytope.fractions(begun)
+        state = sweeps.start(polytope.inside(part) * method.gamma)
         played: Iterator[Round] = islice(rounds(order, sweeps, state, rng, damping, network), max_rounds)
         if progress:
             played = _progress.tqdm(played, total=max_rounds, desc="best response", unit="round")
@@ -201,6 +194,64 @@ def best_response(
     return found
 
 
+def multi_start(
+    cluster: Cluster,
+    alpha: float,
+    starts: int = 10,
+    *,
+    rng: np.random.Generator | int,
+    tol: float = 1e-8,
+    max_rounds: int = 20_000,
+) -> pd.DataFrame:
+    """Play the game from random starts, in random order.
+
+    Parameters
+    ----------
+    cluster : where the game is played
+    alpha : in (0, infinity]; infinity is PS-DSF
+    starts : how many, at least 2
+    rng : seed or generator of starts and orders
+    tol, max_rounds : where each game stops, as of `best_response`; one that misses `tol` is a row that has not
+        `converged`, no error
+
+    Returns
+    -------
+    DataFrame
+        one row per start: `rounds`, `converged`, and `apart`, the largest difference in any user's tasks from those of
+        the first start, relative. Far above `tol`, it shows that x_n is not unique (PS-DSF's is not, catalogue item
+        41); below, it is evidence, not proof: best responses do not end at unstable equilibria (`equilibria` finds
+        them on small clusters). `frame.attrs["user_tasks"]` is (starts, users).
+
+    Raises
+    ------
+    DataError
+        `starts` is below 2, or an argument is wrong, as of `best_response`.
+    """
+    starts, rng = _validate.whole(starts, "starts", least=2), generator_of(rng)
+    rows, found = [], []
+    for _ in range(starts):
+        allocation = best_response(
+            cluster, alpha, order="random", start=_random(cluster, rng), rng=rng, tol=tol, max_rounds=max_rounds,
+            throw=False,
+        )  # fmt: skip
+        found.append(allocation.arrays.user_tasks)
+        scale = np.maximum(found[0], np.finfo(float).tiny)
+        apart = float((np.abs(found[-1] - found[0]) / scale).max())
+        rows.append({"rounds": allocation.stats.rounds, "converged": not allocation.flagged, "apart": apart})
+    frame = pd.DataFrame(rows, index=pd.RangeIndex(1, starts + 1, name="start"))
+    frame.attrs["user_tasks"] = np.array(found)
+    return frame
+
+
+def _random(cluster: Cluster, rng: np.random.Generator) -> Array:
+    """Random allocation: random parts of every server's fullest resource."""
+    parts = np.where(cluster.usable, rng.exponential(size=cluster.gamma.shape), 0.0)
+    whole = parts.sum(axis=0)
+    tasks = cluster.gamma * parts / np.where(whole > 0, whole, 1.0)
+    room = np.minimum(1.0, cluster.max_tasks / np.maximum(tasks.sum(axis=1), np.finfo(float).tiny))
+    return np.asarray(tasks * room[:, None])
+
+
 def generator_of(value: Any) -> np.random.Generator:
     """Return a generator, made from a seed if need be."""
     try:
@@ -209,19 +260,17 @@ def generator_of(value: Any) -> np.random.Generator:
         raise DataError(f"rng is {value!r}; it must be a seed (a whole number >= 0) or a generator ({error})") from None
 
 
-def _given(cluster: Cluster, start: Any) -> Array:
-    """Tasks (users, servers) of an allocation or a table to start from."""
-    shape = cluster.shape[:2]
-    rule = f"an allocation or tasks >= 0 of shape {shape} (users, servers)"
-    if isinstance(start, Allocation) and (different := other_names(start.cluster, cluster)):
-        raise DataError(f"start is of another cluster: {different}; it must be {rule}")
-    try:
-        tasks = start.tasks if isinstance(start, Allocation) else _intake.plain(start, "start")
-    except DataError:
-        raise DataError(f"start is {short(start)}; it must be {rule}") from None
-    if tasks.shape != shape or not np.isfinite(tasks).all() or (tasks < 0).any():
-        raise DataError(f"start is of shape {tasks.shape}, or has other numbers; it must be {rule}")
-    return tasks
+def _given(start: Any, cluster: Cluster, alpha: float, order: str) -> tuple[Array | None, list[dict[str, float]]]:
+    """Tasks (users, servers) to start from, and the rows of the trace that goes on: of the same game and order."""
+    if not isinstance(start, Allocation):
+        tasks = None if start is None else _frames.tasks(start, cluster.users, cluster.servers)
+        if tasks is not None and (tasks < 0).any():
+            raise DataError("start has tasks below 0; it must be an allocation or tasks >= 0 (users, servers)")
+        return tasks, []
+    if different := other_names(start.cluster, cluster):
+        raise DataError(f"start is of another cluster: {different}; it must be of the same names")
+    trace, other = start.trace, start.criterion.alpha != alpha or start.cluster != cluster
+    return start.tasks, [] if other or trace is None or trace.order != order else trace.frame.to_dict("records")
 
 
 def _play(
@@ -242,10 +291,9 @@ def _play(
     before, judged = last["seconds"], None
     wanted = tol  # the exploitability from which on the certificate is looked at
     try:
-        for one in played:
-            residual = sweeps.requested(state) if one.change is None else one.change
+        for *sent, residual in played:
             row = {"residual": residual} | _measured(sweeps, state, rule) | {"seconds": watch.cpu + before}
-            row |= {name: last[name] + getattr(one, name) for name in _SENT}
+            row |= {name: last[name] + more for name, more in zip(_SENT, sent, strict=True)}
             rows.append(last := row)
             judged = None
             if (
@@ -261,7 +309,10 @@ def _play(
             if row["residual"] <= tol and not state.total.all():
                 polytope = sweeps.method.polytope
                 user = polytope.cluster.users[int(polytope.users[int(state.total.argmin())])]
-                return f"user {user!r} has fewer tasks than doubles can hold, as alpha is so small: {_LARGER}", judged
+                return (
+                    f"user {user!r} has fewer tasks than doubles can hold, as alpha is so small: take a larger one, or "
+                    "AlphaPFVDS(0) for alpha = 0"
+                ), judged
     except KeyboardInterrupt:
         return _INTERRUPTED, judged
     return None, judged
