@@ -11,9 +11,8 @@ import fairopt as fo
 from fairopt import _loops
 from fairopt.game.dynamics.orders import Network, rounds
 from fairopt.game.responses._response import respond
-from fairopt.game.responses._rounds import leverage
 from fairopt.game.responses.elastic import elastic, jump
-from fairopt.game.responses.rounds import State, Sweeps
+from fairopt.game.responses.rounds import State, Sweeps, leverage
 from fairopt.model._arrays import Array
 from fairopt.workloads import open_source
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from fairopt.game.dynamics.distributed import best_response
-from fairopt.game.responses._filling import fill
-from fairopt.game.responses._response import respond
+from fairopt.game.responses._response import fill, respond
 from fairopt.game.responses.rounds import Sweeps
 from fairopt.model._arrays import Array
 from fairopt.model.cluster import Cluster

@@ -28,8 +28,7 @@ from ..model.candidate import log_unit_prices
 from ..model.equilibrium_system import EquilibriumSystem
 from ..model.index import index_of_answer
 from ..reference.cvxpy_rounds import CvxpySweeps
-from ..responses._rounds import State
-from ..responses.rounds import Sweeps
+from ..responses.rounds import State, Sweeps
 from .orders import ORDERS, Network, Round, network_of, rounds
 
 #: Servers miss a capacity by at most this part of the tolerance.
@@ -151,7 +150,7 @@ def best_response(
         else:
             part = polytope.fractions(begun)
         state = sweeps.start(polytope.inside(part) * method.gamma)
-        played: Iterator[Round] = islice(rounds(order, sweeps, state, rng, damping, network), max_rounds)
+        played = islice(rounds(order, sweeps, state, rng, damping, network), max_rounds)
         if progress:
             played = _progress.tqdm(played, total=max_rounds, desc="best response", unit="round")
         ahead = _AHEAD if order == "elastic" else 1.0
@@ -228,18 +227,18 @@ def multi_start(
         `starts` is below 2, or an argument is wrong, as of `best_response`.
     """
     starts, rng = _validate.whole(starts, "starts", least=2), generator_of(rng)
-    rows, found = [], []
-    for _ in range(starts):
-        allocation = best_response(
+    found = [
+        best_response(
             cluster, alpha, order="random", start=_random(cluster, rng), rng=rng, tol=tol, max_rounds=max_rounds,
             throw=False,
-        )  # fmt: skip
-        found.append(allocation.arrays.user_tasks)
-        scale = np.maximum(found[0], np.finfo(float).tiny)
-        apart = float((np.abs(found[-1] - found[0]) / scale).max())
-        rows.append({"rounds": allocation.stats.rounds, "converged": not allocation.flagged, "apart": apart})
-    frame = pd.DataFrame(rows, index=pd.RangeIndex(1, starts + 1, name="start"))
-    frame.attrs["user_tasks"] = np.array(found)
+        )
+        for _ in range(starts)
+    ]  # fmt: skip
+    tasks = np.array([one.arrays.user_tasks for one in found])
+    apart = (np.abs(tasks - tasks[0]) / np.maximum(tasks[0], np.finfo(float).tiny)).max(axis=1)
+    columns = {"rounds": [one.stats.rounds for one in found], "converged": [not one.flagged for one in found]}
+    frame = pd.DataFrame(columns | {"apart": apart}, index=pd.RangeIndex(1, starts + 1, name="start"))
+    frame.attrs["user_tasks"] = tasks
     return frame
 
 

@@ -20,9 +20,8 @@ from ...model._arrays import Index
 from ...model._names import some
 from ...model._validate import number
 from ...model.cluster import Cluster
-from ..responses._rounds import State, compare
 from ..responses.elastic import cosine, elastic
-from ..responses.rounds import Sweeps
+from ..responses.rounds import State, Sweeps, compare
 
 ORDERS = ("elastic", "cyclic", "random", "over-relaxed", "jacobi", "asynchronous")
 #: Messages and numbers sent in a round, and the largest change asked for.
@@ -91,13 +90,13 @@ def network_of(value: Any, cluster: Cluster, order: str) -> Network:
         raise DataError(f"a network plays no part in order {order!r}: leave it out, or choose order='asynchronous'")
     names = cluster.servers
     places = {known: i for i, name in enumerate(names) for known in (i, name)}
-    for server, _, _ in value.outages:
-        if server not in places:
-            raise DataError(
-                f"an outage of the network is of server {server!r}, which the cluster has not: give one of its names "
-                f"({some(names, 5)}) or a number from 0 to {len(names) - 1}"
-            )
-    return replace(value, outages=tuple((places[server], first, last) for server, first, last in value.outages))
+    try:
+        return replace(value, outages=tuple((places[server], first, last) for server, first, last in value.outages))
+    except KeyError as error:
+        raise DataError(
+            f"an outage of the network is of server {error}, which the cluster has not: give one of its names "
+            f"({some(names, 5)}) or a number from 0 to {len(names) - 1}"
+        ) from None
 
 
 def rounds(

@@ -11,8 +11,7 @@ from ...errors import SolverError
 from ...model._arrays import Index
 from ...model.criterion import Criterion
 from ..model.equilibrium_system import EquilibriumSystem
-from ..responses._rounds import State
-from ..responses.rounds import Sweeps
+from ..responses.rounds import State, Sweeps
 from .server_problem import ServerProblem
 
 #: An answer that is more wrong than this, in tasks, is none: an honest tolerance of the declared problems.

@@ -5,7 +5,7 @@ slope k, by how much its own x falls as the total rises. The others respond to t
 
 .. math:: y_n(X) = \sum_j x_{jn} - k_{jn} (X - h_{jn})
 
-in place of a constant, which is the same response with another gain and another constant (`_rounds.play`). Slopes are
+in place of a constant, which is the same response with another gain and another constant (`rounds.play`). Slopes are
 cut at caps, which servers set themselves; a drift of all is jumped along.
 
 Proved: fixed points are those of best responses, as by the caps K every server's error of foresight is at most the part
@@ -27,8 +27,7 @@ from copy import deepcopy
 import numpy as np
 
 from ...model._arrays import Array
-from ._rounds import State, compare
-from .rounds import Sweeps
+from .rounds import State, Sweeps, compare
 
 #: Plain rounds: at first, for games that end in two, in the next phase, and by which factor more in later ones.
 _FIRST, _NEXT, _LONGER = 2, 50.0, 1.5
