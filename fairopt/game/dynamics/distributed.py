@@ -153,9 +153,8 @@ def best_response(
         played = islice(rounds(order, sweeps, state, rng, damping, network), max_rounds)
         if progress:
             played = _progress.tqdm(played, total=max_rounds, desc="best response", unit="round")
-        ahead = _AHEAD if order == "elastic" else 1.0
         with np.errstate(all="ignore"):
-            ended, judged = _play(played, sweeps, state, rule, tol, ahead, watch, rows)
+            ended, judged = _play(played, sweeps, state, rule, tol, _AHEAD if order == "elastic" else 1.0, watch, rows)
         reason = ended or (
             f"max_rounds={max_rounds} reached: allow more, start from this allocation, or try another order or damping"
         )
@@ -167,8 +166,11 @@ def best_response(
         nothing = np.zeros(cluster.shape[:2])
         reason, judged = "nobody can run anything", (nothing, *certify(cluster, nothing, rule, None), 0.0)
     tasks, certificate, proof, seconds = judged
-    columns = ["residual", "exploitability", "utilization", "seconds", *_SENT]
-    frame = pd.DataFrame(rows, columns=columns, index=pd.RangeIndex(1, len(rows) + 1, name="round"))
+    frame = pd.DataFrame(
+        rows,
+        columns=["residual", "exploitability", "utilization", "seconds", *_SENT],
+        index=pd.RangeIndex(1, len(rows) + 1, name="round"),
+    )
     trace = Trace(frame, reason, order)
     stats = Stats(
         "best-response", server_solver, reason, len(rows), 0.0, 0.0, watch.seconds - seconds, seconds,
@@ -235,9 +237,14 @@ def multi_start(
         for _ in range(starts)
     ]  # fmt: skip
     tasks = np.array([one.arrays.user_tasks for one in found])
-    apart = (np.abs(tasks - tasks[0]) / np.maximum(tasks[0], np.finfo(float).tiny)).max(axis=1)
-    columns = {"rounds": [one.stats.rounds for one in found], "converged": [not one.flagged for one in found]}
-    frame = pd.DataFrame(columns | {"apart": apart}, index=pd.RangeIndex(1, starts + 1, name="start"))
+    frame = pd.DataFrame(
+        {
+            "rounds": [one.stats.rounds for one in found],
+            "converged": [not one.flagged for one in found],
+            "apart": (np.abs(tasks - tasks[0]) / np.maximum(tasks[0], np.finfo(float).tiny)).max(axis=1),
+        },
+        index=pd.RangeIndex(1, starts + 1, name="start"),
+    )
     frame.attrs["user_tasks"] = tasks
     return frame
 

@@ -65,10 +65,9 @@ class Network:
                 raise DataError(f"{name} of the network is {value:g}: {_RULE}")
             object.__setattr__(self, name, value)
         try:
-            outages = tuple(_outage(*outage) for outage in self.outages)
+            object.__setattr__(self, "outages", tuple(_outage(*outage) for outage in self.outages))
         except TypeError:
             raise DataError(f"outages of the network are {self.outages!r}: give a list, and {_OUTAGE}") from None
-        object.__setattr__(self, "outages", outages)
 
 
 def _outage(server: Any, first: Any, last: Any) -> Outage:

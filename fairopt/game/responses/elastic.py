@@ -106,8 +106,8 @@ def _phase(
             state.cap[:] *= np.where(drifts, 2.0, np.where(turn < 0.3, 0.25, 0.95))
             same = np.where(products[:, 3] > 0, 0, same + 1)
             np.clip(state.cap, np.where(same > still, least, cap), most, out=state.cap)
-            moved, jams = state.foreseen - foreseen, since >= 2 * still
-            ahead = jump(sweeps, state, step, products.sum(axis=0), moved, np.inf if jams else reach)
+            far = np.inf if since >= 2 * still else reach
+            ahead = jump(sweeps, state, step, products.sum(axis=0), state.foreseen - foreseen, far)
         if since >= patience:
             state.slope[:], state.foreseen[:], state.cap[:] = 0.0, 0.0, 0.0
         yield change

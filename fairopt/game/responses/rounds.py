@@ -85,10 +85,9 @@ class Sweeps:
 
     def start(self, tasks: Array) -> State:
         """State at tasks of pairs, in units of users' largest gamma."""
-        row, total = self.method.row, self.method.sums(tasks)
-        lines = np.zeros_like(tasks), np.zeros_like(tasks)
-        sums = np.zeros_like(total), np.zeros_like(total)
-        return State(tasks.copy(), *lines, total, *sums, np.zeros(row.shape), np.zeros(len(row)))
+        total, none, prices = self.method.sums(tasks), np.zeros_like, np.zeros(self.method.row.shape)
+        lines = tasks.copy(), none(tasks), none(tasks), total, none(total), none(total)
+        return State(*lines, prices, np.zeros(len(prices)))
 
     def gauss_seidel(self, state: State, order: Index | None = None, relax: float = 1.0) -> float:
         """Gauss-Seidel round; the largest change that a response asked for, relative to the user's tasks."""
