@@ -32,12 +32,6 @@ class Server(NamedTuple):
 
     Who has to pay more than `dear`, in units of `e^(alpha unit)`, asks for nothing; it is nan of those who were served
     at all prices so far.
-
-    `tasks`, `excess` and `jacobian` are the demand at prices: tasks, excess demand of resources, how much more than its
-    capacity each is asked for, which is minus the derivative of the dual, and its derivatives in log level prices, of
-    free resources in their price over alpha, the largest one being 1. `parts` and `scaled`, (resources,), are room for
-    `ask`, which makes no array: what is written into it would have the references of its arrays counted for every user,
-    which takes as long as all the rest.
     """
 
     alpha: float
@@ -48,6 +42,17 @@ class Server(NamedTuple):
     room: Array
     unit: float
     dear: Array
+
+
+class Asked(NamedTuple):
+    """Demand at prices: tasks, excess demand of resources, and its derivatives.
+
+    Excess, how much more than its capacity a resource is asked for, is minus the derivative of the dual. Derivatives
+    are in log level prices, of free resources in their price over alpha, the largest one being 1. `parts` and `scaled`,
+    (resources,), are room for `ask`, which makes no array: what is written into it would have the references of its
+    arrays counted for every user, which takes as long as all the rest. One bundle with `Server` compiles longer.
+    """
+
     tasks: Array
     excess: Array
     jacobian: Array
@@ -78,9 +83,10 @@ def price_parts(alpha, use, n, scaled, q, usual, parts):  # type: ignore[no-unty
 
 
 @compiled(borrows=True)
-def ask(server, q):  # type: ignore[no-untyped-def]
-    """Fill in the demand at log level prices q; the residual, relative to capacities."""
-    alpha, log_gain, per_task, use, elsewhere, room, unit, dear, tasks, excess, jacobian, parts, scaled = server
+def ask(server, q, asked):  # type: ignore[no-untyped-def]
+    """Fill in `asked` at log level prices q; the residual, relative to capacities."""
+    alpha, log_gain, per_task, use, elsewhere, room, unit, dear = server
+    tasks, excess, jacobian, parts, scaled = asked
     count, size = use.shape
     top = -np.inf
     for r in range(size):
@@ -116,25 +122,25 @@ def ask(server, q):  # type: ignore[no-untyped-def]
 
 
 @compiled(borrows=True)
-def one_price(server, r, q):  # type: ignore[no-untyped-def]
+def one_price(server, r, q, asked):  # type: ignore[no-untyped-def]
     """Solve for q_r at which resource r is used up, to a tenth of its excess; -infinity if it idles when free."""
-    middle, enough = q[r] if q[r] > -np.inf else 0.0, max(1e-14, 0.1 * abs(server.excess[r]))
+    middle, enough = q[r] if q[r] > -np.inf else 0.0, max(1e-14, 0.1 * abs(asked.excess[r]))
     q[r] = -np.inf
-    ask(server, q)
-    if server.excess[r] <= 0:
+    ask(server, q, asked)
+    if asked.excess[r] <= 0:
         return
     low, high, width = -np.inf, np.inf, 0.25
     for _ in range(300):
         q[r] = middle
-        ask(server, q)
-        if abs(server.excess[r]) < enough or high - low < 1e-15 * max(1.0, abs(high)):
+        ask(server, q, asked)
+        if abs(asked.excess[r]) < enough or high - low < 1e-15 * max(1.0, abs(high)):
             return
-        if server.excess[r] > 0:
+        if asked.excess[r] > 0:
             low = middle
         else:
             high = middle
         if low > -np.inf and high < np.inf:
-            newton = middle - server.excess[r] / server.jacobian[r, r]
+            newton = middle - asked.excess[r] / asked.jacobian[r, r]
             middle = newton if low < newton < high else (low + high) / 2
         else:
             middle = high - width if low == -np.inf else low + width
@@ -172,30 +178,30 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, accuracy=
     """
     count, size = use.shape
     q[:] = np.where((use.sum(axis=0) > 0) & (q < np.inf), q, -np.inf)
-    made = np.empty(size), np.empty((size, size)), np.empty(size), np.empty(size)
-    server = Server(alpha, log_gain, per_task, use, elsewhere, room, q.max(), np.full(count, np.nan), tasks, *made)
-    residual, reach = ask(server, q), np.full(size, max(1.0, _REACH / alpha))
+    asked = Asked(tasks, np.empty(size), np.empty((size, size)), np.empty(size), np.empty(size))
+    server = Server(alpha, log_gain, per_task, use, elsewhere, room, q.max(), np.full(count, np.nan))
+    residual, reach = ask(server, q, asked), np.full(size, max(1.0, _REACH / alpha))
     for k in range(1, 300):
-        better = improve(server, q, residual, reach, accuracy)
+        better = improve(server, q, asked, residual, reach, accuracy)
         if better < -1 or (better < 0 and residual < 1e-10):
             break
         if better < 0 or k % 20 == 0:  # each price in turn
             for r in range(size):
-                one_price(server, r, q)
-            better, reach[:] = ask(server, q), max(1.0, _REACH / alpha)
+                one_price(server, r, q, asked)
+            better, reach[:] = ask(server, q, asked), max(1.0, _REACH / alpha)
         residual = better
-    tasks /= 1 + max(server.excess.max(), 0.0)
+    tasks /= 1 + max(asked.excess.max(), 0.0)
     return residual
 
 
 @compiled
-def improve(server, q, residual, reach, accuracy):  # type: ignore[no-untyped-def]
-    """Take a step from prices q and the demand there, within a trust region of radius `reach`, which it updates.
+def improve(server, q, asked, residual, reach, accuracy):  # type: ignore[no-untyped-def]
+    """Take a step from prices q with demand `asked`, within a trust region of radius `reach`, which it updates.
 
     Returns the residual, -1 if there is nothing to gain, -2 if it is small enough.
     """
     alpha, size, top = server.alpha, len(q), q.max()
-    old, excess, jacobian, weight = q.copy(), server.excess.copy(), server.jacobian.copy(), np.exp(alpha * (q - top))
+    old, excess, jacobian, weight = q.copy(), asked.excess.copy(), asked.jacobian.copy(), np.exp(alpha * (q - top))
     whole = np.zeros(size)  # by how much use falls as all prices rise: what users here have in all
     for r in range(size):
         if q[r] > -np.inf:
@@ -220,9 +226,9 @@ def improve(server, q, residual, reach, accuracy):  # type: ignore[no-untyped-de
             known, part, least = (top, 0.0, 0.0) if none[r] else (old[r], 1.0, 1e-12)
             ratio = part + t * power[r] * step[r]
             q[r] = known + np.log(ratio) / power[r] + t * common if ratio > least else -np.inf
-        now, highest = ask(server, q), max(top, q.max())
+        now, highest = ask(server, q, asked), max(top, q.max())
         moved = np.exp(alpha * (q - highest)) - np.exp(alpha * (old - highest))
-        begun, ended = -(moved * excess).sum(), -(moved * server.excess).sum()
+        begun, ended = -(moved * excess).sum(), -(moved * asked.excess).sum()
         if (begun < 0 and ended <= -_TURN * begun and now < _MORE * (1 + residual)) or now < 0.5 * residual:
             reach *= np.where(bound | (abs(common) == far), 2.0, 1.0)
             return now
@@ -230,7 +236,7 @@ def improve(server, q, residual, reach, accuracy):  # type: ignore[no-untyped-de
         reach *= np.where(came, 0.3, 1.0)
         t *= 0.5
     q[:] = old
-    ask(server, q)
+    ask(server, q, asked)
     return -1.0
 
 
