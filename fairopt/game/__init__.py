@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ..result.allocation import Trace
     from .curve.two_sided import EquilibriumCurve, equilibrium_curve
-    from .dynamics.distributed import best_response
-    from .dynamics.network import Network
-    from .dynamics.uniqueness import multi_start
+    from .dynamics.distributed import best_response, multi_start
+    from .dynamics.orders import Network
     from .enumeration.all_equilibria import Equilibria, equilibria
 
 _HOME = {
@@ -19,8 +18,8 @@ _HOME = {
     "equilibrium_curve": "fairopt.game.curve.two_sided",
     "best_response": "fairopt.game.dynamics.distributed",
     "equilibria": "fairopt.game.enumeration.all_equilibria",
-    "multi_start": "fairopt.game.dynamics.uniqueness",
-    "Network": "fairopt.game.dynamics.network",
+    "multi_start": "fairopt.game.dynamics.distributed",
+    "Network": "fairopt.game.dynamics.orders",
     "Trace": "fairopt.result.allocation",
 }
 __all__ = [

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -40,7 +41,7 @@ from .equilibrium.continuation import FactorControl
 from .equilibrium.coupling import BARRIER, CoupledGame
 from .equilibrium.entropy_homotopy import STEPS, Place, cooled, follow, newton
 from .model.equilibrium_system import EquilibriumSystem, suppress_fp_warnings
-from .responses.elastic import Elastic, ElasticOptions
+from .responses.elastic import elastic
 from .responses.rounds import Sweeps
 
 #: It is tried where at most the part `_PART` of the users can do without a resource, and there are at least `_USERS`
@@ -268,7 +269,7 @@ def limit(method: EquilibriumSystem, tol: float, prices: PriceStart | None = Non
         for exact in _greatest(method):
             yield exact
             # One round of exact responses takes away what the linear program's tolerance has left.
-            rounded = Sweeps.of(method, np.inf)
+            rounded = Sweeps(method, np.inf)
             state = rounded.start(exact.tasks)
             rounded.gauss_seidel(state)
             yield replace(exact, tasks=state.tasks)
@@ -308,12 +309,12 @@ def _rounded(method: EquilibriumSystem, found: Found, tol: float) -> Iterator[Fo
 
 def _responses(method: EquilibriumSystem, found: Found, looks: tuple[int, ...], tol: float) -> Iterator[Found]:
     """Elastic responses from a point: what each number of rounds in `looks` leads to."""
-    sweeps = Sweeps.of(method, np.inf)
+    sweeps = Sweeps(method, np.inf)
     state = sweeps.start(found.tasks)
-    game = Elastic(sweeps, state, ElasticOptions(highest=64.0))  # with zero demands larger caps take half as long again
+    game = elastic(sweeps, state, highest=64.0)  # with zero demands larger caps take half as long again
     for rounds in looks:
-        for _ in range(rounds):
-            if game.round() < 0.1 * tol:
+        for change, _ in islice(game, rounds):
+            if change < 0.1 * tol:
                 break
         yield replace(found, tasks=state.tasks.copy(), notes=(_OTHER,), by="best responses")
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,8 +34,7 @@ from ..model.criterion import ConcaveWelfare, Criterion
 from ..model.polytope import Polytope
 from ..model.problem import Problem
 from .model.equilibrium_system import EquilibriumSystem
-from .responses._rounds import State
-from .responses.rounds import Sweeps
+from .responses.rounds import State, Sweeps
 
 if TYPE_CHECKING:
     from ..engines.reference.named_problem import NamedProblem
@@ -430,18 +429,13 @@ def proportional(cluster: Cluster, criterion: Criterion) -> Criterion:
 _TRUSTED = 1e-4
 
 
-@dataclass(frozen=True)
 class CvxpySweeps(Sweeps):
-    """`Sweeps` whose servers are `ServerProblem`s."""
+    """`Sweeps` whose servers are `ServerProblem`s, for the game of a criterion."""
 
-    rule: Criterion | None = None
-    problems: dict[int, ServerProblem] = field(default_factory=dict)
-
-    @classmethod
-    def declared(cls, method: EquilibriumSystem, rule: Criterion) -> CvxpySweeps:
-        """For the game of a criterion."""
-        native = Sweeps.of(method, rule.alpha)
-        return cls(native.method, native.alpha, native.first, native.pairs, 0.0, rule)
+    def __init__(self, method: EquilibriumSystem, rule: Criterion) -> None:
+        super().__init__(method, rule.alpha)
+        self._rule = rule
+        self._problems: dict[int, ServerProblem] = {}
 
     def gauss_seidel(self, state: State, order: Index | None = None, relax: float = 1.0) -> float:
         servers = range(len(self.method.row)) if order is None else order
@@ -452,14 +446,13 @@ class CvxpySweeps(Sweeps):
         if not len(mine):
             return 0.0
         method, polytope = self.method, self.method.polytope
-        if server not in self.problems:
-            assert self.rule is not None
-            self.problems[server] = ServerProblem(polytope, self.rule, server, self._formulate)
+        if server not in self._problems:
+            self._problems[server] = ServerProblem(polytope, self._rule, server, self._formulate)
         user = polytope.pair_user[mine]
         size = method.largest[user]
         elsewhere = np.maximum(state.total[user] - state.tasks[mine], 0.0)
         share = state.total[user] * size / polytope.gamma[mine]
-        problem = self.problems[server]
+        problem = self._problems[server]
         found = problem.best(elsewhere * size, share)
         problem.runs.clear()
         if not found.residual <= _TRUSTED:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import numpy as np
 import pytest
 
 import fairopt as fo
 from fairopt import _loops
-from fairopt.game.dynamics.network import Network
-from fairopt.game.dynamics.orders import jacobi
-from fairopt.game.dynamics.starts import fair
+from fairopt.game.dynamics.orders import Network, rounds
 from fairopt.game.responses._response import respond
-from fairopt.game.responses._rounds import leverage
-from fairopt.game.responses.elastic import Elastic, ElasticOptions
-from fairopt.game.responses.rounds import State, Sweeps
+from fairopt.game.responses.elastic import elastic, jump
+from fairopt.game.responses.rounds import State, Sweeps, leverage
 from fairopt.model._arrays import Array
 from fairopt.workloads import open_source
 
@@ -23,8 +22,8 @@ from .clusters import equations
 def game(cluster: fo.Cluster, alpha: float) -> tuple[Sweeps, State]:
     """The game on a cluster, at the start that is used."""
     method = equations(cluster, alpha)
-    sweeps = Sweeps.of(method, alpha)
-    return sweeps, sweeps.start(fair(method.polytope, method))
+    sweeps = Sweeps(method, alpha)
+    return sweeps, sweeps.start(method.begin(0.3))
 
 
 def chain(servers: int, seed: int) -> fo.Cluster:
@@ -32,11 +31,6 @@ def chain(servers: int, seed: int) -> fo.Cluster:
     rng = np.random.default_rng(seed)
     eligible = np.eye(servers - 1, servers, dtype=bool) | np.eye(servers - 1, servers, 1, dtype=bool)
     return fo.Cluster(rng.uniform(1, 5, (servers, 1)), rng.uniform(1, 5, (servers - 1, 1)), eligible=eligible)
-
-
-def rounds_of(one: Elastic, most: int, change: float = 1e-7) -> int:
-    """How many until nobody asks for a larger change."""
-    return next(k for k in range(1, most + 1) if one.round() <= change)
 
 
 @pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0])
@@ -72,8 +66,8 @@ def test_leverage_is_the_derivative_of_a_response_in_its_line(alpha: float, monk
 def test_a_tree_takes_a_handful_of_rounds_without_caps(alpha: float) -> None:
     for seed in range(3):
         sweeps, state = game(chain(20, seed), alpha)
-        free = ElasticOptions(cap=1e9, least=1e9, top=1e9, highest=1e9)
-        assert rounds_of(Elastic(sweeps, state, free), 20) <= 20
+        free = elastic(sweeps, state, cap=1e9, least=1e9, top=1e9, highest=1e9)
+        assert any(change <= 1e-7 for change, _ in islice(free, 20))
         assert sweeps.requested(state) <= 1e-6
 
 
@@ -94,13 +88,13 @@ def test_drifts_are_jumped_along(draw: int, most: int) -> None:
 def test_a_jammed_drift_goes_on_until_a_pair_is_empty() -> None:
     """That of a fifth of its tasks a round: for 5 rounds, where others go on for 20."""
     sweeps, state = game(open_source("lognormal?users=6&servers=3", rng=np.random.default_rng(5)).cluster, 2.0)
-    one = Elastic(sweeps, state, ElasticOptions(still=0))
     for _ in range(2):
-        one.round()
+        sweeps.gauss_seidel(state)
     part = (state.tasks / state.total[sweeps.method.user])[sweeps.pairs]
     falls = int(np.where(part > 0, part, np.inf).argmin())
-    one._since, one._step[falls] = 0, -part[falls] / 5
-    one._jump(1.0, np.array([*[part[falls] ** 2 / 25] * 3, 0.0]), np.zeros(len(part)))
+    step = np.zeros(len(part))
+    step[falls] = -part[falls] / 5
+    assert jump(sweeps, state, step, np.array([*[part[falls] ** 2 / 25] * 3, 0.0]), np.zeros(len(part)), np.inf)
     assert ((state.tasks[sweeps.pairs] > 1e-12) == ((part > 0) & (np.arange(len(part)) != falls))).all()
 
 
@@ -148,15 +142,13 @@ def test_plain_rounds_go_on_where_they_ended_if_elastic_ones_gain_nothing() -> N
     """Wherever elastic ones went: the plain ones are those of cyclic order, all in a row."""
     sweeps, state = game(open_source("lognormal?users=20&servers=10", rng=np.random.default_rng(2)).cluster, 0.5)
     plain = State(*(array.copy() for array in state))
-    one = Elastic(sweeps, state, ElasticOptions(patience=1))
+    one = elastic(sweeps, state, patience=1)
     for _ in range(2):
-        one.round()
+        assert next(one)[1]
         sweeps.gauss_seidel(plain)
     np.testing.assert_array_equal(state.tasks, plain.tasks)
-    while not one.plain:
-        one.round()
-    state.tasks[:] *= 0.01
-    one.round()
+    while not next(one)[1]:
+        state.tasks[:] *= 0.01
     np.testing.assert_array_equal(state.tasks, plain.tasks)
 
 
@@ -164,10 +156,10 @@ def test_the_potential_never_falls_at_once_at_alpha_one() -> None:
     """With one part in the most servers of a user, which is the default."""
     shared = open_source("lognormal?users=8&servers=5", rng=np.random.default_rng(4)).cluster
     sweeps, state = game(shared, 1.0)
-    rounds = jacobi(sweeps, state, np.random.default_rng(0), None, Network())
+    at_once = rounds("jacobi", sweeps, state, np.random.default_rng(0), None, Network())
     values = [float(np.log(state.total).sum())]
     for _ in range(30):
-        next(rounds)
+        next(at_once)
         values.append(float(np.log(state.total).sum()))
     assert (np.diff(values) >= -1e-12).all()
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
-from ... import _clock
+from ... import _clock, _progress
 from ..._libraries import pd
 from ...certificates import ByCriterion, Certificate, certify, exploitability
 from ...engines.reference import solvers
 from ...errors import DataError, NotConverged
-from ...model import _validate
+from ...model import _frames, _validate
 from ...model._arrays import Array, deferred
+from ...model._same import other_names
 from ...model.cluster import Cluster, expected
 from ...model.criterion import Criterion, criterion, virtual_share_per_task
 from ...model.polytope import Polytope
@@ -25,21 +26,21 @@ from ...result.allocation import Allocation, Stats, Trace, idle
 from ..model.equilibrium_system import EquilibriumSystem, log_unit_prices
 from ..model.index import index_of_answer
 from ..reference import CvxpySweeps
-from ..responses._rounds import State
-from ..responses.rounds import Sweeps
-from .arguments import alpha_of, choice_of, damping_of, generator_of, rounds_of
-from .network import Network, network_of
-from .orders import ORDERS, Round
-from .starts import continued, fair, given, of_pairs
+from ..responses.rounds import State, Sweeps
+from .orders import ORDERS, Network, Round, network_of, rounds
 
 #: Servers miss a capacity by at most this part of the tolerance.
 _PART = 0.01
 #: Elastic rounds ask for this much more than plain ones would, at most about.
 _AHEAD = 10.0
+#: Tasks are exponentials of logs of prices over alpha: rounding leaves them an error of `_ROUNDING/alpha`, which from
+#: `alpha = _PLAIN` on bounds no tolerance.
+_ROUNDING, _PLAIN = 1e-15, 1e-3
 #: What was sent so far: columns of a trace.
 _SENT = ("messages", "numbers")
 _INTERRUPTED = "interrupted: hand this allocation back as start to go on"
-_LARGER = "take a larger one, or AlphaPFVDS(0) for alpha = 0"
+#: Tasks, their certificate, prices that prove it, and how many seconds that took.
+_Judged = tuple[Array, Certificate, Array | None, float]
 
 
 def best_response(
@@ -114,12 +115,21 @@ def best_response(
     Source: PF section 5.2.
     """
     expected(cluster)
-    tol, damping = _validate.tolerance(tol), damping_of(damping)
-    alpha = alpha_of(alpha, tol)
-    max_rounds, rng = rounds_of(max_rounds), generator_of(rng)
-    server_solver = choice_of(server_solver, "server_solver", ("native", "cvxpy"))
+    tol, alpha = _validate.tolerance(tol), _validate.alpha(alpha)
+    if alpha < (least := min(_ROUNDING / tol, _PLAIN)):
+        raise DataError(
+            f"alpha is {alpha:g}; for tol={tol:g} it must be at least {least:g}, as rounding errors of tasks grow like "
+            f"{_ROUNDING:g}/alpha. Relax tol, or use AlphaPFVDS(0) for alpha = 0"
+        )
+    max_rounds, rng = _validate.whole(max_rounds, "max_rounds"), generator_of(rng)
+    if damping is not None:
+        wanted = "between 0 (stand still) and 2, 1 for the response itself"
+        damping = _validate.number(damping, "damping", wanted, lambda part: 0 < part < 2)
     plain = damping is not None or server_solver != "native"
-    order = choice_of(order or ("cyclic" if plain else "elastic"), "order", tuple(ORDERS))
+    order = order or ("cyclic" if plain else "elastic")
+    for what, value, known in (("order", order, ORDERS), ("server_solver", server_solver, ("native", "cvxpy"))):
+        if value not in known:
+            raise DataError(f"{what} {value!r} is not one of {', '.join(known)}; choose one of them")
     if plain and order == "elastic":
         raise DataError(
             "order 'elastic' has no damping, and servers of server_solver='native' only: leave them out, or choose "
@@ -127,167 +137,210 @@ def best_response(
         )
     network = network_of(network, cluster, order)
     watch = _clock.Watch()
-    tasks = None if start is None else given(cluster, start)
-    kept = continued(start, cluster, alpha, order)
     rule = criterion(cluster, virtual_share_per_task(cluster), alpha, "game")
     polytope = Polytope(cluster, rule.limits(cluster))
-    if not len(polytope.users):
-        nothing = _certified(cluster, rule, np.zeros(cluster.shape[:2]), None)
-        return _wrap(rule, nothing, tol, Trace(_frame([]), "nobody can run anything", order), watch, server_solver)
-    method = EquilibriumSystem(polytope, rule.weight[polytope.users], min(alpha, 1e6))
-    sweeps = Sweeps.of(method, alpha, _PART * tol) if server_solver == "native" else CvxpySweeps.declared(method, rule)
-    state = sweeps.start(fair(polytope, method) if tasks is None else of_pairs(polytope, method, tasks))
-    rows = [] if kept is None else kept.frame.reset_index(drop=True).to_dict("records")
-    game = _Game(sweeps, state, rule, tol, watch, rows, _AHEAD if order == "elastic" else 1.0)
-    rounds = ORDERS[order](sweeps, state, rng, damping, network)
-    reason = game.play(_shown(rounds, max_rounds, progress)) or (
-        f"max_rounds={max_rounds} reached: allow more, start from this allocation, or try another order or damping"
+    begun, rows = _given(start, cluster, alpha, order)
+    if len(polytope.users):
+        method = EquilibriumSystem(polytope, rule.weight[polytope.users], min(alpha, 1e6))
+        sweeps = Sweeps(method, alpha, _PART * tol) if server_solver == "native" else CvxpySweeps(method, rule)
+        if begun is None:  # as for alpha = 0.3: for smaller ones a user could be left without a task
+            part = method.at(max(method.alpha, 0.3)).begin(0.3) / method.gamma
+        else:
+            part = polytope.fractions(begun)
+        state = sweeps.start(polytope.inside(part) * method.gamma)
+        played = islice(rounds(order, sweeps, state, rng, damping, network), max_rounds)
+        if progress:
+            played = _progress.tqdm(played, total=max_rounds, desc="best response", unit="round")
+        with np.errstate(all="ignore"):
+            ended, judged = _play(played, sweeps, state, rule, tol, _AHEAD if order == "elastic" else 1.0, watch, rows)
+        reason = ended or (
+            f"max_rounds={max_rounds} reached: allow more, start from this allocation, or try another order or damping"
+        )
+        if judged is None:
+            judged = _certify(sweeps, state, rule)
+            if judged[1].passes(tol) and reason != _INTERRUPTED:
+                reason = f"max_rounds={max_rounds} reached, where the certificate passes"
+    else:
+        nothing = np.zeros(cluster.shape[:2])
+        reason, judged = "nobody can run anything", (nothing, *certify(cluster, nothing, rule, None), 0.0)
+    tasks, certificate, proof, seconds = judged
+    frame = pd.DataFrame(
+        rows,
+        columns=["residual", "exploitability", "utilization", "seconds", *_SENT],
+        index=pd.RangeIndex(1, len(rows) + 1, name="round"),
     )
-    if (certified := game.certified) is None:
-        certified = _certify(sweeps, state, rule)
-        if certified.certificate.passes(tol) and reason != _INTERRUPTED:
-            reason = f"max_rounds={max_rounds} reached, where the certificate passes"
-    found = _wrap(rule, certified, tol, Trace(_frame(game.rows), reason, order), watch, server_solver)
+    trace = Trace(frame, reason, order)
+    stats = Stats(
+        "best-response", server_solver, reason, len(rows), 0.0, 0.0, watch.seconds - seconds, seconds,
+        dict(solvers.versions()), watch.loops,
+    )  # fmt: skip
+    found = Allocation(
+        "PS-DSF" if math.isinf(alpha) else f"alphaPF-VDS(alpha={alpha:g})",
+        cluster,
+        tasks,
+        certificate,
+        rule,
+        proof,
+        stats,
+        idle([cluster.users[n] for n in np.flatnonzero(~cluster.usable.any(axis=1))]),
+        tol,
+        ByCriterion(rule),
+        trace,
+        index=deferred(partial(index_of_answer, Problem(cluster, rule), tasks, proof)),
+    )
     if throw and reason != _INTERRUPTED and found.flagged:
-        raise NotConverged(f"best response for alpha={alpha:g}, order {order!r}: {found.trace!r}; {found.certificate}")
+        raise NotConverged(f"best response for alpha={alpha:g}, order {order!r}: {trace!r}; {certificate}")
     return found
 
 
-@dataclass
-class _Game:
-    """A game being played, with a row of the trace for each round, after those of an earlier trace."""
+def multi_start(
+    cluster: Cluster,
+    alpha: float,
+    starts: int = 10,
+    *,
+    rng: np.random.Generator | int,
+    tol: float = 1e-8,
+    max_rounds: int = 20_000,
+) -> pd.DataFrame:
+    """Play the game from random starts, in random order.
 
-    sweeps: Sweeps
-    state: State
-    rule: Criterion
-    tol: float
-    watch: _clock.Watch
-    rows: list[dict[str, float]]
-    ahead: float
-    #: Of the last round, if it was looked at.
-    certified: _Judged | None = None
+    Parameters
+    ----------
+    cluster : where the game is played
+    alpha : in (0, infinity]; infinity is PS-DSF
+    starts : how many, at least 2
+    rng : seed or generator of starts and orders
+    tol, max_rounds : where each game stops, as of `best_response`; one that misses `tol` is a row that has not
+        `converged`, no error
 
-    def __post_init__(self) -> None:
-        last = self.rows[-1] if self.rows else dict.fromkeys(("seconds", *_SENT), 0.0)
-        self._offset, self._sent = last["seconds"], np.array([last[name] for name in _SENT])
-        #: The exploitability from which on the certificate is looked at.
-        self._wanted = self.tol
+    Returns
+    -------
+    DataFrame
+        one row per start: `rounds`, `converged`, and `apart`, the largest difference in any user's tasks from those of
+        the first start, relative. Far above `tol`, it shows that x_n is not unique (PS-DSF's is not, catalogue item
+        41); below, it is evidence, not proof: best responses do not end at unstable equilibria (`equilibria` finds
+        them on small clusters). `frame.attrs["user_tasks"]` is (starts, users).
 
-    def play(self, rounds: Iterator[Round]) -> str | None:
-        """Play rounds until the game ends; the reason, or None if rounds ran out."""
-        try:
-            for each in rounds:
-                if (ended := self._measure(each)) is not None:
-                    return ended
-        except KeyboardInterrupt:
-            return _INTERRUPTED
-        return None
-
-    def _measure(self, played: Round) -> str | None:
-        """Record the round that was played; the reason why the game ends with it, if it does."""
-        residual = self.sweeps.requested(self.state) if played.change is None else played.change
-        self._sent += played.messages, played.numbers
-        row = {"residual": residual} | _measured(self.sweeps, self.state, self.rule)
-        row |= {"seconds": self.watch.cpu + self._offset} | dict(zip(_SENT, self._sent.tolist(), strict=True))
-        self.rows.append(row)
-        self.certified = None
-        if (
-            row["residual"] <= self.tol * self.ahead
-            and row["exploitability"] <= self._wanted
-            and (residual := self.sweeps.requested(self.state, self.tol)) <= self.tol
-        ):
-            row["residual"] = residual
-            self._wanted /= 2  # the judge, who decides, measures a little otherwise
-            self.certified = _certify(self.sweeps, self.state, self.rule)
-            if self.certified.certificate.passes(self.tol):
-                return f"no response would change anything by more than tol={self.tol:g}"
-        if row["residual"] <= self.tol and not self.state.total.all():
-            polytope = self.sweeps.method.polytope
-            user = polytope.cluster.users[int(polytope.users[int(self.state.total.argmin())])]
-            return f"user {user!r} has fewer tasks than doubles can hold, as alpha is so small: {_LARGER}"
-        return None
+    Raises
+    ------
+    DataError
+        `starts` is below 2, or an argument is wrong, as of `best_response`.
+    """
+    starts, rng = _validate.whole(starts, "starts", least=2), generator_of(rng)
+    found = [
+        best_response(
+            cluster, alpha, order="random", start=_random(cluster, rng), rng=rng, tol=tol, max_rounds=max_rounds,
+            throw=False,
+        )
+        for _ in range(starts)
+    ]  # fmt: skip
+    tasks = np.array([one.arrays.user_tasks for one in found])
+    frame = pd.DataFrame(
+        {
+            "rounds": [one.stats.rounds for one in found],
+            "converged": [not one.flagged for one in found],
+            "apart": (np.abs(tasks - tasks[0]) / np.maximum(tasks[0], np.finfo(float).tiny)).max(axis=1),
+        },
+        index=pd.RangeIndex(1, starts + 1, name="start"),
+    )
+    frame.attrs["user_tasks"] = tasks
+    return frame
 
 
-def _shown(rounds: Iterator[Round], most: int, progress: bool) -> Iterator[Round]:
-    first = islice(rounds, most)
-    if not progress:
-        return first
-    from ..._progress import tqdm
+def _random(cluster: Cluster, rng: np.random.Generator) -> Array:
+    """Random allocation: random parts of every server's fullest resource."""
+    parts = np.where(cluster.usable, rng.exponential(size=cluster.gamma.shape), 0.0)
+    whole = parts.sum(axis=0)
+    tasks = cluster.gamma * parts / np.where(whole > 0, whole, 1.0)
+    room = np.minimum(1.0, cluster.max_tasks / np.maximum(tasks.sum(axis=1), np.finfo(float).tiny))
+    return np.asarray(tasks * room[:, None])
 
-    return iter(tqdm(first, total=most, desc="best response", unit="round"))
+
+def generator_of(value: Any) -> np.random.Generator:
+    """Return a generator, made from a seed if need be."""
+    try:
+        return np.random.default_rng(value)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"rng is {value!r}; it must be a seed (a whole number >= 0) or a generator ({error})") from None
+
+
+def _given(start: Any, cluster: Cluster, alpha: float, order: str) -> tuple[Array | None, list[dict[str, float]]]:
+    """Tasks (users, servers) to start from, and the rows of the trace that goes on: of the same game and order."""
+    if not isinstance(start, Allocation):
+        tasks = None if start is None else _frames.tasks(start, cluster.users, cluster.servers)
+        if tasks is not None and (tasks < 0).any():
+            raise DataError("start has tasks below 0; it must be an allocation or tasks >= 0 (users, servers)")
+        return tasks, []
+    if different := other_names(start.cluster, cluster):
+        raise DataError(f"start is of another cluster: {different}; it must be of the same names")
+    trace, other = start.trace, start.criterion.alpha != alpha or start.cluster != cluster
+    return start.tasks, [] if other or trace is None or trace.order != order else trace.frame.to_dict("records")
+
+
+def _play(
+    played: Iterator[Round],
+    sweeps: Sweeps,
+    state: State,
+    rule: Criterion,
+    tol: float,
+    ahead: float,
+    watch: _clock.Watch,
+    rows: list[dict[str, float]],
+) -> tuple[str | None, _Judged | None]:
+    """Play rounds until the game ends, with a row of the trace for each, after those of an earlier trace.
+
+    The reason, or None if rounds ran out, and the last round as it was judged, if it was.
+    """
+    last = rows[-1] if rows else dict.fromkeys(("seconds", *_SENT), 0.0)
+    before, judged = last["seconds"], None
+    wanted = tol  # the exploitability from which on the certificate is looked at
+    try:
+        for *sent, residual in played:
+            row = {"residual": residual} | _measured(sweeps, state, rule) | {"seconds": watch.cpu + before}
+            row |= {name: last[name] + more for name, more in zip(_SENT, sent, strict=True)}
+            rows.append(last := row)
+            judged = None
+            if (
+                row["residual"] <= tol * ahead
+                and row["exploitability"] <= wanted
+                and (residual := sweeps.requested(state, tol)) <= tol
+            ):
+                row["residual"] = residual
+                wanted /= 2  # the judge, who decides, measures a little otherwise
+                judged = _certify(sweeps, state, rule)
+                if judged[1].passes(tol):
+                    return f"no response would change anything by more than tol={tol:g}", judged
+            if row["residual"] <= tol and not state.total.all():
+                polytope = sweeps.method.polytope
+                user = polytope.cluster.users[int(polytope.users[int(state.total.argmin())])]
+                return (
+                    f"user {user!r} has fewer tasks than doubles can hold, as alpha is so small: take a larger one, or "
+                    "AlphaPFVDS(0) for alpha = 0"
+                ), judged
+    except KeyboardInterrupt:
+        return _INTERRUPTED, judged
+    return None, judged
 
 
 def _measured(sweeps: Sweeps, state: State, rule: Criterion) -> dict[str, float]:
-    method = sweeps.method
-    polytope = method.polytope
+    method, polytope = sweeps.method, sweeps.method.polytope
     if math.isinf(rule.alpha):
-        tasks = polytope.allocation(polytope.inside(state.tasks / method.gamma))
-        exploit = float(exploitability(polytope, tasks, rule)[0].max())
+        exploit = float(exploitability(polytope, _tasks(sweeps, state), rule)[0].max())
     else:
-        with np.errstate(all="ignore"):
-            exploit = sweeps.exploitability(state)
+        exploit = method.exploitability(state.tasks, sweeps.log_price(state))
     capacity = polytope.cluster.capacity
-    used = (method.used(state.tasks) * capacity).sum(axis=0)
-    whole = capacity.sum(axis=0)
-    return {
-        "exploitability": exploit,
-        "utilization": float((used[whole > 0] / whole[whole > 0]).mean()),
-    }
+    used, whole = (method.used(state.tasks) * capacity).sum(axis=0), capacity.sum(axis=0)
+    return {"exploitability": exploit, "utilization": float((used[whole > 0] / whole[whole > 0]).mean())}
 
 
-def _frame(rows: list[dict[str, float]]) -> pd.DataFrame:
-    columns = ["residual", "exploitability", "utilization", "seconds", *_SENT]
-    return pd.DataFrame(rows, columns=columns, index=pd.RangeIndex(1, len(rows) + 1, name="round"))
-
-
-@dataclass(frozen=True)
-class _Judged:
-    """Tasks and their certificate."""
-
-    cluster: Cluster
-    tasks: Array
-    certificate: Certificate
-    prices: Array | None
-    seconds: float
+def _tasks(sweeps: Sweeps, state: State) -> Array:
+    """Tasks (users, servers), cut back to capacities."""
+    polytope = sweeps.method.polytope
+    return polytope.allocation(polytope.inside(state.tasks / sweeps.method.gamma))
 
 
 def _certify(sweeps: Sweeps, state: State, rule: Criterion) -> _Judged:
     """Certify the tasks of a state at the prices that servers last announced."""
-    method, polytope, alpha = sweeps.method, sweeps.method.polytope, rule.alpha
-    tasks = polytope.allocation(polytope.inside(state.tasks / method.gamma))
-    prices = None if math.isinf(alpha) else log_unit_prices(method, state.log_price)
-    return _certified(polytope.cluster, rule, tasks, prices)
-
-
-def _certified(cluster: Cluster, rule: Criterion, tasks: Array, prices: Array | None) -> _Judged:
-    begun = _clock.now()
-    certificate, proof = certify(cluster, tasks, rule, prices)
-    return _Judged(cluster, tasks, certificate, proof, _clock.now() - begun)
-
-
-def _wrap(
-    rule: Criterion, certified: _Judged, tol: float, trace: Trace, watch: _clock.Watch, solver: str
-) -> Allocation:
-    name = "PS-DSF" if math.isinf(rule.alpha) else f"alphaPF-VDS(alpha={rule.alpha:g})"
-    cluster, tasks, proof = certified.cluster, certified.tasks, certified.prices
-    seconds = watch.seconds - certified.seconds
-    stats = Stats(
-        "best-response", solver, trace.reason, trace.rounds, 0.0, 0.0, seconds, certified.seconds,
-        dict(solvers.versions()), watch.loops,
-    )  # fmt: skip
-    notes = idle([cluster.users[n] for n in np.flatnonzero(~cluster.usable.any(axis=1))])
-    index = deferred(partial(index_of_answer, Problem(cluster, rule), tasks, proof))
-    return Allocation(
-        name,
-        cluster,
-        tasks,
-        certified.certificate,
-        rule,
-        proof,
-        stats,
-        notes,
-        tol,
-        ByCriterion(rule),
-        trace,
-        index=index,
-    )
+    begun, method, tasks = _clock.now(), sweeps.method, _tasks(sweeps, state)
+    prices = None if math.isinf(rule.alpha) else log_unit_prices(method, state.log_price)
+    return tasks, *certify(method.polytope.cluster, tasks, rule, prices), _clock.now() - begun

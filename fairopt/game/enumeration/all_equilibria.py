@@ -29,7 +29,7 @@ from ...model.merging import Merging, Split, merge
 from ...model.problem import Problem
 from ...result.allocation import Allocation, Stats, idle
 from .. import engine
-from ..dynamics.arguments import generator_of
+from ..dynamics.distributed import generator_of
 from ..model.equilibrium_system import EquilibriumSystem
 from ..model.index import active_at, index, spectral_radius
 from ..responses.rounds import Sweeps
@@ -384,7 +384,7 @@ def _responses(
     problem: Problem, system: EquilibriumSystem, rng: np.random.Generator, options: EnumerationOptions
 ) -> Iterator[tuple[Array, Array]]:
     """The same near where best responses from random tasks end, servers in turn."""
-    sweeps, users = Sweeps.of(system), np.bincount(system.server)
+    sweeps, users = Sweeps(system), np.bincount(system.server)
     for _ in range(options.starts):
         part = rng.exponential(size=len(system.user)) / users[system.server]
         state = sweeps.start(problem.polytope.inside(part) * system.gamma)

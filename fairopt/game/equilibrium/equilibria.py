@@ -310,7 +310,7 @@ def _smoothed_path(method: EquilibriumSystem, tol: float) -> Iterator[Solution]:
         if error <= 1e-12:
             break
     if tasks is not None and near < 3e-8:
-        sweeps = Sweeps.of(method)
+        sweeps = Sweeps(method)
         state = sweeps.start(tasks)
         for _ in range(320):
             if sweeps.gauss_seidel(state) < 3e-4 * tol:

@@ -1,18 +1,21 @@
-"""Compiled: the exact best response of one server for finite alpha. Users in units of their largest gamma.
+"""Compiled: the exact best response of one server. Users in units of their largest gamma.
 
-Unknown are level prices `q_r = log v_r`. A user asks for `X_n = phi gamma / (sum_r D v^alpha)^(1/alpha)` tasks in all,
-less what it has elsewhere; prices make use equal capacity, or are zero. Newton's steps for the dual, which is convex in
-v^alpha: a common one of all prices, along which tasks in all are linear in 1/v, and on top of it one of each, linear in
-a power of v and within bounds, as users come in where prices fall; bounds shrink where a step went too far. Where that
-does not help, and now and then, each price in turn, by bisection.
+At alpha = infinity: progressive filling. For finite alpha unknown are level prices `q_r = log v_r`. A user asks for
+`X_n = phi gamma / (sum_r D v^alpha)^(1/alpha)` tasks in all, less what it has elsewhere; prices make use equal
+capacity, or are zero. Newton's steps for the dual, which is convex in v^alpha: a common one of all prices, along which
+tasks in all are linear in 1/v, and on top of it one of each, linear in a power of v and within bounds, as users come in
+where prices fall; bounds shrink where a step went too far. Where that does not help, and now and then, each price in
+turn, by bisection.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ..._loops import compiled
-from ._dual import Asked, Server, ask, one_price, solve
+from ...model._arrays import Array
 
 #: Residuals of responses, relative to capacities, beside what rounding leaves of the users' sums.
 _EXACT, _ROUNDED = 1e-13, 2e-15
@@ -24,6 +27,149 @@ _TURN, _MORE = 0.8, 100.0
 _SMALL, _POWER = 0.1, 2.0
 
 
+class Server(NamedTuple):
+    """Problem of one server at finite alpha: arrays of its users, `per_task` and `use` of (users, resources).
+
+    Who has to pay more than `dear`, in units of `e^(alpha unit)`, asks for nothing; it is nan of those who were served
+    at all prices so far.
+    """
+
+    alpha: float
+    log_gain: Array
+    per_task: Array
+    use: Array
+    elsewhere: Array
+    room: Array
+    unit: float
+    dear: Array
+
+
+class Asked(NamedTuple):
+    """Demand at prices: tasks, excess demand of resources, and its derivatives.
+
+    Excess, how much more than its capacity a resource is asked for, is minus the derivative of the dual. Derivatives
+    are in log level prices, of free resources in their price over alpha, the largest one being 1. `parts` and `scaled`,
+    (resources,), are room for `ask`, which makes no array: what is written into it would have the references of its
+    arrays counted for every user, which takes as long as all the rest. One bundle with `Server` compiles longer.
+    """
+
+    tasks: Array
+    excess: Array
+    jacobian: Array
+    parts: Array
+    scaled: Array
+
+
+@compiled(inline=True)
+def price_parts(alpha, use, n, scaled, q, usual, parts):  # type: ignore[no-untyped-def]
+    """Fill in terms of user n's cost, `sum_r use_r e^(alpha q_r)`; the sum, and the log of its unit.
+
+    `scaled` is `e^(alpha q - usual)`; the log is `usual` but for those who pay next to nothing, the sum 0 for who pays
+    nothing at all.
+    """
+    size, total, unit = use.shape[1], 0.0, usual
+    for r in range(size):
+        parts[r] = use[n, r] * scaled[r]
+        total += parts[r]
+    if not total > 1e-200:  # only resources that are next to free, or free
+        unit, total = -np.inf, 0.0
+        for r in range(size):
+            parts[r] = np.log(use[n, r]) + alpha * q[r]
+            unit = max(unit, parts[r])
+        for r in range(size):
+            parts[r] = np.exp(parts[r] - unit) if unit > -np.inf else 0.0
+            total += parts[r]
+    return total, unit
+
+
+@compiled(borrows=True)
+def ask(server, q, asked):  # type: ignore[no-untyped-def]
+    """Fill in `asked` at log level prices q; the residual, relative to capacities."""
+    alpha, log_gain, per_task, use, elsewhere, room, unit, dear = server
+    tasks, excess, jacobian, parts, scaled = asked
+    count, size = use.shape
+    top = -np.inf
+    for r in range(size):
+        top = max(top, q[r])
+    for r in range(size):
+        scaled[r] = np.exp(alpha * (q[r] - top)) if q[r] > -np.inf else 0.0
+    usual, factor = alpha * top, np.exp(alpha * (top - unit)) if alpha * (top - unit) < 600 else 0.0
+    excess[:] = -1.0
+    jacobian[:, :] = 0.0
+    for n in range(count):
+        total, log_unit = price_parts(alpha, use, n, scaled, q, usual, parts)
+        if tasks[n] == 0 and np.isnan(dear[n]):
+            least = np.exp(alpha * (log_gain[n] - np.log(elsewhere[n]) - unit))
+            dear[n] = least if least > 1e-290 else np.inf  # smaller ones have few digits
+        tasks[n] = 0.0
+        if log_unit == usual and total * factor > dear[n]:
+            continue
+        # Finite where nothing is to be paid: it is multiplied by 0 elsewhere.
+        wanted = np.exp(min(log_gain[n] - (np.log(total) + log_unit) / alpha, 600.0)) if total > 0 else np.exp(600.0)
+        tasks[n] = min(max(wanted - elsewhere[n], 0.0), room[n])
+        if tasks[n] > 0:
+            for r in range(size):
+                excess[r] += per_task[n, r] * tasks[n]
+        if 0 < tasks[n] < room[n] and total > 0:
+            for s in range(size):
+                rate = wanted * (parts[s] if q[s] > -np.inf else use[n, s]) / total
+                for r in range(size):
+                    jacobian[r, s] -= per_task[n, r] * rate
+    worst = 0.0
+    for r in range(size):
+        worst = max(worst, excess[r] if q[r] == -np.inf else abs(excess[r]))
+    return worst
+
+
+@compiled(borrows=True)
+def one_price(server, r, q, asked):  # type: ignore[no-untyped-def]
+    """Solve for q_r at which resource r is used up, to a tenth of its excess; -infinity if it idles when free."""
+    middle, enough = q[r] if q[r] > -np.inf else 0.0, max(1e-14, 0.1 * abs(asked.excess[r]))
+    q[r] = -np.inf
+    ask(server, q, asked)
+    if asked.excess[r] <= 0:
+        return
+    low, high, width = -np.inf, np.inf, 0.25
+    for _ in range(300):
+        q[r] = middle
+        ask(server, q, asked)
+        if abs(asked.excess[r]) < enough or high - low < 1e-15 * max(1.0, abs(high)):
+            return
+        if asked.excess[r] > 0:
+            low = middle
+        else:
+            high = middle
+        if low > -np.inf and high < np.inf:
+            newton = middle - asked.excess[r] / asked.jacobian[r, r]
+            middle = newton if low < newton < high else (low + high) / 2
+        else:
+            middle = high - width if low == -np.inf else low + width
+        width *= 2
+
+
+@compiled
+def solve(matrix, rhs):  # type: ignore[no-untyped-def]
+    """Solve a small linear system in place by elimination; undetermined unknowns of a singular matrix are 0."""
+    size = len(rhs)
+    for k in range(size):
+        best = k + np.abs(matrix[k:, k]).argmax()
+        if not abs(matrix[best, k]) > 1e-300:
+            continue
+        row, rhs[k], rhs[best] = matrix[best].copy(), rhs[best], rhs[k]
+        matrix[best], matrix[k] = matrix[k], row
+        for i in range(k + 1, size):
+            factor = matrix[i, k] / matrix[k, k]
+            if factor != 0.0:
+                matrix[i, k:] -= factor * row[k:]
+                rhs[i] -= factor * rhs[k]
+    for k in range(size - 1, -1, -1):
+        value = rhs[k]
+        for j in range(k + 1, size):
+            value -= matrix[k, j] * rhs[j]
+        rhs[k] = value / matrix[k, k] if abs(matrix[k, k]) > 1e-300 else 0.0
+    return rhs
+
+
 @compiled
 def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, accuracy=0.0):  # type: ignore[no-untyped-def]
     """Compute a best response: fill in `tasks` (users here,) and `q` (resources,), log level prices, from a guess.
@@ -33,11 +179,10 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, accuracy=
     count, size = use.shape
     q[:] = np.where((use.sum(axis=0) > 0) & (q < np.inf), q, -np.inf)
     asked = Asked(tasks, np.empty(size), np.empty((size, size)), np.empty(size), np.empty(size))
-    dear, unit = np.full(count, np.nan), q.max()
-    server = Server(alpha, log_gain, per_task, use, elsewhere, room, unit, dear, accuracy)
+    server = Server(alpha, log_gain, per_task, use, elsewhere, room, q.max(), np.full(count, np.nan))
     residual, reach = ask(server, q, asked), np.full(size, max(1.0, _REACH / alpha))
     for k in range(1, 300):
-        better = improve(server, q, asked, residual, reach)
+        better = improve(server, q, asked, residual, reach, accuracy)
         if better < -1 or (better < 0 and residual < 1e-10):
             break
         if better < 0 or k % 20 == 0:  # each price in turn
@@ -50,7 +195,7 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, accuracy=
 
 
 @compiled
-def improve(server, q, asked, residual, reach):  # type: ignore[no-untyped-def]
+def improve(server, q, asked, residual, reach, accuracy):  # type: ignore[no-untyped-def]
     """Take a step from prices q with demand `asked`, within a trust region of radius `reach`, which it updates.
 
     Returns the residual, -1 if there is nothing to gain, -2 if it is small enough.
@@ -62,7 +207,7 @@ def improve(server, q, asked, residual, reach):  # type: ignore[no-untyped-def]
         if q[r] > -np.inf:
             whole -= jacobian[:, r]
     # A user's tasks here are a difference, as exact as its tasks in all.
-    exact = max(_EXACT + _ROUNDED * whole.max(), server.accuracy)
+    exact = max(_EXACT + _ROUNDED * whole.max(), accuracy)
     if residual < exact:
         return -2.0
     none, far, t = q == -np.inf, reach.max(), 1.0
@@ -103,7 +248,12 @@ def bounded(excess, jacobian, free, low, high, step, bound):  # type: ignore[no-
     """
     step[:], bound[:] = 0.0, False
     for _ in range(len(step) + 1):
-        found, part, worst = newton(excess, jacobian, free | bound, step), 1.0, -1
+        matrix, found, held, part, worst = jacobian.copy(), -excess, free | bound, 1.0, -1
+        for r in range(len(step)):
+            matrix[r, r] += 1e-10 * matrix[r, r] - 1e-13
+            if held[r]:
+                matrix[r, :], matrix[r, r], found[r] = 0.0, 1.0, step[r]
+        found = np.where(held, step, solve(matrix, found))
         for r in range(len(step)):
             end = min(max(found[r], low[r]), high[r])
             if end != found[r] and (end - step[r]) / (found[r] - step[r]) < part:
@@ -115,17 +265,6 @@ def bounded(excess, jacobian, free, low, high, step, bound):  # type: ignore[no-
 
 
 @compiled
-def newton(excess, jacobian, held, step):  # type: ignore[no-untyped-def]
-    """Newton step to zero excess demand; some prices are held at given steps."""
-    matrix, found = jacobian.copy(), -excess
-    for r in range(len(step)):
-        matrix[r, r] += 1e-10 * matrix[r, r] - 1e-13
-        if held[r]:
-            matrix[r, :], matrix[r, r], found[r] = 0.0, 1.0, step[r]
-    return np.where(held, step, solve(matrix, found))
-
-
-@compiled
 def largest(server, weight):  # type: ignore[no-untyped-def]
     """Largest share of each resource in a user's cost, (resources,)."""
     found = np.zeros(len(weight))
@@ -134,3 +273,63 @@ def largest(server, weight):  # type: ignore[no-untyped-def]
         for r in range(len(weight)):
             found[r] = max(found[r], server.use[n, r] * weight[r] / paid if paid > 0 else 0.0)
     return found
+
+
+@compiled
+def fill(gain, per_task, elsewhere, room, q, tasks):  # type: ignore[no-untyped-def]
+    """Raise a common level until every user has enough or meets a full resource; fills `tasks` and `q`.
+
+    User n has `level gain[n]` tasks in all, `elsewhere[n]` of them elsewhere and at most `room[n]` here, and uses
+    `per_task[n, r]` of a whole capacity for each. `q[r]` is minus the log of the level at which r is full, or -inf.
+    Users sorted once, and once over them for every resource that fills up: O(N (M + log N)).
+    """
+    count, size = per_task.shape
+    frozen = room <= 0
+    used, rate, most = np.zeros(size), np.zeros(size), np.zeros(size)
+    q[:] = -np.inf
+    tasks[:] = 0.0
+    # Events at which the rate of use changes: users come in where they have no more elsewhere, and have enough later.
+    events = np.empty(2 * count)
+    events[:count] = elsewhere / gain
+    events[count:] = (elsewhere + room) / gain
+    order = np.argsort(events)
+    at, free = 0.0, count - frozen.sum()
+    k = 0
+    while free > 0:
+        while k < 2 * count and frozen[order[k] % count]:
+            k += 1
+        then = events[order[k]] if k < 2 * count else np.inf
+        level, full = then, -1
+        for r in range(size):
+            if rate[r] > 1e-14 * most[r] and q[r] == -np.inf:
+                found = at + max(1 - used[r], 0.0) / rate[r]
+                if found < level:
+                    level, full = found, r
+        if level == np.inf:
+            break
+        for r in range(size):
+            used[r] += rate[r] * (level - at)
+        at = level
+        if full < 0:
+            n = order[k] % count
+            for r in range(size):
+                change = gain[n] * per_task[n, r]
+                rate[r] += change if order[k] < count else -change
+                most[r] = max(most[r], change)
+            k += 1
+            continue
+        q[full] = -np.log(level)
+        rate[:] = 0.0
+        for n in range(count):
+            if frozen[n]:
+                continue
+            if per_task[n, full] > 0:
+                frozen[n] = True
+                free -= 1
+                tasks[n] = min(max(level * gain[n] - elsewhere[n], 0.0), room[n])
+            elif events[n] <= level < events[count + n]:
+                for r in range(size):
+                    rate[r] += gain[n] * per_task[n, r]
+    for n in range(count):
+        if not frozen[n]:
+            tasks[n] = room[n]

@@ -32,10 +32,10 @@ def solutions(problem: Problem, tol: float) -> Iterator[Solution]:
         return
     method = EquilibriumSystem(polytope, problem.criterion.weight[polytope.users], 1.0)
     steps = max(1, int(np.ceil(abs(np.log(alpha)) / np.log(_RATIO))))
-    state = Sweeps.of(method).start(method.begin(0.3))
+    state = Sweeps(method).start(method.begin(0.3))
     played = 0
     for each in np.geomspace(1.0, alpha, steps + 1):
-        sweeps = Sweeps.of(method.at(float(each)))
+        sweeps = Sweeps(method.at(float(each)))
         most, enough = _LAST if each == alpha else _WAY
         state.log_price[:] = 0.0
         for _ in range(most):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from ... import _clock
 from ...engines.base import Solution
 from ...model.problem import Problem
 from ..model.equilibrium_system import EquilibriumSystem, suppress_fp_warnings
-from .elastic import Elastic
+from .elastic import elastic
 from .rounds import Sweeps
 
 #: Rounds between two looks of the judge double up to this number.
@@ -27,13 +28,13 @@ def solutions(problem: Problem, tol: float, most: int = 5000) -> Iterator[Soluti
         yield Solution(np.zeros(cluster.shape[:2]), None, "best-response", status="nobody can run anything")
         return
     method = EquilibriumSystem(polytope, criterion.weight[polytope.users], min(criterion.alpha, 1e6))
-    sweeps = Sweeps.of(method, criterion.alpha)
+    sweeps = Sweeps(method, criterion.alpha)
     state = sweeps.start(method.begin(0.3))
-    game, rounds, wait = Elastic(sweeps, state), 0, 1
+    game, rounds, wait = elastic(sweeps, state), 0, 1
     while rounds < most:
-        for _ in range(wait):
+        for change, _ in islice(game, wait):
             rounds += 1
-            if game.round() <= 3e-4 * tol:
+            if change <= 3e-4 * tol:
                 break
         wait = min(2 * wait, _LONGEST)
         found = sweeps.solution(state, "best responses", rounds, _clock.now() - begun, tol)
