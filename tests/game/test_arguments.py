@@ -28,10 +28,10 @@ from .clusters import plain
         ("network", [3], "it must be a fairopt.game.Network"),
         ("network", [Network()], "order 'elastic': leave it out, or choose order='asynchronous'"),
         ("server_solver", ["magic"], "not one of native, cvxpy; choose one"),
-        ("start", ["x"], "tasks must be numbers"),
+        ("start", ["x"], "start: tasks must be numbers"),
         ("start", [np.ones((2, 2))], r"\(5, 3\); got \(2, 2\)"),
-        ("start", [np.full((5, 3), np.nan)], "tasks must be finite"),
-        ("start", [-np.ones((5, 3))], "start has tasks below 0; it must be an allocation or tasks >= 0"),
+        ("start", [np.full((5, 3), np.nan)], "start: .*tasks must be finite"),
+        ("start", [-np.ones((5, 3))], "start: some tasks are below 0; it must be an allocation or tasks >= 0"),
     ],
 )
 def test_bad_input_says_what_to_do(name: str, values: list[Any], remedy: str) -> None:

@@ -267,9 +267,12 @@ def generator_of(value: Any) -> np.random.Generator:
 def _given(start: Any, cluster: Cluster, alpha: float, order: str) -> tuple[Array | None, list[dict[str, float]]]:
     """Tasks (users, servers) to start from, and the rows of the trace that goes on: of the same game and order."""
     if not isinstance(start, Allocation):
-        tasks = None if start is None else _frames.tasks(start, cluster.users, cluster.servers)
+        try:
+            tasks = None if start is None else _frames.tasks(start, cluster.users, cluster.servers)
+        except DataError as error:
+            raise DataError(f"start: {error}") from None
         if tasks is not None and (tasks < 0).any():
-            raise DataError("start has tasks below 0; it must be an allocation or tasks >= 0 (users, servers)")
+            raise DataError("start: some tasks are below 0; it must be an allocation or tasks >= 0 (users, servers)")
         return tasks, []
     if different := other_names(start.cluster, cluster):
         raise DataError(f"start is of another cluster: {different}; it must be of the same names")
