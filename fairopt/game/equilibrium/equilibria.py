@@ -226,8 +226,9 @@ def start_of_curve(q: EquilibriumSystem) -> Reached[SmoothedSystem]:
 _ENDS = (1e-9, 1e-11)
 #: Up to so many prices the homotopy is faster than what follows.
 _FEW = 64
-#: Above this alpha prices in money are further apart than doubles resolve, and levels come first.
-_STEEP = 64.0
+#: Above this alpha prices in money are further apart than doubles resolve, and levels come first; above that one many
+#: users jam the interior point.
+_STEEP, _JAMMED = 64.0, 2.0
 #: Most pairs of users and servers of the interior point in levels, whose algebra is dense.
 _LEVELS = 3_000
 
@@ -235,8 +236,8 @@ _LEVELS = 3_000
 def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Solution]:
     """Candidate equilibria for alpha in (0, infinity), to be certified one after the other.
 
-    Where many users meet few types of servers the interior point is jammed by users who change over one by one, and the
-    homotopy, whose unknowns are the few prices, is first.
+    Where many users meet few types of servers and alpha is large the interior point is jammed by users who change over
+    one by one, and the homotopy, whose unknowns are the few prices, is first.
     """
     criterion, polytope = problem.criterion, problem.polytope
     game = criterion.scope == "game"
@@ -245,7 +246,7 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
     method = EquilibriumSystem.of(polytope, criterion)
     prices = int(method.row.sum())
     many = len(method.weight) >= max(500, 5 * prices)
-    few, steep = game and not many and prices <= _FEW, game and criterion.alpha > _STEEP
+    few, steep = game and not many and prices <= _FEW, game and criterion.alpha > (_JAMMED if many else _STEEP)
     small = problem.cluster.shape[0] * problem.cluster.shape[1] <= _LEVELS and (few or steep)
 
     def in_money() -> Iterator[Solution]:
@@ -254,13 +255,13 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
         for found in welfare.solutions(problem, tol, warm, patience) if game else ():
             yield replace(found, engine="equilibrium")
 
-    if not steep and not many:
+    if not steep:
         yield from in_money()
     if many or few:
         yield from _homotopy(method, tol)
     if small:
         yield from in_levels(problem, tol, "equilibrium")
-    if steep or many:
+    if steep:
         yield from in_money()
     # The smoothed path often has no beginning at small alpha, and knows no limits.
     smooth = not (many or criterion.alpha < 1 or len(polytope.limited))
