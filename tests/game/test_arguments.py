@@ -28,7 +28,7 @@ from .clusters import plain
         ("network", [3], "it must be a fairopt.game.Network"),
         ("network", [Network()], "order 'elastic': leave it out, or choose order='asynchronous'"),
         ("server_solver", ["magic"], "not one of native, cvxpy; choose one"),
-        ("start", ["x"], "start: tasks must be numbers"),
+        ("start", ["x", np.ma.ones((5, 3)), [[10**400] * 3] * 5], "start: tasks must be numbers"),
         ("start", [np.ones((2, 2))], r"\(5, 3\); got \(2, 2\)"),
         ("start", [np.full((5, 3), np.nan)], "start: .*tasks must be finite"),
         ("start", [-np.ones((5, 3))], "start: some tasks are below 0; it must be an allocation or tasks >= 0"),

@@ -11,7 +11,6 @@ import pytest
 from numpy.testing import assert_allclose
 
 from fairopt.errors import DataError
-from fairopt.game import best_response
 from fairopt.mechanisms import get, parse
 from fairopt.model.cluster import Cluster
 
@@ -177,9 +176,3 @@ def test_what_stands_in_the_brackets_is_said_once(inside: str) -> None:
     """`alphapf-vds(alpha=1)(alpha=2)` was alpha = 2, without a word."""
     with pytest.raises(DataError):
         parse(f"alphapf-vds({inside})")
-
-
-def test_starts_that_are_none() -> None:
-    for start in (np.ma.ones((2, 1)), [[10**400], [1]], pd.DataFrame([[1], [1]], ["a", "b"])):
-        with pytest.raises(DataError, match="start: tasks "):
-            best_response(EXAMPLE, 2, start=start)
