@@ -75,13 +75,20 @@ def test_only_what_is_needed_is_imported(codes: list[str], needed: set[str]) -> 
         assert not {"numpy", "fairopt.mechanisms", "fairopt.model.cluster"} & found
 
 
+#: Thousands of users on few types of servers, up to alpha = 2.
+MANY = (
+    "import fairopt as fo; c = fo.open_source('google-like?users=2000&servers=12583&seed=5').cluster; "
+    "fo.AlphaPFVDS(2).solve(c)"
+)
+
+
 def test_no_door_of_a_small_cluster_compiles() -> None:
     """Nor fails, nor warns: loops are counted, with nothing compiled before. `first_minutes.py` has each by itself.
 
     Words for Python are `-c CODE` or `-m fairopt COMMAND`.
     """
     codes = [door.words[1] if "-c" in door.words else command(*door.words[2:]) for door in first_minutes.DOORS]
-    came = first_minutes.came(("-Werror", "-c", "\n".join(codes)))
+    came = first_minutes.came(("-Werror", "-c", "\n".join([*codes, MANY])))
     assert (came.failed, came.loops) == ("", 0)
 
 
