@@ -28,8 +28,6 @@ def solutions(problem: Problem, tol: float) -> Iterator[Solution]:
     """One candidate: the end of the chain."""
     begun = _clock.now()
     polytope, alpha = problem.polytope, problem.criterion.alpha
-    if not len(polytope.users):
-        return
     method = EquilibriumSystem(polytope, problem.criterion.weight[polytope.users], 1.0)
     steps = max(1, int(np.ceil(abs(np.log(alpha)) / np.log(_RATIO))))
     state = Sweeps(method).start(method.begin(0.3))

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 
-import numpy as np
-
 from ... import _clock
 from ...engines.base import Solution
 from ...model.problem import Problem
@@ -23,10 +21,7 @@ _LONGEST = 256
 def solutions(problem: Problem, tol: float, most: int = 5000) -> Iterator[Solution]:
     """Candidates from the game as played, offered now and then."""
     begun = _clock.now()
-    cluster, criterion, polytope = problem.cluster, problem.criterion, problem.polytope
-    if not len(polytope.users):
-        yield Solution(np.zeros(cluster.shape[:2]), None, "best-response", status="nobody can run anything")
-        return
+    criterion, polytope = problem.criterion, problem.polytope
     method = EquilibriumSystem(polytope, criterion.weight[polytope.users], min(criterion.alpha, 1e6))
     sweeps = Sweeps(method, criterion.alpha)
     state = sweeps.start(method.begin(0.3))
