@@ -35,10 +35,7 @@ MOST, FLOOR = (1.7, 1.3), (0.02, 8.0)
 #: CPU seconds that a solve may take.
 LIMIT = 12
 #: Rows that exceed them, by the power of CPU seconds that was measured.
-KNOWN = {
-    ("3 servers a user", "utilitarian"): "2.0",
-    (PLAYED, "alphapf-vds(alpha=3)"): "2.3",  # where the interior point ends and the homotopy begins
-}
+KNOWN = {(PLAYED, "alphapf-vds(alpha=3)"): "2.3"}  # where the interior point ends and the homotopy begins
 
 
 def cluster(shape: str, size: int) -> fo.Cluster:
