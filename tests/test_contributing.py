@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-import pytest
 from processes import python
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -39,7 +38,6 @@ def copied(source: str, target: str) -> None:
         shutil.copy2(source, target)
 
 
-@pytest.mark.slow
 def test_every_example_works(tmp_path: Path) -> None:
     for folder in ("fairopt", "paper_figures", "experiments"):
         shutil.copytree(ROOT / folder, tmp_path / folder, copy_function=copied)

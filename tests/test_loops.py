@@ -245,15 +245,13 @@ def test_without_a_compiler(folder: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.slow
 def test_a_warm_up_leaves_nothing_to_compile() -> None:
-    """Every loop, or one that it is a part of, is compiled."""
+    """Every loop, or one that it is a part of, is compiled; of the simulator's every policy has its own."""
     from fairopt.sweeps import warm
 
-    loops = every_loop()
+    loops = {name: loop for name, loop in every_loop().items() if "scheduling" not in name}
     warm.everything()
-    done = {name for loop in loops.values() if loop.signatures for name in loop.calls}
-    assert {*loops} <= done
+    assert {*loops} <= {name for loop in loops.values() if loop.signatures for name in loop.calls}
 
 
 @bundle

@@ -31,7 +31,6 @@ def solve(shared: fo.Cluster, alpha: float, tol: float | None = None, engine: st
     return fo.AlphaPFVDS(alpha).solve(shared, tol, engine=engine)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("alpha", "first", "count"),
     [

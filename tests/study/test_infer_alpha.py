@@ -157,7 +157,6 @@ def test_wrong_data_are_named(tasks: object, options: dict[str, object], message
         fo.infer_alpha(SHARED, tasks, **options)  # type: ignore[arg-type]
 
 
-@pytest.mark.slow
 def test_google_2011_is_explained_by_no_alpha(monkeypatch: pytest.MonkeyPatch) -> None:
     """Running tasks of 505 users: off by a factor of ten at every alpha, and by next to the same."""
     folder = Path(os.environ.get("FAIROPT_TRACES", "/nowhere"))

@@ -68,7 +68,6 @@ def test_any_executor_gives_the_same_bits(file: Path, serial: sweeps.Store, tmp_
     all_there(sweeps.Store(tmp_path), serial)
 
 
-@pytest.mark.slow
 def test_a_process_that_dies_costs_its_cells_once_more(file: Path, serial: sweeps.Store, tmp_path: Path) -> None:
     store = sweeps.Store(tmp_path)
 
@@ -83,7 +82,6 @@ def test_a_process_that_dies_costs_its_cells_once_more(file: Path, serial: sweep
     all_there(store, serial)
 
 
-@pytest.mark.slow
 def test_dask_loses_a_worker_and_no_cell_and_its_scheduler_and_no_cell_fails(
     file: Path, serial: sweeps.Store, tmp_path: Path
 ) -> None:
@@ -162,7 +160,6 @@ def test_a_process_that_read_other_code_computes_nothing(file: Path) -> None:
             run(dataclasses.replace(cell, **change))
 
 
-@pytest.mark.slow
 def test_two_at_once_into_one_store(file: Path, serial: sweeps.Store, tmp_path: Path) -> None:
     store = sweeps.Store(tmp_path)
     with command("sweep", file, "--store", tmp_path) as other:

@@ -203,7 +203,6 @@ def test_every_experiment_of_the_house_is_sound(name: str, monkeypatch: pytest.M
     assert 0 < len(cells_of(name)) <= LARGE.get(name, 1000)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(known()))
 def test_smoke_of_every_experiment(name: str, swept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FAIROPT_TRACES", raising=False)

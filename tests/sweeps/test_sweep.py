@@ -158,7 +158,6 @@ def nobody_left(session: int) -> bool:
     return False
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("stop", "jobs"), [(signal.SIGKILL, 1), (signal.SIGINT, 2)], ids=["kill", "ctrl-c"])
 def test_stopped_at_any_moment_it_loses_at_most_what_is_in_flight_and_goes_on(
     file: Path, serial: sweeps.Store, tmp_path: Path, stop: signal.Signals, jobs: int
