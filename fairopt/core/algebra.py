@@ -33,8 +33,8 @@ from .factors import factored
 _COUPLING = 900.0
 #: Factors of at most so many rows are in double precision, with all pairs.
 _DOUBLE = 250
-#: Couplings so far below the diagonal are left out of lists. In single precision all others begin there: what fills in
-#: stays above the least normal number, below which arithmetic takes ten times as long.
+#: Couplings so far below the diagonal are left out of lists. In single precision this is taken off everywhere, so that
+#: nothing fills in below the least normal number, where arithmetic takes ten times as long.
 _NOTHING = 1e-13
 #: Where pairs are at least that part of users times servers, sums over them are products of dense tables.
 _DENSE = 0.25

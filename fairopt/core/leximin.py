@@ -233,6 +233,8 @@ class Leximin:
             if stop.any():
                 stop &= cap == cap[stop].min()
                 held[stop] = cap[stop]
+            elif not levels.min() < np.inf:
+                raise SolverError("a level could not be bounded")
             else:
                 stop, cost = rising & (pairs.takes @ scarce > 0), pairs.takes @ scarce / rate[scarce]
                 held[stop] = levels.min()

@@ -77,7 +77,7 @@ def google_sample(
     durations
         `fitted`: what a task is not seen to run is drawn from a lognormal that was fitted to tasks that started in the
         trace, or, of tasks that were there before, to how long these go on; given that it is longer than what is seen
-        (`durations.py`). `seen`: a task that did not end in the trace ends when the trace does, or takes the median
+        (`_draw.py`). `seen`: a task that did not end in the trace ends when the trace does, or takes the median
         if it never started. `day`: it runs for a day.
     servers, users
         How many to draw with `rng`: a number, a fraction, or all (None).
