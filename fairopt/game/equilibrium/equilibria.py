@@ -224,6 +224,8 @@ def start_of_curve(q: EquilibriumSystem) -> Reached[SmoothedSystem]:
 
 #: Temperatures at which the homotopy's points are offered.
 _ENDS = (1e-9, 1e-11)
+#: Systems until one is offered, and twice as many until the next: near its end thousands of users may jam it, too.
+_PATIENCE = 300
 #: Up to so many prices the homotopy is faster than what follows.
 _FEW = 64
 #: Above this alpha prices in money are further apart than doubles resolve, and levels come first; above that one many
@@ -282,10 +284,11 @@ def _program(problem: Problem, tol: float) -> Iterator[Solution]:
 @suppress_fp_warnings
 def _homotopy(method: EquilibriumSystem, tol: float) -> Iterator[Solution]:
     """Candidates from the entropy homotopy: points near its end, and the one at which it stops."""
-    begun, offered, place = _clock.now(), np.inf, None
+    begun, offered, place, patience = _clock.now(), np.inf, None, _PATIENCE
     for place in entropy_homotopy.follow(method, _ENDS[-1]):
-        if any(place.tau <= end * (1 + 1e-6) < offered for end in _ENDS):
-            offered = place.tau
+        jammed = place.steps >= patience
+        if jammed or any(place.tau <= end * (1 + 1e-6) < offered for end in _ENDS):
+            offered, patience = place.tau, patience * (1 + jammed)
             yield _solution(method, place, begun, tol)
     if place is not None and place.tau < offered:
         yield _solution(method, place, begun, tol)
