@@ -88,6 +88,12 @@ def test_dense_welfare_of_many_pairs_takes_bold_steps() -> None:
     assert sum(one.stats.rounds for one in found) <= 30
 
 
+def test_users_who_change_over_near_its_end_do_not_jam_the_homotopy() -> None:
+    """Followed to its end, 3,336 rounds."""
+    shared = fo.open_source("bitbrains-like?vms=500&servers=30&seed=2").cluster
+    assert fo.AlphaPFVDS(3.0).solve(shared).stats.rounds <= 450
+
+
 def test_what_is_known_saves_rounds() -> None:
     """Along alpha, from each answer to the next, in fewer rounds than from none, and hardly more than ever (74, 90)."""
     rng, alphas = np.random.default_rng(3), [float(alpha) for alpha in np.geomspace(1.2, 8, 12)]
