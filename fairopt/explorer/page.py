@@ -114,7 +114,7 @@ def answers(session: Session, progress: bool = False) -> dict[str, Any]:
     def stored(state: State) -> dict[str, Any]:
         requested = {"aside": True, "state": state.to_json()}
         more.setdefault(state.mechanism, []).append(session.reply({"ask": "more"} | requested))
-        return _thinned(session.reply({"ask": "answer"} | requested))
+        return session.reply({"ask": "answer"} | requested)
 
     single = [name for name in dict.fromkeys((*SIDE, state.mechanism)) if name not in _FOLLOWED]
     views: dict[str, list[Any]] = {name: [] for name in (*_FOLLOWED, *single)}
@@ -145,8 +145,8 @@ def answers(session: Session, progress: bool = False) -> dict[str, Any]:
     start["state"] = state.to_json() | {"alpha": nearest}
     calls = {}
     for name in good:
-        call = texts.call(str(session.mechanism(replace(state, mechanism=name, alpha=2.0))))
-        calls[name] = texts.solved(call.replace("alpha=2", "alpha=ALPHA") if name in _FOLLOWED else call)
+        call = texts.solved(session.mechanism(replace(state, mechanism=name, alpha=2.0)))
+        calls[name] = call.replace("alpha=2.0", "alpha=ALPHA") if name in _FOLLOWED else call
     return {
         "start": start,
         "views": views,
@@ -156,15 +156,6 @@ def answers(session: Session, progress: bool = False) -> dict[str, Any]:
         "calls": calls,
         "file": cluster_file.text(cluster),
     }
-
-
-def _thinned(view: dict[str, Any]) -> dict[str, Any]:
-    """A view whose bars have no more digits than can be seen."""
-    if "bars" not in view:
-        return view
-    # Digits after the point of parts of bars, which are 190 pixels tall.
-    heights = [[[round(x, 3) for x in row] for row in of] for of in view["bars"]["heights"]]
-    return view | {"bars": view["bars"] | {"heights": heights}}
 
 
 def _place(alpha: float | str) -> float:

@@ -78,7 +78,9 @@ class Session:
             "row": self._row,
             "several": self._several,
             "more": self._more,
-            "python": lambda q: {"text": texts.python(self.edited(_state(q)).cluster, str(self.mechanism(_state(q))))},
+            "python": lambda q: {
+                "text": texts.head(self.edited(_state(q)).cluster) + texts.solved(self.mechanism(_state(q)))
+            },
             "file": lambda q: {"text": cluster_file.text(self.edited(_state(q)).cluster)},
         }
         ask = question.get("ask") if isinstance(question, dict) else None
