@@ -209,7 +209,7 @@ class _Equations:
         #: Of pairs: is its user at its limit? The power of its tasks, and what the equation's logarithm comes to.
         own = self.user[: self.count]
         self.held = self.full[own]
-        self.power = np.where(self.held, 1, self.alpha)
+        self.power = np.array([1 if one else self.alpha for one in self.held], dtype=object)
         self.target = np.where(self.held, logs(self.limit[own]), self.worth[: self.count])
 
     def _independent(self, priced: list[Place]) -> list[Place]:
