@@ -25,14 +25,13 @@ from .rational import Numbers, numbers, zeros
 
 #: A pair has tasks if it has this part of what it could run alone; a row is full, and a price one, likewise.
 _ACTIVE = 1e-7
-#: Largest numerator and denominator of alpha, and denominator of a share per task.
-_ALPHA, _DENOMINATOR = 100, 10**6
+#: Largest denominator of alpha, and of a share per task.
+_DENOMINATOR = 10**6
 #: Most equations.
 _SIZE = 60
 #: Ends are rounded outwards to so many digits.
 DIGITS = 50
 DOWN, UP = Context(DIGITS, ROUND_FLOOR), Context(DIGITS, ROUND_CEILING)
-_MORE = Context(DIGITS + 20)
 
 #: A user, or a resource, and a server, by number.
 Place = tuple[int, int]
@@ -70,22 +69,12 @@ class Interval:
         return -self + other
 
     def __truediv__(self, other: Any) -> Any:
-        other = interval(other)
-        if other.low <= 0 <= other.high:
-            raise ZeroDivisionError("an interval with 0 in it divides nothing")
-        return self * Interval(DOWN.divide(Decimal(1), other.high), UP.divide(Decimal(1), other.low))
+        return self * (1 / interval(other))
 
-    def __pow__(self, exponent: Fraction) -> Interval:
-        """`x^(p/q)` of numbers > 0."""
-        if self.low <= 0:
-            raise ZeroDivisionError("powers are of numbers > 0")
-        p, q = exponent.as_integer_ratio()
-        first, last = (self.low, self.high) if p >= 0 else (self.high, self.low)
-        low, high = (_MORE.power(end, _MORE.divide(p, q)) for end in (first, last))  # more digits than are kept
-        found = Interval(DOWN.next_minus(DOWN.plus(low)), UP.next_plus(UP.plus(high)))
-        if not (Fraction(found.low) ** q <= Fraction(first) ** p and Fraction(last) ** p <= Fraction(found.high) ** q):
-            raise ZeroDivisionError("a power is not known to so many digits")
-        return found
+    def __rtruediv__(self, other: Any) -> Any:
+        if self.low <= 0 <= self.high:
+            raise ZeroDivisionError("an interval with 0 in it divides nothing")
+        return other * Interval(DOWN.divide(Decimal(1), self.high), UP.divide(Decimal(1), self.low))
 
     def within(self, other: Interval) -> bool:
         """True if every interval lies strictly inside another's."""
@@ -100,9 +89,18 @@ def interval(value: Any) -> Interval:
     return Interval(DOWN.divide(top, bottom), UP.divide(top, bottom))
 
 
+def logarithm(value: Any) -> Interval:
+    """The natural logarithm of a number or an interval; `decimal` rounds it correctly."""
+    one = interval(value)
+    if one.low <= 0:
+        raise ZeroDivisionError("logarithms are of numbers > 0")
+    return Interval(DOWN.next_minus(one.low.ln(DOWN)), UP.next_plus(one.high.ln(UP)))
+
+
 #: An array of intervals.
 Box = NDArray[np.object_]
 intervals: Callable[[Any], Box] = np.frompyfunc(interval, 1, 1)
+logs: Callable[[Any], Box] = np.frompyfunc(logarithm, 1, 1)
 
 
 low: Callable[[Box], NDArray[np.object_]] = np.frompyfunc(lambda one: one.low, 1, 1)
@@ -157,24 +155,32 @@ def enclosed(cluster: Cluster, criterion: Criterion, tasks: Array, log_prices: A
     """
     if log_prices is None or log_prices.ndim != 2 or criterion.scope == "per_server" or criterion.floor.any():
         return None
-    alpha = Fraction(criterion.alpha).limit_denominator(_ALPHA) if np.isfinite(criterion.alpha) else Fraction(0)
-    if float(alpha) != criterion.alpha or not 0 < alpha <= _ALPHA or np.isfinite(criterion.cap).any():
+    if not 0 < criterion.alpha < np.inf or np.isfinite(criterion.cap).any():
         return None
     try:
-        with np.errstate(over="ignore"):
-            return _Equations(cluster, criterion, alpha, tasks, np.exp(log_prices)).solved()
-    except (ZeroDivisionError, OverflowError, np.linalg.LinAlgError):
+        with np.errstate(over="ignore", invalid="ignore"):
+            return _Equations(cluster, criterion, tasks, np.exp(log_prices)).solved()
+    except (ArithmeticError, ValueError):  # a singular matrix is a ValueError
         return None
+
+
+def _simple(value: float) -> Fraction:
+    """The simple fraction that a double stands for."""
+    found = Fraction(value).limit_denominator(_DENOMINATOR)
+    if float(found) != value:
+        raise ZeroDivisionError(f"{value} is no simple fraction")
+    return found
 
 
 class _Equations:
-    """`cost X^alpha = K` of pairs with tasks (`X = q` of a user at its limit), `use = c` of rows with a price.
+    """`log cost + alpha log X = log K` of pairs with tasks (`X = q` of a user at its limit), `use = c` of rows with a
+    price.
 
     Unknowns are relative changes w of tasks and prices, pairs first.
     """
 
-    def __init__(self, cluster: Cluster, criterion: Criterion, alpha: Fraction, tasks: Array, prices: Array) -> None:
-        self.cluster, self.alpha, self.game = cluster, alpha, criterion.scope == "game"
+    def __init__(self, cluster: Cluster, criterion: Criterion, tasks: Array, prices: Array) -> None:
+        self.cluster, self.alpha, self.game = cluster, _simple(criterion.alpha), criterion.scope == "game"
         self.demand = numbers(cluster.demand)
         self.capacity = numbers(np.where(cluster.capacity > 0, cluster.capacity, 1.0))  # nobody runs where it lacks
         idle = cluster.capacity - tasks.T @ cluster.demand
@@ -200,6 +206,11 @@ class _Equations:
         self.amounts[np.arange(len(self.user)), self.server] = self.demand[self.user]
         self.owns = (np.arange(len(self.full))[:, None] == self.user[: self.count]).astype(int).astype(object)
         self.limit = numbers(np.where(self.full, cluster.max_tasks, 1.0))
+        #: Of pairs: is its user at its limit? The power of its tasks, and what the equation's logarithm comes to.
+        own = self.user[: self.count]
+        self.held = self.full[own]
+        self.power = np.array([1 if one else self.alpha for one in self.held], dtype=object)
+        self.target = np.where(self.held, logs(self.limit[own]), self.worth[: self.count])
 
     def _independent(self, priced: list[Place]) -> list[Place]:
         """Rows that say different things; `implied` are used up because others are."""
@@ -216,15 +227,12 @@ class _Equations:
         return sorted(rows)
 
     def _worth(self, criterion: Criterion, n: int, i: int) -> Any:
-        """`K = phi^alpha s^(1-alpha)`, s the share per task at the server."""
-        if self.game:
-            needs = self.demand[n] > 0
-            share = 1 / (self.capacity[i, needs] / self.demand[n, needs]).min()
-        else:
-            share = Fraction(criterion.share[n]).limit_denominator(_DENOMINATOR)
-            if float(share) != criterion.share[n]:
-                raise ZeroDivisionError("a share per task is no simple fraction")
-        return interval(Fraction(criterion.weight[n])) ** self.alpha * interval(share) ** (1 - self.alpha)
+        """`log K`, `K = phi^alpha s^(1-alpha)`, s the share per task at the server."""
+        needs = self.demand[n] > 0
+        share = (
+            1 / (self.capacity[i, needs] / self.demand[n, needs]).min() if self.game else _simple(criterion.share[n])
+        )
+        return logarithm(Fraction(criterion.weight[n])) * self.alpha + logarithm(share) * (1 - self.alpha)
 
     def values(self, box: Box) -> tuple[Box, Box, Box, Box]:
         """For all w in a box: tasks of pairs, of the user of every place, the cost of one there, parts used of rows."""
@@ -235,18 +243,17 @@ class _Equations:
 
     def residuals(self, box: Box) -> Box:
         _, total, cost, used = self.values(box)
-        met = np.where(self.full, 1 / self.limit, 0)[self.user] * total
-        bought = np.where(self.full[self.user], met, cost * total**self.alpha / self.worth)[: self.count]
-        return intervals(np.concatenate([bought, used[self.rows]]) - 1)
+        paid = logs(np.where(self.held, 1, cost[: self.count]))
+        return intervals(
+            np.concatenate([paid + self.power * logs(total[: self.count]) - self.target, used[self.rows] - 1])
+        )
 
     def slopes(self, box: Box) -> Box:
         """Derivatives of the residuals by w."""
         _, total, cost, _ = self.values(box)
-        full = self.full[self.user]
-        power = np.where(full, 0, total**self.alpha / self.worth)[: self.count, None]
-        by_tasks = np.where(full, 1 / self.limit[self.user], cost * total**self.alpha / self.worth / total * self.alpha)
-        own = self.owns[self.user[: self.count]] * by_tasks[: self.count, None]
-        of_pairs = np.hstack([own, self.amounts[: self.count, self.rows[0], self.rows[1]] * power])
+        own = self.owns[self.user[: self.count]] * (self.power / total[: self.count])[:, None]
+        paid = np.where(self.held, 0, 1) / np.where(self.held, 1, cost[: self.count])
+        of_pairs = np.hstack([own, self.amounts[: self.count, self.rows[0], self.rows[1]] * paid[:, None]])
         use = (self.amounts[: self.count] / self.capacity)[:, self.rows[0], self.rows[1]].T
         none = np.zeros((len(use), len(use)), dtype=object)
         return np.asarray(np.vstack([of_pairs, np.hstack([use, none])]) * self.start)
@@ -256,9 +263,7 @@ class _Equations:
         point = np.zeros(len(self.start), dtype=object)
         for _ in range(4):
             step = np.linalg.solve(middles(self.slopes(point)), middles(self.residuals(point)))
-            self.start = numbers(self.start.astype(float) * (1 - step))
-        if not (self.start > 0).all():
-            return None
+            self.start = numbers(self.start.astype(float) * np.exp(-step))
         # The relative half-widths of boxes are tried in turn.
         image = contracted(self.residuals(point), self.slopes, middles(self.slopes(point)), (1e-11, 1e-9, 1e-7))
         return None if image is None else self._judged(image)
@@ -271,7 +276,7 @@ class _Equations:
         over = high(total) > np.where(free, self.cluster.max_tasks, np.inf)[self.user]
         if (low(tasks) <= 0).any() or (low(total) <= 0).any() or (high(used)[others] > 1).any() or over.any():
             return None
-        if not all(self._content(k, self.worth[k] / total[k] ** self.alpha, cost) for k in range(len(self.user))):
+        if not all(self._content(k, one, cost) for k, one in enumerate(self.worth - logs(total) * self.alpha)):
             return None
         ends = zeros(2, *self.cluster.shape[:2])
         for n, i, one in zip(self.user, self.server, tasks, strict=False):
@@ -283,11 +288,11 @@ class _Equations:
     def _content(self, k: int, marginal: Interval, cost: Box) -> bool:
         """Nobody wants tasks at a place where it has none; with all its tasks a user finds none cheaper elsewhere.
 
-        Who has all its tasks would buy more where it runs them.
+        Who has all its tasks would buy more where it runs them. `marginal` is a logarithm.
         """
         if not self.full[self.user[k]]:
-            return bool(k < self.count or marginal.high < cost[k].low)
+            return bool(k < self.count or marginal.high < logarithm(cost[k]).low)
         if k < self.count:
-            return bool(marginal.low >= cost[k].high)
+            return bool(cost[k].high == 0 or marginal.low >= logarithm(cost[k]).high)
         own = self.user[: self.count] == self.user[k]
         return self.game or bool((high(cost[: self.count][own]) <= cost[k].low).all())

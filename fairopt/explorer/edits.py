@@ -143,22 +143,23 @@ class Start:
             "on": np.ones(len(base.users), dtype=bool),
             "eligible": base.eligible[:, first],
         }
-        weights = "each"
+        weights, tables = "each", {"servers": servers, "users": users}
         for key, value in edits.items():
-            where = tuple(int(part) if part.isdecimal() and len(part) < 9 else part for part in str(key).split("/"))
-            match where:
-                case ("weights",) if value in ("each", "shared"):
-                    weights = value
-                case ("servers" | "users" as kind, row, str(what), *column):
-                    place: tuple[Any, ...] = (row, *column)
-                    table = (users if kind == "users" else servers).get(what)
-                    sizes = zip(place, () if table is None else table.shape, strict=False)
-                    inside = [isinstance(k, int) and k < size for k, size in sizes]
-                    if table is None or len(place) != table.ndim or not all(inside):
-                        raise DataError(f"there is no field {short(key)}", where)
-                    table[place] = _READ[what](value, where)
-                case _:
-                    raise DataError(f"there is no field {short(key)}", where)
+            where: tuple[Any, ...] = tuple(
+                int(part) if part.isdecimal() and len(part) < 9 else part for part in str(key).split("/")
+            )
+            if where == ("weights",) and value in ("each", "shared"):
+                weights = value
+                continue
+            try:
+                kind, row, what, *column = where
+                table, place = tables[kind][what], (row, *column)
+                known = np.ndim(table[place]) == 0
+            except (ValueError, KeyError, IndexError):
+                known = False
+            if not known:
+                raise DataError(f"there is no field {short(key)}", where)
+            table[place] = _READ[what](value, where)
         count = np.where(servers["on"], servers["count"], 0)
         return self._made(servers["capacity"], count, users, weights)
 

@@ -14,11 +14,12 @@ from typing import Any
 
 from .._progress import tqdm
 from ..errors import FairoptError
+from ..game.curve.two_sided import equilibrium_curve
 from ..model import _files, cluster_file
 from ..study.alpha_path import Follower
 from . import texts
 from .edits import State
-from .session import SIDE, Session
+from .session import SIDE, Session, few, several
 
 _PLACE = Path(__file__).with_name("static")
 _PARTS = ("words.js", "draw.js", "tables.js", "asker.js", "explorer.js")
@@ -110,28 +111,25 @@ def answers(session: Session, progress: bool = False) -> dict[str, Any]:
     state = session.state
     alphas = start["alphas"]
     values = list(map(float, alphas))
+    cluster = session.start.edited(state.edits).cluster
 
     def stored(state: State) -> dict[str, Any]:
         requested = {"aside": True, "state": state.to_json()}
         more.setdefault(state.mechanism, []).append(session.reply({"ask": "more"} | requested))
-        return _thinned(session.reply({"ask": "answer"} | requested))
+        return session.reply({"ask": "answer"} | requested)
 
     single = [name for name in dict.fromkeys((*SIDE, state.mechanism)) if name not in _FOLLOWED]
     views: dict[str, list[Any]] = {name: [] for name in (*_FOLLOWED, *single)}
-    several: dict[str, str] = {}
     more: dict[str, list[Any]] = {}
     count = len(_FOLLOWED) * len(alphas) + len(single)
     with tqdm(total=count, desc="answers", unit="answer", disable=not progress, leave=False) as done:
         for name in _FOLLOWED:
-            path = Follower(session.start.edited(state.edits).cluster, name, None, alphas=values)
+            path = Follower(cluster, name, None, alphas=values)
             for alpha in values:
                 requested = replace(state, mechanism=name, alpha=alpha)
                 with suppress(FairoptError):  # it is said where the answer is asked for
                     session.know(requested, path(alpha))
                 views[name].append(stored(requested))
-                if name == "alphapf-vds":
-                    text = session.reply({"ask": "several", "state": requested.to_json()}).get("text", "")
-                    several |= {f"{alpha:g}": text} if text else {}  # as JavaScript writes it
                 done.update()
         for name in single:
             views[name] = [stored(replace(state, mechanism=name))]
@@ -140,31 +138,29 @@ def answers(session: Session, progress: bool = False) -> dict[str, Any]:
     start["mechanisms"] = [
         one | {"alpha": one["alpha"] and one["name"] in _FOLLOWED} for one in start["mechanisms"] if one["name"] in good
     ]
-    cluster = session.start.edited(state.edits).cluster
+    inner = [alpha for alpha in values if 0 < alpha < math.inf and alpha != 1]
+    # The curve is followed once, and beyond the last alphas, as folds come back from there.
+    ends = [inner[0] / 2, *inner, 2 * inner[-1]]
+    said: dict[str, str] = {}
+    with suppress(FairoptError):
+        if few(cluster):
+            curve = equilibrium_curve(cluster, ends, seconds=1.0)
+            said = {f"{alpha:g}": several(curve, alpha) for alpha in inner}  # as JavaScript writes it
     nearest = min(alphas, key=lambda alpha: abs(_place(alpha) - _place(state.alpha)))
     start["state"] = state.to_json() | {"alpha": nearest}
     calls = {}
     for name in good:
-        call = texts.call(str(session.mechanism(replace(state, mechanism=name, alpha=2.0))))
-        calls[name] = texts.solved(call.replace("alpha=2", "alpha=ALPHA") if name in _FOLLOWED else call)
+        call = texts.solved(session.mechanism(replace(state, mechanism=name, alpha=2.0)))
+        calls[name] = call.replace("alpha=2.0", "alpha=ALPHA") if name in _FOLLOWED else call
     return {
         "start": start,
         "views": views,
-        "several": several,
+        "several": said,
         "more": more,
         "head": texts.head(cluster),
         "calls": calls,
         "file": cluster_file.text(cluster),
     }
-
-
-def _thinned(view: dict[str, Any]) -> dict[str, Any]:
-    """A view whose bars have no more digits than can be seen."""
-    if "bars" not in view:
-        return view
-    # Digits after the point of parts of bars, which are 190 pixels tall.
-    heights = [[[round(x, 3) for x in row] for row in of] for of in view["bars"]["heights"]]
-    return view | {"bars": view["bars"] | {"heights": heights}}
 
 
 def _place(alpha: float | str) -> float:

@@ -63,7 +63,6 @@ class Session:
     _edited: tuple[str, Edited] | None = field(init=False, default=None)
     _found: OrderedDict[tuple[str, Mechanism], Allocation] = field(init=False, default_factory=OrderedDict)
     _drawn: Bands | None = field(init=False, default=None)
-    _curve: tuple[Cluster, EquilibriumCurve] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.start, self.last = Start.of(expected(self.cluster)), self.state
@@ -78,7 +77,9 @@ class Session:
             "row": self._row,
             "several": self._several,
             "more": self._more,
-            "python": lambda q: {"text": texts.python(self.edited(_state(q)).cluster, str(self.mechanism(_state(q))))},
+            "python": lambda q: {
+                "text": texts.head(self.edited(_state(q)).cluster) + texts.solved(self.mechanism(_state(q)))
+            },
             "file": lambda q: {"text": cluster_file.text(self.edited(_state(q)).cluster)},
         }
         ask = question.get("ask") if isinstance(question, dict) else None
@@ -216,41 +217,34 @@ class Session:
         return {"rows": rows, "note": f"{left} more, not shown. {note}" if left else note}
 
     def _several(self, question: dict[str, Any]) -> dict[str, Any]:
-        """The number of equilibria of alphaPF-VDS that the curve from alpha = 1 crosses, where that is looked for."""
-        state = _state(question)
-        edited = self.edited(state)
-        alone: dict[str, Any] = {"text": ""}
-        users, servers, _ = edited.cluster.shape
-        between = 0 < state.alpha < np.inf and abs(math.log(state.alpha)) > 1e-9
-        # Other equilibria are looked for where few share.
-        if not isinstance(self.mechanism(state), AlphaPFVDS) or not between or users * servers > 100:
-            return alone
-        curve = self._followed(edited.cluster, state.alpha)
-        there = curve.crossings(state.alpha)
-        if len(there) < 2:
-            return alone
-        tasks = np.array([curve.user_tasks(one.user_tasks) for one in there])
-        apart = int(np.argmax(np.ptp(tasks, axis=0)))
-        span = " or ".join(f"{value:.4g}" for value in tasks[:, apart])
-        return {
-            "text": f"There are {len(there)} equilibria on the curve from alpha = 1: "
-            f"{edited.cluster.users[apart]} has {span} tasks."
-        }
+        """The number of equilibria of alphaPF-VDS that the curve from alpha = 1 crosses, where that is looked for.
 
-    def _followed(self, cluster: Cluster, alpha: float) -> EquilibriumCurve:
-        """The curve of equilibria to twice alpha (below 1: to half of it), as folds come back from there.
-
-        That of all alphas of the path is followed once.
+        The curve is followed to twice alpha (below 1: to half of it), as folds come back from there.
         """
-        path = [one for one in ALPHAS if isinstance(one, float) and one not in (0.0, 1.0)]
-        if alpha in path:
-            if self._curve is None or self._curve[0] is not cluster:
-                ends = [0.5 * path[0], *path, 2 * path[-1]]
-                self._curve = cluster, equilibrium_curve(cluster, ends, seconds=1.0)
-            if not self._curve[1].missing:
-                return self._curve[1]
+        state = _state(question)
+        cluster, alpha = self.edited(state).cluster, state.alpha
+        between = 0 < alpha < np.inf and abs(math.log(alpha)) > 1e-9
+        if not isinstance(self.mechanism(state), AlphaPFVDS) or not between or not few(cluster):
+            return {"text": ""}
         beyond = alpha * 2.0 ** math.copysign(1, alpha - 1)
-        return equilibrium_curve(cluster, [alpha, beyond], seconds=1.0)
+        return {"text": several(equilibrium_curve(cluster, [alpha, beyond], seconds=1.0), alpha)}
+
+
+def few(cluster: Cluster) -> bool:
+    """True if so few share that other equilibria are looked for."""
+    return len(cluster.users) * len(cluster.servers) <= 100
+
+
+def several(curve: EquilibriumCurve, alpha: float) -> str:
+    """Say how many equilibria a curve crosses at an alpha; empty unless there are two."""
+    tasks = np.array([curve.user_tasks(one.user_tasks) for one in curve.crossings(alpha)])
+    if len(tasks) < 2:
+        return ""
+    apart = int(np.argmax(np.ptp(tasks, axis=0)))
+    span = " or ".join(f"{value:.4g}" for value in tasks[:, apart])
+    return (
+        f"There are {len(tasks)} equilibria on the curve from alpha = 1: {curve.cluster.users[apart]} has {span} tasks."
+    )
 
 
 def _key(state: State) -> str:

@@ -108,8 +108,8 @@ def standing(
     notes = [*_told(snapshot, runs), words(found.certificate, found.tol), *failed]
     changes, after = None, None
     if requested or policy is not None:
-        changed, after = session.edited(then), session.allocation(then)
-        changes = _changes(session.start, edited, found, changed, after, runs)
+        after = session.allocation(then)
+        changes = _changes(session.start, found, after, runs)
         notes.append(f"After the change: {words(after.certificate, after.tol)}")
         requested = (*requested, *([f"{after.mechanism} in place of {found.mechanism}"] if policy is not None else []))
     return Standing(
@@ -211,23 +211,13 @@ def _resources(session: Session, state: State, found: Allocation, runs: Allocati
     return pd.DataFrame(rows)
 
 
-def _changes(
-    start: Start, before: Edited, first: Allocation, after: Edited, then: Allocation, runs: Allocation | None
-) -> pd.DataFrame:
-    users = np.union1d(before.user_of, after.user_of)
-    tasks = np.zeros((3, len(start.cluster.users)))
-    tasks[0, before.user_of], tasks[1, after.user_of] = first.arrays.user_tasks, then.arrays.user_tasks
-    if runs is not None:
-        tasks[2, before.user_of] = runs.arrays.user_tasks
-    made = pd.DataFrame({
-        "user": [start.cluster.users[n] for n in users],
-        "group": [start.groups[n] for n in users],
-        "running": tasks[2, users],
-        "entitled": tasks[0, users],
-        "after": tasks[1, users],
-        "change": (tasks[1] - tasks[0])[users],
-    })  # fmt: skip
-    made = made.drop(columns="running") if runs is None else made
+def _changes(start: Start, first: Allocation, then: Allocation, runs: Allocation | None) -> pd.DataFrame:
+    """Tasks of all who are there before or after, the largest change first."""
+    states = {"running": runs, "entitled": first, "after": then}
+    made = pd.DataFrame({name: one.user_tasks for name, one in states.items() if one is not None}).fillna(0.0)
+    made = made.reindex([user for user in start.cluster.users if user in made.index])
+    made.insert(0, "group", pd.Series(start.groups, start.cluster.users))
+    made = made.assign(change=made["after"] - made["entitled"]).rename_axis("user").reset_index()
     return made.reindex(made["change"].abs().sort_values(ascending=False, kind="stable").index)
 
 

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from pprint import pformat
 
 import numpy as np
 
-from .. import mechanisms
-from ..errors import DataError
+from ..mechanisms import Mechanism, _label
 from ..model.cluster import Cluster
 
-_WORD = re.compile(r"=([A-Za-z]\w*)\b")
 
-
-def python(cluster: Cluster, mechanism: str) -> str:
-    """Code that gives the same answer; `mechanism` is its label, such as `alphaPF-VDS(alpha=3)`."""
-    return head(cluster) + solved(call(mechanism))
-
-
-def solved(code: str) -> str:
+def solved(mechanism: Mechanism) -> str:
     """The lines that solve with a mechanism."""
-    return f"allocation = {code}.solve(cluster)\nprint(allocation)\n"
+    return f'allocation = fo.mechanisms.one("{_label.written(mechanism)}").solve(cluster)\nprint(allocation)\n'
 
 
 def head(cluster: Cluster) -> str:
@@ -40,21 +31,3 @@ def head(cluster: Cluster) -> str:
             given["max_tasks"] = given["max_tasks"].replace("inf", 'float("inf")')
         made = ["cluster = fo.Cluster(", *(f"    {name}={text}," for name, text in given.items()), ")"]
     return "\n".join(["import fairopt as fo", "", *made, ""])
-
-
-def _quoted(found: re.Match[str]) -> str:
-    """`=inf` and `=log1p` as Python."""
-    word = found[1]
-    if word in ("True", "False", "None"):
-        return found[0]
-    return f"=float({word!r})" if word == "inf" else f"={word!r}"
-
-
-def call(mechanism: str) -> str:
-    """A label as a call: `fo.AlphaPFVDS(alpha=3)`."""
-    for name in mechanisms.names():
-        kind = mechanisms.kind(name)
-        if mechanism == kind.title or mechanism.startswith(f"{kind.title}("):
-            inside = _WORD.sub(_quoted, mechanism[len(kind.title) + 1 : -1])
-            return f"fo.{kind.__name__}({inside})"
-    raise DataError(f"there is no mechanism {mechanism!r}")

@@ -446,7 +446,6 @@ def _simpler(instance: Instance) -> Iterator[Instance]:
     for argument, plain in (("weight", 1.0), ("max_tasks", np.inf), ("eligible", 1.0)):
         for at in np.argwhere(getattr(cluster, argument) != plain).tolist():
             yield from _made(with_entry, instance, argument, tuple(at), plain)
-    yield from _scaled(instance)
     for argument, place in disagreements(instance):
         reported = float(getattr(cluster, argument)[place])
         yield from _made(with_entry, instance, argument, place, reported, True)
@@ -463,21 +462,6 @@ def _smaller(instance: Instance, argument: str) -> Iterator[Instance]:
             for value in sorted({0.0, 1.0, old // 2, old - 1}) if np.isfinite(old) else ():
                 if 0 <= value < old:
                     yield from _made(with_entry, instance, argument, place, value, bool(reported))
-
-
-def _scaled(instance: Instance) -> Iterator[Instance]:
-    """A resource in a larger unit, where all its numbers have a common divisor."""
-    cluster, tables = instance[0], clusters(instance)
-    for r in range(len(cluster.resources)):
-        columns = np.concatenate([np.concatenate([one.capacity[:, r], one.demand[:, r]]) for one in tables])
-        unit = int(np.gcd.reduce(columns.astype(int))) if (columns == columns.astype(int)).all() else 1
-        if unit > 1:
-            by = np.where(np.arange(len(cluster.resources)) == r, 1.0 / unit, 1.0)
-            yield _both(instance, partial(_in_unit, by))
-
-
-def _in_unit(by: Array, cluster: Cluster) -> Cluster:
-    return cluster.derived(capacity=cluster.capacity * by, demand=cluster.demand * by)
 
 
 def _made(make: Callable[..., Instance], *given: Any) -> Iterator[Instance]:

@@ -9,7 +9,8 @@ import numpy as np
 from ..mechanisms import Mechanism
 from ..mechanisms.mqdrf import MQDRF
 from ..model._arrays import Index
-from ._base import Case, Dues, Property, capped, tasks_per_task
+from ._base import Case, Dues, Numbers, Property, capped
+from .envy_freeness import EnvyFreeness
 from .sharing_incentive import in_pool
 
 
@@ -51,7 +52,7 @@ def queue(case: Case) -> tuple[Index, Index, tuple[float, ...]]:
     return levels, np.array([count] if rule.sizes is None else rule.sizes), rule.shares
 
 
-class DynamicEnvyFreeness(Property):
+class DynamicEnvyFreeness(EnvyFreeness):
     """Nobody could run more tasks with what another user of its level has.
 
         x_n >= min(q_n, max_{m in the level of n} sum_i x[m,i] min_{r: d[n,r] > 0} d[m,r]/d[n,r])
@@ -65,16 +66,10 @@ class DynamicEnvyFreeness(Property):
     name = "dynamic-envy-freeness"
     definition = "x_n >= min(q_n, tasks of n with what m has), for every m of its level in MQDRF"
     words = "{user} has {has} tasks; with what another user of its level has it would run {due}"
-    needs_all = True
 
     def unfit(self, mechanism: Mechanism | None) -> str:
         return DynamicSharingIncentive().unfit(mechanism)
 
-    def dues(self, case: Case) -> Dues:
-        cluster, levels = case.cluster, queue(case)[0]
-        demand = case.numbers(cluster.demand)
-        within = case.numbers(cluster.eligible.astype(float)) @ case.tasks.T  # (users, others)
-        value = tasks_per_task(demand, demand) * within
-        value[levels[:, None] != levels] = 0
-        np.fill_diagonal(value, 0)
-        return case.user_tasks, capped(value.max(axis=1), cluster, case)
+    def parts(self, case: Case) -> Numbers:
+        levels = queue(case)[0]
+        return np.asarray(levels[:, None] == levels, dtype=int)

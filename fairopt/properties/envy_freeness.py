@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._base import Case, Dues, Property, capped, tasks_per_task
+from ._base import Case, Dues, Numbers, Property, capped, tasks_per_task
 
 
 class EnvyFreeness(Property):
@@ -25,10 +25,15 @@ class EnvyFreeness(Property):
     words = "{user} has {has} tasks; with what another user has it would run {due}"
     needs_all = True
 
+    def parts(self, case: Case) -> Numbers:
+        """What others have counts by these parts, (users, others): `phi_n/phi_m`."""
+        weight = case.numbers(case.cluster.weight)
+        return np.asarray(weight[:, None] / weight)
+
     def dues(self, case: Case) -> Dues:
         cluster = case.cluster
-        weight, demand = case.numbers(cluster.weight), case.numbers(cluster.demand)
+        demand = case.numbers(cluster.demand)
         within = case.numbers(cluster.eligible.astype(float)) @ case.tasks.T  # (users, others)
-        of_others = tasks_per_task(demand, demand) * within * weight[:, None] / weight
+        of_others = tasks_per_task(demand, demand) * within * self.parts(case)
         np.fill_diagonal(of_others, 0)
         return case.user_tasks, capped(of_others.max(axis=1), cluster, case)

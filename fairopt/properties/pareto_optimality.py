@@ -94,19 +94,14 @@ def _by_program(case: Case) -> Numbers:
 def _exact(case: Case) -> Numbers:
     """Lexicographic max-min of `x'_n / x_n`, without rounding: x itself has the level 1, so nobody has less.
 
-    In tasks of size `x_n`. Users without tasks must be such as can run none.
+    Users without tasks must be such as can run none.
     """
     cluster, tasks = case.cluster, case.user_tasks
-    runs = np.flatnonzero(cluster.runnable)
-    if (tasks[runs] == 0).any() or not rational.tried(cluster, cluster.max_tasks):
+    if (tasks[cluster.runnable] == 0).any() or not rational.tried(cluster, cluster.max_tasks):
         return tasks
-    size, better = tasks[runs], tasks.copy()
-    demand, limits = numbers(cluster.demand)[runs] * size[:, None], numbers(cluster.max_tasks)[runs] / size
-    one = np.full(len(runs), Fraction(1))
-    found = rational.optimum(numbers(cluster.capacity), demand, cluster.usable[runs], one, limits)
-    if found is not None:
-        better[runs] = np.maximum(found.tasks.sum(axis=1), one) * size
-    return better
+    limits = numbers(cluster.max_tasks)
+    found = rational.optimum(numbers(cluster.capacity), numbers(cluster.demand), cluster.usable, tasks, limits)
+    return tasks if found is None else np.maximum(found.tasks.sum(axis=1), tasks)
 
 
 def gains(cluster: Cluster, low: Numbers, high: Numbers) -> Numbers:
@@ -135,32 +130,31 @@ def _idle(cluster: Cluster, tasks: Numbers) -> Numbers:
 
 def _direction(cluster: Cluster, low: Numbers, high: Numbers) -> Numbers | None:
     """Changes of tasks, (users, servers): the largest sum of relative gains within `|change| <= gamma`."""
-    up = [(int(n), int(i)) for n, i in np.argwhere(cluster.usable & (cluster.max_tasks > 0)[:, None])]
-    columns = [(pair, 1) for pair in up] + [(pair, -1) for pair in up if low[pair] > 0]
-    total, goal = high.sum(axis=1), len(columns)
-    sums: dict[int, dict[int, Fraction]] = {n: {} for n, _ in up}
-    for k, ((n, _), sign) in enumerate(columns):
-        sums[n][k] = Fraction(-sign)
-    unit = {n: Fraction(float(total[n])).limit_denominator(1000) for n in sums}
-    if not all(unit.values()):
+    up, total, demand = cluster.usable & (cluster.max_tasks > 0)[:, None], high.sum(axis=1), numbers(cluster.demand)
+    # A column for more tasks of every pair, then one for fewer of those that have any.
+    user, server = np.hstack([np.nonzero(up), np.nonzero(up & (low > 0))])
+    sign = np.where(np.arange(len(user)) < up.sum(), 1, -1)
+    runs = np.flatnonzero(up.any(axis=1))
+    own = (runs[:, None] == user) * sign
+    unit = np.array([Fraction(float(one)).limit_denominator(1000) for one in total[runs]], dtype=object)
+    if not unit.all():
         return None
-    gain = {k: by / unit[n] for n, own in sums.items() for k, by in own.items()}
-    at_limit = [own for n, own in sums.items() if total[n] >= cluster.max_tasks[n] * (1 - float(_FULL))]
-    demand = numbers(cluster.demand)
-    used_up = np.argwhere(_idle(cluster, high) <= numbers(cluster.capacity) * _FULL).tolist()
-    taken = [{k: sign * demand[n, r] for k, ((n, j), sign) in enumerate(columns) if i == j and demand[n, r]}
-             for i, r in used_up]  # fmt: skip
-    rows = [(one, Fraction(0)) for one in (*taken, *sums.values())]
-    rows += [({k: -by for k, by in own.items()}, Fraction(0)) for own in at_limit]
-    rows += [({k: Fraction(1)}, Fraction(cluster.gamma[pair])) for k, (pair, _) in enumerate(columns)]
-    rows.append((gain | {goal: Fraction(1)}, Fraction(0)))
+    used_up = _idle(cluster, high) <= numbers(cluster.capacity) * _FULL
+    taken = (server == np.arange(len(used_up))[:, None])[:, None] * demand[user].T * sign
+    at_limit = total[runs] >= cluster.max_tasks[runs] * (1 - float(_FULL))
+    goal, none = len(user), Fraction(0)
+    rows = [
+        ({k: Fraction(by) for k, by in enumerate(row) if by}, none) for row in [*taken[used_up], *-own, *own[at_limit]]
+    ]
+    rows += [({k: Fraction(1)}, Fraction(cluster.gamma[pair])) for k, pair in enumerate(zip(user, server, strict=True))]
+    gain = dict(enumerate(-(own / unit[:, None]).sum(axis=0)))
+    rows.append((gain | {goal: Fraction(1)}, none))
     try:
         program = Dictionary(rows, goal + 1, _WORK)
         program.maximise(goal)
     except (TooMuch, ValueError):
         return None
     values = program.values()
-    found = np.full(cluster.shape[:2], Fraction(0), dtype=object)
-    for k, (pair, sign) in enumerate(columns):
-        found[pair] += sign * values.get(k, Fraction(0))
+    found = np.full(up.shape, none, dtype=object)
+    np.add.at(found, (user, server), sign * np.array([values.get(k, none) for k in range(goal)], dtype=object))
     return found if values.get(goal, 0) > 0 else None

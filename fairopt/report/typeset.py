@@ -385,19 +385,17 @@ def _in_lines(head: str, longest: float) -> list[str]:
 def _fitting(columns: Sequence[_Column], room: float) -> tuple[list[_Column], list[str]]:
     """The columns that fit, with their widths, and names of those that do not.
 
-    They are taken in order, but for `_LAST`. Columns with a common head stay together, if they can. What room is left,
+    They are taken in order, but for `_LAST`; those with a common head in the order of the first. What room is left,
     folded columns share.
     """
     ranks: dict[str, tuple[int, int]] = {}  # of single columns and of groups
     for k, one in enumerate(columns):
         ranks.setdefault(one.group or one.name, (_LAST.index(one.name) if one.name in _LAST else -1, k))
     kept: list[_Column] = []
-    for key in sorted(ranks, key=ranks.__getitem__):
-        together = [one for one in columns if key == (one.group or one.name)]
-        for some in [together, *([one] for one in together)]:
-            tried = [one for one in columns if one in kept or one in some]
-            if _taken(tried) <= room:
-                kept = tried
+    for new in sorted(columns, key=lambda one: ranks[one.group or one.name]):
+        tried = [one for one in columns if one in kept or one is new]
+        if _taken(tried) <= room:
+            kept = tried
     spare = room - _taken(kept)
     wish = sum(one.wide - one.least for one in kept)
     for one in kept:

@@ -18,7 +18,7 @@ from fairopt.explorer import Session, State
 from fairopt.explorer import session as module
 from fairopt.explorer import view as views
 from fairopt.explorer.standing import standing
-from fairopt.explorer.texts import call, python
+from fairopt.explorer.texts import head
 from fairopt.result import metrics
 from fairopt.workloads import open_source
 
@@ -178,15 +178,7 @@ def test_code_and_file_give_the_same_answer(session: Session, tmp_path: Any) -> 
 
 def test_large_clusters_are_loaded_by_the_code() -> None:
     cluster = open_source("google-like?users=3000&seed=1").cluster
-    assert 'fo.Cluster.load("cluster.toml")' in python(cluster, "DRFH")
-
-
-def test_labels_as_calls() -> None:
-    for name in fo.mechanisms.names():
-        for one in fo.mechanisms.kind(name).variants():
-            if "utility" not in str(one):
-                assert eval(call(str(one)), {"fo": fo}) == one
-    assert call("concave utility(utility=log1p)") == "fo.ConcaveUtility(utility='log1p')"
+    assert 'fo.Cluster.load("cluster.toml")' in head(cluster)
 
 
 @pytest.mark.parametrize("kind", [fo.AlphaPFVDS(1), fo.DRFH()], ids=str)

@@ -35,7 +35,7 @@ async function page() {
     row: ({ mechanism, state }) => { const view = at(mechanism, state.alpha); return view && (view.error ? view : { ...view.measures, mechanism: view.mechanism, pooled: view.pooled }); },
     several: ({ state }) => ({ text: data.several[String(state.alpha)] || "" }),
     more: ({ state }) => at(state.mechanism, state.alpha, data.more),
-    python: ({ state }) => ({ text: data.head + data.calls[state.mechanism].replace("ALPHA", state.alpha === "inf" ? 'float("inf")' : String(state.alpha)) }),
+    python: ({ state }) => ({ text: data.head + data.calls[state.mechanism].replace("ALPHA", String(state.alpha)) }),
     now: () => ({}),
     file: () => ({ text: data.file }),
   };
