@@ -1,9 +1,9 @@
 """Bottlenecks of lexicographic max-min: the used-up (server, resource) that holds each user, or its task limit.
 
-Prices prove who is held (`leximin.proved`), on one server a price of one resource: n's bottleneck is, at the prices that
-prove most for n, the resource with the largest part in what n pays for a task on its cheapest server (where it runs
-most tasks, of several). That part is at least 1/M of M resources, so by the inequality of `proved` what is idle of the
-bottleneck is at most M times the bound on n's rise, in units of what n's tasks need of it.
+Prices prove who is held (`leximin.proved`), on one server a price of one resource: n's bottleneck is, at the prices
+that prove most for n, the resource with the largest part in what n pays for a task on its cheapest server (where it
+runs most tasks, of several). That part is at least 1/M of M resources, so by the inequality of `proved` what is idle of
+the bottleneck is at most M times the bound on its rise, in units of what its tasks need of it.
 """
 
 from __future__ import annotations
@@ -78,25 +78,24 @@ def blocking(
     held_by = np.where(limits > 0, "nowhere to run", "task limit")
     level, bound = np.zeros(count), np.zeros(count)
     server, resource = np.full(count, -1), np.full(count, -1)
-    if len(users):
-        own, x = criterion.restrict(users), totals[users]
-        level[users] = own.levels(x)
-        to_limit = np.maximum(polytope.limit / x - 1, 0.0)
-        if polytope.cluster.shape[1] == 1:
-            hint = one_price_each(polytope.cluster)
-            full = polytope.by_server(polytope.used(split.merged))[0] >= 1 - tol
-            hint = np.append(hint[full].sum(axis=0, keepdims=True), hint, axis=0)  # first: of several the dearest
-        else:
-            hint = None if prices is None else prices.reshape(-1, *cluster.capacity.shape)[:, first]
-        free = to_limit > SAME_LEVEL
-        rise, at, what = _by_prices(polytope, split.merged, own.floor, level[users], free, hint, tol)
-        if (np.minimum(rise, to_limit) > tol).any():
-            rise, at, what = _without_rounding(polytope, split.merged, criterion, rise, at, what, tol)
-        limited = (to_limit <= SAME_LEVEL) | ((to_limit <= tol) & (to_limit < rise))
-        by_capacity = ~limited & (rise <= tol)
-        bound[users] = np.minimum(rise, to_limit)
-        held_by[users] = np.where(limited, "task limit", np.where(by_capacity, "capacity", "unproved"))
-        server[users[by_capacity]], resource[users[by_capacity]] = first[at[by_capacity]], what[by_capacity]
+    own, x = criterion.restrict(users), totals[users]
+    level[users] = own.levels(x)
+    to_limit = np.maximum(polytope.limit / x - 1, 0.0)
+    if polytope.cluster.shape[1] == 1:
+        hint = one_price_each(polytope.cluster)
+        full = polytope.by_server(polytope.used(split.merged))[0] >= 1 - tol
+        hint = np.append(hint[full].sum(axis=0, keepdims=True), hint, axis=0)  # first: of several the dearest
+    else:
+        hint = None if prices is None else prices.reshape(-1, *cluster.capacity.shape)[:, first]
+    free = to_limit > SAME_LEVEL
+    rise, at, what = _by_prices(polytope, split.merged, own.floor, level[users], free, hint, tol)
+    if (np.minimum(rise, to_limit) > tol).any():
+        rise, at, what = _without_rounding(polytope, split.merged, criterion, rise, at, what, tol)
+    limited = (to_limit <= SAME_LEVEL) | ((to_limit <= tol) & (to_limit < rise))
+    by_capacity = ~limited & (rise <= tol)
+    bound[users] = np.minimum(rise, to_limit)
+    held_by[users] = np.where(limited, "task limit", np.where(by_capacity, "capacity", "unproved"))
+    server[users[by_capacity]], resource[users[by_capacity]] = first[at[by_capacity]], what[by_capacity]
     return Blocking(level, bound, held_by, server, resource)
 
 
