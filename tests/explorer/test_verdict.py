@@ -234,10 +234,10 @@ def test_measures_are_columns_everywhere() -> None:
 @pytest.mark.parametrize(
     ("entitled", "message"),
     [
-        ([1, 2, 3], r"entitlements are of shape \(3,\)"),
-        ([1, np.nan], "user 'large' is entitled to nan tasks; it must be"),
-        ([1, -1], "user 'large' is entitled to -1 tasks; it must be"),
-        ([1, np.inf], "user 'large' is entitled to inf tasks; it must be"),
+        ([1, 2, 3], r"entitlements must have one number per user, 2 in all"),
+        ([1, np.nan], "entitlements of user 'large' is nan; it must be"),
+        ([1, -1], "entitlements of user 'large' is -1; it must be"),
+        ([1, np.inf], "entitlements of user 'large' is inf; it must be"),
         ("alphapf-vds", "'alphapf-vds' stands for several mechanisms"),
         ({"wide": 3, "small": 1}, "unknown: wide"),
     ],
