@@ -69,6 +69,13 @@ def experiment(tmp_path: Path) -> Path:
     return written(tmp_path)
 
 
+@pytest.mark.parametrize("table", ["jobs", "users", "tasks", "timeline"])
+def test_dedicated_servers_have_every_table(experiment: Path, table: str) -> None:
+    mine, out = experiment.parent / "mine", experiment.parent / "out.csv"
+    assert main(["simulate", str(mine), "--policy", "dedicated:fifo", "--out", str(out), "--table", table]) == 0
+    assert len(pd.read_csv(out))
+
+
 @pytest.fixture(scope="module")
 def there(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The experiment and a store that has it."""
