@@ -81,12 +81,11 @@ def blocking(
     own, x = criterion.restrict(users), totals[users]
     level[users] = own.levels(x)
     to_limit = np.maximum(polytope.limit / x - 1, 0.0)
+    hint = None if prices is None else prices.reshape(-1, *cluster.capacity.shape)[:, first]
     if polytope.cluster.shape[1] == 1:
-        hint = one_price_each(polytope.cluster)
+        each = one_price_each(polytope.cluster)
         full = polytope.by_server(polytope.used(split.merged))[0] >= 1 - tol
-        hint = np.append(hint[full].sum(axis=0, keepdims=True), hint, axis=0)  # first: of several the dearest
-    else:
-        hint = None if prices is None else prices.reshape(-1, *cluster.capacity.shape)[:, first]
+        hint = np.append(each[full].sum(axis=0, keepdims=True), each, axis=0)  # first: of several the dearest
     free = to_limit > SAME_LEVEL
     rise, at, what = _by_prices(polytope, split.merged, own.floor, level[users], free, hint, tol)
     if (np.minimum(rise, to_limit) > tol).any():
