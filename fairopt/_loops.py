@@ -143,7 +143,7 @@ class Loop:
     def content(self) -> str:
         """A digest of what is compiled: this function, constants, and the loops that it calls."""
         options = {name: _value(value) for name, value in self.options.items()}
-        found = hashlib.sha256(f"{_code(self.py_func.__code__)} {options}".encode())
+        found = hashlib.sha256(f"{instructions(self.py_func.__code__)} {options}".encode())
         for name, value in self.reads.items():
             if isinstance(value, Loop):
                 value = value.content
@@ -209,10 +209,10 @@ def _names(code: CodeType) -> Iterator[str]:
             yield from _names(constant)
 
 
-def _code(code: CodeType) -> str:
+def instructions(code: CodeType) -> str:
     """Instructions, names and constants but the docstring, on whichever lines they stand."""
     constants = [None if k == 0 and isinstance(one, str) else one for k, one in enumerate(code.co_consts)]
-    inside = [_code(one) if isinstance(one, CodeType) else _value(one) for one in constants]
+    inside = [instructions(one) if isinstance(one, CodeType) else _value(one) for one in constants]
     return repr((code.co_code.hex(), code.co_names, code.co_varnames, inside))
 
 

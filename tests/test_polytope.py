@@ -54,10 +54,3 @@ def test_prices_of_rows_and_of_units(cluster: Cluster, seed: int) -> None:
     assert_allclose(polytope.row_prices(unit), rows, rtol=1e-12)
     costs = (unit @ cluster.demand.T)[polytope.pair_server, polytope.users[polytope.pair_user]]
     assert_allclose(polytope.price_per_task(rows), costs, rtol=1e-9)
-
-
-def test_users_who_can_run_nothing_are_left_out() -> None:
-    cluster = Cluster([[1, 0]], [[1, 0], [1, 1], [2, 0]], max_tasks=[1, 1, 0])
-    polytope = Polytope(cluster, cluster.max_tasks)
-    assert polytope.users.tolist() == [0]
-    assert len(Polytope(cluster, np.zeros(3)).users) == 0

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..exact.rational import tried
-from ..model._arrays import Array, Frozen, deferred, ratio
+from ..model._arrays import Array, Frozen, Index, deferred, ratio
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, FairnessEfficiency, virtual_share_per_task
 from ..model.merging import Split, merge, unmerged
@@ -296,11 +296,14 @@ def _infinite(
     """Largest possible rise, or the distance from the optimum of a small cluster too ill-scaled for doubles."""
     cluster, alone = polytope.cluster, criterion.scope in ("game", "per_server")
     proof, where = None, "nobody can rise"
+
+    def largest(who: Index, i: int) -> str:
+        return f"largest for user {cluster.users[who[i]]!r}" + (f" on server {servers[i]!r}" if alone else "")
+
     if alone or len(servers) == 1:
-        rise, whom = exploitability(polytope, tasks, criterion)
+        rise, who = exploitability(polytope, tasks, criterion)
         i = int(rise.argmax())
-        if rise[i] > 0:
-            where = f"largest for {whom[i]} on server {servers[i]!r}" if alone else f"largest for {whom[i]}"
+        where = largest(who, i) if rise[i] > 0 else where
     else:
         with np.errstate(over="ignore"):
             prices = None if hint is None else np.exp(hint)
@@ -322,9 +325,8 @@ def _infinite(
     i = int(apart.argmax())
     if apart[i] == np.inf or (apart[i] > SUFFICIENT and not proved):
         return found
-    where = f"largest for user {cluster.users[who[i]]!r}" + (f" on server {servers[i]!r}" if alone else "")
-    largest = max(float(apart[i]), float(rise[~requested].max(initial=0.0)))  # doubles do on other servers
-    return _Judgement(largest, "distance from the optimum", where, found.log_prices if proved else None)
+    most = max(float(apart[i]), float(rise[~requested].max(initial=0.0)))  # doubles do on other servers
+    return _Judgement(most, "distance from the optimum", largest(who, i), found.log_prices if proved else None)
 
 
 def duality_gap(polytope: Polytope, tasks: Array, criterion: Criterion, log_rows: Array) -> float:

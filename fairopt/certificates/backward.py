@@ -22,13 +22,13 @@ It is linear in what is wrong, and knows users of tiny welfare as well as others
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from .._libraries import sp
-from ..model._arrays import Array, Mask, ratio
+from ..model._arrays import Array, Mask
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 from . import _linear
@@ -92,18 +92,7 @@ def backward_error(
 
     Source: the bound is proved in docs/certificates.md; the module's docstring has what it is the largest of.
     """
-    problem = _Conditions(polytope, criterion, tasks, servers)
-    if problem.impossible:
-        none = np.zeros(len(polytope.gamma), dtype=bool)
-        residual = np.full(len(none), np.inf)
-        return BackwardError(np.inf, problem.impossible, log_rows, log_rows, none, residual, np.zeros(len(log_rows)))
-    log_rows = np.where(np.isnan(log_rows) | np.isposinf(log_rows), -np.inf, log_rows)
-    best = problem.best(log_rows, LEVELS[0])
-    for tau in (*(LEVELS[1:] if best.error <= NEAR else ()), *COARSE):
-        if best.error <= tau:
-            break
-        best = min(best, problem.best(log_rows, tau), key=lambda found: found.error)
-    return best
+    return _Conditions(polytope, criterion, tasks, servers).least(log_rows)
 
 
 def error_at(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Array, tau: float) -> float:
@@ -128,8 +117,6 @@ class _Conditions:
         self.idle = 1 - polytope.used(tasks)
         self.scale = criterion.stiffness
         self.impossible = ""
-        if not len(who):
-            return
         own, total = criterion.restrict(who), np.add.reduceat(self.tasks, self.first)
         unit = own.measure(total, polytope.reach)
         if not (unit > 0).all():
@@ -142,12 +129,26 @@ class _Conditions:
         if self.game:
             self.buyer, self.seller = np.arange(len(self.user)), self.server
             self.marginal, self.room = log_marginal[self.user, self.server], room[self.user]
-            self.bought, self.surplus = self.part, np.zeros(len(self.user))
+            self.bought, self.surplus = self.part, np.full(len(self.user), np.inf)
         else:
             self.buyer, self.seller = self.user, np.zeros(len(who), dtype=np.intp)
             self.marginal, self.room, self.bought, self.surplus = log_marginal, room, total / unit, own.surplus(total)
         if not np.isfinite(self.marginal).all():
             self.impossible = "tasks beyond the range of numbers"
+
+    def least(self, log_rows: Array) -> BackwardError:
+        """The error at prices of whole capacities (rows,), in the best scale and at the best level."""
+        if self.impossible:
+            none = np.zeros(len(self.user), dtype=bool)
+            residual = np.full(len(none), np.inf)
+            return BackwardError(np.inf, self.impossible, log_rows, log_rows, none, residual, np.zeros(len(log_rows)))
+        log_rows = np.where(np.isnan(log_rows) | np.isposinf(log_rows), -np.inf, log_rows)
+        best = self.best(log_rows, LEVELS[0])
+        for tau in (*(LEVELS[1:] if best.error <= NEAR else ()), *COARSE):
+            if best.error <= tau:
+                break
+            best = min(best, self.best(log_rows, tau), key=lambda found: found.error)
+        return best
 
     def best(self, log_rows: Array, tau: float) -> BackwardError:
         """The error at one level, in the scale that prices come in or the one that fits best."""
@@ -157,10 +158,6 @@ class _Conditions:
     def at(self, log_rows: Array, tau: float, fitted: bool) -> BackwardError:
         """The error at one level, prices in the scale that fits best or as they are."""
         polytope = self.polytope
-        if not len(polytope.users):
-            over = np.maximum(-self.idle, 0.0).max(initial=0.0)
-            none = np.zeros(0)
-            return BackwardError(float(over), "no user can run anything", log_rows, log_rows, none > 0, none, none)
         live, every = (self.idle <= tau) & (log_rows > -np.inf), log_rows
         log_rows = np.where(live, log_rows, -np.inf)
         price = log_price_per_task(polytope, log_rows)
@@ -190,7 +187,7 @@ class _Conditions:
         """Errors of buyers, dearness (pairs,), the pairs dropped, and the shift of log prices (rows,)."""
         least = price if self.game else np.minimum.reduceat(price, self.first)
         off, bought = self.marginal - least, self.bought > tau
-        shift = self._middles(off, bought & (self.game | (self.surplus > tau)), self.room > tau, fitted)
+        shift = self._middles(off, bought & (self.surplus > tau), self.room > tau, fitted)
         off = (off - shift[self.seller]) / self.scale
         less = 0.0 if self.game else np.where(bought, np.minimum(-off, self.surplus), 0.0)
         error = np.where(off > 0, np.minimum(off, self.room), less)
@@ -258,102 +255,71 @@ def log_price_per_task(polytope: Polytope, log_rows: Array) -> Array:
     return whole - log_gamma
 
 
-def supporting(
-    polytope: Polytope,
-    criterion: Criterion,
-    tasks: Array,
-    idle: Array,
-    log_marginal: Array,
-    leeway: float,
-    free: Mask,
-) -> Array | None:
+def supporting(problem: _Conditions, leeway: float) -> Array | None:
     """Log prices of whole capacities (rows,) at which every server's error in tasks is least, to the first order.
 
-    A linear program: minimise `sum_i t_i` over prices and t, where the price of a task in units of what it is worth is
-    at least `1 - alpha t` for users with room, and at most `1 + alpha t X/x` times `(1 - leeway X/x)^-alpha`, what a
-    misplaced `leeway` stands for (x of X tasks are here), and a row's price times what idles is at most t. Rows that
-    are `free` have no price. Rows are measured in the most that their present users could pay for them, users who can
-    pay far less than a row's unit in what that costs, so that no scale hides another.
+    A linear program: minimise `sum_i t_i` over prices and t, where the price of a task in units of what it is worth,
+    with the price of the limit and without that of the floor that its user (in the game: pair) is at, is at least
+    `1 - t`, where a part of a buyer's tasks is placed at most `1 + t / part`, and a row's price times what idles is at
+    most `t / alpha`. Rows are measured in the most that users with more than a part `leeway` there could pay for them,
+    users who can pay far less than a row's unit in what that costs, so that no scale hides another.
     """
-    user, server = polytope.users[polytope.pair_user], polytope.pair_server
-    servers, alpha = polytope.cluster.shape[1], max(criterion.alpha, 1e-3)
-    mine = tasks.sum(axis=1)
-    totals = mine[user]
-    part = ratio(tasks[user, server], totals)
-    high = np.maximum(criterion.limits(polytope.cluster)[user], totals)
-    entries = (sp.diags((~free).astype(float)) @ polytope.use).tocoo()
-    entries.eliminate_zeros()
+    polytope, pairs, idle = problem.polytope, np.arange(len(problem.part)), np.maximum(problem.idle, 0.0)
+    servers, count = polytope.cluster.shape[1], len(idle)
+    entries = polytope.use.tocoo()
     # log of marginal utility per unit of the row: what the price of the row alone could be for this user.
-    can_pay = (log_marginal + np.log(polytope.gamma))[entries.col] - np.log(entries.data)
-    present = part > leeway
-    log_more = -alpha * np.log1p(-leeway / np.maximum(part, (1 + 1e-9) * leeway))
+    worth = problem.marginal[problem.buyer] + np.log(polytope.gamma)
+    can_pay = worth[entries.col] - np.log(entries.data)
+    present = problem.part > leeway
+    log_unit = np.full(count, np.inf)
     known = present[entries.col]
-    log_unit = np.full(len(idle), np.inf)
-    np.minimum.at(log_unit, entries.row[known], (can_pay + log_more[entries.col])[known])
-    unknown = np.isinf(log_unit)
-    np.minimum.at(log_unit, entries.row[unknown[entries.row]], can_pay[unknown[entries.row]])
+    np.minimum.at(log_unit, entries.row[known], can_pay[known])
+    unknown = np.isinf(log_unit)[entries.row]
+    np.minimum.at(log_unit, entries.row[unknown], can_pay[unknown])
     log_cost = log_unit[entries.row] - can_pay
-    largest = np.full(len(totals), -np.inf)
-    np.maximum.at(largest, entries.col, log_cost)
-    scale = np.maximum(largest, 0.0)
-    scaled = np.exp(log_cost - scale[entries.col])
+    scale = np.zeros(len(pairs))
+    np.maximum.at(scale, entries.col, log_cost)
+    scaled, small = np.exp(log_cost - scale[entries.col]), np.exp(-scale)
     scaled[scaled < _SMALLEST] = 0.0
-    cost = sp.csr_matrix((scaled, (entries.col, entries.row)), shape=(len(totals), len(idle)))
-    small, less = np.exp(-scale), np.exp(-log_more)
-    wanting = np.flatnonzero((high > totals * (1 + 1e-12)) & (small > _SMALLEST) & (largest > -np.inf))
-    below = criterion.surplus(mine)[user] <= 1e-9  # they may pay more than their tasks are worth
-    paying = np.flatnonzero(present & ~below & (small > _SMALLEST) & (largest > -np.inf))
-    own = sp.csr_matrix((small, (np.arange(len(totals)), server)), shape=(len(totals), servers))
-    of_row = sp.csr_matrix(
-        (np.ones(len(idle)), (np.arange(len(idle)), polytope.row_server)), shape=(len(idle), servers)
-    )
+    cost = sp.csr_matrix((scaled, (entries.col, entries.row)), shape=(len(pairs), count))
+    of_buyer = sp.csr_matrix((small, (pairs, problem.buyer)))
+    here = sp.csr_matrix((small, (pairs, problem.server)), shape=(len(pairs), servers))
+    of_limit, of_floor = of_buyer[:, problem.room <= leeway], of_buyer[:, problem.surplus <= leeway]
+    paid = sp.hstack([cost, of_limit, -of_floor], format="csr")
+    all_of, placed = np.flatnonzero(small > _SMALLEST), np.flatnonzero(present & (small > _SMALLEST))
+    part = problem.part[placed]
+    of_row = sp.csr_matrix((np.ones(count), (np.arange(count), polytope.row_server)), shape=(count, servers))
     rows = sp.bmat(
         [
-            [cost[wanting], own[wanting]],
-            [-sp.diags((part * less)[paying]) @ cost[paying], own[paying]],
-            [-alpha * sp.diags(idle), of_row],
+            [paid[all_of], here[all_of]],
+            [-sp.diags(part) @ paid[placed], here[placed]],
+            [-problem.scale * sp.diags(idle, shape=(count, paid.shape[1])), of_row],
         ],
         format="csr",
     )
-    least = np.concatenate([small[wanting], -(part * small)[paying], np.zeros(len(idle))])
-    cost_of = np.concatenate([np.full(len(idle), 1e-12), np.ones(servers)])
-    solved = _linear.maximise(-cost_of, [-rows], [-least])
+    least = np.concatenate([small[all_of], -part * small[placed], np.zeros(count)])
+    solved = _linear.maximise(-np.append(np.full(paid.shape[1], 1e-12), np.ones(servers)), [-rows], [-least])
     if solved is None:
         return None
-    prices = np.maximum(solved[0][: len(idle)], 0.0)
+    prices = np.maximum(solved[0][:count], 0.0)
     # What is below the program's accuracy: a user that needs only rows that are next to free for all others.
     order = np.lexsort((-log_cost, entries.col))
-    users, at = np.unique(entries.col[order], return_index=True)
-    row = entries.row[order[at]]  # the one that costs it most
-    missing = np.where(high > totals * (1 + 1e-12), small - cost @ prices, 0.0)[users]
+    row = entries.row[order[np.unique(entries.col[order], return_index=True)[1]]]  # the one that costs it most
+    missing = np.where(problem.room[problem.buyer] > leeway, small - cost @ prices, 0.0)
     np.maximum.at(prices, row, prices[row] + np.maximum(missing, 0.0))
     with np.errstate(divide="ignore"):
-        return np.where(free, -np.inf, np.log(prices) + np.where(free, 0.0, log_unit))
+        return np.asarray(np.log(prices) + log_unit)
 
 
 def searched(
     polytope: Polytope, criterion: Criterion, tasks: Array, servers: Sequence[str] | None = None
 ) -> BackwardError:
     """The least backward error at prices that linear programs propose; infinite where none was solved."""
-    best = backward_error(polytope, criterion, tasks, np.full(len(polytope.row_server), -np.inf), servers)
-    for log_rows in _proposals(polytope, criterion, tasks):
-        if best.error <= 1e-9:
+    problem = _Conditions(polytope, criterion, tasks, servers)
+    best = problem.least(np.full(len(polytope.row_server), -np.inf))
+    for leeway in (1e-10, 1e-8, 1e-6, 1e-4):
+        if best.error <= 1e-9 or problem.impossible:
             break
-        found = backward_error(polytope, criterion, tasks, log_rows, servers)
-        best = min(best, found, key=lambda one: one.error)
+        if (log_rows := supporting(problem, leeway)) is not None:
+            best = min(best, problem.least(log_rows), key=lambda one: one.error)
     return best
-
-
-def _proposals(polytope: Polytope, criterion: Criterion, tasks: Array) -> Iterator[Array]:
-    totals = tasks.sum(axis=1)
-    user = polytope.pair_user
-    if not len(user) or not (criterion.starves or (totals[polytope.users] > 0).all()):
-        return
-    log_marginal = criterion.restrict(polytope.users).log_marginal(totals[polytope.users])
-    marginal = log_marginal[user, polytope.pair_server] if log_marginal.ndim == 2 else log_marginal[user]
-    idle = np.maximum(1 - polytope.used(tasks), 0.0)
-    for free in (np.inf, 1e-6):
-        for leeway in (1e-10, 1e-8, 1e-7, 1e-6, 1e-4):
-            found = supporting(polytope, criterion, tasks, idle, marginal, leeway, idle > free)
-            if found is not None:
-                yield found

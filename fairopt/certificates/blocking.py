@@ -1,10 +1,9 @@
 """Bottlenecks of lexicographic max-min: the used-up (server, resource) that holds each user, or its task limit.
 
-On one server user n is held by a resource that it needs, of which almost nothing is idle or with users above it
-(`bottleneck`). Over several servers prices prove who is held (`leximin.proved`): n's bottleneck is, at the prices that
-prove most for n, the resource with the largest part in what n pays for a task on its cheapest server (where it runs
-most tasks, of several). That part is at least 1/M of M resources, so by the inequality of `proved` what is idle of the
-bottleneck is at most M times the bound on n's rise, in units of what n's tasks need of it.
+Prices prove who is held (`leximin.proved`), on one server a price of one resource: n's bottleneck is, at the prices
+that prove most for n, the resource with the largest part in what n pays for a task on its cheapest server (where it
+runs most tasks, of several). That part is at least 1/M of M resources, so by the inequality of `proved` what is idle of
+the bottleneck is at most M times the bound on its rise, in units of what its tasks need of it.
 """
 
 from __future__ import annotations
@@ -22,8 +21,7 @@ from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 from ..model.merging import Split
 from ..model.polytope import Polytope
-from .bottleneck import rises
-from .leximin import SAME_LEVEL, check_levels, distances, held, proofs
+from .leximin import SAME_LEVEL, check_levels, distances, held, one_price_each, proofs
 
 
 @dataclass(frozen=True)
@@ -80,40 +78,24 @@ def blocking(
     held_by = np.where(limits > 0, "nowhere to run", "task limit")
     level, bound = np.zeros(count), np.zeros(count)
     server, resource = np.full(count, -1), np.full(count, -1)
-    if len(users):
-        own, x = criterion.restrict(users), totals[users]
-        level[users] = own.levels(x)
-        to_limit = np.maximum(polytope.limit / x - 1, 0.0)
-        if polytope.cluster.shape[1] == 1:
-            rise, at, what = _on_one_server(polytope, x, own.floor, level[users], tol)
-        else:
-            hint = None if prices is None else prices.reshape(-1, *cluster.capacity.shape)[:, first]
-            free = to_limit > SAME_LEVEL
-            rise, at, what = _by_prices(polytope, split.merged, own.floor, level[users], free, hint, tol)
-        if (np.minimum(rise, to_limit) > tol).any():
-            rise, at, what = _without_rounding(polytope, split.merged, criterion, rise, at, what, tol)
-        limited = (to_limit <= SAME_LEVEL) | ((to_limit <= tol) & (to_limit < rise))
-        by_capacity = ~limited & (rise <= tol)
-        bound[users] = np.minimum(rise, to_limit)
-        held_by[users] = np.where(limited, "task limit", np.where(by_capacity, "capacity", "unproved"))
-        server[users[by_capacity]], resource[users[by_capacity]] = first[at[by_capacity]], what[by_capacity]
+    own, x = criterion.restrict(users), totals[users]
+    level[users] = own.levels(x)
+    to_limit = np.maximum(polytope.limit / x - 1, 0.0)
+    hint = None if prices is None else prices.reshape(-1, *cluster.capacity.shape)[:, first]
+    if polytope.cluster.shape[1] == 1:
+        each = one_price_each(polytope.cluster)
+        full = polytope.by_server(polytope.used(split.merged))[0] >= 1 - tol
+        hint = np.append(each[full].sum(axis=0, keepdims=True), each, axis=0)  # first: of several the dearest
+    free = to_limit > SAME_LEVEL
+    rise, at, what = _by_prices(polytope, split.merged, own.floor, level[users], free, hint, tol)
+    if (np.minimum(rise, to_limit) > tol).any():
+        rise, at, what = _without_rounding(polytope, split.merged, criterion, rise, at, what, tol)
+    limited = (to_limit <= SAME_LEVEL) | ((to_limit <= tol) & (to_limit < rise))
+    by_capacity = ~limited & (rise <= tol)
+    bound[users] = np.minimum(rise, to_limit)
+    held_by[users] = np.where(limited, "task limit", np.where(by_capacity, "capacity", "unproved"))
+    server[users[by_capacity]], resource[users[by_capacity]] = first[at[by_capacity]], what[by_capacity]
     return Blocking(level, bound, held_by, server, resource)
-
-
-def _on_one_server(polytope: Polytope, x: Array, floor: Array, level: Array, tol: float) -> tuple[Array, Index, Index]:
-    """The rise of every user, limits aside, the only server, and the resource that holds it."""
-    demand, capacity = polytope.cluster.demand[polytope.users], polytope.cluster.capacity[0]
-    rise = rises(demand, capacity, x, level, x, np.full(len(x), np.inf), floor)
-    use, spare = x[:, None] * demand, np.maximum(x - floor, 0.0)[:, None] * demand
-    order = np.argsort(level, kind="stable")
-    above = np.vstack([spare[order][::-1].cumsum(axis=0)[::-1], np.zeros(len(capacity))])
-    # Levels closer than the rise count as equal at its price.
-    rank = np.searchsorted(level[order], level * (1 + np.minimum(rise, tol) + 1e-15), side="right")
-    room = np.maximum(capacity - use.sum(axis=0), 0.0) + above[rank]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        room = np.where(use > 0, room / use, np.inf)
-        part = np.where(room <= np.maximum(room.min(axis=1), tol)[:, None], use / capacity, -1.0)
-    return rise, np.zeros(len(x), dtype=np.intp), part.argmax(axis=1)
 
 
 def _by_prices(

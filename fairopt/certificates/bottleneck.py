@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._loops import compiled
-from ..model._arrays import Array, by_group, in_tables
+from ..model._arrays import Array, Index, by_group, in_tables
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 
@@ -92,8 +92,8 @@ def _meeting(level, free, need, best):  # type: ignore[no-untyped-def]
                 low, high = (low, m - 1) if above >= room else (m + 1, high)
 
 
-def exploitability(polytope: Polytope, tasks: Array, criterion: Criterion) -> tuple[Array, list[str]]:
-    """Per server: its exploitability (servers,), and the user who attains it, in words.
+def exploitability(polytope: Polytope, tasks: Array, criterion: Criterion) -> tuple[Array, Index]:
+    """Per server: its exploitability (servers,), and the user who attains it (servers,).
 
     It is the largest of `rises` on that server: the relative rise in tasks that it owes to some user.
 
@@ -110,7 +110,7 @@ def exploitability(polytope: Polytope, tasks: Array, criterion: Criterion) -> tu
     users_of, servers = cluster.shape[:2]
     totals, limits_of = tasks.sum(axis=1), criterion.limits(cluster)
     share = np.broadcast_to(criterion.share.reshape(users_of, -1), (users_of, servers))
-    gaps, where = np.zeros(servers), [""] * servers
+    gaps, worst = np.zeros(servers), np.zeros(servers, dtype=np.intp)
     by_server, ends = by_group(polytope.pair_server, servers)
     # So many users on servers are looked at together.
     for some, pairs, there in in_tables(by_server, ends, 20_000):
@@ -124,6 +124,5 @@ def exploitability(polytope: Polytope, tasks: Array, criterion: Criterion) -> tu
         rise = rises(demand, cluster.capacity[some], here, levels, mine, limits, criterion.floor[users])
         rise = np.where(there, rise, -np.inf)
         gaps[some] = rise.max(axis=1)
-        for i, worst in zip(some, users[np.arange(len(some)), rise.argmax(axis=1)], strict=True):
-            where[i] = f"user {cluster.users[worst]!r}"
-    return gaps, where
+        worst[some] = users[np.arange(len(some)), rise.argmax(axis=1)]
+    return gaps, worst

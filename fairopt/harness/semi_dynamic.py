@@ -1,14 +1,21 @@
-"""The earlier home of `fairopt.study.semi_dynamic`: its names, with a warning."""
+"""PF section 6, mechanisms side by side on the same days, says where it went."""
 
 from __future__ import annotations
 
-import warnings
-from typing import Any
+from typing import Any, NoReturn
 
-from ..study import semi_dynamic
+from ..errors import DataError
 
 
-def __getattr__(name: str) -> Any:
-    found = getattr(semi_dynamic, name)
-    warnings.warn("fairopt.harness.semi_dynamic is fairopt.study.semi_dynamic now", DeprecationWarning, stacklevel=2)
-    return found
+def pf_section6(*_: Any, **__: Any) -> NoReturn:
+    """Say where it went.
+
+    Raises
+    ------
+    DataError
+        Always.
+    """
+    raise DataError(
+        "pf_section6 is an experiment now: fairopt sweep pf_semidynamic, or a file of yours with policies = "
+        "['fluid:ps-dsf', ...] on [workloads], whose tables have 95% intervals over days (docs/experiments.md)"
+    )

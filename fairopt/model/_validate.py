@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
+from .._libraries import pd
 from ..errors import DataError
 from . import _intake, _names
 from ._arrays import Array, Mask, read_only
@@ -91,6 +92,37 @@ def row(value: Any, argument: str, names: Sequence[str], axis: str) -> Any:
     from . import _frames
 
     return _frames.in_order(value, argument, (axis, names))
+
+
+def per_user(given: Any, argument: str, known: Sequence[str], users: Iterable[object] | None = None) -> Array:
+    """A finite number >= 0 per user, in the order of the `known`, NaN for users who are not named.
+
+    `given` is a list in the order of `users` (by default all that are known), or a series or dict, which counts by its
+    labels: these must be `users`, in any order.
+
+    Raises
+    ------
+    DataError
+        Naming the user whose number is missing, negative or none, and names that the cluster does not have.
+    """
+    wanted = known if users is None else _names.labels(users, "user")
+    places = {name: n for n, name in enumerate(known)}
+    if unknown := [name for name in wanted if name not in places]:
+        raise DataError(f"users has {unknown[0]!r}; the cluster has {_names.some(known)}")
+    if isinstance(given, Mapping):
+        given = pd.Series(dict(given), dtype=object)
+    numbers = _intake.plain(row(given, argument, wanted, "user"), argument)
+    if numbers.shape != (len(wanted),):
+        raise DataError(
+            f"{argument} must have one number per user, {len(wanted)} in all ({_names.some(wanted)}); "
+            f"got shape {numbers.shape}"
+        )
+    for k in np.flatnonzero(~(np.isfinite(numbers) & (numbers >= 0))).tolist():
+        what = f"{argument} of user {wanted[k]!r} is {numbers[k]:g}; it must be a finite number >= 0"
+        raise DataError(what, ("users", places[wanted[k]]))
+    result = np.full(len(known), np.nan)
+    result[[places[name] for name in wanted]] = numbers
+    return result
 
 
 def inside(values: Array, *others: float) -> Mask:

@@ -191,17 +191,13 @@ def check_floor_scope(scope: Scope) -> None:
 
 def _floor(cluster: Cluster, floor: Array, limits: Array, scope: Scope) -> Array:
     """Floors, checked one by one; whether they can be met together is found out by who solves."""
-    floor = _intake.plain(floor, "the floor")
-    if floor.shape != limits.shape:
-        raise DataError(f"the floor must have shape {limits.shape}, one number per user; got {floor.shape}")
-    for bad, what in (
-        (~(np.isfinite(floor) & (floor >= 0)), "must be a finite number >= 0"),
-        (floor > limits, "is above the most tasks that it may run; choose one of at most {1:g}"),
-    ):
-        if bad.any():
-            n = int(bad.argmax())
-            text = f"the floor {{0:g}} of user {cluster.users[n]!r} {what}"
-            raise DataError(text.format(floor[n], limits[n]), ("users", n))
+    floor = _validate.per_user(floor, "the floor", cluster.users)
+    for n in np.flatnonzero(floor > limits).tolist():
+        raise DataError(
+            f"the floor {floor[n]:g} of user {cluster.users[n]!r} is above the most tasks that it may run; choose one "
+            f"of at most {limits[n]:g}",
+            ("users", n),
+        )
     if floor.any():
         check_floor_scope(scope)
     return floor
@@ -255,7 +251,7 @@ class FairnessEfficiency(Criterion):
 
 def log_sum(logs: Array) -> float:
     """The logarithm of a sum, from logarithms of its terms."""
-    most = float(logs.max())
+    most = float(logs.max(initial=-math.inf))
     return most + math.log(np.exp(logs - most).sum()) if math.isfinite(most) else most
 
 

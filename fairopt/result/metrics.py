@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,7 +13,6 @@ from .._libraries import pd
 from ..errors import DataError, FairoptError
 from ..model import _validate
 from ..model._arrays import Array, Mask, ratio, read_only
-from ..model._intake import plain
 from ..model._same import different_clusters
 from ..model.cluster import Cluster
 from .arrays import Answer
@@ -190,14 +189,7 @@ def entitlement(cluster: Cluster, by: Entitled = None) -> Array:
         by = by.solve(cluster)
     if hasattr(by, "arrays"):
         by = by.arrays.user_tasks
-    elif isinstance(by, Mapping):
-        by = pd.Series(by)
-    due = plain(_validate.row(by, "entitlements", cluster.users, "user"), "entitlements")
-    if due.shape != cluster.weight.shape:
-        raise DataError(f"entitlements are of shape {due.shape}; give a number for each of {len(cluster.users)} users")
-    for n in np.flatnonzero(~(np.isfinite(due) & (due >= 0))):
-        raise DataError(f"user {cluster.users[n]!r} is entitled to {due[n]:g} tasks; it must be a finite number >= 0")
-    return due
+    return _validate.per_user(by, "entitlements", cluster.users)
 
 
 def owed(allocation: Answer, by: Entitled = None) -> tuple[Array, Array]:

@@ -158,16 +158,19 @@ def bracketed(excess: Callable[[float], float], good: float, bad: float, accurac
         good, bad = (2 * low, bad) if excess(2 * low) >= 0 else (good, 2 * low)
     if math.isinf(max(good, bad)):
         return good, bad
-    seen = {math.log(good): good, math.log(bad): bad}
     reach: dict[float, bool] = {}
 
-    def apart(log_alpha: float) -> float:
-        value = excess(seen.setdefault(log_alpha, math.exp(log_alpha)))
-        reach[log_alpha] = value >= 0
+    def alpha(part: float) -> float:
+        return float(good ** (1 - part) * bad**part)
+
+    def apart(part: float) -> float:
+        value = excess(alpha(part))
+        reach[part] = value >= 0
         return value or math.ulp(0.0)  # what just reaches it is no reason to stop
 
-    root = optimize.brentq(apart, *seen, xtol=0.9 * accuracy, rtol=1e-14)
+    root = optimize.brentq(apart, 0.0, 1.0, xtol=0.9 * accuracy / abs(math.log(bad / good)), rtol=1e-14)
     inside, outside = (
-        min((x for x in reach if reach[x] is side), key=lambda x: abs(x - root)) for side in (True, False)
+        min((part for part in reach if reach[part] is side), key=lambda part: abs(part - root))
+        for side in (True, False)
     )
-    return seen[inside], seen[outside]
+    return alpha(inside), alpha(outside)

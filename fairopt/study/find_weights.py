@@ -22,7 +22,7 @@ from ..model.criterion import Criterion
 from ..model.merging import merge
 from ..model.polytope import Polytope
 from ..result.allocation import Allocation
-from .stated import Frontier, closed_form, frontier, limited, per_user, ranges, runnable
+from .stated import Frontier, closed_form, frontier, limited, ranges, runnable
 
 #: Weights that are looked at differ from their mean by at most this, in logarithms.
 _FAR = 12.0
@@ -315,7 +315,7 @@ def stated_tasks(seen: Cluster, tasks: Any, shares: Any, users: Iterable[object]
     if (tasks is None) == (shares is None):
         raise DataError("give either tasks or shares: find_weights(cluster, mechanism, tasks=[...])")
     argument = "tasks" if shares is None else "shares"
-    given = per_user(tasks if shares is None else shares, argument, seen, users)
+    given = _validate.per_user(tasks if shares is None else shares, argument, seen.users, users)
     if missing := [seen.users[n] for n in np.flatnonzero(np.isnan(given) & seen.runnable)]:
         raise DataError(f"{argument} says nothing of {_names.some(missing)}, who can run tasks; state all of them")
     runnable(given, argument, seen, "no weight > 0 gives it nothing: drop it with cluster.drop_user, or give it some")

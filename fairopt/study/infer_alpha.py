@@ -20,7 +20,7 @@ from ..model.polytope import Polytope
 from ..result.allocation import Allocation
 from .alpha_path import Followed, Follower
 from .find_alpha import bracketed
-from .stated import limited, per_user, runnable, scaled
+from .stated import limited, runnable, scaled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -150,7 +150,7 @@ def infer_alpha(
     confidence = _validate.number(confidence, "confidence", "a number between 0 and 1", lambda part: 0 < part < 1)
     overuse = _validate.number(overuse, "overuse", "a number >= 0", lambda part: part >= 0)
     names = None if users is None else tuple(users)
-    observed = per_user(tasks, "tasks", cluster, names)
+    observed = _validate.per_user(tasks, "tasks", cluster.users, names)
     who = runnable(observed, "tasks", cluster, "its logarithm cannot be compared: leave it out with users=[...]")
     curve = Follower(merge(cluster, users=False).cluster, mechanism, tol)
     misfit = Misfit(curve, who, observed[who], free_scale)

@@ -15,17 +15,14 @@ task limits that bind; budgets are `b_n = w_n X_n`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from .._libraries import optimize, pd, sp
+from .._libraries import optimize, sp
 from ..certificates import _linear
 from ..errors import DataError, SolverError
-from ..model import _intake, _names, _validate
 from ..model._arrays import Array, Index
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
@@ -33,37 +30,6 @@ from ..model.polytope import Polytope
 
 #: Linear programs end at vertices: fractions, idle parts and budgets up to this are zero there.
 _ZERO = 1e-9
-
-
-def per_user(given: Any, argument: str, cluster: Cluster, users: Iterable[object] | None = None) -> Array:
-    """A finite number >= 0 per user, (users,), NaN for users who are not named.
-
-    `given` is a list in the order of `users` (by default all of the cluster's), or a series or dict, which counts by
-    its labels: these must be `users`, in any order.
-
-    Raises
-    ------
-    DataError
-        Naming the user whose number is missing, negative or none, and names that the cluster does not have.
-    """
-    wanted = cluster.users if users is None else _names.labels(users, "user")
-    places = {name: n for n, name in enumerate(cluster.users)}
-    if unknown := [name for name in wanted if name not in places]:
-        raise DataError(f"users has {unknown[0]!r}; the cluster has {_names.some(cluster.users)}")
-    if isinstance(given, Mapping):
-        given = pd.Series(dict(given), dtype=object)
-    numbers = _intake.plain(_validate.row(given, argument, wanted, "user"), argument)
-    if numbers.shape != (len(wanted),):
-        raise DataError(
-            f"{argument} must have one number per user, {len(wanted)} in all ({_names.some(wanted)}); "
-            f"got shape {numbers.shape}"
-        )
-    for k in np.flatnonzero(~(np.isfinite(numbers) & (numbers >= 0))).tolist():
-        what = f"{argument} of user {wanted[k]!r} is {numbers[k]:g}; it must be a finite number >= 0"
-        raise DataError(what, ("users", places[wanted[k]]))
-    result = np.full(len(cluster.users), np.nan)
-    result[[places[name] for name in wanted]] = numbers
-    return result
 
 
 def runnable(tasks: Array, argument: str, cluster: Cluster, remedy: str) -> Index:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import marshal
 import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
@@ -15,6 +14,8 @@ from functools import cache
 from importlib.util import resolve_name
 from pathlib import Path
 from types import CodeType, ModuleType
+
+from .._loops import instructions
 
 PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -122,8 +123,7 @@ def _of_bytecode(kind: type) -> str:
     for name, value in sorted(vars(kind).items()):
         made_by = getattr(getattr(value, "fget", None) or getattr(value, "__func__", None) or value, "__code__", None)
         if isinstance(made_by, CodeType):
-            code = marshal.dumps(made_by.replace(co_filename="", co_firstlineno=0, co_linetable=b""))
-            parts.append(f"{name} {hashlib.sha256(code).hexdigest()}")
+            parts.append(f"{name} {instructions(made_by)}")
         elif isinstance(value, int | float | str | tuple) and name not in ("__doc__", "__module__", "__firstlineno__"):
             parts.append(f"{name} {value!r}")
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()

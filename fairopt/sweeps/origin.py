@@ -61,9 +61,6 @@ def check(sources: Sources[Any], text: str, folder: Path, options: tuple[str, ..
         if options:
             raise DataError("only traces and generators take options", (options[0],))
         return
-    kind = text.partition("?")[0].partition(":")[0]
-    if sources is CLUSTERS and kind not in (*sources.known(), *sources.aliases):
-        raise DataError(f"there is no source {text!r}; known: paper:NAME, FILE.toml, {', '.join(sources.known())}")
     sources.check(text)
 
 

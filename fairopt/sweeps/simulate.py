@@ -68,6 +68,16 @@ class Alone:
         return pd.concat([one.users for one in self.schedules.values()])
 
     @property
+    def tasks(self) -> pd.DataFrame:
+        """Tasks of all users, as `Schedule.tasks`."""
+        return pd.concat([one.tasks for one in self.schedules.values()])
+
+    @property
+    def timeline(self) -> pd.DataFrame:
+        """By user, as `Schedule.timeline`."""
+        return pd.concat({user: one.timeline for user, one in self.schedules.items()}, names=["user"])
+
+    @property
     def utilization(self) -> pd.Series:
         """The mean used part of every resource of all these servers."""
         each = [(one.utilization, one.workload.total * one.end) for one in self.schedules.values()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from families import draw
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import plain_clusters
@@ -53,6 +54,13 @@ def test_no_prices_make_a_bad_allocation_pass(mechanism: Mechanism) -> None:
             assert not mechanism.certify(seen, full)[0].passes()
 
     law()
+
+
+@pytest.mark.parametrize("mechanism", [get("alpha-fair", alpha=0.0), get("guaranteed-alpha-fair", alpha=2.0)], ids=str)
+def test_optima_at_limits_and_floors_need_no_prices(mechanism: Mechanism) -> None:
+    for seed in (2, 6):
+        best = mechanism.solve(draw("limits", seed))
+        assert mechanism.certify(best.cluster, best.tasks)[0].passes()
 
 
 def welfare(criterion: Criterion, user_tasks: Array) -> float:

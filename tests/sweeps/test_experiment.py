@@ -83,7 +83,7 @@ BAD = [
     ),
     ('one = "paper:drf-4.1"', "one = 3", 5, "clusters.one: must be a table"),
     ('one = "paper:drf-4.1"', 'one = "paper:drf-9"', 5, "clusters.one: there is no instance 'drf-9'"),
-    ('one = "paper:drf-4.1"', 'one = "nowhere"', 5, "clusters.one: there is no source 'nowhere'"),
+    ('one = "paper:drf-4.1"', 'one = "nowhere"', 5, "clusters.one: there is no source of clusters 'nowhere'"),
     ("users = [3, 4]", "usres = [3, 4]", 6, "clusters.two.usres: lognormal has no option 'usres'; known are users"),
     ("users = [3, 4]", "users = [3, 'x']", 6, "clusters.two.users: option users of lognormal cannot be 'x'"),
     (

@@ -202,6 +202,10 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "2 users, 2 jobs, 7 tasks, 1 servers" in capsys.readouterr().out
     assert pd.read_csv(out)["tasks_done"].sum() == 7
     assert picture.stat().st_size > 10_000
+    for table in ("tasks", "timeline"):
+        assert main(["simulate", *words[:1], "-p", "dedicated:fifo", "--out", str(out), "--table", table]) == 0
+        assert len(pd.read_csv(out))
+    capsys.readouterr()
     assert main(["simulate", "drfh-figure4", "-p", "fifo", "fluid:drfh", "--until", "100", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["policies"]
     assert [row["policy"] for row in rows] == ["fifo", "fluid:drfh"]

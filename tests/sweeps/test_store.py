@@ -187,10 +187,7 @@ def test_the_earlier_home_has_the_names_and_warns() -> None:
     for name in ("Store", "Experiment", "compare", "cells"):
         with pytest.warns(DeprecationWarning, match=r"fairopt\.study and fairopt\.sweeps now"):
             assert getattr(fo.harness, name) in (*vars(sweeps).values(), fo.compare)
-    with (
-        pytest.warns(DeprecationWarning, match=r"is fairopt\.study\.semi_dynamic now"),
-        pytest.raises(DataError, match="is an experiment now: fairopt sweep pf_semidynamic"),
-    ):
+    with pytest.raises(DataError, match="is an experiment now: fairopt sweep pf_semidynamic"):
         importlib.import_module("fairopt.harness.semi_dynamic").pf_section6()
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = fo.harness.nothing
