@@ -14,6 +14,7 @@ from .._libraries import pd
 from .._progress import tqdm
 from ..errors import DataError
 from ..mechanisms import Mechanism
+from ..model import _validate
 from ..model.cluster import Cluster
 from ..properties._tasks import accepted
 from . import _screen
@@ -43,9 +44,7 @@ def properties(options: argparse.Namespace) -> int:
     names = [fairness.get(name).name for name in listed(options.properties) or fairness.names()]
     given = listed(options.mechanisms)
     chosen = mechanisms.chosen(given) if given else fairness.surveyed()
-    for name in ("trials", "changes", "seed", "jobs"):
-        if getattr(options, name) < (0 if name == "seed" else 1):
-            raise DataError(f"--{name} is {getattr(options, name)}; it must be a whole number, at least 1 (a seed: 0)")
+    _validate.whole(options.seed, "--seed", 0)
     searched = options.file is None
     frame, words = (_searched(chosen, names, options), []) if searched else _reported(chosen, names, options)
     return _screen.give(frame, options, (lambda: _screen.say(words)) if words else None)

@@ -11,11 +11,14 @@ from typing import Any, Literal
 import numpy as np
 
 from ..errors import DataError
+from ..model import _validate
 from ..model._arrays import Array, Mask, from_sizes
 from .loop import tables as at
 from .loop.tables import Tables
 from .policies import Policy
-from .workload import NEVER, Whole, Workload, fitting
+from .workload import NEVER, Whole, Workload, fitting, one_of
+
+Slows = Literal["short", "all"]
 
 
 @dataclass(frozen=True)
@@ -33,13 +36,11 @@ class Thrashing:
     #: How many times slower, >= 1.
     factor: float = 5.0
     #: Which tasks: those that are short of something, or all on the server.
-    slows: Literal["short", "all"] = "short"
+    slows: Slows = "short"
 
     def __post_init__(self) -> None:
-        if not 1 <= self.factor < np.inf:
-            raise DataError(f"factor is {self.factor!r}; it must be a finite number >= 1")
-        if self.slows not in ("short", "all"):
-            raise DataError(f"slows is {self.slows!r}; it must be 'short' or 'all'")
+        _validate.number(self.factor, "factor", "a finite number >= 1", lambda factor: 1 <= factor < np.inf)
+        one_of(self.slows, "slows", Slows)
 
 
 #: Up to this many servers a scan is faster than an index (`benchmarks/scheduling.py`).

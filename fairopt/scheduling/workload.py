@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from .._libraries import pd
 from ..errors import DataError
 from ..model._arrays import Array, Index, Mask, frozen
+from ..model._names import short
 from ..model.cluster import Cluster
 from ._intake import NEVER as NEVER
 from ._intake import SECOND as SECOND
@@ -244,11 +245,11 @@ class Players(NamedTuple):
     part: Array  # (groups present,), of its player's tasks
 
 
-def choice(by: str) -> By:
-    """`by`, if it is one of those that there are."""
-    if by not in get_args(By):
-        raise DataError(f"by is {by!r}; it must be 'job' (PF: every job is a user of the mechanism) or 'user'")
-    return by  # type: ignore[return-value]
+def one_of(value: object, name: str, known: Any) -> Any:
+    """A value, if it is one of a `Literal`'s."""
+    if value not in get_args(known):
+        raise DataError(f"{name} is {short(value)}; it must be one of {', '.join(get_args(known))}")
+    return value
 
 
 def owner(workload: Workload, by: By) -> Whole:

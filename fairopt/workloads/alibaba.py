@@ -23,7 +23,7 @@ from ..model._arrays import Mask
 from ..model.cluster import Cluster
 from . import _csv
 from ._csv import Column
-from ._draw import amount, choose, finite
+from ._draw import Amount, choose, finite
 from ._snapshot import Snapshot
 from .sources import reader
 
@@ -93,7 +93,7 @@ def cluster(
     at: Annotated[float | None, finite] = None,
     by: Annotated[str | Sequence[str], _columns] = SHAPE,
     variant: str = "gpuspec33",
-    users: Annotated[int | float | None, amount] = None,
+    users: Amount = None,
     max_tasks: bool = False,
     rng: np.random.Generator | None = None,
     skip_malformed: bool = False,

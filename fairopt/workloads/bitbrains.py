@@ -21,9 +21,10 @@ import numpy as np
 from .._libraries import pd
 from ..errors import DataError
 from ..model.cluster import Cluster
+from ..scheduling.workload import one_of
 from . import _csv
 from ._csv import Column
-from ._draw import above_zero, amount, choose, finite, needed, positive
+from ._draw import Amount, Count, Positive, above_zero, choose, finite, needed, positive
 from ._pf_servers import pf_servers
 from ._snapshot import Snapshot
 from .sources import reader
@@ -91,8 +92,7 @@ def demands(table: pd.DataFrame, at: float, window: float, statistic: Statistic 
     on average, and the mean of the others, of which nothing is provisioned. Samples of one VM with the same time
     count as one, with their mean.
     """
-    if statistic not in ("mean", "provisioned"):
-        raise DataError(f"statistic must be 'mean' or 'provisioned'; got {statistic!r}")
+    one_of(statistic, "statistic", Statistic)
     inside = table[(table["time"] >= at) & (table["time"] < at + window)]
     once = inside.groupby(["vm", "time"]).mean()
     result = once.groupby(level="vm").mean()
@@ -110,9 +110,9 @@ def demands(table: pd.DataFrame, at: float, window: float, statistic: Statistic 
 def cluster(
     directory: str | Path,
     at: Annotated[float | None, finite] = None,
-    window: Annotated[float, above_zero] = 3600.0,
-    vms: Annotated[int | float | None, amount] = 100,
-    servers: Annotated[int, positive] = 20,
+    window: Positive = 3600.0,
+    vms: Amount = 100,
+    servers: Count = 20,
     statistic: Statistic = "mean",
     split_disk: bool = False,
     part: str | None = None,

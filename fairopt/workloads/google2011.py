@@ -23,7 +23,7 @@ from ..errors import DataError
 from ..model.cluster import Cluster
 from . import _csv
 from ._csv import Column
-from ._draw import amount, choose, finite, not_negative
+from ._draw import Amount, choose, finite, not_negative
 from ._snapshot import Snapshot
 from .sources import reader
 
@@ -115,8 +115,8 @@ def cluster(
     directory: str | Path,
     at: Annotated[float, finite] = 0.0,
     window: Annotated[float, not_negative] = 0.0,
-    users: Annotated[int | float | None, amount] = None,
-    servers: Annotated[int | float | None, amount] = None,
+    users: Amount = None,
+    servers: Amount = None,
     every_machine: bool = False,
     max_tasks: bool = False,
     rng: np.random.Generator | None = None,

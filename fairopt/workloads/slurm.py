@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from itertools import cycle, islice
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from ..errors import DataError
 from ..model import _files
-from ._draw import Room, positive
+from ._draw import Count, Room
 from ._snapshot import GIB, Shape, Snapshot, of_shapes, quantity
 from .sources import generator, reader
 
@@ -33,7 +33,6 @@ _MOST = 10_000_000  # tasks of an array
 _NOT_SHARED = ("billing", "node", "energy", "fs/", "ic/", "license/", "vmem", "pages")
 
 Object = Mapping[str, Any]
-Count = Annotated[int, positive]
 
 
 @reader(

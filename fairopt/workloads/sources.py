@@ -18,7 +18,6 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import os
-import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -95,25 +94,15 @@ def parser(kind: Any) -> Parser:
     DataError
         Nobody can write such a value.
     """
-    origin, parts = typing.get_origin(kind), set(typing.get_args(kind))
+    origin, parts = typing.get_origin(kind), typing.get_args(kind)
     if origin is Annotated:
         return parser(kind.__origin__)
-    if origin in (typing.Union, types.UnionType):
-        several = parts - {type(None)}
-        if several == {int, float}:
-            return _amount
-        if str in several and len(several) > 1:
-            return _list
-        if len(several) == 1:
-            return parser(several.pop())
-    if kind is bool:
-        return _flag
-    if kind in (int, float, str):
-        return typing.cast(Parser, kind)
     if origin is Literal:
         return {value: value for value in parts}.__getitem__
-    if origin in (list, Sequence) and parts == {str}:
-        return _list
+    if type(None) in parts:
+        return parser(typing.Union[tuple(part for part in parts if part is not type(None))])  # noqa: UP007
+    if kind in _PARSERS:
+        return _PARSERS[kind]
     raise DataError(
         f"an option of a source is of type {kind}, which cannot be written as text; it must be int, float, bool, str, "
         "a list of str, int | float, one of them or None, or a Literal"
@@ -132,6 +121,13 @@ def _flag(text: str) -> bool:
 
 def _list(text: str) -> list[str]:
     return text.split(",")
+
+
+#: Functions from text to a value, by its type.
+_PARSERS: dict[Any, Parser] = {
+    int: int, float: float, str: str, bool: _flag, int | float: _amount,
+    list[str]: _list, Sequence[str]: _list, str | Sequence[str]: _list, str | list[str]: _list,
+}  # fmt: skip
 
 
 class _Name(NamedTuple):

@@ -13,10 +13,8 @@ from ...errors import DataError
 from ...model._arrays import Array
 from ...scheduling.workload import Workload
 from .. import google2011
-from .._draw import PF_JOBS, Lognormal, Marginals, above_zero, measured, positive
+from .._draw import PF_JOBS, Count, Lognormal, Marginals, Positive, above_zero, measured, positive
 from ..sources import workload_generator
-
-Count = Annotated[int, positive]
 
 _DAY = 86_400.0
 #: The longest that a task runs in seconds: the length of Google's trace, 29 days.
@@ -29,7 +27,7 @@ def google_day(
     tasks: Count = 20_000,
     servers: Count = 200,
     users: Annotated[int | None, positive] = None,
-    hours: Annotated[float, above_zero] = 24.0,
+    hours: Positive = 24.0,
     load: Annotated[float | None, above_zero] = None,
     machines: Literal["2011", "2019"] = "2011",
     durations: Literal["fitted", "seen", "day"] = "fitted",
