@@ -15,7 +15,6 @@ from ..model._names import labels
 
 Kind = TypeVar("Kind")
 Whole = NDArray[np.int64]
-Floats = Array
 
 #: Microseconds in a second: times are whole numbers of them.
 SECOND = 1_000_000
@@ -95,7 +94,7 @@ def _columns(table: NDArray[Any], names: Sequence[str]) -> dict[str, NDArray[Any
     return {name: table[:, k] for k, name in enumerate(names)}
 
 
-def _servers(frame: pd.DataFrame) -> tuple[Sequence[str], list[str], Floats, list[str]]:
+def _servers(frame: pd.DataFrame) -> tuple[Sequence[str], list[str], Array, list[str]]:
     """Names, types, capacities and resources; a row stands for `count` servers."""
     if frame.empty:
         raise DataError("there is no server; give the table of servers at least one row")
@@ -131,7 +130,7 @@ def _users(tasks: pd.DataFrame, users: pd.DataFrame | None) -> tuple[Whole, Sequ
     return codes.astype(np.int64), known
 
 
-def _about_users(users: pd.DataFrame | None, known: Sequence[str]) -> tuple[Floats, Whole]:
+def _about_users(users: pd.DataFrame | None, known: Sequence[str]) -> tuple[Array, Whole]:
     if users is None:
         return np.ones(len(known)), np.full(len(known), NEVER)
     weight = _column(users, "users", "weight", "a finite number > 0", lambda x: np.isfinite(x) & (x > 0), 1.0)
@@ -254,9 +253,9 @@ def _column(
     table: str,
     column: str,
     must: str,
-    good: Callable[[Floats], Mask],
+    good: Callable[[Array], Mask],
     default: float | None = None,
-) -> Floats:
+) -> Array:
     """Numbers that are `good`, which in words is what they `must` be; where the column is left out a default."""
     if column not in frame and default is not None:
         return np.full(len(frame), default)
@@ -266,7 +265,7 @@ def _column(
     return found
 
 
-def _amounts(frame: pd.DataFrame, resources: Sequence[str], table: str) -> Floats:
+def _amounts(frame: pd.DataFrame, resources: Sequence[str], table: str) -> Array:
     """(rows, resources)."""
     each = [_column(frame, table, name, "a number >= 0", lambda x: np.isfinite(x) & (x >= 0)) for name in resources]
     return np.stack(each, axis=1)
@@ -281,23 +280,23 @@ def _counts(frame: pd.DataFrame, column: str, table: str = "tasks") -> Whole:
     return np.asarray(values, dtype=np.int64)
 
 
-def _not_before(least: int) -> Callable[[Floats], Mask]:
+def _not_before(least: int) -> Callable[[Array], Mask]:
     """Seconds that are at least so many microseconds, rounded."""
     return lambda x: (np.rint(np.clip(x, -1, 1) * SECOND) >= least) & (x <= LONGEST)
 
 
-def _microseconds(seconds: Floats) -> Whole:
+def _microseconds(seconds: Array) -> Whole:
     return np.rint(seconds * SECOND).astype(np.int64)
 
 
-def _units(amounts: Floats, demand: Floats, resources: list[str]) -> Floats:
+def _units(amounts: Array, demand: Array, resources: list[str]) -> Array:
     """The smallest power of ten in which sums over all servers stay below `_MOST`."""
     most = np.maximum(amounts.sum(axis=0), demand.max(axis=0, initial=0.0))
     digits = np.floor(np.log10(_MOST / most)).clip(-300, 300)
     return np.array([float(f"1e{-int(d)}") for d in digits])
 
 
-def _in_units(demand: Floats, unit: Floats, frame: pd.DataFrame) -> Whole:
+def _in_units(demand: Array, unit: Array, frame: pd.DataFrame) -> Whole:
     """Rounded down, by less than a unit: what fits in real numbers fits in units as well (six times 1/6)."""
     whole = np.floor(demand / unit + 0.01).astype(np.int64)
     none = ((demand > 0) & (whole == 0)).any(axis=1)

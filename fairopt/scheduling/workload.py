@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._libraries import pd
 from ..errors import DataError
@@ -257,7 +256,7 @@ def owner(workload: Workload, by: By) -> Whole:
     return workload.job if by == "job" else workload.user
 
 
-def players(workload: Workload, groups: NDArray[np.int64], up: Mask, by: By, limits: bool) -> Players:
+def players(workload: Workload, groups: Whole, up: Mask, by: By, limits: bool) -> Players:
     """Cluster of the present `groups`, on the servers that are `up`.
 
     A player's tasks may run where any of its groups may. A job has the weight of its user. With `limits` nobody runs

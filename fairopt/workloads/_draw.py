@@ -28,12 +28,12 @@ from importlib.resources import files
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._libraries import special, stats
 from ..errors import DataError
 from ..model import _validate
 from ..model._arrays import Array, Index, Mask
+from ..scheduling.workload import Whole
 
 PROBABILITY = np.array([0, 0.01, *np.arange(0.05, 0.96, 0.05), 0.99, 1]).round(2)
 
@@ -84,9 +84,6 @@ def measured(name: str) -> tuple[Marginals, dict[str, Any]]:
     columns = table.pop("columns")
     rows = {key: np.array(table.pop(key), dtype=float) for key in ("zero", "quantiles", "rank_correlation")}
     return Marginals(tuple(columns), **rows, normal_correlation=np.array(table.pop("normal_correlation"))), table
-
-
-Whole = NDArray[np.int64]
 
 
 def choose(count: int, wanted: int | float | None, rng: np.random.Generator | None, what: str) -> Index:

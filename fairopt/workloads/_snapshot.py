@@ -95,11 +95,7 @@ def quantity(value: object) -> Decimal:
     DataError
         It is none, is below 0 or beyond all measure.
     """
-    found = (
-        _QUANTITY.fullmatch(str(value))
-        if isinstance(value, str | int | float) and not isinstance(value, bool)
-        else None
-    )
+    found = _QUANTITY.fullmatch(str(value))
     if found is None:
         raise DataError(f"{str(value)[:40]!r} is not a quantity, such as 500m, 2 or 1.5Gi")
     number, power, unit = found.groups()
@@ -147,14 +143,14 @@ def of_shapes(
     for row, shape in zip(placement, some, strict=True):
         for node in shape.on.keys() & place.keys():
             row[place[node]] = shape.on[node]
-    away = {user: shape.on.total() - int(row.sum())
-            for user, shape, row in zip(cluster.users, some, placement, strict=True)}  # fmt: skip
+    away = Counter({user: shape.on.total() - int(row.sum())
+                    for user, shape, row in zip(cluster.users, some, placement, strict=True)})  # fmt: skip
     gated = {user: shape.gated for user, shape in zip(cluster.users, some, strict=True) if shape.gated}
     notes = [f"Left out, as {why}: {listed(list(left_out))}."] if left_out else []
-    if any(away.values()):
-        counted = listed([f"{user} {count}" for user, count in Counter(away).most_common() if count])
+    if away.total():
+        counted = listed([f"{user} {count}" for user, count in away.most_common() if count])
         where = "on nodes that are left out (drained, not ready) or not named, counted as waiting"
-        notes.append(f"{sum(away.values())} running {where}: {counted}.")
+        notes.append(f"{away.total()} running {where}: {counted}.")
     return Snapshot(cluster, about.format(len(kept)), dict(report), left_out, placement, gated, tuple(notes))
 
 

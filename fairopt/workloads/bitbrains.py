@@ -64,6 +64,7 @@ def samples(
     end: float = math.inf,
     part: str | None = None,
     skip_malformed: bool = False,
+    report: Counter[str] | None = None,
 ) -> pd.DataFrame:
     """Every sample of every VM that is switched on, with start <= time < end (Unix seconds).
 
@@ -76,13 +77,32 @@ def samples(
     directory
         A folder of VM files, or one above. Of several such folders below, those with `part` in their path
         below `directory` are considered, and the one with most files is read (the first by name in a tie).
+    report
+        Where rows are counted.
 
     Raises
     ------
     DataError
         No such trace; a malformed row (unless `skip_malformed`).
     """
-    return _samples(_find(directory, part), start, end, skip_malformed, Counter())
+    report, folder = Counter() if report is None else report, _find(directory, part)
+    frames, times = {}, []
+    for vm, path in sorted(_vm_files(folder).items()):
+        frame = _csv.read(path, _FORMAT, skip_malformed, report)
+        on = frame[_CORES] > 0
+        times += [frame[_TIME].min(), frame[_TIME].max()]
+        report["rows dropped, switched off"] += int((~on).sum())
+        kept = frame[on & (frame[_TIME] >= start) & (frame[_TIME] < end)]
+        if len(kept):
+            frames[vm] = kept
+    if not frames:
+        raise DataError(
+            f"{folder} has no sample of a virtual machine that is on from {start:.0f} to {end:.0f}; "
+            f"its samples are from {min(times)} to {max(times)} (Unix seconds)"
+        )
+    found = pd.concat(frames, names=["vm", "row"]).reset_index("vm").reset_index(drop=True)
+    columns = {name: found[column] * factor for name, (column, factor) in _COLUMNS.items()}
+    return pd.DataFrame({"vm": found["vm"], "time": found[_TIME], **columns})
 
 
 def demands(table: pd.DataFrame, at: float, window: float, statistic: Statistic = "mean") -> pd.DataFrame:
@@ -155,7 +175,7 @@ def cluster(
         report += counts
         at = _drawn_instant(table, window, vms, needed(rng, "choose an instant (or pass at=...)"))
     else:
-        table = _samples(folder, at, at + window, skip_malformed, report)
+        table = samples(folder, at, at + window, None, skip_malformed, report)
     demand = demands(table, at, window, statistic)
     report["virtual machines found"] = len(demand)
     usable = (demand > 0).any(axis=1)
@@ -221,27 +241,7 @@ def _whole(folder: Path, skip: bool) -> tuple[pd.DataFrame, Counter[str]]:
     before, table, report = _kept.get("last", (None, None, None))
     if before != requested:
         report = Counter()
-        table = _samples(folder, -math.inf, math.inf, skip, report)
+        table = samples(folder, skip_malformed=skip, report=report)
         if len(table) <= _MOST_KEPT:
             _kept["last"] = requested, table, report
     return table, report
-
-
-def _samples(folder: Path, start: float, end: float, skip: bool, report: Counter[str]) -> pd.DataFrame:
-    frames, times = {}, []
-    for vm, path in sorted(_vm_files(folder).items()):
-        frame = _csv.read(path, _FORMAT, skip, report)
-        on = frame[_CORES] > 0
-        times += [frame[_TIME].min(), frame[_TIME].max()]
-        report["rows dropped, switched off"] += int((~on).sum())
-        kept = frame[on & (frame[_TIME] >= start) & (frame[_TIME] < end)]
-        if len(kept):
-            frames[vm] = kept
-    if not frames:
-        raise DataError(
-            f"{folder} has no sample of a virtual machine that is on from {start:.0f} to {end:.0f}; "
-            f"its samples are from {min(times)} to {max(times)} (Unix seconds)"
-        )
-    found = pd.concat(frames, names=["vm", "row"]).reset_index("vm").reset_index(drop=True)
-    columns = {name: found[column] * factor for name, (column, factor) in _COLUMNS.items()}
-    return pd.DataFrame({"vm": found["vm"], "time": found[_TIME], **columns})

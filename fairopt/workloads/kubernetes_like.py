@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..model._arrays import Mask
-from ._draw import Count, Room, Whole
+from ..scheduling.workload import Whole
+from ._draw import Count, Room
 from ._snapshot import Snapshot
 from .kubernetes import snapshot
 from .sources import generator

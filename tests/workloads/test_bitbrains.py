@@ -62,8 +62,8 @@ def test_many_windows_from_one_reading(bitbrains):
 
 
 def test_a_trace_is_read_once_for_many_draws_and_again_when_it_changes(bitbrains, monkeypatch):
-    read, whole = [], reader._samples
-    monkeypatch.setattr(reader, "_samples", lambda *arguments: read.append(1) or whole(*arguments))
+    read, whole = [], reader.samples
+    monkeypatch.setattr(reader, "samples", lambda *given, **more: read.append(1) or whole(*given, **more))
 
     def draw(rows, times):
         """So many draws of a trace with so many rows."""

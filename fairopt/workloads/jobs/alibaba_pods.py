@@ -41,7 +41,7 @@ def alibaba_pods(
     """
     report: Counter[str] = Counter()
     nodes = alibaba.nodes(directory, skip_malformed)
-    pods = alibaba.lifetimes(directory, variant, skip_malformed, report)
+    pods = alibaba.pods(directory, None, variant, skip_malformed, report)
     started = pods["scheduled_time"].fillna(pods["creation_time"])
     models = nodes["model"].to_numpy(dtype=str)
     nowhere = {spec for spec in pods["gpu_spec"].unique() if not alibaba.allowed(models, spec).any()}

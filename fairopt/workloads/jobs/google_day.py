@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._libraries import pd
 from ...errors import DataError
 from ...model._arrays import Array
-from ...scheduling.workload import Workload
+from ...scheduling.workload import Whole, Workload
 from .. import google2011
 from .._draw import PF_JOBS, Count, Lognormal, Marginals, Positive, above_zero, measured, positive
 from ..sources import workload_generator
@@ -108,9 +107,9 @@ def google_day(
 class _Jobs(NamedTuple):
     """Users, demands and numbers of tasks of jobs."""
 
-    user: NDArray[np.int64]
+    user: Whole
     demand: Array
-    tasks: NDArray[np.int64]
+    tasks: Whole
 
 
 def _jobs(rng: np.random.Generator, marginals: Marginals, table: Mapping[str, Any], tasks: int, users: int) -> _Jobs:
