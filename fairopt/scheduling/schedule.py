@@ -30,7 +30,7 @@ class Outcome:
     """Common part of schedules of whole tasks and fluid ones: `workload`, `jobs`, `end`, `utilization`."""
 
     def _summary(self: Any, name: str, first: dict[str, Any], more: dict[str, Any]) -> pd.Series:
-        """Array of jobs, `more`, and of use, after the `first`."""
+        """Numbers of jobs, `more`, and of use, after the `first`."""
         response = self.jobs["response"].dropna()
         done = {"jobs": len(self.jobs), "jobs done": len(response)}
         times = {"mean response": float(response.mean()), "median response": float(response.median())}
@@ -299,7 +299,7 @@ class Schedule(Outcome):
         return used_parts()(used / max(span, 1), index=pd.Index(w.resources, name="resource"), name="utilization")
 
     def summary(self) -> pd.Series:
-        """Array about it: what is done, response times, use."""
+        """Numbers about it: what is done, response times, use."""
         states = {f"tasks {name}": count for name, count in self._counts().items()}
         restarts = int((self.runs.how == EVICTED).sum())
         return self._summary(self.policy, {"tasks": self.workload.tasks} | states, {"restarts": restarts})
