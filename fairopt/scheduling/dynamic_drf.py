@@ -41,13 +41,6 @@ class DynamicShares:
         tasks = self.share / self.cluster.dominant_share_per_task
         return pd.DataFrame(tasks, index=users.rename("arrived"), columns=users)
 
-    def to_frame(self) -> pd.DataFrame:
-        """A row per arrival: M, what is allocated of every resource, and what may be (`released`)."""
-        used = self.share @ normalised(self.cluster)
-        columns = {"level": self.level, "released": np.cumsum(_entitlement(self.cluster))}
-        columns |= {name: used[:, r] for r, name in enumerate(self.cluster.resources)}
-        return pd.DataFrame(columns, index=pd.Index(self.cluster.users, name="arrived"))
-
     def __repr__(self) -> str:
         return f"DynamicShares of {len(self.level)} users\n{self.tasks}"
 

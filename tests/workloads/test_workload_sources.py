@@ -13,7 +13,6 @@ from fairopt.scheduling import simulate
 from fairopt.scheduling.workload import SECOND, Workload
 from fairopt.workloads import known_workloads, load_workload, open_workload
 from fairopt.workloads._draw import PF_JOBS, Lognormal, fitted
-from fairopt.workloads._job_files import read_swf
 from fairopt.workloads.jobs.google_sample import lifetimes
 from fairopt.workloads.sources import WORKLOADS
 
@@ -179,7 +178,6 @@ def test_the_standard_workload_format(tmp_path: Path) -> None:
     np.testing.assert_allclose(w.capacity * w.unit, [[2, 8192]] * 4)
     np.testing.assert_allclose(w.demand * w.unit, [[1, 4096], [1, 1024]])
     assert w.report["jobs that did not run, left out"] == 1
-    assert len(read_swf(path, servers=2, cores=16).servers) == 2
 
 
 @pytest.mark.parametrize(
