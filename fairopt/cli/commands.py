@@ -28,12 +28,7 @@ _MOST = 10_000
 def solve(options: argparse.Namespace) -> int:
     """`fairopt solve FILE --mechanism NAME`."""
     named = opened(options)
-    if len(several := listed([options.mechanism]) or []) > 1:
-        raise DataError(f"solve takes one mechanism, and these are {len(several)}; compare takes several")
-    mechanism, *more = mechanisms.parse(options.mechanism)
-    if more:
-        names = ", ".join(f"'{one}'" for one in (mechanism, *more))
-        raise DataError(f"{options.mechanism} stands for several mechanisms ({names}); give its parameters")
+    mechanism = mechanisms.one(options.mechanism)
     allocation = mechanism.solve(named.cluster, options.tol, solver=options.solver)
     if options.save:
         allocation.save(options.save)

@@ -36,7 +36,8 @@ def simulate(options: argparse.Namespace) -> int:
     for name, one in found.items():
         numbers = simulating.numbers(one)
         use = {f"use_{resource}": value for resource, value in one.utilization.items()}
-        rows.append({"policy": name} | {key: numbers[key] for key in numbers if key != "utilization"} | use)
+        del numbers["utilization"]
+        rows.append({"policy": name} | numbers | use)
         if options.out:
             report.export(getattr(one, options.table).reset_index(), options.out)
         if options.plot and not isinstance(one, simulating.Alone):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,6 @@ from ..errors import DataError
 from ..model._arrays import Array, Index, Mask, from_sizes
 from ..model._names import labels
 
-Kind = TypeVar("Kind")
 Whole = NDArray[np.int64]
 
 #: Microseconds in a second: times are whole numbers of them.
@@ -31,16 +30,10 @@ _OF_TASKS = ("user", "job", "arrival", "duration", "tasks", "on", "after")
 _OF_SERVERS = ("server", "type", "count")
 
 
-def from_frames(
-    kind: Callable[..., Kind],
-    tasks: pd.DataFrame,
-    servers: pd.DataFrame,
-    users: pd.DataFrame | None,
-    changes: pd.DataFrame | None,
-    source: str,
-    report: dict[str, int | float | str],
-) -> Kind:
-    """Implement `Workload.from_frames`."""
+def arguments(
+    tasks: pd.DataFrame, servers: pd.DataFrame, users: pd.DataFrame | None, changes: pd.DataFrame | None
+) -> dict[str, Any]:
+    """What `Workload.from_frames` makes one of."""
     _only_frames(tasks=tasks, servers=servers, users=users, changes=changes)
     names, types, amounts, resources = _servers(servers)
     user, known = _users(tasks, users)
@@ -59,14 +52,14 @@ def from_frames(
     sizes = np.bincount(group[order], count[order], minlength=len(first_row)).astype(np.int64)
     weight, leaves = _about_users(users, known)
     change_time, change_server, change_up = _changes(changes, names)
-    return kind(
-        resources=tuple(resources), servers=tuple(names), users=tuple(known), jobs=tuple(jobs),
-        unit=unit, capacity=np.rint(amounts / unit).astype(np.int64), weight=weight, leaves=leaves, job_user=job_user,
-        job=job[first_row], arrival=arrival[first_row], demand=whole[first_row], placement=placement[first_row],
-        eligible=eligible, first=from_sizes(sizes), duration=duration[repeated],
-        change_time=change_time, change_server=change_server, change_up=change_up,
-        source=source, report=dict(report), after=_after(tasks, job, jobs), row=first_row,
-    )  # fmt: skip
+    return {
+        "resources": tuple(resources), "servers": tuple(names), "users": tuple(known), "jobs": tuple(jobs),
+        "unit": unit, "capacity": np.rint(amounts / unit).astype(np.int64), "weight": weight, "leaves": leaves,
+        "job_user": job_user, "job": job[first_row], "arrival": arrival[first_row], "demand": whole[first_row],
+        "placement": placement[first_row], "eligible": eligible, "first": from_sizes(sizes),
+        "duration": duration[repeated], "change_time": change_time, "change_server": change_server,
+        "change_up": change_up, "after": _after(tasks, job, jobs), "row": first_row,
+    }  # fmt: skip
 
 
 def to_frames(workload: Any) -> dict[str, pd.DataFrame]:
@@ -106,14 +99,12 @@ def _servers(frame: pd.DataFrame) -> tuple[Sequence[str], list[str], Array, list
     count = _counts(frame, "count", "servers")
     given = frame["server"].astype(str).tolist() if "server" in frame else [f"server{k + 1}" for k in range(len(frame))]
     types = frame["type"].astype(str).tolist() if "type" in frame else [""] * len(frame)
-    names, kinds = [], []
-    for name, of_type, copies in zip(given, types, count.tolist(), strict=True):
-        names += [name] if copies == 1 else [f"{name}-{k + 1}" for k in range(copies)]
-        kinds += [of_type] * copies
+    names = [name if copies == 1 else f"{name}-{k + 1}"
+             for name, copies in zip(given, count.tolist(), strict=True) for k in range(copies)]  # fmt: skip
     if (amounts.sum(axis=0) <= 0).any():
         none = resources[int(np.argmin(amounts.sum(axis=0)))]
         raise DataError(f"no server has any {none!r}; leave the resource out")
-    return labels(names, "server"), kinds, np.repeat(amounts, count, axis=0), resources
+    return labels(names, "server"), np.repeat(types, count).tolist(), np.repeat(amounts, count, axis=0), resources
 
 
 def _users(tasks: pd.DataFrame, users: pd.DataFrame | None) -> tuple[Whole, Sequence[str]]:
@@ -163,13 +154,10 @@ def _after(tasks: pd.DataFrame, job: Whole, jobs: Sequence[str]) -> Whole:
     found[job] = before
     differs = "comes after another job than other tasks of its job; they must agree"
     _refuse(tasks, "tasks", found[job] != before, differs)
-    ends = np.append(found == -1, True)  # (jobs + 1,): does the way back from it end?
-    for _ in jobs:
-        now = ends | ends[np.append(found, -1)]
-        if (now == ends).all():
-            break
-        ends = now
-    _refuse(tasks, "tasks", ~ends[job], "comes after {}, and so after itself: break the circle", texts)
+    back = np.append(found, -1)  # (jobs + 1,): the job so far back: one step, two, four, ..., more than there are jobs
+    for _ in range(len(jobs).bit_length()):
+        back = back[back]
+    _refuse(tasks, "tasks", back[job] >= 0, "comes after {}, and so after itself: break the circle", texts)
     return found
 
 

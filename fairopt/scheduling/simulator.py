@@ -109,10 +109,10 @@ def _run(
 
 
 def _all_possible(setup: Setup) -> None:
-    if setup.possible.all():
+    w, impossible = setup.workload, np.sort(setup.order[~setup.possible])
+    if not len(impossible):
         return
-    w, impossible = setup.workload, np.flatnonzero(~setup.possible)
-    group = int(setup.order[impossible].min())
+    group = int(impossible[0])
     demand = ", ".join(f"{a * u:g} {name}" for a, u, name in zip(w.demand[group], w.unit, w.resources, strict=True))
     more = f", and {len(impossible) - 1} groups of tasks more" if len(impossible) > 1 else ""
     where = "" if w.placement[group] == 0 else " where they may run"

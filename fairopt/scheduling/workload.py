@@ -16,7 +16,7 @@ from ..model.cluster import Cluster
 from ._intake import NEVER as NEVER
 from ._intake import SECOND as SECOND
 from ._intake import Whole as Whole
-from ._intake import from_frames, to_frames
+from ._intake import arguments, to_frames
 
 By = Literal["job", "user"]
 
@@ -119,7 +119,7 @@ class Workload:
             A row that cannot be: a demand below 0 or for nothing at all, no duration, a time that runs backwards, a
             server that nobody knows, too little of a resource to count. The message names row and remedy.
         """
-        return from_frames(cls, tasks, servers, users, changes, source, report or {})
+        return cls(**arguments(tasks, servers, users, changes), source=source, report=dict(report or {}))
 
     @property
     def shape(self) -> tuple[int, int, int]:

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -85,6 +87,14 @@ class Shape:
     tasks: int = 0
     gated: int = 0
     on: Counter[str] = field(default_factory=Counter)  # tasks that run, by node
+
+
+def objects(found: object, key: str, path: Path, remedy: str) -> list[Any]:
+    """The list of objects that a file has by this key."""
+    listed = found.get(key) if isinstance(found, Mapping) else None
+    if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
+        raise DataError(f"{path} has no list {key!r} of objects; {remedy}")
+    return listed
 
 
 def quantity(value: object) -> Decimal:

@@ -48,6 +48,7 @@ _COLUMNS = {
     "cpu_provisioned": ("CPU capacity provisioned [MHZ]", 1e-3),
     "memory_provisioned": ("Memory capacity provisioned [KB]", _KB),
 }
+_USED = [name for name in _COLUMNS if not name.endswith("provisioned")]
 _FORMAT = _csv.Format(
     separator=";",
     columns=(Column(_TIME, "int"), Column(_CORES), *(Column(name) for name, _ in _COLUMNS.values())),
@@ -118,7 +119,7 @@ def demands(table: pd.DataFrame, at: float, window: float, statistic: Statistic 
     result = once.groupby(level="vm").mean()
     if statistic == "provisioned":
         result = result.assign(cpu=result["cpu_provisioned"], memory=result["memory_provisioned"])
-    return result[["cpu", "memory", "disk_read", "disk_write", "received", "transmitted"]]
+    return result[_USED]
 
 
 @reader(
@@ -205,7 +206,7 @@ def cluster(
 
 def _drawn_instant(table: pd.DataFrame, window: float, vms: int | float | None, rng: np.random.Generator) -> float:
     first = int(table["time"].min())
-    used = table.loc[(table[["cpu", "memory", "disk_read", "disk_write", "received", "transmitted"]] > 0).any(axis=1)]
+    used = table.loc[(table[_USED] > 0).any(axis=1)]
     number = used["vm"].groupby((used["time"] - first) // window).nunique()
     least = positive(vms, "virtual machines") if isinstance(vms, int) else 1
     candidates = number.index[number >= least]

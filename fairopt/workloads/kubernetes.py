@@ -26,7 +26,7 @@ from .._libraries import of_an_extra
 from ..errors import DataError
 from ..model import _files
 from ..model._names import listed
-from ._snapshot import GIB, Shape, Snapshot, of_shapes, quantity
+from ._snapshot import GIB, Shape, Snapshot, objects, of_shapes, quantity
 from .sources import reader
 
 Object = Mapping[str, Any]
@@ -289,10 +289,7 @@ def _yaml(path: Path) -> Iterable[dict[str, Any]]:
         found = yaml.safe_load(_files.read(path, "snapshot"))
     except (yaml.YAMLError, RecursionError) as error:
         raise DataError(f"{path} is not valid YAML: {str(error)[:200]}") from None
-    listed = found.get("items") if isinstance(found, Mapping) else None
-    if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
-        raise DataError(f"{path} has no list 'items'; write it with: kubectl get nodes,pods,namespaces -A -o yaml")
-    return listed
+    return objects(found, "items", path, "write it with: kubectl get nodes,pods,namespaces -A -o yaml")
 
 
 def _take(item: Object, seen: _Seen, system: frozenset[str]) -> None:

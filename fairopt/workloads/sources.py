@@ -151,12 +151,7 @@ class Sources(Generic[Made]):
 
     def generator(self, name: str, description: str) -> Callable[[Function], Function]:
         """Register a function of `rng` and options as the source `name`."""
-
-        def register(function: Function) -> Function:
-            self._register(self.generators, name, Entry(description, function))
-            return function
-
-        return register
+        return self.reader(name, description, folder="", stand_in="")
 
     def reader(
         self, name: str, description: str, *, folder: str, stand_in: str, alias: str | None = None
@@ -167,7 +162,8 @@ class Sources(Generic[Made]):
         """
 
         def register(function: Function) -> Function:
-            self._register(self.readers, name, Entry(description, function, folder, stand_in))
+            entry = Entry(description, function, folder, stand_in)
+            self._register(self.readers if folder else self.generators, name, entry)
             if alias is not None:
                 self.aliases[alias] = name
             return function
