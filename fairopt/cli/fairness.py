@@ -127,21 +127,16 @@ def sentences(mechanism: Mechanism, cluster: Cluster, frame: pd.DataFrame, chang
     `frame` is that of `fairopt.properties.report`, `cluster` what the mechanism shares.
     """
     loss, witness = frame["violation"], frame["witness"]
-    said = [name for name in frame.index if not loss.isna()[name]]
-    violated = [name for name in said if loss[name] > 0]
     yield f"{mechanism}"
-    lies = [name for name in said if name in _LIES]
-    if gained := [name for name in lies if name in violated]:
-        for name in gained:
-            part = loss[name] / (1 - loss[name]) if loss[name] < 1 else float("inf")
-            yield f"  a lie gains {part:.1%} ({name}): {witness[name]}"
-    if kept := [name for name in lies if name not in violated]:
-        yield f"  no lie found that gains, of {changes} tried each: {_proved(kept, mechanism, cluster, witness)}"
-    for name in violated:
-        if name not in _LIES:
-            yield f"  {name} is violated by {loss[name]:.1%}: {witness[name]}"
-    if kept := [name for name in said if name not in violated and name not in _LIES]:
-        yield f"  not violated: {_proved(kept, mechanism, cluster, witness)}"
+    for lie in (True, False):
+        said = loss[loss.index.isin(_LIES) == lie].dropna()
+        for name, lost in said[said > 0].items():
+            gain = lost / (1 - lost) if lost < 1 else float("inf")
+            what = f"a lie gains {gain:.1%} ({name})" if lie else f"{name} is violated by {lost:.1%}"
+            yield f"  {what}: {witness[name]}"
+        if kept := [str(name) for name in said[said <= 0].index]:
+            what = f"no lie found that gains, of {changes} tried each" if lie else "not violated"
+            yield f"  {what}: {_proved(kept, mechanism, cluster, witness)}"
     for why in dict.fromkeys(witness[loss.isna()]):
         yield f"  {', '.join(frame.index[witness == why])}: {why}"
 

@@ -125,11 +125,10 @@ def _chosen(contents: sweeps.Contents, options: argparse.Namespace) -> pd.DataFr
         frame = frame[frame["status"] == "failed"]
     for condition in listed(options.where) or []:
         frame = _filtered(frame, condition)
-    if contents.schema is SIMULATIONS:
-        return frame
-    return frame.sort_values("pooled", kind="stable").assign(
-        mechanism=lambda rows: marked(rows["mechanism"], rows["pooled"])
-    )
+    if contents.schema is CELLS:
+        frame = frame.sort_values("pooled", kind="stable")
+        frame["mechanism"] = marked(frame["mechanism"], frame["pooled"])
+    return frame
 
 
 def _columns(

@@ -55,7 +55,7 @@ class Outcome:
     def _per_job(self: Any, columns: dict[str, Any]) -> pd.DataFrame:
         """Users and response times of jobs, where all tasks are done."""
         frame = pd.DataFrame(columns, index=pd.Index(self.workload.jobs, name="job"))
-        frame.insert(0, "user", pd.Categorical.from_codes(self.workload.job_user, categories=list(self.workload.users)))
+        frame.insert(0, "user", _named(self.workload.job_user, self.workload.users))
         frame.insert(4, "response", frame["end"] - frame["arrival"])
         return frame
 
@@ -151,14 +151,14 @@ class Schedule(Outcome):
         evicted = self.runs.task[self.runs.how == EVICTED]
         return pd.DataFrame(
             {
-                "job": pd.Categorical.from_codes(w.job[group], categories=list(w.jobs)),
-                "user": pd.Categorical.from_codes(w.user[group], categories=list(w.users)),
-                "server": pd.Categorical.from_codes(server, categories=list(w.servers)),
+                "job": _named(w.job[group], w.jobs),
+                "user": _named(w.user[group], w.users),
+                "server": _named(server, w.servers),
                 "arrival": _seconds(self.arrival[group]),
                 "start": start,
                 "end": end,
                 "restarts": np.bincount(evicted, minlength=w.tasks),
-                "state": pd.Categorical.from_codes(self.state, categories=list(STATES)),
+                "state": _named(self.state, STATES),
             },
             index=pd.RangeIndex(w.tasks, name="task"),
         )
@@ -316,6 +316,10 @@ class Schedule(Outcome):
 
     def __repr__(self) -> str:
         return self._shown(f"{self.policy}: tasks", self._counts())
+
+
+def _named(codes: Whole, names: Sequence[str]) -> pd.Categorical:
+    return pd.Categorical.from_codes(codes, categories=list(names))
 
 
 def _seconds(time: Whole) -> Array:

@@ -34,8 +34,8 @@ def lifetimes(directory: str | Path, skip_malformed: bool = False) -> pd.DataFra
     rows = events[events["event"] == google2011.SUBMIT].drop_duplicates(task)
     start = events[events["event"] == google2011.SCHEDULE].drop_duplicates(task)
     end = events[events["event"].isin(google2011.ENDED)].drop_duplicates(task, keep="last")
-    rows = rows.merge(start[[*task, "time"]], on=task, how="left", suffixes=("", "_start"))
-    rows = rows.merge(end[[*task, "time"]], on=task, how="left", suffixes=("", "_end"))
+    for some, what in ((start, "_start"), (end, "_end")):
+        rows = rows.merge(some[[*task, "time"]], on=task, how="left", suffixes=("", what))
     began = np.maximum(rows["time_start"].to_numpy(dtype=float) / 1e6, _BEGIN)
     ended = rows["time_end"].to_numpy(dtype=float) / 1e6
     over = ended > began
