@@ -318,7 +318,7 @@ class Schedule(Outcome):
         return self._shown(f"{self.policy}: tasks", self._counts())
 
 
-def _named(codes: Whole, names: Sequence[str]) -> pd.Categorical:
+def _named(codes: ArrayLike, names: Sequence[str]) -> pd.Categorical:
     return pd.Categorical.from_codes(codes, categories=list(names))
 
 

@@ -98,7 +98,7 @@ def snapshot(
     )  # fmt: skip
 
 
-def _read(path: Path) -> Object:
+def _read(path: Path) -> Any:
     return _files.parse_json(_files.read(path, "Slurm snapshot"), path)
 
 
