@@ -18,7 +18,7 @@ from typing import Any
 
 from .. import _plugins
 from ..errors import DataError, FairoptError
-from ._slips import Parser, parse, picture_file, table_file
+from ._slips import Parser, inches, parse, picture_file, table_file
 
 #: New objects before Python looks for garbage.
 _GARBAGE = 100_000
@@ -41,6 +41,7 @@ class _Single(argparse.Action):
 _KINDS = {
     "int": int,
     "float": float,
+    "inches": inches,
     "table": table_file,
     "picture": picture_file,
     "single": _Single,

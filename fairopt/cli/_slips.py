@@ -30,6 +30,14 @@ class Parser(argparse.ArgumentParser):
         return meant(found[1], known, 0.5)
 
 
+def inches(text: str) -> float:
+    """The width of a figure or table."""
+    width = float(text)
+    if not 1 <= width <= 40:
+        raise argparse.ArgumentTypeError(f"it must be from 1 to 40 inches; got {text}")
+    return width
+
+
 def table_file(text: str) -> Path:
     """A file of a table; one that there is no format for is an error before anything is computed."""
     from ..report import exportable

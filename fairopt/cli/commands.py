@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -27,12 +28,7 @@ _MOST = 10_000
 def solve(options: argparse.Namespace) -> int:
     """`fairopt solve FILE --mechanism NAME`."""
     named = opened(options)
-    if len(several := listed([options.mechanism]) or []) > 1:
-        raise DataError(f"solve takes one mechanism, and these are {len(several)}; compare takes several")
-    mechanism, *more = mechanisms.parse(options.mechanism)
-    if more:
-        names = ", ".join(f"'{one}'" for one in (mechanism, *more))
-        raise DataError(f"{options.mechanism} stands for several mechanisms ({names}); give its parameters")
+    mechanism = mechanisms.one(options.mechanism)
     allocation = mechanism.solve(named.cluster, options.tol, solver=options.solver)
     if options.save:
         allocation.save(options.save)
@@ -156,29 +152,21 @@ def values(given: Sequence[str] | None) -> list[float] | None:
     if given is None:
         return None
     alphas: list[float] = []
-    for text in listed(given) or []:
-        parts = text.split(":")
-        if len(parts) == 1:
-            alphas.append(_validate.alpha(_number(text, text)))
-        elif len(parts) == 3:
-            low, high = (_number(part, text) for part in parts[:2])
-            if not (0 < low < math.inf and 0 < high < math.inf):
-                raise DataError(f"--alphas {text}: both ends must be finite and > 0; name 0 and inf by themselves")
-            if not (parts[2].isdecimal() and len(parts[2]) < 9 and 1 <= int(parts[2]) <= _MOST):
-                raise DataError(f"--alphas {text}: the count must be a whole number from 1 to {_MOST:,}")
-            alphas += [float(alpha) for alpha in np.geomspace(low, high, int(parts[2]))]
+    for text in listed(given) or [""]:
+        match = re.fullmatch(r"([^:]+):([^:]+):([0-9]{1,5})", text)
+        low, high, count = match.groups() if match else (text, None, 1)
+        try:
+            first, last = float(low), float(high or low)
+        except ValueError:
+            raise DataError(f"--alphas {text}: write numbers, inf, or LOW:HIGH:COUNT such as 0.1:100:40") from None
+        if high is None:
+            alphas.append(_validate.alpha(first))
+        elif 0 < first < math.inf and 0 < last < math.inf and 1 <= int(count) <= _MOST:
+            alphas += np.geomspace(first, last, int(count)).tolist()
         else:
-            raise DataError(f"--alphas {text}: write numbers, inf, or LOW:HIGH:COUNT such as 0.1:100:40")
-    if not alphas:
-        raise DataError("--alphas is empty; write numbers, inf, or LOW:HIGH:COUNT such as 0.1:100:40")
+            raise DataError(f"--alphas {text}: both ends must be finite and > 0 (name 0 and inf by themselves), and "
+                            f"the count a whole number from 1 to {_MOST:,}")  # fmt: skip
     return alphas
-
-
-def _number(text: str, whole: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise DataError(f"--alphas {whole}: {text!r} is not a number; write numbers, inf, or LOW:HIGH:COUNT") from None
 
 
 def dynamic_drf(options: argparse.Namespace) -> int:

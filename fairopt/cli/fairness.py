@@ -14,6 +14,7 @@ from .._libraries import pd
 from .._progress import tqdm
 from ..errors import DataError
 from ..mechanisms import Mechanism
+from ..model import _validate
 from ..model.cluster import Cluster
 from ..properties._tasks import accepted
 from . import _screen
@@ -43,9 +44,7 @@ def properties(options: argparse.Namespace) -> int:
     names = [fairness.get(name).name for name in listed(options.properties) or fairness.names()]
     given = listed(options.mechanisms)
     chosen = mechanisms.chosen(given) if given else fairness.surveyed()
-    for name in ("trials", "changes", "seed", "jobs"):
-        if getattr(options, name) < (0 if name == "seed" else 1):
-            raise DataError(f"--{name} is {getattr(options, name)}; it must be a whole number, at least 1 (a seed: 0)")
+    _validate.whole(options.seed, "--seed", 0)
     searched = options.file is None
     frame, words = (_searched(chosen, names, options), []) if searched else _reported(chosen, names, options)
     return _screen.give(frame, options, (lambda: _screen.say(words)) if words else None)
@@ -128,21 +127,16 @@ def sentences(mechanism: Mechanism, cluster: Cluster, frame: pd.DataFrame, chang
     `frame` is that of `fairopt.properties.report`, `cluster` what the mechanism shares.
     """
     loss, witness = frame["violation"], frame["witness"]
-    said = [name for name in frame.index if not loss.isna()[name]]
-    violated = [name for name in said if loss[name] > 0]
     yield f"{mechanism}"
-    lies = [name for name in said if name in _LIES]
-    if gained := [name for name in lies if name in violated]:
-        for name in gained:
-            part = loss[name] / (1 - loss[name]) if loss[name] < 1 else float("inf")
-            yield f"  a lie gains {part:.1%} ({name}): {witness[name]}"
-    if kept := [name for name in lies if name not in violated]:
-        yield f"  no lie found that gains, of {changes} tried each: {_proved(kept, mechanism, cluster, witness)}"
-    for name in violated:
-        if name not in _LIES:
-            yield f"  {name} is violated by {loss[name]:.1%}: {witness[name]}"
-    if kept := [name for name in said if name not in violated and name not in _LIES]:
-        yield f"  not violated: {_proved(kept, mechanism, cluster, witness)}"
+    for lie in (True, False):
+        said = loss[loss.index.isin(_LIES) == lie].dropna()
+        for name, lost in said[said > 0].items():
+            gain = lost / (1 - lost) if lost < 1 else float("inf")
+            what = f"a lie gains {gain:.1%} ({name})" if lie else f"{name} is violated by {lost:.1%}"
+            yield f"  {what}: {witness[name]}"
+        if kept := [str(name) for name in said[said <= 0].index]:
+            what = f"no lie found that gains, of {changes} tried each" if lie else "not violated"
+            yield f"  {what}: {_proved(kept, mechanism, cluster, witness)}"
     for why in dict.fromkeys(witness[loss.isna()]):
         yield f"  {', '.join(frame.index[witness == why])}: {why}"
 

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from .. import _clock, papers, report, sweeps
 from .._libraries import pd
-from ..errors import DataError
 from ..model import _files
 from ..model._names import meant
 from ..report import figures as drawing
@@ -24,15 +23,6 @@ from ._open import existing
 from ._screen import print_json, warn
 from ._slips import listed
 from .sweeps import STOPPED, outlook
-
-#: Widths of figures and tables, in inches.
-_LEAST_WIDTH, _MOST_WIDTH = 1, 40
-
-
-def check_width(width: float | None) -> None:
-    """Raise DataError for a width that nothing is drawn or set in."""
-    if width is not None and not _LEAST_WIDTH <= width <= _MOST_WIDTH:
-        raise DataError(f"--width must be from {_LEAST_WIDTH} to {_MOST_WIDTH} inches; got {width:g}")
 
 
 def _out(options: argparse.Namespace, usual: str) -> Path:
@@ -51,7 +41,6 @@ def _results(options: argparse.Namespace) -> report.Results:
 
 def tables(options: argparse.Namespace) -> int:
     """`fairopt tables`; exit 1 if an experiment asked for by name lacks cells, or all do, 2 if there is no store."""
-    check_width(options.width)
     results, out = _results(options), _out(options, "results")
     columns, rows = listed(options.columns), listed(options.rows)
     shown: dict[str, object] = {}
@@ -94,7 +83,6 @@ def figures(options: argparse.Namespace) -> int:
             module = drawing.module(name)
             print(f"{name}: {next(iter((module.__doc__ or '').splitlines()), '')} [{', '.join(module.NEEDS)}]")
         return 0
-    check_width(options.width)
     if not options.names:
         existing(_store(options))
     results, out = _results(options), _out(options, drawing.out())
@@ -145,7 +133,6 @@ def figures_of(paper: str) -> list[str]:
 
 def reproduce(options: argparse.Namespace) -> int:
     """`fairopt reproduce`; exit 1 if a cell failed or a claim is not reproduced, 130 after Ctrl-C."""
-    check_width(options.width)
     folder = Path(options.out or Path("reproduced", options.paper))
     store = folder / "store"
     arguments = {"store": store, "smoke": options.smoke, "traces": options.traces}

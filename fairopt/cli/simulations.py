@@ -10,6 +10,7 @@ import numpy as np
 from .. import report
 from .._libraries import pd
 from ..errors import DataError
+from ..model import _validate
 from ..report import figures
 from ..sweeps import simulate as simulating
 from ..workloads import open_workload
@@ -24,13 +25,10 @@ _TABLES = ("jobs", "users", "tasks", "timeline")
 def simulate(options: argparse.Namespace) -> int:
     """`fairopt simulate WORKLOAD --policy NAME ...`: a row per policy; exit 130 after Ctrl-C."""
     names = listed(options.policy) or []
-    until, every = _seconds(options.until, "--until"), _seconds(options.every, "--every")
     impossible = "report" if options.report_impossible else "raise"
-    jobs = [simulating.Simulate.of(name, until, every, impossible, None) for name in names]
+    jobs = [simulating.Simulate.of(name, options.until, options.every, impossible, None) for name in names]
     _before(options, names)
-    if options.seed is not None and options.seed < 0:
-        raise DataError(f"--seed is {options.seed}; it must be a whole number >= 0")
-    rng = None if options.seed is None else np.random.default_rng(options.seed)
+    rng = None if options.seed is None else np.random.default_rng(_validate.whole(options.seed, "--seed", 0))
     workload = open_workload(options.workload, traces=options.traces, rng=rng)
     found = {job.what.text: job.run(workload, _screen.shows_progress(options)) for job in jobs}
     status = 130 if any(one.interrupted for one in found.values()) else 0
@@ -38,7 +36,8 @@ def simulate(options: argparse.Namespace) -> int:
     for name, one in found.items():
         numbers = simulating.numbers(one)
         use = {f"use_{resource}": value for resource, value in one.utilization.items()}
-        rows.append({"policy": name} | {key: numbers[key] for key in numbers if key != "utilization"} | use)
+        del numbers["utilization"]
+        rows.append({"policy": name} | numbers | use)
         if options.out:
             report.export(getattr(one, options.table).reset_index(), options.out)
         if options.plot and not isinstance(one, simulating.Alone):
@@ -64,15 +63,3 @@ def _before(options: argparse.Namespace, names: Sequence[str]) -> None:
         raise DataError(f"{names[0]} has no table of tasks, as it divides them; choose jobs, users or timeline")
     if options.plot and names[0].startswith(simulating.DEDICATED):
         raise DataError(f"{names[0]} is a simulation of each user, which have no picture together; leave out --plot")
-
-
-def _seconds(text: str | None, option: str) -> float | None:
-    if text is None:
-        return None
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
-    if not 0 < value < float("inf"):
-        raise DataError(f"{option} is {text!r}; it must be seconds > 0")
-    return value

@@ -12,6 +12,7 @@ from typing import Any
 from .. import report, sweeps
 from .._libraries import pd
 from ..errors import DataError, FairoptError
+from ..model import _validate
 from ..study.compare import NOTE, marked
 from ..sweeps.executors import dask
 from ..sweeps.experiment import known
@@ -34,8 +35,8 @@ STOPPED = 130
 
 def sweep(options: argparse.Namespace) -> int:
     """`fairopt sweep`; exit 1 if cells failed, 130 after Ctrl-C. One experiment after the other."""
-    if options.jobs < 1 or options.threads < 0:
-        raise DataError("--jobs must be at least 1, and --threads at least 0")
+    _validate.whole(options.jobs, "--jobs")
+    _validate.whole(options.threads, "--threads", 0)
     if options.list:
         return _list(options)
     names = [*options.experiments, *_needed(options.purpose)]
@@ -102,13 +103,11 @@ def results(options: argparse.Namespace) -> int:
         warn(f"not read: row {key}, damaged on the disk")
     cells = _chosen(contents, options)
     frame, shown = _columns(contents, cells, options)
-    if options.export:
-        report.exportable(Path(options.export))
     if options.experiment is None:
         existing(store.folder)
     note = NOTE if "pooled" in cells and cells["pooled"].any() else None
     if options.export:
-        report.export(frame[shown], Path(options.export), note)
+        report.export(frame[shown], options.export, note)
         print(f"{len(frame)} rows -> {options.export}")
     else:
         print(report.for_people(frame[shown]).to_string(index=False, max_colwidth=72) if len(frame) else "no cells")
@@ -126,11 +125,10 @@ def _chosen(contents: sweeps.Contents, options: argparse.Namespace) -> pd.DataFr
         frame = frame[frame["status"] == "failed"]
     for condition in listed(options.where) or []:
         frame = _filtered(frame, condition)
-    if contents.schema is SIMULATIONS:
-        return frame
-    return frame.sort_values("pooled", kind="stable").assign(
-        mechanism=lambda rows: marked(rows["mechanism"], rows["pooled"])
-    )
+    if contents.schema is CELLS:
+        frame = frame.sort_values("pooled", kind="stable")
+        frame["mechanism"] = marked(frame["mechanism"], frame["pooled"])
+    return frame
 
 
 def _columns(
@@ -138,7 +136,7 @@ def _columns(
 ) -> tuple[pd.DataFrame, list[str]]:
     """The table that the options choose, of these cells, and its columns to show."""
     schema = contents.schema
-    whole = options.export is not None and Path(options.export).suffix not in _FOR_PEOPLE
+    whole = options.export is not None and options.export.suffix not in _FOR_PEOPLE
     frame, shown = cells, list(cells.columns) if whole else _shown(cells)
     if options.table != "cells":
         long = contents.long(options.table, cells["key"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from .._libraries import pd
 from ..errors import DataError
 from ..model._arrays import Array, Index, Mask, from_sizes
+from ..model._names import labels
 
-Kind = TypeVar("Kind")
 Whole = NDArray[np.int64]
-Floats = Array
 
 #: Microseconds in a second: times are whole numbers of them.
 SECOND = 1_000_000
@@ -31,16 +30,10 @@ _OF_TASKS = ("user", "job", "arrival", "duration", "tasks", "on", "after")
 _OF_SERVERS = ("server", "type", "count")
 
 
-def from_frames(
-    kind: Callable[..., Kind],
-    tasks: pd.DataFrame,
-    servers: pd.DataFrame,
-    users: pd.DataFrame | None,
-    changes: pd.DataFrame | None,
-    source: str,
-    report: dict[str, int | float | str],
-) -> Kind:
-    """Implement `Workload.from_frames`."""
+def arguments(
+    tasks: pd.DataFrame, servers: pd.DataFrame, users: pd.DataFrame | None, changes: pd.DataFrame | None
+) -> dict[str, Any]:
+    """What `Workload.from_frames` makes one of."""
     _only_frames(tasks=tasks, servers=servers, users=users, changes=changes)
     names, types, amounts, resources = _servers(servers)
     user, known = _users(tasks, users)
@@ -52,41 +45,36 @@ def from_frames(
     duration = _microseconds(_column(tasks, "tasks", "duration", "seconds, a microsecond or more", _not_before(1)))
     count = _counts(tasks, "tasks")
     placement, eligible = _placements(tasks, names, types)
-    job, jobs, job_user = _jobs(tasks, user, known)
+    job, jobs, job_user = _jobs(tasks, user)
     key = np.column_stack([user, arrival, job, placement, whole])
     order, first_row, group = _groups(key)
     repeated = np.repeat(order, count[order])
     sizes = np.bincount(group[order], count[order], minlength=len(first_row)).astype(np.int64)
     weight, leaves = _about_users(users, known)
     change_time, change_server, change_up = _changes(changes, names)
-    return kind(
-        resources=tuple(resources), servers=tuple(names), users=tuple(known), jobs=tuple(jobs),
-        unit=unit, capacity=np.rint(amounts / unit).astype(np.int64), weight=weight, leaves=leaves, job_user=job_user,
-        job=job[first_row], arrival=arrival[first_row], demand=whole[first_row], placement=placement[first_row],
-        eligible=eligible, first=from_sizes(sizes), duration=duration[repeated],
-        change_time=change_time, change_server=change_server, change_up=change_up,
-        source=source, report=dict(report), after=_after(tasks, job, jobs), row=first_row,
-    )  # fmt: skip
+    return {
+        "resources": tuple(resources), "servers": tuple(names), "users": tuple(known), "jobs": tuple(jobs),
+        "unit": unit, "capacity": np.rint(amounts / unit).astype(np.int64), "weight": weight, "leaves": leaves,
+        "job_user": job_user, "job": job[first_row], "arrival": arrival[first_row], "demand": whole[first_row],
+        "placement": placement[first_row], "eligible": eligible, "first": from_sizes(sizes),
+        "duration": duration[repeated], "change_time": change_time, "change_server": change_server,
+        "change_up": change_up, "after": _after(tasks, job, jobs), "row": first_row,
+    }  # fmt: skip
 
 
 def to_frames(workload: Any) -> dict[str, pd.DataFrame]:
     """Implement `Workload.to_frames`."""
     w = workload
     group = w.group_of_task
-    where = np.array(
-        ["|".join(np.array(w.servers)[row]) if k else "" for k, row in enumerate(w.eligible)], dtype=object
-    )
-    users, jobs = np.array(w.users, dtype=object), np.array(w.jobs, dtype=object)
-    need = w.demand[group] * w.unit
+    users, jobs, servers = (np.array(names, dtype=object) for names in (w.users, w.jobs, w.servers))
     tasks = {"user": users[w.user[group]], "job": jobs[w.job[group]], "arrival": w.arrival[group] / SECOND,
-             "duration": w.duration / SECOND}  # fmt: skip
-    tasks |= {name: need[:, r] for r, name in enumerate(w.resources)}
+             "duration": w.duration / SECOND} | _columns(w.demand[group] * w.unit, w.resources)  # fmt: skip
     if len(w.eligible) > 1:
-        tasks["on"] = where[w.placement[group]]
+        where = ["", *("|".join(servers[row]) for row in w.eligible[1:])]
+        tasks["on"] = np.array(where, dtype=object)[w.placement[group]]
     if len(w.after):
         tasks["after"] = np.append(jobs, "")[w.after[w.job[group]]]
-    left = np.where(w.leaves == NEVER, np.inf, w.leaves / SECOND)
-    departed = [w.servers[k] for k in w.change_server]
+    left, departed = np.where(w.leaves == NEVER, np.inf, w.leaves / SECOND), servers[w.change_server]
     return {
         "tasks": pd.DataFrame(tasks),
         "servers": pd.DataFrame({"server": w.servers} | _columns(w.capacity * w.unit, w.resources)),
@@ -99,7 +87,7 @@ def _columns(table: NDArray[Any], names: Sequence[str]) -> dict[str, NDArray[Any
     return {name: table[:, k] for k, name in enumerate(names)}
 
 
-def _servers(frame: pd.DataFrame) -> tuple[list[str], list[str], Floats, list[str]]:
+def _servers(frame: pd.DataFrame) -> tuple[Sequence[str], list[str], Array, list[str]]:
     """Names, types, capacities and resources; a row stands for `count` servers."""
     if frame.empty:
         raise DataError("there is no server; give the table of servers at least one row")
@@ -111,19 +99,15 @@ def _servers(frame: pd.DataFrame) -> tuple[list[str], list[str], Floats, list[st
     count = _counts(frame, "count", "servers")
     given = frame["server"].astype(str).tolist() if "server" in frame else [f"server{k + 1}" for k in range(len(frame))]
     types = frame["type"].astype(str).tolist() if "type" in frame else [""] * len(frame)
-    names, kinds = [], []
-    for name, of_type, copies in zip(given, types, count.tolist(), strict=True):
-        names += [name] if copies == 1 else [f"{name}-{k + 1}" for k in range(copies)]
-        kinds += [of_type] * copies
-    if twice := _twice(names):
-        raise DataError(f"two servers are called {twice[0]!r}; give every server a name of its own")
+    names = [name if copies == 1 else f"{name}-{k + 1}"
+             for name, copies in zip(given, count.tolist(), strict=True) for k in range(copies)]  # fmt: skip
     if (amounts.sum(axis=0) <= 0).any():
         none = resources[int(np.argmin(amounts.sum(axis=0)))]
         raise DataError(f"no server has any {none!r}; leave the resource out")
-    return names, kinds, np.repeat(amounts, count, axis=0), resources
+    return labels(names, "server"), np.repeat(types, count).tolist(), np.repeat(amounts, count, axis=0), resources
 
 
-def _users(tasks: pd.DataFrame, users: pd.DataFrame | None) -> tuple[Whole, list[str]]:
+def _users(tasks: pd.DataFrame, users: pd.DataFrame | None) -> tuple[Whole, Sequence[str]]:
     _needs(tasks, "tasks", "user")
     _refuse(tasks, "tasks", tasks["user"].isna(), "has no user; give it one")
     named = tasks["user"].astype(str)
@@ -131,15 +115,13 @@ def _users(tasks: pd.DataFrame, users: pd.DataFrame | None) -> tuple[Whole, list
         codes, known = pd.factorize(named)
         return codes.astype(np.int64), [str(name) for name in known]
     _needs(users, "users", "user")
-    known = users["user"].astype(str).tolist()
-    if twice := _twice(known):
-        raise DataError(f"user {twice[0]!r} is there twice; give every user one row")
+    known = labels(users["user"].astype(str), "user")
     codes = pd.Index(known).get_indexer(named)
     _refuse(tasks, "tasks", codes < 0, "is of user {}, who is not in the table of users; add one", named)
     return codes.astype(np.int64), known
 
 
-def _about_users(users: pd.DataFrame | None, known: Sequence[str]) -> tuple[Floats, Whole]:
+def _about_users(users: pd.DataFrame | None, known: Sequence[str]) -> tuple[Array, Whole]:
     if users is None:
         return np.ones(len(known)), np.full(len(known), NEVER)
     weight = _column(users, "users", "weight", "a finite number > 0", lambda x: np.isfinite(x) & (x > 0), 1.0)
@@ -148,7 +130,7 @@ def _about_users(users: pd.DataFrame | None, known: Sequence[str]) -> tuple[Floa
     return weight, np.where(stays, NEVER, _microseconds(np.where(stays, 0.0, when)))
 
 
-def _jobs(tasks: pd.DataFrame, user: Whole, known: Sequence[str]) -> tuple[Whole, list[str], Whole]:
+def _jobs(tasks: pd.DataFrame, user: Whole) -> tuple[Whole, list[str], Whole]:
     """The job of every row, names of jobs and whose they are; a job has one user."""
     if "job" not in tasks:
         names = [f"job{k + 1}" for k in range(len(tasks))]
@@ -157,9 +139,7 @@ def _jobs(tasks: pd.DataFrame, user: Whole, known: Sequence[str]) -> tuple[Whole
     codes, found = pd.factorize(tasks["job"].astype(str))
     owner = np.empty(len(found), dtype=np.int64)
     owner[codes[::-1]] = user[::-1]
-    for row in np.flatnonzero(owner[codes] != user).tolist():
-        mine, other = known[user[row]], known[owner[codes[row]]]
-        raise _error("tasks", row, tasks, f"is of user {mine!r}, and the job of {other!r}; rename the job")
+    _refuse(tasks, "tasks", owner[codes] != user, "is of user {}, and its job of another; rename it", tasks["user"])
     return codes.astype(np.int64), [str(name) for name in found], owner
 
 
@@ -174,13 +154,10 @@ def _after(tasks: pd.DataFrame, job: Whole, jobs: Sequence[str]) -> Whole:
     found[job] = before
     differs = "comes after another job than other tasks of its job; they must agree"
     _refuse(tasks, "tasks", found[job] != before, differs)
-    ends = np.append(found == -1, True)  # (jobs + 1,): does the way back from it end?
-    for _ in jobs:
-        now = ends | ends[np.append(found, -1)]
-        if (now == ends).all():
-            break
-        ends = now
-    _refuse(tasks, "tasks", ~ends[job], "comes after {}, and so after itself: break the circle", texts)
+    back = np.append(found, -1)  # (jobs + 1,): the job so far back: one step, two, four, ..., more than there are jobs
+    for _ in range(len(jobs).bit_length()):
+        back = back[back]
+    _refuse(tasks, "tasks", back[job] >= 0, "comes after {}, and so after itself: break the circle", texts)
     return found
 
 
@@ -205,13 +182,11 @@ def _placements(tasks: pd.DataFrame, servers: Sequence[str], types: Sequence[str
 
 def _groups(key: Whole) -> tuple[Index, Index, Index]:
     """Rows in order of (user, arrival, place in the input); the first row of every group; the group of every row."""
-    _, first, inverse = np.unique(key, axis=0, return_index=True, return_inverse=True)
-    inverse = inverse.reshape(-1)
-    rank = np.empty(len(first), dtype=np.intp)
-    ordered = np.lexsort([first, key[first, 1], key[first, 0]]) if len(first) else np.empty(0, dtype=np.intp)
-    rank[ordered] = np.arange(len(first))
-    group = rank[inverse]
-    return np.argsort(group, kind="stable"), first[ordered], group
+    order = np.lexsort([key[:, 1], key[:, 0]])
+    number = pd.DataFrame(key[order]).groupby([*range(key.shape[1])], sort=False).ngroup().to_numpy()
+    group = np.empty(len(key), dtype=np.intp)
+    group[order] = number
+    return np.argsort(group, kind="stable"), order[np.unique(number, return_index=True)[1]], group
 
 
 def _changes(frame: pd.DataFrame | None, servers: Sequence[str]) -> tuple[Whole, Whole, Mask]:
@@ -222,13 +197,11 @@ def _changes(frame: pd.DataFrame | None, servers: Sequence[str]) -> tuple[Whole,
     server = pd.Index(servers).get_indexer(frame["server"].astype(str))
     _refuse(frame, "changes", server < 0, "is about a server that is not in the table of servers")
     up = frame["up"].astype(bool).to_numpy()
-    order = np.lexsort([np.arange(len(frame)), time])
-    last: dict[int, bool] = {}
-    for row in order.tolist():
-        if last.get(int(server[row]), not up[row]) == up[row]:
-            state = "comes back" if up[row] else "goes"
-            raise _error("changes", row, frame, f"{state}, and has done so before; leave the row out")
-        last[int(server[row])] = bool(up[row])
+    order = np.argsort(time, kind="stable")
+    before = pd.Series(up[order]).groupby(server[order]).shift()  # as the server was
+    again = np.zeros(len(frame), dtype=bool)
+    again[order] = before == up[order]
+    _refuse(frame, "changes", again, "has up {}, as the change of its server before; leave the row out", frame["up"])
     return _microseconds(time[order]), server[order].astype(np.int64), up[order]
 
 
@@ -246,23 +219,15 @@ def _cell(column: pd.Series[Any], row: int) -> str:
     return repr(value.item() if isinstance(value, np.generic) else value)
 
 
-def _error(table: str, row: int, frame: pd.DataFrame, what: str) -> DataError:
-    """An error about a row, by its position and, where the table has one, its name."""
-    named = next((f" ({column} {_cell(frame[column], row)})" for column in ("job", "server", "user")
-                  if column in frame.columns), "")  # fmt: skip
-    return DataError(f"row {row} of {table}{named} {what}", (table, row))
-
-
 def _refuse(frame: pd.DataFrame, table: str, wrong: Any, what: str, shown: pd.Series[Any] | None = None) -> None:
-    """Raise an error about the first row that is wrong; `{}` in the text stands for what it says there."""
+    """Raise an error about the first row that is wrong, by its position and, where the table has one, its name.
+
+    `{}` in the text stands for what it says there.
+    """
     for row in np.flatnonzero(wrong)[:1].tolist():
-        raise _error(table, row, frame, what if shown is None else what.replace("{}", _cell(shown, row)))
-
-
-def _twice(names: Sequence[str]) -> list[str]:
-    """Names that have come before."""
-    labels = pd.Index(names)
-    return list(labels[labels.duplicated()])
+        named = [f" ({column} {_cell(frame[column], row)})" for column in ("job", "server", "user") if column in frame]
+        said = what if shown is None else what.replace("{}", _cell(shown, row))
+        raise DataError(f"row {row} of {table}{''.join(named[:1])} {said}", (table, row))
 
 
 def _needs(frame: pd.DataFrame, table: str, *columns: str) -> None:
@@ -276,9 +241,9 @@ def _column(
     table: str,
     column: str,
     must: str,
-    good: Callable[[Floats], Mask],
+    good: Callable[[Array], Mask],
     default: float | None = None,
-) -> Floats:
+) -> Array:
     """Numbers that are `good`, which in words is what they `must` be; where the column is left out a default."""
     if column not in frame and default is not None:
         return np.full(len(frame), default)
@@ -288,7 +253,7 @@ def _column(
     return found
 
 
-def _amounts(frame: pd.DataFrame, resources: Sequence[str], table: str) -> Floats:
+def _amounts(frame: pd.DataFrame, resources: Sequence[str], table: str) -> Array:
     """(rows, resources)."""
     each = [_column(frame, table, name, "a number >= 0", lambda x: np.isfinite(x) & (x >= 0)) for name in resources]
     return np.stack(each, axis=1)
@@ -303,26 +268,26 @@ def _counts(frame: pd.DataFrame, column: str, table: str = "tasks") -> Whole:
     return np.asarray(values, dtype=np.int64)
 
 
-def _not_before(least: int) -> Callable[[Floats], Mask]:
+def _not_before(least: int) -> Callable[[Array], Mask]:
     """Seconds that are at least so many microseconds, rounded."""
     return lambda x: (np.rint(np.clip(x, -1, 1) * SECOND) >= least) & (x <= LONGEST)
 
 
-def _microseconds(seconds: Floats) -> Whole:
+def _microseconds(seconds: Array) -> Whole:
     return np.rint(seconds * SECOND).astype(np.int64)
 
 
-def _units(amounts: Floats, demand: Floats, resources: list[str]) -> Floats:
+def _units(amounts: Array, demand: Array, resources: list[str]) -> Array:
     """The smallest power of ten in which sums over all servers stay below `_MOST`."""
     most = np.maximum(amounts.sum(axis=0), demand.max(axis=0, initial=0.0))
     digits = np.floor(np.log10(_MOST / most)).clip(-300, 300)
     return np.array([float(f"1e{-int(d)}") for d in digits])
 
 
-def _in_units(demand: Floats, unit: Floats, frame: pd.DataFrame) -> Whole:
+def _in_units(demand: Array, unit: Array, frame: pd.DataFrame) -> Whole:
     """Rounded down, by less than a unit: what fits in real numbers fits in units as well (six times 1/6)."""
     whole = np.floor(demand / unit + 0.01).astype(np.int64)
-    for row, r in np.argwhere((demand > 0) & (whole == 0)).tolist():
-        raise _error("tasks", row, frame, f"asks for {demand[row, r]:g} of a resource of which servers have "
-                     f"{_MOST * unit[r]:.0e}; that is too little to count: leave it out or write 0")  # fmt: skip
+    none = ((demand > 0) & (whole == 0)).any(axis=1)
+    less = "asks for too little of a resource to count it beside what servers have: leave it out or write 0"
+    _refuse(frame, "tasks", none, less)
     return whole

@@ -77,12 +77,12 @@ def _decisions(pool: Cluster, order: Sequence[int], skip: bool) -> Iterator[int]
 
 def _table(pool: Cluster, picks: np.ndarray[tuple[int], np.dtype[np.intp]]) -> pd.DataFrame:
     tasks = (picks[:, None] == np.arange(len(pool.users))).cumsum(axis=0)
-    columns: dict[str, object] = {"picked": pd.Categorical.from_codes(picks, categories=list(pool.users))}
-    total = np.zeros((len(picks), len(pool.resources)))
-    for n, user in enumerate(pool.users):
-        shares = tasks[:, n, None] * (pool.share_per_task[n] if pool.runnable[n] else np.zeros(total.shape[1]))
-        total += shares
-        columns |= {f"{user} {name}": shares[:, r] for r, name in enumerate(pool.resources)}
-        columns[f"{user} dominant"] = shares.max(axis=1)
-    columns |= {f"total {name}": total[:, r] for r, name in enumerate(pool.resources)}
-    return pd.DataFrame(columns, index=pd.RangeIndex(1, len(picks) + 1, name="step"))
+    shares = tasks[:, :, None] * np.where(pool.runnable[:, None], pool.share_per_task, 0.0)
+    each = np.concatenate([shares, shares.max(axis=2, keepdims=True)], axis=2)
+    names = [f"{user} {what}" for user in pool.users for what in (*pool.resources, "dominant")]
+    columns = [each.reshape(len(picks), len(names)), shares.sum(axis=1)]
+    names += [f"total {name}" for name in pool.resources]
+    steps = pd.RangeIndex(1, len(picks) + 1, name="step")
+    frame = pd.DataFrame(np.hstack(columns), steps, names)
+    frame.insert(0, "picked", pd.Categorical.from_codes(picks, categories=list(pool.users)))
+    return frame

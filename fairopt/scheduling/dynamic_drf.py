@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
 from .._libraries import cp, pd
 from ..engines.reference import solvers
-from ..errors import DataError, SolverError
+from ..errors import SolverError
 from ..model._arrays import Array
 from ..model.cluster import Cluster, expected
 from ._filling import highest, normalised, ordered, pool_of
+from .workload import one_of
 
 Engine = Literal["filling", "declarative"]
 
@@ -39,13 +40,6 @@ class DynamicShares:
         users = pd.Index(self.cluster.users, name="user")
         tasks = self.share / self.cluster.dominant_share_per_task
         return pd.DataFrame(tasks, index=users.rename("arrived"), columns=users)
-
-    def to_frame(self) -> pd.DataFrame:
-        """A row per arrival: M, what is allocated of every resource, and what may be (`released`)."""
-        used = self.share @ normalised(self.cluster)
-        columns = {"level": self.level, "released": np.cumsum(_entitlement(self.cluster))}
-        columns |= {name: used[:, r] for r, name in enumerate(self.cluster.resources)}
-        return pd.DataFrame(columns, index=pd.Index(self.cluster.users, name="arrived"))
 
     def __repr__(self) -> str:
         return f"DynamicShares of {len(self.level)} users\n{self.tasks}"
@@ -82,8 +76,7 @@ def dynamic_drf(cluster: Cluster, order: Sequence[str] | None = None, *, engine:
     """
     expected(cluster)
     pool = pool_of(cluster.select(users=list(ordered(cluster, order, "order"))), "Dynamic DRF")
-    if engine not in get_args(Engine):
-        raise DataError(f"engine is {engine!r}; it must be one of {', '.join(get_args(Engine))}")
+    one_of(engine, "engine", Engine)
     demand, weight = normalised(pool), _entitlement(pool)
     n = len(weight)
     level, share, have = np.zeros(n), np.zeros((n, n)), np.zeros(n)

@@ -13,11 +13,11 @@ from .._libraries import pd
 from .._progress import tqdm
 from ..errors import DataError
 from ..mechanisms import Mechanism
-from ..model._arrays import Array, Mask, ratio
-from ..model.cluster import Cluster
+from ..model import _validate
+from ..model._arrays import Array, ratio
 from ..solving.earlier import OtherUsers
 from .schedule import Outcome, used_parts
-from .workload import NEVER, SECOND, By, Whole, Workload, choice, owner, players
+from .workload import NEVER, SECOND, By, Whole, Workload, one_of, owner, players
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,34 +27,8 @@ if TYPE_CHECKING:
 _TOGETHER = 1 / SECOND
 
 
-@dataclass
-class Step:
-    """Interval from `time` for `span` seconds at the rates of one allocation."""
-
-    time: float
-    span: float
-    players: int
-    present: int  # groups
-    waiting: int  # of these, those that have never run
-    capacity: Array  # (resources,), of servers that are up
-    used: Array  # (resources,), amounts times seconds
-    solved: Solved | None  # if the step begins with one
-
-
-@dataclass
-class Solved:
-    """One solve: how long it took, and how good it is."""
-
-    cluster: Cluster
-    tasks: Array  # (players,)
-    build: float
-    solve: float
-    certify: float
-    rounds: int
-    engine: str
-    certificate: float
-    flagged: bool
-    warm: bool
+#: Columns of the timeline that a step has of its solve, if it begins with one.
+_OF_SOLVES = ("build", "solve", "certify", "rounds", "engine", "certificate", "flagged", "warm")
 
 
 @dataclass
@@ -71,25 +45,26 @@ class FluidRun:
     throw: bool = True
     warm: bool = True
     idle: bool = False
-    steps: list[Step] = field(default_factory=list)
+    #: Intervals at the rates of one allocation, as rows of the timeline; amounts times seconds used meanwhile,
+    #: and there; what everybody had after each solve.
+    steps: list[dict[str, Any]] = field(default_factory=list)
+    use: list[tuple[Array, Array]] = field(default_factory=list)
+    shares: list[pd.DataFrame] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         w = self.workload
-        if not (math.isfinite(self.every) and self.every > 0):
-            raise DataError(f"every is {self.every}; it must be a number of seconds > 0")
+        _validate.number(self.every, "every", "seconds > 0", lambda every: 0 < every < math.inf)
         seconds = np.add.reduceat(w.duration / SECOND, w.first[:-1]) if w.groups else np.zeros(0)
         self.work: Array = seconds  # (groups,), tasks times seconds
         self.left = seconds.copy()
         self.rate = np.zeros(w.groups)
         self.begun, self.ended = np.full(w.groups, np.nan), np.full(w.groups, np.nan)
-        self.departed = np.zeros(w.groups, dtype=bool)
+        self.came, self.departed = np.zeros((2, w.groups), dtype=bool)
         self.arrival: Array = w.arrival / SECOND
-        self.leaves: Array = np.where(w.leaves == NEVER, np.inf, w.leaves / SECOND)
+        self.leaves: Array = np.where(w.leaves == NEVER, np.inf, w.leaves / SECOND)[w.user]
         self.change: Array = w.change_time / SECOND
-        self._order = np.argsort(w.arrival, kind="stable")
-        self._arrived = self._changed = 0
+        self._changed = 0
         self.up = w.there.copy()
-        self.present: Whole = np.zeros(0, dtype=np.int64)  # groups, ascending
         self.now = float(self.arrival.min(initial=np.inf)) if w.groups else 0.0
         self.due = True  # has anything changed since the last solve
         self.forced = False  # must be solved now, whatever `events` says
@@ -112,16 +87,14 @@ class FluidRun:
         return self
 
     @property
-    def came(self) -> Mask:
-        """(groups,): which have arrived."""
-        found = np.zeros(self.workload.groups, dtype=bool)
-        found[self._order[: self._arrived]] = True
-        return found
+    def present(self) -> Whole:
+        """Groups that have work left, and whose users are there."""
+        return np.flatnonzero(self.came & ~self.departed & np.isnan(self.ended))
 
     def once(self, until: float = math.inf) -> bool:
         """One step: what happens now, a solve if one is due, and on to the next instant; False at the end."""
         self._happens()
-        solved = self._solve() if self.due and (self.released or self._may_solve()) else None
+        solved = self._solve() if self.due and (self.released or self._may_solve()) else {}
         after = min(self._next(), until)
         if not math.isfinite(after):
             return False
@@ -130,24 +103,13 @@ class FluidRun:
 
     def _happens(self) -> None:
         """Arrivals, users that leave, and servers that come and go, up to now."""
-        w = self.workload
-        arrived = int(np.searchsorted(self.arrival[self._order], self.now, side="right"))
-        if arrived > self._arrived:
-            new = self._order[self._arrived : arrived]
-            self._arrived = arrived
-            # Users that have left do not come back.
-            late = self.leaves[w.user[new]] <= self.now
-            self.departed[new[late]] = True
-            self.present = np.sort(np.concatenate([self.present, new[~late]]))
-            self.due = self.due or bool((~late).any())
-        leaving = self.leaves[w.user[self.present]] <= self.now
-        if leaving.any():
-            self.departed[self.present[leaving]] = True
-            self._release(self.present[leaving])
-            self.present = self.present[~leaving]
+        came, gone = self.arrival <= self.now, (self.leaves <= self.now) & np.isnan(self.ended)
+        self._release(self.present[gone[self.present]])
+        self.due = self.due or bool((came & ~self.came & ~gone).any())  # users that have left do not come back
+        self.came, self.departed = came, came & gone
         changed = int(np.searchsorted(self.change, self.now, side="right"))
         for k in range(self._changed, changed):
-            self.up[w.change_server[k]] = w.change_up[k]
+            self.up[self.workload.change_server[k]] = self.workload.change_up[k]
         if changed > self._changed:
             self._changed, self.due, self.forced = changed, True, True
 
@@ -165,12 +127,15 @@ class FluidRun:
         tick = self.every * math.ceil((time - _TOGETHER) / self.every)
         return tick if tick > self.now + _TOGETHER else tick + self.every
 
-    def _solve(self) -> Solved | None:
-        """The mechanism's allocation to those who are present; between the times for it, to those left of the last."""
+    def _solve(self) -> dict[str, Any]:
+        """The mechanism's allocation to those who are present; between the times for it, to those left of the last.
+
+        How long it took, and how good it is.
+        """
         here = self.present if self._may_solve() else self.present[self.served[self.present]]
         if not len(here) or not self.up.any():
             self._solved(here)
-            return None
+            return {}
         begun = _clock.now()
         sharing = players(self.workload, here, self.up, self.by, self.limits)
         start = self._start if self.warm else None
@@ -179,14 +144,14 @@ class FluidRun:
         self._solved(here)  # and not before: the solve may be interrupted
         offered = OtherUsers(found)
         self._start = self._start if offered.earlier is None else offered
-        self.rate[here] = found.arrays.user_tasks[sharing.player] * sharing.part
+        tasks, cluster, stats = found.arrays.user_tasks, sharing.cluster, found.stats
+        self.rate[here] = tasks[sharing.player] * sharing.part
         self.begun[here[(self.rate[here] > 0) & np.isnan(self.begun[here])]] = self.now
-        stats = found.stats
-        return Solved(
-            sharing.cluster, found.arrays.user_tasks, build + stats.build, stats.compile + stats.solve, stats.certify,
-            stats.rounds, stats.engine, found.certificate.residual, found.flagged,
-            start is not None,
-        )  # fmt: skip
+        share = tasks * cluster.dominant_share_per_task
+        self.shares.append(pd.DataFrame({"time": self.now, "player": cluster.users, "tasks": tasks, "share": share}))
+        numbers = (build + stats.build, stats.compile + stats.solve, stats.certify, stats.rounds, stats.engine,
+                   found.certificate.residual, found.flagged, start is not None)  # fmt: skip
+        return dict(zip(_OF_SOLVES, numbers, strict=True))
 
     def _solved(self, groups: Whole) -> None:
         """Record a solve; only later changes make another one due."""
@@ -198,10 +163,10 @@ class FluidRun:
 
     def _next(self) -> float:
         """When something happens next that the rates do not tell; infinite if nothing ever does."""
-        w, here = self.workload, self.present
-        arrival = self.arrival[self._order[self._arrived]] if self._arrived < w.groups else np.inf
+        here = self.present
+        arrival = float(self.arrival[~self.came].min(initial=np.inf))
         change = self.change[self._changed] if self._changed < len(self.change) else np.inf
-        leave = float(self.leaves[w.user[here]].min(initial=np.inf))
+        leave = float(self.leaves[here].min(initial=np.inf))
         end = float(self._ends(here).min(initial=np.inf))
         certain = min(change, leave)
         if not len(here) and not math.isfinite(arrival):
@@ -222,7 +187,7 @@ class FluidRun:
         need = ratio(self.left[groups], rate, np.inf)
         return self.now + need
 
-    def _advance(self, after: float, solved: Solved | None) -> None:
+    def _advance(self, after: float, solved: dict[str, Any]) -> None:
         """Serve until then; who ends before leaves what it had."""
         here, span = self.present, after - self.now
         end, left, rate = self._ends(here), self.left[here], self.rate[here]
@@ -232,19 +197,17 @@ class FluidRun:
         capacity = self.workload.capacity[self.up].sum(axis=0) * self.workload.unit
         known = len(np.unique(owner(self.workload, self.by)[here]))
         waiting = int(np.isnan(self.begun[here]).sum())
-        self.steps.append(Step(self.now, span, known, len(here), waiting, capacity, used, solved))
+        step = {"time": self.now, "span": span, "players": known, "present": len(here), "waiting": waiting}
+        self.steps.append(step | {"solved": bool(solved)} | dict.fromkeys(_OF_SOLVES) | solved)
+        self.use.append((used, span * capacity))
         self.left[here] = np.where(done, 0.0, left - served)
         self.ended[here[done]] = end[done]
         self._release(here[done])
-        self.present, self.now = here[~done], after
+        self.now = after
 
 
 #: States of a job, as in a discrete schedule: "to come" arrives after the end, "gone" went with its user.
 STATES = ("done", "running", "waiting", "gone", "to come")
-#: Columns of the timeline that a step has, and a solve.
-_OF_STEPS = ("span", "players", "present", "waiting")
-_OF_SOLVES = {"build": float, "solve": float, "certify": float, "rounds": float, "engine": object,
-              "certificate": float, "flagged": object, "warm": object}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -278,24 +241,20 @@ class FluidSchedule(Outcome):
     def jobs(self) -> pd.DataFrame:
         """A row per job: user, arrival, start, end and response time (once all is done), tasks, work, what is left of
         it, state (`STATES`)."""
-        run, w, of, count = self.run, self.workload, self.workload.job, len(self.workload.jobs)
-        arrival, start, end = np.full(count, np.inf), np.full(count, np.inf), np.full(count, -np.inf)
-        np.minimum.at(arrival, of, run.arrival)
-        np.fmin.at(start, of, run.begun)
-        np.fmax.at(end, of, run.ended)
-        unfinished = np.bincount(of, np.isnan(run.ended), count) > 0
-        start = np.where(np.isinf(start), np.nan, start)
-        departed = np.bincount(of, run.departed, count) > 0
-        to_come = np.bincount(of, ~run.came, count) == np.bincount(of, minlength=count)
+        run, w = self.run, self.workload
+        groups = {"arrival": run.arrival, "start": run.begun, "end": run.ended, "tasks": np.diff(w.first),
+                  "work": run.work, "left": run.left, "over": ~np.isnan(run.ended), "gone": run.departed,
+                  "came": run.came}  # fmt: skip
+        of = pd.DataFrame(groups).groupby(w.job)
+        first, last, total = of[["arrival", "start"]].min(), of["end"].max(), of[["tasks", "work", "left"]].sum()
+        over = of["over"].all()
         state = np.select(
-            [departed, ~unfinished, ~np.isnan(start), to_come], ["gone", "done", "running", "to come"], "waiting"
-        )
-        return self._per_job(
-            {"arrival": arrival, "start": start, "end": np.where(unfinished, np.nan, end),
-             "tasks": np.bincount(of, np.diff(w.first), count).astype(np.int64),
-             "work": np.bincount(of, run.work, count), "left": np.bincount(of, run.left, count),
-             "state": pd.Categorical(state, categories=list(STATES))}
+            [of["gone"].any(), over, first["start"].notna(), ~of["came"].any()],
+            ["gone", "done", "running", "to come"], "waiting",
         )  # fmt: skip
+        columns = {**first, "end": last.where(over), **total}
+        states = {"state": pd.Categorical(state, categories=list(STATES))}
+        return self._per_job({name: values.to_numpy() for name, values in columns.items()} | states)
 
     @property
     def users(self) -> pd.DataFrame:
@@ -309,9 +268,8 @@ class FluidSchedule(Outcome):
     @property
     def _use(self) -> tuple[Array, Array]:
         """Amounts times seconds that were used, and that were there, (steps, resources) each."""
-        steps, width = self.run.steps, len(self.workload.resources)
-        each = [step.used for step in steps], [step.span * step.capacity for step in steps]
-        return np.reshape(each[0], (-1, width)), np.reshape(each[1], (-1, width))
+        each = np.reshape(self.run.use, (-1, 2, len(self.workload.resources)))
+        return each[:, 0], each[:, 1]
 
     def _dominant_shares(self) -> Array:
         """(users,): `max_r` of what a user had of every resource over the whole run, in parts of all servers."""
@@ -332,34 +290,16 @@ class FluidSchedule(Outcome):
         `solve` and to `certify`, `rounds`, `engine`, `certificate`, `flagged`, and `warm`: started from the solve
         before.
         """
-        steps, use = self.run.steps, ratio(*self._use, np.nan)
-        columns: dict[str, object] = {name: use[:, r] for r, name in enumerate(self.workload.resources)}
-        columns |= {name: [getattr(step, name) for step in steps] for name in _OF_STEPS}
-        columns["solved"] = [step.solved is not None for step in steps]
-        for name, kind in _OF_SOLVES.items():
-            values = [None if step.solved is None else getattr(step.solved, name) for step in steps]
-            columns[name] = np.array(values, dtype=kind)
-        return pd.DataFrame(columns, index=pd.Index([step.time for step in steps], name="time", dtype=float))
+        columns = ["time", "span", "players", "present", "waiting", "solved", *_OF_SOLVES]
+        steps = pd.DataFrame(self.run.steps, columns=columns).astype({"time": float}).set_index("time")
+        use = pd.DataFrame(ratio(*self._use, np.nan), steps.index, list(self.workload.resources))
+        return pd.concat([use, steps], axis=1)
 
     @property
     def shares(self) -> pd.DataFrame:
         """A row per solve and player: `time`, `player`, `tasks`, `share`: its dominant share of the servers there."""
-        solves = self.solves
-        shares = [one.tasks * one.cluster.dominant_share_per_task for _, one in solves]
-        size = [len(one.tasks) for _, one in solves]
-        return pd.DataFrame(
-            {
-                "time": np.repeat([time for time, _ in solves], size),
-                "player": [name for _, one in solves for name in one.cluster.users],
-                "tasks": np.concatenate([one.tasks for _, one in solves]) if solves else np.zeros(0),
-                "share": np.concatenate(shares) if solves else np.zeros(0),
-            }
-        )
-
-    @property
-    def solves(self) -> list[tuple[float, Solved]]:
-        """When what was solved."""
-        return [(step.time, step.solved) for step in self.run.steps if step.solved is not None]
+        none = pd.DataFrame(columns=["time", "player", "tasks", "share"])
+        return pd.concat(self.run.shares, ignore_index=True) if self.run.shares else none
 
     @property
     def utilization(self) -> pd.Series:
@@ -370,13 +310,13 @@ class FluidSchedule(Outcome):
 
     def summary(self) -> pd.Series:
         """Numbers about it: what is done, response times, use, solves and their seconds, the worst certificate."""
-        solves = [one for _, one in self.solves]
+        solves = [step for step in self.run.steps if step["solved"]]
         states = {f"jobs {name}": count for name, count in self._counts().items()}
         found = self._summary(str(self.run.mechanism), {"jobs": 0} | states, {})
-        found["solves"], found["warm"] = len(solves), sum(one.warm for one in solves)
-        found["seconds"] = sum(one.build + one.solve + one.certify for one in solves)
-        found["certificate"] = max((one.certificate for one in solves), default=0.0)
-        found["flagged"] = sum(one.flagged for one in solves)
+        found["solves"], found["warm"] = len(solves), sum(one["warm"] for one in solves)
+        found["seconds"] = sum(one["build"] + one["solve"] + one["certify"] for one in solves)
+        found["certificate"] = max((one["certificate"] for one in solves), default=0.0)
+        found["flagged"] = sum(one["flagged"] for one in solves)
         return found
 
     def _counts(self) -> dict[str, int]:
@@ -392,8 +332,8 @@ class FluidSchedule(Outcome):
         return schedule(over_time, self.jobs, self.workload.resources, lines, what, str(self.run.mechanism), ax)
 
     def __repr__(self) -> str:
-        worst = max((one.certificate for _, one in self.solves), default=0.0)
-        more = f"; {len(self.solves)} solves, certificates <= {worst:.1e}"
+        said = self.summary()
+        more = f"; {said['solves']} solves, certificates <= {said['certificate']:.1e}"
         return self._shown(f"{self.run.mechanism}: jobs", self._counts(), more)
 
 
@@ -455,9 +395,8 @@ def fluid(
         raise DataError(f"fluid takes a Workload; got a {type(workload).__name__} (Workload.from_frames makes one)")
     if (workload.after >= 0).any():
         raise DataError("here jobs come at given times, and some of these come after others (`after`): simulate them")
-    if until is not None and math.isnan(until):
-        raise DataError("until is nan; give seconds, or leave it out")
+    end = math.inf if until is None else _validate.number(until, "until", "seconds >= 0", lambda end: end >= 0)
     run = FluidRun(
-        workload, mechanisms.one(mechanism), float(every), events, choice(by), limits, tol, throw, warm, idle
+        workload, mechanisms.one(mechanism), every, events, one_of(by, "by", By), limits, tol, throw, warm, idle
     )
-    return FluidSchedule(run.run(math.inf if until is None else float(until), progress))
+    return FluidSchedule(run.run(end, progress))

@@ -71,13 +71,6 @@ class LinkShares:
         }
         return pd.DataFrame(columns, index=pd.Index(self.cluster.users, name="tenant"))
 
-    @property
-    def utilization(self) -> pd.Series:
-        """The part of every link that is given away."""
-        return pd.Series(
-            self.parts.sum(axis=0), index=pd.Index(self.cluster.resources, name="link"), name="utilization"
-        )
-
     def __repr__(self) -> str:
         return f"LinkShares(guarantee {self.guarantee:g})\n{self.to_frame()}"
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-Numbers = Array
-
 #: What can be the state of a task: "to come" arrives after the end of the simulation, "gone" went with its user.
 STATES = ("done", "running", "waiting", "gone", "impossible", "to come")
 
@@ -57,7 +55,7 @@ class Outcome:
     def _per_job(self: Any, columns: dict[str, Any]) -> pd.DataFrame:
         """Users and response times of jobs, where all tasks are done."""
         frame = pd.DataFrame(columns, index=pd.Index(self.workload.jobs, name="job"))
-        frame.insert(0, "user", pd.Categorical.from_codes(self.workload.job_user, categories=list(self.workload.users)))
+        frame.insert(0, "user", _named(self.workload.job_user, self.workload.users))
         frame.insert(4, "response", frame["end"] - frame["arrival"])
         return frame
 
@@ -94,14 +92,14 @@ class Schedule(Outcome):
         return self.runs.time / SECOND
 
     @cached_property
-    def _last(self) -> NDArray[np.int64]:
+    def _last(self) -> Whole:
         """(tasks,): the last run of every task, or -1."""
         last = np.full(self.workload.tasks, -1, dtype=np.int64)
         last[self.runs.task] = np.arange(len(self.runs.task))
         return last
 
     @cached_property
-    def arrival(self) -> NDArray[np.int64]:
+    def arrival(self) -> Whole:
         """(groups,): when their tasks came [microseconds]: not before the job that theirs comes after was done."""
         w = self.workload
         before = w.after[w.job] if len(w.after) else w.after
@@ -120,7 +118,7 @@ class Schedule(Outcome):
         return count, finished, np.where(finished == count, end, NEVER)
 
     @cached_property
-    def _first_start(self) -> NDArray[np.int64]:
+    def _first_start(self) -> Whole:
         first = np.full(self.workload.tasks, NEVER, dtype=np.int64)
         first[self.runs.task[::-1]] = self.runs.start[::-1]
         return first
@@ -153,14 +151,14 @@ class Schedule(Outcome):
         evicted = self.runs.task[self.runs.how == EVICTED]
         return pd.DataFrame(
             {
-                "job": pd.Categorical.from_codes(w.job[group], categories=list(w.jobs)),
-                "user": pd.Categorical.from_codes(w.user[group], categories=list(w.users)),
-                "server": pd.Categorical.from_codes(server, categories=list(w.servers)),
+                "job": _named(w.job[group], w.jobs),
+                "user": _named(w.user[group], w.users),
+                "server": _named(server, w.servers),
                 "arrival": _seconds(self.arrival[group]),
                 "start": start,
                 "end": end,
                 "restarts": np.bincount(evicted, minlength=w.tasks),
-                "state": pd.Categorical.from_codes(self.state, categories=list(STATES)),
+                "state": _named(self.state, STATES),
             },
             index=pd.RangeIndex(w.tasks, name="task"),
         )
@@ -198,7 +196,7 @@ class Schedule(Outcome):
         )  # fmt: skip
 
     @cached_property
-    def instants(self) -> Numbers:
+    def instants(self) -> Array:
         """The times of `timeline` and `shares`, in seconds."""
         begun = float(self.workload.arrival.min()) / SECOND if self.workload.groups else 0.0
         if self.sampled == "events":
@@ -274,7 +272,7 @@ class Schedule(Outcome):
         begun = int(self.workload.arrival.min()) if self.workload.groups else 0
         return np.minimum(self.runs.end, self.runs.time) - self.runs.start, max(self.runs.time - begun, 0)
 
-    def _dominant_shares(self) -> Numbers:
+    def _dominant_shares(self) -> Array:
         """(users,): the mean over time of `max_r used / C_r`."""
         w, runs = self.workload, self.runs
         lasted, span = self._lasted()
@@ -320,18 +318,22 @@ class Schedule(Outcome):
         return self._shown(f"{self.policy}: tasks", self._counts())
 
 
-def _seconds(time: NDArray[np.int64]) -> Numbers:
+def _named(codes: ArrayLike, names: Sequence[str]) -> pd.Categorical:
+    return pd.Categorical.from_codes(codes, categories=list(names))
+
+
+def _seconds(time: Whole) -> Array:
     """Microseconds as seconds, and NaN for never."""
     return np.where(time == NEVER, np.nan, time / SECOND)
 
 
-def _mean(index: NDArray[np.int64], values: Numbers, many: int) -> Numbers:
+def _mean(index: Whole, values: Array, many: int) -> Array:
     count = np.bincount(index, minlength=many)
     total = np.bincount(index, values, minlength=many)
     return ratio(total, count, np.nan)
 
 
-def _micro(times: Numbers) -> Whole:
+def _micro(times: Array) -> Whole:
     return np.asarray(np.rint(times * SECOND), dtype=np.int64)
 
 

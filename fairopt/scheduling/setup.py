@@ -11,11 +11,14 @@ from typing import Any, Literal
 import numpy as np
 
 from ..errors import DataError
-from ..model._arrays import Array, Mask, from_sizes
+from ..model import _validate
+from ..model._arrays import Array, Mask, from_sizes, ratio
 from .loop import tables as at
 from .loop.tables import Tables
 from .policies import Policy
-from .workload import NEVER, Whole, Workload, fitting
+from .workload import NEVER, Whole, Workload, fitting, one_of
+
+Slows = Literal["short", "all"]
 
 
 @dataclass(frozen=True)
@@ -33,13 +36,11 @@ class Thrashing:
     #: How many times slower, >= 1.
     factor: float = 5.0
     #: Which tasks: those that are short of something, or all on the server.
-    slows: Literal["short", "all"] = "short"
+    slows: Slows = "short"
 
     def __post_init__(self) -> None:
-        if not 1 <= self.factor < np.inf:
-            raise DataError(f"factor is {self.factor!r}; it must be a finite number >= 1")
-        if self.slows not in ("short", "all"):
-            raise DataError(f"slows is {self.slows!r}; it must be 'short' or 'all'")
+        _validate.number(self.factor, "factor", "a finite number >= 1", lambda factor: 1 <= factor < np.inf)
+        one_of(self.slows, "slows", Slows)
 
 
 #: Up to this many servers a scan is faster than an index (`benchmarks/scheduling.py`).
@@ -100,7 +101,7 @@ class Setup:
         changes, tasks = self._changes(), np.diff(w.first)[order]
         evicts, slower = len(w.change_time) + (w.leaves < NEVER).sum() > 0, thrashing is not None
         links, jobs = self._links()
-        lists = _zeros(7, max(servers, groups, 64) + 1)
+        lists = _zeros(6, max(servers, groups, 64) + 1)
         n = _zeros(at.SLOWS + 1)
         n[at.STRICT], n[at.TRACKED], n[at.LINKED] = self.policy.strict, evicts or slower, links.shape[1] > 0
         n[at.OPEN] = tasks[self.possible].sum()
@@ -116,11 +117,16 @@ class Setup:
         # All servers are looked at before the first is found.
         n[at.STALE], lists[at.STALE, :servers] = servers, np.arange(servers)
         of_servers = {at.STALE: 1, at.TREE: types, at.SLOT: slot, at.THERE: w.there, at.HEAD: -1}
-        blocks = 1
-        if self.by_ratios:
-            blocks, ratio = 2 * -(-servers // (BLOCK // 2)) + 4, np.full(servers, np.inf)
-            np.divide(free[:, 1], free[:, 0], out=ratio, where=free[:, 0] > 0)
-            lists[at.ORDER, :servers] = np.lexsort([np.arange(servers), ratio])
+        # The index of ratios: blocks that are half full, and one more for every server.
+        parts = ratio(free[:, 1:], free[:, :1], np.inf)
+        indexed = np.argsort(parts[:, 0], kind="stable") if self.by_ratios else _zeros(0)
+        block, place = np.divmod(np.arange(len(indexed)), BLOCK // 2)
+        blocks = len(indexed) + 1
+        ratios, ids = np.zeros((blocks, amounts - 1, BLOCK)), _zeros(blocks, BLOCK)
+        have, most = _zeros(blocks, amounts, BLOCK), np.full((blocks, amounts), -1)
+        ratios[block, :, place], ids[block, place], have[block, :, place] = parts[indexed], indexed, free[indexed]
+        np.maximum.at(most, block, free[indexed])
+        n[at.BLOCKS] = block.max(initial=-1) + 1
         scanned = [np.flatnonzero(row) if self.policy.index == "" or row.sum() <= near else _zeros(0)
                    for row in w.eligible]  # fmt: skip
 
@@ -138,9 +144,8 @@ class Setup:
             np.ascontiguousarray(w.eligible), np.concatenate(scanned).astype(np.int64),
             from_sizes([len(each) for each in scanned]).astype(np.int64),
             np.full((2 * trees[:, 1].sum(), amounts), -at.BIG), trees, member,
-            _zeros(blocks), np.zeros((blocks, amounts - 1, BLOCK)), _zeros(blocks, BLOCK),
-            _zeros(blocks, amounts, BLOCK), _zeros(blocks),
-            _zeros(blocks, amounts), free.copy(), np.zeros((2, amounts)),
+            np.arange(blocks), ratios, ids, have, np.bincount(block, minlength=blocks), most, free.copy(),
+            np.zeros((2, amounts)),
             _lines(queues, 9, of_queues), _zeros(queues, len(self.total)), self.total, self.weight, np.zeros(queues),
             _zeros(*placed), np.full((2 * size.sum(), amounts), -at.BIG),
             np.full((2 * leaves, amounts), -at.BIG),

@@ -9,12 +9,13 @@ import numpy as np
 
 from .. import _clock, _progress
 from ..errors import DataError
+from ..model import _validate
 from . import engine as engines
 from . import policies
 from .policies import Policy
 from .schedule import Schedule
 from .setup import Setup, Thrashing
-from .workload import FIRST_LINE, NEVER, SECOND, Workload
+from .workload import FIRST_LINE, NEVER, SECOND, Workload, one_of
 
 #: So many tasks start in the plain loop in the time (a second or two) that it takes to load the compiled one; to
 #: compile it takes ten.
@@ -71,18 +72,20 @@ def simulate(
     if not isinstance(workload, Workload):
         raise DataError(f"simulate takes a Workload; got a {type(workload).__name__} (Workload.from_frames makes one)")
     chosen = policies.one(policy)
-    for name, value, known in (("engine", engine, ("default", "plain", "compiled")),
-                               ("impossible", impossible, ("raise", "report"))):  # fmt: skip
-        if value not in known:
-            raise DataError(f"{name} is {value!r}; it must be one of {', '.join(known)}")
-    if timeline is not None and timeline != "events" and not (isinstance(timeline, int | float) and timeline > 0):
-        raise DataError(f"timeline is {timeline!r}; it must be seconds > 0, or 'events'")
+    one_of(engine, "engine", Engine)
+    one_of(impossible, "impossible", Impossible)
+    if timeline not in (None, "events"):
+        _validate.number(timeline, "timeline", "seconds > 0, or 'events'", lambda every: every > 0)
+    stop = NEVER
+    if until is not None:
+        end = _validate.number(until, "until", "seconds >= 0", lambda end: 0 <= end < math.inf)
+        stop = round(end * SECOND)
     setup = Setup(workload, chosen)
     if impossible == "raise":
         _all_possible(setup)
     watch = _clock.Watch()
     with _progress.tqdm(total=workload.tasks, desc=str(chosen), unit="task", disable=not progress) as bar:
-        runs, used = _run(setup, engine, _stop(until), lambda ended: bar.update(ended - bar.n), thrashing)
+        runs, used = _run(setup, engine, stop, lambda ended: bar.update(ended - bar.n), thrashing)
     possible = np.empty(workload.groups, dtype=bool)
     possible[setup.order] = setup.possible
     return Schedule(workload, str(chosen), runs, possible, timeline, used, watch.seconds)
@@ -105,19 +108,11 @@ def _run(
     return runs, "compiled" if loop.signatures else "plain"
 
 
-def _stop(until: float | None) -> int:
-    if until is None:
-        return NEVER
-    if not (math.isfinite(until) and until >= 0):
-        raise DataError(f"until is {until!r}; it must be a number of seconds >= 0")
-    return round(until * SECOND)
-
-
 def _all_possible(setup: Setup) -> None:
-    if setup.possible.all():
+    w, impossible = setup.workload, np.sort(setup.order[~setup.possible])
+    if not len(impossible):
         return
-    w, impossible = setup.workload, np.flatnonzero(~setup.possible)
-    group = int(setup.order[impossible].min())
+    group = int(impossible[0])
     demand = ", ".join(f"{a * u:g} {name}" for a, u, name in zip(w.demand[group], w.unit, w.resources, strict=True))
     more = f", and {len(impossible) - 1} groups of tasks more" if len(impossible) > 1 else ""
     where = "" if w.placement[group] == 0 else " where they may run"

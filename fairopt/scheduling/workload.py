@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._libraries import pd
 from ..errors import DataError
 from ..model._arrays import Array, Index, Mask, frozen
+from ..model._names import short
 from ..model.cluster import Cluster
 from ._intake import NEVER as NEVER
 from ._intake import SECOND as SECOND
 from ._intake import Whole as Whole
-from ._intake import from_frames, to_frames
+from ._intake import arguments, to_frames
 
 By = Literal["job", "user"]
 
@@ -119,7 +119,7 @@ class Workload:
             A row that cannot be: a demand below 0 or for nothing at all, no duration, a time that runs backwards, a
             server that nobody knows, too little of a resource to count. The message names row and remedy.
         """
-        return from_frames(cls, tasks, servers, users, changes, source, report or {})
+        return cls(**arguments(tasks, servers, users, changes), source=source, report=dict(report or {}))
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -244,11 +244,11 @@ class Players(NamedTuple):
     part: Array  # (groups present,), of its player's tasks
 
 
-def choice(by: str) -> By:
-    """`by`, if it is one of those that there are."""
-    if by not in get_args(By):
-        raise DataError(f"by is {by!r}; it must be 'job' (PF: every job is a user of the mechanism) or 'user'")
-    return by  # type: ignore[return-value]
+def one_of(value: object, name: str, known: Any) -> Any:
+    """A value, if it is one of a `Literal`'s."""
+    if value not in get_args(known):
+        raise DataError(f"{name} is {short(value)}; it must be one of {', '.join(get_args(known))}")
+    return value
 
 
 def owner(workload: Workload, by: By) -> Whole:
@@ -256,7 +256,7 @@ def owner(workload: Workload, by: By) -> Whole:
     return workload.job if by == "job" else workload.user
 
 
-def players(workload: Workload, groups: NDArray[np.int64], up: Mask, by: By, limits: bool) -> Players:
+def players(workload: Workload, groups: Whole, up: Mask, by: By, limits: bool) -> Players:
     """Cluster of the present `groups`, on the servers that are `up`.
 
     A player's tasks may run where any of its groups may. A job has the weight of its user. With `limits` nobody runs

@@ -67,12 +67,10 @@ def read(path: Path, layout: Format, skip_malformed: bool, report: Counter[str],
         raise DataError(f"{path} holds no rows")
     fields = [line.count(separator) + 1 for line in lines]
     good = [number for number in range(first, len(lines)) if fields[number] == len(names)]
-    if len(good) < len(lines) - first and not skip_malformed:
-        number = next(number for number in range(first, len(lines)) if fields[number] != len(names))
-        raise _malformed(path, number, f"has {fields[number]} fields instead of {len(names)}")
-    frame = _parse([lines[number] for number in good], names, layout)
+    whole = len(good) == len(lines) - first
+    frame = _parse([lines[number] for number in good], names, layout) if whole or skip_malformed else None
     if frame is None:
-        good = _without_faults(path, lines, good, names, layout, skip_malformed)
+        good = _without_faults(path, lines, range(first, len(lines)), names, layout, skip_malformed)
         frame = _parse([lines[number] for number in good], names, layout)
         if frame is None:
             raise DataError(f"{path} cannot be read as a table of {', '.join(names)}")
@@ -142,14 +140,16 @@ def _parse(lines: list[bytes], names: tuple[str, ...], layout: Format) -> pd.Dat
 
 
 def _without_faults(
-    path: Path, lines: list[bytes], numbers: list[int], names: tuple[str, ...], layout: Format, skip_malformed: bool
+    path: Path, lines: list[bytes], numbers: range, names: tuple[str, ...], layout: Format, skip_malformed: bool
 ) -> list[int]:
     """Look at every line: the numbers of the good ones, or an error at the first bad one."""
     good, where = [], [(column, names.index(column.name)) for column in layout.columns]
     for number in numbers:
         fields = lines[number].decode(errors="replace").split(layout.separator)
-        faults = (_fault(column, fields[index].strip()) for column, index in where)
-        fault = next((fault for fault in faults if fault), None)
+        fault: str | None = f"{len(fields)} fields instead of {len(names)}"
+        if len(fields) == len(names):
+            faults = (_fault(column, fields[index].strip()) for column, index in where)
+            fault = next((fault for fault in faults if fault), None)
         if fault is None:
             good.append(number)
         elif not skip_malformed:

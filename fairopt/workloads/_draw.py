@@ -25,14 +25,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._libraries import special, stats
 from ..errors import DataError
+from ..model import _validate
 from ..model._arrays import Array, Index, Mask
+from ..scheduling.workload import Whole
 
 PROBABILITY = np.array([0, 0.01, *np.arange(0.05, 0.96, 0.05), 0.99, 1]).round(2)
 
@@ -85,9 +86,6 @@ def measured(name: str) -> tuple[Marginals, dict[str, Any]]:
     return Marginals(tuple(columns), **rows, normal_correlation=np.array(table.pop("normal_correlation"))), table
 
 
-Whole = NDArray[np.int64]
-
-
 def choose(count: int, wanted: int | float | None, rng: np.random.Generator | None, what: str) -> Index:
     """Indices of `wanted` out of `count`, without replacement, ascending.
 
@@ -112,43 +110,42 @@ def needed(rng: np.random.Generator | None, purpose: str) -> np.random.Generator
     return rng
 
 
-def positive(number: int, what: str) -> int:
-    """`number`, if it is a whole number >= 1."""
-    if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
-        raise DataError(f"the number of {what} must be a whole number >= 1; got {number!r}")
-    return int(number)
+#: A whole number >= 1.
+positive = _validate.whole
 
 
 def amount(wanted: int | float, what: str) -> None:
     """A number of them, or a fraction in (0, 1]."""
-    if not isinstance(wanted, float):
+    if isinstance(wanted, float):
+        probability(wanted, what)
+    else:
         positive(wanted, what)
-    elif not 0 < wanted <= 1:
-        raise DataError(f"a fraction of the {what} must be above 0 and at most 1; got {wanted!r}")
 
 
 def probability(value: float, what: str) -> None:
     """In (0, 1]."""
-    if not 0 < value <= 1:
-        raise DataError(f"{what} must be in (0, 1]; got {value!r}")
+    _validate.number(value, what, "above 0 and at most 1", lambda part: 0 < part <= 1)
 
 
 def not_negative(value: float, what: str) -> None:
     """A finite number >= 0."""
-    if not (math.isfinite(value) and value >= 0):
-        raise DataError(f"{what} must be a number >= 0; got {value!r}")
+    _validate.number(value, what, "a finite number >= 0", lambda number: 0 <= number < math.inf)
 
 
 def above_zero(value: float, what: str) -> None:
     """A finite number > 0."""
-    if not (math.isfinite(value) and value > 0):
-        raise DataError(f"{what} must be a number > 0; got {value!r}")
+    _validate.number(value, what, "a finite number > 0", lambda number: 0 < number < math.inf)
 
 
 def finite(value: float, what: str) -> None:
     """A finite number."""
-    if not math.isfinite(value):
-        raise DataError(f"{what} must be a number; got {value!r}")
+    _validate.number(value, what, "a finite number", math.isfinite)
+
+
+#: Types of options, with what they must be.
+Count = Annotated[int, positive]
+Amount = Annotated[int | float | None, amount]
+Positive = Annotated[float, above_zero]
 
 
 class Room:

@@ -20,12 +20,12 @@ _HEADER = re.compile(r";\s*(MaxNodes|MaxProcs)\s*:\s*(\d+)")
 _TABLES = ("tasks", "servers", "users", "changes")
 
 
-def read_swf(path: str | Path, servers: int | None = None, cores: int | None = None) -> Workload:
-    """The jobs of a file on `servers` of `cores` processors each.
+def read_swf(path: str | Path) -> Workload:
+    """The jobs of a file, on the servers and processors that its header says (MaxNodes, MaxProcs).
 
-    Default: the header's MaxNodes and MaxProcs; without them as many servers of one processor as the largest job asks
-    for. Memory is a resource if every job says what it needs; a server then has what its processors would need at the
-    largest request. Jobs that did not run (no run time, no processors) are left out and counted.
+    Without them there are as many servers of one processor as the largest job asks for. Memory is a resource if every
+    job says what it needs; a server then has what its processors would need at the largest request. Jobs that did not
+    run (no run time, no processors) are left out and counted.
 
     Raises
     ------
@@ -62,8 +62,8 @@ def read_swf(path: str | Path, servers: int | None = None, cores: int | None = N
             "cpu": 1.0,
         }
     )
-    each = cores or max(1, said.get("MaxProcs", 0) // max(said.get("MaxNodes", 1), 1))
-    number = servers or said.get("MaxNodes") or -(-int(max(said.get("MaxProcs", 0), processors.max())) // each)
+    each = max(1, said.get("MaxProcs", 0) // max(said.get("MaxNodes", 1), 1))
+    number = said.get("MaxNodes") or -(-int(max(said.get("MaxProcs", 0), processors.max())) // each)
     where = {"count": [number], "cpu": [float(each)]}
     if (memory > 0).all():
         tasks["memory"] = memory

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -87,6 +89,14 @@ class Shape:
     on: Counter[str] = field(default_factory=Counter)  # tasks that run, by node
 
 
+def objects(found: object, key: str, path: Path, remedy: str) -> list[Any]:
+    """The list of objects that a file has by this key."""
+    listed = found.get(key) if isinstance(found, Mapping) else None
+    if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
+        raise DataError(f"{path} has no list {key!r} of objects; {remedy}")
+    return listed
+
+
 def quantity(value: object) -> Decimal:
     """`100m`, `1Gi`, `2e3`, `1.5`: exactly.
 
@@ -95,11 +105,7 @@ def quantity(value: object) -> Decimal:
     DataError
         It is none, is below 0 or beyond all measure.
     """
-    found = (
-        _QUANTITY.fullmatch(str(value))
-        if isinstance(value, str | int | float) and not isinstance(value, bool)
-        else None
-    )
+    found = _QUANTITY.fullmatch(str(value))
     if found is None:
         raise DataError(f"{str(value)[:40]!r} is not a quantity, such as 500m, 2 or 1.5Gi")
     number, power, unit = found.groups()
@@ -147,14 +153,14 @@ def of_shapes(
     for row, shape in zip(placement, some, strict=True):
         for node in shape.on.keys() & place.keys():
             row[place[node]] = shape.on[node]
-    away = {user: shape.on.total() - int(row.sum())
-            for user, shape, row in zip(cluster.users, some, placement, strict=True)}  # fmt: skip
+    away = Counter({user: shape.on.total() - int(row.sum())
+                    for user, shape, row in zip(cluster.users, some, placement, strict=True)})  # fmt: skip
     gated = {user: shape.gated for user, shape in zip(cluster.users, some, strict=True) if shape.gated}
     notes = [f"Left out, as {why}: {listed(list(left_out))}."] if left_out else []
-    if any(away.values()):
-        counted = listed([f"{user} {count}" for user, count in Counter(away).most_common() if count])
+    if away.total():
+        counted = listed([f"{user} {count}" for user, count in away.most_common() if count])
         where = "on nodes that are left out (drained, not ready) or not named, counted as waiting"
-        notes.append(f"{sum(away.values())} running {where}: {counted}.")
+        notes.append(f"{away.total()} running {where}: {counted}.")
     return Snapshot(cluster, about.format(len(kept)), dict(report), left_out, placement, gated, tuple(notes))
 
 

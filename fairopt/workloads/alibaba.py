@@ -23,7 +23,7 @@ from ..model._arrays import Mask
 from ..model.cluster import Cluster
 from . import _csv
 from ._csv import Column
-from ._draw import amount, choose, finite
+from ._draw import Amount, choose, finite
 from ._snapshot import Snapshot
 from .sources import reader
 
@@ -55,24 +55,38 @@ _POD = _csv.Format(
         Column("pod_phase", "text"),
         Column("creation_time", "int"),
         Column("deletion_time", "int"),
+        Column("scheduled_time", optional=True),
     )
 )
 
 
-def nodes(directory: str | Path, skip_malformed: bool = False) -> pd.DataFrame:
+def nodes(directory: str | Path, skip_malformed: bool = False, report: Counter[str] | None = None) -> pd.DataFrame:
     """All nodes in file order: index `node`; `cpu` [cores], `memory` [GiB], `gpu` [GPUs], `model` ("": no GPU)."""
-    return _nodes(_find(directory), skip_malformed, Counter())
+    frame = _table(directory, f"{_NODES}_all_node", _NODE, skip_malformed, report)
+    frame = frame.assign(gpu=frame["gpu"].astype(float), model=frame["model"].fillna(""))
+    return frame.rename(columns={"sn": "node"}).set_index("node")[[*RESOURCES, "model"]]
 
 
 def pods(
-    directory: str | Path, at: float | None = None, variant: str = "gpuspec33", skip_malformed: bool = False
+    directory: str | Path,
+    at: float | None = None,
+    variant: str = "gpuspec33",
+    skip_malformed: bool = False,
+    report: Counter[str] | None = None,
 ) -> pd.DataFrame:
     """The pods with creation_time <= at < deletion_time (seconds); None: all pods of the list.
 
-    The trace's columns and `cpu` [cores], `memory` [GiB], `gpu = num_gpu*gpu_milli/1000` [GPUs]; `gpu_spec`
-    is normalised: each model once, in order of name, "" for any.
+    The trace's columns (`scheduled_time` is NaN for a pod that never was) and `cpu` [cores], `memory` [GiB],
+    `gpu = num_gpu*gpu_milli/1000` [GPUs]; `gpu_spec` is normalised: each model once, in order of name, "" for any. They
+    are counted in `report`.
     """
-    return _pods(_find(directory), at, variant, skip_malformed, Counter())
+    report = Counter() if report is None else report
+    frame = _table(directory, f"{_PODS}_{variant}", _POD, skip_malformed, report)
+    if at is not None:
+        frame = frame[(frame["creation_time"] <= at) & (at < frame["deletion_time"])]
+    report["pods found"] = len(frame)
+    specs = ["|".join(sorted(set(spec.split("|")))) for spec in frame["gpu_spec"].fillna("")]
+    return frame.assign(gpu=frame["num_gpu"] * frame["gpu_milli"] / 1000, gpu_spec=specs)
 
 
 def _columns(by: str | Sequence[str], what: str = "by") -> list[str]:
@@ -93,7 +107,7 @@ def cluster(
     at: Annotated[float | None, finite] = None,
     by: Annotated[str | Sequence[str], _columns] = SHAPE,
     variant: str = "gpuspec33",
-    users: Annotated[int | float | None, amount] = None,
+    users: Amount = None,
     max_tasks: bool = False,
     rng: np.random.Generator | None = None,
     skip_malformed: bool = False,
@@ -127,8 +141,8 @@ def cluster(
     columns = _columns(by)
     folder = _find(directory)
     report: Counter[str] = Counter()
-    hosts = _nodes(folder, skip_malformed, report)
-    alive = _pods(folder, at, variant, skip_malformed, report)
+    hosts = nodes(folder, skip_malformed, report)
+    alive = pods(folder, at, variant, skip_malformed, report)
     groups = alive.groupby([*columns, "gpu_spec"], sort=True)
     means = groups[list(RESOURCES)].mean()
     keys = [key if isinstance(key, tuple) else (key,) for key in means.index]
@@ -178,35 +192,15 @@ def _find(directory: str | Path) -> Path:
     return _csv.locate(directory, "alibaba", holds, _LAYOUT)
 
 
-def table(folder: Path, start: str, layout: _csv.Format, skip: bool, report: Counter[str]) -> pd.DataFrame:
+def _table(
+    directory: str | Path, start: str, layout: _csv.Format, skip: bool, report: Counter[str] | None
+) -> pd.DataFrame:
     """One of the tables, with our units."""
+    folder = _find(directory)
     files = _csv.table_files(folder, start)
     named = [path for path in files if path.name.removeprefix(start) in _csv.SUFFIXES]
     if not named:
         others = ", ".join(path.name for path in _csv.table_files(folder))
         raise DataError(f"{folder} has no {start}.csv; it has {others}")
-    frame = _csv.read(named[0], layout, skip, report, f"{start} ")
+    frame = _csv.read(named[0], layout, skip, Counter() if report is None else report, f"{start} ")
     return frame.assign(cpu=frame["cpu_milli"] / 1000, memory=frame["memory_mib"] / 1024)
-
-
-def _nodes(folder: Path, skip: bool, report: Counter[str]) -> pd.DataFrame:
-    frame = table(folder, f"{_NODES}_all_node", _NODE, skip, report)
-    frame = frame.assign(gpu=frame["gpu"].astype(float), model=frame["model"].fillna(""))
-    return frame.rename(columns={"sn": "node"}).set_index("node")[[*RESOURCES, "model"]]
-
-
-def lifetimes(directory: str | Path, variant: str, skip_malformed: bool, report: Counter[str]) -> pd.DataFrame:
-    """All pods, as `pods` has them, with `scheduled_time` [s], NaN for one that never was."""
-    layout = _csv.Format(columns=(*_POD.columns, Column("scheduled_time", optional=True)))
-    return _pods(_find(directory), None, variant, skip_malformed, report, layout)
-
-
-def _pods(
-    folder: Path, at: float | None, variant: str, skip: bool, report: Counter[str], layout: _csv.Format = _POD
-) -> pd.DataFrame:
-    frame = table(folder, f"{_PODS}_{variant}", layout, skip, report)
-    if at is not None:
-        frame = frame[(frame["creation_time"] <= at) & (at < frame["deletion_time"])]
-    report["pods found"] = len(frame)
-    specs = ["|".join(sorted(set(spec.split("|")))) for spec in frame["gpu_spec"].fillna("")]
-    return frame.assign(gpu=frame["num_gpu"] * frame["gpu_milli"] / 1000, gpu_spec=specs)

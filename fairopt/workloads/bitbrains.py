@@ -21,9 +21,10 @@ import numpy as np
 from .._libraries import pd
 from ..errors import DataError
 from ..model.cluster import Cluster
+from ..scheduling.workload import one_of
 from . import _csv
 from ._csv import Column
-from ._draw import above_zero, amount, choose, finite, needed, positive
+from ._draw import Amount, Count, Positive, above_zero, choose, finite, needed, positive
 from ._pf_servers import pf_servers
 from ._snapshot import Snapshot
 from .sources import reader
@@ -47,6 +48,7 @@ _COLUMNS = {
     "cpu_provisioned": ("CPU capacity provisioned [MHZ]", 1e-3),
     "memory_provisioned": ("Memory capacity provisioned [KB]", _KB),
 }
+_USED = [name for name in _COLUMNS if not name.endswith("provisioned")]
 _FORMAT = _csv.Format(
     separator=";",
     columns=(Column(_TIME, "int"), Column(_CORES), *(Column(name) for name, _ in _COLUMNS.values())),
@@ -63,6 +65,7 @@ def samples(
     end: float = math.inf,
     part: str | None = None,
     skip_malformed: bool = False,
+    report: Counter[str] | None = None,
 ) -> pd.DataFrame:
     """Every sample of every VM that is switched on, with start <= time < end (Unix seconds).
 
@@ -75,13 +78,32 @@ def samples(
     directory
         A folder of VM files, or one above. Of several such folders below, those with `part` in their path
         below `directory` are considered, and the one with most files is read (the first by name in a tie).
+    report
+        Where rows are counted.
 
     Raises
     ------
     DataError
         No such trace; a malformed row (unless `skip_malformed`).
     """
-    return _samples(_find(directory, part), start, end, skip_malformed, Counter())
+    report, folder = Counter() if report is None else report, _find(directory, part)
+    frames, times = {}, []
+    for vm, path in sorted(_vm_files(folder).items()):
+        frame = _csv.read(path, _FORMAT, skip_malformed, report)
+        on = frame[_CORES] > 0
+        times += [frame[_TIME].min(), frame[_TIME].max()]
+        report["rows dropped, switched off"] += int((~on).sum())
+        kept = frame[on & (frame[_TIME] >= start) & (frame[_TIME] < end)]
+        if len(kept):
+            frames[vm] = kept
+    if not frames:
+        raise DataError(
+            f"{folder} has no sample of a virtual machine that is on from {start:.0f} to {end:.0f}; "
+            f"its samples are from {min(times)} to {max(times)} (Unix seconds)"
+        )
+    found = pd.concat(frames, names=["vm", "row"]).reset_index("vm").reset_index(drop=True)
+    columns = {name: found[column] * factor for name, (column, factor) in _COLUMNS.items()}
+    return pd.DataFrame({"vm": found["vm"], "time": found[_TIME], **columns})
 
 
 def demands(table: pd.DataFrame, at: float, window: float, statistic: Statistic = "mean") -> pd.DataFrame:
@@ -91,14 +113,13 @@ def demands(table: pd.DataFrame, at: float, window: float, statistic: Statistic 
     on average, and the mean of the others, of which nothing is provisioned. Samples of one VM with the same time
     count as one, with their mean.
     """
-    if statistic not in ("mean", "provisioned"):
-        raise DataError(f"statistic must be 'mean' or 'provisioned'; got {statistic!r}")
+    one_of(statistic, "statistic", Statistic)
     inside = table[(table["time"] >= at) & (table["time"] < at + window)]
     once = inside.groupby(["vm", "time"]).mean()
     result = once.groupby(level="vm").mean()
     if statistic == "provisioned":
         result = result.assign(cpu=result["cpu_provisioned"], memory=result["memory_provisioned"])
-    return result[["cpu", "memory", "disk_read", "disk_write", "received", "transmitted"]]
+    return result[_USED]
 
 
 @reader(
@@ -110,9 +131,9 @@ def demands(table: pd.DataFrame, at: float, window: float, statistic: Statistic 
 def cluster(
     directory: str | Path,
     at: Annotated[float | None, finite] = None,
-    window: Annotated[float, above_zero] = 3600.0,
-    vms: Annotated[int | float | None, amount] = 100,
-    servers: Annotated[int, positive] = 20,
+    window: Positive = 3600.0,
+    vms: Amount = 100,
+    servers: Count = 20,
     statistic: Statistic = "mean",
     split_disk: bool = False,
     part: str | None = None,
@@ -155,7 +176,7 @@ def cluster(
         report += counts
         at = _drawn_instant(table, window, vms, needed(rng, "choose an instant (or pass at=...)"))
     else:
-        table = _samples(folder, at, at + window, skip_malformed, report)
+        table = samples(folder, at, at + window, None, skip_malformed, report)
     demand = demands(table, at, window, statistic)
     report["virtual machines found"] = len(demand)
     usable = (demand > 0).any(axis=1)
@@ -185,7 +206,7 @@ def cluster(
 
 def _drawn_instant(table: pd.DataFrame, window: float, vms: int | float | None, rng: np.random.Generator) -> float:
     first = int(table["time"].min())
-    used = table.loc[(table[["cpu", "memory", "disk_read", "disk_write", "received", "transmitted"]] > 0).any(axis=1)]
+    used = table.loc[(table[_USED] > 0).any(axis=1)]
     number = used["vm"].groupby((used["time"] - first) // window).nunique()
     least = positive(vms, "virtual machines") if isinstance(vms, int) else 1
     candidates = number.index[number >= least]
@@ -221,27 +242,7 @@ def _whole(folder: Path, skip: bool) -> tuple[pd.DataFrame, Counter[str]]:
     before, table, report = _kept.get("last", (None, None, None))
     if before != requested:
         report = Counter()
-        table = _samples(folder, -math.inf, math.inf, skip, report)
+        table = samples(folder, skip_malformed=skip, report=report)
         if len(table) <= _MOST_KEPT:
             _kept["last"] = requested, table, report
     return table, report
-
-
-def _samples(folder: Path, start: float, end: float, skip: bool, report: Counter[str]) -> pd.DataFrame:
-    frames, times = {}, []
-    for vm, path in sorted(_vm_files(folder).items()):
-        frame = _csv.read(path, _FORMAT, skip, report)
-        on = frame[_CORES] > 0
-        times += [frame[_TIME].min(), frame[_TIME].max()]
-        report["rows dropped, switched off"] += int((~on).sum())
-        kept = frame[on & (frame[_TIME] >= start) & (frame[_TIME] < end)]
-        if len(kept):
-            frames[vm] = kept
-    if not frames:
-        raise DataError(
-            f"{folder} has no sample of a virtual machine that is on from {start:.0f} to {end:.0f}; "
-            f"its samples are from {min(times)} to {max(times)} (Unix seconds)"
-        )
-    found = pd.concat(frames, names=["vm", "row"]).reset_index("vm").reset_index(drop=True)
-    columns = {name: found[column] * factor for name, (column, factor) in _COLUMNS.items()}
-    return pd.DataFrame({"vm": found["vm"], "time": found[_TIME], **columns})

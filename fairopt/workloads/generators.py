@@ -13,12 +13,10 @@ import numpy as np
 from ..model._arrays import Array, Index
 from ..model.cluster import Cluster
 from . import alibaba, google2011
-from ._draw import measured, not_negative, positive, probability
+from ._draw import Count, measured, not_negative, positive, probability
 from ._pf_servers import pf_servers
 from ._snapshot import Snapshot
 from .sources import generator
-
-Count = Annotated[int, positive]
 
 
 @generator("google-like", "random users and servers like Google's")

@@ -23,7 +23,7 @@ from ..errors import DataError
 from ..model.cluster import Cluster
 from . import _csv
 from ._csv import Column
-from ._draw import amount, choose, finite, not_negative
+from ._draw import Amount, choose, finite, not_negative
 from ._snapshot import Snapshot
 from .sources import reader
 
@@ -64,7 +64,12 @@ ENDED = (2, 3, 4, 5, 6)  # EVICT, FAIL, FINISH, KILL, LOST: the task is not ther
 _TASK = ["job", "task"]
 
 
-def machines(directory: str | Path, at: float | None = 0.0, skip_malformed: bool = False) -> pd.DataFrame:
+def machines(
+    directory: str | Path,
+    at: float | None = 0.0,
+    skip_malformed: bool = False,
+    report: Counter[str] | None = None,
+) -> pd.DataFrame:
     """The machines of the cell: columns `cpu` and `memory` (largest machine = 1), index `machine` (id), ascending.
 
     Parameters
@@ -75,22 +80,52 @@ def machines(directory: str | Path, at: float | None = 0.0, skip_malformed: bool
         of the published table, class by class (first capacities give the same number and slightly other
         classes). A machine whose capacity is not known by then is left out; one that comes back without a
         capacity keeps its last.
+    report
+        Where rows and machines are counted.
 
     Raises
     ------
     DataError
         No such trace; a malformed row.
     """
-    return _machines(_find(directory), at, skip_malformed, Counter())
+    report = Counter() if report is None else report
+    folder = _find(directory) / "machine_events"
+    events = _events(folder, _MACHINES, math.inf if at is None else at, skip_malformed, report)
+    known = events.dropna(subset=list(RESOURCES))
+    capacity = known.drop_duplicates("machine", keep="last").set_index("machine")
+    state = events.drop_duplicates("machine", keep="last")
+    here = state["machine"] if at is None else state.loc[state["event"] != _REMOVE, "machine"]
+    result = capacity.loc[capacity.index.isin(here), list(RESOURCES)].sort_index()
+    report["machines found"] = len(here)
+    report["machines left out, capacity unknown"] = len(here) - len(result)
+    return result
 
 
-def tasks(directory: str | Path, at: float = 0.0, window: float = 0.0, skip_malformed: bool = False) -> pd.DataFrame:
+def tasks(
+    directory: str | Path,
+    at: float = 0.0,
+    window: float = 0.0,
+    skip_malformed: bool = False,
+    report: Counter[str] | None = None,
+) -> pd.DataFrame:
     """The tasks that were pending or running at some time in [at, at + window] (seconds), one row per (job, task).
 
     Columns `job, task, user, cpu, memory`; the requests are those of the task's first SUBMIT, in parts of the
     largest machine, NaN where the trace lacks them.
     """
-    return _tasks(_find(directory), at, window, skip_malformed, Counter())
+    finite(at, "at")
+    not_negative(window, "window")
+    report = Counter() if report is None else report
+    events = _events(_find(directory) / "task_events", _TASKS, at + window, skip_malformed, report)
+    there = ~events["event"].isin(ENDED)
+    before = events["time"] <= at * 1e6
+    last = events[before].drop_duplicates(_TASK, keep="last")
+    alive = pd.concat([last.loc[there[last.index], _TASK], events.loc[~before & there, _TASK]]).drop_duplicates()
+    submitted = events[events["event"] == SUBMIT].drop_duplicates(_TASK)[[*_TASK, "user", *RESOURCES]]
+    result = alive.merge(submitted, on=_TASK)
+    report["tasks found"] = len(alive)
+    report["tasks left out, never submitted"] = len(alive) - len(result)
+    return result
 
 
 def running(directory: str | Path, at: float = 0.0, skip_malformed: bool = False) -> pd.Series:
@@ -115,8 +150,8 @@ def cluster(
     directory: str | Path,
     at: Annotated[float, finite] = 0.0,
     window: Annotated[float, not_negative] = 0.0,
-    users: Annotated[int | float | None, amount] = None,
-    servers: Annotated[int | float | None, amount] = None,
+    users: Amount = None,
+    servers: Amount = None,
     every_machine: bool = False,
     max_tasks: bool = False,
     rng: np.random.Generator | None = None,
@@ -147,8 +182,8 @@ def cluster(
     """
     folder = _find(directory)
     report: Counter[str] = Counter()
-    present = _machines(folder, None if every_machine else at, skip_malformed, report)
-    active = _tasks(folder, at, window, skip_malformed, report)
+    present = machines(folder, None if every_machine else at, skip_malformed, report)
+    active = tasks(folder, at, window, skip_malformed, report)
     groups = active.groupby("user", sort=True)
     demand = groups[list(RESOURCES)].mean()
     count = groups.size()
@@ -214,30 +249,3 @@ def _events(folder: Path, layout: _csv.Format, until: float, skip: bool, report:
             break
     events = pd.concat(frames, ignore_index=True)
     return events if events["time"].is_monotonic_increasing else events.sort_values("time", kind="stable")
-
-
-def _machines(folder: Path, at: float | None, skip: bool, report: Counter[str]) -> pd.DataFrame:
-    events = _events(folder / "machine_events", _MACHINES, math.inf if at is None else at, skip, report)
-    known = events.dropna(subset=list(RESOURCES))
-    capacity = known.drop_duplicates("machine", keep="last").set_index("machine")
-    state = events.drop_duplicates("machine", keep="last")
-    here = state["machine"] if at is None else state.loc[state["event"] != _REMOVE, "machine"]
-    result = capacity.loc[capacity.index.isin(here), list(RESOURCES)].sort_index()
-    report["machines found"] = len(here)
-    report["machines left out, capacity unknown"] = len(here) - len(result)
-    return result
-
-
-def _tasks(folder: Path, at: float, window: float, skip: bool, report: Counter[str]) -> pd.DataFrame:
-    finite(at, "at")
-    not_negative(window, "window")
-    events = _events(folder / "task_events", _TASKS, at + window, skip, report)
-    there = ~events["event"].isin(ENDED)
-    before = events["time"] <= at * 1e6
-    last = events[before].drop_duplicates(_TASK, keep="last")
-    alive = pd.concat([last.loc[there[last.index], _TASK], events.loc[~before & there, _TASK]]).drop_duplicates()
-    submitted = events[events["event"] == SUBMIT].drop_duplicates(_TASK)[[*_TASK, "user", *RESOURCES]]
-    result = alive.merge(submitted, on=_TASK)
-    report["tasks found"] = len(alive)
-    report["tasks left out, never submitted"] = len(alive) - len(result)
-    return result

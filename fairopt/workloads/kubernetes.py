@@ -26,11 +26,12 @@ from .._libraries import of_an_extra
 from ..errors import DataError
 from ..model import _files
 from ..model._names import listed
-from ._snapshot import GIB, Shape, Snapshot, of_shapes, quantity
+from ._snapshot import GIB, Shape, Snapshot, objects, of_shapes, quantity
 from .sources import reader
 
 Object = Mapping[str, Any]
-Amounts = dict[str, Decimal]
+#: A `Counter` of decimal numbers, of which its type does not know.
+Amounts = Any
 
 _BYTES = ("memory", "ephemeral-storage")
 _SPACE = re.compile(r"[\s,]*")
@@ -43,7 +44,7 @@ _KINDS = ("Node", "Pod", "Namespace", "ClusterQueue", "LocalQueue", "ResourceQuo
 
 def amounts(table: object, *keys: str) -> Amounts:
     """Quantities by the names of resources, of the table below these keys."""
-    return {str(name): quantity(value) for name, value in _table(table, *keys).items()}
+    return Counter({str(name): quantity(value) for name, value in _table(table, *keys).items()})
 
 
 def requests(pod: Object) -> Amounts:
@@ -54,22 +55,14 @@ def requests(pod: Object) -> Amounts:
     A sidecar is an init container that is restarted always. A limit stands in where a request is missing; requests of
     the pod as a whole come before those of its containers.
     """
-    spec = _table(pod, "spec")
-    total: Amounts = {}
-    for container in _tables(spec, "containers"):
-        _add(total, _asked(container))
-    sidecars: Amounts = {}
-    most: Amounts = {}
+    spec, sidecars, most = _table(pod, "spec"), Counter[str](), Counter[str]()
     for container in _tables(spec, "initContainers"):
-        at_once = dict(sidecars)
-        _add(at_once, _asked(container))
+        at_once = sidecars + _asked(container)
         if container.get("restartPolicy") == "Always":
             sidecars = at_once
-        most = _larger(most, at_once)
-    _add(total, sidecars)
-    total = _larger(total, most) | _asked(spec)
-    _add(total, amounts(spec, "overhead"))
-    return total | {"pods": Decimal(1)}
+        most |= at_once  # the larger of each
+    total = sum(map(_asked, _tables(spec, "containers")), sidecars) | most
+    return Counter({**total, **_asked(spec)}) + amounts(spec, "overhead") + Counter(pods=1)
 
 
 def may_run(pod: Object, nodes: Iterable[Object]) -> list[bool]:
@@ -91,17 +84,11 @@ def _labels(thing: Object) -> Object:
     return _table(thing, "metadata", "labels")
 
 
-def _name(thing: Object) -> str:
-    """The name of an object.
-
-    Raises
-    ------
-    DataError
-        It has none.
-    """
-    found = _table(thing, "metadata").get("name")
+def _name(thing: Object, key: str = "name") -> str:
+    """The name of an object, or its namespace."""
+    found = _table(thing, "metadata").get(key)
     if not isinstance(found, str) or not found:
-        raise DataError(f"an object of kind {thing.get('kind')!r} has no metadata.name")
+        raise DataError(f"it has no metadata.{key}; get the objects of all namespaces: kubectl get ... -A")
     return found
 
 
@@ -127,17 +114,7 @@ def _tables(value: Any, *keys: str) -> list[Object]:
 
 
 def _asked(container: Object) -> Amounts:
-    return amounts(container, "resources", "limits") | amounts(container, "resources", "requests")
-
-
-def _add(into: Amounts, more: Amounts) -> None:
-    """Add amounts to others."""
-    for what, amount in more.items():
-        into[what] = into.get(what, Decimal()) + amount
-
-
-def _larger(first: Amounts, other: Amounts) -> Amounts:
-    return first | {name: max(first.get(name, Decimal()), amount) for name, amount in other.items()}
+    return Counter({**amounts(container, "resources", "limits"), **amounts(container, "resources", "requests")})
 
 
 def _taints(node: Object) -> list[Object]:
@@ -312,10 +289,7 @@ def _yaml(path: Path) -> Iterable[dict[str, Any]]:
         found = yaml.safe_load(_files.read(path, "snapshot"))
     except (yaml.YAMLError, RecursionError) as error:
         raise DataError(f"{path} is not valid YAML: {str(error)[:200]}") from None
-    listed = found.get("items") if isinstance(found, Mapping) else None
-    if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
-        raise DataError(f"{path} has no list 'items'; write it with: kubectl get nodes,pods,namespaces -A -o yaml")
-    return listed
+    return objects(found, "items", path, "write it with: kubectl get nodes,pods,namespaces -A -o yaml")
 
 
 def _take(item: Object, seen: _Seen, system: frozenset[str]) -> None:
@@ -336,9 +310,9 @@ def _take(item: Object, seen: _Seen, system: frozenset[str]) -> None:
             if "weight" in sharing:
                 seen.weights[f"queue {_name(item)}"] = _positive(sharing["weight"])
         elif kind == "ResourceQuota":
-            seen.quotas[_namespace(item)] = None
+            seen.quotas[_name(item, "namespace")] = None
         elif kind == "LocalQueue":
-            seen.queues[_namespace(item)] = str(_table(item, "spec").get("clusterQueue"))
+            seen.queues[_name(item, "namespace")] = str(_table(item, "spec").get("clusterQueue"))
     except DataError as error:
         metadata = item.get("metadata")
         who = metadata.get("name") if isinstance(metadata, dict) else None
@@ -365,7 +339,7 @@ def _pod(pod: Object, seen: _Seen, system: frozenset[str]) -> None:
     if _table(pod, "status").get("phase") not in ("Running", "Pending"):
         seen.report["pods that have ended, left out"] += 1
         return
-    namespace = _namespace(pod)
+    namespace = _name(pod, "namespace")
     daemon = any(one.get("kind") == "DaemonSet" for one in _tables(pod, "metadata", "ownerReferences"))
     affinity = {"nodeAffinity": _table(spec, "affinity").get("nodeAffinity")}
     place = {"spec": {name: spec.get(name) for name in ("nodeSelector", "tolerations")} | {"affinity": affinity}}
@@ -400,14 +374,14 @@ def _shapes(seen: _Seen, weights: str) -> list[Shape]:
 
 def _left(seen: _Seen) -> list[dict[str, float]]:
     """Capacity of every node less the requests of system pods."""
-    taken: dict[str, Amounts] = defaultdict(dict)
+    taken: dict[str, Amounts] = defaultdict(Counter)
     for _, request, _, host, of_system, _ in seen.pods:
         if of_system and host:
-            _add(taken[host], request)
+            taken[host] += request
     rows = []
     for node, has in zip(seen.nodes, seen.allocatable, strict=True):
-        less = taken.get(_name(node), {})
-        left = {what: units(what, amount - less.get(what, Decimal())) for what, amount in has.items()}
+        less = taken[_name(node)]
+        left = {what: units(what, amount - less[what]) for what, amount in has.items()}
         rows.append({what: max(0.0, amount) for what, amount in left.items()})
     return rows
 
@@ -422,13 +396,6 @@ def _positive(value: object) -> float:
     if found <= 0:
         raise DataError(f"the weight {value!r} must be above 0: a weight of 0 would give nothing to anybody")
     return float(found)
-
-
-def _namespace(thing: Object) -> str:
-    found = _table(thing, "metadata").get("namespace")
-    if not isinstance(found, str) or not found:
-        raise DataError("it has no metadata.namespace; get the objects of all namespaces: kubectl get ... -A")
-    return found
 
 
 def _counted(report: Mapping[str, int]) -> str:

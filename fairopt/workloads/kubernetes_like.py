@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 
 from ..model._arrays import Mask
-from ._draw import Room, Whole, positive
+from ..scheduling.workload import Whole
+from ._draw import Count, Room
 from ._snapshot import Snapshot
 from .kubernetes import snapshot
 from .sources import generator
-
-Count = Annotated[int, positive]
 
 #: Kinds of nodes: how often, CPUs, GiB, GPUs, their model.
 _NODES = ((0.6, 16, 64, 0, ""), (0.25, 64, 256, 0, ""), (0.1, 32, 128, 4, "t4"), (0.05, 96, 768, 8, "a100"))

@@ -12,14 +12,14 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from itertools import cycle, islice
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from ..errors import DataError
 from ..model import _files
-from ._draw import Room, positive
-from ._snapshot import GIB, Shape, Snapshot, of_shapes, quantity
+from ._draw import Count, Room
+from ._snapshot import GIB, Shape, Snapshot, objects, of_shapes, quantity
 from .sources import generator, reader
 
 _LAYOUT = "nodes.json (scontrol show nodes --json), jobs.json (squeue --json), perhaps shares.json (sshare --json)"
@@ -33,7 +33,6 @@ _MOST = 10_000_000  # tasks of an array
 _NOT_SHARED = ("billing", "node", "energy", "fs/", "ic/", "license/", "vmem", "pages")
 
 Object = Mapping[str, Any]
-Count = Annotated[int, positive]
 
 
 @reader(
@@ -68,7 +67,7 @@ def slurm(
     nodes_path, jobs_path, shares_path = (folder / f"{name}.json" for name in ("nodes", "jobs", "shares"))
     if not nodes_path.is_file() or not jobs_path.is_file():
         raise DataError(f"{folder} holds no Slurm snapshot; expected {_LAYOUT}")
-    nodes, jobs = _list(_read(nodes_path), "nodes", nodes_path), _list(_read(jobs_path), "jobs", jobs_path)
+    nodes, jobs = (objects(_read(path), path.stem, path, f"expected {_LAYOUT}") for path in (nodes_path, jobs_path))
     shares = _read(shares_path) if shares_path.is_file() else {}
     return snapshot(nodes, jobs, _shares(shares, shares_path), str(folder), by, max_tasks)
 
@@ -99,18 +98,8 @@ def snapshot(
     )  # fmt: skip
 
 
-def _read(path: Path) -> Object:
-    found = _files.parse_json(_files.read(path, "Slurm snapshot"), path)
-    if not isinstance(found, dict):
-        raise DataError(f"{path} is no JSON object; expected {_LAYOUT}")
-    return found
-
-
-def _list(table: Object, key: str, path: Path) -> list[Object]:
-    found = table.get(key)
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
-        raise DataError(f"{path} has no list {key!r} of objects; expected {_LAYOUT}")
-    return found
+def _read(path: Path) -> Any:
+    return _files.parse_json(_files.read(path, "Slurm snapshot"), path)
 
 
 def _number(value: object, what: str) -> int | None:
@@ -260,12 +249,12 @@ def _may_run(partitions: frozenset[str], features: str, node: Object) -> bool:
     )
 
 
-def _shares(table: Object, path: Path) -> dict[str, float]:
+def _shares(table: Any, path: Path) -> dict[str, float]:
     """Raw shares of accounts, where they are above 0."""
-    inner = table.get("shares")
-    holder = inner if isinstance(inner, Mapping) else table
+    while isinstance(table, Mapping):
+        table = table.get("shares") or []
     found = {}
-    for row in [] if holder.get("shares") is None else _list(holder, "shares", path):
+    for row in objects({"shares": table}, "shares", path, f"expected {_LAYOUT}"):
         number = _number(row.get("shares"), f"shares of {str(row.get('name'))[:40]!r}")
         if number and "USER" not in _words(row.get("type"), "the type of an association"):
             found[str(row.get("name"))] = float(number)

@@ -18,13 +18,13 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import os
-import types
+import re
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar, cast
+from typing import Annotated, Any, Generic, Literal, TypeVar, cast
 from urllib.parse import parse_qsl
 
 import numpy as np
@@ -95,25 +95,15 @@ def parser(kind: Any) -> Parser:
     DataError
         Nobody can write such a value.
     """
-    origin, parts = typing.get_origin(kind), set(typing.get_args(kind))
+    origin, parts = typing.get_origin(kind), typing.get_args(kind)
     if origin is Annotated:
         return parser(kind.__origin__)
-    if origin in (typing.Union, types.UnionType):
-        several = parts - {type(None)}
-        if several == {int, float}:
-            return _amount
-        if str in several and len(several) > 1:
-            return _list
-        if len(several) == 1:
-            return parser(several.pop())
-    if kind is bool:
-        return _flag
-    if kind in (int, float, str):
-        return typing.cast(Parser, kind)
     if origin is Literal:
         return {value: value for value in parts}.__getitem__
-    if origin in (list, Sequence) and parts == {str}:
-        return _list
+    if type(None) in parts:
+        return parser(typing.Union[tuple(part for part in parts if part is not type(None))])  # noqa: UP007
+    if kind in _PARSERS:
+        return _PARSERS[kind]
     raise DataError(
         f"an option of a source is of type {kind}, which cannot be written as text; it must be int, float, bool, str, "
         "a list of str, int | float, one of them or None, or a Literal"
@@ -134,13 +124,11 @@ def _list(text: str) -> list[str]:
     return text.split(",")
 
 
-class _Name(NamedTuple):
-    """A name, read: kind, its entry, options, and the seed as text."""
-
-    kind: str
-    entry: Entry
-    options: dict[str, Any]
-    seed: str | None
+#: Functions from text to a value, by its type.
+_PARSERS: dict[Any, Parser] = {
+    int: int, float: float, str: str, bool: _flag, int | float: _amount,
+    list[str]: _list, Sequence[str]: _list, str | Sequence[str]: _list, str | list[str]: _list,
+}  # fmt: skip
 
 
 def _cut(name: str) -> tuple[str, str, str, str]:
@@ -163,12 +151,7 @@ class Sources(Generic[Made]):
 
     def generator(self, name: str, description: str) -> Callable[[Function], Function]:
         """Register a function of `rng` and options as the source `name`."""
-
-        def register(function: Function) -> Function:
-            self._register(self.generators, name, Entry(description, function))
-            return function
-
-        return register
+        return self.reader(name, description, folder="", stand_in="")
 
     def reader(
         self, name: str, description: str, *, folder: str, stand_in: str, alias: str | None = None
@@ -179,7 +162,8 @@ class Sources(Generic[Made]):
         """
 
         def register(function: Function) -> Function:
-            self._register(self.readers, name, Entry(description, function, folder, stand_in))
+            entry = Entry(description, function, folder, stand_in)
+            self._register(self.readers if folder else self.generators, name, entry)
             if alias is not None:
                 self.aliases[alias] = name
             return function
@@ -188,17 +172,15 @@ class Sources(Generic[Made]):
 
     def open(self, name: str, traces: str | Path | None = None, rng: np.random.Generator | None = None) -> Made:
         """Open the source that `name` stands for; see `open_source`."""
-        found = self._read(name)
-        rng = _generator(found.seed, rng)
-        trace = self.folder(name, traces)
-        if trace is not None:
-            return cast("Made", found.entry.function(directory=trace, rng=rng, **found.options))
-        entry, options = self._standing_in(found)
-        made = entry.function(rng=rng, **options)
-        if found.entry.folder:
+        kind, entry, options, seed = self._read(name)
+        rng = _generator(seed, rng)
+        if (trace := self.folder(name, traces)) is not None:
+            return cast("Made", entry.function(directory=trace, rng=rng, **options))
+        made = self._standing_in(kind, entry, options).function(rng=rng, **options)
+        if entry.folder:
             root = traces_root(traces)
-            why = f"{VARIABLE} is not set" if root is None else f"no folder {found.entry.folder} among the traces"
-            source = f"{made.source} (a calibrated generator in place of the trace {found.kind}: {why})"
+            why = f"{VARIABLE} is not set" if root is None else f"no folder {entry.folder} among the traces"
+            source = f"{made.source} (a calibrated generator in place of the trace {kind}: {why})"
             made = dataclasses.replace(made, source=source)
         return cast("Made", made)
 
@@ -207,10 +189,10 @@ class Sources(Generic[Made]):
 
         `there` checks as well that the generator that would stand in for a trace has the options.
         """
-        found = self._read(name)
-        _generator(found.seed, None)
+        kind, entry, options, seed = self._read(name)
+        _generator(seed, None)
         if there and self.folder(name, traces) is None:
-            self._standing_in(found)
+            self._standing_in(kind, entry, options)
 
     def known(self) -> dict[str, str]:
         """Every name with one line about it and its options."""
@@ -245,7 +227,8 @@ class Sources(Generic[Made]):
     def _entry(self, kind: str) -> Entry | None:
         return self.readers.get(self.aliases.get(kind, kind)) or self.generators.get(kind)
 
-    def _read(self, name: str) -> _Name:
+    def _read(self, name: str) -> tuple[str, Entry, dict[str, Any], str | None]:
+        """The kind that a name stands for, its entry, its options, and the seed as text."""
         _plugins.installed()
         kind, colon, directory, query = _cut(name)
         entry, kind = self._entry(kind), self.aliases.get(kind, kind)
@@ -259,14 +242,13 @@ class Sources(Generic[Made]):
         options = _options(kind, entry, given)
         if colon and not directory:
             raise DataError(f"{name!r} names no directory after the colon; leave out the colon or name one")
-        return _Name(kind, entry, options, seed)
+        return kind, entry, options, seed
 
-    def _standing_in(self, found: _Name) -> tuple[Entry, dict[str, Any]]:
-        """The generator, or that for a trace that is not there, and options that make sense without the trace."""
-        trace, options = found.kind, found.options
-        if not found.entry.folder:
-            return found.entry, options
-        generator = self.generators[found.entry.stand_in]
+    def _standing_in(self, trace: str, entry: Entry, options: Mapping[str, Any]) -> Entry:
+        """The generator, or that for a trace that is not there, for which the options must make sense."""
+        if not entry.folder:
+            return entry
+        generator = self.generators[entry.stand_in]
         if missing := [option for option in options if option not in generator.options]:
             raise DataError(
                 f"option {missing[0]} of {trace} needs the trace, and there is none; "
@@ -276,14 +258,14 @@ class Sources(Generic[Made]):
         for option in ("users", "servers", "vms", "tasks"):
             if option in options and not isinstance(options[option], int):
                 raise DataError(f"option {option} of {trace} must be a whole number where there is no trace", (option,))
-        return generator, options
+        return generator
 
     def _register(self, into: dict[str, Entry], name: str, entry: Entry) -> None:
         old = self._entry(name)
         if old is not None and place(old.function) != place(entry.function):
             raise DataError(f"two sources are called {name!r}, {place(old.function)} and {place(entry.function)}; "
                             "give yours another name")  # fmt: skip
-        if not name or not name.isascii() or not set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789-_"):
+        if not re.fullmatch("[a-z0-9_-]+", name):
             raise DataError(f"a source cannot be called {name!r}: write small letters, digits, - and _")
         if "rng" not in parameters(entry.function):
             raise DataError(

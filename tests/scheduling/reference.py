@@ -36,7 +36,9 @@ class Reference:
         self.group = w.group_of_task.tolist()
         self.user = w.user[w.group_of_task].tolist()
         # Whole numbers without bounds, by server and by task.
-        self.capacity, demand = (amounts.astype(object) for amounts in policies.get(policy, **parameters).room(w))
+        self.capacity, demand = (
+            amounts.astype(object) for amounts in policies.REGISTRY.made(policy, parameters).room(w)
+        )
         self.demand, self.total = demand[w.group_of_task], self.capacity.sum(axis=0)
         self.servers = range(len(w.servers))
         self.weight = [F(weight) for weight in w.weight.tolist()]

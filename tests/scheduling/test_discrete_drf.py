@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from fairopt.errors import DataError
 from fairopt.model.cluster import Cluster
-from fairopt.scheduling import Workload, discrete_drf, policies, simulate, tasks_of
+from fairopt.scheduling import Workload, discrete_drf, simulate, tasks_of
 
 from .draw import pools
 
@@ -69,6 +69,6 @@ def test_discrete_drf_and_the_policy_decide_alike(cluster: Cluster) -> None:
     users = pd.DataFrame({"user": list(cluster.users), "weight": cluster.weight})
     w = Workload.from_frames(tasks, pd.DataFrame(cluster.capacity, columns=names), users)
     for strict in (True, False):
-        found = simulate(w, policies.get("discrete-drf", strict=strict), until=0)
+        found = simulate(w, f"discrete-drf(strict={strict})", until=0)
         picks = [w.users[k] for k in w.user[w.group_of_task[found.runs.task]]]
         assert picks == discrete_drf(cluster, skip=not strict)["picked"].tolist()

@@ -54,8 +54,8 @@ def test_what_is_released_goes_to_those_who_remain_and_not_to_those_who_wait() -
     """C comes at 950, when A and B share; A ends at 1000 and B has all until 1200, when C takes part."""
     three = pd.concat([TWO, TWO.iloc[:1].assign(user="c", arrival=950.0)]).fillna({"arrival": 0.0})
     found = fluid(Workload.from_frames(three, SERVERS), "drf")
-    assert [time for time, _ in found.solves][:3] == pytest.approx([0, 1000, 1200])
-    assert np.concatenate([solved.tasks for _, solved in found.solves][:3]) == pytest.approx([3, 2, 3, 2, 3])
+    assert found.shares["time"].unique()[:3] == pytest.approx([0, 1000, 1200])
+    assert found.shares["tasks"][:5].tolist() == pytest.approx([3, 2, 3, 2, 3])
     assert found.jobs["start"].tolist() == pytest.approx([0, 0, 1200])
 
 
@@ -75,7 +75,7 @@ def test_work_is_conserved_and_capacities_are_kept(
     found = fluid(w, mechanism, every=0.3, by=by, events=events, limits=limits, idle=idle, until=15)
     run, jobs, timeline = found.run, found.jobs, found.timeline
     assert (run.left >= 0).all()
-    spent = np.sum([step.used for step in run.steps], axis=0)
+    spent = np.sum([used for used, _ in run.use], axis=0)
     np.testing.assert_allclose(spent, (run.work - run.left) @ (w.demand * w.unit), rtol=1e-9, atol=1e-9)
     use = timeline[list(w.resources)].to_numpy()
     assert np.nanmax(use, initial=0.0) <= 1 + 1e-5

@@ -34,7 +34,7 @@ CASES = [
 
 
 def test_every_policy_has_a_reference() -> None:
-    assert {*KNOWN, "slots", "cpu-fair"} == {*policies.names()}
+    assert {*KNOWN, "slots", "cpu-fair"} == {*policies.REGISTRY}
 
 
 @pytest.mark.parametrize(("name", "given_"), CASES, ids=lambda one: str(one))
@@ -63,7 +63,7 @@ def test_where_servers_are_over_committed(
 
 
 def compare(w: Workload, name: str, given_: dict[str, Any], until: int, thrashing: Thrashing | None = None) -> None:
-    policy = policies.get(name, **given_)
+    policy = policies.REGISTRY.made(name, given_)
     methods = with_methods(policy)
     assert engine.knows(policy)
     assert not engine.knows(methods)

@@ -90,7 +90,7 @@ BAD = [
         "users = [3, 4]",
         "users = [3, -3]",
         6,
-        "clusters.two.users: option users of lognormal cannot be '-3': the",
+        "clusters.two.users: option users of lognormal cannot be '-3': users is -3;",
     ),
     ("users=2&", "users=0&", 21, "smoke.clusters.two: option users of lognormal cannot be '0'"),
     ("users = [3, 4]", "seed = -1", 6, "clusters.two.seed: seed must be a whole number >= 0"),

@@ -173,7 +173,7 @@ def test_code_of_simulations_is_not_that_of_mechanisms() -> None:
         ('"fluid:drfh"', '"fluid:drfx"', "grid.1.policies: .*drfx"),
         ("until = 3600", "until = 0", "grid.1.until: is 0; it must be seconds > 0"),
         ('"shares", ', '"sharez", ', "grid.1.measures: is 'sharez'"),
-        ("servers = 4", "servers = 0", "workloads.day.servers: .* whole number >= 1"),
+        ("servers = 4", "servers = 0", "workloads.day.servers: .* whole number, at least 1"),
         ('fixed = "mine"', 'fixed = "nothing-like-it"', "workloads.fixed: there is no workload"),
     ],
 )
@@ -213,7 +213,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     for wrong, message in (
         ("-p fifo slots --out x.csv", "are of one policy, and there are 2"),
         ("-p fluid:drfh --out x.csv --table tasks", "has no table of tasks"),
-        ("--until -3", "--until is '-3'; it must be seconds > 0"),
+        ("--until -3", "until is -3; it must be seconds >= 0"),
         ("--seed -3", "--seed is -3"),
     ):
         assert main(["simulate", "drfh-figure4", *wrong.split()]) == 2

@@ -62,8 +62,8 @@ def test_many_windows_from_one_reading(bitbrains):
 
 
 def test_a_trace_is_read_once_for_many_draws_and_again_when_it_changes(bitbrains, monkeypatch):
-    read, whole = [], reader._samples
-    monkeypatch.setattr(reader, "_samples", lambda *arguments: read.append(1) or whole(*arguments))
+    read, whole = [], reader.samples
+    monkeypatch.setattr(reader, "samples", lambda *given, **more: read.append(1) or whole(*given, **more))
 
     def draw(rows, times):
         """So many draws of a trace with so many rows."""
@@ -125,10 +125,10 @@ def test_an_instant_outside_the_trace(bitbrains):
     folder = bitbrains({1: every(300, 3)})
     with pytest.raises(DataError, match=f"from {START} to {START + 600}"):
         reader.cluster(folder, at=0, vms=None)
-    with pytest.raises(DataError, match="'mean' or 'provisioned'; got 'peak'"):
+    with pytest.raises(DataError, match="statistic is 'peak'; it must be one of mean, provisioned"):
         at_start(folder, statistic="peak")
     for window in (0, float("inf")):
-        with pytest.raises(DataError, match="window must be"):
+        with pytest.raises(DataError, match=r"window is .*; it must be"):
             reader.cluster(folder, at=START, window=window, vms=None)
 
 

@@ -54,7 +54,7 @@ def test_sizes_and_limits(generator, rng):
     limits = generator(rng, users=500, servers=3, max_tasks=True).cluster.max_tasks
     assert (limits == np.maximum(limits.round(), 1)).all()
     for arguments in ({"users": 0}, {"servers": 0}, {"users": 1.5}):
-        with pytest.raises(DataError, match="whole number >= 1"):
+        with pytest.raises(DataError, match="whole number, at least 1"):
             generator(rng, **arguments)
 
 

@@ -110,7 +110,7 @@ def test_several_parts_are_read_until_the_window_ends(google, write):
 
 @pytest.mark.parametrize(
     ("wanted", "what"),
-    [(3, "only 2"), (0, ">= 1"), (1.5, "at most 1"), (0.0, "above 0"), (True, "whole number")],
+    [(3, "only 2"), (0, "at least 1"), (1.5, "at most 1"), (0.0, "above 0"), (True, "whole number")],
 )
 def test_numbers_of_users_that_make_no_sense(google, rng, wanted, what):
     with pytest.raises(DataError, match=what):
@@ -125,7 +125,7 @@ def test_long_names_where_short_ones_collide(google):
 def test_an_instant_with_nobody(google):
     with pytest.raises(DataError, match="0 users"):
         google2011.cluster(google(), at=-1)
-    with pytest.raises(DataError, match="window must be a number >= 0"):
+    with pytest.raises(DataError, match="window is -1; it must be a finite number >= 0"):
         google2011.cluster(google(), at=0, window=-1)
 
 

@@ -33,7 +33,7 @@ def test_another_choice():
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
-        ({"count": 0}, "servers must be a whole number >= 1"),
+        ({"count": 0}, "servers is 0; it must be a whole number, at least 1"),
         ({"count": 2, "types": [1]}, "types must be 2 integers from 1 to 3"),
         ({"count": 2, "locations": [0, 1]}, "locations must be 2 integers from 1 to 3"),
         ({"count": 2, "links": [1, 3]}, "links must be 2 integers from 1 to 2"),

@@ -13,7 +13,6 @@ from fairopt.scheduling import simulate
 from fairopt.scheduling.workload import SECOND, Workload
 from fairopt.workloads import known_workloads, load_workload, open_workload
 from fairopt.workloads._draw import PF_JOBS, Lognormal, fitted
-from fairopt.workloads._job_files import read_swf
 from fairopt.workloads.jobs.google_sample import lifetimes
 from fairopt.workloads.sources import WORKLOADS
 
@@ -179,7 +178,6 @@ def test_the_standard_workload_format(tmp_path: Path) -> None:
     np.testing.assert_allclose(w.capacity * w.unit, [[2, 8192]] * 4)
     np.testing.assert_allclose(w.demand * w.unit, [[1, 4096], [1, 1024]])
     assert w.report["jobs that did not run, left out"] == 1
-    assert len(read_swf(path, servers=2, cores=16).servers) == 2
 
 
 @pytest.mark.parametrize(
@@ -226,10 +224,10 @@ def test_what_is_wrong_in_a_folder_is_named_with_its_line(tmp_path: Path) -> Non
     ("name", "message"),
     [
         ("gogle", "there is no workload 'gogle'; known are"),
-        ("google-day?tasks=0", "tasks must be a whole number >= 1"),
+        ("google-day?tasks=0", "tasks is 0; it must be a whole number, at least 1"),
         ("google-day?machines=2020", "cannot be '2020'"),
-        ("google-day?hours=0", "hours must be a number > 0"),
-        ("swim-like?heavy=2", r"heavy must be in \(0, 1\]"),
+        ("google-day?hours=0", "hours is 0; it must be a finite number > 0"),
+        ("swim-like?heavy=2", "heavy is 2; it must be above 0 and at most 1"),
     ],
 )
 def test_names_that_do_not_work(name: str, message: str) -> None:

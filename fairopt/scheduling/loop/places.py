@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..._loops import compiled
-from .tables import BLOCKS, ORDER, PLACEMENT, QUEUE, SLOT, STALE, TREE, next_leaf, raised, sufficient
+from .tables import BLOCKS, PLACEMENT, QUEUE, SLOT, STALE, TREE, next_leaf, raised, sufficient
 
 #: Distances of ratios are rounded by less, relative to the ratios.
 _NEAR = 1e-14
@@ -47,8 +47,6 @@ def find(t, g):  # type: ignore[no-untyped-def]
     p = t.groups[g, PLACEMENT]
     if t.near_first[p + 1] > t.near_first[p]:
         return scan(t, g, t.near[t.near_first[p] : t.near_first[p + 1]])
-    if RATIOS and t.n[BLOCKS] == 0:
-        _fill(t, t.lists[ORDER, : len(t.seen)])
     if t.n[STALE] > 0:
         _flush(t)
     if RATIOS:
@@ -239,20 +237,6 @@ def _highest(t, b):  # type: ignore[no-untyped-def]
         t.most[b, r] = most
 
 
-@compiled(inner=True)
-def _fill(t, order):  # type: ignore[no-untyped-def]
-    """All blocks anew, half full, from servers in order."""
-    half = t.ids.shape[1] // 2
-    t.n[BLOCKS] = (len(order) + half - 1) // half
-    for d in range(len(t.directory)):
-        t.directory[d], t.filled[d] = d, 0
-    for k in range(len(order)):
-        _write(t, k // half, k % half, order[k])
-        t.filled[k // half] += 1
-    for b in range(t.n[BLOCKS]):
-        _highest(t, b)
-
-
 @compiled(inline=True)
 def _write(t, d, k, s):  # type: ignore[no-untyped-def]
     t.ids[d, k] = s
@@ -264,17 +248,8 @@ def _write(t, d, k, s):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _split(t, b):  # type: ignore[no-untyped-def]
-    """A full block becomes two; if no block is left all are filled anew."""
+    """A full block becomes two; there is one for every server, and none is empty."""
     directory, filled, blocks, half = t.directory, t.filled, t.n[BLOCKS], t.ids.shape[1] // 2
-    if blocks == len(directory):
-        order, count = t.lists[ORDER], 0
-        for p in range(blocks):
-            d = directory[p]
-            for k in range(filled[d]):
-                order[count] = t.ids[d, k]
-                count += 1
-        _fill(t, order[:count])
-        return
     d, new = directory[b], directory[blocks]
     for k in range(half, filled[d]):
         _write(t, new, k - half, t.ids[d, k])

@@ -204,15 +204,13 @@ def _candidates(t, few):  # type: ignore[no-untyped-def]
         chosen[count - 1, STOP] = k + 1
     if PAIRS and few > 0:
         _envelope(t, few)
-        q = -1
-        while True:
-            q = _next_queue(t, q)
-            if q < 0:
-                break
+        q = _next_queue(t, -1)
+        while q >= 0:
             if not t.queues[q, LISTED]:
                 chosen[count, WHO], chosen[count, WHERE] = q, -1
                 chosen[count, BEGIN] = chosen[count, STOP] = 0
                 count += 1
+            q = _next_queue(t, q)
     return count
 
 

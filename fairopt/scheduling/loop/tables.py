@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._loops import bundle, compiled
 from ...model._arrays import Array, Mask
-
-Whole = NDArray[np.int64]
-Numbers = Array
+from ..workload import Whole
 
 #: No demand, no time, no group: larger than any.
 BIG = int(np.iinfo(np.int64).max)
@@ -23,9 +20,9 @@ RUNNING, DONE, EVICTED, GONE = 0, 1, 2, 3
 # Rows of `Tables.lists`, the lengths of these in `Tables.n`, and columns that say who is listed: servers whose index is
 # stale, that gained room at this instant, where other tasks run than before; groups that may fit anywhere, and that
 # come as the job before has ended.
-STALE, GAINED, MOVED, FRESH, RELEASED, ORDER, STACK = range(7)
+STALE, GAINED, MOVED, FRESH, RELEASED, STACK = range(6)
 # More of `n`: counts, positions, and options.
-NOW, STARTED, ENDS, CHANGE, INSTANTS, ENDED, OPEN, BLOCKS, ACTIVE, STRICT, TRACKED, LINKED, SLOWS = range(7, 20)
+NOW, STARTED, ENDS, CHANGE, INSTANTS, ENDED, OPEN, BLOCKS, ACTIVE, STRICT, TRACKED, LINKED, SLOWS = range(6, 19)
 # Servers, a line of the cache each; of a row its tree and leaf, whether it is there, and the last run that began there.
 TREE, SLOT, THERE, HEAD = range(3, 7)
 # Groups, likewise; NEXT is the task that never ran, AGAIN the first that waits again.
@@ -84,26 +81,26 @@ class Tables(NamedTuple):
     types: Whole
     member: Whole
     directory: Whole
-    ratios: Numbers
+    ratios: Array
     ids: Whole
     have: Whole
     filled: Whole
     most: Whole
     seen: Whole
-    aim: Numbers
+    aim: Array
     queues: Whole
     allocated: Whole
     total: Whole
-    weight: Numbers
-    limit: Numbers
+    weight: Array
+    limit: Array
     placed: Whole
     waits: Whole
     roots: Whole
-    rank: Numbers
+    rank: Array
     chosen: Whole
-    values: Numbers
+    values: Array
     envelope: Whole
-    numbers: Numbers
+    numbers: Array
     groups: Whole
     demand: Whole
     cost: Whole
@@ -112,10 +109,10 @@ class Tables(NamedTuple):
     changes: Whole
     runs: Whole
     heap: Whole
-    pace: Numbers
+    pace: Array
     amount: Whole
     really: Whole
-    level: Numbers
+    level: Array
     links: Whole
     jobs: Whole
 

@@ -9,23 +9,7 @@ from ...mechanisms._registry import parameters, parts
 from ...model._names import short
 from ._base import REGISTRY, Policy, rule
 
-__all__ = ["REGISTRY", "Policy", "get", "kind", "names", "one", "rule"]
-
-
-def names() -> list[str]:
-    """Names of all policies, sorted."""
-    return REGISTRY.names()
-
-
-def kind(name: str) -> type[Policy]:
-    """The class of a policy by its name, or by its own (`BestFitDRFH`); case, `-` and `_` do not matter."""
-    return REGISTRY.named(name)
-
-
-def get(name: str, **given: Any) -> Policy:
-    """A policy by its name, with parameters: `get("slots", n=14)`."""
-    made: Policy = REGISTRY.made(name, given)
-    return made
+__all__ = ["REGISTRY", "Policy", "one", "rule"]
 
 
 def one(given: str | Policy) -> Policy:
@@ -38,4 +22,5 @@ def one(given: str | Policy) -> Policy:
     if not isinstance(what, str):
         raise DataError(f"{short(what)} is no policy; give a name, or an instance of Policy")
     name, inside = parts(given, "policy")
-    return get(name, **({} if inside is None else parameters(given, inside)))
+    made: Policy = REGISTRY.made(name, {} if inside is None else parameters(given, inside))
+    return made

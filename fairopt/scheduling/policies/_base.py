@@ -17,8 +17,6 @@ from ...model._arrays import Array
 from ..loop import handed
 from ..workload import Whole, Workload
 
-Numbers = Array
-
 #: Every policy by its name; a subclass that states a `name` is in it by being defined.
 REGISTRY: Registry[type[Policy]] = Registry(__package__, Path(__file__).parent, "policy", "policies")
 
@@ -45,7 +43,7 @@ class rule:
     def __get__(self, policy: Policy | None, kind: type[Policy]) -> Any:
         return self if policy is None else self.over
 
-    def over(self, state: Any, group: int | None = None, servers: Whole | None = None) -> Numbers:
+    def over(self, state: Any, group: int | None = None, servers: Whole | None = None) -> Array:
         """The numbers of all queues, or of these servers."""
         function = handed(self.loop, {}, compiled=False)
         if servers is None:
@@ -118,7 +116,7 @@ class Policy:
         return 1.0
 
     @property
-    def numbers(self) -> Numbers:
+    def numbers(self) -> Array:
         """Parameters that rules read as `state.numbers`, a table."""
         return np.array([[self.competing]])
 

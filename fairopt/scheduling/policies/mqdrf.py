@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import DataError
+from ...model._arrays import Array
 from ..loop.tables import SINCE
-from ._base import Numbers, Policy, rule
+from ._base import Policy, rule
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class OnlineMQDRF(Policy):
             raise DataError(f"shares {self.shares} must be > 0, and not increase from level to level")
 
     @property
-    def numbers(self) -> Numbers:
+    def numbers(self) -> Array:
         return np.array([np.cumsum(self.sizes), np.divide(self.shares, self.sizes)])
 
     @rule

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ...errors import DataError
+from ...model import _validate
 from ._base import Policy, rule
 
 
@@ -33,8 +33,7 @@ class Tetris(Policy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 <= self.fairness <= 1:
-            raise DataError(f"fairness is {self.fairness!r}; it must be a number from 0 to 1")
+        _validate.number(self.fairness, "fairness", "a number from 0 to 1", lambda part: 0 <= part <= 1)
 
     @property
     def competing(self) -> float:

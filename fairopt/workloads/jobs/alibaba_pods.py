@@ -11,7 +11,7 @@ import numpy as np
 from ..._libraries import pd
 from ...scheduling.workload import Workload
 from .. import alibaba
-from .._draw import not_negative, positive
+from .._draw import Count, not_negative
 from ..sources import workload_generator, workload_reader
 
 
@@ -41,7 +41,7 @@ def alibaba_pods(
     """
     report: Counter[str] = Counter()
     nodes = alibaba.nodes(directory, skip_malformed)
-    pods = alibaba.lifetimes(directory, variant, skip_malformed, report)
+    pods = alibaba.pods(directory, None, variant, skip_malformed, report)
     started = pods["scheduled_time"].fillna(pods["creation_time"])
     models = nodes["model"].to_numpy(dtype=str)
     nowhere = {spec for spec in pods["gpu_spec"].unique() if not alibaba.allowed(models, spec).any()}
@@ -77,9 +77,9 @@ def alibaba_pods(
 @workload_generator("alibaba-days", "days of pods like Alibaba's")
 def alibaba_days(
     rng: np.random.Generator,
-    tasks: Annotated[int, positive] = 5000,
-    servers: Annotated[int, positive] = 200,
-    days: Annotated[int, positive] = 3,
+    tasks: Count = 5000,
+    servers: Count = 200,
+    days: Count = 3,
 ) -> Workload:
     """Pods like Alibaba's, one a job: groups and nodes of `alibaba-like`, pods of a group in proportion to its number.
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._libraries import pd
 from ...errors import DataError
 from ...model._arrays import Array
-from ...scheduling.workload import Workload
+from ...scheduling.workload import Whole, Workload
 from .. import google2011
-from .._draw import PF_JOBS, Lognormal, Marginals, above_zero, measured, positive
+from .._draw import PF_JOBS, Count, Lognormal, Marginals, Positive, above_zero, measured, positive
 from ..sources import workload_generator
-
-Count = Annotated[int, positive]
 
 _DAY = 86_400.0
 #: The longest that a task runs in seconds: the length of Google's trace, 29 days.
@@ -29,7 +26,7 @@ def google_day(
     tasks: Count = 20_000,
     servers: Count = 200,
     users: Annotated[int | None, positive] = None,
-    hours: Annotated[float, above_zero] = 24.0,
+    hours: Positive = 24.0,
     load: Annotated[float | None, above_zero] = None,
     machines: Literal["2011", "2019"] = "2011",
     durations: Literal["fitted", "seen", "day"] = "fitted",
@@ -68,17 +65,17 @@ def google_day(
     kinds = np.array(table[f"servers {machines}"], dtype=float)
     drawn = np.sort(rng.choice(len(kinds), servers, p=kinds[:, -1] / kinds[:, -1].sum()))
     capacity = kinds[drawn, :-1]
-    jobs = _jobs(rng, marginals, table, tasks, users or max(2, round(tasks / 380)))
+    user, asks, number = _jobs(rng, marginals, table, tasks, users or max(2, round(tasks / 380)))
     # A task that fits on no server would wait for ever: it asks for what the largest server drawn has.
     largest = capacity[capacity.sum(axis=1).argmax()]
-    cut = (jobs.demand > largest).any(axis=1)
-    arrival = np.sort(rng.uniform(0.0, hours * 3600, len(jobs.tasks)))
-    of_job = PF_JOBS.draw(rng, np.zeros(len(jobs.tasks)))
-    job = np.repeat(np.arange(len(jobs.tasks)), jobs.tasks)
+    cut = (asks > largest).any(axis=1)
+    arrival = np.sort(rng.uniform(0.0, hours * 3600, len(number)))
+    of_job = PF_JOBS.draw(rng, np.zeros(len(number)))
+    job = np.repeat(np.arange(len(number)), number)
     # The table's .23266 has too small a divisor (`tools/calibrate.py` measures .23075); it stays: draws would change.
     spread = Lognormal(1.0, table["sd of durations within a job"])
     duration = of_job[job] * spread.draw(rng, np.zeros(len(job)))
-    demand = np.minimum(jobs.demand, largest)[job]
+    demand = np.minimum(asks, largest)[job]
     factor = 1.0 if load is None else _factor(demand, duration, arrival[job], capacity.sum(axis=0), hours * 3600, load)
     left = hours * 3600 - arrival[job]
     duration = np.clip(duration * factor, 1e-3, _LONGEST)
@@ -86,7 +83,7 @@ def google_day(
         duration = np.where(duration > left, left + 1e-3 if durations == "seen" else _DAY, duration)
     frame = pd.DataFrame(
         {
-            "user": [f"user{n + 1}" for n in jobs.user[job]],
+            "user": [f"user{n + 1}" for n in user[job]],
             "job": [f"job{j + 1}" for j in job],
             "arrival": arrival[job].round(6),
             "duration": duration,
@@ -97,26 +94,20 @@ def google_day(
     rows = pd.DataFrame(capacity, columns=list(google2011.RESOURCES)).assign(type=[f"type{k + 1}" for k in drawn])
     longest = pd.Series(duration).groupby(job).max()
     report: dict[str, int | float | str] = {
-        "jobs": len(jobs.tasks),
+        "jobs": len(number),
         "durations times": factor,
         "part of jobs up to five minutes": float((longest <= 300).mean()),
         "part of jobs longer than a day": float((longest > 86_400).mean()),
         "jobs that ask for more than the largest server, cut": int(cut.sum()),
     }
-    about = f"a day like Google's: {tasks} tasks of {len(jobs.tasks)} jobs, {servers} servers of {machines}"
+    about = f"a day like Google's: {tasks} tasks of {len(number)} jobs, {servers} servers of {machines}"
     return Workload.from_frames(frame, rows, source=about, report=report)
 
 
-class _Jobs(NamedTuple):
-    """Users, demands and numbers of tasks of jobs."""
-
-    user: NDArray[np.int64]
-    demand: Array
-    tasks: NDArray[np.int64]
-
-
-def _jobs(rng: np.random.Generator, marginals: Marginals, table: Mapping[str, Any], tasks: int, users: int) -> _Jobs:
-    """Jobs until there are so many tasks; the last one is cut."""
+def _jobs(
+    rng: np.random.Generator, marginals: Marginals, table: Mapping[str, Any], tasks: int, users: int
+) -> tuple[Whole, Array, Whole]:
+    """Users, demands and numbers of tasks of jobs, until there are so many tasks; the last one is cut."""
     active = Marginals.one("jobs", table["jobs of a user"]).draw(rng, users, 1)[:, 0]
     alike = table["alike"]
     of_user = rng.standard_normal((users, len(marginals.columns)))
@@ -134,7 +125,7 @@ def _jobs(rng: np.random.Generator, marginals: Marginals, table: Mapping[str, An
     count = int(np.searchsorted(so_far, tasks)) + 1
     number = rows[:count, 2].astype(np.int64)
     number[-1] -= int(so_far[count - 1]) - tasks
-    return _Jobs(owner[:count], rows[:count, :2], number)
+    return owner[:count], rows[:count, :2], number
 
 
 def _factor(demand: Array, duration: Array, arrival: Array, total: Array, end: float, load: float) -> float:

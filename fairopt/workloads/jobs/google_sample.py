@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from ..._libraries import pd
 from ...model._arrays import Array
 from ...scheduling.workload import Workload
 from .. import google2011
-from .._draw import Lognormal, amount, choose, fitted, needed
+from .._draw import Amount, Lognormal, choose, fitted, needed
 from ..sources import workload_reader
 
 #: The trace begins at 600 s; what was there before has time 0.
@@ -34,8 +34,8 @@ def lifetimes(directory: str | Path, skip_malformed: bool = False) -> pd.DataFra
     rows = events[events["event"] == google2011.SUBMIT].drop_duplicates(task)
     start = events[events["event"] == google2011.SCHEDULE].drop_duplicates(task)
     end = events[events["event"].isin(google2011.ENDED)].drop_duplicates(task, keep="last")
-    rows = rows.merge(start[[*task, "time"]], on=task, how="left", suffixes=("", "_start"))
-    rows = rows.merge(end[[*task, "time"]], on=task, how="left", suffixes=("", "_end"))
+    for some, what in ((start, "_start"), (end, "_end")):
+        rows = rows.merge(some[[*task, "time"]], on=task, how="left", suffixes=("", what))
     began = np.maximum(rows["time_start"].to_numpy(dtype=float) / 1e6, _BEGIN)
     ended = rows["time_end"].to_numpy(dtype=float) / 1e6
     over = ended > began
@@ -61,8 +61,8 @@ def lifetimes(directory: str | Path, skip_malformed: bool = False) -> pd.DataFra
 def google_sample(
     directory: str | Path,
     durations: Literal["fitted", "seen", "day"] = "fitted",
-    servers: Annotated[int | float | None, amount] = None,
-    users: Annotated[int | float | None, amount] = None,
+    servers: Amount = None,
+    users: Amount = None,
     rng: np.random.Generator | None = None,
     skip_malformed: bool = False,
 ) -> Workload:

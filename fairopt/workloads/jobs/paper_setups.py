@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 
 from ..._libraries import pd
 from ...scheduling.workload import Workload
-from .._draw import above_zero, measured, positive
+from .._draw import Count, Positive, measured
 from ..sources import workload_generator
-
-Seconds = Annotated[float, above_zero]
 
 #: DRF 7.1: what a task of job 1 and of job 2 asks for, CPUs and GB, in the three phases.
 _PHASES = {"1": ((1, 10), (1, 1)), "2": ((2, 4), (1, 3)), "3": ((1, 7), (1, 4))}
@@ -21,7 +19,7 @@ _FIGURE4 = ((0.5, 0.4995, 70), (0.5, 0.2493, 13), (0.5, 0.749, 9), (1, 1, 6), (0
 
 @workload_generator("drf-dynamic", "DRF section 7.1: two jobs on 48 servers, one of the three phases")
 def drf_7_1(
-    rng: np.random.Generator, phase: Literal["1", "2", "3"] = "1", seconds: Seconds = 10.0, spread: Seconds = 0.5
+    rng: np.random.Generator, phase: Literal["1", "2", "3"] = "1", seconds: Positive = 10.0, spread: Positive = 0.5
 ) -> Workload:
     """Two jobs with more tasks than fit, on 48 servers of 4 CPUs and 14 GB that are empty at first.
 
@@ -41,9 +39,7 @@ def drf_7_1(
 
 
 @workload_generator("drf-policies", "DRF section 7.2: users with small and large tasks on 48 servers")
-def drf_policies(
-    rng: np.random.Generator, seconds: Seconds = 40.0, jobs: Annotated[int, positive] = 30, loop: bool = False
-) -> Workload:
+def drf_policies(rng: np.random.Generator, seconds: Positive = 40.0, jobs: Count = 30, loop: bool = False) -> Workload:
     """Four users with jobs of 80 tasks of 1 CPU and .5 GB, and four of 2 CPUs and 2 GB, on servers of 8 CPUs and 6 GB.
 
     Tasks last `seconds` on average, half of it exponentially distributed: the paper does not say.
@@ -69,7 +65,7 @@ def drf_policies(
 
 @workload_generator("drfh-figure4", "DRFH figure 4: three users come to 100 servers, the first one leaves")
 def drfh_figure4(
-    rng: np.random.Generator, seconds: Seconds = 20.0, servers: Literal["likely", "drawn"] = "likely"
+    rng: np.random.Generator, seconds: Positive = 20.0, servers: Literal["likely", "drawn"] = "likely"
 ) -> Workload:
     """Users with tasks of (.2, .3), (.5, .1) and (.1, .3) CPU and memory come at 0, 200 and 500 s; the first leaves at
     1080 s with what it has. Tasks last `seconds` on average, half of it the same for all, half exponential: the paper
@@ -100,7 +96,7 @@ def drfh_figure4(
 
 
 @workload_generator("mqdrf-figure2", "MQDRF figures 2 and 3: three users or more come to one server")
-def mqdrf_figure2(rng: np.random.Generator, seconds: Seconds = 10.0, users: Annotated[int, positive] = 3) -> Workload:
+def mqdrf_figure2(rng: np.random.Generator, seconds: Positive = 10.0, users: Count = 3) -> Workload:
     """Users with tasks of (1%, 2%), (2%, 1%) and (1%, 1%) of CPU and memory, in turn, come at 0, 100, 300, 500 s and so
     on, with more tasks than they can run. Nothing is drawn.
 

@@ -18,11 +18,8 @@ from ...errors import DataError
 from ...scheduling.workload import Workload
 from .. import _csv
 from .._csv import Column
-from .._draw import above_zero, needed, positive, probability
+from .._draw import Count, Positive, needed, probability
 from ..sources import workload_generator, workload_reader
-
-Count = Annotated[int, positive]
-Amount = Annotated[float, above_zero]
 
 _LAYOUT = "a folder with FB-*.tsv"
 _FIELDS = ("job", "submitted", "gap", "input", "shuffle", "output")
@@ -40,11 +37,11 @@ def swim(
     trace: str = "FB-2009_samples_24_times_1hr_0",
     servers: Count = 100,
     users: Count = 20,
-    block: Amount = 256.0,
-    rate: Amount = 20.0,
+    block: Positive = 256.0,
+    rate: Positive = 20.0,
     most: Count = 100,
     heavy: Annotated[float, probability] = 0.3,
-    hours: Amount = 25.0,
+    hours: Positive = 25.0,
     rng: np.random.Generator | None = None,
     skip_malformed: bool = False,
 ) -> Workload:
@@ -85,11 +82,11 @@ def swim_like(
     jobs: Count = 1000,
     servers: Count = 100,
     users: Count = 20,
-    block: Amount = 256.0,
-    rate: Amount = 20.0,
+    block: Positive = 256.0,
+    rate: Positive = 20.0,
     most: Count = 100,
     heavy: Annotated[float, probability] = 0.3,
-    hours: Amount = 24.0,
+    hours: Positive = 24.0,
 ) -> Workload:
     """Jobs like those of `swim`: half of them read less than a megabyte, a tenth more than 2 GB.
 
