@@ -58,16 +58,30 @@ def differs_only(cluster: Cluster, other: Cluster, users: Sequence[str], about: 
 
 
 def _other_demand(demand: Array, rng: Generator) -> Array:
-    """Whole numbers stay such and may become 0; of measured amounts, such as cores and bytes, parts and multiples."""
-    count, most = len(demand), demand.max()
-    if (demand != np.floor(demand)).any() or most > 1000 * demand[demand > 0].min():
-        other = demand * rng.choice(_PARTS, count)
+    reported = demand.copy()
+    r = int(rng.integers(len(reported)))
+    if (demand != np.floor(demand)).any() or demand.max() > 1000 * demand[demand > 0].min():
+        return _other_amount(reported, r, rng)
+    top = max(2.0, 2 * demand.max())
+    kind = rng.integers(4)
+    if kind == 0:
+        reported[r] = max(reported[r] + rng.choice([-1.0, 1.0]), 0.0)
+    elif kind == 1:
+        reported[r] = rng.integers(top + 1)
+    elif kind == 2:
+        reported[r] = demand.max()
     else:
-        anew = rng.integers(0, int(max(2.0, 2 * most)) + 1, count)
-        other = rng.choice([np.maximum(demand + rng.choice([-1.0, 1.0]), 0.0), anew, np.full(count, most)])
-    every = rng.integers(4) == 0
-    reported = np.where(every | (np.arange(count) == rng.integers(count)), other, demand)
+        reported = rng.integers(0, int(top) + 1, len(reported)).astype(float)
     return reported if reported.any() else np.maximum(demand, 1.0)
+
+
+def _other_amount(demand: Array, r: int, rng: Generator) -> Array:
+    """Measured amounts, such as cores and bytes: more or less of what is needed."""
+    parts = rng.choice(_PARTS, len(demand)) if rng.integers(4) == 0 else 1.0
+    demand *= parts
+    if demand[r] > 0:
+        demand[r] *= rng.choice(_PARTS)
+    return demand
 
 
 def _row(table: NDArray[np.generic], row: int, value: object) -> NDArray[np.generic]:
