@@ -177,7 +177,8 @@ class Simulate:
         if self.what.text.startswith(FLUID):
             if self.thrashing is not None:
                 raise DataError(f"{self.what} never over-commits servers; leave out thrashing")
-            return fluid(workload, what, every=self.every or EVERY, until=self.until, throw=False, progress=progress)
+            every = EVERY if self.every is None else self.every
+            return fluid(workload, what, every=every, until=self.until, throw=False, progress=progress)
         if self.what.text.startswith(DEDICATED):
             return Alone(dedicated(workload, what, until=self.until))
         return simulate(
