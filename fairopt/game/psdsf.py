@@ -37,7 +37,7 @@ from ..core.choices import Choices
 from ..engines.base import ServerStart
 from ..model._arrays import Array, Mask
 from ..model.polytope import Polytope
-from .equilibrium.continuation import FactorControl
+from .equilibrium.continuation import StepControl, backtracked
 from .equilibrium.coupling import BARRIER, CoupledGame
 from .equilibrium.entropy_homotopy import STEPS, Place, cooled, follow, newton
 from .model.equilibrium_system import EquilibriumSystem, suppress_fp_warnings
@@ -118,8 +118,8 @@ _ROWS, _LACKING = 64, 0.5
 #: Temperatures at which prices are kept for other users, and Newton steps from there to theirs; where these do not do,
 #: a higher temperature is tried, and at last the whole stage.
 _KEPT, _RESTART = (0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4), 8
-#: Factors of alpha.
-_FACTORS = FactorControl(4.0, 16.0, 1.002, 0.4, STEPS.grow)
+#: Lengths in log alpha.
+_FACTORS = StepControl(np.log(4.0), np.log(16.0), np.log(1.002), 0.4, STEPS.grow)
 #: Random weights by which an answer is tried.
 _WEIGHTS = 8
 
@@ -171,7 +171,7 @@ def furthest(equations: EquilibriumSystem, start: PriceStart | None = None) -> E
     rows = equations.row.sum()
     if len(equations.server) * rows > _WORK or (rows > _ROWS and lacking > _LACKING):
         return None
-    low = EquilibriumSystem(equations.polytope, equations.weight, _LOW)
+    low = equations.at(_LOW)
     last = _WARM / _LOW
     way = [] if start is None else _restarted(low, start, last)
     if not way and (begun := _beginning(low)) is not None:
@@ -218,23 +218,27 @@ def solved(place: Place, most: float) -> Array | None:
 def _grown(place: Place) -> Place:
     """Increase alpha towards `high` at constant `alpha tau`."""
     here, systems, control = place.here, place.steps, _FACTORS
-    factor, budget = control.first, place.steps + _AFTER
+    length, budget = control.first, place.steps + _AFTER
     while here.q.alpha < _HIGH and systems < budget:
         slope = here.outward()
         systems += 1
-        while slope is not None and factor > control.shortest:
-            further = EquilibriumSystem(here.q.polytope, here.q.weight, min(factor * here.q.alpha, _HIGH))
-            by = further.alpha / here.q.alpha
-            guess = here.price + (1 - 1 / by) * slope
-            game = CoupledGame(further, guess, here.tau / by, here.unit, most=POWER)
-            there = newton(game, control.most)
-            systems += there.systems
-            if there.here is not None:
-                here, factor = there.here, control.after(factor, there.steps)
-                break
-            factor = factor**control.shorter
-        else:
+        if slope is None:
             break
+
+        def attempt(length: float, at: CoupledGame = here, slope: Array = slope) -> tuple[CoupledGame, int] | None:
+            """Point with log alpha higher by `length`, and its Newton steps."""
+            nonlocal systems
+            alpha = min(float(np.exp(length)) * at.q.alpha, _HIGH)
+            by = alpha / at.q.alpha
+            guess = at.price + (1 - 1 / by) * slope
+            there = newton(CoupledGame(at.q.at(alpha), guess, at.tau / by, at.unit, most=POWER), control.most)
+            systems += there.systems
+            return None if there.here is None else (there.here, there.steps)
+
+        found, length = backtracked(attempt, length, control.shorter, control.shortest)
+        if found is None:
+            break
+        here, length = found[0], control.after(length, found[1])
     return Place(here, systems)
 
 

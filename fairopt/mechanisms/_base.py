@@ -46,8 +46,9 @@ REGISTRY: Registry[type[Mechanism]] = Registry(__package__, Path(__file__).paren
 class Mechanism(Solvable):
     """A way to share a cluster. Subclasses are frozen dataclasses whose fields are the mechanism's parameters.
 
-    A subclass states `name`, `title` and `source`, and defines `criterion`; outside the alpha-fair family it brings
-    its own `formulate` and `certify`. That is all: it then solves, compares, and takes part in the generic tests.
+    A subclass states `name`, `title` and `source`, and defines `criterion`, of the pool if its `scope` is "pool";
+    outside the alpha-fair family it brings its own `formulate` and `certify`. That is all: it then solves, compares,
+    and takes part in the generic tests.
     """
 
     name: ClassVar[str] = ""
@@ -89,6 +90,17 @@ class Mechanism(Solvable):
     def trials(cls) -> tuple[Mechanism, ...]:
         """Instances with other parameters, for the laws to try beside the variants."""
         return ()
+
+    def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
+        scope = getattr(self, "scope", "servers")  # a parameter of some, a constant of others
+        if scope not in ("pool", "servers"):
+            raise DataError(f"scope is {scope!r}; it must be 'pool' or 'servers'")
+        if scope == "servers" or len(cluster.servers) == 1:
+            return cluster, ()
+        note = f"{len(cluster.servers)} servers pooled into one"
+        if cluster.constrained:
+            note += "; placement constraints ignored"
+        return cluster.pool(), (note,)
 
     def formulate(self, program: Program) -> Formulation:
         """The mechanism as a CVXPY problem over the tasks of `program`: alpha-fair welfare of its shares."""
@@ -259,18 +271,3 @@ class Mechanism(Solvable):
         return (
             f"{self.title or type(self).__name__}({', '.join(shown)})" if shown else self.title or type(self).__name__
         )
-
-
-def pooled(cluster: Cluster, scope: str = "pool") -> tuple[Cluster, tuple[str, ...]]:
-    """The pool of a cluster, and the note that says so: `prepare` of a mechanism that works on one pool.
-
-    Mechanisms that offer the scope `servers` as well pass theirs.
-    """
-    if scope not in ("pool", "servers"):
-        raise DataError(f"scope is {scope!r}; it must be 'pool' or 'servers'")
-    if scope == "servers" or len(cluster.servers) == 1:
-        return cluster, ()
-    note = f"{len(cluster.servers)} servers pooled into one"
-    if cluster.constrained:
-        note += "; placement constraints ignored"
-    return cluster.pool(), (note,)

@@ -27,10 +27,6 @@ class FunctionMechanism(Mechanism):
 
     function: ClassVar[Callable[..., Any]]
 
-    @property
-    def judged_by_criterion(self) -> bool:
-        return False
-
     def engines(self, criterion: Criterion | None = None) -> tuple[str, ...]:
         return ("function",)
 

@@ -13,7 +13,7 @@ from ..model import _intake, _validate
 from ..model._arrays import Array
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, ShareRule, criterion
-from ._base import ALPHAS, Mechanism, pooled
+from ._base import ALPHAS, Mechanism
 from ._claim import claim
 
 Share = Literal["dominant", "asset", "task"] | Sequence[float] | Callable[[Cluster], Array]
@@ -86,9 +86,6 @@ class AlphaFair(Mechanism):
             cls(3.0, "asset", "pool"),
             cls(2.0, "task"),
         )
-
-    def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
-        return pooled(cluster, self.scope)
 
     def criterion(self, cluster: Cluster) -> Criterion:
         rule = share_rule(self.share)

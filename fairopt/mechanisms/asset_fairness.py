@@ -9,7 +9,7 @@ import numpy as np
 
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
-from ._base import Mechanism, pooled
+from ._base import Mechanism
 from ._claim import claim
 
 
@@ -52,9 +52,6 @@ class AssetFairness(Mechanism):
     @classmethod
     def trials(cls) -> tuple[Mechanism, ...]:
         return (cls("servers"),)
-
-    def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
-        return pooled(cluster, self.scope)
 
     def criterion(self, cluster: Cluster) -> Criterion:
         return criterion(cluster, cluster.share_per_task.sum(axis=1), np.inf, self.scope, share_rule="asset")

@@ -10,7 +10,7 @@ from ..certificates import Certificate, feasibility
 from ..model._arrays import Array, ratio
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
-from ._base import Mechanism, pooled
+from ._base import Mechanism
 from ._claim import claim
 
 
@@ -33,6 +33,7 @@ class BottleneckFairness(Mechanism):
     name = "bottleneck-fairness"
     title = "bottleneck fairness"
     source = "Dolev et al., ITCS 2012; Gutman, Nisan 2012"
+    scope = "pool"
     unique = False
     properties = "no justified complaint"
     claims = (
@@ -47,9 +48,6 @@ class BottleneckFairness(Mechanism):
     def met_by_criterion(self) -> bool:
         """Yes: the selection is an optimum of the criterion with `x_n <= q_n`; `certify` checks the property itself."""
         return True
-
-    def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
-        return pooled(cluster)
 
     def criterion(self, cluster: Cluster) -> Criterion:
         return criterion(cluster, cluster.dominant_share_per_task, 1.0, "pool", share_rule="dominant")

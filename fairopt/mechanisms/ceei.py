@@ -7,7 +7,7 @@ from typing import Literal
 
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
-from ._base import Mechanism, pooled
+from ._base import Mechanism
 from ._claim import claim
 
 
@@ -46,9 +46,6 @@ class CEEI(Mechanism):
     @classmethod
     def trials(cls) -> tuple[Mechanism, ...]:
         return (cls("servers"),)
-
-    def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
-        return pooled(cluster, self.scope)
 
     def criterion(self, cluster: Cluster) -> Criterion:
         return criterion(cluster, cluster.dominant_share_per_task, 1.0, self.scope, share_rule="dominant")

@@ -15,7 +15,7 @@ from ..model._arrays import Array
 from ..model.cluster import Cluster
 from ..model.criterion import ConcaveWelfare, Criterion, criterion
 from ..result.allocation import Allocation
-from ._base import Mechanism, pooled
+from ._base import Mechanism
 from .alpha_fair import Share, share_per_task
 
 #: `-d log U' / d log t` at an answer above which errors name it: of `-exp(-k t)` it is `k t`. Clusters up to 16 were
@@ -96,9 +96,6 @@ class ConcaveUtility(Mechanism):
     @classmethod
     def trials(cls) -> tuple[Mechanism, ...]:
         return (cls(cp.log), cls(lambda s: -cp.inv_pos(s)), cls(cp.sqrt, "dominant", "pool"))
-
-    def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
-        return pooled(cluster, self.scope)
 
     def criterion(self, cluster: Cluster) -> Criterion:
         plain = criterion(cluster, share_per_task(cluster, self.share), 1.0, self.scope)

@@ -10,7 +10,7 @@ from ..errors import DataError
 from ..model import _intake
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
-from ._base import Mechanism, pooled
+from ._base import Mechanism
 from ._claim import claim
 
 
@@ -37,6 +37,7 @@ class DRF(Mechanism):
     name = "drf"
     title = "DRF"
     source = "Ghodsi et al., NSDI 2011"
+    scope = "pool"
     properties = "one pool"
     claims = (
         *claim(
@@ -66,9 +67,6 @@ class DRF(Mechanism):
         if self.resource_weights is not None:
             rows = _intake.matrix(self.resource_weights, "resource_weights", "user", "resource").tolist()
             object.__setattr__(self, "resource_weights", tuple(map(tuple, rows)))
-
-    def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
-        return pooled(cluster)
 
     def criterion(self, cluster: Cluster) -> Criterion:
         if self.resource_weights is None:

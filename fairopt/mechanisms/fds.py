@@ -14,7 +14,7 @@ from ..model import _validate
 from ..model._arrays import Array
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, FairnessEfficiency, criterion
-from ._base import Mechanism, pooled
+from ._base import Mechanism
 from ._claim import claim
 
 
@@ -43,6 +43,7 @@ class FDS(Mechanism):
     name = "fds"
     title = "FDS"
     source = "Joe-Wong et al., ToN 2013"
+    scope = "pool"
     properties = "where it is convex; those with a beta at lam = (1-beta)/beta"
     claims = (
         *claim("pareto-optimality", source="Joe-Wong et al., ToN 2013; docs/proofs.md, H"),
@@ -93,9 +94,6 @@ class FDS(Mechanism):
     @classmethod
     def trials(cls) -> tuple[Mechanism, ...]:
         return (cls(0.5), cls(0.5, 2.0), cls(3.0, -2.0))
-
-    def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
-        return pooled(cluster)
 
     def share(self, cluster: Cluster) -> Array:
         """Share per task that fairness is measured on."""

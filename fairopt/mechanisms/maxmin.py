@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import DataError
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
-from ._base import Mechanism, pooled
+from ._base import Mechanism
 from ._claim import claim
 
 
@@ -30,6 +30,7 @@ class MaxMin(Mechanism):
     name = "maxmin"
     title = "max-min"
     source = "Bertsekas, Gallager 1992"
+    scope = "pool"
     properties = "one resource, one pool"
     claims = (
         *claim(
@@ -57,9 +58,6 @@ class MaxMin(Mechanism):
                 f"max-min is for one resource, this cluster has {len(cluster.resources)}; use DRF for several, or "
                 f"choose one with cluster.select(resources=[{cluster.resources[0]!r}])"
             )
-
-    def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
-        return pooled(cluster)
 
     def criterion(self, cluster: Cluster) -> Criterion:
         return criterion(cluster, cluster.demand[:, 0], np.inf, "pool", share_rule="demand")

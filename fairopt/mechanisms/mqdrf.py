@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import DataError
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
-from ._base import Mechanism, pooled
+from ._base import Mechanism
 from ._claim import claim
 
 
@@ -40,6 +40,7 @@ class MQDRF(Mechanism):
     name = "mqdrf"
     title = "MQDRF"
     source = "Liu, Liu, definition 1"
+    scope = "pool"
     uses_weights = False
     properties = "its paper says PO"
     claims = (
@@ -88,9 +89,6 @@ class MQDRF(Mechanism):
     @classmethod
     def trials(cls) -> tuple[Mechanism, ...]:
         return (cls((1.5,)),)
-
-    def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
-        return pooled(cluster)
 
     def criterion(self, cluster: Cluster) -> Criterion:
         count = len(cluster.users)

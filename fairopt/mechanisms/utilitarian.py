@@ -7,7 +7,7 @@ from typing import Literal
 
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
-from ._base import Mechanism, pooled
+from ._base import Mechanism
 from ._claim import claim
 from .alpha_fair import Share, share_per_task
 
@@ -44,9 +44,6 @@ class Utilitarian(Mechanism):
     @classmethod
     def trials(cls) -> tuple[Mechanism, ...]:
         return (cls(scope="pool"), cls("task"))
-
-    def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
-        return pooled(cluster, self.scope)
 
     def criterion(self, cluster: Cluster) -> Criterion:
         return criterion(cluster, share_per_task(cluster, self.share), 0.0, self.scope)

@@ -16,7 +16,7 @@ from ..model.problem import Problem
 from .solvable import Solvable
 
 #: Where numbers of one kind are less far apart rounding decides nothing, and rows stay as they are; but among many
-#: allocations, as PS-DSF may have with zero demands, it decides digits.
+#: allocations, as PS-DSF may have with zero demands, it decides digits, and at alpha = 0 in the game who is served.
 HARD = 1e4
 
 
@@ -36,7 +36,8 @@ class Order:
         than the criterion may be judged.
         """
         rule = given.criterion
-        several = np.isinf(rule.alpha) and rule.scope == "game" and not given.cluster.demand.all()  # PS-DSF's answers
+        linear, limit = rule.alpha == 0, np.isinf(rule.alpha) and not given.cluster.demand.all()
+        several = rule.scope == "game" and (linear or limit)
         if not several and spread(given.cluster)[0] < HARD:
             return None
         users, servers = canonical(given.cluster)

@@ -49,25 +49,6 @@ class StepControl:
         return min(length * self.grow[corrections], self.longest)
 
 
-@dataclass(frozen=True)
-class FactorControl(StepControl):
-    """The same for factors of the parameter, whose logarithms are lengths."""
-
-    def after(self, length: float, corrections: int) -> float:
-        return float(min(length ** self.grow[corrections], self.longest))
-
-
-def signed_length(along: Move, before: Move | None, product: Callable[[Move, Move], float]) -> float:
-    """The length of a tangent, negative where it leads back: `along / signed_length` goes on.
-
-    Parameters
-    ----------
-    before : the tangent at the point before; None at the first, from where the parameter falls
-    product : inner product of steps
-    """
-    return float(np.sqrt(product(along, along))) * (-1 if before is None or product(along, before) < 0 else 1)
-
-
 class OnCurve(Protocol):
     """A place near the curve."""
 
@@ -93,46 +74,40 @@ class OnCurve(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class CorrectionOptions:
-    """Options of correctors, and of what is tried where they fail."""
-
-    #: Most corrections of a step.
-    most: int = 8
-    #: After a step of length s from which corrections failed, `shorter s` is tried.
-    shorter: float = 0.4
-    #: Corrections may make the merit `worse` times as large before it gets better.
-    worse: float = 10.0
-    #: A matrix serves again while `merit <= serves merit before`; 0: never.
-    serves: float = 0.0
+#: After a step of length s from which corrections failed `SHORTER s` is tried.
+SHORTER = 0.4
+#: Corrections may make the merit so many times as large before it gets better.
+_WORSE = 10.0
+#: Newton steps of length t are accepted if `norm after <= (1 - DECREASE t) norm before`.
+_DECREASE = 0.1
 
 
 class Corrected(NamedTuple, Generic[P]):
-    """Corrected point, its tangent (a, 1), numbers of corrections and systems, and the length used."""
+    """Corrected point, its tangent (a, 1), and numbers of corrections and systems."""
 
     here: P
     along: Step | None
     corrections: int
     systems: int
-    length: float
 
 
 def towards(here: OnCurve, along: Step, before: Step | None) -> Step:
     """The tangent (a, 1) at length 1, on as the one `before`, at first to where the parameter falls."""
-    scale = 1 / signed_length(along, before, here.product)
+    back = before is None or here.product(along, before) < 0
+    scale = (-1 if back else 1) / np.sqrt(here.product(along, along))
     return tuple(scale * part for part in along)
 
 
 def corrected(
-    here: P, tangent: Step, length: float, reached: Callable[[P], bool], options: CorrectionOptions
+    here: P, tangent: Step, length: float, reached: Callable[[P], bool], most: int, serves: float
 ) -> Corrected[P]:
     """Correct a predictor of `length` along the tangent, in the plane orthogonal to it."""
     first = here.moved(tangent, length)
     there, system, along, systems, merit = first, first, None, 0, 0.0
-    for turns in range(options.most + 1):
-        if reached(there) or not there.merit <= options.worse * first.merit or turns == options.most:
+    for turns in range(most + 1):
+        if reached(there) or not there.merit <= _WORSE * first.merit or turns == most:
             break
-        if not there.merit <= options.serves * merit:
+        if not there.merit <= serves * merit:
             system, systems = there, systems + 1
         merit = there.merit
         both = system.solved(there)
@@ -145,7 +120,7 @@ def corrected(
         if not part > 0:
             break
         there = there.moved(step, part)
-    return Corrected(there, along, turns, systems, length)
+    return Corrected(there, along, turns, systems)
 
 
 def stepped(
@@ -155,33 +130,23 @@ def stepped(
     shortest: float,
     budget: int,
     reached: Callable[[P], bool],
-    options: CorrectionOptions,
+    most: int = 8,
+    serves: float = 0.0,
 ) -> tuple[Corrected[P] | None, int, float]:
     """The curve at most `length` along the tangent, systems that were solved, and the length of the last attempt.
 
-    None where no step of at least `shortest` succeeds, or more than `budget` systems are needed.
+    None where no step of at least `shortest` succeeds with `most` corrections, or more than `budget` systems are
+    needed. A matrix serves again while `merit <= serves merit before`.
     """
     systems = 0
     while True:
-        found = corrected(here, tangent, length, reached, options)
+        found = corrected(here, tangent, length, reached, most, serves)
         systems += found.systems
         if reached(found.here):
             return found, systems, length
-        length *= options.shorter
+        length *= SHORTER
         if length < shortest or systems > budget:
             return None, systems, length
-
-
-@dataclass(frozen=True)
-class DampingOptions:
-    """When a step of length t is accepted, and what is tried otherwise."""
-
-    #: Accepted: `norm after <= (1 - decrease t) norm before`.
-    decrease: float = 0.1
-    #: Otherwise `t = shorter t`,
-    shorter: float = 0.4
-    #: until `t < shortest`, where the step is given up.
-    shortest: float = 1e-3
 
 
 class Reached(NamedTuple, Generic[T]):
@@ -215,7 +180,8 @@ def damped_newton(
     moved: Callable[[T, Move, float], T],
     norm: Callable[[T], float],
     most: int,
-    options: DampingOptions,
+    shorter: float,
+    shortest: float,
     longest: Callable[[Move], float] = lambda step: 1.0,
 ) -> Reached[T]:
     """Newton's method from `here`, at most `most` steps.
@@ -226,6 +192,7 @@ def damped_newton(
     step_at : Newton's step at a point; None where the matrix is singular or the step is not finite
     moved : the point after a part of a step
     norm : of the residuals at a point, which every step must make smaller
+    shorter, shortest : otherwise `t = shorter t`, until `t < shortest`, where the step is given up
     longest : the first part of a step that is tried
     """
     before: float | None = None
@@ -240,9 +207,9 @@ def damped_newton(
         def attempt(t: float, at: T = here, step: Move = step, before: float = before) -> tuple[T, float] | None:
             there = moved(at, step, t)
             after = norm(there)
-            return (there, after) if after <= (1 - options.decrease * t) * before else None
+            return (there, after) if after <= (1 - _DECREASE * t) * before else None
 
-        found, _ = backtracked(attempt, longest(step), options.shorter, options.shortest)
+        found, _ = backtracked(attempt, longest(step), shorter, shortest)
         if found is None:
             return Reached(None, taken, taken + 1)
         here, before = found

@@ -23,7 +23,7 @@ from ..model.equilibrium_system import EquilibriumSystem
 
 #: Parts of a user's tasks below e^-NOTHING are none.
 _NOTHING = 60.0
-#: A limit leaves no less than e^-LARGEST of a rise in level: the least that is not 0.
+#: Levels so far from a limit, over tau, are as good as infinitely far.
 _LARGEST = 700.0
 #: Shares of prices below this are none: products with subnormal numbers take ten times as long.
 _LEAST = 1e-200
@@ -101,12 +101,12 @@ def lower(start, short, tau, result):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def placed(start, server, per_task, highest, best, limit, tau, part, tasks, of_users, used):  # type: ignore[no-untyped-def]
+def placed(start, server, per_task, highest, best, log_limit, tau, part, tasks, of_users, used):  # type: ignore[no-untyped-def]
     """Normalize parts of users' tasks, fill in tasks, and add their use to `used`.
 
-    `of_users` is for (4, users): what having a choice adds to the log level, over tau; the log level; its distance
-    above the log limit, over tau; and what part of a rise in level the limit leaves. A limit q bends the level X below
-    it: `log X = -tau log(e^(-log level/tau) + q^(-1/tau))`.
+    `of_users` is for (3, users): what having a choice adds to the log level, over tau; the distance of that above the
+    log limit, over tau; and what part of a rise in level the limit leaves. A limit q bends the level X below it:
+    `log X = -tau log(e^(-log level/tau) + q^(-1/tau))`.
     """
     size = per_task.shape[1]
     for n in range(len(start) - 1):
@@ -114,33 +114,19 @@ def placed(start, server, per_task, highest, best, limit, tau, part, tasks, of_u
         for k in range(start[n], start[n + 1]):
             total += part[k]
         choice = best[n] / tau + np.log(total)
-        level, over, kept, bend = highest[n] + tau * choice, -np.inf, 1.0, 0.0
-        if limit[n] < np.inf:
-            over = (highest[n] - np.log(limit[n])) / tau + choice
+        over, kept, bend = -_LARGEST, 1.0, 0.0
+        if log_limit[n] < np.inf:
+            over = max((highest[n] - log_limit[n]) / tau + choice, over)
             kept = 1 / (1 + np.exp(min(over, _LARGEST)))
-            bend = tau * (max(over, 0.0) + np.log1p(np.exp(-abs(over))))
-        of_users[0, n], of_users[1, n], of_users[2, n], of_users[3, n] = choice, level, over, kept
-        whole, scale = np.exp(level - bend), 1 / total
+            bend = max(over, 0.0) + np.log1p(np.exp(-abs(over)))
+        of_users[0, n], of_users[1, n], of_users[2, n] = choice, over, kept
+        whole, scale = np.exp(highest[n] + tau * (choice - bend)), 1 / total
         for k in range(start[n], start[n + 1]):
             part[k] *= scale
             tasks[k] = part[k] * whole
             if tasks[k] > 0:
                 for r in range(size):
                     used[server[k], r] += per_task[k, r] * tasks[k]
-
-
-@compiled
-def unbalanced(row, used, price, unit, weight, power, residual, share, full):  # type: ignore[no-untyped-def]
-    """Fill in `log full`, full being use plus the barrier `weight e^(power (unit - price))`, and its share."""
-    servers, size = price.shape
-    for i in range(servers):
-        for r in range(size):
-            full[i, r], share[i, r] = 1.0, 1.0
-            if row[i, r]:
-                taken = weight * np.exp(power * (unit[i] - price[i, r]))
-                full[i, r] = used[i, r] + taken
-                share[i, r] = taken / full[i, r]
-            residual[i, r] = np.log(full[i, r])
 
 
 @compiled
@@ -178,30 +164,6 @@ def matrix(start, server, per_task, share, part, tasks, kept, full, tau, barrier
                     row[column[j]] += answer * weight[j]
 
 
-@compiled
-def drifted(start, server, per_task, part, tasks, change, of_users, tau, row, full, result):  # type: ignore[no-untyped-def]
-    """Add derivatives of `log full` by log tau, where levels over tau grow by `change` (pairs,).
-
-    `of_users` is what `placed` found.
-    """
-    size = per_task.shape[1]
-    for n in range(len(start) - 1):
-        choice, over, kept, mean = of_users[0, n], of_users[2, n], of_users[3, n], 0.0
-        for k in range(start[n], start[n + 1]):
-            if part[k] > 0:
-                mean += part[k] * change[k]
-        rise = tau * (choice + mean)
-        if over > -np.inf:
-            bend = max(over, 0.0) + np.log1p(np.exp(-abs(over)))
-            rise = kept * rise + tau * ((1 - kept) * over - bend)
-        for k in range(start[n], start[n + 1]):
-            if part[k] > 0:
-                i, moved = server[k], tasks[k] * (change[k] - mean + rise)
-                for r in range(size):
-                    if row[i, r]:
-                        result[i, r] += per_task[k, r] * moved / full[i, r]
-
-
 #: Weight of barrier terms, relative to tau and to a price at which the server alone is full.
 BARRIER = 0.01
 
@@ -231,9 +193,9 @@ class CoupledGame:
         self._choose()
         self.power = min(q.alpha, most)
         #: Log of what is full, use and barrier; the barrier's share of it; and it. 0, 1 and 1 without a price.
-        self.residual, self.barrier, self.full = np.empty_like(price), np.empty_like(price), np.empty_like(price)
-        found = self.residual, self.barrier, self.full
-        unbalanced(q.row, self.used, price, unit, BARRIER * self.tau, self.power, *found)
+        taken = BARRIER * self.tau * np.exp(self.power * (unit[:, None] - price))
+        self.full = np.where(q.row, self.used + taken, 1.0)
+        self.barrier, self.residual = np.where(q.row, taken / self.full, 1.0), np.log(self.full)
 
     def moved(self, step: Array) -> CoupledGame:
         """The same game at other prices."""
@@ -263,13 +225,13 @@ class CoupledGame:
     def _choose(self) -> None:
         """Evaluate choices of users: parts, tasks and use."""
         q, tau = self.q, self.tau
-        self.part, self.tasks, self.used = np.empty(len(q.server)), np.empty(len(q.server)), np.zeros(q.row.shape)
+        self.part, self.tasks = np.empty((2, len(q.server)))
         best = lower(q.start, self.short, tau, self.part)
         np.exp(self.part, out=self.part)
-        self.of_users = np.empty((4, len(best)))
-        found = self.part, self.tasks, self.of_users, self.used
-        placed(q.start, q.server, q.per_task, self.highest, best, q.limit, tau, *found)
-        self.log_level, self.kept = self.of_users[1], self.of_users[3]
+        self.used, of_users = np.zeros(q.row.shape), np.empty((3, len(best)))
+        found = self.part, self.tasks, of_users, self.used
+        placed(q.start, q.server, q.per_task, self.highest, best, np.log(q.limit), tau, *found)
+        self.choice, self.over, self.kept = of_users
 
     # -- derivatives -----------------------------------------------------------------------------
 
@@ -293,10 +255,10 @@ class CoupledGame:
         q, change = self.q, -self.short / self.tau
         if q.alpha * self.tau > 1:
             change += self._flatter()
-        result = np.where(q.row, self.barrier, 0.0)
-        given = self.part, self.tasks, change, self.of_users, self.tau, q.row, self.full
-        drifted(q.start, q.server, q.per_task, *given, result)
-        return result
+        mean = q.sums(self.part * change)
+        bent = (1 - self.kept) * self.over - np.logaddexp(0.0, self.over)
+        rise = self.tau * (self.kept * (self.choice + mean) + bent)
+        return self._more_residual(change + (rise - mean)[q.user]) + np.where(q.row, self.barrier, 0.0)
 
     def slope(self) -> Array:
         """Derivatives of log prices by log tau along the curve."""

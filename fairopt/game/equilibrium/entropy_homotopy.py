@@ -25,18 +25,7 @@ import numpy as np
 
 from ...model._arrays import Array, Mask
 from ..model.equilibrium_system import EquilibriumSystem
-from .continuation import (
-    CorrectionOptions,
-    DampingOptions,
-    Reached,
-    Step,
-    StepControl,
-    backtracked,
-    damped_newton,
-    signed_length,
-    stepped,
-    towards,
-)
+from .continuation import SHORTER, Reached, Step, StepControl, backtracked, damped_newton, stepped, towards
 from .coupling import CoupledGame
 
 #: Lengths of log tau between two games.
@@ -119,7 +108,8 @@ def newton(here: CoupledGame, most: int, shortest: float = 0.02) -> Reached[Coup
         lambda at, step, t: at.moved(t * step),
         lambda at: float(np.linalg.norm(at.residual)),
         most,
-        DampingOptions(shortest=shortest),
+        SHORTER,
+        shortest,
     )
 
 
@@ -135,10 +125,10 @@ def _past(here: CoupledGame, most: int) -> tuple[CoupledGame | None, int]:
     while solved < most:
         along: Step = (at.game.slope(), 1.0)
         # No longer than this, or a straight stretch ends at tau = 0.
-        length = min(length, control.longest * abs(signed_length(along, None, at.product)))
+        length = min(length, control.longest * np.sqrt(at.product(along, along)))
         before = towards(at, along, before)
         budget = most - solved - 1
-        found, more, length = stepped(at, before, length, control.shortest, budget, reached, CorrectionOptions())
+        found, more, length = stepped(at, before, length, control.shortest, budget, reached)
         solved += 1 + more
         if found is None:
             return None, solved

@@ -20,8 +20,9 @@ Newton steps back in the plane across it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,16 +36,7 @@ from ...model.problem import Problem
 from ..model.equilibrium_system import EquilibriumSystem, solution, suppress_fp_warnings
 from ..responses.rounds import Sweeps
 from . import entropy_homotopy
-from .continuation import (
-    CorrectionOptions,
-    DampingOptions,
-    Reached,
-    Step,
-    StepControl,
-    damped_newton,
-    stepped,
-    towards,
-)
+from .continuation import Reached, Step, StepControl, damped_newton, stepped, towards
 
 Units = tuple[Array, Array]  # tasks (users,) and log prices (servers, resources) in which pairs and prices are measured
 
@@ -53,11 +45,11 @@ _FIRST, _NEAR = 3.0, 0.3
 #: By what factor mu may rise above its least, and the longest step where it has risen further.
 _RISE, _SHORTER = 1e4, 0.2
 _STEPS = StepControl(0.5, 2.0, 1e-7, 0.4, (2.0, 2.0, 1.7, 1.4, 1.1, 0.9, 0.7, 0.6, 0.6, 0.6))
-_CORRECTIONS = CorrectionOptions(most=9, serves=0.3)
+#: Most corrections of a step, and by what part they have to make the merit smaller for a matrix to serve again.
+_CORRECTIONS = 9, 0.3
 
 
-@dataclass(frozen=True)
-class CurvePoint:
+class CurvePoint(NamedTuple):
     """Point near the curve; tasks may be negative, as the smoothed equations allow. Steps are of all four."""
 
     log_price: Array  # (servers, resources), log v
@@ -67,12 +59,7 @@ class CurvePoint:
 
     def moved(self, step: Step, t: float) -> CurvePoint:
         """Point after the part t of a step."""
-        return CurvePoint(
-            self.log_price + t * step[0],
-            self.log_level + t * step[1],
-            self.tasks + t * step[2],
-            self.log_mu + t * step[3],
-        )
+        return CurvePoint(*(value + t * change for value, change in zip(self, step, strict=True)))
 
 
 def follow(q: EquilibriumSystem) -> Iterator[tuple[CurvePoint, int]]:
@@ -94,7 +81,7 @@ def follow(q: EquilibriumSystem) -> Iterator[tuple[CurvePoint, int]]:
                 along, solved = here.tangent, solved + 1
             tangent = towards(here, along, before)
             left = budget - solved
-            found, more, length = stepped(here, tangent, length, steps.shortest, left, _reached, _CORRECTIONS)
+            found, more, length = stepped(here, tangent, length, steps.shortest, left, _reached, *_CORRECTIONS)
             solved += more
             if found is None:
                 return
@@ -217,7 +204,8 @@ def start_of_curve(q: EquilibriumSystem) -> Reached[SmoothedSystem]:
         lambda here, step, t: here.moved(step, t),
         lambda here: here.merit,
         39,
-        DampingOptions(shorter=0.5),
+        0.5,
+        1e-3,
         lambda step: min(1.0, 2 / max(float(np.abs(step[0]).max()) * q.power, 1e-300)),
     )
 
