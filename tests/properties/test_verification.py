@@ -111,7 +111,7 @@ def test_files_that_are_damaged_or_say_what_is_not_so_are_refused(
 @pytest.mark.parametrize("alpha", [1.0, 2.0, 8.0])
 def test_proof_c(alpha: float) -> None:
     """One server, alpha >= 1: a lie leads to at most delta^(-1/alpha) times the tasks, delta the least true demand."""
-    rng, gained = np.random.default_rng(4), False
+    rng, gained = np.random.default_rng(5), False
     prop, rule = get("strategy-proofness"), fo.AlphaPFVDS(alpha)
     for _ in range(15):
         users, resources = int(rng.integers(2, 5)), int(rng.integers(2, 4))
