@@ -185,8 +185,13 @@ def interval(ends: tuple[float, float] | None) -> str:
 
 
 def survey() -> str:
-    """Properties by mechanisms, a few mechanisms at a time; a counterexample is its violation alone."""
-    brief = {r",? (in )?[\d,]+( trials)?(?=;|$| \()": "", r"\[no: ": "["}
+    """Properties by mechanisms, a few mechanisms at a time; a counterexample is its violation."""
+    brief = {
+        r",? (in )?[\d,]+( trials)?(?=;|$| \()": "",
+        r"\[no: ": "[",
+        r"^none( in \d+)?; ": "",
+        r" \(none in \d+\)": "",
+    }
     frame = properties.matrix(rows(), link).replace(brief, regex=True)
     names = sorted(frame.columns, key=_by_number)
     parts = [frame[names[k : k + _BESIDE]] for k in range(0, len(names), _BESIDE)]
