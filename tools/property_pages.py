@@ -163,7 +163,7 @@ def _panel(axes: Axes, one: Witness) -> None:
 
 TABLE = ROOT / "docs" / "survey.csv"
 #: Mechanisms side by side.
-_BESIDE = 4
+_BESIDE = 8
 
 
 def rows() -> pd.DataFrame:
@@ -185,8 +185,14 @@ def interval(ends: tuple[float, float] | None) -> str:
 
 
 def survey() -> str:
-    """Properties by mechanisms, a few mechanisms at a time."""
-    frame = properties.matrix(rows(), link).replace(r",? (in )?[\d,]+( trials)?(?=;|$| \()", "", regex=True)
+    """Properties by mechanisms, a few mechanisms at a time; a counterexample is its violation."""
+    brief = {
+        r",? (in )?[\d,]+( trials)?(?=;|$| \()": "",
+        r"\[no: ": "[",
+        r"^none( in \d+)?; ": "",
+        r" \(none in \d+\)": "",
+    }
+    frame = properties.matrix(rows(), link).replace(brief, regex=True)
     names = sorted(frame.columns, key=_by_number)
     parts = [frame[names[k : k + _BESIDE]] for k in range(0, len(names), _BESIDE)]
     return "\n\n".join(str(part[part.ne("").any(axis=1)].to_markdown()) for part in parts)

@@ -142,7 +142,7 @@ def _gives_up() -> str:
         one = fo.properties.Witness.load(path)
         if one.mechanism.startswith(_CHOSEN):
             title = fo.mechanisms.one(one.mechanism).title
-            given = "".join(one.mechanism.replace("=", " = ").partition("(")[1:])
+            given = "".join(one.mechanism.partition("(")[1:])
             found.setdefault(title, []).append(f"[{one.property}](witnesses/{path.name}){' ' * bool(given)}{given}")
     lines = [f"- **{title}**: {', '.join(every)}" for title, every in found.items()]
     return "\n".join(part for line in lines for part in wrap(line, 120, subsequent_indent="  ", break_on_hyphens=False))
