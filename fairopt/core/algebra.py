@@ -173,16 +173,12 @@ class Pairs:
 
     def squares(self, weight: Array) -> Array:
         """`sum_n weight a a^T / value` of every server, (resources, resources, servers)."""
-        weight = self.over_value(weight)
-        size = self.inverse.shape[1]
-        result = np.empty((size, size, len(self.inverse)))
+        weight, size = self.over_value(weight), self.inverse.shape[1]
         if self.dense:
-            weight = np.ascontiguousarray(self.table(weight).T)
-            for r in range(size):
-                result[r] = (
-                    self.inverse * self.inverse[:, r, None] * (weight @ (self.demand * self.demand[:, r, None]))
-                ).T
-            return result
+            both = (self.demand[:, :, None] * self.demand[:, None]).reshape(len(self.demand), -1)
+            inverse, sums = self.inverse.T, np.ascontiguousarray((self.table(weight).T @ both).T)
+            return np.asarray(sums.reshape(size, size, -1) * inverse[:, None] * inverse)
+        result = np.empty((size, size, len(self.inverse)))
         for r in range(size):
             one = weight * self.takes[:, r]
             for s in range(r + 1):
@@ -382,17 +378,15 @@ class _ServersFirst:
     def __init__(self, at: Equations) -> None:
         pairs = at.pairs
         self.demand, self.inverse = pairs.demand, pairs.inverse
-        n, (k, size) = len(self.demand), self.inverse.shape
+        n, size = len(self.demand), self.inverse.shape[1]
         self.table, self.bought = (pairs.table(each) for each in (at.weight, pairs.over_value(at.weight)))
-        both = (self.demand[:, :, None] * self.demand[:, None]).reshape(n, -1)
-        inverse = self.inverse.T
-        squares = (self.bought.T @ both).T.reshape(size, size, k) * inverse[:, None] * inverse
+        inverse, squares = self.inverse.T, pairs.squares(at.weight)
         # Rows that take no part are alone.
         row, diagonal = at.row.T, np.einsum("rrk->rk", squares)
         diagonal += at.idle.T
         squares *= row * row[:, None]
         diagonal += ~row
-        lower, self.root = np.zeros((2, size, size, k))  # Cholesky's of every server, and its inverse
+        lower, self.root = np.zeros((2, *squares.shape))  # Cholesky's of every server, and its inverse
         for r in range(size):
             self.root[r, r] = 1.0
             for s in range(r + 1):
