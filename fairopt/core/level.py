@@ -61,7 +61,8 @@ class Point(NamedTuple):
     def plus(self, step: Point, primal: float = 1.0, dual: float = 1.0) -> Point:
         """Point after parts `primal` and `dual` of a step."""
         lengths = primal, dual, primal, dual, primal, dual, primal
-        parts: Any = (one + length * change for one, length, change in zip(self, lengths, step, strict=True))
+        every: Any = zip(self, lengths, step, strict=True)
+        parts = (one + length * change for one, length, change in every)
         return Point(*parts)
 
     def taken(self, u: Index, s: Index, p: Index) -> Point:
