@@ -10,7 +10,7 @@ sides say how well the level is known.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -60,9 +60,10 @@ class Point(NamedTuple):
 
     def plus(self, step: Point, primal: float = 1.0, dual: float = 1.0) -> Point:
         """Point after parts `primal` and `dual` of a step."""
-        y, w, s = self.y + primal * step.y, self.w + primal * step.w, self.s + primal * step.s
-        z, lam, p = self.z + dual * step.z, self.lam + dual * step.lam, self.p + dual * step.p
-        return Point(y, z, w, lam, s, p, self.t + primal * step.t)
+        lengths = primal, dual, primal, dual, primal, dual, primal
+        every: Any = zip(self, lengths, step, strict=True)
+        parts = (one + length * change for one, length, change in every)
+        return Point(*parts)
 
     def taken(self, u: Index, s: Index, p: Index) -> Point:
         """Restrict to some users, servers and pairs."""

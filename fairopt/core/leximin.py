@@ -257,11 +257,6 @@ class Leximin:
         have = np.maximum(np.bincount(self.polytope.pair_user, self.amount, len(self.level)), TINY)
         return self.amount * np.minimum(self.level / have, 1.0)[self.polytope.pair_user]
 
-    @property
-    def loose(self) -> bool:
-        """True if the gap of some level exceeds 1e-6."""
-        return self.gap > 1e-6
-
     def prices(self) -> Array:
         """Prices per resource unit that prove the levels, (stages, servers, resources)."""
         result = np.zeros((len(self.stages), *self.inverse.shape))

@@ -317,9 +317,8 @@ class Market:
 
     def fits(self, start: Start) -> bool:
         """True if a warm start has the same pairs, limits and units."""
-        pair, row, user, limit = (np.shape(each) for each in (self.size, self.row, self.unit, self.bound))
-        shapes = [pair, pair, row, row, user, user, limit, limit, ()]
-        return np.array_equal(start.unit, self.unit) and [np.shape(each) for each in start.point] == shapes
+        at, own = start.point, (self.size.shape, self.row.shape, self.bound.shape)
+        return np.array_equal(start.unit, self.unit) and (at.y.shape, at.lam.shape, at.xi.shape) == own
 
 
 @dataclass(frozen=True)

@@ -41,8 +41,6 @@ _STEEPER, _STEEPER_GAME = 2.0, 3.0
 #: A point is judged where its mean product is below that part of the tolerance, before which it hardly ever passes, or
 #: below that number, after which rounding is near.
 _WITHIN, _SMALL = 1e-2, 1e-11
-#: What of a point a predictor tells, but for pairs.
-_LATER = ("lam", "w", "x", "xi", "v", "tilt")
 
 
 class Step:
@@ -195,10 +193,7 @@ class Step:
         lw, xv = np.where(q.row, at.lam * at.w, 0.0), at.xi * at.v
         aim = self.direction(-1.0, -lw, -xv)
         t = self.longest(aim)
-        bent, there = (
-            aim.y * aim.z,
-            at._replace(**{name: getattr(at, name) + t * getattr(aim, name) for name in _LATER}),
-        )
+        bent, there = aim.y * aim.z, at.along(aim, t)
         whole, curved = float(self.product.sum()), float(self.product @ bent)
         target = (self._mean(whole * (1 - t) + t * t * curved, there) / self.mu) ** 3
         target = min(max(target, 1e-6), (0.05 if q.plain else 0.1) if t > 0.1 else 0.5) * self.mu

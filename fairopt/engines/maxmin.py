@@ -86,7 +86,7 @@ def solutions(problem: Problem) -> Iterator[Solution]:
         except SolverError:
             pass
         if levels is not None:
-            status = "levels with weak proofs" if levels.loose else "converged"
+            status = "levels with weak proofs" if levels.gap > 1e-6 else "converged"
             for tasks in _tasks(levels):
                 run = Run("interior point", _clock.now() - start)
                 yield Solution(tasks, prices, "native", (run,), rounds=levels.steps, status=status)

@@ -347,7 +347,7 @@ def server_problem(
         unit = elsewhere / program.gamma + program.weight / program.weight.sum()
     program.give(elsewhere, unit)
     places = Places(polytope, program.pairs, program.rows, others)
-    return named_problem(cluster, formulate(program), program, places, program.constraints)
+    return named_problem(cluster, formulate(program), program, places)
 
 
 #: Rounds without progress that end it; progress is an exploitability below this part of the least so far.

@@ -138,7 +138,9 @@ def maxmin_levels(polytope: Polytope, criterion: Criterion) -> tuple[Array, list
     program = ClusterProgram(polytope, replace(criterion, alpha=np.inf))
     formulation = Formulation(Leximin(program.share / program.weight), program.constraints)
     problem = LeximinProblem(formulation, program.cost, program.typical_level)
-    return problem.solve() * program.weight, problem.runs
+    levels = problem.solve()
+    # Floors may leave nothing.
+    return np.where(levels > 0, levels, program.typical_level) * program.weight, problem.runs
 
 
 def _concave(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -158,19 +158,14 @@ def cluster_problem(
     program.scaled_share = cp.multiply(1 / program.unit, program.share)
     everything = np.arange(len(polytope.gamma)), np.arange(len(polytope.row_server))
     places = Places(polytope, *everything, np.zeros(cluster.shape[:2]))
-    return named_problem(cluster, formulate(program), program, places, program.constraints)
+    return named_problem(cluster, formulate(program), program, places)
 
 
-def named_problem(
-    cluster: Cluster, formulation: Formulation, program: Program, places: Places, own: Mapping[str, cp.Constraint]
-) -> NamedProblem:
-    """A formulation as a problem; for max-min its first program, which maximises the least level.
-
-    Of the constraints that come with the program (`own`) those that only serve its engine are left out.
-    """
-    kept = {name: one for name, one in formulation.constraints.items() if name != "held" or one is not own.get("held")}
+def named_problem(cluster: Cluster, formulation: Formulation, program: Program, places: Places) -> NamedProblem:
+    """A formulation as a problem; for max-min its first program, which maximises the least level."""
     if not isinstance(formulation.objective, Leximin):
-        return NamedProblem(cluster, Formulation(formulation.objective, kept), program, places)
+        return NamedProblem(cluster, formulation, program, places)
     levels, common = formulation.objective.levels, cp.Variable(name="level")
-    kept["level"] = levels / program.typical_level >= common / program.typical_level
-    return NamedProblem(cluster, Formulation(cp.Maximize(common), kept), program, places, levels)
+    least = levels / program.typical_level >= common / program.typical_level
+    first = Formulation(cp.Maximize(common), {**formulation.constraints, "level": least})
+    return NamedProblem(cluster, first, program, places, levels)
