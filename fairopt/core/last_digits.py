@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .._libraries import sp, sparse_linalg
-from ..model._arrays import Array, Mask
+from ..model._arrays import Array, Index, Mask
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 
@@ -51,7 +51,7 @@ def refined(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Ar
     if _starved(polytope, tasks):
         return None
     with np.errstate(all="ignore"):
-        whole = Conditions(polytope, criterion, np.ones(len(tasks), dtype=bool), np.ones(len(log_rows), dtype=bool))
+        whole = Conditions(polytope, criterion)
         start = whole.started(tasks, log_rows)
         pairs, rows, mu = whole.near(start)
         best, steps = None, 0
@@ -86,10 +86,12 @@ def _starved(polytope: Polytope, tasks: Array) -> bool:
 class Point:
     """Tasks (pairs,), log prices (rows,), excess (users,) and derived quantities, on chosen pairs and rows."""
 
+    user: Index
     tasks: Array
     log_rows: Array
     excess: Array
     total: Array  # (users,)
+    cost: Array  # (pairs,), log price of a task
     part: Array  # (pairs,)
     weighty: Array  # (pairs,), part of its user's tasks or of its server, whichever is larger
     slack: Array  # (pairs,)
@@ -99,12 +101,40 @@ class Point:
     idle: Array  # (rows,)
     room: Array  # (users,), 1 without a limit
 
+    @property
+    def pairs(self) -> Mask:
+        """Pairs that have tasks to the last digit, of every user at least one."""
+        most = np.zeros(len(self.total))
+        np.maximum.at(most, self.user, self.tasks)
+        largest = (self.tasks >= most[self.user]) & (self.tasks > 0)
+        return np.asarray((self.part > np.maximum(self.slack, 0.0)) | largest)
+
+    @property
+    def rows(self) -> Mask:
+        """Rows that have a price."""
+        return np.asarray(self.weight > np.maximum(self.idle, 1e-100))
+
+    @property
+    def limits(self) -> Mask:
+        """Users whom their limit holds."""
+        return np.asarray(self.excess > np.maximum(self.room, 0.0))
+
+    @property
+    def missed(self) -> float:
+        """Largest residual of active conditions, or violation of inactive ones."""
+        sets = (self.slack, self.pairs), (self.idle, self.rows), (self.room, self.limits)
+        return max(float(np.where(on, np.abs(one), -one).max(initial=0.0)) for one, on in sets)
+
 
 class Conditions:
-    """Optimality conditions restricted to some pairs and rows."""
+    """Optimality conditions, of all pairs and rows or restricted to some."""
 
-    def __init__(self, polytope: Polytope, criterion: Criterion, pairs: Mask, rows: Mask) -> None:
+    def __init__(
+        self, polytope: Polytope, criterion: Criterion, pairs: Mask | None = None, rows: Mask | None = None
+    ) -> None:
         self.polytope, self.criterion = polytope, criterion
+        pairs = np.ones(len(polytope.gamma), dtype=bool) if pairs is None else pairs
+        rows = np.ones(len(polytope.row_server), dtype=bool) if rows is None else rows
         self.pairs, self.rows = np.flatnonzero(pairs), np.flatnonzero(rows)
         self.own, self.scale = criterion.restrict(polytope.users), criterion.stiffness
         uses = polytope.use.tocoo()
@@ -134,7 +164,8 @@ class Conditions:
         idle = 1 - np.bincount(self.row, self.use * (tasks / self.gamma)[self.pair], len(log_rows)).astype(float)
         part, share, room = tasks / total[self.user], paid / whole[self.pair], 1 - total / self.polytope.limit
         slope, weighty = slope / self.scale, np.maximum(part, tasks / self.gamma)
-        return Point(tasks, log_rows, excess, total, part, weighty, slack, slope, share, weight, idle, room)
+        of_rows = share, weight, idle, room
+        return Point(self.user, tasks, log_rows, excess, total, cost, part, weighty, slack, slope, *of_rows)
 
     def _of_pairs(self, values: Array) -> Array:
         return np.asarray(values[self.user, self.server] if values.ndim == 2 else values[self.user])
@@ -152,7 +183,7 @@ class Conditions:
         np.minimum.at(least, self.row, value[self.pair] - self.log_use)
         if excess is not None:
             return self.at(tasks, np.fmax(log_rows, least - 300), excess)
-        here = self.at(tasks, log_rows, np.zeros(users))
+        here = self.at(tasks, np.where(log_rows > -np.inf, log_rows, least - 300), np.zeros(users))
         lowest, full = np.full(users, np.inf), here.room < 1e-3
         np.minimum.at(lowest, self.user, np.where(here.part > 1e-6, here.slack, np.inf))
         if self.criterion.scope != "game":
