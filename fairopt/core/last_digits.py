@@ -277,15 +277,13 @@ class _State:
         mu, solve = float(products.mean()), self._factored()
         if solve is None:
             return False
-        d, du, dv = self._direction(solve, -products)
-        t = self._longest(d, du, dv)
-        blocked = not t >= 0.1
+        _, du, dv = self._direction(solve, -products)
+        t = self._longest(du, dv)
         after = float(((self.u + t * du) * (self.v + t * dv)).mean())
-        centre = 1.0 if blocked else min(max((after / mu) ** 3, 1e-6), 1.0)
+        centre = min(max((after / mu) ** 3, 1e-6), 1.0)
         target = max(centre * mu, 1e-26, min(1e-4 * largest**2, mu))
-        bend = 0.0 if blocked else du * dv
-        d, du, dv = self._direction(solve, np.minimum(target - bend, 10 * target) - products)
-        t = self._longest(d, du, dv)
+        d, du, dv = self._direction(solve, np.minimum(target - du * dv, 10 * target) - products)
+        t = self._longest(du, dv)
         t = min(1.0, t * (min(max(0.99, 1 - target), 1 - 1e-10) if t > 0.9 else 0.8))
         if not np.isfinite(t) or not np.isfinite(d).all():
             return False
@@ -302,13 +300,9 @@ class _State:
         d = solve(direct - (self.f - self.v))
         return d, self.unit * d, direct - self.diagonal * d
 
-    def _longest(self, d: Array, du: Array, dv: Array) -> float:
-        """Longest step, at most 1, that keeps factors positive and changes no cost or total too much."""
-        falls = max(float((-du / self.u).max()), float((-dv / self.v).max()), 1.0)
-        totals = np.bincount(self.conditions.user, d[self.pairs])
-        dearer = np.abs(d[self.rows]) * np.minimum(self.u[self.rows], 1.0)
-        grown = max(float(np.abs(totals).max()), float(dearer.max(initial=0.0)), 1e-300)
-        return min(1 / falls, 3.0 / grown)
+    def _longest(self, du: Array, dv: Array) -> float:
+        """Longest step, at most 1, that keeps factors positive."""
+        return 1 / max(float((-du / self.u).max()), float((-dv / self.v).max()), 1.0)
 
     def _factored(self) -> Callable[[Array], Array] | None:
         """Solver for the Newton matrix; factors are regularized, as splits and prices need not be unique.
