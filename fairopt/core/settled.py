@@ -55,7 +55,8 @@ def _active(polytope: Polytope, criterion: Criterion, at: Point, log_rows: Array
 
     Who is served in full where nothing has a price follows its limit alone.
     """
-    priced = log_rows > at.log_rows - 1.0  # others are at the least that there is
+    # What costs exp(-50 max(alpha, 1)) of what it is worth is free, and so is what has the least price that there is.
+    priced = log_rows > at.log_rows + min(300 - 50 * criterion.stiffness, -1.0)
     free = polytope.use.T @ priced.astype(float) == 0
     pairs, rows, limits = at.pairs, at.rows, at.limits
     weak = [np.zeros(len(each), dtype=bool) for each in (pairs, rows, limits)]
