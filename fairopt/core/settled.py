@@ -20,6 +20,8 @@ from .last_digits import Conditions, Point, refined
 ZERO = 1e-7
 #: Outside the set nothing is violated by more, and equations are not missed by more, in logarithms.
 VIOLATED = 1e-10
+#: Last digits that change a user's tasks by a larger part are those of another answer.
+_ASTRAY = 1e-3
 
 
 def settled(
@@ -41,7 +43,8 @@ def settled(
         at = shown(x, log_rows)
         if at.missed > VIOLATED and (found := refined(polytope, criterion, x, log_rows, 1e-14)) is not None:
             other = shown(found.tasks, found.log_rows)
-            at, log_rows = (other, found.log_rows) if other.missed < at.missed else (at, log_rows)
+            if other.missed < at.missed and np.abs(other.total / at.total - 1).max() <= _ASTRAY:
+                at, log_rows = other, found.log_rows
         if at.missed > 10 * VIOLATED:
             raise SolverError(
                 "the answer is not near enough to an exact one to tell which tasks and prices are zero: solve it with "

@@ -12,7 +12,7 @@ from families import draw
 from numpy.testing import assert_allclose
 
 import fairopt as fo
-from fairopt.errors import DataError
+from fairopt.errors import DataError, SolverError
 
 from .differences import compared, sensitivity
 
@@ -47,6 +47,13 @@ def test_derivatives_are_differences_of_solves_and_ties_are_noticed(
     assert [one for one in found if one.verdict in ("wrong", "missed")] == []
     often = sum(one.verdict == verdict for one in found)
     assert often > (len(found) / 2 if family == "plain" else 0)
+
+
+def test_last_digits_of_another_answer_have_none() -> None:
+    """Half a percent away there is an exact answer, and it is not this one."""
+    found = fo.AlphaFair(2.0).solve(draw("plain", 0, 6, 4, 3), 1e-9)
+    with pytest.raises(SolverError, match="smaller tol"):
+        replace(found, tasks=0.995 * found.tasks).sensitivity()
 
 
 @pytest.mark.parametrize("mechanism", [fo.AlphaPFVDS(3.0), fo.AlphaFair(0.5), fo.AlphaFair(8.0), fo.CEEI()], ids=str)

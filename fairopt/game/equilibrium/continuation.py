@@ -6,7 +6,7 @@ along the tangent; Newton's method leads back in the plane across it:
     F_u n = -F,    F_u a + F_s = 0,    step = (n, 0) + c (a, 1),    <tangent, step> = 0.
 
 A step is a tuple of arrays, the change of s last. Whoever is followed this way says what its equations are
-(`OnCurve`). The curve of alpha (`game/curve/curve.py`) has its own correctors, as docs/architecture.md says.
+(`OnCurve`). The curve of alpha (`game/curve/curve.py`) has its own correctors.
 
 Damped Newton steps lead to where a curve begins: shortened until they help, and taken until the equations hold.
 """
