@@ -22,31 +22,43 @@ def stack_solved(matrix: Array, rhs: Array) -> Array:
 
 
 def factored(matrix: Array, symmetric: bool) -> Callable[[Array], Array]:
-    """Factor a matrix with unit diagonal; of a symmetric one, damped until definite, the lower triangle is read."""
-    single, diagonal = matrix.dtype == np.float32, np.einsum("ii->i", matrix)
-    damping = 1e-7 if single else 1e-14
-    diagonal += damping
+    """Factor a matrix with unit diagonal; of a symmetric one only the lower triangle is read."""
     if symmetric:
-        potrf, potrs = lapack.get_lapack_funcs(("potrf", "potrs"), (matrix,))
-        factor, failed = potrf(matrix, lower=1, clean=0)
-        while failed and damping < 1:
-            damping *= 100
-            diagonal += damping
-            factor, failed = potrf(matrix, lower=1, clean=0)
-    else:
-        getrf, getrs = lapack.get_lapack_funcs(("getrf", "getrs"), (matrix,))
-        factor, order, _ = getrf(matrix, overwrite_a=1)
+        factor = _cholesky(matrix)
+        return lambda given: _solved(factor, given)
+    if not len(matrix):
+        return lambda given: given
+    single = matrix.dtype == np.float32
+    np.einsum("ii->i", matrix)[:] += 1e-7 if single else 1e-14
+    factors, order, _ = (lapack.sgetrf if single else lapack.dgetrf)(matrix, overwrite_a=1)
+    solved = lapack.sgetrs if single else lapack.dgetrs
 
     def solve(given: Array) -> Array:
-        if not symmetric:
-            return np.asarray(getrs(factor, order, given)[0])
-        if not single:
-            return np.asarray(potrs(factor, given, lower=1)[0])
-        half = blas.strsv(factor, given, lower=1)  # a fourth of the time of potrs
-        return np.asarray(blas.strsv(factor, half, lower=1, trans=1))
-
-    def scaled(given: Array) -> Array:
         size = max(float(np.abs(given).max()), TINY)
-        return solve((given / size).astype(matrix.dtype)) * size
+        return np.asarray(solved(factors, order, (given / size).astype(factors.dtype))[0] * size)
 
-    return scaled
+    return solve
+
+
+def _cholesky(matrix: Array) -> Array:
+    """Cholesky factor of the lower triangle of a matrix with unit diagonal, damped until it is positive definite."""
+    if not len(matrix):
+        return matrix
+    single = matrix.dtype == np.float32
+    factored, damping = (lapack.spotrf, 1e-7) if single else (lapack.dpotrf, 1e-14)
+    diagonal = np.einsum("ii->i", matrix)
+    while True:
+        diagonal += damping
+        factor, info = factored(matrix, lower=1, clean=0, overwrite_a=0)
+        if info == 0 or not damping < 1:
+            return np.asarray(factor)
+        damping *= 100
+
+
+def _solved(factor: Array, given: Array) -> Array:
+    """Solve with a factor of `_cholesky`."""
+    if factor.dtype != np.float32:
+        return np.asarray(lapack.dpotrs(factor, given, lower=1)[0])
+    size = max(float(np.abs(given).max()), TINY)
+    half = blas.strsv(factor, given / size, lower=1)  # a fourth of the time of potrs
+    return np.asarray(blas.strsv(factor, half, lower=1, trans=1) * size)

@@ -1,13 +1,21 @@
-"""Concave welfare by the core's interior point, whatever the utilities."""
+"""Concave welfare by the core's interior point, whatever the utilities.
+
+Floors as limits are the alpha-fair program with the same optimum for engines that know no floors: at prices p user n
+has `max(floor_n, what it would buy)` tasks. Whoever would buy less than its floor is held there: with the floor as its
+limit, and a weight at which it would buy more.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from .. import _clock
+from ..certificates.backward import log_price_per_task
 from ..core import welfare
+from ..model._arrays import Array
 from ..model.criterion import ConcaveWelfare
 from ..model.problem import Problem
 from .base import Run, Solution
@@ -28,3 +36,40 @@ def solutions(problem: Problem, tol: float, warm: object = None, patience: float
     tasks, log = polytope.allocation(found.fractions), polytope.log_unit_prices(found.log_rows)
     rough = found.error > tol
     yield Solution(tasks, None, "native", (run,), 0.0, found.steps, status, (), found.warm, log, rough)
+
+
+#: Most programs until the same users are held.
+_ROUNDS = 20
+
+
+def as_limits(problem: Problem, log_rows: Array) -> Problem:
+    """The program in which those are held who are at their floors at log prices of whole capacities (rows,)."""
+    polytope, rule = problem.polytope, problem.criterion
+    own, least = rule.restrict(polytope.users), np.full(len(polytope.users), np.inf)
+    with np.errstate(divide="ignore", invalid="ignore"):  # whom no price is known for is not held
+        np.minimum.at(least, polytope.pair_user, log_price_per_task(polytope, log_rows))
+        log_marginal = own.log_marginal(own.floor)
+    fixed = (own.floor > 0) & (log_marginal < least)
+    cap, log_more = rule.cap.copy(), np.zeros(len(rule.cap))
+    cap[polytope.users[fixed]] = own.floor[fixed]
+    log_more[polytope.users[fixed]] = np.minimum(least - log_marginal, np.log(np.finfo(float).max) / 4)[fixed] + 1
+    floor = np.zeros(len(rule.floor))
+    if rule.alpha == 0:  # weights do not count: a larger share does
+        return Problem(problem.cluster, replace(rule, cap=cap, floor=floor, share=rule.share * np.exp(log_more)))
+    weight = rule.weight * np.exp(log_more / rule.alpha)
+    return Problem(problem.cluster, replace(rule, cap=cap, floor=floor, weight=weight))
+
+
+def fixed_at_floors(problem: Problem, start: Solution, tol: float) -> Iterator[Solution]:
+    """Candidates without floors, with users held at floors by prices, iterated to consistency."""
+    found, seen = start, set[bytes]()
+    for _ in range(_ROUNDS):
+        if found.log_prices is None:
+            return
+        limited = as_limits(problem, problem.polytope.log_row_prices(found.log_prices))
+        key = limited.criterion.cap.tobytes()
+        if key in seen:
+            return
+        seen.add(key)
+        for found in solutions(limited, min(tol, 1e-11)):  # nobody else finds last digits
+            yield found

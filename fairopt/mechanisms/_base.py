@@ -183,14 +183,19 @@ class Mechanism(Solvable):
 
     def _native(self, problem: Problem, tol: float, warm: object) -> Iterator[Solution]:
         """The native engines; where one unit of welfare does not fit all users, the game's, which has none."""
-        yield from native.solutions(problem, tol, warm)
+        found = None
+        for found in native.solutions(problem, tol, warm):
+            yield found
         rule = problem.criterion
-        # The game knows neither floors nor other welfare.
-        if not 0 < rule.alpha < np.inf or type(rule) is not Criterion or rule.floor.any():
+        if not 0 < rule.alpha < np.inf or type(rule) is not Criterion or (found is None and rule.floor.any()):
             return
+        from ..engines.welfare import fixed_at_floors
         from ..game.equilibrium import equilibria
 
-        for found in equilibria.solutions(problem, tol):
+        more = equilibria.solutions(problem, tol)
+        if found is not None and rule.floor.any():  # which the game does not know
+            more = fixed_at_floors(problem, found, tol)
+        for found in more:
             yield dataclasses.replace(found, engine="native", warm=None)
 
     def stand_in(self, problem: Problem, engine: str, tol: float) -> Iterator[Solution] | None:

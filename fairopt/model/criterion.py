@@ -317,7 +317,8 @@ class ConcaveWelfare(Criterion):
         step = 1e-6 * reach
         with np.errstate(all="ignore"):
             change = (self.log_marginal(user_tasks) - self.log_marginal(user_tasks + step)) / self._like_share(step)
-            needed = np.where(change > 0, 1 / change, np.inf).reshape(len(reach), -1).min(axis=1)
+            needed = np.where(change > 0, 1 / change, np.inf)
+            needed = needed.min(axis=1) if needed.ndim == 2 else needed
             return np.asarray(np.clip(needed, np.minimum(user_tasks, reach), reach))
 
     def bregman(self, tasks: Array, log_marginal: Array, price: Array, low: Array, high: Array) -> Array:

@@ -102,10 +102,12 @@ def test_columns_and_rows_are_chosen(store: Path, tmp_path: Path, capsys: pytest
         ("--rows TSF no-such", 1, "no table here has no-such"),
         ("--columns jian", 1, "no table here has jian; did you mean jain?\n"),
         ("--columns * --width 1.5", 2, "do not fit into 1.5 inches"),
-        ("--width 0.1", 2, "--width"),
     ):
         assert main([*arguments, *words.split()]) == status
         assert said in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        main([*arguments, "--width", "0.1"])
+    assert "from 1 to 40 inches; got 0.1" in capsys.readouterr().err
     assert main(["tables", "frontier", "--store", str(tmp_path), "--smoke", "--columns", "jian"]) == 1
     assert "no table here" not in capsys.readouterr().err  # what lacks cells may have it
 
