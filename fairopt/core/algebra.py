@@ -284,7 +284,7 @@ class Equations:
         return best
 
 
-def _precision(at: Equations, rows: int) -> type:
+def _precision(at: Equations, rows: int) -> Any:
     """Return the type of the factors of so many rows."""
     return np.float32 if at.rough and rows > _DOUBLE else np.float64
 

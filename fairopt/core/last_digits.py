@@ -332,20 +332,26 @@ class _State:
         i, j, values = (np.concatenate(each) for each in zip(*entries, strict=True))
         matrix = sp.csc_matrix((scale[i] * values, (i, j)))
         regular = sp.diags(np.where(every < size, 1e-9, 0.0), format="csc")
+        # Pairs first, of few entries each, and then users, where they are many: few rows are left.
+        many = len(at.total) > 5 * len(c.rows)
+        order = np.concatenate([pairs, every[size:], every[len(pairs) : size]]) if many else every
+        by_degree = "NATURAL" if many else "MMD_AT_PLUS_A"
         try:
-            # Small pivots do, so that pairs, of few entries each, go first; refinement makes up for it.
-            factors = sparse_linalg.splu(matrix + regular, "MMD_AT_PLUS_A", 1e-4, options={"SymmetricMode": True})
+            # Small pivots do; refinement makes up for it.
+            permuted = (matrix + regular)[order][:, order].tocsc()
+            factors = sparse_linalg.splu(permuted, by_degree, 1e-4, options={"SymmetricMode": True})
         except RuntimeError:
             return None
+        back = np.argsort(order)
 
         def solve(given: Array) -> Array:
             given = scale * np.concatenate([given, np.zeros(len(own) - size)])
-            found = factors.solve(given)
+            found = factors.solve(given[order])[back]
             left = given - matrix @ found
             for _ in range(8):  # iterative refinement
                 if not np.abs(left).max() > 1e-13 * np.abs(given).max():
                     break
-                better = found + factors.solve(left)
+                better = found + factors.solve(left[order])[back]
                 missed = given - matrix @ better
                 if not np.abs(missed).max() < 0.5 * np.abs(left).max():
                     break

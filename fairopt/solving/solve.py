@@ -48,6 +48,8 @@ def within(seconds: float, offers: Iterator[Solution]) -> Iterator[Solution]:
 
 #: Errors above this have their last digits looked for unasked, on clusters up to this number of pairs.
 _FINE, _SMALL = 1e-10, 500
+#: Of more pairs answers are judged before their last digits are looked for, which takes longer.
+_MANY = 5_000
 #: The error of what a solver makes of the right formulation is below this.
 _FORMULATED = 5e-3
 #: Where numbers are beyond doubles solvers are tried for so many CPU seconds.
@@ -160,12 +162,13 @@ class Candidates:
     def reaches(self, offer: Solution, name: str) -> bool:
         """True if an offer reaches the tolerance, by itself or with its last digits found.
 
-        Last digits are found first where they are known to be missing, and on small clusters, where that takes a
-        millisecond; elsewhere, and where the engine has found them, where the offer does not do. The criterion must
-        not answer for a formulation that states another: of that one the offer itself is judged first.
+        Last digits are found first on small clusters, where that takes a millisecond, and where they are known to be
+        missing, unless there are many pairs; elsewhere, and where the engine has found them, where the offer does not
+        do. The criterion must not answer for a formulation that states another: of that one the offer itself is judged
+        first.
         """
         small = self.eligible <= _SMALL
-        first = name != "declarative" and not offer.fine and (offer.rough or small)
+        first = name != "declarative" and not offer.fine and (small or (offer.rough and self.eligible <= _MANY))
         if first and (better := self._refined(offer, name, np.inf)) is not None:
             both = (offer, better) if self._astray(offer, better) else (better, offer)
             return any(self._certified(one, name) <= self.tol for one in both)
