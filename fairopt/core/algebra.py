@@ -17,10 +17,10 @@ the second equation. Matrices are not symmetric then, with LU in place of Choles
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 
@@ -173,12 +173,16 @@ class Pairs:
 
     def squares(self, weight: Array) -> Array:
         """`sum_n weight a a^T / value` of every server, (resources, resources, servers)."""
-        weight, size = self.over_value(weight), self.inverse.shape[1]
-        if self.dense:
-            both = (self.demand[:, :, None] * self.demand[:, None]).reshape(len(self.demand), -1)
-            inverse, sums = self.inverse.T, np.ascontiguousarray((self.table(weight).T @ both).T)
-            return np.asarray(sums.reshape(size, size, -1) * inverse[:, None] * inverse)
+        weight = self.over_value(weight)
+        size = self.inverse.shape[1]
         result = np.empty((size, size, len(self.inverse)))
+        if self.dense:
+            weight = np.ascontiguousarray(self.table(weight).T)
+            for r in range(size):
+                result[r] = (
+                    self.inverse * self.inverse[:, r, None] * (weight @ (self.demand * self.demand[:, r, None]))
+                ).T
+            return result
         for r in range(size):
             one = weight * self.takes[:, r]
             for s in range(r + 1):
@@ -284,66 +288,92 @@ class Equations:
         return best
 
 
-def _precision(at: Equations, rows: int) -> Any:
-    """Return the type of the factors of so many rows."""
-    return np.float32 if at.rough and rows > _DOUBLE else np.float64
+def _precise(at: Equations, table: Array, rows: int) -> tuple[Array, Callable[..., Array]]:
+    """Return the table in the precision of the factors, and the BLAS routine for its rank-k update."""
+    if at.rough and rows > _DOUBLE:
+        return table.astype(np.float32), blas.ssyrk
+    return table, blas.dsyrk
 
 
 class _UsersFirst:
-    """Elimination of users: a Schur complement over rows, ordered by resource; those that take no part are 0."""
+    """Elimination of users: a Schur complement over rows, ordered by resource."""
 
     def __init__(self, at: Equations) -> None:
-        pairs, (servers, size) = at.pairs, at.idle.shape
+        pairs, own = at.pairs, at.own
         border = at.border.T / np.sqrt(at.per_level)
-        diagonal = np.einsum("rrk->rk", at.own) + border**2 + at.idle.T
-        scale = np.where(at.row.T, 1 / np.sqrt(np.maximum(diagonal, _TINY)), 0.0)
-        self.scale = scale.ravel()
-        wide = partial(self._listed if pairs.order == "listed" else self._spread, at, scale)
-        left = wide(at.weight)
-        if pairs.order == "listed":
-            product = left.T @ (left if pairs.value is None else wide(pairs.over_value(at.weight)))
-            product.data[product.data < _NOTHING] = 0.0
-            matrix = -product.toarray(order="F")
-            if matrix.dtype == np.float32:
-                matrix -= _NOTHING
-        elif pairs.value is None:
-            matrix = blas.get_blas_funcs("syrk", (left,))(-1.0, left.T, lower=1)
-        else:
-            matrix = -(wide(pairs.over_value(at.weight)).T @ left).T
+        mine = np.einsum("rrk->rk", own) + border**2
+        self.diagonal = np.maximum(mine + at.idle.T, _TINY)
+        active = at.row.T & (mine > 0)
+        self.rows = np.flatnonzero(active)
+        count = len(self.rows)
+        scale = np.where(active, 1 / np.sqrt(self.diagonal), 0.0)
+        self.scale = scale.ravel()[self.rows]
+        place = np.full(active.shape, -1)
+        place.ravel()[self.rows] = np.arange(count)
+        listed = pairs.order == "listed"
+        matrix = self._listed(at, scale, place) if listed else self._spread(at, scale, active)
         # Blocks of servers themselves, without a subtraction.
-        blocks = np.einsum("rksk->rsk", matrix.T.reshape(size, servers, size, servers))
-        blocks[:] = at.own * scale[:, None] * scale
-        if at.rising.any():
-            rank_one = blas.get_blas_funcs("syr", (matrix,))
-            matrix = rank_one(1.0, (border * scale).ravel(), lower=1, a=matrix, overwrite_a=1)
+        for r in range(len(place)):
+            for s in range(r + 1 if pairs.value is None else len(place)):
+                both = np.flatnonzero(active[r] & active[s])
+                matrix[place[r, both], place[s, both]] = own[r, s, both] * scale[r, both] * scale[s, both]
+        if count and at.rising.any():
+            rank_one = blas.ssyr if matrix.dtype == np.float32 else blas.dsyr
+            matrix = rank_one(1.0, (border * scale).ravel()[self.rows], lower=1, a=matrix, overwrite_a=1)
         np.einsum("ii->i", matrix)[:] = 1.0
         self.factor = factored(matrix, pairs.value is None)
 
-    @staticmethod
-    def _listed(at: Equations, scale: Array, weight: Array) -> Any:
-        """What weighed pairs take of scaled rows, sparse (users, rows)."""
-        pairs, (size, servers) = at.pairs, scale.shape
-        columns = pairs.server[:, None] + servers * np.arange(size)
-        values = (weight / np.sqrt(pairs.of_user(at.whole)))[:, None] * pairs.takes * scale.T[pairs.server]
-        values = values.astype(_precision(at, scale.size)).ravel()
-        return sp.csr_matrix((values, columns.ravel(), size * pairs.start), shape=(len(at.whole), scale.size))
+    def _listed(self, at: Equations, scale: Array, place: Index) -> Array:
+        """Schur complement as a product of sparse matrices, Fortran order."""
+        pairs, count = at.pairs, len(self.rows)
+        columns = np.maximum(place.T[pairs.server], 0).ravel()  # of rows that have no place the scale is 0
+        unit = pairs.takes * scale.T[pairs.server] / np.sqrt(pairs.of_user(at.whole))[:, None]
+        left, bought = (
+            sp.csr_matrix(
+                (_precise(at, each[:, None] * unit, count)[0].ravel(), columns, len(place) * pairs.start),
+                shape=(len(at.whole), count),
+            )
+            for each in (-at.weight, pairs.over_value(at.weight))
+        )
+        product = left.T @ bought
+        product.data[product.data > -_NOTHING] = 0.0
+        matrix = product.toarray(order="F")
+        if matrix.dtype == np.float32:
+            matrix -= _NOTHING
+        return np.asarray(matrix)
 
-    @staticmethod
-    def _spread(at: Equations, scale: Array, weight: Array) -> Any:
-        """What weighed pairs take of scaled rows, (users, rows)."""
-        pairs, kind = at.pairs, _precision(at, scale.size)
-        table = (pairs.table(weight) / np.sqrt(at.whole)[:, None]).astype(kind)
-        of_row, demand = (pairs.inverse.T * scale).astype(kind), pairs.demand.astype(kind)
-        result = np.empty((len(table), *scale.shape), dtype=kind)
-        for r in range(len(scale)):
-            np.multiply(table, of_row[r], out=result[:, r])
-            result[:, r] *= demand[:, r, None]
-        return result.reshape(len(table), -1)
+    def _spread(self, at: Equations, scale: Array, active: Mask) -> Array:
+        """Schur complement as a product of dense matrices."""
+        pairs, k, root = at.pairs, active.shape[1], 1 / np.sqrt(at.whole)
+
+        def wide(weight: Array) -> tuple[Array, Callable[..., Array]]:
+            table, syrk = _precise(at, pairs.table(weight) * root[:, None], len(self.rows))
+            demand = pairs.demand.astype(table.dtype)
+            result, first = np.empty((len(root), len(self.rows)), dtype=table.dtype), 0
+            for r in range(len(scale)):
+                on = np.flatnonzero(active[r])
+                part = result[:, first : first + len(on)]
+                factor = (pairs.inverse[:, r] * scale[r])[on].astype(table.dtype)
+                np.multiply(table if len(on) == k else table[:, on], factor, out=part)
+                part *= demand[:, r, None]
+                first += len(on)
+            return result, syrk
+
+        left, syrk = wide(at.weight)
+        if not left.size:
+            return np.zeros((len(self.rows), len(self.rows)), dtype=left.dtype, order="F")
+        if pairs.value is None:
+            return np.asarray(syrk(-1.0, left.T, lower=1))
+        return np.asarray(-(wide(pairs.over_value(at.weight))[0].T @ left).T)
 
     def solve(self, rows: Array) -> Array:
         """Apply the inverse of the Schur complement over rows, (servers, resources)."""
-        given = np.ascontiguousarray(rows.T).ravel() * self.scale
-        return np.asarray((self.factor(given) * self.scale).reshape(rows.T.shape).T)
+        result = rows.T / self.diagonal
+        if len(self.rows):
+            flat = result.reshape(-1)
+            given = np.ascontiguousarray(rows.T).reshape(-1)[self.rows] * self.scale
+            flat[self.rows] = self.factor(given) * self.scale
+        return np.asarray(result.T)
 
 
 class _ServersFirst:
@@ -352,15 +382,17 @@ class _ServersFirst:
     def __init__(self, at: Equations) -> None:
         pairs = at.pairs
         self.demand, self.inverse = pairs.demand, pairs.inverse
-        n, size = len(self.demand), self.inverse.shape[1]
+        n, (k, size) = len(self.demand), self.inverse.shape
         self.table, self.bought = (pairs.table(each) for each in (at.weight, pairs.over_value(at.weight)))
-        inverse, squares = self.inverse.T, pairs.squares(at.weight)
+        both = (self.demand[:, :, None] * self.demand[:, None]).reshape(n, -1)
+        inverse = self.inverse.T
+        squares = (self.bought.T @ both).T.reshape(size, size, k) * inverse[:, None] * inverse
         # Rows that take no part are alone.
         row, diagonal = at.row.T, np.einsum("rrk->rk", squares)
         diagonal += at.idle.T
         squares *= row * row[:, None]
         diagonal += ~row
-        lower, self.root = np.zeros((2, *squares.shape))  # Cholesky's of every server, and its inverse
+        lower, self.root = np.zeros((2, size, size, k))  # Cholesky's of every server, and its inverse
         for r in range(size):
             self.root[r, r] = 1.0
             for s in range(r + 1):
@@ -372,11 +404,10 @@ class _ServersFirst:
                     self.root[r] -= lower[r, s] * self.root[s]
             self.root[r] /= lower[r, r]
         root = 1 / np.sqrt(at.whole)
-        kind = _precision(at, n)
-        table = (self.table * root[:, None]).astype(kind)
-        syrk = blas.get_blas_funcs("syrk", (table,))
+        table, syrk = _precise(at, self.table * root[:, None], n)
+        kind = table.dtype
         matrix, demand = np.zeros((n, n), order="F", dtype=kind), self.demand.astype(kind)
-        bought = None if pairs.value is None else (self.bought * root[:, None]).astype(kind)
+        bought = None if pairs.value is None else _precise(at, self.bought * root[:, None], n)[0]
         for one in self.root:
             wide = demand @ (one * row * inverse).astype(kind)
             if bought is None:

@@ -23,13 +23,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .._libraries import sp, sparse_linalg
+from .._libraries import lapack, sp, sparse_linalg
 from ..model._arrays import Array, Index, Mask
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 
-#: Pairs and rows beyond this take too long: where all tie, minutes.
-_LARGE = 20_000
+Solve = Callable[[Array], Array]
+
+#: Numbers in a table that would take too long, or gigabytes.
+_LARGE = 4e7
+#: Matrices are dense up to so many unknowns.
+DENSE = 300
 
 
 @dataclass(frozen=True)
@@ -51,13 +55,13 @@ def refined(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Ar
     if _starved(polytope, tasks):
         return None
     with np.errstate(all="ignore"):
-        whole = Conditions(polytope, criterion)
+        whole = Conditions(polytope, criterion, np.arange(len(tasks)), np.arange(len(log_rows)))
         start = whole.started(tasks, log_rows)
         pairs, rows, mu = whole.near(start)
         best, steps = None, 0
         for _ in range(5):
-            chosen = Conditions(polytope, criterion, pairs, rows)
-            if len(chosen.pairs) + len(chosen.rows) > _LARGE:
+            chosen = whole.some(pairs, rows)
+            if chosen.heavy:
                 break
             found, excess = _run(chosen, start, mu, aim, 40 - steps)
             steps += found.steps
@@ -86,12 +90,10 @@ def _starved(polytope: Polytope, tasks: Array) -> bool:
 class Point:
     """Tasks (pairs,), log prices (rows,), excess (users,) and derived quantities, on chosen pairs and rows."""
 
-    user: Index
     tasks: Array
     log_rows: Array
     excess: Array
     total: Array  # (users,)
-    cost: Array  # (pairs,), log price of a task
     part: Array  # (pairs,)
     weighty: Array  # (pairs,), part of its user's tasks or of its server, whichever is larger
     slack: Array  # (pairs,)
@@ -101,52 +103,34 @@ class Point:
     idle: Array  # (rows,)
     room: Array  # (users,), 1 without a limit
 
-    @property
-    def pairs(self) -> Mask:
-        """Pairs that have tasks to the last digit, of every user at least one."""
-        most = np.zeros(len(self.total))
-        np.maximum.at(most, self.user, self.tasks)
-        largest = (self.tasks >= most[self.user]) & (self.tasks > 0)
-        return np.asarray((self.part > np.maximum(self.slack, 0.0)) | largest)
-
-    @property
-    def rows(self) -> Mask:
-        """Rows that have a price."""
-        return np.asarray(self.weight > np.maximum(self.idle, 1e-100))
-
-    @property
-    def limits(self) -> Mask:
-        """Users whom their limit holds."""
-        return np.asarray(self.excess > np.maximum(self.room, 0.0))
-
-    @property
-    def missed(self) -> float:
-        """Largest residual of active conditions, or violation of inactive ones."""
-        sets = (self.slack, self.pairs), (self.idle, self.rows), (self.room, self.limits)
-        return max(float(np.where(on, np.abs(one), -one).max(initial=0.0)) for one, on in sets)
-
 
 class Conditions:
-    """Optimality conditions, of all pairs and rows or restricted to some."""
+    """Optimality conditions restricted to some pairs and rows."""
 
-    def __init__(
-        self, polytope: Polytope, criterion: Criterion, pairs: Mask | None = None, rows: Mask | None = None
-    ) -> None:
-        self.polytope, self.criterion = polytope, criterion
-        pairs = np.ones(len(polytope.gamma), dtype=bool) if pairs is None else pairs
-        rows = np.ones(len(polytope.row_server), dtype=bool) if rows is None else rows
-        self.pairs, self.rows = np.flatnonzero(pairs), np.flatnonzero(rows)
+    def __init__(self, polytope: Polytope, criterion: Criterion, pairs: Index, rows: Index) -> None:
+        self.polytope, self.criterion, self.pairs, self.rows = polytope, criterion, pairs, rows
         self.own, self.scale = criterion.restrict(polytope.users), criterion.stiffness
-        uses = polytope.use.tocoo()
-        on = rows[uses.row] & pairs[uses.col]
-        self.row, self.pair = np.cumsum(rows)[uses.row[on]] - 1, np.cumsum(pairs)[uses.col[on]] - 1
-        self.use = uses.data[on]
-        self.log_use = np.log(self.use)
+        use = polytope.use[rows][:, pairs].tocsc().tocoo()  # by pair
+        self.row, self.pair, self.use, self.log_use = use.row, use.col, use.data, np.log(use.data)
         self.user, self.server = polytope.pair_user[pairs], polytope.pair_server[pairs]
         self.gamma = polytope.gamma[pairs]
         self.log_gamma = np.log(self.gamma)
         users = np.unique(self.user)
         self.limits = users[np.isfinite(polytope.limit[users])]
+
+    @property
+    def heavy(self) -> bool:
+        """True if the matrix over rows would take gigabytes."""
+        thin = len(self.own.weight) if self.few_users else len(self.rows)
+        return thin * len(self.rows) > _LARGE
+
+    @property
+    def few_users(self) -> bool:
+        """True if users are so few that rows are best coupled by thin matrices."""
+        return 50 * len(self.own.weight) < len(self.rows)
+
+    def some(self, pairs: Mask, rows: Mask) -> Conditions:
+        return Conditions(self.polytope, self.criterion, self.pairs[pairs], self.rows[rows])
 
     def at(self, tasks: Array, log_rows: Array, excess: Array) -> Point:
         total = np.bincount(self.user, tasks, len(self.polytope.users)).astype(float)
@@ -164,8 +148,7 @@ class Conditions:
         idle = 1 - np.bincount(self.row, self.use * (tasks / self.gamma)[self.pair], len(log_rows)).astype(float)
         part, share, room = tasks / total[self.user], paid / whole[self.pair], 1 - total / self.polytope.limit
         slope, weighty = slope / self.scale, np.maximum(part, tasks / self.gamma)
-        of_rows = share, weight, idle, room
-        return Point(self.user, tasks, log_rows, excess, total, cost, part, weighty, slack, slope, *of_rows)
+        return Point(tasks, log_rows, excess, total, part, weighty, slack, slope, share, weight, idle, room)
 
     def _of_pairs(self, values: Array) -> Array:
         return np.asarray(values[self.user, self.server] if values.ndim == 2 else values[self.user])
@@ -183,7 +166,7 @@ class Conditions:
         np.minimum.at(least, self.row, value[self.pair] - self.log_use)
         if excess is not None:
             return self.at(tasks, np.fmax(log_rows, least - 300), excess)
-        here = self.at(tasks, np.where(log_rows > -np.inf, log_rows, least - 300), np.zeros(users))
+        here = self.at(tasks, log_rows, np.zeros(users))
         lowest, full = np.full(users, np.inf), here.room < 1e-3
         np.minimum.at(lowest, self.user, np.where(here.part > 1e-6, here.slack, np.inf))
         if self.criterion.scope != "game":
@@ -277,13 +260,15 @@ class _State:
         mu, solve = float(products.mean()), self._factored()
         if solve is None:
             return False
-        _, du, dv = self._direction(solve, -products)
-        t = self._longest(du, dv)
+        d, du, dv = self._direction(solve, -products)
+        t = self._longest(d, du, dv)
+        blocked = not t >= 0.1
         after = float(((self.u + t * du) * (self.v + t * dv)).mean())
-        centre = min(max((after / mu) ** 3, 1e-6), 1.0)
+        centre = 1.0 if blocked else min(max((after / mu) ** 3, 1e-6), 1.0)
         target = max(centre * mu, 1e-26, min(1e-4 * largest**2, mu))
-        d, du, dv = self._direction(solve, np.minimum(target - du * dv, 10 * target) - products)
-        t = self._longest(du, dv)
+        bend = 0.0 if blocked else du * dv
+        d, du, dv = self._direction(solve, np.minimum(target - bend, 10 * target) - products)
+        t = self._longest(d, du, dv)
         t = min(1.0, t * (min(max(0.99, 1 - target), 1 - 1e-10) if t > 0.9 else 0.8))
         if not np.isfinite(t) or not np.isfinite(d).all():
             return False
@@ -294,68 +279,174 @@ class _State:
         )
         return True
 
-    def _direction(self, solve: Callable[[Array], Array], wanted: Array) -> tuple[Array, Array, Array]:
+    def _direction(self, solve: Solve, wanted: Array) -> tuple[Array, Array, Array]:
         """Newton direction: changes of unknowns and of both factors, for wanted changes of products."""
         direct = wanted / self.u
         d = solve(direct - (self.f - self.v))
         return d, self.unit * d, direct - self.diagonal * d
 
-    def _longest(self, du: Array, dv: Array) -> float:
-        """Longest step, at most 1, that keeps factors positive."""
-        return 1 / max(float((-du / self.u).max()), float((-dv / self.v).max()), 1.0)
+    def _longest(self, d: Array, du: Array, dv: Array) -> float:
+        """Longest step, at most 1, that keeps factors positive and changes no cost or total too much."""
+        falls = max(float((-du / self.u).max()), float((-dv / self.v).max()), 1.0)
+        totals = np.bincount(self.conditions.user, d[self.pairs])
+        dearer = np.abs(d[self.rows]) * np.minimum(self.u[self.rows], 1.0)
+        grown = max(float(np.abs(totals).max()), float(dearer.max(initial=0.0)), 1e-300)
+        return min(1 / falls, 3.0 / grown)
 
-    def _factored(self) -> Callable[[Array], Array] | None:
-        """Solver for the Newton matrix; factors are regularized, as splits and prices need not be unique.
-
-        Sums of users' changes are unknowns of their own, which keeps it sparse where a user has many pairs.
-        """
-        c, at, size = self.conditions, self.here, len(self.u)
-        self.unit = np.concatenate([at.weighty / at.part, self.u[self.rows], np.ones(len(c.limits))])
+    def _factored(self) -> Solve | None:
+        """Solver for the Newton matrix; factors are regularized, as splits and prices need not be unique."""
+        apart, size = self.apart(), len(self.u)
         self.diagonal = self.unit * self.v / self.u
-        limit = np.full(len(at.total), -1)
-        limit[c.limits] = np.arange(self.limits.start, size)
-        pairs, total = np.arange(len(c.pairs)), size + c.user
-        held, rows, every = pairs[limit[c.user] >= 0], c.row + self.rows.start, np.arange(size + len(at.total))
-        by, whole = limit[c.user[held]], (at.total / c.polytope.limit)[c.user[held]]
-        used = c.use * (at.total[c.user] / c.gamma)[c.pair]
-        own = np.concatenate([self.diagonal, np.full(len(at.total), -1.0)])
-        scale = 1 / np.maximum(1.0, own)
-        entries = (
-            (every, every, own),
-            (c.pair, rows, at.share / c.scale),
-            (rows, c.pair, -used),
-            (held, by, np.ones(len(by))),
-            (by, held, -whole),
-            (pairs, total, at.slope),
-            (total, pairs, np.ones(len(pairs))),
-        )
-        i, j, values = (np.concatenate(each) for each in zip(*entries, strict=True))
-        matrix = sp.csc_matrix((scale[i] * values, (i, j)))
-        regular = sp.diags(np.where(every < size, 1e-9, 0.0), format="csc")
-        # Pairs first, of few entries each, and then users, where they are many: few rows are left.
-        many = len(at.total) > 5 * len(c.rows)
-        order = np.concatenate([pairs, every[size:], every[len(pairs) : size]]) if many else every
-        by_degree = "NATURAL" if many else "MMD_AT_PLUS_A"
-        try:
-            # Small pivots do; refinement makes up for it.
-            permuted = (matrix + regular)[order][:, order].tocsc()
-            factors = sparse_linalg.splu(permuted, by_degree, 1e-4, options={"SymmetricMode": True})
-        except RuntimeError:
+        scale = 1 / np.maximum(1.0, self.diagonal)
+        user, slope = self.conditions.user, self.here.slope
+
+        def product(x: Array) -> Array:
+            found = apart @ x + self.diagonal * x
+            found[self.pairs] += slope * np.bincount(user, x[self.pairs])[user]
+            return np.asarray(scale * found)
+
+        if size <= DENSE:
+            whole = apart + self.together() + sp.diags(self.diagonal)
+            near = _regular((sp.diags(scale) @ whole).toarray(), np.full(size, 1e-9))
+        else:
+            near = self._eliminated(1 / scale)
+        return None if near is None else _refining(near, product, scale)
+
+    def together(self) -> sp.csr_matrix:
+        """Derivatives of slacks by tasks of the same user: a dense block of pairs for each user."""
+        mine, other = _couples(self.conditions.user)
+        return sp.csr_matrix((self.here.slope[mine], (mine, other)), shape=(len(self.u), len(self.u)))
+
+    def apart(self) -> sp.csr_matrix:
+        """Sparse derivatives: all but those of `together`."""
+        c, at, size = self.conditions, self.here, len(self.u)
+        self.unit = np.ones(size)
+        self.unit[self.pairs] = at.weighty / at.part
+        self.unit[self.rows] = self.u[self.rows]
+        of_limit = np.full(len(at.total), -1)
+        of_limit[c.limits] = np.arange(self.limits.start, size)
+        held = np.flatnonzero(of_limit[c.user] >= 0)
+        rows, taken = c.row + self.rows.start, -c.use * (at.total[c.user] / c.gamma)[c.pair]
+        limit, whole = of_limit[c.user[held]], (at.total / c.polytope.limit)[c.user[held]]
+        where = [(c.pair, rows, at.share / c.scale), (rows, c.pair, taken)]
+        where += [(held, limit, np.ones(len(held))), (limit, held, -whole)]
+        i, j, values = (np.concatenate(one) for one in zip(*where, strict=True))
+        return sp.csr_matrix((values, (i, j)), shape=(size, size))
+
+    def _eliminated(self, scale: Array) -> Solve | None:
+        """Eliminate limits, pairs and users in turn, which leaves a matrix over rows; None if it is singular."""
+        c, at = self.conditions, self.here
+        users, count = len(at.total), len(c.rows)
+        soft = self.diagonal + 1e-8
+        weight = 1 / soft[self.pairs]
+        whole = np.zeros(users)
+        whole[c.limits] = (at.total / c.polytope.limit)[c.limits]
+        softness = np.ones(users)
+        softness[c.limits] = soft[self.limits]
+        slope = at.slope + (whole / softness)[c.user]
+        use, share = c.use * (at.total[c.user] / c.gamma)[c.pair], at.share / c.scale
+        each = weight * slope
+        total = 1 + np.bincount(c.user, each, users)
+        # What a user's other pairs weigh: for the largest of them summed, not subtracted.
+        rest = total[c.user] - each
+        large = rest < 0.5 * total[c.user]
+        rest[large] = (1 + np.bincount(c.user, np.where(large, 0.0, each), users))[c.user[large]]
+
+        def of_rows(parts: Array) -> Array:
+            return np.bincount(c.row, use * parts[c.pair], count).astype(float)
+
+        def bought(value: Array) -> Array:
+            mean = np.bincount(c.user, weight * value, users) / total
+            return np.asarray(weight * (value - slope * mean[c.user]))
+
+        place, shape = (c.user[c.pair], c.row), (users, count)
+        left = sp.csr_matrix((use * (each / total[c.user])[c.pair], place), shape)
+        right = sp.csr_matrix((share * weight[c.pair], place), shape)
+        # Blocks of servers, each of which a user has one pair of, are not a difference.
+        host = c.polytope.row_server[c.rows]
+        first, second = _couples(c.pair)
+        block = use[first] * (weight * rest / total[c.user])[c.pair[first]] * share[second]
+        if c.few_users:
+            of_rows_alone = _less_thin(left, right, host, (c.row[first], c.row[second], block), soft[self.rows])
+        else:
+            if 10 * (np.bincount(place[0]) ** 2).sum() < users * count**2:
+                matrix = -(left.T @ right).toarray()
+            else:
+                matrix = -left.toarray().T @ right.toarray()
+            matrix[host[:, None] == host] = 0.0
+            matrix += np.bincount(c.row[first] * count + c.row[second], block, count * count).reshape(count, count)
+            of_rows_alone = _regular(matrix, soft[self.rows])
+        if of_rows_alone is None:
             return None
-        back = np.argsort(order)
 
-        def solve(given: Array) -> Array:
-            given = scale * np.concatenate([given, np.zeros(len(own) - size)])
-            found = factors.solve(given[order])[back]
-            left = given - matrix @ found
-            for _ in range(8):  # iterative refinement
-                if not np.abs(left).max() > 1e-13 * np.abs(given).max():
-                    break
-                better = found + factors.solve(left[order])[back]
-                missed = given - matrix @ better
-                if not np.abs(missed).max() < 0.5 * np.abs(left).max():
-                    break
-                found, left = better, missed
-            return np.asarray(found[:size])
+        def once(given: Array) -> Array:
+            given = given * scale
+            full = np.zeros(users)
+            full[c.limits] = given[self.limits]
+            value = given[self.pairs] - (full / softness)[c.user]
+            log_rows = of_rows_alone(given[self.rows] + of_rows(bought(value)))
+            cost = np.bincount(c.pair, share * log_rows[c.row], len(weight))
+            parts = bought(value - cost)
+            excess = ((full + whole * np.bincount(c.user, parts, users)) / softness)[c.limits]
+            return np.concatenate([parts, log_rows, excess])
 
-        return solve
+        return once
+
+
+def _regular(matrix: Array, more: Array) -> Solve | None:
+    """Solver for a dense matrix with `more` added to its diagonal; None if it is singular."""
+    np.einsum("ii->i", matrix)[:] += more
+    factors, order, info = lapack.dgetrf(matrix)
+    return None if info else lambda given: lapack.dgetrs(factors, order, given)[0]
+
+
+def _couples(group: Index) -> tuple[Index, Index]:
+    """List all ordered pairs of members (k,) of a group, with themselves too; groups are sorted."""
+    count = np.bincount(group)
+    start, mine = np.cumsum(count) - count, count[group]
+    first = np.repeat(np.arange(len(group)), mine)
+    offset = np.arange(len(first)) - np.repeat(np.cumsum(mine) - mine, mine)
+    return first, start[group[first]] + offset
+
+
+def _less_thin(
+    left: sp.csr_matrix, right: sp.csr_matrix, host: Index, block: tuple[Index, Index, Array], soft: Array
+) -> Solve | None:
+    """Solver for server blocks minus the low-rank coupling by few users, `left' right` off the blocks (Woodbury)."""
+    i, j = _couples(host)
+    before, after, size = left.toarray(), right.toarray(), (len(host), len(host))
+    own = np.einsum("ui,ui->i", before[:, i], after[:, j])
+    blocks = sp.csc_matrix((block[2], block[:2]), size) + sp.csc_matrix((own, (i, j)), size) + sp.diags(soft)
+    try:
+        of_servers = sparse_linalg.splu(blocks.tocsc())
+        through = of_servers.solve(np.ascontiguousarray(before.T))
+        users = np.linalg.inv(np.eye(len(before)) - after @ through)
+    except (RuntimeError, np.linalg.LinAlgError):
+        return None
+
+    def coupled(given: Array) -> Array:
+        apart = of_servers.solve(given)
+        return np.asarray(apart + through @ (users @ (after @ apart)))
+
+    return coupled
+
+
+def _refining(once: Solve, product: Solve, scale: Array) -> Solve:
+    """Solver by approximate factors with iterative refinement."""
+
+    def solve(given: Array) -> Array:
+        given = given * scale
+        found = once(given)
+        left = given - product(found)
+        for _ in range(8):
+            size = float(np.abs(left).max())
+            if not size > 1e-13 * float(np.abs(given).max()):
+                break
+            better = found + once(left)
+            left = given - product(better)
+            if not float(np.abs(left).max()) < 0.5 * size:
+                break
+            found = better
+        return np.asarray(found)
+
+    return solve

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..certificates.backward import backward_error
+from ..certificates.backward import backward_error, log_price_per_task
 from ..errors import SolverError
 from ..model._arrays import Array
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 from .first_order import Active, Prices
-from .last_digits import Conditions, Point, refined
+from .last_digits import refined
 
 #: Tasks, prices and slacks up to this count as 0.
 ZERO = 1e-7
@@ -22,6 +22,8 @@ ZERO = 1e-7
 VIOLATED = 1e-10
 #: Last digits that change a user's tasks by a larger part are those of another answer.
 _ASTRAY = 1e-3
+#: What is free costs `exp(-FREE max(alpha, 1))` of what it is worth.
+FREE = 50.0
 
 
 def settled(
@@ -39,56 +41,87 @@ def settled(
     x = tasks[polytope.users[polytope.pair_user], polytope.pair_server]
     with np.errstate(all="ignore"):
         log_rows = backward_error(polytope, criterion, tasks, log_rows).every_row
-        shown = Conditions(polytope, criterion).started
-        at = shown(x, log_rows)
+        at = Shown(polytope, criterion, x, log_rows)
         if at.missed > VIOLATED and (found := refined(polytope, criterion, x, log_rows, 1e-14)) is not None:
-            other = shown(found.tasks, found.log_rows)
-            if other.missed < at.missed and np.abs(other.total / at.total - 1).max() <= _ASTRAY:
-                at, log_rows = other, found.log_rows
+            other = Shown(polytope, criterion, found.tasks, found.log_rows)
+            at = other if other.missed < at.missed and np.abs(other.total / at.total - 1).max() <= _ASTRAY else at
         if at.missed > 10 * VIOLATED:
             raise SolverError(
                 "the answer is not near enough to an exact one to tell which tasks and prices are zero: solve it with "
                 "a smaller tol, such as solve(cluster, tol=1e-9)"
             )
-        return _active(polytope, criterion, at, log_rows, zero)
+        return at.active(zero)
 
 
-def _active(polytope: Polytope, criterion: Criterion, at: Point, log_rows: Array, zero: float | None) -> Active:
-    """The set as it is, or with members above `zero` and weakly active conditions apart.
+class Shown:
+    """Tasks and log prices, and the active set that they indicate."""
 
-    Who is served in full where nothing has a price follows its limit alone.
-    """
-    # What costs exp(-50 max(alpha, 1)) of what it is worth is free, and so is what has the least price that there is.
-    priced = log_rows > at.log_rows + min(300 - 50 * criterion.stiffness, -1.0)
-    free = polytope.use.T @ priced.astype(float) == 0
-    pairs, rows, limits = at.pairs, at.rows, at.limits
-    weak = [np.zeros(len(each), dtype=bool) for each in (pairs, rows, limits)]
-    if zero is not None:
-        pairs, rows, limits = at.part > zero, at.weight > zero, limits & (at.excess > zero)
-        weak = [
-            ~pairs & (at.slack <= zero) & ~free,
-            ~rows & (at.idle <= zero),
-            ~limits & (at.room <= zero),
-        ]
-    users = np.arange(len(at.total))
-    held = limits.copy()
-    if zero is not None:
-        held[at.user[free & pairs]] = False
-    cheap = (pairs | weak[0]) & ~(free & (zero is not None))
-    prices = Prices(np.where(rows, at.log_rows, -np.inf), at.cost, cheap)
-    return Active(
-        polytope,
-        criterion,
-        at.total,
-        np.where(pairs, at.part, 0.0),
-        pairs,
-        weak[0],
-        rows,
-        weak[1],
-        limits,
-        weak[2],
-        np.zeros(len(users), dtype=bool),
-        users,
-        held,
-        (prices,),
-    )
+    def __init__(self, polytope: Polytope, criterion: Criterion, x: Array, log_rows: Array) -> None:
+        self.polytope, self.criterion, self.log_rows = polytope, criterion, log_rows
+        own, scale = criterion.restrict(polytope.users), criterion.stiffness
+        self.user = user = polytope.pair_user
+        self.total = np.add.reduceat(x, polytope.start[:-1])
+        self.part = x / self.total[user]
+        marginal = own.log_marginal(self.total)
+        marginal = marginal[user, polytope.pair_server] if marginal.ndim == 2 else marginal[user]
+        # Where nothing has a price, users who are served in full pay next to nothing.
+        least = marginal - FREE * scale
+        self.cost = np.maximum(log_price_per_task(polytope, log_rows), least)
+        self.free = self.cost <= least
+        slack = (self.cost - marginal) / scale
+        self.idle, self.room = 1 - polytope.use @ (x / polytope.gamma), 1 - self.total / polytope.limit
+        lowest = np.minimum.reduceat(np.where(self.part > 1e-6, slack, np.inf), polytope.start[:-1])
+        self.excess = np.where((self.room < 1e-6) & (lowest < 0), -lowest, 0.0)
+        self.slack = slack + self.excess[user]
+        uses, whole = polytope.use.tocoo(), np.maximum(self.cost, marginal) + np.log(polytope.gamma)
+        #: (rows,): the largest part of a row in what a pair costs, or would be worth.
+        self.weight = np.zeros(len(log_rows))
+        paid = np.log(uses.data) + log_rows[uses.row] - whole[uses.col]
+        np.maximum.at(self.weight, uses.row, np.exp(np.minimum(paid, 0.0)))
+        most = np.maximum.reduceat(x, polytope.start[:-1])[user]
+        self.pairs = (self.part > np.maximum(self.slack, 0.0)) | ((x >= most) & (x > 0))
+        self.rows = self.weight > np.maximum(self.idle, 0.0)
+        self.limits = self.excess > np.maximum(self.room, 0.0)
+
+    @property
+    def missed(self) -> float:
+        """Largest residual of active conditions, or violation of inactive ones."""
+        sets = (self.slack, self.pairs), (self.idle, self.rows), (self.room, self.limits)
+        return max(float(np.where(on, np.abs(one), -one).max(initial=0.0)) for one, on in sets)
+
+    def active(self, zero: float | None) -> Active:
+        """The set as it is, or with members above `zero` and weakly active conditions apart.
+
+        Who is served in full where nothing has a price follows its limit alone.
+        """
+        pairs, rows, limits = self.pairs, self.rows, self.limits
+        weak = [np.zeros(len(each), dtype=bool) for each in (pairs, rows, limits)]
+        if zero is not None:
+            pairs, rows, limits = self.part > zero, self.weight > zero, limits & (self.excess > zero)
+            weak = [
+                ~pairs & (self.slack <= zero) & ~self.free,
+                ~rows & (self.idle <= zero),
+                ~limits & (self.room <= zero),
+            ]
+        users = np.arange(len(self.total))
+        held = limits.copy()
+        if zero is not None:
+            held[self.user[self.free & pairs]] = False
+        cheap = (pairs | weak[0]) & ~(self.free & (zero is not None))
+        prices = Prices(np.where(rows, self.log_rows, -np.inf), self.cost, cheap)
+        return Active(
+            self.polytope,
+            self.criterion,
+            self.total,
+            np.where(pairs, self.part, 0.0),
+            pairs,
+            weak[0],
+            rows,
+            weak[1],
+            limits,
+            weak[2],
+            np.zeros(len(users), dtype=bool),
+            users,
+            held,
+            (prices,),
+        )

@@ -118,8 +118,8 @@ _ROWS, _LACKING = 64, 0.5
 #: Temperatures at which prices are kept for other users, and Newton steps from there to theirs; where these do not do,
 #: a higher temperature is tried, and at last the whole stage.
 _KEPT, _RESTART = (0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4), 8
-#: Lengths in log alpha.
-_FACTORS = StepControl(np.log(4.0), np.log(16.0), np.log(1.002), 0.4, STEPS.grow)
+#: Lengths in log2 alpha: whole ones lead from power of 2 to power of 2.
+_FACTORS = StepControl(2.0, 4.0, float(np.log2(1.002)), 0.4, STEPS.grow)
 #: Random weights by which an answer is tried.
 _WEIGHTS = 8
 
@@ -226,9 +226,9 @@ def _grown(place: Place) -> Place:
             break
 
         def attempt(length: float, at: CoupledGame = here, slope: Array = slope) -> tuple[CoupledGame, int] | None:
-            """Point with log alpha higher by `length`, and its Newton steps."""
+            """Point with log2 alpha higher by `length`, and its Newton steps."""
             nonlocal systems
-            alpha = min(float(np.exp(length)) * at.q.alpha, _HIGH)
+            alpha = min(2.0**length * at.q.alpha, _HIGH)
             by = alpha / at.q.alpha
             guess = at.price + (1 - 1 / by) * slope
             there = newton(CoupledGame(at.q.at(alpha), guess, at.tau / by, at.unit, most=POWER), control.most)

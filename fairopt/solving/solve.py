@@ -48,7 +48,7 @@ def within(seconds: float, offers: Iterator[Solution]) -> Iterator[Solution]:
 
 #: Errors above this have their last digits looked for unasked, on clusters up to this number of pairs.
 _FINE, _SMALL = 1e-10, 500
-#: Of more pairs answers are judged before their last digits are looked for, which takes longer.
+#: Of more pairs answers are judged before their last digits are looked for, which may take longer.
 _MANY = 5_000
 #: The error of what a solver makes of the right formulation is below this.
 _FORMULATED = 5e-3

@@ -32,7 +32,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._libraries import lapack
-from ...core.last_digits import Conditions
+from ...core.settled import Shown
 from ...model._arrays import Array, Index
 from ...model.criterion import Criterion
 from ...model.problem import Problem
@@ -108,7 +108,7 @@ def active_at(problem: Problem, tasks: Array, log_prices: Array, weak: float = 0
     """
     polytope = problem.polytope
     x = tasks[polytope.users[polytope.pair_user], polytope.pair_server]
-    at = Conditions(polytope, problem.criterion).started(x, polytope.log_row_prices(log_prices))
+    at = Shown(polytope, problem.criterion, x, polytope.log_row_prices(log_prices))
     if not (at.total > 0).all():
         return None
     pairs, limits = np.flatnonzero(at.pairs | (at.slack < weak)), np.flatnonzero(at.room <= 1e-9)
