@@ -21,6 +21,7 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,8 +33,8 @@ from .factors import factored
 _COUPLING = 900.0
 #: Factors of at most so many rows are in double precision, with all pairs.
 _DOUBLE = 250
-#: Couplings so far below the diagonal are left out of lists. In single precision this is taken off everywhere, so that
-#: nothing fills in below the least normal number, where arithmetic takes ten times as long.
+#: Couplings so far below the diagonal are left out of lists. In single precision all others begin there: what fills in
+#: stays above the least normal number, below which arithmetic takes ten times as long.
 _NOTHING = 1e-13
 #: Where pairs are at least that part of users times servers, sums over them are products of dense tables.
 _DENSE = 0.25
@@ -201,6 +202,36 @@ class Pairs:
         }
         return min(cost, key=cost.__getitem__)
 
+    @cached_property
+    def coupled(self) -> Coupled:
+        """Couplings of every two pairs of a user, as far as they do not depend on weights."""
+        one, other = _two(self.start[:-1], np.diff(self.start))
+        takes = (np.ascontiguousarray(self.takes[each].T) for each in (one, other))
+        return Coupled(one, other, self.user[one], self.server[one], self.server[other], *takes)
+
+
+class Coupled(NamedTuple):
+    """Couplings of two pairs of one user, (k,): the user, both servers, and unit use of each, (resources, k)."""
+
+    one: Index
+    other: Index
+    user: Index
+    i: Index
+    j: Index
+    left: Array
+    right: Array
+
+
+def _two(start: Index, count: Index) -> tuple[Index, Index]:
+    """List every two pairs of users with `count` pairs from `start` on, the pair on the later server first."""
+    ones, others = [np.zeros(0, dtype=np.intp)], [np.zeros(0, dtype=np.intp)]
+    for size in np.unique(count[count > 1]):
+        later, earlier = np.tril_indices(int(size), -1)
+        begin = start[count == size][:, None]
+        ones.append((begin + later).ravel())
+        others.append((begin + earlier).ravel())
+    return np.concatenate(ones), np.concatenate(others)
+
 
 class Equations:
     """Normal equations at one point, factored.
@@ -324,23 +355,27 @@ class _UsersFirst:
         self.factor = factored(matrix, pairs.value is None)
 
     def _listed(self, at: Equations, scale: Array, place: Index) -> Array:
-        """Schur complement as a product of sparse matrices, Fortran order."""
-        pairs, count = at.pairs, len(self.rows)
-        columns = np.maximum(place.T[pairs.server], 0).ravel()  # of rows that have no place the scale is 0
-        unit = pairs.takes * scale.T[pairs.server] / np.sqrt(pairs.of_user(at.whole))[:, None]
-        left, bought = (
-            sp.csr_matrix(
-                (_precise(at, each[:, None] * unit, count)[0].ravel(), columns, len(place) * pairs.start),
-                shape=(len(at.whole), count),
-            )
-            for each in (-at.weight, pairs.over_value(at.weight))
-        )
-        product = left.T @ bought
-        product.data[product.data > -_NOTHING] = 0.0
-        matrix = product.toarray(order="F")
+        """Schur complement from the list of couplings, lower triangle, Fortran order."""
+        count, of, worth = len(self.rows), at.pairs.coupled, at.pairs.value
+        matrix = _precise(at, np.zeros((count, count), order="F"), count)[0]
         if matrix.dtype == np.float32:
             matrix -= _NOTHING
-        return np.asarray(matrix)
+        by = at.weight[of.one] * -at.weight[of.other] / at.whole[of.user]
+        left = [by * takes * each[of.i] for takes, each in zip(of.left, scale, strict=True)]
+        right = [takes * each[of.j] for takes, each in zip(of.right, scale, strict=True)]
+        rows, columns = [each[of.i] for each in place], [each[of.j] for each in place]
+        for r in range(len(place)):
+            for s in range(len(place)):
+                value = left[r] * right[s]  # nothing on rows that have no place
+                kept = np.flatnonzero(value < -_NOTHING)
+                row, column, value = rows[r][kept], columns[s][kept], value[kept]
+                if worth is None:
+                    both = [(np.minimum(row, column), np.maximum(row, column), value)]
+                else:
+                    both = [(row, column, value / worth[of.one[kept]]), (column, row, value / worth[of.other[kept]])]
+                for i, j, each in both:
+                    np.add.at(matrix.T.reshape(-1), i * count + j, each.astype(matrix.dtype))
+        return matrix
 
     def _spread(self, at: Equations, scale: Array, active: Mask) -> Array:
         """Schur complement as a product of dense matrices."""
