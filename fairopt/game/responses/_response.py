@@ -152,15 +152,20 @@ def solve(matrix, rhs):  # type: ignore[no-untyped-def]
     """Solve a small linear system in place by elimination; undetermined unknowns of a singular matrix are 0."""
     size = len(rhs)
     for k in range(size):
-        best = k + np.abs(matrix[k:, k]).argmax()
+        best = k
+        for i in range(k + 1, size):
+            if abs(matrix[i, k]) > abs(matrix[best, k]):
+                best = i
         if not abs(matrix[best, k]) > 1e-300:
             continue
-        row, rhs[k], rhs[best] = matrix[best].copy(), rhs[best], rhs[k]
-        matrix[best], matrix[k] = matrix[k], row
+        rhs[k], rhs[best] = rhs[best], rhs[k]
+        for j in range(size):
+            matrix[k, j], matrix[best, j] = matrix[best, j], matrix[k, j]
         for i in range(k + 1, size):
             factor = matrix[i, k] / matrix[k, k]
             if factor != 0.0:
-                matrix[i, k:] -= factor * row[k:]
+                for j in range(k, size):
+                    matrix[i, j] -= factor * matrix[k, j]
                 rhs[i] -= factor * rhs[k]
     for k in range(size - 1, -1, -1):
         value = rhs[k]
@@ -171,16 +176,21 @@ def solve(matrix, rhs):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, accuracy=0.0):  # type: ignore[no-untyped-def]
+def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, accuracy):  # type: ignore[no-untyped-def]
     """Compute a best response: fill in `tasks` (users here,) and `q` (resources,), log level prices, from a guess.
 
     Returns how far from exact, relative to capacity, where no more than an accuracy is asked for.
     """
     count, size = use.shape
-    q[:] = np.where((use.sum(axis=0) > 0) & (q < np.inf), q, -np.inf)
+    for r in range(size):
+        known, q[r] = q[r], -np.inf
+        for n in range(count):
+            if use[n, r] > 0 and known < np.inf:
+                q[r] = known
     asked = Asked(tasks, np.empty(size), np.empty((size, size)), np.empty(size), np.empty(size))
     server = Server(alpha, log_gain, per_task, use, elsewhere, room, q.max(), np.full(count, np.nan))
-    residual, reach = ask(server, q, asked), np.full(size, max(1.0, _REACH / alpha))
+    farthest, reach = max(1.0, _REACH / alpha), np.empty(size)
+    residual, reach[:] = ask(server, q, asked), farthest
     for k in range(1, 300):
         better = improve(server, q, asked, residual, reach, accuracy)
         if better < -1 or (better < 0 and residual < 1e-10):
@@ -188,9 +198,11 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, accuracy=
         if better < 0 or k % 20 == 0:  # each price in turn
             for r in range(size):
                 one_price(server, r, q, asked)
-            better, reach[:] = ask(server, q, asked), max(1.0, _REACH / alpha)
+            better, reach[:] = ask(server, q, asked), farthest
         residual = better
-    tasks /= 1 + max(asked.excess.max(), 0.0)
+    most = 1 + max(asked.excess.max(), 0.0)
+    for n in range(count):
+        tasks[n] /= most
     return residual
 
 
@@ -201,41 +213,60 @@ def improve(server, q, asked, residual, reach, accuracy):  # type: ignore[no-unt
     Returns the residual, -1 if there is nothing to gain, -2 if it is small enough.
     """
     alpha, size, top = server.alpha, len(q), q.max()
-    old, excess, jacobian, weight = q.copy(), asked.excess.copy(), asked.jacobian.copy(), np.exp(alpha * (q - top))
+    old, excess, jacobian, weight = q.copy(), asked.excess.copy(), asked.jacobian.copy(), np.empty(size)
     whole = np.zeros(size)  # by how much use falls as all prices rise: what users here have in all
+    above, below, far = 0.0, 0.0, reach.max()
     for r in range(size):
-        if q[r] > -np.inf:
-            whole -= jacobian[:, r]
+        weight[r] = np.exp(alpha * (q[r] - top))
+        for s in range(size):
+            if q[s] > -np.inf:
+                whole[r] -= jacobian[r, s]
+        above += weight[r] * excess[r]
+        below += weight[r] * whole[r]
     # A user's tasks here are a difference, as exact as its tasks in all.
     exact = max(_EXACT + _ROUNDED * whole.max(), accuracy)
     if residual < exact:
         return -2.0
-    none, far, t = q == -np.inf, reach.max(), 1.0
-    best = (weight * excess).sum() / (weight * whole).sum()  # of 1/v; infinite where nobody asks, or all have enough
-    common = max(min(-np.log1p(-best), far), -far) if best < 1 else far
-    minor = none | (-np.diag(jacobian) < _SMALL * whole)  # on an average
-    if (minor & ~none).any():
-        minor = none | (largest(server, weight) < _SMALL)
-    power = np.where(minor, alpha, min(alpha, _POWER))
-    step, bound, free = np.zeros(size), np.zeros(size, np.bool_), none & (excess <= exact)
+    best = above / below  # of 1/v; infinite where nobody asks, or all have enough
+    common, t = max(min(-np.log1p(-best), far), -far) if best < 1 else far, 1.0
+    step, low, high, after, power = np.zeros(size), np.empty(size), np.empty(size), np.empty(size), np.empty(size)
+    minor, bound, free = np.zeros(size, np.bool_), np.zeros(size, np.bool_), np.zeros(size, np.bool_)
+    priced = False
+    for r in range(size):
+        minor[r] = -jacobian[r, r] < _SMALL * whole[r]  # on an average
+        priced |= minor[r] and q[r] > -np.inf
+    part = largest(server, weight) if priced else weight
+    for r in range(size):
+        minor[r] = q[r] == -np.inf or (priced and part[r] < _SMALL)
+        free[r] = q[r] == -np.inf and excess[r] <= exact
+        power[r] = alpha if minor[r] else min(alpha, _POWER)
     for _ in range(10):
-        low = np.where(none, 0.0, np.where(minor, -1.0, np.expm1(-power * reach)) / power)
-        high, after = np.expm1(power * reach) / power, excess + whole * np.expm1(min(-common, 500.0))
+        for r in range(size):
+            low[r] = 0.0 if old[r] == -np.inf else (-1.0 if minor[r] else np.expm1(-power[r] * reach[r])) / power[r]
+            high[r] = np.expm1(power[r] * reach[r]) / power[r]
+            after[r] = excess[r] + whole[r] * np.expm1(min(-common, 500.0))
         bounded(after, jacobian, free, low, high, step, bound)
         for r in range(size):
-            known, part, least = (top, 0.0, 0.0) if none[r] else (old[r], 1.0, 1e-12)
-            ratio = part + t * power[r] * step[r]
+            known, held, least = (top, 0.0, 0.0) if old[r] == -np.inf else (old[r], 1.0, 1e-12)
+            ratio = held + t * power[r] * step[r]
             q[r] = known + np.log(ratio) / power[r] + t * common if ratio > least else -np.inf
         now, highest = ask(server, q, asked), max(top, q.max())
-        moved = np.exp(alpha * (q - highest)) - np.exp(alpha * (old - highest))
-        begun, ended = -(moved * excess).sum(), -(moved * asked.excess).sum()
-        if (begun < 0 and ended <= -_TURN * begun and now < _MORE * (1 + residual)) or now < 0.5 * residual:
-            reach *= np.where(bound | (abs(common) == far), 2.0, 1.0)
+        begun = ended = 0.0
+        for r in range(size):
+            moved = np.exp(alpha * (q[r] - highest)) - np.exp(alpha * (old[r] - highest))
+            begun -= moved * excess[r]
+            ended -= moved * asked.excess[r]
+        good = (begun < 0 and ended <= -_TURN * begun and now < _MORE * (1 + residual)) or now < 0.5 * residual
+        for r in range(size):
+            if good and (bound[r] or abs(common) == far):
+                reach[r] *= 2.0
+            elif not good and step[r] < 0 and excess[r] < 0:  # users came in
+                reach[r] *= 0.3
+        if good:
             return now
-        came = (step < 0) & (excess < 0)  # users came in
-        reach *= np.where(came, 0.3, 1.0)
         t *= 0.5
-    q[:] = old
+    for r in range(size):
+        q[r] = old[r]
     ask(server, q, asked)
     return -1.0
 
@@ -246,19 +277,25 @@ def bounded(excess, jacobian, free, low, high, step, bound):  # type: ignore[no-
 
     `excess` is that after the common step.
     """
+    size = len(step)
     step[:], bound[:] = 0.0, False
-    for _ in range(len(step) + 1):
-        matrix, found, held, part, worst = jacobian.copy(), -excess, free | bound, 1.0, -1
-        for r in range(len(step)):
+    found = np.empty(size)
+    for _ in range(size + 1):
+        matrix, part, worst = jacobian.copy(), 1.0, -1
+        for r in range(size):
             matrix[r, r] += 1e-10 * matrix[r, r] - 1e-13
-            if held[r]:
+            found[r] = -excess[r]
+            if free[r] or bound[r]:
                 matrix[r, :], matrix[r, r], found[r] = 0.0, 1.0, step[r]
-        found = np.where(held, step, solve(matrix, found))
-        for r in range(len(step)):
+        solve(matrix, found)
+        for r in range(size):
+            if free[r] or bound[r]:
+                found[r] = step[r]
             end = min(max(found[r], low[r]), high[r])
             if end != found[r] and (end - step[r]) / (found[r] - step[r]) < part:
                 part, worst = (end - step[r]) / (found[r] - step[r]), r
-        step += part * (found - step)
+        for r in range(size):
+            step[r] += part * (found[r] - step[r])
         if worst < 0:
             break
         bound[worst], step[worst] = True, high[worst] if found[worst] > high[worst] else low[worst]
@@ -267,12 +304,29 @@ def bounded(excess, jacobian, free, low, high, step, bound):  # type: ignore[no-
 @compiled
 def largest(server, weight):  # type: ignore[no-untyped-def]
     """Largest share of each resource in a user's cost, (resources,)."""
-    found = np.zeros(len(weight))
-    for n in range(len(server.use)):
-        paid = (server.use[n] * weight).sum()
-        for r in range(len(weight)):
-            found[r] = max(found[r], server.use[n, r] * weight[r] / paid if paid > 0 else 0.0)
+    use, size = server.use, len(weight)
+    found = np.zeros(size)
+    for n in range(len(use)):
+        paid = 0.0
+        for r in range(size):
+            paid += use[n, r] * weight[r]
+        for r in range(size):
+            found[r] = max(found[r], use[n, r] * weight[r] / paid if paid > 0 else 0.0)
     return found
+
+
+@compiled(borrows=True)
+def settle(order, events, k, left):  # type: ignore[no-untyped-def]
+    """Move entry k of a heap, the first `left` of `order`, down until no event below it is earlier."""
+    moved = order[k]
+    while 2 * k + 1 < left:
+        below = 2 * k + 1
+        if below + 1 < left and events[order[below + 1]] < events[order[below]]:
+            below += 1
+        if events[moved] <= events[order[below]]:
+            break
+        order[k], k = order[below], below
+    order[k] = moved
 
 
 @compiled
@@ -281,25 +335,28 @@ def fill(gain, per_task, elsewhere, room, q, tasks):  # type: ignore[no-untyped-
 
     User n has `level gain[n]` tasks in all, `elsewhere[n]` of them elsewhere and at most `room[n]` here, and uses
     `per_task[n, r]` of a whole capacity for each. `q[r]` is minus the log of the level at which r is full, or -inf.
-    Users sorted once, and once over them for every resource that fills up: O(N (M + log N)).
+    Users in a heap, and once over them for every resource that fills up: O(N (M + log N)).
     """
     count, size = per_task.shape
-    frozen = room <= 0
-    used, rate, most = np.zeros(size), np.zeros(size), np.zeros(size)
-    q[:] = -np.inf
-    tasks[:] = 0.0
+    used, rate, most, frozen = np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(count, np.bool_)
     # Events at which the rate of use changes: users come in where they have no more elsewhere, and have enough later.
-    events = np.empty(2 * count)
-    events[:count] = elsewhere / gain
-    events[count:] = (elsewhere + room) / gain
-    order = np.argsort(events)
-    at, free = 0.0, count - frozen.sum()
-    k = 0
+    events, order, free, left = np.empty(2 * count), np.empty(2 * count, np.int64), 0, 0
+    q[:] = -np.inf
+    for n in range(count):
+        events[n], events[count + n], tasks[n] = elsewhere[n] / gain[n], (elsewhere[n] + room[n]) / gain[n], 0.0
+        frozen[n] = room[n] <= 0
+        if not frozen[n]:
+            free += 1
+            order[left] = n
+            left += 1
+            if events[count + n] < np.inf:
+                order[left] = count + n
+                left += 1
+    for k in range(left // 2 - 1, -1, -1):
+        settle(order, events, k, left)
+    at = 0.0
     while free > 0:
-        while k < 2 * count and frozen[order[k] % count]:
-            k += 1
-        then = events[order[k]] if k < 2 * count else np.inf
-        level, full = then, -1
+        level, full = events[order[0]] if left > 0 else np.inf, -1
         for r in range(size):
             if rate[r] > 1e-14 * most[r] and q[r] == -np.inf:
                 found = at + max(1 - used[r], 0.0) / rate[r]
@@ -311,12 +368,15 @@ def fill(gain, per_task, elsewhere, room, q, tasks):  # type: ignore[no-untyped-
             used[r] += rate[r] * (level - at)
         at = level
         if full < 0:
-            n = order[k] % count
-            for r in range(size):
-                change = gain[n] * per_task[n, r]
-                rate[r] += change if order[k] < count else -change
-                most[r] = max(most[r], change)
-            k += 1
+            left -= 1
+            k, order[0] = order[0], order[left]
+            settle(order, events, 0, left)
+            n = k % count
+            if not frozen[n]:
+                for r in range(size):
+                    change = gain[n] * per_task[n, r]
+                    rate[r] += change if k < count else -change
+                    most[r] = max(most[r], change)
             continue
         q[full] = -np.log(level)
         rate[:] = 0.0
