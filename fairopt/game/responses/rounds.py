@@ -133,7 +133,13 @@ def play(server, game, relax, state):  # type: ignore[no-untyped-def]
     Returns the largest change that the response asks for, relative to the user's tasks.
     """
     here, cap, q = slice(game.first[server], game.first[server + 1]), state.cap[server], state.log_price[server]
-    user, pair, per_task, use, limit = game.user[here], game.pairs[here], game.per_task[here], game.use[here], game.limit
+    user, pair, per_task, use, limit = (
+        game.user[here],
+        game.pairs[here],
+        game.per_task[here],
+        game.use[here],
+        game.limit,
+    )
     slope, foreseen, tasks, total = state.slope[here], state.foreseen[here], state.tasks, state.total
     slopes, expected, gain, count = state.slopes, state.expected, game.gain[here].copy(), len(user)
     now, elsewhere, room, stretch = np.empty(count), np.empty(count), np.empty(count), np.ones(count)
@@ -195,11 +201,12 @@ def leverage(alpha, per_task, use, line, room, q, answer):  # type: ignore[no-un
         if q[r] > -np.inf:
             solve(matrix.copy(), inverse[r])
     for n in range(count):
-        part = 0.0
-        for r in range(size):
-            for s in range(size):
-                part += per_task[n, r] * inverse[r, s] * shares[n, s]
-        kept[n] = min(part, 1.0) if part > 0 else 1.0
+        if 0 < answer[n] < room[n]:
+            part = 0.0
+            for r in range(size):
+                for s in range(size):
+                    part += per_task[n, r] * inverse[r, s] * shares[n, s]
+            kept[n] = min(part, 1.0) if part > 0 else 1.0
     return kept
 
 
