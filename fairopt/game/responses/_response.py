@@ -183,14 +183,11 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, accuracy)
     """
     count, size = use.shape
     for r in range(size):
-        known, q[r] = q[r], -np.inf
-        for n in range(count):
-            if use[n, r] > 0 and known < np.inf:
-                q[r] = known
+        if not (use[:, r].sum() > 0 and q[r] < np.inf):
+            q[r] = -np.inf
     asked = Asked(tasks, np.empty(size), np.empty((size, size)), np.empty(size), np.empty(size))
     server = Server(alpha, log_gain, per_task, use, elsewhere, room, q.max(), np.full(count, np.nan))
-    farthest, reach = max(1.0, _REACH / alpha), np.empty(size)
-    residual, reach[:] = ask(server, q, asked), farthest
+    residual, reach = ask(server, q, asked), np.full(size, max(1.0, _REACH / alpha))
     for k in range(1, 300):
         better = improve(server, q, asked, residual, reach, accuracy)
         if better < -1 or (better < 0 and residual < 1e-10):
@@ -198,11 +195,9 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, accuracy)
         if better < 0 or k % 20 == 0:  # each price in turn
             for r in range(size):
                 one_price(server, r, q, asked)
-            better, reach[:] = ask(server, q, asked), farthest
+            better, reach[:] = ask(server, q, asked), max(1.0, _REACH / alpha)
         residual = better
-    most = 1 + max(asked.excess.max(), 0.0)
-    for n in range(count):
-        tasks[n] /= most
+    tasks /= 1 + max(asked.excess.max(), 0.0)
     return residual
 
 
@@ -213,49 +208,39 @@ def improve(server, q, asked, residual, reach, accuracy):  # type: ignore[no-unt
     Returns the residual, -1 if there is nothing to gain, -2 if it is small enough.
     """
     alpha, size, top = server.alpha, len(q), q.max()
-    old, excess, jacobian, weight = q.copy(), asked.excess.copy(), asked.jacobian.copy(), np.empty(size)
+    old, excess, jacobian, weight = q.copy(), asked.excess.copy(), asked.jacobian.copy(), np.exp(alpha * (q - top))
     whole = np.zeros(size)  # by how much use falls as all prices rise: what users here have in all
-    above, below, far = 0.0, 0.0, reach.max()
     for r in range(size):
-        weight[r] = np.exp(alpha * (q[r] - top))
-        for s in range(size):
-            if q[s] > -np.inf:
-                whole[r] -= jacobian[r, s]
-        above += weight[r] * excess[r]
-        below += weight[r] * whole[r]
+        if q[r] > -np.inf:
+            whole -= jacobian[:, r]
     # A user's tasks here are a difference, as exact as its tasks in all.
     exact = max(_EXACT + _ROUNDED * whole.max(), accuracy)
     if residual < exact:
         return -2.0
-    best = above / below  # of 1/v; infinite where nobody asks, or all have enough
-    common, t = max(min(-np.log1p(-best), far), -far) if best < 1 else far, 1.0
-    step, low, high, after, power = np.zeros(size), np.empty(size), np.empty(size), np.empty(size), np.empty(size)
-    minor, bound, free = np.zeros(size, np.bool_), np.zeros(size, np.bool_), np.zeros(size, np.bool_)
-    priced = False
+    none, far, t = q == -np.inf, reach.max(), 1.0
+    best = (weight * excess).sum() / (weight * whole).sum()  # of 1/v; infinite where nobody asks, or all have enough
+    common = max(min(-np.log1p(-best), far), -far) if best < 1 else far
+    part, power, low, step = np.ones(size), np.full(size, alpha), np.zeros(size), np.zeros(size)
+    bound, free = np.zeros(size, np.bool_), none & (excess <= exact)
     for r in range(size):
-        minor[r] = -jacobian[r, r] < _SMALL * whole[r]  # on an average
-        priced |= minor[r] and q[r] > -np.inf
-    part = largest(server, weight) if priced else weight
-    for r in range(size):
-        minor[r] = q[r] == -np.inf or (priced and part[r] < _SMALL)
-        free[r] = q[r] == -np.inf and excess[r] <= exact
-        power[r] = alpha if minor[r] else min(alpha, _POWER)
+        if not none[r] and -jacobian[r, r] < _SMALL * whole[r]:  # on an average
+            part = largest(server, weight)
+            break
     for _ in range(10):
         for r in range(size):
-            low[r] = 0.0 if old[r] == -np.inf else (-1.0 if minor[r] else np.expm1(-power[r] * reach[r])) / power[r]
-            high[r] = np.expm1(power[r] * reach[r]) / power[r]
-            after[r] = excess[r] + whole[r] * np.expm1(min(-common, 500.0))
-        bounded(after, jacobian, free, low, high, step, bound)
+            if not none[r]:
+                major = part[r] >= _SMALL
+                power[r] = min(alpha, _POWER) if major else alpha
+                low[r] = (np.expm1(-power[r] * reach[r]) if major else -1.0) / power[r]
+        after = excess + whole * np.expm1(min(-common, 500.0))
+        bounded(after, jacobian, free, low, np.expm1(power * reach) / power, step, bound)
         for r in range(size):
-            known, held, least = (top, 0.0, 0.0) if old[r] == -np.inf else (old[r], 1.0, 1e-12)
+            known, held, least = (top, 0.0, 0.0) if none[r] else (old[r], 1.0, 1e-12)
             ratio = held + t * power[r] * step[r]
             q[r] = known + np.log(ratio) / power[r] + t * common if ratio > least else -np.inf
         now, highest = ask(server, q, asked), max(top, q.max())
-        begun = ended = 0.0
-        for r in range(size):
-            moved = np.exp(alpha * (q[r] - highest)) - np.exp(alpha * (old[r] - highest))
-            begun -= moved * excess[r]
-            ended -= moved * asked.excess[r]
+        moved = np.exp(alpha * (q - highest)) - np.exp(alpha * (old - highest))
+        begun, ended = -(moved * excess).sum(), -(moved * asked.excess).sum()
         good = (begun < 0 and ended <= -_TURN * begun and now < _MORE * (1 + residual)) or now < 0.5 * residual
         for r in range(size):
             if good and (bound[r] or abs(common) == far):
@@ -277,25 +262,21 @@ def bounded(excess, jacobian, free, low, high, step, bound):  # type: ignore[no-
 
     `excess` is that after the common step.
     """
-    size = len(step)
     step[:], bound[:] = 0.0, False
-    found = np.empty(size)
-    for _ in range(size + 1):
-        matrix, part, worst = jacobian.copy(), 1.0, -1
-        for r in range(size):
+    for _ in range(len(step) + 1):
+        matrix, found, held, part, worst = jacobian.copy(), -excess, free | bound, 1.0, -1
+        for r in range(len(step)):
             matrix[r, r] += 1e-10 * matrix[r, r] - 1e-13
-            found[r] = -excess[r]
-            if free[r] or bound[r]:
+            if held[r]:
                 matrix[r, :], matrix[r, r], found[r] = 0.0, 1.0, step[r]
         solve(matrix, found)
-        for r in range(size):
-            if free[r] or bound[r]:
+        for r in range(len(step)):
+            if held[r]:
                 found[r] = step[r]
             end = min(max(found[r], low[r]), high[r])
             if end != found[r] and (end - step[r]) / (found[r] - step[r]) < part:
                 part, worst = (end - step[r]) / (found[r] - step[r]), r
-        for r in range(size):
-            step[r] += part * (found[r] - step[r])
+        step += part * (found - step)
         if worst < 0:
             break
         bound[worst], step[worst] = True, high[worst] if found[worst] > high[worst] else low[worst]
@@ -304,14 +285,11 @@ def bounded(excess, jacobian, free, low, high, step, bound):  # type: ignore[no-
 @compiled
 def largest(server, weight):  # type: ignore[no-untyped-def]
     """Largest share of each resource in a user's cost, (resources,)."""
-    use, size = server.use, len(weight)
-    found = np.zeros(size)
-    for n in range(len(use)):
-        paid = 0.0
-        for r in range(size):
-            paid += use[n, r] * weight[r]
-        for r in range(size):
-            found[r] = max(found[r], use[n, r] * weight[r] / paid if paid > 0 else 0.0)
+    found = np.zeros(len(weight))
+    for n in range(len(server.use)):
+        paid = (server.use[n] * weight).sum()
+        for r in range(len(weight)):
+            found[r] = max(found[r], server.use[n, r] * weight[r] / paid if paid > 0 else 0.0)
     return found
 
 
@@ -338,23 +316,21 @@ def fill(gain, per_task, elsewhere, room, q, tasks):  # type: ignore[no-untyped-
     Users in a heap, and once over them for every resource that fills up: O(N (M + log N)).
     """
     count, size = per_task.shape
-    used, rate, most, frozen = np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(count, np.bool_)
-    # Events at which the rate of use changes: users come in where they have no more elsewhere, and have enough later.
-    events, order, free, left = np.empty(2 * count), np.empty(2 * count, np.int64), 0, 0
+    frozen = room <= 0
+    used, rate, most = np.zeros(size), np.zeros(size), np.zeros(size)
     q[:] = -np.inf
+    tasks[:] = 0.0
+    # Events at which the rate of use changes: users come in where they have no more elsewhere, and have enough later.
+    events, order = np.empty(2 * count), np.empty(2 * count, np.int64)
     for n in range(count):
-        events[n], events[count + n], tasks[n] = elsewhere[n] / gain[n], (elsewhere[n] + room[n]) / gain[n], 0.0
-        frozen[n] = room[n] <= 0
-        if not frozen[n]:
-            free += 1
-            order[left] = n
+        events[n], events[count + n] = elsewhere[n] / gain[n], (elsewhere[n] + room[n]) / gain[n]
+    at, free, left = 0.0, count - frozen.sum(), 0
+    for k in range(2 * count):
+        if events[k] < np.inf:
+            order[left] = k
             left += 1
-            if events[count + n] < np.inf:
-                order[left] = count + n
-                left += 1
     for k in range(left // 2 - 1, -1, -1):
         settle(order, events, k, left)
-    at = 0.0
     while free > 0:
         level, full = events[order[0]] if left > 0 else np.inf, -1
         for r in range(size):
@@ -364,30 +340,25 @@ def fill(gain, per_task, elsewhere, room, q, tasks):  # type: ignore[no-untyped-
                     level, full = found, r
         if level == np.inf:
             break
-        for r in range(size):
-            used[r] += rate[r] * (level - at)
+        used += rate * (level - at)
         at = level
         if full < 0:
             left -= 1
             k, order[0] = order[0], order[left]
             settle(order, events, 0, left)
-            n = k % count
-            if not frozen[n]:
-                for r in range(size):
-                    change = gain[n] * per_task[n, r]
-                    rate[r] += change if k < count else -change
-                    most[r] = max(most[r], change)
+            for r in range(0 if frozen[k % count] else size):
+                change = gain[k % count] * per_task[k % count, r]
+                rate[r] += change if k < count else -change
+                most[r] = max(most[r], change)
             continue
         q[full] = -np.log(level)
         rate[:] = 0.0
         for n in range(count):
-            if frozen[n]:
-                continue
-            if per_task[n, full] > 0:
+            if not frozen[n] and per_task[n, full] > 0:
                 frozen[n] = True
                 free -= 1
                 tasks[n] = min(max(level * gain[n] - elsewhere[n], 0.0), room[n])
-            elif events[n] <= level < events[count + n]:
+            if not frozen[n] and events[n] <= level < events[count + n]:
                 for r in range(size):
                     rate[r] += gain[n] * per_task[n, r]
     for n in range(count):

@@ -133,53 +133,44 @@ def play(server, game, relax, state):  # type: ignore[no-untyped-def]
     Returns the largest change that the response asks for, relative to the user's tasks.
     """
     here, cap, q = slice(game.first[server], game.first[server + 1]), state.cap[server], state.log_price[server]
-    user, pair, per_task, use, limit = (
-        game.user[here],
-        game.pairs[here],
-        game.per_task[here],
-        game.use[here],
-        game.limit,
-    )
+    user, pair, per_task, use = game.user[here], game.pairs[here], game.per_task[here], game.use[here]
     slope, foreseen, tasks, total = state.slope[here], state.foreseen[here], state.tasks, state.total
-    slopes, expected, gain, count = state.slopes, state.expected, game.gain[here].copy(), len(user)
-    now, elsewhere, room, stretch = np.empty(count), np.empty(count), np.empty(count), np.ones(count)
-    for k in range(count):
-        n = user[k]
-        now[k], slopes[n] = tasks[pair[k]], max(slopes[n] - slope[k], 0.0)
-        elsewhere[k], expected[n] = max(total[n] - now[k], 0.0), max(expected[n] - slope[k] * foreseen[k], 0.0)
+    slopes, expected, limit, gain = state.slopes, state.expected, game.limit, game.gain[here].copy()
+    now, elsewhere, room, stretch = np.empty(len(user)), np.empty(len(user)), np.empty(len(user)), np.ones(len(user))
+    line, change, most = np.empty(len(user)), 0.0, 1.0
+    for k, n in enumerate(user):
+        now[k] = tasks[pair[k]]
+        line[k] = elsewhere[k] = max(total[n] - now[k], 0.0)
         room[k] = max(limit[n] - elsewhere[k], 0.0)
-    line, answer = elsewhere.copy(), now.copy()
-    if cap > 0:
-        for k in range(count):
-            total_slope = slopes[user[k]] if elsewhere[k] > 0 else 0.0
-            if total_slope > 0:
-                part = min(cap / total_slope, 1.0)
-                stretch[k] += part * total_slope
-                line[k] += part * expected[user[k]]
-                gain[k] = gain[k] * stretch[k] if game.alpha == np.inf else gain[k] + np.log(stretch[k])
+        slopes[n] = max(slopes[n] - slope[k], 0.0)
+        expected[n] = max(expected[n] - slope[k] * foreseen[k], 0.0)
+        if cap > 0 and elsewhere[k] > 0 and slopes[n] > 0:
+            part = min(cap / slopes[n], 1.0)
+            line[k] += part * expected[n]
+            stretch[k] += part * slopes[n]
+            gain[k] = gain[k] * stretch[k] if game.alpha == np.inf else gain[k] + np.log(stretch[k])
+    answer = now.copy()
     if game.alpha == np.inf:
         fill(gain, per_task, line, room, q, answer)
     else:
         respond(game.alpha, gain, per_task, use, line, room, q, answer, game.accuracy)
-    change, most = 0.0, 1.0
-    for k in range(count):
-        asked = abs(answer[k] - now[k]) / max(elsewhere[k] + max(answer[k], now[k]), 1e-300)
-        change, now[k] = max(change, asked), min(max(now[k] + relax * (answer[k] - now[k]), 0.0), room[k])
-    for r in range(per_task.shape[1]):
-        used = 0.0
-        for k in range(count):
-            used += per_task[k, r] * now[k]
-        most = max(most, used)  # steps beyond the response may use too much
-    for k in range(count):
-        tasks[pair[k]] = now[k] / most
-        total[user[k]] = elsewhere[k] + now[k] / most
+    for k in range(len(user)):
+        wanted = answer[k] - now[k]
+        change = max(change, abs(wanted) / max(elsewhere[k] + max(answer[k], now[k]), 1e-300))
+        now[k] = min(max(now[k] + relax * wanted, 0.0), room[k])
+    for r in range(len(q)):
+        most = max(most, (per_task[:, r] * now).sum())  # steps beyond the response may use too much
+    now /= most
+    for k, n in enumerate(user):
+        tasks[pair[k]] = now[k]
+        total[n] = elsewhere[k] + now[k]
     if cap > 0:
         kept = leverage(game.alpha, per_task, use, line, room, q, answer)
-        for k in range(count):
+        for k, n in enumerate(user):
             slope[k] = min(stretch[k] * (1 - kept[k]) / kept[k], cap)
             foreseen[k] = (line[k] + answer[k]) / stretch[k]
-            slopes[user[k]] += slope[k]
-            expected[user[k]] += slope[k] * foreseen[k]
+            slopes[n] += slope[k]
+            expected[n] += slope[k] * foreseen[k]
     return change
 
 
@@ -191,53 +182,46 @@ def leverage(alpha, per_task, use, line, room, q, answer):  # type: ignore[no-un
 
     over the resources that are full, W being tasks and line together and s the shares of the price.
     """
-    (count, size), power, top, kept = use.shape, min(alpha, 1e6), q.max(), np.ones(len(use))
-    shares, matrix, inverse = np.zeros((count, size)), np.zeros((size, size)), np.zeros((size, size))
-    scaled = np.empty(size)
-    for r in range(size):
-        scaled[r], inverse[r, r] = np.exp(power * (q[r] - top)), 1.0
-    fill_shares(power, per_task, use, line, room, q, answer, scaled, np.empty(size), shares, matrix)
-    for r in range(size):
-        if q[r] > -np.inf:
-            solve(matrix.copy(), inverse[r])
-    for n in range(count):
-        if 0 < answer[n] < room[n]:
-            part = 0.0
-            for r in range(size):
-                for s in range(size):
-                    part += per_task[n, r] * inverse[r, s] * shares[n, s]
-            kept[n] = min(part, 1.0) if part > 0 else 1.0
+    size, power, full, kept = len(q), min(alpha, 1e6), np.flatnonzero(q > -np.inf), np.ones(len(use))
+    served = np.flatnonzero((answer > 0) & (answer < room))
+    shares, matrix, inverse = np.empty(use.shape), np.zeros((size, size)), np.eye(size)
+    scaled = np.exp(power * (q - q.max()))
+    fill_shares(power, per_task, use, line, q, answer, full, served, scaled, np.empty(size), shares, matrix)
+    for r in full:
+        solve(matrix.copy(), inverse[r])
+    for n in served:
+        part = 0.0
+        for r in full:
+            for s in full:
+                part += per_task[n, r] * inverse[r, s] * shares[n, s]
+        kept[n] = min(part, 1.0) if part > 0 else 1.0
     return kept
 
 
 @compiled(borrows=True)
-def fill_shares(power, per_task, use, line, room, q, answer, scaled, parts, shares, matrix):  # type: ignore[no-untyped-def]
+def fill_shares(power, per_task, use, line, q, answer, full, served, scaled, parts, shares, matrix):  # type: ignore[no-untyped-def]
     """`W_n s_n` of users that are served, and J."""
     usual = power * q.max()
-    for n in range(len(use)):
-        if 0 < answer[n] < room[n]:
-            whole = (line[n] + answer[n]) / max(price_parts(power, use, n, scaled, q, usual, parts)[0], 1e-300)
-            for s in range(len(q)):
-                if q[s] > -np.inf:
-                    shares[n, s] = parts[s] * whole
-                    for r in range(len(q)):
-                        if q[r] > -np.inf:
-                            matrix[r, s] += per_task[n, r] * shares[n, s]
+    for n in served:
+        whole = (line[n] + answer[n]) / max(price_parts(power, use, n, scaled, q, usual, parts)[0], 1e-300)
+        for s in full:
+            shares[n, s] = parts[s] * whole
+            for r in full:
+                matrix[r, s] += per_task[n, r] * shares[n, s]
 
 
 @compiled
 def sweep(order, game, relax, state):  # type: ignore[no-untyped-def]
     """Gauss-Seidel round: servers respond one after the other; the largest relative change asked for."""
-    log_price, kind, change = state.log_price, game.kind, 0.0
-    moved, begun = np.zeros_like(log_price), np.empty(log_price.shape[1])
+    change, moved = 0.0, np.zeros_like(state.log_price)
     for i in order:
-        for r in range(len(begun)):
-            begun[r] = log_price[i, r]
-            log_price[i, r] += moved[kind[i], r]  # as those of the server of its kind before did
+        q, last = state.log_price[i], moved[game.kind[i]]
+        begun = q.copy()
+        q += last  # as those of the server of its kind before did
         change = max(change, play(i, game, relax, state))
-        for r in range(len(begun)):
-            step = log_price[i, r] - begun[r]
-            moved[kind[i], r] = step if abs(step) < np.inf else 0.0
+        for r in range(len(q)):
+            step = q[r] - begun[r]
+            last[r] = step if abs(step) < np.inf else 0.0
     return change
 
 
