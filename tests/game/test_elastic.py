@@ -46,7 +46,7 @@ def test_leverage_is_the_derivative_of_a_response_in_its_line(alpha: float, monk
 
     def tasks(given: Array, q: Array) -> Array:
         found = np.empty(users)
-        respond(alpha, gain, per_task, use, given, room, q, found)
+        respond(alpha, gain, per_task, use, given, room, q, found, 0.0)
         return found
 
     q = np.zeros(resources)

@@ -38,7 +38,9 @@ class Server:
         if np.isinf(alpha):
             fill(self.gain, per_task, self.elsewhere, self.room, q, tasks)
         else:
-            self.residual = respond(alpha, np.log(self.gain), per_task, self.use, self.elsewhere, self.room, q, tasks)
+            self.residual = respond(
+                alpha, np.log(self.gain), per_task, self.use, self.elsewhere, self.room, q, tasks, 0.0
+            )
         return tasks, q
 
 

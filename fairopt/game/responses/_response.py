@@ -152,15 +152,20 @@ def solve(matrix, rhs):  # type: ignore[no-untyped-def]
     """Solve a small linear system in place by elimination; undetermined unknowns of a singular matrix are 0."""
     size = len(rhs)
     for k in range(size):
-        best = k + np.abs(matrix[k:, k]).argmax()
+        best = k
+        for i in range(k + 1, size):
+            if abs(matrix[i, k]) > abs(matrix[best, k]):
+                best = i
         if not abs(matrix[best, k]) > 1e-300:
             continue
-        row, rhs[k], rhs[best] = matrix[best].copy(), rhs[best], rhs[k]
-        matrix[best], matrix[k] = matrix[k], row
+        rhs[k], rhs[best] = rhs[best], rhs[k]
+        for j in range(size):
+            matrix[k, j], matrix[best, j] = matrix[best, j], matrix[k, j]
         for i in range(k + 1, size):
             factor = matrix[i, k] / matrix[k, k]
             if factor != 0.0:
-                matrix[i, k:] -= factor * row[k:]
+                for j in range(k, size):
+                    matrix[i, j] -= factor * matrix[k, j]
                 rhs[i] -= factor * rhs[k]
     for k in range(size - 1, -1, -1):
         value = rhs[k]
@@ -171,13 +176,15 @@ def solve(matrix, rhs):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, accuracy=0.0):  # type: ignore[no-untyped-def]
+def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, accuracy):  # type: ignore[no-untyped-def]
     """Compute a best response: fill in `tasks` (users here,) and `q` (resources,), log level prices, from a guess.
 
     Returns how far from exact, relative to capacity, where no more than an accuracy is asked for.
     """
     count, size = use.shape
-    q[:] = np.where((use.sum(axis=0) > 0) & (q < np.inf), q, -np.inf)
+    for r in range(size):
+        if not (use[:, r].sum() > 0 and q[r] < np.inf):
+            q[r] = -np.inf
     asked = Asked(tasks, np.empty(size), np.empty((size, size)), np.empty(size), np.empty(size))
     server = Server(alpha, log_gain, per_task, use, elsewhere, room, q.max(), np.full(count, np.nan))
     residual, reach = ask(server, q, asked), np.full(size, max(1.0, _REACH / alpha))
@@ -213,29 +220,38 @@ def improve(server, q, asked, residual, reach, accuracy):  # type: ignore[no-unt
     none, far, t = q == -np.inf, reach.max(), 1.0
     best = (weight * excess).sum() / (weight * whole).sum()  # of 1/v; infinite where nobody asks, or all have enough
     common = max(min(-np.log1p(-best), far), -far) if best < 1 else far
-    minor = none | (-np.diag(jacobian) < _SMALL * whole)  # on an average
-    if (minor & ~none).any():
-        minor = none | (largest(server, weight) < _SMALL)
-    power = np.where(minor, alpha, min(alpha, _POWER))
-    step, bound, free = np.zeros(size), np.zeros(size, np.bool_), none & (excess <= exact)
+    part, power, low, step = np.ones(size), np.full(size, alpha), np.zeros(size), np.zeros(size)
+    bound, free = np.zeros(size, np.bool_), none & (excess <= exact)
+    for r in range(size):
+        if not none[r] and -jacobian[r, r] < _SMALL * whole[r]:  # on an average
+            part = largest(server, weight)
+            break
     for _ in range(10):
-        low = np.where(none, 0.0, np.where(minor, -1.0, np.expm1(-power * reach)) / power)
-        high, after = np.expm1(power * reach) / power, excess + whole * np.expm1(min(-common, 500.0))
-        bounded(after, jacobian, free, low, high, step, bound)
         for r in range(size):
-            known, part, least = (top, 0.0, 0.0) if none[r] else (old[r], 1.0, 1e-12)
-            ratio = part + t * power[r] * step[r]
+            if not none[r]:
+                major = part[r] >= _SMALL
+                power[r] = min(alpha, _POWER) if major else alpha
+                low[r] = (np.expm1(-power[r] * reach[r]) if major else -1.0) / power[r]
+        after = excess + whole * np.expm1(min(-common, 500.0))
+        bounded(after, jacobian, free, low, np.expm1(power * reach) / power, step, bound)
+        for r in range(size):
+            known, held, least = (top, 0.0, 0.0) if none[r] else (old[r], 1.0, 1e-12)
+            ratio = held + t * power[r] * step[r]
             q[r] = known + np.log(ratio) / power[r] + t * common if ratio > least else -np.inf
         now, highest = ask(server, q, asked), max(top, q.max())
         moved = np.exp(alpha * (q - highest)) - np.exp(alpha * (old - highest))
         begun, ended = -(moved * excess).sum(), -(moved * asked.excess).sum()
-        if (begun < 0 and ended <= -_TURN * begun and now < _MORE * (1 + residual)) or now < 0.5 * residual:
-            reach *= np.where(bound | (abs(common) == far), 2.0, 1.0)
+        good = (begun < 0 and ended <= -_TURN * begun and now < _MORE * (1 + residual)) or now < 0.5 * residual
+        for r in range(size):
+            if good and (bound[r] or abs(common) == far):
+                reach[r] *= 2.0
+            elif not good and step[r] < 0 and excess[r] < 0:  # users came in
+                reach[r] *= 0.3
+        if good:
             return now
-        came = (step < 0) & (excess < 0)  # users came in
-        reach *= np.where(came, 0.3, 1.0)
         t *= 0.5
-    q[:] = old
+    for r in range(size):
+        q[r] = old[r]
     ask(server, q, asked)
     return -1.0
 
@@ -253,8 +269,10 @@ def bounded(excess, jacobian, free, low, high, step, bound):  # type: ignore[no-
             matrix[r, r] += 1e-10 * matrix[r, r] - 1e-13
             if held[r]:
                 matrix[r, :], matrix[r, r], found[r] = 0.0, 1.0, step[r]
-        found = np.where(held, step, solve(matrix, found))
+        solve(matrix, found)
         for r in range(len(step)):
+            if held[r]:
+                found[r] = step[r]
             end = min(max(found[r], low[r]), high[r])
             if end != found[r] and (end - step[r]) / (found[r] - step[r]) < part:
                 part, worst = (end - step[r]) / (found[r] - step[r]), r
@@ -275,13 +293,27 @@ def largest(server, weight):  # type: ignore[no-untyped-def]
     return found
 
 
+@compiled(borrows=True)
+def settle(order, events, k, left):  # type: ignore[no-untyped-def]
+    """Move entry k of a heap, the first `left` of `order`, down until no event below it is earlier."""
+    moved = order[k]
+    while 2 * k + 1 < left:
+        below = 2 * k + 1
+        if below + 1 < left and events[order[below + 1]] < events[order[below]]:
+            below += 1
+        if events[moved] <= events[order[below]]:
+            break
+        order[k], k = order[below], below
+    order[k] = moved
+
+
 @compiled
 def fill(gain, per_task, elsewhere, room, q, tasks):  # type: ignore[no-untyped-def]
     """Raise a common level until every user has enough or meets a full resource; fills `tasks` and `q`.
 
     User n has `level gain[n]` tasks in all, `elsewhere[n]` of them elsewhere and at most `room[n]` here, and uses
     `per_task[n, r]` of a whole capacity for each. `q[r]` is minus the log of the level at which r is full, or -inf.
-    Users sorted once, and once over them for every resource that fills up: O(N (M + log N)).
+    Users in a heap, and once over them for every resource that fills up: O(N (M + log N)).
     """
     count, size = per_task.shape
     frozen = room <= 0
@@ -289,17 +321,18 @@ def fill(gain, per_task, elsewhere, room, q, tasks):  # type: ignore[no-untyped-
     q[:] = -np.inf
     tasks[:] = 0.0
     # Events at which the rate of use changes: users come in where they have no more elsewhere, and have enough later.
-    events = np.empty(2 * count)
-    events[:count] = elsewhere / gain
-    events[count:] = (elsewhere + room) / gain
-    order = np.argsort(events)
-    at, free = 0.0, count - frozen.sum()
-    k = 0
+    events, order = np.empty(2 * count), np.empty(2 * count, np.int64)
+    for n in range(count):
+        events[n], events[count + n] = elsewhere[n] / gain[n], (elsewhere[n] + room[n]) / gain[n]
+    at, free, left = 0.0, count - frozen.sum(), 0
+    for k in range(2 * count):
+        if events[k] < np.inf:
+            order[left] = k
+            left += 1
+    for k in range(left // 2 - 1, -1, -1):
+        settle(order, events, k, left)
     while free > 0:
-        while k < 2 * count and frozen[order[k] % count]:
-            k += 1
-        then = events[order[k]] if k < 2 * count else np.inf
-        level, full = then, -1
+        level, full = events[order[0]] if left > 0 else np.inf, -1
         for r in range(size):
             if rate[r] > 1e-14 * most[r] and q[r] == -np.inf:
                 found = at + max(1 - used[r], 0.0) / rate[r]
@@ -307,27 +340,25 @@ def fill(gain, per_task, elsewhere, room, q, tasks):  # type: ignore[no-untyped-
                     level, full = found, r
         if level == np.inf:
             break
-        for r in range(size):
-            used[r] += rate[r] * (level - at)
+        used += rate * (level - at)
         at = level
         if full < 0:
-            n = order[k] % count
-            for r in range(size):
-                change = gain[n] * per_task[n, r]
-                rate[r] += change if order[k] < count else -change
+            left -= 1
+            k, order[0] = order[0], order[left]
+            settle(order, events, 0, left)
+            for r in range(0 if frozen[k % count] else size):
+                change = gain[k % count] * per_task[k % count, r]
+                rate[r] += change if k < count else -change
                 most[r] = max(most[r], change)
-            k += 1
             continue
         q[full] = -np.log(level)
         rate[:] = 0.0
         for n in range(count):
-            if frozen[n]:
-                continue
-            if per_task[n, full] > 0:
+            if not frozen[n] and per_task[n, full] > 0:
                 frozen[n] = True
                 free -= 1
                 tasks[n] = min(max(level * gain[n] - elsewhere[n], 0.0), room[n])
-            elif events[n] <= level < events[count + n]:
+            if not frozen[n] and events[n] <= level < events[count + n]:
                 for r in range(size):
                     rate[r] += gain[n] * per_task[n, r]
     for n in range(count):

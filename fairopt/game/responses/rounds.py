@@ -134,37 +134,44 @@ def play(server, game, relax, state):  # type: ignore[no-untyped-def]
     """
     here, cap, q = slice(game.first[server], game.first[server + 1]), state.cap[server], state.log_price[server]
     user, pair, per_task, use = game.user[here], game.pairs[here], game.per_task[here], game.use[here]
-    slope, foreseen = state.slope[here], state.foreseen[here]
-    now, most = state.tasks[pair], 1.0
-    elsewhere = np.maximum(state.total[user] - now, 0.0)
-    room, stretch = np.maximum(game.limit[user] - elsewhere, 0.0), np.ones(len(user))
-    line, gain = elsewhere.copy(), game.gain[here].copy()
-    state.slopes[user] = np.maximum(state.slopes[user] - slope, 0.0)
-    state.expected[user] = np.maximum(state.expected[user] - slope * foreseen, 0.0)
-    if cap > 0:
-        slopes = np.where(elsewhere > 0, state.slopes[user], 0.0)
-        part = np.minimum(cap / np.maximum(slopes, 1e-300), 1.0)
-        stretch += part * slopes
-        line += np.where(slopes > 0, part * state.expected[user], 0.0)
-        gain = gain * stretch if game.alpha == np.inf else gain + np.log(stretch)
+    slope, foreseen, tasks, total = state.slope[here], state.foreseen[here], state.tasks, state.total
+    slopes, expected, limit, gain = state.slopes, state.expected, game.limit, game.gain[here].copy()
+    now, elsewhere, room, stretch = np.empty(len(user)), np.empty(len(user)), np.empty(len(user)), np.ones(len(user))
+    line, change, most = np.empty(len(user)), 0.0, 1.0
+    for k, n in enumerate(user):
+        now[k] = tasks[pair[k]]
+        line[k] = elsewhere[k] = max(total[n] - now[k], 0.0)
+        room[k] = max(limit[n] - elsewhere[k], 0.0)
+        slopes[n] = max(slopes[n] - slope[k], 0.0)
+        expected[n] = max(expected[n] - slope[k] * foreseen[k], 0.0)
+        if cap > 0 and elsewhere[k] > 0 and slopes[n] > 0:
+            part = min(cap / slopes[n], 1.0)
+            line[k] += part * expected[n]
+            stretch[k] += part * slopes[n]
+            gain[k] = gain[k] * stretch[k] if game.alpha == np.inf else gain[k] + np.log(stretch[k])
     answer = now.copy()
     if game.alpha == np.inf:
         fill(gain, per_task, line, room, q, answer)
     else:
         respond(game.alpha, gain, per_task, use, line, room, q, answer, game.accuracy)
-    asked = np.abs(answer - now) / np.maximum(elsewhere + np.maximum(answer, now), 1e-300)
-    now = np.minimum(np.maximum(now + relax * (answer - now), 0.0), room)
-    for r in range(per_task.shape[1]):
+    for k in range(len(user)):
+        wanted = answer[k] - now[k]
+        change = max(change, abs(wanted) / max(elsewhere[k] + max(answer[k], now[k]), 1e-300))
+        now[k] = min(max(now[k] + relax * wanted, 0.0), room[k])
+    for r in range(len(q)):
         most = max(most, (per_task[:, r] * now).sum())  # steps beyond the response may use too much
-    state.tasks[pair] = now / most
-    state.total[user] = elsewhere + now / most
+    now /= most
+    for k, n in enumerate(user):
+        tasks[pair[k]] = now[k]
+        total[n] = elsewhere[k] + now[k]
     if cap > 0:
         kept = leverage(game.alpha, per_task, use, line, room, q, answer)
-        slope[:] = np.minimum(stretch * (1 - kept) / kept, cap)
-        foreseen[:] = (line + answer) / stretch
-        state.slopes[user] += slope
-        state.expected[user] += slope * foreseen
-    return asked.max() if len(asked) else 0.0
+        for k, n in enumerate(user):
+            slope[k] = min(stretch[k] * (1 - kept[k]) / kept[k], cap)
+            foreseen[k] = (line[k] + answer[k]) / stretch[k]
+            slopes[n] += slope[k]
+            expected[n] += slope[k] * foreseen[k]
+    return change
 
 
 @compiled
@@ -175,13 +182,13 @@ def leverage(alpha, per_task, use, line, room, q, answer):  # type: ignore[no-un
 
     over the resources that are full, W being tasks and line together and s the shares of the price.
     """
-    (count, size), power, full, kept = use.shape, min(alpha, 1e6), np.flatnonzero(q > -np.inf), np.ones(len(use))
+    size, power, full, kept = len(q), min(alpha, 1e6), np.flatnonzero(q > -np.inf), np.ones(len(use))
     served = np.flatnonzero((answer > 0) & (answer < room))
-    shares, matrix, inverse = np.empty((count, size)), np.zeros((size, size)), np.eye(size)
+    shares, matrix, inverse = np.empty(use.shape), np.zeros((size, size)), np.eye(size)
     scaled = np.exp(power * (q - q.max()))
     fill_shares(power, per_task, use, line, q, answer, full, served, scaled, np.empty(size), shares, matrix)
     for r in full:
-        inverse[r] = solve(matrix.copy(), inverse[r])
+        solve(matrix.copy(), inverse[r])
     for n in served:
         part = 0.0
         for r in full:
@@ -212,7 +219,9 @@ def sweep(order, game, relax, state):  # type: ignore[no-untyped-def]
         begun = q.copy()
         q += last  # as those of the server of its kind before did
         change = max(change, play(i, game, relax, state))
-        last[:] = np.where(np.abs(q - begun) < np.inf, q - begun, 0.0)
+        for r in range(len(q)):
+            step = q[r] - begun[r]
+            last[r] = step if abs(step) < np.inf else 0.0
     return change
 
 
