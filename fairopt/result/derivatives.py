@@ -50,14 +50,6 @@ class Pooling:
     first: Index
     part: Array
 
-    def pooled(self, tasks: Array) -> Array:
-        """Tasks (users, servers) on groups."""
-        return np.asarray(tasks @ summed(self.pool_of, len(self.first)).T)
-
-    def spread(self, pools: Array) -> Array:
-        """Spread derivatives by log capacity of groups (pools, resources, k) over their servers."""
-        return np.asarray(pools[self.pool_of] * self.part[:, :, None])
-
 
 def alone(cluster: Cluster) -> Pooling:
     """Every server by itself."""
@@ -269,19 +261,11 @@ def share_derivatives(cluster: Cluster, rule: ShareRule) -> list[ShareDerivative
     return [ShareDerivative(none, none)]
 
 
-class Entries(list[tuple[Any, Any, Any]]):
-    """Entries of a sparse matrix, collected: rows, columns and values, which add up where they meet."""
-
-    def matrix(self, *shape: int) -> sp.csr_matrix:
-        """The matrix of all entries."""
-        every = [np.broadcast_arrays(*each) for each in self]
-        row, column, value = (np.concatenate([np.zeros(0), *(each[k].ravel() for each in every)]) for k in range(3))
-        there = value != 0
-        return sp.csr_matrix((value[there], (row[there].astype(np.intp), column[there].astype(np.intp))), shape=shape)
+Entries = list[tuple[Any, Any, Any]]
 
 
-def inputs(equations: Equations) -> list[dict[str, sp.csr_matrix]]:
-    """B, by name of the data (equations, data), of servers as they are in the polytope; `share`: by `log u_n`.
+def inputs(equations: Equations) -> list[sp.csr_matrix]:
+    """B (equations, data): alpha, log weights, demands, capacities of servers of the polytope, limits, `log u_n`.
 
     With `theta_nir` the part of r in what a task of n costs on i, and A = max(alpha, 1), or 1 in max-min, B has
 
@@ -300,23 +284,24 @@ def inputs(equations: Equations) -> list[dict[str, sp.csr_matrix]]:
     active, scale = equations.active, equations.scale
     polytope, criterion = active.polytope, active.criterion
     users, servers, resources = polytope.cluster.shape
-    found = {name: Entries() for name in ("alpha", "weight", "demand", "capacity", "limit", "share")}
+    sizes = (1, users, users * resources, servers * resources, users, users)
+    of_alpha, of_weight, of_demand, of_capacity, of_limit, of_share, size = np.cumsum((0, *sizes)).tolist()
+    found: Entries = []
     ways = [found]
     whose, host = (each * resources for each in (polytope.users[equations.user], equations.server))
 
-    def enter(by: dict[str, Entries], equation: Index, pairs: Index, resource: Index, value: Array) -> None:
+    def enter(entries: Entries, equation: Index, pairs: Index, resource: Index, value: Array) -> None:
         """A share d_nr/c_ir of pairs: demands and capacities count by their ratios alone."""
-        by["demand"].append((equation, whose[pairs] + resource, value))
-        by["capacity"].append((equation, host[pairs] + resource, -value))
+        entries.append((equation, of_demand + whose[pairs] + resource, value))
+        entries.append((equation, of_capacity + host[pairs] + resource, -value))
 
     used = (equations.uses(equations.pairs) @ sp.diags(active.part[equations.pairs])).tocoo()
     of = polytope.row_resource[equations.rows][used.row]
     enter(found, equations.of_rows[used.row], equations.pairs[used.col], of, used.data)
-    found["limit"].append((equations.of_limits, polytope.users[equations.limits], -1.0))
+    found.append((equations.of_limits, of_limit + polytope.users[equations.limits], -1.0))
     if not equations.slope:
         who = polytope.users[equations.users]
-        found["weight"].append((equations.of_users, who, -1.0))
-        found["share"].append((equations.of_users, who, 1.0))
+        found += [(equations.of_users, of_weight + who, -1.0), (equations.of_users, of_share + who, 1.0)]
     for k, (pairs, equation) in enumerate(zip(equations.cheap, equations.of_pairs, strict=True)):
         share = equations.shares(k)
         enter(found, equation[share.row], pairs[share.row], polytope.row_resource[share.col], share.data / scale)
@@ -326,17 +311,23 @@ def inputs(equations: Equations) -> list[dict[str, sp.csr_matrix]]:
         who, power = polytope.users[user], (1 - criterion.alpha) / scale
         game = criterion.scope == "game"
         own = criterion.share[who, equations.server[pairs]] if game else criterion.share[who]
-        found["alpha"].append((equation, 0, np.log(active.total[user] * own / criterion.weight[who]) / scale))
-        found["weight"].append((equation, who, -equations.slope))
+        found.append((equation, of_alpha, np.log(active.total[user] * own / criterion.weight[who]) / scale))
+        found.append((equation, of_weight + who, -equations.slope))
         if not game:
-            found["share"].append((equation, who, -power))
+            found.append((equation, of_share + who, -power))
         elif power:
             sets = apportioned(polytope.pair_use[pairs] >= 1 - TIED)
-            ways = [{name: Entries(entries) for name, entries in found.items()} for _ in sets]
+            ways = [[*found] for _ in sets]
             for way, value in zip(ways, sets, strict=True):
                 enter(way, equation[:, None], pairs[:, None], np.arange(resources), -power * value)
-    columns = {"alpha": 1, "demand": users * resources, "capacity": servers * resources}
-    return [{name: each.matrix(equations.size, columns.get(name, users)) for name, each in way.items()} for way in ways]
+    return [_matrix(way, (equations.size, size)) for way in ways]
+
+
+def _matrix(entries: Entries, shape: tuple[int, int]) -> sp.csr_matrix:
+    """The matrix of rows, columns and values, which add up where they meet."""
+    every = ([part.ravel() for part in np.broadcast_arrays(*each)] for each in entries)
+    row, column, value = (np.concatenate(parts) for parts in zip(*every, strict=True))
+    return sp.csr_matrix((value, (row, column)), shape=shape)
 
 
 def _why(equations: Equations, stuck: Mask, most: int = 3) -> str:
@@ -364,9 +355,16 @@ def _why(equations: Equations, stuck: Mask, most: int = 3) -> str:
     return f"cannot stay as it is: {whose}" + (f" ({reasons})" if reasons else "")
 
 
-#: Kinds of data, in the order of their rows: alpha; log weights; log demands (users, resources); log capacities
-#: (servers, resources), of servers as they are; log limits; the logs of how many servers there are of a (merged) type.
-KINDS = ("alpha", "weight", "demand", "capacity", "limit", "count")
+#: Data by name, in the order of their rows: field of the cluster, and the levels of their labels. Logarithms but for
+#: alpha; capacities of servers as they are; `counts` are how many servers there are of a (merged) type.
+DATA = {
+    "alpha": ("alpha", ("parameter",)),
+    "weights": ("weight", ("user",)),
+    "demands": ("demand", ("user", "resource")),
+    "capacities": ("capacity", ("server", "resource")),
+    "max_tasks": ("max_tasks", ("user",)),
+    "counts": ("capacity", ("server",)),
+}
 
 
 class Derivatives:
@@ -380,12 +378,11 @@ class Derivatives:
         users, types, resources = self.cluster.shape
         sizes = (1, users, users * resources, len(merging.server_of) * resources, users, types)
         ends = np.cumsum((0, *sizes)).tolist()
-        self.rows = {name: slice(*pair) for name, pair in zip(KINDS, pairwise(ends), strict=True)}
+        self.rows = {name: slice(*pair) for name, pair in zip(DATA, pairwise(ends), strict=True)}
         #: Does anything follow shares of users, and does somebody know how?
-        self._by_share = self.criterion.scope != "game" and self.criterion.alpha != 1
-        rule = self.criterion.share_rule if self._by_share else "constant"
+        rule = "constant" if self.criterion.scope == "game" or self.criterion.alpha == 1 else self.criterion.share_rule
         self._unknown = np.zeros(ends[-1], dtype=bool)
-        for name in ("demand", "capacity", "count") if rule == "unknown" else ():
+        for name in ("demands", "capacities", "counts") if rule == "unknown" else ():
             self._unknown[self.rows[name]] = True
         #: How data enter; several ways where ties decide.
         self._ways = list(product(inputs(self.equations), share_derivatives(self.cluster, rule)))
@@ -417,20 +414,19 @@ class Derivatives:
 
     def _pulled(self, w: Array) -> list[Array]:
         """`-w' B` (data, k), shares included, of w (equations, k); in every way."""
+        merging, pools, found = self.merging, self.pooling, []
         users, _, resources = self.cluster.shape
-        whole, members, found = self.cluster.pooled_capacity, self.merging.server_of, []
+        part = ratio(self.cluster.capacity, self.cluster.pooled_capacity)[:, :, None]
+        cuts = np.cumsum((1 + users, users * resources, len(pools.first) * resources, users))
         for b, rule in self._ways:
-            by = {name: 0.0 - each.T @ w for name, each in b.items()}
-            demand, share = by["demand"].reshape(users, resources, -1), by["share"]
-            merged = self.pooling.spread(by["capacity"].reshape(-1, *demand.shape[1:]))
-            if self._by_share:
-                demand = demand + rule.by_demand[:, :, None] * share[:, None, :]
-                part = self.cluster.capacity / np.where(whole > 0, whole, 1.0)
-                merged = merged + part[:, :, None] * (rule.by_pool.T @ share)[None]
-                if rule.by_server is not None:
-                    merged = merged + np.einsum("nir,nk->irk", rule.by_server, share)
-            capacity = merged[members] * self.merging.server_part[:, None, None]
-            tables = (by["alpha"], by["weight"], demand, capacity, by["limit"], merged.sum(axis=1))
+            ahead, demand, of_pools, limit, share = np.split(0.0 - b.T @ w, cuts)
+            of_types = of_pools.reshape(-1, resources, w.shape[1])[pools.pool_of] * pools.part[:, :, None]
+            of_types += part * (rule.by_pool.T @ share)
+            if rule.by_server is not None:
+                of_types += np.einsum("nir,nk->irk", rule.by_server, share)
+            of_servers = of_types[merging.server_of] * merging.server_part[:, None, None]
+            demand += (rule.by_demand[:, :, None] * share[:, None]).reshape(demand.shape)
+            tables = (ahead, demand, of_servers, limit, of_types.sum(axis=1))
             found.append(np.vstack([table.reshape(-1, w.shape[1]) for table in tables]))
         return found
 
@@ -440,14 +436,14 @@ class Derivatives:
         part, null, pools = self.equations.parts[0], self.linear.null, self.pooling.part
         # What is a small part of a pool does little.
         size = np.ones(len(self._unknown))
-        size[self.rows["count"]] = pools.max(axis=1)
-        size[self.rows["capacity"]] = (pools[self.merging.server_of] * self.merging.server_part[:, None]).ravel()
+        size[self.rows["counts"]] = pools.max(axis=1)
+        size[self.rows["capacities"]] = (pools[self.merging.server_of] * self.merging.server_part[:, None]).ravel()
         result = np.zeros((len(size), int(self.equations.parts[1].max()) + 1), dtype=bool)
         for c in np.unique(part[np.abs(null).max(axis=1, initial=0.0) > 0]):
             for found in self._pulled(np.where((part == c)[:, None], null, 0.0)):
                 result[:, c] |= np.abs(found).max(axis=1) > ROUNDING * size
         if self.finite:
-            self._apart(result[self.rows["capacity"]].reshape(-1, self.cluster.shape[2], result.shape[1]))
+            self._apart(result[self.rows["capacities"]].reshape(-1, self.cluster.shape[2], result.shape[1]))
         return result
 
     def _apart(self, capacity: Mask) -> None:
@@ -493,7 +489,8 @@ def derivatives(cluster: Cluster, criterion: Criterion, tasks: Array | Split, lo
     pools = pooling(merging.cluster, criterion, table, prices)
     if prices is not None:
         prices = prices[..., pools.first, :]
-    polytope, table = Polytope(pools.cluster, criterion.limits(cluster)), pools.pooled(table)
+    polytope = Polytope(pools.cluster, criterion.limits(cluster))
+    table = np.asarray(table @ summed(pools.pool_of, len(pools.first)).T)
     if not len(polytope.users):
         raise DataError("no user can run anything: there is nothing to move")
     if np.isinf(criterion.alpha):

@@ -11,7 +11,7 @@ import fairopt as fo
 from fairopt.errors import FairoptError
 from fairopt.model._arrays import Array
 from fairopt.model.cluster import Cluster
-from fairopt.result.sensitivity import DATA, Sensitivity
+from fairopt.result.sensitivity import Sensitivity
 
 #: Kinds of data and the fields of a cluster that they are.
 FIELDS = {"weights": "weight", "demands": "demand", "capacities": "capacity", "max_tasks": "max_tasks"}
@@ -66,7 +66,7 @@ def compared(
     result = []
     for k in rng.permutation(len(every))[:most]:
         by, at = every[k]
-        rows = mine.derivatives.rows[DATA[by][0]]
+        rows = mine.derivatives.rows[by]
         slopes = mine._of_users[rows].reshape(*values[by].shape, -1)[at][runs]
         try:
             verdict = _verdict(slopes, *_sides(mechanism, found, by, at, STEP))
