@@ -36,10 +36,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
             axes.errorbar(here["mean"], y, xerr=here["half"].fillna(0.0), label=job, capsize=2, **look)
         for value in _PRINTED.get(phase, ()):
             axes.axvline(value, color="#b5152c", linewidth=1.2, alpha=0.7, label=IN_PAPER, zorder=0)
-        axes.set_title(f"Phase {phase[-1]}")
         axes.set_yticks(np.arange(len(policies))[::-1], [policy(text) for text in policies])
-        axes.set_ylim(-0.6, len(policies) - 0.4)
-        axes.set_xlim(0.3, 0.85)
-        axes.set_xlabel("dominant share")
+        axes.set(title=f"Phase {phase[-1]}", ylim=(-0.6, len(policies) - 0.4), xlim=(0.3, 0.85), xlabel="dominant share")
     legend(drawn, table[0, 0])
     return drawn

@@ -31,12 +31,9 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     lines(left, shares, "user", {name: name for name in shares["user"].unique()})
     for k, (begin, end, value) in enumerate(_PRINTED):
         printed(left, begin, end, value, None if k else IN_PAPER)
-    left.set_title("Dominant share")
     lines(right, use, "what", {"use_cpu": "CPU in use", "use_memory": "memory in use"}, first=3)
-    right.set_title("All users together")
-    for axes in (left, right):
-        axes.set_xlabel("seconds")
-        axes.set_ylim(0, 1.02)
+    for axes, title in ((left, "Dominant share"), (right, "All users together")):
+        axes.set(title=title, xlabel="seconds", ylim=(0, 1.02))
     left.set_ylabel("part of the pool")
     legend(drawn, left, right)
     return drawn

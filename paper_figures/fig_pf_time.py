@@ -42,8 +42,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
         last = len(alphas) - 1
         axes.hlines(AROUND, last - 0.5, last + 0.5, color="#b5152c", linestyle="--", linewidth=1, label="PF: 0.03 s")
         axes.hlines(BELOW, -0.5, last - 0.5, color="#b5152c", linestyle=":", linewidth=1.2, label="PF: below 1 s")
-        axes.set_yscale("log")
-        axes.set_title(title)
+        axes.set(yscale="log", title=title)
     table[0, 0].set_ylabel("seconds")
     legend(drawn, table[0, 0])
     return drawn

@@ -49,7 +49,7 @@ def gains(use: pd.DataFrame, over: str) -> pd.DataFrame:
     return interval(gain, ["resource"], "gain")
 
 
-def gain_bars(axes: Axes, use: pd.DataFrame, printed: float | None = 20.0) -> None:
+def gain_bars(axes: Axes, use: pd.DataFrame) -> None:
     """Bars of `gains` over DRFH and TSF; the paper's `up to 20%` as a line."""
     resources = list(dict.fromkeys(use["resource"]))
     series = []
@@ -58,8 +58,7 @@ def gain_bars(axes: Axes, use: pd.DataFrame, printed: float | None = 20.0) -> No
         series.append((f"over {MECHANISMS[over]}", one["mean"], one["half"]))
     groups(axes, [_SHORT.get(name, name) for name in resources], series)
     axes.axhline(0, color="#111111", linewidth=0.6)
-    if printed is not None:
-        axes.axhline(printed, color="#b5152c", linestyle="--", linewidth=1, label=f"PF: up to {printed:g}%")
+    axes.axhline(20, color="#b5152c", linestyle="--", linewidth=1, label="PF: up to 20%")
     axes.yaxis.set_major_formatter("{x:g}%")
     axes.set_ylabel("gain of PS-DSF, % of the other's use")
 

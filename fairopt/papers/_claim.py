@@ -51,7 +51,7 @@ class Claim:
     Attributes
     ----------
     item : int
-        Number in the catalogue of everything the papers state.
+        What a paper says at one place, and what follows from it, has one number.
     paper, where : str
         Key of the paper, and the section, theorem or figure.
     instance : str
