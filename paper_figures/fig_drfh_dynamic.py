@@ -24,8 +24,8 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     found = results.of("drfh_dynamic")
     cells = found.cells
     chosen = cells[(cells["workload"] == "likely") & (cells["policy"] == "best-fit-drfh") & (cells["repetition"] == 0)]
-    shares = found.long("shares").merge(chosen[["key"]], on="key").rename(columns={"share": "value"})
-    use = found.long("timeline").merge(chosen[["key"]], on="key")
+    shares = found.long("shares", chosen).rename(columns={"share": "value"})
+    use = found.long("timeline", chosen)
     drawn, table = new(width, 2.1, 1, 2, stack=True, sharey=True)
     left, right = table.ravel()
     lines(left, shares, "user", {name: name for name in shares["user"].unique()})

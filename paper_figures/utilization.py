@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 
 from fairopt.report import interval
 
-from .style import groups, per_cent
+from .style import groups, ordered, per_cent
 
 MECHANISMS: dict[Hashable, str] = {"ps-dsf": "PS-DSF", "drfh": "DRFH", "tsf": "TSF"}
 _SHORT = {"cpu": "CPU", "memory": "RAM", "disk": "disk", "received": "net in", "transmitted": "net out"}
@@ -21,8 +21,7 @@ def series_of(
     use: pd.DataFrame, by: str, labels: Mapping[Any, str], within: str, chosen: Sequence[str]
 ) -> list[tuple[str, pd.Series, pd.Series]]:
     """Of each value of the column `by` its label, means and half intervals in per cent, by the `chosen` of `within`."""
-    found = interval(use, [by, within], "utilization")
-    every = [found[found[by] == value].set_index(within).reindex(chosen) for value in labels]
+    every = [ordered(use[use[by] == value], within, "utilization", chosen) for value in labels]
     return [(text, 100 * one["mean"], 100 * one["half"]) for text, one in zip(labels.values(), every, strict=True)]
 
 

@@ -7,8 +7,7 @@ prices of the answer; where there are no prices, the used-up resource of which a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +25,7 @@ if TYPE_CHECKING:
 _FULL = 1e-6
 
 
-@dataclass(frozen=True)
-class Holds:
+class Holds(NamedTuple):
     """All (users,): `by` is `capacity`, `task limit`, `nowhere to run`, `gets nothing` or `unproved`.
 
     `server` and `resource` are indices in the allocation's cluster, -1 unless held by `capacity`; of servers that act
@@ -46,9 +44,9 @@ def holds(allocation: Allocation) -> Holds:
         try:
             tasks = allocation._split or allocation.tasks
             found = blocking(allocation.cluster, tasks, criterion, allocation.arrays.prices, allocation.tol)
+            return Holds(found.held_by, found.server, found.resource)
         except (DataError, SolverError):  # as of tasks that a mechanism of its own judge calls fair
-            return _read_off(allocation)
-        return Holds(found.held_by, found.server, found.resource)
+            pass
     return _read_off(allocation)
 
 
