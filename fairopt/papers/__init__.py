@@ -23,7 +23,6 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from fractions import Fraction
 from functools import cache, cached_property, partial
 from importlib import import_module, resources
@@ -37,6 +36,7 @@ from .. import _clock
 from .._libraries import pd
 from .._progress import tqdm
 from ..errors import DataError, FairoptError
+from ..model._names import meant
 from ..model.cluster import Cluster
 from . import _ours, pf_measured
 from ._claim import (
@@ -178,11 +178,9 @@ def instance(name: str) -> Cluster:
         There is no instance of this name; the message lists the names.
     """
     known = _by_name()
-    if name in known:
-        return known[name].build()
-    close = get_close_matches(name.lower(), known, n=1)
-    hint = f"did you mean {close[0]!r}? " if close else ""
-    raise DataError(f"there is no instance {name!r}; {hint}known: {', '.join(known)}")
+    if name not in known:
+        raise DataError(f"there is no instance {name!r}; known: {', '.join(known)}{meant(name.lower(), known)}")
+    return known[name].build()
 
 
 def claims(paper: str | None = None, item: int | None = None) -> tuple[Claim, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from html import escape
+from itertools import islice
 from textwrap import wrap
 
 import numpy as np
@@ -38,19 +39,14 @@ def joined(columns: Sequence[Sequence[str]], most: int | None) -> str:
 
 
 def _parts(columns: Sequence[Sequence[str]], most: int) -> list[list[Sequence[str]]]:
-    """Columns in groups that fit, the first column in all of them."""
+    """Columns in groups that fit, as words of their width do, the first column in all of them."""
     if not columns:
         return []
-    first, parts = columns[0], [[columns[0]]]
-    used = len(first[0])
-    for column in columns[1:]:
-        size = len(column[0]) + 1
-        if used + size > most and len(parts[-1]) > 1:
-            parts.append([first])
-            used = len(first[0])
-        parts[-1].append(column)
-        used += size
-    return parts
+    first, *others = columns
+    words = " ".join("x" * max(1, len(column[0])) for column in others)
+    lines = wrap(words, max(1, most - len(first[0]) - 1), break_long_words=False) or [""]
+    left = iter(others)
+    return [[first, *islice(left, len(line.split()))] for line in lines]
 
 
 def text(allocation: Answer, columns: Columns, width: int | None = None) -> str:
