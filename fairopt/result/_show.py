@@ -142,13 +142,11 @@ def certain(columns: Mapping[str, Array], certificate: Certificate) -> dict[str,
     that are a part of the user's below the residual, or below what a user's tasks may be off.
     """
     bound, tasks = off(certificate), columns["tasks"]
-    # Parts of a user's tasks below this are nothing, whatever the certificate.
-    least = np.full(len(tasks), max(certificate.residual, 1e-12))
-    if bound is not None:
-        least = np.maximum(least, np.nan_to_num(bound, nan=0.0, posinf=0.0))
+    apart = np.zeros(len(tasks)) if bound is None else bound
+    # Parts of a user's tasks below 1e-12 are nothing, whatever the certificate.
+    least = np.maximum(max(certificate.residual, 1e-12), np.nan_to_num(apart, nan=0.0, posinf=0.0))
     dust = np.minimum(least, _UNCERTAIN) * tasks
     with np.errstate(divide="ignore"):
-        apart = np.zeros(len(tasks)) if bound is None else bound
         digits = np.clip(np.floor(-np.log10(apart)), 0, _MOST).astype(int).tolist()
     text = {}
     for place, (name, values) in enumerate(columns.items()):
