@@ -126,10 +126,7 @@ def _claim(document: Any) -> StatedAnswer:
     version = _needed(document, "fairopt_allocation", "")
     if isinstance(version, bool) or version != VERSION:
         _wrong("fairopt_allocation", f"is {short(version)}; this fairopt reads version {VERSION} of allocation files")
-    mechanism = document.get("mechanism", "unnamed")
-    if not isinstance(mechanism, str):
-        _wrong("mechanism", f"is {short(mechanism)}; it must be text")
-    label(mechanism, "mechanism", ("mechanism",))
+    mechanism = label(document.get("mechanism", "unnamed"), "mechanism", ("mechanism",))
     cluster = _cluster(_needed(document, "cluster", ""))
     if "criterion" not in document:
         _needed(document, "criterion", "")

@@ -51,12 +51,6 @@ class Pooling:
     part: Array
 
 
-def alone(cluster: Cluster) -> Pooling:
-    """Every server by itself."""
-    servers = np.arange(cluster.shape[1])
-    return Pooling(cluster, servers, servers, np.ones(cluster.capacity.shape))
-
-
 def pooling(cluster: Cluster, criterion: Criterion, tasks: Array, log_prices: Array | None) -> Pooling:
     """Groups of servers of a global program's answer.
 
@@ -80,14 +74,14 @@ def pooling(cluster: Cluster, criterion: Criterion, tasks: Array, log_prices: Ar
     log_prices : per unit of resource, (servers, resources), or (levels, servers, resources) of max-min; without, no
         server is put together with another
     """
-    if criterion.scope == "game" or log_prices is None or cluster.shape[1] == 1:
-        return alone(cluster)
-    # Prices are equal if tasks that take all resources alike cost the same on both to this part.
-    same = 1e-5 * (criterion.stiffness if np.isfinite(criterion.alpha) else 1.0)
-    chosen = _chosen(cluster, tasks, log_prices.reshape(-1, *cluster.capacity.shape), same)
+    chosen = servers = np.arange(cluster.shape[1])
+    if criterion.scope != "game" and log_prices is not None and len(servers) > 1:
+        # Prices are equal if tasks that take all resources alike cost the same on both to this part.
+        same = 1e-5 * (criterion.stiffness if np.isfinite(criterion.alpha) else 1.0)
+        chosen = _chosen(cluster, tasks, log_prices.reshape(-1, *cluster.capacity.shape), same)
     first, pool_of = np.unique(chosen, return_inverse=True)
-    if len(first) == cluster.shape[1]:
-        return alone(cluster)
+    if len(first) == len(servers):
+        return Pooling(cluster, servers, servers, np.ones(cluster.capacity.shape))
     onto = summed(pool_of, len(first))
     capacity = onto @ cluster.capacity
     eligible = onto @ cluster.usable.T.astype(float) > 0
@@ -233,13 +227,14 @@ def apportioned(largest: Mask) -> list[Array]:
 
 
 def share_derivatives(cluster: Cluster, rule: ShareRule) -> list[ShareDerivative]:
-    """`d log u_n` by log demands and capacities, none where nobody knows how; in two ways where resources tie.
+    """`d log u_n` by log demands and capacities; in two ways where resources tie.
 
     dominant   u_n = max_r d_nr/C_r           by d_nr: 1 for the largest r; by c_ir: -c_ir/C_r for it
     asset      u_n = sum_r d_nr/C_r           the same, each r with its part of the sum
     alone      u_n = 1 / sum_i gamma0_ni      by d_nr: the part of the sum where r sets gamma0; by c_ir: minus
     demand     u_n = d_n0                     by d_n0: 1
     constant   nothing
+    unknown    nothing, and at random: what follows shares has no derivative
     """
     none = np.zeros(cluster.demand.shape)
     share = cluster.share_per_task
@@ -256,6 +251,9 @@ def share_derivatives(cluster: Cluster, rule: ShareRule) -> list[ShareDerivative
             room = np.where(cluster.demand[:, None] > 0, cluster.capacity / cluster.demand[:, None], np.inf)
             ways = apportioned((room <= gamma[:, :, None] * (1 + TIED)) & (part > 0))
             return [ShareDerivative((part * way).sum(axis=1), none, -part * way) for way in ways]
+    if rule == "unknown":  # whatever it is
+        random = np.random.default_rng(0).random(none.shape)
+        return [ShareDerivative(none, none), ShareDerivative(random, random)]
     if rule == "demand":
         return [ShareDerivative(none + (np.arange(cluster.shape[2]) == 0), none)]
     return [ShareDerivative(none, none)]
@@ -350,7 +348,9 @@ def _why(equations: Equations, stuck: Mask, most: int = 3) -> str:
             said.append(f"{tied} tie for gamma of {names[user[k]]} on server {cluster.servers[server[k]]!r}")
     reasons = "; ".join(said[:most])
     if not stuck.any():
-        return reasons or "resources tie for a user's share, or tasks are not determined"
+        unknown = "shares follow the data in a way that the mechanism does not say"
+        tied = unknown if criterion.share_rule == "unknown" else "resources tie for a user's share"
+        return reasons or f"{tied}, or tasks are not determined"
     whose = listed([name for name, one in zip(names, here, strict=True) if one], most)
     return f"cannot stay as it is: {whose}" + (f" ({reasons})" if reasons else "")
 
@@ -379,11 +379,8 @@ class Derivatives:
         sizes = (1, users, users * resources, len(merging.server_of) * resources, users, types)
         ends = np.cumsum((0, *sizes)).tolist()
         self.rows = {name: slice(*pair) for name, pair in zip(DATA, pairwise(ends), strict=True)}
-        #: Does anything follow shares of users, and does somebody know how?
+        #: How shares of users follow from the data, if anything follows these.
         rule = "constant" if self.criterion.scope == "game" or self.criterion.alpha == 1 else self.criterion.share_rule
-        self._unknown = np.zeros(ends[-1], dtype=bool)
-        for name in ("demands", "capacities", "counts") if rule == "unknown" else ():
-            self._unknown[self.rows[name]] = True
         #: How data enter; several ways where ties decide.
         self._ways = list(product(inputs(self.equations), share_derivatives(self.cluster, rule)))
 
@@ -401,15 +398,12 @@ class Derivatives:
         for other in others:
             undefined |= np.abs(found - other) > 1e-9
         found[undefined | (missed > ROUNDING)] = np.nan
-        found[self._unknown] = np.nan
         if not self.finite:
             found[self.rows["alpha"]] = np.nan
         return found
 
     def why(self, row: int) -> str:
         """Say what is in the way of a derivative by one datum."""
-        if self._unknown[row]:
-            return "the mechanism does not say how shares follow from the data"
         return _why(self.equations, self._inconsistent[row])
 
     def _pulled(self, w: Array) -> list[Array]:
@@ -435,7 +429,7 @@ class Derivatives:
         """(data, parts): do the equations of this part have no solution as the datum changes?"""
         part, null, pools = self.equations.parts[0], self.linear.null, self.pooling.part
         # What is a small part of a pool does little.
-        size = np.ones(len(self._unknown))
+        size = np.ones(self.rows["counts"].stop)
         size[self.rows["counts"]] = pools.max(axis=1)
         size[self.rows["capacities"]] = (pools[self.merging.server_of] * self.merging.server_part[:, None]).ravel()
         result = np.zeros((len(size), int(self.equations.parts[1].max()) + 1), dtype=bool)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from .._libraries import pd
 from ..errors import DataError
 from ..model._arrays import Array, Mask, ratio
+from ..model._names import apart
 from ..model.cluster import Cluster
 from ..model.merging import merge
 from . import metrics
@@ -113,9 +115,10 @@ class Sensitivity:
         """`d log x_n` by one kind of data: a row per datum, a column per user."""
         if by not in DATA:
             raise DataError(f"by is {by!r}; it must be one of {', '.join(DATA)}")
-        rows, users = self.derivatives.rows[by], pd.Index(self.answer.cluster.users, name="user")
-        there = self._there[rows]
-        return pd.DataFrame(self._of_users[rows][there], index=self._index(by)[there], columns=users)
+        rows, levels = self.derivatives.rows[by], DATA[by][1]
+        there, users = self._there[rows], pd.Index(self.answer.cluster.users, name="user")
+        index = self._whole[rows][there].droplevel([0, 2][: 3 - len(levels)]).set_names(levels)
+        return pd.DataFrame(self._of_users[rows][there], index, users)
 
     @cached_property
     def measures(self) -> pd.DataFrame:
@@ -227,33 +230,20 @@ class Sensitivity:
             there[self.derivatives.rows[by]] = mask.ravel()
         return there
 
-    def _index(self, by: str) -> pd.Index:
-        cluster = self.answer.cluster
-        of: dict[str, tuple[str, ...]] = {
-            "parameter": ("alpha",),
-            "user": cluster.users,
-            "server": self.derivatives.cluster.servers if by == "counts" else cluster.servers,
-            "resource": cluster.resources,
-        }
-        levels = DATA[by][1]
-        if len(levels) == 1:
-            return pd.Index(of[levels[0]], name=levels[0])
-        return pd.MultiIndex.from_product([of[level] for level in levels], names=levels)
-
     @cached_property
     def _whole(self) -> pd.MultiIndex:
         """All data: kind, of whom, resource."""
-        rows: list[tuple[Any, ...]] = []
-        for by in DATA:
-            rows += [(by, *each) if isinstance(each, tuple) else (by, each, "") for each in self._index(by)]
+        cluster = self.answer.cluster
+        of = {"parameter": ("alpha",), "user": cluster.users, "resource": cluster.resources}
+        rows: list[tuple[str, ...]] = []
+        for by, (_, levels) in DATA.items():
+            of["server"] = (self.derivatives.cluster if by == "counts" else cluster).servers
+            rows += [(by, *each, "")[:3] for each in product(*(of[level] for level in levels))]
         return pd.MultiIndex.from_tuples(rows, names=["by", "of", "resource"])
 
     @property
     def _all_name(self) -> str:
-        name = "all"
-        while name in self.answer.cluster.users:
-            name += " users"
-        return name
+        return apart(["all"], self.answer.cluster.users, "users")[0]
 
     @property
     def _runs(self) -> Mask:
