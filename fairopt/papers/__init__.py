@@ -27,7 +27,6 @@ from fractions import Fraction
 from functools import cache, cached_property, partial
 from importlib import import_module, resources
 from itertools import chain
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -151,7 +150,7 @@ def _value(said: Any) -> Value:
     return Fraction(said) if isinstance(said, str) and _FRACTION.fullmatch(said) else said
 
 
-#: In the order of their claims; those of time and convergence are between the last two.
+#: In the order of their claims.
 _PAPERS = tuple(map(Paper, ("lec", "drf", "drfh", "mqdrf", "pf", "counterexamples")))
 #: How papers are cited, and what they are, by the keys of their claims.
 CITATIONS = {paper.key: paper.citation for paper in _PAPERS}
@@ -160,8 +159,8 @@ COLUMNS = ("item", "paper", "where", "instance", "claim", "printed", "ours", "co
 
 
 @cache
-def _by_name() -> Mapping[str, Instance]:
-    return MappingProxyType({one.name: one for paper in _PAPERS for one in paper.instances})
+def _by_name() -> dict[str, Instance]:
+    return {one.name: one for paper in _PAPERS for one in paper.instances}
 
 
 def instances() -> dict[str, Instance]:
@@ -196,8 +195,7 @@ def claims(paper: str | None = None, item: int | None = None) -> tuple[Claim, ..
     DataError
         There is no such claim; the message lists papers and items.
     """
-    *printed, own = (paper.claims for paper in _PAPERS)
-    every = sorted(chain(*printed, pf_measured.claims(), own), key=lambda claim: claim.item)
+    every = sorted(chain(pf_measured.claims(), *(paper.claims for paper in _PAPERS)), key=lambda claim: claim.item)
     found = tuple(claim for claim in every if paper in (None, claim.paper) and item in (None, claim.item))
     if not found:
         papers = ", ".join(dict.fromkeys(claim.paper for claim in every))
