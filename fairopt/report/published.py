@@ -160,22 +160,19 @@ def _of_cluster(experiment: str, cluster: str, found: StoredCells) -> Table:
     instance = cells["source"].iloc[0].removeprefix("paper:") if cells["data"].iloc[0] == "paper" else ""
     done, use = (found.contents.long(name, cells.index) for name in ("allocated", "use"))
     use = use[use["class"] == "all"]
+    used = use.pivot(index="key", columns="resource", values="utilization")[use["resource"].unique()].add_prefix("use_")
+    last = cells[["jain", "certificate", "seconds"]]
     groups: dict[str, list[str]] = {}
+    first = cells[list(_SUMMARY)]
     if len(done):
         users = done["user"].unique().tolist()
-        by_user = done.groupby(["key", "user"])["tasks"].sum().unstack()
-        taken = {"mechanism", "printed", "jain", "certificate", "seconds", *(f"use_{name}" for name in use["resource"])}
-        taken |= {user for user in users if user.startswith("use_")}
+        taken = {"mechanism", "printed", *last, *used, *(user for user in users if user.startswith("use_"))}
         groups = {"tasks of": apart(users, taken, "user")}
-        frame = frame.join(by_user[users].set_axis(groups["tasks of"], axis=1))
+        first = done.groupby(["key", "user"])["tasks"].sum().unstack()[users].set_axis(groups["tasks of"], axis=1)
         printed = [_printed(instance, one, len(users)) for one in chosen]
         if any(printed):
-            frame["printed"] = printed
-    else:
-        frame = frame.join(cells[list(_SUMMARY)])
-    frame = frame.join(use.pivot(index="key", columns="resource", values="utilization")[use["resource"].unique()]
-                       .add_prefix("use_"))  # fmt: skip
-    frame = frame.join(cells[["jain", "certificate", "seconds"]])
+            first = first.assign(printed=pd.Series(printed, frame.index))
+    frame = frame.join(first).join(used).join(last)
     notes = [NOTE] if cells["pooled"].any() else []
     said = cells["notes"].str.replace(MAYBE_OTHERS, MAYBE_OTHERS.partition(":")[0], regex=False)
     notes += [f"{', '.join(names)}: {text}" for text, names in frame.groupby(said)["mechanism"] if text]

@@ -213,8 +213,9 @@ def with_means(table: pd.DataFrame, cells: pd.DataFrame, by: list[str], names: M
             means = interval(cells, by, measure).drop(columns="n")
             rounding = means["half"] <= 1e-12 * means["mean"].abs()  # of equal numbers
             half = means["half"].where(~rounding, 0.0)
-            means = means.assign(half=half).rename(columns={"mean": name, "half": f"+- {name}"})
-            table = table.merge(means.dropna(axis=1, how="all"), on=by, how="left")
+            spread = {f"+- {name}": half} if half.notna().any() else {}
+            means = means.drop(columns="half").rename(columns={"mean": name}).assign(**spread)
+            table = table.merge(means, on=by, how="left")
     return table
 
 
