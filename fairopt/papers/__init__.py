@@ -7,12 +7,11 @@
 
 One table per paper, `data/NAME.toml`, and functions of a paper in `drf`, `pf`, and
 `counterexamples`, of small instances of our own. `pf_measured` is what PF says of time and convergence, judged by
-measurements that come with the package. An item is what a paper says at one place (an example, a theorem, a figure),
-with all that follows from it; items are numbered throughout.
+measurements that come with the package. Items are numbered in the order in which they were collected from the papers.
 
 A table has numbers as they are, fractions as text such as "45/11". An `[[instance]]` has the arguments of a `Cluster`,
 perhaps with a `count` of servers for every row of capacity, and what they are `called`; or `build`, a function of the
-paper's module. A `[[group]]` is of an item: where the paper has it, of which instance, and its `claims`.
+paper's module. A `[[group]]` is an item: where the paper has it, of which instance, and its `claims`.
 Of these `ours` is a reading and its arguments, a function of the paper's module or of `_ours`; `correct` is right, or
 `derived` names the function that computes it; `printed` is what the paper prints, with `value` and `decimals` where
 these are not `correct`, exactly; `smooth` ones are compared within 1e-5. With `alphas` a claim is made for each.

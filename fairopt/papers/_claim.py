@@ -51,7 +51,7 @@ class Claim:
     Attributes
     ----------
     item : int
-        What a paper says at one place, and what follows from it, has one number.
+        Its number among all that was collected from the papers.
     paper, where : str
         Key of the paper, and the section, theorem or figure.
     instance : str

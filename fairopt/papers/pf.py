@@ -66,8 +66,7 @@ def elsewhere(cluster: Cluster, mechanism: str, variant: bool) -> list[Array]:
     return [tasks(figure1(*choice, variant), mechanism) for choice in OTHERS]
 
 
-#: Below it, alphaPF-VDS fills CPU and RAM of server 2 of the variant; above it only CPU: there the price of RAM that
-#: makes (96/7, 32/7) of users 3 and 4 a response is 0.
+#: Below it, alphaPF-VDS fills CPU and RAM of server 2 of the variant; above it only CPU (derived here).
 _THRESHOLD = math.log(2) / math.log(1.5)
 
 
