@@ -26,11 +26,10 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
         for k, (cluster, name) in enumerate(_CLUSTERS.items()):
             by_alpha(axes, cells[cells["cluster"] == cluster], measure, k, name, unit)
         alpha_axis(axes)
-        axes.set_xlabel("α (PS-DSF at ∞)")
-        axes.set_title(label[0].upper() + label[1:] + (" of αPF-VDS" if axes is table[0, 0] else ""))
         if unit == 100:
             per_cent(axes, axes.get_ylim()[1])
-        axes.set_ylim(bottom=0)
+        title = label[0].upper() + label[1:] + (" of αPF-VDS" if axes is table[0, 0] else "")
+        axes.set(xlabel="α (PS-DSF at ∞)", title=title, ylim=(0, None))
     band(table[0, 0])
     legend(drawn, table[0, 0])
     return drawn

@@ -45,34 +45,32 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     usual = games[games["damping"].isna() & (games["order"] == "cyclic")]
     small = usual[usual["cluster"] == "small"]
     by_level = {f"{level:.0e}".replace("e-0", "e-"): small[np.isclose(small["level"], level)] for level in _LEVELS}
-    _medians(panels[0], by_level, "rounds", room=40)
-    panels[0].set_title("20 x 10, by residual")
+    _medians(panels[0], "20 x 10, by residual", by_level, "rounds", room=40)
     close = usual[np.isclose(usual["level"], 1e-3)]
-    _medians(panels[1], {label: close[close["cluster"] == name] for name, label in _NAMES.items()}, "rounds")
-    panels[1].set_title("To 1e-3, cyclic")
+    _medians(panels[1], "To 1e-3, cyclic", _by_cluster(close), "rounds")
     small = games[(games["cluster"] == "small") & np.isclose(games["level"], 1e-3)]
     ways = {f"{order} {part:g}".removesuffix(" nan"): _of_way(small, order, part) for order, part in _WAYS}
-    _medians(panels[2], ways, "rounds", bands=False, room=10)
-    panels[2].set_title("20 x 10, to 1e-3")
+    _medians(panels[2], "20 x 10, to 1e-3", ways, "rounds", bands=False, room=10)
     solved = cells[cells["engine"] == "equilibrium"]
     taken = median_interval(solved, ["cluster", "alpha"], "seconds").rename(
         columns={"median": "seconds", "low": "seconds low", "high": "seconds high"}
     )
-    _medians(panels[3], {label: taken[taken["cluster"] == name] for name, label in _NAMES.items()}, "seconds")
-    panels[3].set_title("Seconds to solve")
+    _medians(panels[3], "Seconds to solve", _by_cluster(taken), "seconds")
     for axes, measure, title in zip(panels[4:], ("utilization", "jain"), ("Utilization", "Jain's index"), strict=True):
-        for k, (cluster, label) in enumerate(_NAMES.items()):
-            by_alpha(axes, solved[solved["cluster"] == cluster], measure, k, label, marks=False)
-        axes.set_title(title)
+        for k, (label, of) in enumerate(_by_cluster(solved).items()):
+            by_alpha(axes, of, measure, k, label, marks=False)
+        axes.set(title=title, ylim=(0, 1.03))
     for axes in panels:
         alpha_axis(axes, label=axes in (*table[-1],))
     for axes in (panels[0], panels[2]):
         axes.legend(loc="upper left", fontsize=5.5, handlelength=2.4, borderpad=0.2, labelspacing=0.2, ncols=2)
-    for axes in panels[4:]:
-        axes.set_ylim(0, 1.03)
     panels[0].set_ylabel("rounds")
     legend(drawn, panels[3])
     return drawn
+
+
+def _by_cluster(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    return {label: frame[frame["cluster"] == name] for name, label in _NAMES.items()}
 
 
 def _of_way(games: pd.DataFrame, order: str, damping: float) -> pd.DataFrame:
@@ -80,9 +78,11 @@ def _of_way(games: pd.DataFrame, order: str, damping: float) -> pd.DataFrame:
     return games[(games["order"] == order) & like]
 
 
-def _medians(axes: Axes, lines: dict[str, pd.DataFrame], what: str, bands: bool = True, room: float = 3) -> None:
+def _medians(
+    axes: Axes, title: str, lines: dict[str, pd.DataFrame], what: str, bands: bool = True, room: float = 3
+) -> None:
     """A line for each, and its band, with gaps where the median is never. `room` times the largest is the top."""
-    axes.set_yscale("log")
+    axes.set(yscale="log", title=title)
     largest = [of[what][np.isfinite(of[what])].max() for of in lines.values()]
     top = room * np.nanmax([1e-3, *largest])
     for k, (label, of) in enumerate(lines.items()):

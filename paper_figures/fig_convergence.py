@@ -31,10 +31,11 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     narrow = width < NARROW
     drawn, table = new(width, 1.4 * width, 3, 2, sharey=True) if narrow else new(width, 0.66 * width, 2, 3, sharey=True)
     panels = table.ravel()
+    at = "" if narrow else f" α = {ALPHA:g},"  # in half a column it goes without saying, and into the caption
     for axes, cluster in zip(panels[:3], ("dense", "sparse", "bitbrains"), strict=True):
         of = curves[curves["default"] & (curves["cluster"] == cluster) & (curves["alpha"] == ALPHA)]
         _lines(axes, of, "order", _ORDERS)
-        axes.set_title(f"{cluster.capitalize()}, α = {ALPHA:g}, by order")
+        axes.set_title(f"{cluster.capitalize()},{at} by order")
     dense = curves[curves["cluster"] == "dense"]
     of = dense[dense["default"] & (dense["order"] == "elastic")]
     _lines(panels[3], of, "alpha", sorted(of["alpha"].unique()), "α = {:g}")
@@ -42,17 +43,16 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     for axes, order, title in zip(panels[4:], ("jacobi", "cyclic"), ("damping", "relaxation"), strict=True):
         of = dense[~dense["default"] & (dense["order"] == order) & (dense["alpha"] == ALPHA)]
         _lines(axes, of, "damping", sorted(of["damping"].unique()))
-        axes.set_title(f"Dense, α = {ALPHA:g}, {order}, by {title}")
+        axes.set_title(f"Dense,{at} {order}, by {title}")
     for axes in panels:
         axes.set(xscale="log", yscale="log")
+        if narrow:
+            axes.title.set_fontsize(7)
     panels[0].set_ylim(bottom=max(panels[0].get_ylim()[0], 1e-8))  # what ends at rounding would fill all panels
     for axes in table[:, 0]:
         axes.set_ylabel("residual" if narrow else "residual: largest change of tasks")
     for axes in table[-1]:
         axes.set_xlabel("rounds")
-    if narrow:
-        for axes in panels:  # alpha goes without saying in half a column, and into the caption
-            axes.set_title(axes.get_title().replace(f" α = {ALPHA:g},", ""), fontsize=7)
     look = {"fontsize": 5.5, "handlelength": 2.6, "borderpad": 0.2, "labelspacing": 0.25} if narrow else {"fontsize": 6}
     for axes, varied in zip((panels[0], *panels[3:]), ("order", "α", "damping", "relaxation"), strict=True):
         axes.legend(loc="lower left", title=varied, title_fontsize=look["fontsize"], **look)

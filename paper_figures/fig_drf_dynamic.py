@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from fairopt.report import Results, interval
+from fairopt.report import Results
 
 from .over_time import policy
-from .style import DOUBLE, IN_PAPER, legend, line, new
+from .style import DOUBLE, IN_PAPER, legend, line, new, ordered
 
 NEEDS = ("drf_dynamic",)
 CAPTION = (
@@ -25,21 +25,20 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     shares = results.of("drf_dynamic").long("shares")
     late = shares[shares["time"] >= shares["time"].max() / 4]
     mean = late.groupby(["workload", "policy", "repetition", "user"], sort=False)["share"].mean().reset_index()
-    found = interval(mean, ["workload", "policy", "user"], "share")
-    policies = list(dict.fromkeys(found["policy"]))
+    policies = list(dict.fromkeys(mean["policy"]))
     drawn, table = new(width, 2.3, 1, 3, stack=True, sharey=width == DOUBLE)
     for axes, phase in zip(table.ravel(), ("phase1", "phase2", "phase3"), strict=True):
         for k, job in enumerate(("job 1", "job 2")):
-            here = found[(found["workload"] == phase) & (found["user"] == job)].set_index("policy").reindex(policies)
+            of = mean[(mean["workload"] == phase) & (mean["user"] == job)]
+            here = ordered(of, "policy", "share", policies)
             look = line(k) | {"linestyle": "none"}
             y = np.arange(len(policies))[::-1] + (0.12 if k else -0.12)
             axes.errorbar(here["mean"], y, xerr=here["half"].fillna(0.0), label=job, capsize=2, **look)
         for value in _PRINTED.get(phase, ()):
             axes.axvline(value, color="#b5152c", linewidth=1.2, alpha=0.7, label=IN_PAPER, zorder=0)
-        axes.set_title(f"Phase {phase[-1]}")
         axes.set_yticks(np.arange(len(policies))[::-1], [policy(text) for text in policies])
-        axes.set_ylim(-0.6, len(policies) - 0.4)
-        axes.set_xlim(0.3, 0.85)
-        axes.set_xlabel("dominant share")
+        axes.set(
+            title=f"Phase {phase[-1]}", ylim=(-0.6, len(policies) - 0.4), xlim=(0.3, 0.85), xlabel="dominant share"
+        )
     legend(drawn, table[0, 0])
     return drawn

@@ -6,10 +6,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fairopt.report import Results, interval
+from fairopt.report import Results
 
 from .over_time import policy
-from .style import DOUBLE, groups, legend, new
+from .style import DOUBLE, groups, legend, new, ordered
 
 NEEDS = ("drf_policies",)
 CAPTION = (
@@ -44,13 +44,10 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
 
 
 def _bars(axes: Axes, frame: pd.DataFrame, what: str) -> None:
-    means = interval(frame, ["policy", "kind"], what).set_index(["policy", "kind"])
     policies = list(dict.fromkeys(frame["policy"]))
     series = []
     for kind in ("small", "large"):
-        one = means.xs(kind, level="kind").reindex(policies) if kind in means.index.get_level_values("kind") else None
-        if one is not None:
-            series.append((f"{kind} tasks", one["mean"].fillna(0.0), one["half"].fillna(0.0)))
-    labels = [policy(text) for text in policies]
-    groups(axes, labels, series)
+        one = ordered(frame[frame["kind"] == kind], "policy", what, policies).fillna(0.0)
+        series.append((f"{kind} tasks", one["mean"], one["half"]))
+    groups(axes, [policy(text) for text in policies], series)
     axes.tick_params(axis="x", rotation=60, labelsize=6)

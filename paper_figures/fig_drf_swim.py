@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from fairopt.report import Results, StoredCells, interval
+from fairopt.report import Results, StoredCells
 
 from .over_time import lines, policy
-from .style import DOUBLE, NARROW, groups, legend, new
+from .style import DOUBLE, NARROW, groups, legend, new, ordered
 
 NEEDS = ("drf_swim",)
 CAPTION = (
@@ -41,8 +41,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
         series = []
         for name in others:
             gain = (100 * (1 - means[name] / means[_SLOTS])).rename("gain").reset_index()
-            one = interval(gain.assign(size=gain["size"].astype(str)), ["size"], "gain").set_index("size")
-            one = one.reindex(_NAMES)
+            one = ordered(gain.assign(size=gain["size"].astype(str)), "size", "gain", _NAMES)
             series.append((policy(name), one["mean"].fillna(0.0), one["half"].fillna(0.0)))
         groups(axes, list(_NAMES), series)
         axes.axhline(0, color="#111111", linewidth=0.6)

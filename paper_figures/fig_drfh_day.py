@@ -32,8 +32,8 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     cells = found.cells[found.cells["workload"] == "day"]
     heavy, first = heaviest(cells)
     names = {text: policy(text) for text in heavy["policy"] if text.partition("(")[0] in _POLICIES}
-    use = found.long("timeline").merge(first[["key"]], on="key").assign(time=lambda t: t["time"] / 3600)
-    jobs = found.long("each_job").merge(heavy[["key"]], on="key")
+    use = found.long("timeline", first).assign(time=lambda t: t["time"] / 3600)
+    jobs = found.long("each_job", heavy)
     narrow = width < NARROW
     drawn, table = new(width, 2.9 * width, 6, 1) if narrow else new(width, 0.95 * width, 3, 2)
     panels = table.ravel()
@@ -47,7 +47,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     panels[2].set(title="Completion time of jobs", xlabel="seconds", ylabel="part of all jobs")
     slots = next((text for text in names if text.startswith("slots")), "")
     _gain(panels[3], jobs, slots)
-    done = found.long("each_user").merge(first[["key"]], on="key").drop_duplicates(["policy", "user"])
+    done = found.long("each_user", first).drop_duplicates(["policy", "user"])
     _done(panels[4], done, slots, "slots")
     _done(panels[5], done, "dedicated:best-fit-drfh", "servers of its own")
     panels[4].set_ylabel("under Best-Fit")

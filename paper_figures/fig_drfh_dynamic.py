@@ -24,19 +24,16 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     found = results.of("drfh_dynamic")
     cells = found.cells
     chosen = cells[(cells["workload"] == "likely") & (cells["policy"] == "best-fit-drfh") & (cells["repetition"] == 0)]
-    shares = found.long("shares").merge(chosen[["key"]], on="key").rename(columns={"share": "value"})
-    use = found.long("timeline").merge(chosen[["key"]], on="key")
+    shares = found.long("shares", chosen).rename(columns={"share": "value"})
+    use = found.long("timeline", chosen)
     drawn, table = new(width, 2.1, 1, 2, stack=True, sharey=True)
     left, right = table.ravel()
     lines(left, shares, "user", {name: name for name in shares["user"].unique()})
     for k, (begin, end, value) in enumerate(_PRINTED):
         printed(left, begin, end, value, None if k else IN_PAPER)
-    left.set_title("Dominant share")
     lines(right, use, "what", {"use_cpu": "CPU in use", "use_memory": "memory in use"}, first=3)
-    right.set_title("All users together")
-    for axes in (left, right):
-        axes.set_xlabel("seconds")
-        axes.set_ylim(0, 1.02)
+    for axes, title in ((left, "Dominant share"), (right, "All users together")):
+        axes.set(title=title, xlabel="seconds", ylim=(0, 1.02))
     left.set_ylabel("part of the pool")
     legend(drawn, left, right)
     return drawn

@@ -32,10 +32,8 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     for axes, (cluster, user) in zip(table[0], _USERS.items(), strict=True):
         of = found[(found["cluster"] == cluster) & (found["user"] == user)]
         _panel(axes, of.assign(place=of["place"].astype(int)).sort_values(["alpha", "place"]))
-        axes.set_title(_SIZES[cluster])
-        axes.set_xlabel("α of αPF-VDS")
         axes.locator_params(axis="x", nbins=5)
-        axes.set_ylabel(f"tasks of user {user[-1]}")
+        axes.set(title=_SIZES[cluster], xlabel="α of αPF-VDS", ylabel=f"tasks of user {user[-1]}")
     legend(drawn, table[0, 0])
     return drawn
 

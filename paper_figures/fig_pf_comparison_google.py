@@ -29,7 +29,6 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
         series = series_of(use[use["resource"] == resource], "name", MECHANISMS, "class", shown)
         groups(axes, [text.replace(" x ", "×\n") for text in shown], series)
         per_cent(axes, 105)
-        axes.set_title(f"{title} by class of machines")
-        axes.set_xlabel("class: CPU × RAM, largest = 1")
+        axes.set(title=f"{title} by class of machines", xlabel="class: CPU × RAM, largest = 1")
     legend(drawn, table[0, 0])
     return drawn

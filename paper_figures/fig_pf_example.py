@@ -41,15 +41,13 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
                 axes.plot(np.arange(4) + (k - 1.5) * 0.2, theirs, linestyle="none", marker="D", color="white",
                           markersize=2.8, markeredgecolor="#b5152c", markeredgewidth=0.9,
                           label=IN_PAPER if k == 0 else None)  # fmt: skip
-        axes.set_title("PF figure 1" if cluster == "base" else "Variant (figure 2)")
-        axes.set_ylabel("tasks")
+        axes.set(title="PF figure 1" if cluster == "base" else "Variant (figure 2)", ylabel="tasks")
     last = table[0, 2]
     of = use[(use["cluster"] == "variant") & (use["class"] == _SERVER) & use["utilization"].notna()]
     wide = of.pivot(index="mechanism", columns="resource", values="utilization")
     shown = [(label, 100 * wide.loc[m, ["RAM"]], None) for label, m in zip(labels, _MECHANISMS, strict=True)]
     groups(last, ["RAM (all of the CPU is used)"], shown)
     per_cent(last, 102)
-    last.set_title("Variant, server 2")
-    last.set_ylabel("utilization")
+    last.set(title="Variant, server 2", ylabel="utilization")
     legend(drawn, table[0, 0])
     return drawn

@@ -29,7 +29,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     names = {text: policy(text) for text in dict.fromkeys(heavy["policy"])}
     drawn, table = new(width, 2.2, 1, 3, stack=True)
     left, middle, right = table.ravel()
-    times = found.long("timeline").merge(first[["key"]], on="key")
+    times = found.long("timeline", first)
     times = times[times["policy"].isin(_LINES)].assign(hour=times["time"] // 3600)
     wide = times.pivot_table(index=["policy", "hour", "time"], columns="what", values="value").dropna(subset="use_cpu")
     sums = wide.assign(used=wide["use_cpu"] * wide["span"]).groupby(level=["policy", "hour"])[["used", "span"]].sum()
@@ -37,14 +37,13 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     shown = {text: names[text] for text in _LINES if text in names}
     lines(left, hourly, "policy", shown)
     left.set(title="CPU in use", xlabel="hours", ylabel="part of the pool", ylim=(None, 1.01))
-    use = found.long("use").merge(heavy[["key"]], on="key")
-    use = use.rename(columns={"utilization_y": "utilization"}) if "utilization_y" in use else use
+    use = found.long("use", heavy)
     resources = list(dict.fromkeys(use["resource"]))
     series = series_of(use, "policy", names, "resource", resources)
     groups(middle, [{"cpu": "CPU"}.get(name, name) for name in resources], series)
     per_cent(middle, 105)
     middle.set_title("Mean use")
-    jobs = found.long("each_job").merge(heavy[["key"]], on="key")
+    jobs = found.long("each_job", heavy)
     within = np.geomspace(1, heavy["until"].iloc[0], 60)
     done = {text: [100 * (of["response"] <= time).mean() for time in within] for text, of in jobs.groupby("policy")}
     more = pd.DataFrame({text: np.subtract(done[text], done["fluid:drfh"]) for text in shown})

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from fairopt.report import Results, interval
+from fairopt.report import Results
 
-from .style import DOUBLE, NARROW, line, new
+from .style import DOUBLE, NARROW, line, new, ordered
 
 NEEDS = ("pf_sensitivity",)
 CAPTION = (
@@ -31,7 +31,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     drawn, table = new(width, rows * (0.8 + 0.24 * len(sources)), rows, len(_PAIRS) // rows, sharey=True, sharex=True)
     for k, (axes, (of, over, title)) in enumerate(zip(table.flat, _PAIRS, strict=True)):
         gain = (100 * (wide[of] - wide[over])).rename("gain").reset_index()
-        found = interval(gain, ["source"], "gain").set_index("source").reindex(sources)
+        found = ordered(gain, "source", "gain", sources)
         look = {**line(k), "linestyle": "none"}
         axes.errorbar(found["mean"], range(len(sources)), xerr=found["half"].fillna(0), capsize=2, **look)
         axes.axvline(0, color="#111111", linewidth=0.6)

@@ -7,9 +7,9 @@ import math
 import numpy as np
 from matplotlib.figure import Figure
 
-from fairopt.report import Results, interval
+from fairopt.report import Results
 
-from .style import DOUBLE, legend, line, name, new
+from .style import DOUBLE, legend, line, name, new, ordered
 
 NEEDS = ("pf_time",)
 CAPTION = (
@@ -30,9 +30,9 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     labels = ["PS-DSF" if math.isinf(alpha) else name("alphapf-vds", alpha) for alpha in alphas]
     drawn, table = new(width, 2.4, 1, 2, stack=True, sharey=True)
     for axes, (engine, title) in zip(table[0], _ENGINES.items(), strict=True):
-        of = interval(cells[cells["engine"] == engine], ["cluster", "alpha"], "seconds")
+        of = cells[cells["engine"] == engine]
         for k, (cluster, text) in enumerate(_CLUSTERS.items()):
-            one = of[of["cluster"] == cluster].set_index("alpha").loc[alphas]
+            one = ordered(of[of["cluster"] == cluster], "alpha", "seconds", alphas)
             low = one["half"].clip(upper=0.9 * one["mean"])  # the lower end has to be above 0 on this axis
             look = line(k) | {"linestyle": "none"}
             x = np.arange(len(alphas)) + (k - 0.5) * 0.3
@@ -42,8 +42,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
         last = len(alphas) - 1
         axes.hlines(AROUND, last - 0.5, last + 0.5, color="#b5152c", linestyle="--", linewidth=1, label="PF: 0.03 s")
         axes.hlines(BELOW, -0.5, last - 0.5, color="#b5152c", linestyle=":", linewidth=1.2, label="PF: below 1 s")
-        axes.set_yscale("log")
-        axes.set_title(title)
+        axes.set(yscale="log", title=title)
     table[0, 0].set_ylabel("seconds")
     legend(drawn, table[0, 0])
     return drawn

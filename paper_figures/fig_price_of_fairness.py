@@ -25,9 +25,8 @@ def figure(results: Results, width: float = SINGLE) -> Figure:
     for k, (cluster, text) in enumerate(_CLUSTERS.items()):
         by_alpha(axes, cells[cells["cluster"] == cluster], "price_of_fairness", k, text, 100)
     alpha_axis(axes)
-    axes.set_ylim(bottom=0)
     axes.yaxis.set_major_formatter("{x:g}%")
-    axes.set_ylabel("price of fairness of αPF-VDS")
+    axes.set(ylim=(0, None), ylabel="price of fairness of αPF-VDS")
     band(axes)
     legend(drawn, axes)
     return drawn

@@ -48,10 +48,7 @@ def figure(results: Results, width: float = SINGLE) -> Figure:
         row = tasks[tasks["name"] == name].iloc[0]
         axes.plot(row[first], row[second], mark, color=colour(0), markersize=5, markerfacecolor="white", zorder=4)
         axes.annotate(label, (row[first], row[second]), xytext=off, textcoords="offset points", fontsize=7)
-    axes.set_xlim(0, 6.2)
-    axes.set_ylim(0, 3.4)
-    axes.set_xlabel(f"tasks of {first}")
-    axes.set_ylabel(f"tasks of {second}")
+    axes.set(xlim=(0, 6.2), ylim=(0, 3.4), xlabel=f"tasks of {first}", ylabel=f"tasks of {second}")
     return drawn
 
 

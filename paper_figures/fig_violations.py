@@ -37,21 +37,19 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
         part = largest[cluster, "strategy-proofness"]
         lies.plot(part.index, 100 * part / (1 - part), label=label, **line(k))
     _slope(lies, largest["one", "strategy-proofness"])
-    lies.set_yscale("log")
+    lies.set(yscale="log", ylabel="largest gain from a lie")
     lies.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     lies.yaxis.set_major_formatter("{x:g}%")
     lies.yaxis.set_minor_locator(NullLocator())
-    lies.set_ylabel("largest gain from a lie")
     for k, (name, label) in enumerate(_OTHERS.items()):
         part = largest["several", name]
         others.plot(part.index, 100 * part, label=label, **line(k + 2))
     per_cent(others, 108 * float(largest["several"].loc[list(_OTHERS)].max()))
     others.set_ylabel("missing, largest")
     for axes in (lies, others):
-        axes.set_xscale("log")
+        axes.set(xscale="log", xlabel="α")
         axes.set_xticks([0.3, 1, 4, 16], ["0.3", "1", "4", "16"])
         axes.minorticks_off()
-        axes.set_xlabel("α")
     lies.legend(loc="lower left", fontsize=6.5)
     others.legend(loc="upper right", fontsize=6.5)
     return drawn

@@ -35,13 +35,13 @@ def heaviest(cells: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     return heavy, heavy[heavy["repetition"] == heavy["repetition"].min()]
 
 
-def lines(axes: Axes, table: pd.DataFrame, by: str, labels: dict[str, str], first: int = 0, marks: int = 6) -> None:
+def lines(axes: Axes, table: pd.DataFrame, by: str, labels: dict[str, str], first: int = 0) -> None:
     """A line of `value` over time for each of `labels`, with looks from the `first` on and markers apart."""
     for k, (one, text) in enumerate(labels.items()):
         shown = table[table[by] == one].sort_values("time")
         if shown.empty:
             continue
-        every = max(1, len(shown) // marks)
+        every = max(1, len(shown) // 6)
         # Markers apart show what coincides, and those at an end of the axis are whole.
         look = line(first + k) | {"markevery": (k * every // max(len(labels), 1), every), "clip_on": False}
         axes.plot(shown["time"], shown["value"], label=text, **look)
@@ -52,15 +52,14 @@ def printed(axes: Axes, begin: float, end: float, value: float, label: str | Non
     axes.plot([begin, end], [value, value], color="#b5152c", linewidth=1.6, alpha=0.7, label=label, zorder=1)
 
 
-def distribution(axes: Axes, series: Sequence[tuple[str, np.ndarray, int]], total: bool = True) -> None:
+def distribution(axes: Axes, series: Sequence[tuple[str, np.ndarray, int]]) -> None:
     """The part of jobs that is done within a time, of all; a job that is never done counts as such."""
     for k, (text, values, count) in enumerate(series):
         done = np.sort(values[np.isfinite(values)])
         if not len(done):
             continue
-        part = np.arange(1, len(done) + 1) / (count if total else len(done))
+        part = np.arange(1, len(done) + 1) / count
         every = max(1, len(done) // 5)
         marks = k * every // max(len(series), 1), every
         axes.step(done, part, where="post", label=text, **(line(k) | {"markevery": marks, "clip_on": False}))
-    axes.set_xscale("log")
-    axes.set_ylim(0, 1.02)
+    axes.set(xscale="log", ylim=(0, 1.02))

@@ -119,26 +119,24 @@ def by_alpha(
     return float((mean + half).max())
 
 
-def groups(
-    axes: Axes,
-    labels: Sequence[str],
-    series: Iterable[tuple[str, ArrayLike, ArrayLike | None]],
-    look: Callable[[int], dict[str, Any]] = bar,
-) -> list[Any]:
+def ordered(frame: pd.DataFrame, by: str, values: str, order: Iterable[Any]) -> pd.DataFrame:
+    """Means and half intervals of a column by another one, in this order of it."""
+    return interval(frame, [by], values).set_index(by).reindex(order)
+
+
+def groups(axes: Axes, labels: Sequence[str], series: Iterable[tuple[str, ArrayLike, ArrayLike | None]]) -> None:
     """Bars in groups: `labels` name the groups, each of `series` is (name, heights, half intervals or None)."""
     every = list(series)
     width = 0.8 / len(every)
-    drawn = []
     for k, (text, heights, half) in enumerate(every):
         x = np.arange(len(labels)) + (k - (len(every) - 1) / 2) * width
-        drawn.append(axes.bar(x, heights, width * 0.94, label=text, **look(k)))
+        axes.bar(x, heights, width * 0.94, label=text, **bar(k))
         if half is not None and np.isfinite(np.asarray(half, dtype=float)).any():
             axes.errorbar(
                 x, heights, yerr=half, fmt="none", ecolor="#111111", elinewidth=0.7, capsize=1.8, capthick=0.7
             )
     axes.set_xticks(range(len(labels)), labels)
     axes.grid(False, axis="x")
-    return drawn
 
 
 def per_cent(axes: Axes, most: float = 100.0) -> None:

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 
 from fairopt.report import interval
 
-from .style import groups, per_cent
+from .style import groups, ordered, per_cent
 
 MECHANISMS: dict[Hashable, str] = {"ps-dsf": "PS-DSF", "drfh": "DRFH", "tsf": "TSF"}
 _SHORT = {"cpu": "CPU", "memory": "RAM", "disk": "disk", "received": "net in", "transmitted": "net out"}
@@ -21,8 +21,7 @@ def series_of(
     use: pd.DataFrame, by: str, labels: Mapping[Any, str], within: str, chosen: Sequence[str]
 ) -> list[tuple[str, pd.Series, pd.Series]]:
     """Of each value of the column `by` its label, means and half intervals in per cent, by the `chosen` of `within`."""
-    found = interval(use, [by, within], "utilization")
-    every = [found[found[by] == value].set_index(within).reindex(chosen) for value in labels]
+    every = [ordered(use[use[by] == value], within, "utilization", chosen) for value in labels]
     return [(text, 100 * one["mean"], 100 * one["half"]) for text, one in zip(labels.values(), every, strict=True)]
 
 
@@ -49,7 +48,7 @@ def gains(use: pd.DataFrame, over: str) -> pd.DataFrame:
     return interval(gain, ["resource"], "gain")
 
 
-def gain_bars(axes: Axes, use: pd.DataFrame, printed: float | None = 20.0) -> None:
+def gain_bars(axes: Axes, use: pd.DataFrame) -> None:
     """Bars of `gains` over DRFH and TSF; the paper's `up to 20%` as a line."""
     resources = list(dict.fromkeys(use["resource"]))
     series = []
@@ -58,8 +57,7 @@ def gain_bars(axes: Axes, use: pd.DataFrame, printed: float | None = 20.0) -> No
         series.append((f"over {MECHANISMS[over]}", one["mean"], one["half"]))
     groups(axes, [_SHORT.get(name, name) for name in resources], series)
     axes.axhline(0, color="#111111", linewidth=0.6)
-    if printed is not None:
-        axes.axhline(printed, color="#b5152c", linestyle="--", linewidth=1, label=f"PF: up to {printed:g}%")
+    axes.axhline(20, color="#b5152c", linestyle="--", linewidth=1, label="PF: up to 20%")
     axes.yaxis.set_major_formatter("{x:g}%")
     axes.set_ylabel("gain of PS-DSF, % of the other's use")
 

@@ -152,6 +152,17 @@ def test_shares_that_nobody_has(share: list[float | None], tmp_path: Path) -> No
     assert fo.Allocation.load(tmp_path / "odd.json").flagged
 
 
+def test_a_limit_that_servers_on_their_own_exceed(tmp_path: Path) -> None:
+    """Per-server DRF is defined without limits; of a file that has one, tasks above it are not feasible."""
+    fo.PerServerDRF().solve(fo.Cluster([[9, 18], [9, 18]], [[1, 4], [3, 1]])).save(path := tmp_path / "limit.json")
+    content = json.loads(path.read_text())
+    content["cluster"]["max_tasks"] = [3, None]
+    path.write_text(json.dumps(content))
+    found = fo.Allocation.load(path).certificate
+    assert (found.feasibility, found.optimality) == pytest.approx((1, 0), abs=1e-6)
+    assert checker(path)[0] == 1
+
+
 def test_names_that_cannot_be_printed(tmp_path: Path) -> None:
     content = document(tmp_path)
     content["mechanism"] = "\ud800"

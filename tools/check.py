@@ -71,7 +71,6 @@ def read(path):
     L = L if str(L).startswith("[[[") and alpha == INF and not own else [L]  # max-min may have a table for every level
     L = number(L, "log_prices", (len(L), K, M), -INF, -INF)
     gamma = np.array([(c[:, d[n] > 0] / d[n, d[n] > 0]).min(axis=1) for n in range(N)]) * eligible
-    q[(q > 0) & (scope == "per_server")] = INF  # servers that do not coordinate keep no limit but zero
     X, use, usable = x.sum(axis=1), x.T @ d, (gamma > 0) & (q > 0)[:, None]
     who, used = np.flatnonzero(usable.any(axis=1)), usable.T @ (d > 0)  # (i, r) that somebody can use
     pairs, rows = ([*zip(*np.nonzero(it), strict=True)] for it in (usable, used))
@@ -166,7 +165,8 @@ def bottleneck(p, servers):
     idle, found = np.maximum((p.c - p.use)[servers].sum(axis=0), 0), []
     free = {h: idle + ((here - p.floor).clip(0) * (level > h))[users] @ p.d[users] for h in level[users]}
     for n in users:
-        rise, needed = max(p.q[n] / X[n] - 1, 0.0) if X[n] > 0 else INF, p.d[n] > 0
+        room = INF if X[n] == 0 or p.scope == "per_server" else max(p.q[n] / X[n] - 1, 0.0)  # elsewhere nobody counts
+        rise, needed = room, p.d[n] > 0
         for h in (h for h in free if h >= level[n] > 0):
             rise = min(rise, max(h / level[n] - 1, (free[h][needed] / (p.d[n, needed] * X[n])).min()))
         found.append((rise, p.words[n]))

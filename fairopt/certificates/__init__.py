@@ -213,11 +213,11 @@ def certify_problem(
     """
     cluster, criterion, limits = problem.cluster, problem.criterion, problem.limits
     tasks = tasks if isinstance(tasks, Split) else np.asarray(tasks, dtype=float)
-    if criterion.scope == "per_server":
-        limits = np.where(limits > 0, np.inf, 0.0)  # servers that do not coordinate keep no limit but zero
     violation, where = feasibility(cluster, tasks, limits, criterion.floor)
     if not np.isfinite(violation):
         return Certificate(violation, np.inf, _measure(criterion), where), None
+    if criterion.scope == "per_server":
+        limits = np.where(limits > 0, np.inf, 0.0)  # of what each server owes, which knows of no tasks elsewhere
     has_levels = bool(np.isinf(criterion.alpha)) and criterion.scope in ("pool", "servers")
     if isinstance(tasks, Split):
         split = tasks

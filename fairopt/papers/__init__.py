@@ -7,12 +7,11 @@
 
 One table per paper, `data/NAME.toml`, and functions of a paper in `drf`, `pf`, and
 `counterexamples`, of small instances of our own. `pf_measured` is what PF says of time and convergence, judged by
-measurements that come with the package. Numbers of items are those of the project's catalogue of everything that the
-papers state.
+measurements that come with the package. Items are numbered in the order in which they were collected from the papers.
 
 A table has numbers as they are, fractions as text such as "45/11". An `[[instance]]` has the arguments of a `Cluster`,
 perhaps with a `count` of servers for every row of capacity, and what they are `called`; or `build`, a function of the
-paper's module. A `[[group]]` is an item of the catalogue: where the paper has it, of which instance, and its `claims`.
+paper's module. A `[[group]]` is an item: where the paper has it, of which instance, and its `claims`.
 Of these `ours` is a reading and its arguments, a function of the paper's module or of `_ours`; `correct` is right, or
 `derived` names the function that computes it; `printed` is what the paper prints, with `value` and `decimals` where
 these are not `correct`, exactly; `smooth` ones are compared within 1e-5. With `alphas` a claim is made for each.
@@ -23,12 +22,10 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from fractions import Fraction
 from functools import cache, cached_property, partial
 from importlib import import_module, resources
 from itertools import chain
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -37,6 +34,7 @@ from .. import _clock
 from .._libraries import pd
 from .._progress import tqdm
 from ..errors import DataError, FairoptError
+from ..model._names import meant
 from ..model.cluster import Cluster
 from . import _ours, pf_measured
 from ._claim import (
@@ -151,7 +149,7 @@ def _value(said: Any) -> Value:
     return Fraction(said) if isinstance(said, str) and _FRACTION.fullmatch(said) else said
 
 
-#: In the order of their claims; those of time and convergence are between the last two.
+#: In the order of their claims.
 _PAPERS = tuple(map(Paper, ("lec", "drf", "drfh", "mqdrf", "pf", "counterexamples")))
 #: How papers are cited, and what they are, by the keys of their claims.
 CITATIONS = {paper.key: paper.citation for paper in _PAPERS}
@@ -160,8 +158,8 @@ COLUMNS = ("item", "paper", "where", "instance", "claim", "printed", "ours", "co
 
 
 @cache
-def _by_name() -> Mapping[str, Instance]:
-    return MappingProxyType({one.name: one for paper in _PAPERS for one in paper.instances})
+def _by_name() -> dict[str, Instance]:
+    return {one.name: one for paper in _PAPERS for one in paper.instances}
 
 
 def instances() -> dict[str, Instance]:
@@ -178,28 +176,25 @@ def instance(name: str) -> Cluster:
         There is no instance of this name; the message lists the names.
     """
     known = _by_name()
-    if name in known:
-        return known[name].build()
-    close = get_close_matches(name.lower(), known, n=1)
-    hint = f"did you mean {close[0]!r}? " if close else ""
-    raise DataError(f"there is no instance {name!r}; {hint}known: {', '.join(known)}")
+    if name not in known:
+        raise DataError(f"there is no instance {name!r}; known: {', '.join(known)}{meant(name.lower(), known)}")
+    return known[name].build()
 
 
 def claims(paper: str | None = None, item: int | None = None) -> tuple[Claim, ...]:
-    """Every claim, or those of one paper or one item of the catalogue, by item.
+    """Every claim, or those of one paper or one item, by item.
 
     Parameters
     ----------
     paper : its short name, such as `DRF`; None for all
-    item : its number in the catalogue; None for all
+    item : its number; None for all
 
     Raises
     ------
     DataError
         There is no such claim; the message lists papers and items.
     """
-    *printed, own = (paper.claims for paper in _PAPERS)
-    every = sorted(chain(*printed, pf_measured.claims(), own), key=lambda claim: claim.item)
+    every = sorted(chain(pf_measured.claims(), *(paper.claims for paper in _PAPERS)), key=lambda claim: claim.item)
     found = tuple(claim for claim in every if paper in (None, claim.paper) and item in (None, claim.item))
     if not found:
         papers = ", ".join(dict.fromkeys(claim.paper for claim in every))
@@ -234,7 +229,8 @@ def check(claims: Iterable[Claim] | None = None, progress: bool = False) -> pd.D
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def _row(claim: Claim) -> dict[str, Any]:
+def _row(claim: Claim) -> tuple[object, ...]:
+    """In the order of `COLUMNS`."""
     start = _clock.cpu()
     try:
         subject = instance(claim.instance) if claim.numbers is None else measurements()
@@ -242,16 +238,7 @@ def _row(claim: Claim) -> dict[str, Any]:
         ours, verdict = show(value), claim.verdict(value)
     except FairoptError as error:
         ours, verdict = "", f"{NOT_REPRODUCED}: {type(error).__name__}: {error}"
-    return {
-        "item": claim.item,
-        "paper": claim.paper,
-        "where": claim.where,
-        "instance": claim.instance,
-        "claim": claim.statement,
-        "printed": claim.printed.text if claim.printed else "derived here",
-        "ours": ours,
-        "correct": show(claim.correct),
-        "verdict": verdict,
-        "seconds": _clock.cpu() - start,
-        "note": claim.note if claim.numbers is None else claim.numbers(measurements()),
-    }
+    about = claim.item, claim.paper, claim.where, claim.instance, claim.statement
+    printed = claim.printed.text if claim.printed else "derived here"
+    seconds, note = _clock.cpu() - start, claim.note if claim.numbers is None else claim.numbers(measurements())
+    return (*about, printed, ours, show(claim.correct), verdict, seconds, note)

@@ -78,8 +78,8 @@ def measurements() -> Measurements:
     return Measurements(reached, solved, json.loads((folder / "about.json").read_text()))
 
 
-Judge: TypeAlias = Callable[[Measurements], bool]
-Words: TypeAlias = Callable[[Measurements], str]
+#: Whether a claim holds of measurements, and by which numbers.
+Judged: TypeAlias = Callable[[Measurements], tuple[bool, str]]
 
 
 def claims() -> tuple[Claim, ...]:
@@ -89,127 +89,90 @@ def claims() -> tuple[Claim, ...]:
     around = Printed("around 0.03 second", True)
     converges = Printed("globally convergent", True)
 
-    def of(where: str, printed: Printed, statement: str, holds: Judge, numbers: Words, right: bool) -> Claim:
-        return Claim(35, "PF", where, EXPERIMENT, statement, holds, right, printed, numbers=numbers)
+    def of(where: str, printed: Printed, statement: str, judged: Judged, right: bool) -> Claim:
+        return Claim(35, "PF", where, EXPERIMENT, statement, lambda data: judged(data)[0], right, printed,
+                     numbers=lambda data: judged(data)[1])  # fmt: skip
 
     return (
-        of("6", longer, "best responses on PF's cluster take more rounds at alpha = 3 than at 1",
-           _longer_at_3, _at_1_and_3, True),
-        of("6", longer, "the larger alpha, the more rounds: on no cluster do they fall",
-           _never_falls, _peaks, False),
+        of("6", longer, "best responses on PF's cluster take more rounds at alpha = 3 than at 1", _longer_at_3, True),
+        of("6", longer, "the larger alpha, the more rounds: on no cluster do they fall", _never_falls, False),
         of("6", second, "best responses of all servers take less than a second with 2,000 users, alpha = 1 and 3",
-           _games_in_a_second, _seconds_of_games, False),
+           _games_in_a_second, False),
         of("6", second, "the equilibrium engine takes less than a second with 2,000 users, at every alpha and infinity",
-           _solved_in_a_second, _seconds_of_equilibria, True),
-        of("6", around, "PS-DSF takes around 0.03 s on PF's cluster (within a factor of three)",
-           _psdsf_around, _seconds_of_psdsf, True),
+           _solved_in_a_second, True),
+        of("6", around, "PS-DSF takes around 0.03 s on PF's cluster (within a factor of three)", _psdsf_around, True),
         of("5", converges, "every game in cyclic or random order comes to 1e-2",
-           partial(_all_come, level=_ROUGH), partial(_part, level=_ROUGH), True),
+           partial(_all_come, level=_ROUGH), True),
         of("5", converges, "every game in cyclic or random order comes to 1e-6 in one or two thousand rounds",
-           partial(_all_come, level=_LAST), partial(_part, level=_LAST), False),
+           partial(_all_come, level=_LAST), False),
         of("5", converges, "every game comes to 1e-1 if all servers go 0.8 of the way to their responses at once",
-           _jacobi_comes, _jacobi, False),
+           _jacobi_comes, False),
     )  # fmt: skip
 
 
-def _longer_at_3(data: Measurements) -> bool:
+def _longer_at_3(data: Measurements) -> tuple[bool, str]:
     games = data.games(_PF, _CLOSE)
-    return bool(games["rounds low"][3.0] > games["rounds high"][1.0])
+    said = f"rounds to 1e-3: {_median(games, 1.0)} at alpha = 1, {_median(games, 3.0)} at 3"
+    return bool(games["rounds low"][3.0] > games["rounds high"][1.0]), said
 
 
-def _never_falls(data: Measurements) -> bool:
-    """True if on no cluster a larger alpha takes fewer rounds, with disjoint intervals."""
-    of_clusters = (data.games(cluster, _CLOSE) for cluster in data.clusters())
-    return not any((games["rounds high"] < games["rounds low"].cummax().shift()).any() for games in of_clusters)
-
-
-def _games_in_a_second(data: Measurements) -> bool:
-    return bool((data.games(_MANY, _CLOSE)["seconds"].loc[[1.0, 3.0]] < 1).all())
-
-
-def _solved_in_a_second(data: Measurements) -> bool:
-    return bool((data.equilibria(_MANY)["seconds"] < 1).all())
-
-
-def _psdsf_around(data: Measurements) -> bool:
-    return bool(0.03 / _AROUND < data.equilibria(_PF)["seconds"][math.inf] < 0.03 * _AROUND)
-
-
-def come(data: Measurements, level: float) -> tuple[int, int]:
-    """Undamped games of few users in cyclic or random order: how many come to the residual, and how many there
-    are. They are played one server after the other, to the end."""
-    games = data.reached
-    chosen = games["order"].isin(["cyclic", "random"]) & games["damping"].isna() & (games["cluster"] != _MANY)
-    at = games[chosen & ((games["level"] / level - 1).abs() < 1e-9)]
-    return int(at["there"].sum()), int(at["n"].sum())
-
-
-def _all_come(data: Measurements, level: float) -> bool:
-    there, every = come(data, level)
-    return there == every
-
-
-def _jacobi_comes(data: Measurements) -> bool:
-    games = data.games("small", 1e-1, "jacobi", 0.8)
-    return bool((games["there"] == games["n"]).all())
-
-
-def _at_1_and_3(data: Measurements) -> str:
-    games = data.games(_PF, _CLOSE)
-    return f"rounds to 1e-3: {_rounds(games, 1.0)} at alpha = 1, {_rounds(games, 3.0)} at 3"
-
-
-def _peaks(data: Measurements) -> str:
-    """The alpha with most rounds on every cluster, and what is left of them at 64."""
-    said = []
+def _never_falls(data: Measurements) -> tuple[bool, str]:
+    """On no cluster does a larger alpha take fewer rounds, with disjoint intervals; said are most, and those at 64."""
+    falls, said = False, []
     for cluster in data.clusters():
         games = data.games(cluster, _CLOSE)
+        falls |= bool((games["rounds high"] < games["rounds low"].cummax().shift()).any())
         if 64.0 in games.index:
             most = float(games["rounds"].idxmax())
-            said.append(f"{cluster} {_rounds(games, most)} at {most:g} and {_rounds(games, 64.0)} at 64")
-    return f"rounds to 1e-3: {'; '.join(said)}"
+            said.append(f"{cluster} {_median(games, most)} at {most:g} and {_median(games, 64.0)} at 64")
+    return not falls, f"rounds to 1e-3: {'; '.join(said)}"
 
 
-def _seconds_of_games(data: Measurements) -> str:
+def _games_in_a_second(data: Measurements) -> tuple[bool, str]:
     games = data.games(_MANY, _CLOSE)
     shown = ", ".join(f"{_seconds(games, alpha)} to 1e-3 at alpha = {alpha:g}" for alpha in (1.0, 3.0))
     draws = int(games["n"].max())
-    return f"{shown} ({draws} draw{'s' * (draws > 1)}, the time of all servers together)"
+    said = f"{shown} ({draws} draw{'s' * (draws > 1)}, the time of all servers together)"
+    return bool((games["seconds"].loc[[1.0, 3.0]] < 1).all()), said
 
 
-def _seconds_of_equilibria(data: Measurements) -> str:
+def _solved_in_a_second(data: Measurements) -> tuple[bool, str]:
     solved = data.equilibria(_MANY)
     slowest = float(solved["seconds"].idxmax())
     shown = ", ".join(f"{_seconds(solved, alpha)} at {alpha:g}" for alpha in (1.0, 3.0))
-    return f"alpha: {shown}; slowest {_seconds(solved, slowest)} at {slowest:g}"
+    said = f"alpha: {shown}; slowest {_seconds(solved, slowest)} at {slowest:g}"
+    return bool((solved["seconds"] < 1).all()), said
 
 
-def _seconds_of_psdsf(data: Measurements) -> str:
+def _psdsf_around(data: Measurements) -> tuple[bool, str]:
     few, many = (data.equilibria(cluster) for cluster in (_PF, _MANY))
-    return f"{_seconds(few, math.inf)}; with 2,000 users on 60 servers {_seconds(many, math.inf)}"
+    said = f"{_seconds(few, math.inf)}; with 2,000 users on 60 servers {_seconds(many, math.inf)}"
+    return bool(0.03 / _AROUND < few["seconds"][math.inf] < 0.03 * _AROUND), said
 
 
-def _part(data: Measurements, level: float) -> str:
-    there, every = come(data, level)
-    return f"{there:,} of {every:,} games"
+def _all_come(data: Measurements, level: float) -> tuple[bool, str]:
+    """Undamped games of few users in cyclic or random order: they are played one server after the other, to the end."""
+    games = data.reached
+    chosen = games["order"].isin(["cyclic", "random"]) & games["damping"].isna() & (games["cluster"] != _MANY)
+    at = games[chosen & ((games["level"] / level - 1).abs() < 1e-9)]
+    there, every = int(at["there"].sum()), int(at["n"].sum())
+    return there == every, f"{there:,} of {every:,} games"
 
 
-def _jacobi(data: Measurements) -> str:
+def _jacobi_comes(data: Measurements) -> tuple[bool, str]:
     played = [data.games("small", level, "jacobi", part) for level, part in ((1e-1, 0.8), (_CLOSE, 0.5), (_CLOSE, 0.2))]
     most, half, fifth = (f"{games['there'].sum()} of {games['n'].sum()}" for games in played)
-    return f"{most} games on 20 x 10; half of the way: {half} come to 1e-3, a fifth: {fifth}"
-
-
-def _rounds(games: pd.DataFrame, alpha: float) -> str:
-    return interval_text(games.loc[alpha], "rounds")
+    said = f"{most} games on 20 x 10; half of the way: {half} come to 1e-3, a fifth: {fifth}"
+    return bool((played[0]["there"] == played[0]["n"]).all()), said
 
 
 def _seconds(frame: pd.DataFrame, alpha: float) -> str:
-    return f"{interval_text(frame.loc[alpha], 'seconds')} s"
+    return f"{_median(frame, alpha, 'seconds')} s"
 
 
-def interval_text(row: pd.Series[float], name: str) -> str:
+def _median(frame: pd.DataFrame, alpha: float, name: str = "rounds") -> str:
     """A median with its interval: `123 [95, 160]`."""
+    row = frame.loc[alpha]
     middle, low, high = (_text(float(row[key])) for key in (name, f"{name} low", f"{name} high"))
     return middle if math.isnan(row[f"{name} low"]) else f"{middle} [{low}, {high}]"
 

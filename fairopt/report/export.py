@@ -163,10 +163,7 @@ def csv(frame: pd.DataFrame) -> str:
     def safe(cell: object) -> object:
         return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
 
-    texts = [k for k, kind in enumerate(frame.dtypes) if not pd.api.types.is_numeric_dtype(kind)]
-    shown = frame.rename(columns=lambda name: name if str(name).startswith(INTERVAL) else safe(name))
-    for k in texts:
-        shown.isetitem(k, frame.iloc[:, k].map(safe))
+    shown = frame.map(safe).rename(columns=lambda name: name if str(name).startswith(INTERVAL) else safe(name))
     return str(shown.to_csv(index=False))
 
 

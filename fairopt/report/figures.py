@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -79,16 +78,15 @@ def module(name: str) -> ModuleType:
 
 def _package() -> None:
     """The package of figures under its name, from the folder that comes with fairopt and from no other place."""
-    source = _folder() / "__init__.py"
-    loaded = sys.modules.get(FOLDER)
-    if loaded is None or Path(str(loaded.__file__)).resolve() != source:
+    folder, loaded = _folder(), sys.modules.get(FOLDER)
+    if loaded is None or Path(str(loaded.__file__)).resolve().parent != folder:
         for name in [name for name in sys.modules if name.partition(".")[0] == FOLDER]:
             del sys.modules[name]
-        spec = importlib.util.spec_from_file_location(FOLDER, source, submodule_search_locations=[str(source.parent)])
-        assert spec is not None
-        assert spec.loader is not None
-        sys.modules[FOLDER] = made = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(made)
+        sys.path.insert(0, str(folder.parent))
+        try:
+            importlib.import_module(FOLDER)
+        finally:
+            sys.path.remove(str(folder.parent))
 
 
 def _of_file(path: Path) -> ModuleType:

@@ -16,7 +16,7 @@ from ..study.compare import NOTE, marked
 from ..sweeps.experiment import load
 from ..sweeps.schema import SIMULATIONS
 from .export import write
-from .stored import Results, StoredCells, interval, means, reached, telling
+from .stored import Results, StoredCells, means, reached, telling, with_means
 from .typeset import INTERVAL, PAGE, base, differing
 
 _SUMMARY = ("tasks", "min_share", "max_share")
@@ -160,22 +160,19 @@ def _of_cluster(experiment: str, cluster: str, found: StoredCells) -> Table:
     instance = cells["source"].iloc[0].removeprefix("paper:") if cells["data"].iloc[0] == "paper" else ""
     done, use = (found.contents.long(name, cells.index) for name in ("allocated", "use"))
     use = use[use["class"] == "all"]
+    used = use.pivot(index="key", columns="resource", values="utilization")[use["resource"].unique()].add_prefix("use_")
+    last = cells[["jain", "certificate", "seconds"]]
     groups: dict[str, list[str]] = {}
+    first = cells[list(_SUMMARY)]
     if len(done):
         users = done["user"].unique().tolist()
-        by_user = done.groupby(["key", "user"])["tasks"].sum().unstack()
-        taken = {"mechanism", "printed", "jain", "certificate", "seconds", *(f"use_{name}" for name in use["resource"])}
-        taken |= {user for user in users if user.startswith("use_")}
+        taken = {"mechanism", "printed", *last, *used, *(user for user in users if user.startswith("use_"))}
         groups = {"tasks of": apart(users, taken, "user")}
-        frame = frame.join(by_user[users].set_axis(groups["tasks of"], axis=1))
+        first = done.groupby(["key", "user"])["tasks"].sum().unstack()[users].set_axis(groups["tasks of"], axis=1)
         printed = [_printed(instance, one, len(users)) for one in chosen]
         if any(printed):
-            frame["printed"] = printed
-    else:
-        frame = frame.join(cells[list(_SUMMARY)])
-    frame = frame.join(use.pivot(index="key", columns="resource", values="utilization")[use["resource"].unique()]
-                       .add_prefix("use_"))  # fmt: skip
-    frame = frame.join(cells[["jain", "certificate", "seconds"]])
+            first = first.assign(printed=pd.Series(printed, frame.index))
+    frame = frame.join(first).join(used).join(last)
     notes = [NOTE] if cells["pooled"].any() else []
     said = cells["notes"].str.replace(MAYBE_OTHERS, MAYBE_OTHERS.partition(":")[0], regex=False)
     notes += [f"{', '.join(names)}: {text}" for text, names in frame.groupby(said)["mechanism"] if text]
@@ -216,14 +213,10 @@ def simulated_means(found: StoredCells) -> pd.DataFrame:
         cells[f"{what}_done"] = cells[f"{what}_done"] / cells[what]
     by = telling(cells, _BY, "policy")
     table = cells.groupby(by, sort=False, dropna=False).agg(n=("key", "size")).reset_index()
-    use = found.long("use").drop(columns="utilization_x", errors="ignore")
+    use = found.long("use")
     for resource in use["resource"].unique():
-        one = use[use["resource"] == resource]
-        table = _joined(table, interval(one, by, "utilization"), by, f"use_{resource}")
-    for measure in _MEASURES:
-        if cells[measure].notna().any():
-            table = _joined(table, interval(cells, by, measure), by, measure)
-    return table
+        table = with_means(table, use[use["resource"] == resource], by, {"utilization": f"use_{resource}"})
+    return with_means(table, cells, by, {measure: measure for measure in _MEASURES})
 
 
 def shares_at(found: StoredCells, times: Sequence[float]) -> pd.DataFrame:
@@ -233,11 +226,5 @@ def shares_at(found: StoredCells, times: Sequence[float]) -> pd.DataFrame:
     table = shares[[*cells, "user"]].drop_duplicates().reset_index(drop=True)
     for time in times:
         before = shares[shares["time"] <= time].groupby(["key", "user"], sort=False).tail(1)
-        table = _joined(table, interval(before, [*cells, "user"], "share"), [*cells, "user"], f"{time:g} s")
+        table = with_means(table, before, [*cells, "user"], {"share": f"{time:g} s"})
     return table
-
-
-def _joined(table: pd.DataFrame, means: pd.DataFrame, by: list[str], name: str) -> pd.DataFrame:
-    half = means["half"].where(~(means["half"] <= 1e-12 * means["mean"].abs()), 0.0)  # rounding of equal numbers
-    one = means.assign(half=half).rename(columns={"mean": name, "half": f"+- {name}"}).drop(columns="n")
-    return table.merge(one.dropna(axis=1, how="all"), on=by, how="left")

@@ -101,12 +101,10 @@ def _experiment(kind: Kind) -> dict[str, Any]:
 
 def _one(check: Callable[[Any], bool], what: str) -> dict[str, Any]:
     """One value, of the types that the reader's check lets pass."""
-    known = what.removeprefix("one of ").partition(", or ")[0].split(", ") if what.startswith("one of ") else []
-    if known and ", or " not in what:
-        return {"enum": known}
+    if what.startswith("one of ") and ", or " not in what:
+        return {"enum": what.removeprefix("one of ").split(", ")}
     types = [name for name, samples in _SAMPLES if any(check(sample) for sample in samples)]
-    kept = [name for name in types if not (name == "integer" and "number" in types)]
-    return {"type": kept} if kept else dict(_NAME)
+    return {"type": types} if types else dict(_NAME)
 
 
 def _many(check: Callable[[Any], bool], what: str) -> dict[str, Any]:

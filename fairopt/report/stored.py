@@ -91,10 +91,11 @@ class StoredCells:
     notes: tuple[str, ...]
     contents: Contents = field(repr=False)
 
-    def long(self, name: str) -> pd.DataFrame:
-        """A long table (`use`, `curve`, `reached`, `allocated`), with the columns of its cells beside it."""
-        inside = self.contents.long(name, self.cells["key"])
-        left = self.cells.drop(columns=[column for column in inside if column != "key" and column in self.cells])
+    def long(self, name: str, cells: pd.DataFrame | None = None) -> pd.DataFrame:
+        """A long table (`use`, `curve`, `reached`, ...) of some cells (default: all), whose columns are beside it."""
+        cells = self.cells if cells is None else cells
+        inside = self.contents.long(name, cells["key"])
+        left = cells.drop(columns=[column for column in inside if column != "key" and column in cells])
         return left.merge(inside, on="key")
 
 
@@ -202,10 +203,19 @@ def means(found: StoredCells) -> pd.DataFrame:
     by = telling(cells, _CELL, "mechanism")
     grouped = cells.groupby(by, sort=False, dropna=False)
     table = grouped.agg(n=("key", "size"), missed=("missed", "sum")).reset_index()
-    for measure in _MEASURES:
+    return with_means(table, cells, by, {measure: measure for measure in _MEASURES})
+
+
+def with_means(table: pd.DataFrame, cells: pd.DataFrame, by: list[str], names: Mapping[str, str]) -> pd.DataFrame:
+    """A table with means of columns of cells by group, under these names, and half intervals, if there are any."""
+    for measure, name in names.items():
         if cells[measure].notna().any():
-            one = interval(cells, by, measure).rename(columns={"mean": measure, "half": f"+- {measure}"})
-            table = table.merge(one.drop(columns="n"), on=by, how="left")
+            means = interval(cells, by, measure).drop(columns="n")
+            rounding = means["half"] <= 1e-12 * means["mean"].abs()  # of equal numbers
+            half = means["half"].where(~rounding, 0.0)
+            spread = {f"+- {name}": half} if half.notna().any() else {}
+            means = means.drop(columns="half").rename(columns={"mean": name}).assign(**spread)
+            table = table.merge(means, on=by, how="left")
     return table
 
 

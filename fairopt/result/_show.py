@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from html import escape
+from itertools import islice
 from textwrap import wrap
 
 import numpy as np
@@ -38,19 +39,14 @@ def joined(columns: Sequence[Sequence[str]], most: int | None) -> str:
 
 
 def _parts(columns: Sequence[Sequence[str]], most: int) -> list[list[Sequence[str]]]:
-    """Columns in groups that fit, the first column in all of them."""
+    """Columns in groups that fit, as words of their width do, the first column in all of them."""
     if not columns:
         return []
-    first, parts = columns[0], [[columns[0]]]
-    used = len(first[0])
-    for column in columns[1:]:
-        size = len(column[0]) + 1
-        if used + size > most and len(parts[-1]) > 1:
-            parts.append([first])
-            used = len(first[0])
-        parts[-1].append(column)
-        used += size
-    return parts
+    first, *others = columns
+    words = " ".join("x" * max(1, len(column[0])) for column in others)
+    lines = wrap(words, max(1, most - len(first[0]) - 1), break_long_words=False) or [""]
+    left = iter(others)
+    return [[first, *islice(left, len(line.split()))] for line in lines]
 
 
 def text(allocation: Answer, columns: Columns, width: int | None = None) -> str:
@@ -146,13 +142,11 @@ def certain(columns: Mapping[str, Array], certificate: Certificate) -> dict[str,
     that are a part of the user's below the residual, or below what a user's tasks may be off.
     """
     bound, tasks = off(certificate), columns["tasks"]
-    # Parts of a user's tasks below this are nothing, whatever the certificate.
-    least = np.full(len(tasks), max(certificate.residual, 1e-12))
-    if bound is not None:
-        least = np.maximum(least, np.nan_to_num(bound, nan=0.0, posinf=0.0))
+    apart = np.zeros(len(tasks)) if bound is None else bound
+    # Parts of a user's tasks below 1e-12 are nothing, whatever the certificate.
+    least = np.maximum(max(certificate.residual, 1e-12), np.nan_to_num(apart, nan=0.0, posinf=0.0))
     dust = np.minimum(least, _UNCERTAIN) * tasks
     with np.errstate(divide="ignore"):
-        apart = np.zeros(len(tasks)) if bound is None else bound
         digits = np.clip(np.floor(-np.log10(apart)), 0, _MOST).astype(int).tolist()
     text = {}
     for place, (name, values) in enumerate(columns.items()):

@@ -429,9 +429,7 @@ class Allocation(Frozen):
         the tasks of these users would move if data changed in their last digits. Empty where conditions are unknown.
         """
         apart = _show.uncertain(self.certificate)
-        far = np.flatnonzero(~np.isnan(apart))
-        index = pd.Index([self.cluster.users[int(n)] for n in far], name="user")
-        return pd.Series(apart[far], index=index, name="may be off by", dtype=float)
+        return pd.Series(apart, index=self._named("user")[: len(apart)], name="may be off by", dtype=float).dropna()
 
     def __repr__(self) -> str:
         return _show.text(self, self._columns())

@@ -126,15 +126,12 @@ def _claim(document: Any) -> StatedAnswer:
     version = _needed(document, "fairopt_allocation", "")
     if isinstance(version, bool) or version != VERSION:
         _wrong("fairopt_allocation", f"is {short(version)}; this fairopt reads version {VERSION} of allocation files")
-    mechanism = document.get("mechanism", "unnamed")
-    if not isinstance(mechanism, str):
-        _wrong("mechanism", f"is {short(mechanism)}; it must be text")
-    label(mechanism, "mechanism", ("mechanism",))
+    mechanism = label(document.get("mechanism", "unnamed"), "mechanism", ("mechanism",))
     cluster = _cluster(_needed(document, "cluster", ""))
     if "criterion" not in document:
         _needed(document, "criterion", "")
     rule = None if document["criterion"] is None else _criterion(cluster, document["criterion"])
-    tasks = _array(_needed(document, "tasks", ""), "tasks", cluster.shape[:2])
+    tasks = _numbers(document, "", "tasks", cluster.shape[:2])
     given, log_prices = document.get("log_prices"), None
     if given is not None:
         shape: tuple[int, ...] = cluster.shape[1:]
@@ -157,7 +154,7 @@ def _cluster(given: Any) -> Cluster:
     for key, (axes, null) in _ARRAYS.items():
         if key in given or key in ("capacity", "demand"):
             shape = tuple(len(arguments[axis]) for axis in axes)
-            arguments[key] = _array(_needed(given, key, "cluster."), f"cluster.{key}", shape, null)
+            arguments[key] = _numbers(given, "cluster.", key, shape, null)
     with _files.inside("cluster", "cluster"):
         return Cluster(**arguments)
 
@@ -165,13 +162,13 @@ def _cluster(given: Any) -> Cluster:
 def _criterion(cluster: Cluster, given: Any) -> Criterion:
     _known(given, "criterion", _CRITERION_KEYS)
     users = len(cluster.users)
-    alpha, scope = _needed(given, "alpha", "criterion."), _needed(given, "scope", "criterion.")
-    alpha = np.inf if alpha == "inf" else float(_array(alpha, "criterion.alpha", ()))
+    scope = _needed(given, "scope", "criterion.")
+    alpha = np.inf if given.get("alpha") == "inf" else _numbers(given, "criterion.", "alpha")
     if scope == "per_server" and np.isfinite(alpha):
         _wrong("criterion.alpha", f'is {alpha:g}; in the scope "per_server" it must be "inf"')
     share: Any = partial(virtual_share_per_task, cluster)
     if scope not in _BY_SERVER:
-        share = _array(_needed(given, "share", "criterion."), "criterion.share", (users,), np.inf)
+        share = _numbers(given, "criterion.", "share", (users,), np.inf)
     elif given.get("share") is not None:
         _wrong("criterion.share", f"must be left out in the scope {short(scope)}, where it is 1/gamma[n,i]")
     numbers = _defaults(cluster)
@@ -186,7 +183,7 @@ def _criterion(cluster: Cluster, given: Any) -> Criterion:
         rule = criterion(cluster, share, alpha, named, **numbers)  # type: ignore[arg-type]
     if not any(name in given for name in _FACTORS):
         return rule
-    fair, efficient = (float(_array(_needed(given, name, "criterion."), f"criterion.{name}", ())) for name in _FACTORS)
+    fair, efficient = (_numbers(given, "criterion.", name) for name in _FACTORS)
     if not (fair > 0 and efficient > 0 and 0 < alpha < np.inf and alpha != 1 and scope not in _BY_SERVER):
         _wrong(
             "criterion.fair", "and efficient must be > 0, for a finite alpha > 0 other than 1 and one pool or servers"
@@ -194,19 +191,24 @@ def _criterion(cluster: Cluster, given: Any) -> Criterion:
     return FairnessEfficiency(**rule.plain, fair=fair, efficient=efficient)
 
 
-def _array(value: Any, name: str, shape: tuple[int, ...], null: float | None = None) -> Array:
+def _array(value: Any, name: str, shape: tuple[int, ...] = (), null: float | None = None) -> Any:
     """Numbers of this shape; null stands for `null` where that is given. Errors name the entry, as `tasks[2][0]`."""
-    entries = [(name, value)]
-    for size in shape:
-        for at, item in entries:
-            if not isinstance(item, list) or len(item) != size:
-                found = f"has {len(item)} entries" if isinstance(item, list) else f"is {short(item)}"
-                _wrong(at, f"{found}; it must be a list of {size} ({name} has shape {shape})")
-        entries = [(f"{at}[{k}]", part) for at, item in entries for k, part in enumerate(item)]
-    for at, item in entries:
-        if not (_validate.finite(item) or (item is None and null is not None)):
-            _wrong(at, f"is {short(item)}; it must be a finite number{'' if null is None else f' or null ({null:g})'}")
-    return np.array([null if item is None else item for _, item in entries], dtype=float).reshape(shape)
+    if shape:
+        if not isinstance(value, list) or len(value) != shape[0]:
+            found = f"has {len(value)} entries" if isinstance(value, list) else f"is {short(value)}"
+            _wrong(name, f"{found}; it must be a list of {shape[0]}")
+        parts = [_array(part, f"{name}[{k}]", shape[1:], null) for k, part in enumerate(value)]
+        return np.array(parts, dtype=float).reshape(shape)
+    if value is None and null is not None:
+        return null
+    if not _validate.finite(value):
+        _wrong(name, f"is {short(value)}; it must be a finite number{'' if null is None else f' or null ({null:g})'}")
+    return float(value)
+
+
+def _numbers(table: Table, prefix: str, key: str, shape: tuple[int, ...] = (), null: float | None = None) -> Any:
+    """The numbers of an entry that a table must have."""
+    return _array(_needed(table, key, prefix), f"{prefix}{key}", shape, null)
 
 
 def _depth(value: Any) -> int:

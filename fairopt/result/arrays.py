@@ -121,7 +121,7 @@ class Arrays:
             return None
         criterion, tasks = self._of.criterion, self.user_tasks
         runs = np.flatnonzero(tasks > 0)
-        if np.isinf(criterion.alpha) or not (criterion.scope == "game" or len(runs)):
+        if np.isinf(criterion.alpha):
             return np.exp(log_prices)
         with np.errstate(divide="ignore", invalid="ignore"):
             if criterion.scope == "game":

@@ -50,20 +50,6 @@ class Pooling:
     first: Index
     part: Array
 
-    def pooled(self, tasks: Array) -> Array:
-        """Tasks (users, servers) on groups."""
-        return np.asarray(tasks @ summed(self.pool_of, len(self.first)).T)
-
-    def spread(self, pools: Array) -> Array:
-        """Spread derivatives by log capacity of groups (pools, resources, k) over their servers."""
-        return np.asarray(pools[self.pool_of] * self.part[:, :, None])
-
-
-def alone(cluster: Cluster) -> Pooling:
-    """Every server by itself."""
-    servers = np.arange(cluster.shape[1])
-    return Pooling(cluster, servers, servers, np.ones(cluster.capacity.shape))
-
 
 def pooling(cluster: Cluster, criterion: Criterion, tasks: Array, log_prices: Array | None) -> Pooling:
     """Groups of servers of a global program's answer.
@@ -88,14 +74,14 @@ def pooling(cluster: Cluster, criterion: Criterion, tasks: Array, log_prices: Ar
     log_prices : per unit of resource, (servers, resources), or (levels, servers, resources) of max-min; without, no
         server is put together with another
     """
-    if criterion.scope == "game" or log_prices is None or cluster.shape[1] == 1:
-        return alone(cluster)
-    # Prices are equal if tasks that take all resources alike cost the same on both to this part.
-    same = 1e-5 * (criterion.stiffness if np.isfinite(criterion.alpha) else 1.0)
-    chosen = _chosen(cluster, tasks, log_prices.reshape(-1, *cluster.capacity.shape), same)
+    chosen = servers = np.arange(cluster.shape[1])
+    if criterion.scope != "game" and log_prices is not None and len(servers) > 1:
+        # Prices are equal if tasks that take all resources alike cost the same on both to this part.
+        same = 1e-5 * (criterion.stiffness if np.isfinite(criterion.alpha) else 1.0)
+        chosen = _chosen(cluster, tasks, log_prices.reshape(-1, *cluster.capacity.shape), same)
     first, pool_of = np.unique(chosen, return_inverse=True)
-    if len(first) == cluster.shape[1]:
-        return alone(cluster)
+    if len(first) == len(servers):
+        return Pooling(cluster, servers, servers, np.ones(cluster.capacity.shape))
     onto = summed(pool_of, len(first))
     capacity = onto @ cluster.capacity
     eligible = onto @ cluster.usable.T.astype(float) > 0
@@ -241,13 +227,14 @@ def apportioned(largest: Mask) -> list[Array]:
 
 
 def share_derivatives(cluster: Cluster, rule: ShareRule) -> list[ShareDerivative]:
-    """`d log u_n` by log demands and capacities, none where nobody knows how; in two ways where resources tie.
+    """`d log u_n` by log demands and capacities; in two ways where resources tie.
 
     dominant   u_n = max_r d_nr/C_r           by d_nr: 1 for the largest r; by c_ir: -c_ir/C_r for it
     asset      u_n = sum_r d_nr/C_r           the same, each r with its part of the sum
     alone      u_n = 1 / sum_i gamma0_ni      by d_nr: the part of the sum where r sets gamma0; by c_ir: minus
     demand     u_n = d_n0                     by d_n0: 1
     constant   nothing
+    unknown    nothing, and at random: what follows shares has no derivative
     """
     none = np.zeros(cluster.demand.shape)
     share = cluster.share_per_task
@@ -264,24 +251,19 @@ def share_derivatives(cluster: Cluster, rule: ShareRule) -> list[ShareDerivative
             room = np.where(cluster.demand[:, None] > 0, cluster.capacity / cluster.demand[:, None], np.inf)
             ways = apportioned((room <= gamma[:, :, None] * (1 + TIED)) & (part > 0))
             return [ShareDerivative((part * way).sum(axis=1), none, -part * way) for way in ways]
+    if rule == "unknown":  # whatever it is
+        random = np.random.default_rng(0).random(none.shape)
+        return [ShareDerivative(none, none), ShareDerivative(random, random)]
     if rule == "demand":
         return [ShareDerivative(none + (np.arange(cluster.shape[2]) == 0), none)]
     return [ShareDerivative(none, none)]
 
 
-class Entries(list[tuple[Any, Any, Any]]):
-    """Entries of a sparse matrix, collected: rows, columns and values, which add up where they meet."""
-
-    def matrix(self, *shape: int) -> sp.csr_matrix:
-        """The matrix of all entries."""
-        every = [np.broadcast_arrays(*each) for each in self]
-        row, column, value = (np.concatenate([np.zeros(0), *(each[k].ravel() for each in every)]) for k in range(3))
-        there = value != 0
-        return sp.csr_matrix((value[there], (row[there].astype(np.intp), column[there].astype(np.intp))), shape=shape)
+Entries = list[tuple[Any, Any, Any]]
 
 
-def inputs(equations: Equations) -> list[dict[str, sp.csr_matrix]]:
-    """B, by name of the data (equations, data), of servers as they are in the polytope; `share`: by `log u_n`.
+def inputs(equations: Equations) -> list[sp.csr_matrix]:
+    """B (equations, data): alpha, log weights, demands, capacities of servers of the polytope, limits, `log u_n`.
 
     With `theta_nir` the part of r in what a task of n costs on i, and A = max(alpha, 1), or 1 in max-min, B has
 
@@ -300,23 +282,24 @@ def inputs(equations: Equations) -> list[dict[str, sp.csr_matrix]]:
     active, scale = equations.active, equations.scale
     polytope, criterion = active.polytope, active.criterion
     users, servers, resources = polytope.cluster.shape
-    found = {name: Entries() for name in ("alpha", "weight", "demand", "capacity", "limit", "share")}
+    sizes = (1, users, users * resources, servers * resources, users, users)
+    of_alpha, of_weight, of_demand, of_capacity, of_limit, of_share, size = np.cumsum((0, *sizes)).tolist()
+    found: Entries = []
     ways = [found]
     whose, host = (each * resources for each in (polytope.users[equations.user], equations.server))
 
-    def enter(by: dict[str, Entries], equation: Index, pairs: Index, resource: Index, value: Array) -> None:
+    def enter(entries: Entries, equation: Index, pairs: Index, resource: Index, value: Array) -> None:
         """A share d_nr/c_ir of pairs: demands and capacities count by their ratios alone."""
-        by["demand"].append((equation, whose[pairs] + resource, value))
-        by["capacity"].append((equation, host[pairs] + resource, -value))
+        entries.append((equation, of_demand + whose[pairs] + resource, value))
+        entries.append((equation, of_capacity + host[pairs] + resource, -value))
 
     used = (equations.uses(equations.pairs) @ sp.diags(active.part[equations.pairs])).tocoo()
     of = polytope.row_resource[equations.rows][used.row]
     enter(found, equations.of_rows[used.row], equations.pairs[used.col], of, used.data)
-    found["limit"].append((equations.of_limits, polytope.users[equations.limits], -1.0))
+    found.append((equations.of_limits, of_limit + polytope.users[equations.limits], -1.0))
     if not equations.slope:
         who = polytope.users[equations.users]
-        found["weight"].append((equations.of_users, who, -1.0))
-        found["share"].append((equations.of_users, who, 1.0))
+        found += [(equations.of_users, of_weight + who, -1.0), (equations.of_users, of_share + who, 1.0)]
     for k, (pairs, equation) in enumerate(zip(equations.cheap, equations.of_pairs, strict=True)):
         share = equations.shares(k)
         enter(found, equation[share.row], pairs[share.row], polytope.row_resource[share.col], share.data / scale)
@@ -326,17 +309,23 @@ def inputs(equations: Equations) -> list[dict[str, sp.csr_matrix]]:
         who, power = polytope.users[user], (1 - criterion.alpha) / scale
         game = criterion.scope == "game"
         own = criterion.share[who, equations.server[pairs]] if game else criterion.share[who]
-        found["alpha"].append((equation, 0, np.log(active.total[user] * own / criterion.weight[who]) / scale))
-        found["weight"].append((equation, who, -equations.slope))
+        found.append((equation, of_alpha, np.log(active.total[user] * own / criterion.weight[who]) / scale))
+        found.append((equation, of_weight + who, -equations.slope))
         if not game:
-            found["share"].append((equation, who, -power))
+            found.append((equation, of_share + who, -power))
         elif power:
             sets = apportioned(polytope.pair_use[pairs] >= 1 - TIED)
-            ways = [{name: Entries(entries) for name, entries in found.items()} for _ in sets]
+            ways = [[*found] for _ in sets]
             for way, value in zip(ways, sets, strict=True):
                 enter(way, equation[:, None], pairs[:, None], np.arange(resources), -power * value)
-    columns = {"alpha": 1, "demand": users * resources, "capacity": servers * resources}
-    return [{name: each.matrix(equations.size, columns.get(name, users)) for name, each in way.items()} for way in ways]
+    return [_matrix(way, (equations.size, size)) for way in ways]
+
+
+def _matrix(entries: Entries, shape: tuple[int, int]) -> sp.csr_matrix:
+    """The matrix of rows, columns and values, which add up where they meet."""
+    every = ([part.ravel() for part in np.broadcast_arrays(*each)] for each in entries)
+    row, column, value = (np.concatenate(parts) for parts in zip(*every, strict=True))
+    return sp.csr_matrix((value, (row, column)), shape=shape)
 
 
 def _why(equations: Equations, stuck: Mask, most: int = 3) -> str:
@@ -359,14 +348,23 @@ def _why(equations: Equations, stuck: Mask, most: int = 3) -> str:
             said.append(f"{tied} tie for gamma of {names[user[k]]} on server {cluster.servers[server[k]]!r}")
     reasons = "; ".join(said[:most])
     if not stuck.any():
-        return reasons or "resources tie for a user's share, or tasks are not determined"
+        unknown = "shares follow the data in a way that the mechanism does not say"
+        tied = unknown if criterion.share_rule == "unknown" else "resources tie for a user's share"
+        return reasons or f"{tied}, or tasks are not determined"
     whose = listed([name for name, one in zip(names, here, strict=True) if one], most)
     return f"cannot stay as it is: {whose}" + (f" ({reasons})" if reasons else "")
 
 
-#: Kinds of data, in the order of their rows: alpha; log weights; log demands (users, resources); log capacities
-#: (servers, resources), of servers as they are; log limits; the logs of how many servers there are of a (merged) type.
-KINDS = ("alpha", "weight", "demand", "capacity", "limit", "count")
+#: Data by name, in the order of their rows: field of the cluster, and the levels of their labels. Logarithms but for
+#: alpha; capacities of servers as they are; `counts` are how many servers there are of a (merged) type.
+DATA = {
+    "alpha": ("alpha", ("parameter",)),
+    "weights": ("weight", ("user",)),
+    "demands": ("demand", ("user", "resource")),
+    "capacities": ("capacity", ("server", "resource")),
+    "max_tasks": ("max_tasks", ("user",)),
+    "counts": ("capacity", ("server",)),
+}
 
 
 class Derivatives:
@@ -380,13 +378,9 @@ class Derivatives:
         users, types, resources = self.cluster.shape
         sizes = (1, users, users * resources, len(merging.server_of) * resources, users, types)
         ends = np.cumsum((0, *sizes)).tolist()
-        self.rows = {name: slice(*pair) for name, pair in zip(KINDS, pairwise(ends), strict=True)}
-        #: Does anything follow shares of users, and does somebody know how?
-        self._by_share = self.criterion.scope != "game" and self.criterion.alpha != 1
-        rule = self.criterion.share_rule if self._by_share else "constant"
-        self._unknown = np.zeros(ends[-1], dtype=bool)
-        for name in ("demand", "capacity", "count") if rule == "unknown" else ():
-            self._unknown[self.rows[name]] = True
+        self.rows = {name: slice(*pair) for name, pair in zip(DATA, pairwise(ends), strict=True)}
+        #: How shares of users follow from the data, if anything follows these.
+        rule = "constant" if self.criterion.scope == "game" or self.criterion.alpha == 1 else self.criterion.share_rule
         #: How data enter; several ways where ties decide.
         self._ways = list(product(inputs(self.equations), share_derivatives(self.cluster, rule)))
 
@@ -404,33 +398,29 @@ class Derivatives:
         for other in others:
             undefined |= np.abs(found - other) > 1e-9
         found[undefined | (missed > ROUNDING)] = np.nan
-        found[self._unknown] = np.nan
         if not self.finite:
             found[self.rows["alpha"]] = np.nan
         return found
 
     def why(self, row: int) -> str:
         """Say what is in the way of a derivative by one datum."""
-        if self._unknown[row]:
-            return "the mechanism does not say how shares follow from the data"
         return _why(self.equations, self._inconsistent[row])
 
     def _pulled(self, w: Array) -> list[Array]:
         """`-w' B` (data, k), shares included, of w (equations, k); in every way."""
+        merging, pools, found = self.merging, self.pooling, []
         users, _, resources = self.cluster.shape
-        whole, members, found = self.cluster.pooled_capacity, self.merging.server_of, []
+        part = ratio(self.cluster.capacity, self.cluster.pooled_capacity)[:, :, None]
+        cuts = np.cumsum((1 + users, users * resources, len(pools.first) * resources, users))
         for b, rule in self._ways:
-            by = {name: 0.0 - each.T @ w for name, each in b.items()}
-            demand, share = by["demand"].reshape(users, resources, -1), by["share"]
-            merged = self.pooling.spread(by["capacity"].reshape(-1, *demand.shape[1:]))
-            if self._by_share:
-                demand = demand + rule.by_demand[:, :, None] * share[:, None, :]
-                part = self.cluster.capacity / np.where(whole > 0, whole, 1.0)
-                merged = merged + part[:, :, None] * (rule.by_pool.T @ share)[None]
-                if rule.by_server is not None:
-                    merged = merged + np.einsum("nir,nk->irk", rule.by_server, share)
-            capacity = merged[members] * self.merging.server_part[:, None, None]
-            tables = (by["alpha"], by["weight"], demand, capacity, by["limit"], merged.sum(axis=1))
+            ahead, demand, of_pools, limit, share = np.split(0.0 - b.T @ w, cuts)
+            of_types = of_pools.reshape(-1, resources, w.shape[1])[pools.pool_of] * pools.part[:, :, None]
+            of_types += part * (rule.by_pool.T @ share)
+            if rule.by_server is not None:
+                of_types += np.einsum("nir,nk->irk", rule.by_server, share)
+            of_servers = of_types[merging.server_of] * merging.server_part[:, None, None]
+            demand += (rule.by_demand[:, :, None] * share[:, None]).reshape(demand.shape)
+            tables = (ahead, demand, of_servers, limit, of_types.sum(axis=1))
             found.append(np.vstack([table.reshape(-1, w.shape[1]) for table in tables]))
         return found
 
@@ -439,15 +429,15 @@ class Derivatives:
         """(data, parts): do the equations of this part have no solution as the datum changes?"""
         part, null, pools = self.equations.parts[0], self.linear.null, self.pooling.part
         # What is a small part of a pool does little.
-        size = np.ones(len(self._unknown))
-        size[self.rows["count"]] = pools.max(axis=1)
-        size[self.rows["capacity"]] = (pools[self.merging.server_of] * self.merging.server_part[:, None]).ravel()
+        size = np.ones(self.rows["counts"].stop)
+        size[self.rows["counts"]] = pools.max(axis=1)
+        size[self.rows["capacities"]] = (pools[self.merging.server_of] * self.merging.server_part[:, None]).ravel()
         result = np.zeros((len(size), int(self.equations.parts[1].max()) + 1), dtype=bool)
         for c in np.unique(part[np.abs(null).max(axis=1, initial=0.0) > 0]):
             for found in self._pulled(np.where((part == c)[:, None], null, 0.0)):
                 result[:, c] |= np.abs(found).max(axis=1) > ROUNDING * size
         if self.finite:
-            self._apart(result[self.rows["capacity"]].reshape(-1, self.cluster.shape[2], result.shape[1]))
+            self._apart(result[self.rows["capacities"]].reshape(-1, self.cluster.shape[2], result.shape[1]))
         return result
 
     def _apart(self, capacity: Mask) -> None:
@@ -493,7 +483,8 @@ def derivatives(cluster: Cluster, criterion: Criterion, tasks: Array | Split, lo
     pools = pooling(merging.cluster, criterion, table, prices)
     if prices is not None:
         prices = prices[..., pools.first, :]
-    polytope, table = Polytope(pools.cluster, criterion.limits(cluster)), pools.pooled(table)
+    polytope = Polytope(pools.cluster, criterion.limits(cluster))
+    table = np.asarray(table @ summed(pools.pool_of, len(pools.first)).T)
     if not len(polytope.users):
         raise DataError("no user can run anything: there is nothing to move")
     if np.isinf(criterion.alpha):

@@ -7,15 +7,14 @@ prices of the answer; where there are no prices, the used-up resource of which a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..certificates.blocking import blocking
 from ..errors import DataError, SolverError
-from ..model._arrays import Array, Index, ratio
+from ..model._arrays import Index, ratio
 from ..model.merging import Split, unmerged
 
 if TYPE_CHECKING:
@@ -26,8 +25,7 @@ if TYPE_CHECKING:
 _FULL = 1e-6
 
 
-@dataclass(frozen=True)
-class Holds:
+class Holds(NamedTuple):
     """All (users,): `by` is `capacity`, `task limit`, `nowhere to run`, `gets nothing` or `unproved`.
 
     `server` and `resource` are indices in the allocation's cluster, -1 unless held by `capacity`; of servers that act
@@ -46,9 +44,9 @@ def holds(allocation: Allocation) -> Holds:
         try:
             tasks = allocation._split or allocation.tasks
             found = blocking(allocation.cluster, tasks, criterion, allocation.arrays.prices, allocation.tol)
+            return Holds(found.held_by, found.server, found.resource)
         except (DataError, SolverError):  # as of tasks that a mechanism of its own judge calls fair
-            return _read_off(allocation)
-        return Holds(found.held_by, found.server, found.resource)
+            pass
     return _read_off(allocation)
 
 
@@ -57,29 +55,19 @@ def _read_off(allocation: Allocation) -> Holds:
     cluster, total = allocation.cluster, allocation.arrays.user_tasks
     split = allocation._split or Split.from_table(unmerged(cluster), allocation.tasks)
     table, first, capacity = split.merged, split.merging.first_server, split.merging.cluster.capacity
-    at = table.argmax(axis=1)
-    cost = _cost(allocation, first[at])
-    if cost is None:
-        full = ratio(table.T @ cluster.demand, capacity)[at] >= 1 - _FULL
-        cost = np.where(full, ratio(cluster.demand, capacity[at]), 0.0)
-    resource = cost.argmax(axis=1)
-    known = np.take_along_axis(cost, resource[:, None], axis=1)[:, 0] > 0
+    at, log_prices = table.argmax(axis=1), allocation.log_prices
     with np.errstate(invalid="ignore", over="ignore"):
+        if log_prices is not None and log_prices.ndim == 2:  # parts of the price of a task
+            own = log_prices[first[at]]
+            cost = np.nan_to_num(np.exp(own - own.max(axis=1, keepdims=True))) * cluster.demand
+        else:
+            full = ratio(table.T @ cluster.demand, capacity)[at] >= 1 - _FULL
+            cost = np.where(full, ratio(cluster.demand, capacity[at]), 0.0)
         limited = total >= cluster.max_tasks * (1 - _FULL)
         nothing = cluster.dominant_share_per_task * total <= 1e-9  # of what it could run alone
+    resource, known = cost.argmax(axis=1), cost.max(axis=1) > 0
     nowhere = ~cluster.runnable & (cluster.max_tasks > 0)
     reasons = {"nowhere to run": nowhere, "task limit": limited, "gets nothing": nothing, "capacity": known}
     by = np.select([*reasons.values()], [*reasons], "unproved")
     full = by == "capacity"
     return Holds(by, np.where(full, first[at], -1), np.where(full, resource, -1))
-
-
-def _cost(allocation: Allocation, at: Index) -> Array | None:
-    """Parts of the price of a task by resource on the servers `at` (users,), (users, resources)."""
-    log = allocation.log_prices
-    if log is None or log.ndim != 2:
-        return None
-    own = log[at]
-    top = own.max(axis=1, keepdims=True)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(np.isfinite(top), np.exp(own - top), 0.0) * allocation.cluster.demand)

@@ -12,7 +12,6 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
@@ -113,29 +112,12 @@ def looks(count: int) -> list[dict[str, Any]]:
     ]
 
 
-def stacked(count: int) -> list[str]:
-    """At most 19 colours of which neighbours differ in grey too; or the caller's own."""
-    return colours(count, _STACKED)
-
-
-def patterns(fills: Sequence[str]) -> list[str]:
-    """The pattern of every part of a stack; of what is joined none."""
-    return ["" if fill == OTHERS else _PATTERNS[k // 2 % len(_PATTERNS)] for k, fill in enumerate(fills)]
-
-
 def plain(name: str) -> str:
     """A name as text of a legend: of bounded length, in which nothing is a formula or hidden."""
     text = " ".join(name.split()) or "''"
     text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
     text = text.replace("$", r"\$")
     return f" {text}" if text.startswith("_") else text  # matplotlib leaves out labels that begin so
-
-
-def legend_of_stack(ax: Any, axes: Axes, names: Sequence[str], fills: Sequence[str], hatches: Sequence[str]) -> None:
-    """A legend beside a stack, in the order of the stack: what stands on top comes first."""
-    parts = zip(fills[::-1], hatches[::-1], strict=True)
-    handles = [Patch(facecolor=fill, edgecolor="white", hatch=hatch) for fill, hatch in parts]
-    legend(ax, axes, handles, [*map(plain, names[::-1])], "right upper", fontsize="x-small")
 
 
 def at_alpha(alpha: ArrayLike) -> Array:
@@ -179,39 +161,39 @@ def allocation(answer: Answer, *, ax: Any = None) -> Figure:
         used = answer.arrays.usage
     part = ratio(used, there[None])
     most = len(part) if len(part) < _MANY else _SHOWN
-    names, heights, fills = _joined(cluster.users, part.reshape(len(part), -1), most)
     several = len(servers) > 1 or servers == ["all servers"]
     bars = [f"{plain(server)}\n{plain(name)}" if several else plain(name)
             for server in servers for name in cluster.resources]  # fmt: skip
-    size = max(3.4, 0.75 * len(bars) + 1.8), max(2.8, 0.17 * len(names) + 0.4)
+    size = max(3.4, 0.75 * len(bars) + 1.8), max(2.8, 0.17 * min(len(part), most + 1) + 0.4)
     figure, [axes] = panels(ax, size)
-    hatches = _stack(axes.bar, fills, heights)
+    _stack(axes.bar, cluster.users, most, part.reshape(len(part), -1))
     axes.set_xticks(range(len(bars)), bars, fontsize="small")
     axes.set(ylim=(0, 1.02), ylabel="used part of capacity")
     axes.set_title(plain(answer.mechanism), fontsize="medium")
-    legend_of_stack(ax, axes, names, fills, hatches)
+    handles, labels = axes.get_legend_handles_labels()
+    legend(ax, axes, handles[::-1], labels[::-1], "right upper", fontsize="x-small")
     return figure
 
 
-def _joined(names: Sequence[str], part: Array, most: int) -> tuple[list[str], Array, list[Any]]:
-    """Names, heights and colours of a stack; of more users than that those who use less are joined."""
-    if len(names) <= most:
-        return [*names], part, [*stacked(len(names)), OTHERS][: len(names)]
-    order = np.argsort(-np.abs(part).sum(axis=1), kind="stable")
-    shown, others = order[:most], order[most:]
-    heights = np.vstack([part[shown], part[others].sum(axis=0, keepdims=True)])
-    return [*(names[n] for n in shown), f"{len(others)} others"], heights, [*stacked(most), OTHERS]
+def _stack(bar: Any, names: Sequence[str], most: int, *sides: Array) -> None:
+    """Bars of users' parts that stand on each other, each side (users, bars) from 0 on.
 
-
-def _stack(bar: Any, fills: Sequence[Any], *sides: Array) -> list[str]:
-    """Bars of parts that stand on each other, each side (parts, bars) from 0 on; the patterns of the parts."""
-    hatches = patterns(fills)
-    for parts in sides:
-        end = np.zeros(parts.shape[1])
-        for part, fill, hatch in zip(parts, fills, hatches, strict=True):
-            bar(range(len(end)), part, 0.8, end, color=fill, hatch=hatch, edgecolor="white", linewidth=0.5)
+    Colours are at most 19 of which neighbours differ in grey too, or the caller's own. Of more users than `most` those
+    who use less are joined.
+    """
+    if len(names) > most:
+        order = np.argsort(-sum(np.abs(side).sum(axis=1) for side in sides), kind="stable")
+        shown, others = order[:most], order[most:]
+        names = [*(names[n] for n in shown), f"{len(others)} others"]
+        sides = tuple(np.vstack([side[shown], side[others].sum(axis=0, keepdims=True)]) for side in sides)
+    fills = [*colours(most, _STACKED), OTHERS]
+    for side in sides:
+        end = np.zeros(side.shape[1])
+        for k, (part, name, fill) in enumerate(zip(side, names, fills, strict=False)):
+            hatch = "" if fill == OTHERS else _PATTERNS[k // 2 % len(_PATTERNS)]
+            label = plain(name) if side is sides[0] else ""
+            bar(range(len(end)), part, 0.8, end, label=label, color=fill, hatch=hatch, edgecolor="white", linewidth=0.5)
             end = end + part
-    return hatches
 
 
 def compare(frame: pd.DataFrame, measures: Sequence[str] = _MEASURES, *, ax: Any = None) -> Figure:
@@ -363,8 +345,8 @@ def two_users(*answers: Answer, path: Sequence[Answer] = (), ax: Any = None) -> 
         raise DataError("plot.two_users draws answers of one cluster; these are of several")
     edge = border(cluster)
     figure, [axes] = panels(ax, (4.2, 3.2))
-    axes.fill([0, edge[0, 0], *edge[:, 0], 0], [0, 0, *edge[:, 1], edge[-1, 1]], color="#e9edf3", linewidth=0)
-    axes.plot([edge[0, 0], *edge[:, 0], 0], [0, *edge[:, 1], edge[-1, 1]], color="#7d8aa0", linewidth=1)
+    corners = [0, edge[0, 0], *edge[:, 0], 0], [0, 0, *edge[:, 1], edge[-1, 1]]
+    axes.fill(*corners, facecolor="#e9edf3", edgecolor="#7d8aa0", linewidth=1)
     if path:
         x = np.array([one.arrays.user_tasks for one in path])
         axes.plot(*x.T, color="#111111", linewidth=2.5, alpha=0.8, label="path of α")
@@ -403,11 +385,9 @@ def marginal_values(frame: pd.DataFrame, mechanism: str, most: int, ax: Any = No
     shown = frame.dropna().head(most)
     shown = shown[shown.abs().sum().sort_values(ascending=False, kind="stable").index]
     gains = shown.to_numpy(dtype=float).T
-    both = np.hstack([np.maximum(gains, 0), np.minimum(gains, 0)])
-    users, parts, fills = _joined(list(map(str, shown.columns)), both, _COLOURED)
-    height = max(2.6, 0.3 * len(shown) + 1.2, 0.2 * len(users) + 0.9)
+    height = max(2.6, 0.3 * len(shown) + 1.2, 0.2 * min(len(gains), _COLOURED + 1) + 0.9)
     figure, [axes] = panels(ax, (7.2, height))
-    hatches = _stack(axes.barh, fills, *np.hsplit(parts, 2))
+    _stack(axes.barh, [*map(str, shown.columns)], _COLOURED, np.maximum(gains, 0), np.minimum(gains, 0))
     names = [f"{plain(str(resource))} on {plain(str(server))}" for server, resource in shown.index]
     axes.set_yticks(range(len(names)), names, fontsize="small")
     axes.invert_yaxis()
@@ -415,7 +395,7 @@ def marginal_values(frame: pd.DataFrame, mechanism: str, most: int, ax: Any = No
     axes.set_xlabel("tasks gained by one more unit")
     axes.set_title(plain(mechanism), fontsize="medium")
     _lines_below(axes)
-    legend_of_stack(ax, axes, users[::-1], fills[::-1], hatches[::-1])
+    legend(ax, axes, *axes.get_legend_handles_labels(), "right upper", fontsize="x-small")
     return figure
 
 
@@ -495,16 +475,14 @@ def schedule(
         queue.step(time, values, where="post", color=colour, linewidth=1, label=name)
     for axes, label in ((use, "used part of capacity"), (queue, what)):
         from_zero(axes)
-        axes.set_xlabel(f"time ({word})")
-        axes.set_ylabel(label)
+        axes.set(xlabel=f"time ({word})", ylabel=label)
         axes.legend(fontsize="x-small", frameon=False)
     took = np.sort(jobs["response"].dropna().to_numpy())
     response.step(took, np.arange(1, len(took) + 1) / max(len(jobs), 1), where="post", color=colours(1)[0])
     if len(took) and took[0] > 0 and took[-1] > 30 * took[0]:
         response.set_xscale("log")
     from_zero(response, 1)
-    response.set_xlabel("response time of jobs (s)")
-    response.set_ylabel("part of all jobs")
+    response.set(xlabel="response time of jobs (s)", ylabel="part of all jobs")
     if ax is None:
         figure.suptitle(plain(title), fontsize="medium")
     return figure

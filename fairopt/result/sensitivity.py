@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,27 +13,19 @@ import numpy as np
 from .._libraries import pd
 from ..errors import DataError
 from ..model._arrays import Array, Mask, ratio
+from ..model._names import apart
 from ..model.cluster import Cluster
 from ..model.merging import merge
 from . import metrics
 from .arrays import Answer
-from .derivatives import Derivatives, share_derivatives
+from .derivatives import DATA, Derivatives, share_derivatives
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-#: Data by name: field of the cluster, and the levels of their index.
-DATA = {
-    "alpha": ("alpha", ("parameter",)),
-    "weights": ("weight", ("user",)),
-    "demands": ("demand", ("user", "resource")),
-    "capacities": ("capacity", ("server", "resource")),
-    "max_tasks": ("limit", ("user",)),
-    "counts": ("count", ("server",)),
-}
-#: Tasks (users,) where a datum (kind, of whom, resource) is larger by a step in its logarithm.
-Solve = Callable[[tuple[str, str, str], float], Array]
+#: Tasks (users,) where a datum, by its kind and its number there, is larger by a step in its logarithm.
+Solve = Callable[[str, int, float], Array]
 
 
 class Gradient(NamedTuple):
@@ -122,9 +115,10 @@ class Sensitivity:
         """`d log x_n` by one kind of data: a row per datum, a column per user."""
         if by not in DATA:
             raise DataError(f"by is {by!r}; it must be one of {', '.join(DATA)}")
-        rows, users = self.derivatives.rows[DATA[by][0]], pd.Index(self.answer.cluster.users, name="user")
-        there = self._there[rows]
-        return pd.DataFrame(self._of_users[rows][there], index=self._index(by)[there], columns=users)
+        rows, levels = self.derivatives.rows[by], DATA[by][1]
+        there, users = self._there[rows], pd.Index(self.answer.cluster.users, name="user")
+        index = self._whole[rows][there].droplevel([0, 2][: 3 - len(levels)]).set_names(levels)
+        return pd.DataFrame(self._of_users[rows][there], index, users)
 
     @cached_property
     def measures(self) -> pd.DataFrame:
@@ -144,12 +138,9 @@ class Sensitivity:
     @cached_property
     def not_differentiable(self) -> pd.DataFrame:
         """The data with a NaN: `users`, for how many, and `why`, in words."""
-        undetermined = np.isnan(self._of_users[:, self._runs]).sum(axis=1) * self._there
-        if not self.derivatives.finite:
-            undetermined[self.derivatives.rows["alpha"]] = 0
-        data = np.flatnonzero(undetermined)
+        data = np.flatnonzero(self._undetermined)
         why = [self.derivatives.why(row) if k < 200 else "" for k, row in enumerate(data.tolist())]
-        return pd.DataFrame({"users": undetermined[data], "why": why}, index=self._whole[data])
+        return pd.DataFrame({"users": self._undetermined[data], "why": why}, index=self._whole[data])
 
     def one_sided(self, step: float = 1e-5, most: int = 50) -> pd.DataFrame:
         """Derivatives from the right and from the left of what has none, by certified solves of changed clusters.
@@ -164,17 +155,12 @@ class Sensitivity:
         """
         if self.solve is None:
             raise DataError("this allocation does not know its mechanism, as it came from a file: solve its cluster")
-        undetermined = self.not_differentiable.index
-        if len(undetermined) > most:
-            raise DataError(
-                f"{len(undetermined)} data have no derivative; one_sided(most={len(undetermined)}) solves four "
-                "times each"
-            )
-        rows, index = [], []
-        for label in undetermined:
-            for side, sign in (("right", 1.0), ("left", -1.0)):
-                rows.append(self._difference(label, sign * step))
-                index.append((*label, side))
+        data = np.flatnonzero(self._undetermined)
+        if len(data) > most:
+            raise DataError(f"{len(data)} data have no derivative; one_sided(most={len(data)}) solves four times each")
+        ends = [(row, side) for row in data.tolist() for side in ("right", "left")]
+        rows = [self._difference(row, step if side == "right" else -step) for row, side in ends]
+        index = [(*self._whole[row], side) for row, side in ends]
         levels = pd.MultiIndex.from_tuples(index, names=["by", "of", "resource", "side"]) if index else None
         return pd.DataFrame(rows, index=levels, columns=pd.Index(self.answer.cluster.users, name="user"))
 
@@ -184,7 +170,7 @@ class Sensitivity:
         The largest sum of gains first; to first order, so that a unit which is much of a server may bring less.
         """
         frame = self.tasks("capacities")
-        capacity = self.answer.cluster.capacity.ravel()[self._there[self.derivatives.rows["capacity"]]]
+        capacity = self.answer.cluster.capacity.ravel()[self._there[self.derivatives.rows["capacities"]]]
         found = frame.mul(self.answer.arrays.user_tasks, axis=1).div(capacity, axis=0)
         found.loc[:, ~self._runs] = 0.0
         found.insert(0, self._all_name, found.sum(axis=1, skipna=False))
@@ -239,37 +225,25 @@ class Sensitivity:
         """(data,): those that there are, not limits of who has none, nor zeros."""
         cluster, there = self.answer.cluster, np.ones(len(self._whole), dtype=bool)
         limited = np.isfinite(cluster.max_tasks) & (cluster.max_tasks > 0)
-        for name, some in (("demand", cluster.demand > 0), ("capacity", cluster.capacity > 0), ("limit", limited)):
-            there[self.derivatives.rows[name]] = some.ravel()
+        some = {"demands": cluster.demand > 0, "capacities": cluster.capacity > 0, "max_tasks": limited}
+        for by, mask in some.items():
+            there[self.derivatives.rows[by]] = mask.ravel()
         return there
-
-    def _index(self, by: str) -> pd.Index:
-        cluster = self.answer.cluster
-        of: dict[str, tuple[str, ...]] = {
-            "parameter": ("alpha",),
-            "user": cluster.users,
-            "server": self.derivatives.cluster.servers if by == "counts" else cluster.servers,
-            "resource": cluster.resources,
-        }
-        levels = DATA[by][1]
-        if len(levels) == 1:
-            return pd.Index(of[levels[0]], name=levels[0])
-        return pd.MultiIndex.from_product([of[level] for level in levels], names=levels)
 
     @cached_property
     def _whole(self) -> pd.MultiIndex:
         """All data: kind, of whom, resource."""
-        rows: list[tuple[Any, ...]] = []
-        for by in DATA:
-            rows += [(by, *each) if isinstance(each, tuple) else (by, each, "") for each in self._index(by)]
+        cluster = self.answer.cluster
+        of = {"parameter": ("alpha",), "user": cluster.users, "resource": cluster.resources}
+        rows: list[tuple[str, ...]] = []
+        for by, (_, levels) in DATA.items():
+            of["server"] = (self.derivatives.cluster if by == "counts" else cluster).servers
+            rows += [(by, *each, "")[:3] for each in product(*(of[level] for level in levels))]
         return pd.MultiIndex.from_tuples(rows, names=["by", "of", "resource"])
 
     @property
     def _all_name(self) -> str:
-        name = "all"
-        while name in self.answer.cluster.users:
-            name += " users"
-        return name
+        return apart(["all"], self.answer.cluster.users, "users")[0]
 
     @property
     def _runs(self) -> Mask:
@@ -280,6 +254,14 @@ class Sensitivity:
         """(data, users)."""
         return np.where(self._runs, self.derivatives.of_tasks(np.eye(len(self._runs))), np.nan)
 
+    @cached_property
+    def _undetermined(self) -> Array:
+        """(data,): for how many users there is no derivative."""
+        count = np.isnan(self._of_users[:, self._runs]).sum(axis=1) * self._there
+        if not self.derivatives.finite:
+            count[self.derivatives.rows["alpha"]] = 0
+        return np.asarray(count)
+
     def _of_measure(self, gradient: Gradient, through: Array) -> Array:
         """One measure by all data, (data,); `through` is what it does through tasks."""
         cluster = self.answer.cluster
@@ -288,14 +270,14 @@ class Sensitivity:
         parts = ([0.0], gradient.weight, gradient.demand, direct, np.zeros(len(cluster.users)), per_type)
         return np.asarray(through + np.concatenate([np.ravel(part) for part in parts]))
 
-    def _difference(self, label: tuple[str, str, str], step: float) -> Array:
+    def _difference(self, row: int, step: float) -> Array:
         """One-sided differences of log tasks by certified solves, NaN where two steps do not agree."""
         assert self.solve is not None
-        runs, found = self._runs, []
+        runs, found, by = self._runs, [], self._whole[row][0]
         base = self.answer.arrays.user_tasks
         for h in (step, step / 2):
             result = np.full(len(base), np.nan)
-            after = self.solve(label, h)
+            after = self.solve(by, row - self.derivatives.rows[by].start, h)
             with np.errstate(divide="ignore"):
                 result[runs] = np.log(after[runs] / base[runs]) / h
             found.append(result)
@@ -309,27 +291,17 @@ def solve_of(judge: object, seen: Cluster) -> Solve | None:
     if not hasattr(mechanism, "solve"):
         return None
 
-    def solved(label: tuple[str, str, str], step: float) -> Array:
-        by, of, resource = label
-        cluster, rule = seen, mechanism
+    def solved(by: str, k: int, step: float) -> Array:
+        cluster, rule, field = seen, mechanism, DATA[by][0]
         if by == "alpha":
             rule = replace(mechanism, alpha=mechanism.alpha + step)
         else:
-            cluster = changed(seen, by, of, resource, step)
+            values = np.array(getattr(seen, field))
+            some: Any = np.unravel_index(k, values.shape)
+            if by == "counts":  # all capacities of a type
+                some = merge(seen, users=False).server_of == k
+            values[some] *= np.exp(step)
+            cluster = seen.replace(**{field: values})
         return np.asarray(rule.solve(cluster, 1e-9, start=None).arrays.user_tasks)
 
     return solved
-
-
-def changed(cluster: Cluster, by: str, of: str, resource: str, step: float) -> Cluster:
-    """The cluster with one datum times `exp(step)`; `counts` change all capacities of a type."""
-    kind, levels = DATA[by]
-    name = {"limit": "max_tasks", "count": "capacity"}.get(kind, kind)
-    values = np.array(getattr(cluster, name))
-    if by == "counts":
-        merging = merge(cluster, users=False)
-        values[merging.server_of == merging.cluster.servers.index(of)] *= np.exp(step)
-    else:
-        names = zip(levels, (of, resource), strict=False)
-        values[tuple(getattr(cluster, f"{level}s").index(one) for level, one in names)] *= np.exp(step)
-    return cluster.replace(**{name: values})

@@ -25,7 +25,7 @@ def test_every_claim_has_an_instance_and_every_instance_a_claim() -> None:
 
 
 def test_unknown_name_lists_what_there_is_and_suggests() -> None:
-    with pytest.raises(DataError, match=r"did you mean 'pf-fig1'.*known: .*drf-4.1"):
+    with pytest.raises(DataError, match=r"known: .*drf-4.1.*; did you mean pf-fig1"):
         papers.instance("PF-fig1")
 
 

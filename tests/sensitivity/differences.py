@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,10 +10,10 @@ import fairopt as fo
 from fairopt.errors import FairoptError
 from fairopt.model._arrays import Array
 from fairopt.model.cluster import Cluster
-from fairopt.result.sensitivity import DATA, Sensitivity
+from fairopt.result.sensitivity import Sensitivity
 
-#: Kinds of data and the fields of a cluster that they are.
-FIELDS = {"weights": "weight", "demands": "demand", "capacities": "capacity", "max_tasks": "max_tasks"}
+#: Kinds of data; by alpha where there is one.
+KINDS = ("weights", "demands", "capacities", "max_tasks")
 STEP = 1e-5
 #: Tasks that change by this much over a step have jumped, or the solver has changed equilibria.
 JUMP = 1e-2
@@ -39,17 +38,6 @@ def sensitivity(mechanism: fo.mechanisms.Mechanism, cluster: Cluster) -> Sensiti
     return mechanism.solve(cluster, 1e-9).sensitivity()
 
 
-def changed(mechanism: fo.mechanisms.Mechanism, cluster: Cluster, by: str, at: tuple[int, ...], step: float) -> Array:
-    """The tasks where one datum is times `exp(step)`, alpha `step` larger."""
-    if by == "alpha":
-        mechanism = dataclasses.replace(mechanism, alpha=mechanism.alpha + step)  # type: ignore[attr-defined]
-    else:
-        values = np.array(getattr(cluster, FIELDS[by]))
-        values[at] *= np.exp(step)
-        cluster = cluster.replace(**{FIELDS[by]: values})
-    return mechanism.solve(cluster, 1e-9).arrays.user_tasks
-
-
 def compared(
     mechanism: fo.mechanisms.Mechanism, cluster: Cluster, rng: np.random.Generator, most: int = 1000
 ) -> list[Compared]:
@@ -58,34 +46,30 @@ def compared(
     runs = found.arrays.user_tasks > 0
     if not runs.any():
         return []
-    seen, mine = found.cluster, found.sensitivity()
-    values = {by: getattr(seen, field) for by, field in FIELDS.items()}
-    if np.isfinite(found.criterion.alpha) and hasattr(mechanism, "alpha"):
-        values = {"alpha": np.array([mechanism.alpha])} | values
-    every = [(by, at) for by, of in values.items() for at in np.ndindex(of.shape) if 0 < of[at] < np.inf]
+    mine = found.sensitivity()
+    kinds = ("alpha", *KINDS) if mine.derivatives.finite and hasattr(mechanism, "alpha") else KINDS
+    rows = {by: mine.derivatives.rows[by] for by in kinds}
+    every = [(by, k) for by in kinds for k in np.flatnonzero(mine._there[rows[by]]).tolist()]
     result = []
-    for k in rng.permutation(len(every))[:most]:
-        by, at = every[k]
-        rows = mine.derivatives.rows[DATA[by][0]]
-        slopes = mine._of_users[rows].reshape(*values[by].shape, -1)[at][runs]
+    for each in rng.permutation(len(every))[:most]:
+        by, k = every[each]
+        slopes = mine._of_users[rows[by]][k, runs]
         try:
-            verdict = _verdict(slopes, *_sides(mechanism, found, by, at, STEP))
+            verdict = _verdict(slopes, *_sides(mine, by, k, STEP))
             if verdict[0] in ("wrong", "missed"):  # a kink may be nearer than the step
-                sides = _sides(mechanism, found, by, at, STEP / 100)
+                sides = _sides(mine, by, k, STEP / 100)
                 verdict = ("near", verdict[1]) if _verdict(slopes, *sides, same=20 * SAME)[0] == "right" else verdict
         except FairoptError:
             continue
-        result.append(Compared(by, str(at), *verdict))
+        result.append(Compared(by, str(k), *verdict))
     return result
 
 
-def _sides(
-    mechanism: fo.mechanisms.Mechanism, found: fo.Allocation, by: str, at: tuple[int, ...], step: float
-) -> list[Array]:
+def _sides(found: Sensitivity, by: str, k: int, step: float) -> list[Array]:
     """Differences of log tasks of those who run, to the right and to the left."""
-    base = found.arrays.user_tasks
-    ends = [(h, changed(mechanism, found.cluster, by, at, h)) for h in (step, -step)]
-    return [np.log(after[base > 0] / base[base > 0]) / h for h, after in ends]
+    assert found.solve is not None
+    base = found.answer.arrays.user_tasks
+    return [np.log(found.solve(by, k, h)[base > 0] / base[base > 0]) / h for h in (step, -step)]
 
 
 def _verdict(mine: Array, right: Array, left: Array, same: float = SAME) -> tuple[str, float]:

@@ -85,5 +85,5 @@ def test_one_sided_values_of_jumps_are_none() -> None:
     found = sensitivity(fo.DRFH(), cluster)
     assert found.one_sided().loc[("weights", "user1", "", "left"), "user1"] == pytest.approx(2 / 3, abs=1e-4)
     base = found.answer.arrays.user_tasks
-    jumps = dataclasses.replace(found, solve=lambda label, step: base * np.exp(np.sqrt(abs(step))))
+    jumps = dataclasses.replace(found, solve=lambda by, k, step: base * np.exp(np.sqrt(abs(step))))
     assert jumps.one_sided().isna().all(axis=None)
