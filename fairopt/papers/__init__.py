@@ -7,12 +7,11 @@
 
 One table per paper, `data/NAME.toml`, and functions of a paper in `drf`, `pf`, and
 `counterexamples`, of small instances of our own. `pf_measured` is what PF says of time and convergence, judged by
-measurements that come with the package. Numbers of items are those of the project's catalogue of everything that the
-papers state.
+measurements that come with the package. Items are numbered in the order in which they were collected from the papers.
 
 A table has numbers as they are, fractions as text such as "45/11". An `[[instance]]` has the arguments of a `Cluster`,
 perhaps with a `count` of servers for every row of capacity, and what they are `called`; or `build`, a function of the
-paper's module. A `[[group]]` is an item of the catalogue: where the paper has it, of which instance, and its `claims`.
+paper's module. A `[[group]]` is an item: where the paper has it, of which instance, and its `claims`.
 Of these `ours` is a reading and its arguments, a function of the paper's module or of `_ours`; `correct` is right, or
 `derived` names the function that computes it; `printed` is what the paper prints, with `value` and `decimals` where
 these are not `correct`, exactly; `smooth` ones are compared within 1e-5. With `alphas` a claim is made for each.
@@ -186,12 +185,12 @@ def instance(name: str) -> Cluster:
 
 
 def claims(paper: str | None = None, item: int | None = None) -> tuple[Claim, ...]:
-    """Every claim, or those of one paper or one item of the catalogue, by item.
+    """Every claim, or those of one paper or one item, by item.
 
     Parameters
     ----------
     paper : its short name, such as `DRF`; None for all
-    item : its number in the catalogue; None for all
+    item : its number; None for all
 
     Raises
     ------

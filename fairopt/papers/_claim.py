@@ -51,7 +51,7 @@ class Claim:
     Attributes
     ----------
     item : int
-        Number in the catalogue of everything the papers state.
+        Its number among all that was collected from the papers.
     paper, where : str
         Key of the paper, and the section, theorem or figure.
     instance : str

@@ -245,8 +245,8 @@ def used(cluster: Cluster, policy: str) -> Array:
     return filled(cluster, policy) @ cluster.share_per_task
 
 
-#: Below it, alpha-fair dominant shares of the lecture's example fill CPU and memory; above it only CPU (DERIVED,
-#: catalogue item 9).
+#: Below it, alpha-fair dominant shares of the lecture's example fill CPU and memory; above it only CPU (derived
+#: here).
 _THRESHOLD = math.log(2) / math.log(5 / 3)
 
 

@@ -66,7 +66,7 @@ def elsewhere(cluster: Cluster, mechanism: str, variant: bool) -> list[Array]:
     return [tasks(figure1(*choice, variant), mechanism) for choice in OTHERS]
 
 
-#: Below it, alphaPF-VDS fills CPU and RAM of server 2 of the variant; above it only CPU (DERIVED, catalogue item 34).
+#: Below it, alphaPF-VDS fills CPU and RAM of server 2 of the variant; above it only CPU (derived here).
 _THRESHOLD = math.log(2) / math.log(1.5)
 
 

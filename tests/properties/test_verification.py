@@ -54,7 +54,22 @@ def test_gains_between_bounds() -> None:
             assert feasible(cluster, case.user_tasks + more)
             wide = gains(cluster, tasks * F(999, 1000), tasks)  # tasks known to a thousandth only
             assert min(*more, *wide) >= 0
+            assert feasible(cluster, case.user_tasks + wide)
     assert found >= 5
+
+
+@pytest.mark.parametrize("alpha", [4.0, 10.0])
+def test_what_is_proved_at_finite_alpha_is_what_a_check_finds(alpha: float) -> None:
+    """Max-min of `x'_n / x_n`, whether bounds, doubles or fractions are compared; also if a user's tasks are held."""
+    for size in (2, 3):  # the third user alone needs the third resource, on a server of its own
+        capacity = np.array([[2, 2, 0], [1, 2, 0], [0, 0, 5]], dtype=float)[:size]
+        cluster = fo.Cluster(capacity[:, :size], np.array([[3, 2, 0], [1, 4, 0], [0, 0, 1]])[:size, :size])
+        answer = fo.AlphaPFVDS(alpha).solve(cluster, 1e-9)
+        found = verify(fo.AlphaPFVDS(alpha), "pareto-optimality", cluster)
+        assert found.route == ENCLOSED
+        assert float(found.violation[0]) == pytest.approx(
+            fo.properties.check("pareto-optimality", answer).violation, abs=1e-6
+        )
 
 
 def test_every_equilibrium_is_asked() -> None:
