@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import DataError
+from ..model._arrays import Index
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
 from ._base import Mechanism
@@ -90,10 +91,14 @@ class MQDRF(Mechanism):
     def trials(cls) -> tuple[Mechanism, ...]:
         return (cls((1.5,)),)
 
+    def queue(self, count: int) -> tuple[Index, Index]:
+        """Levels of so many users, from 1, (users,), and the sizes of levels."""
+        levels = np.ones(count, dtype=int) if self.levels is None else np.array(self.levels)
+        return levels, np.array([count] if self.sizes is None else self.sizes)
+
     def criterion(self, cluster: Cluster) -> Criterion:
         count = len(cluster.users)
-        levels = np.ones(count, dtype=int) if self.levels is None else np.array(self.levels)
-        sizes = np.array([count] if self.sizes is None else self.sizes)
+        levels, sizes = self.queue(count)
         if levels.shape != (count,) or not np.isin(levels, np.arange(1, len(sizes) + 1)).all():
             raise DataError(
                 f"levels must give each of the {count} users a level from 1 to {len(sizes)}; got {self.levels}"

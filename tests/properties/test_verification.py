@@ -89,7 +89,7 @@ EXACT, GAME = "drf--population-monotonicity", "alphapf-vds--pareto-optimality"
 @pytest.mark.parametrize(
     ("name", "entry", "value", "message"),
     [
-        (EXACT, "fairopt_witness", 2, "this version reads 1"),
+        (EXACT, "fairopt_witness", 2, "fairopt_witness is not 1"),
         (EXACT, "violation", ["1/2"], "two numbers"),
         (EXACT, "violation", ["0", "1"], "low <= high"),
         (EXACT, "violation", ["1/0", "1"], "fractions"),
