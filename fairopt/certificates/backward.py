@@ -302,6 +302,11 @@ def supporting(problem: _Conditions, leeway: float) -> Array | None:
     if solved is None:
         return None
     prices = np.maximum(solved[0][:count], 0.0)
+    # What is below the program's accuracy: a user that needs only rows that are next to free for all others.
+    order = np.lexsort((-log_cost, entries.col))
+    row = entries.row[order[np.unique(entries.col[order], return_index=True)[1]]]  # the one that costs it most
+    missing = np.where(problem.room[problem.buyer] > leeway, small - cost @ prices, 0.0)
+    np.maximum.at(prices, row, prices[row] + np.maximum(missing, 0.0))
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(prices) + log_unit)
 
