@@ -30,12 +30,6 @@ def loss(name: str, cluster: fo.Cluster, tasks: object, *change: Any, **more: An
     return float(get(name).find(Case(cluster, np.array(tasks, float), *change, **more)).violation)
 
 
-def test_pareto_optimality_in_fractions_is_not_rounded() -> None:
-    """What is due is the task limit, 10/3 of what the user has; no double is."""
-    case = Case(fo.Cluster([[9]], [[1]], max_tasks=[1]), np.array([[F(3, 10)]]))
-    assert get("pareto-optimality").find(case).due == 1
-
-
 def in_fractions(name: str, mechanism: str, cluster: fo.Cluster, lie: Deviation | None) -> Any:
     """What a property finds in exact answers."""
     case = exact(fo.mechanisms.get(mechanism), (cluster, lie))
