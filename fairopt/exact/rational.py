@@ -165,7 +165,7 @@ def zeros(*shape: int) -> Numbers:
     return np.full(shape, Fraction(0), dtype=object)
 
 
-def may_run(cluster: Cluster, limits: Array) -> Mask:
+def may_run(cluster: Cluster, limits: Array | Numbers) -> Mask:
     """(users, servers): where users run something within limits (users,)."""
     return np.asarray(cluster.usable & (limits > 0)[:, None])
 
@@ -221,7 +221,7 @@ def optimum(
 
 
 #: Places of variables: users and servers, by number.
-Pairs = Sequence[tuple[int, int]]
+Pairs = Sequence[Sequence[int]]
 #: `sum entries[column] y <= bound`, by what it is about: a kind, and a server and a resource, or a user.
 Rows = dict[tuple[str, Any], tuple[dict[int, Fraction], Fraction]]
 
@@ -325,7 +325,7 @@ def unique_optimum(cluster: Cluster, share: Numbers, limits: Numbers) -> Numbers
     if not pairs:
         return zeros(users, servers)
     total = len(pairs)  # the column of the sum
-    rows = _limits(numbers(cluster.capacity).tolist(), numbers(cluster.demand).tolist(), pairs, limits)
+    rows = _limits(numbers(cluster.capacity).tolist(), numbers(cluster.demand).tolist(), pairs, limits.tolist())
     rows["gain", 0] = {k: -share[n] for k, (n, _) in enumerate(pairs)} | {total: Fraction(1)}, Fraction(0)
     # So many words of integers may be computed, about a second.
     program = Dictionary(rows.values(), total + 1, 1e7)

@@ -108,10 +108,10 @@ def tasks(values: Any, users: Sequence[str], servers: Sequence[str]) -> Array:
     A dict of a user may leave servers out: no tasks are there.
     """
     if isinstance(values, Mapping):
-        nested = [isinstance(row, Mapping) for row in values.values()]
-        if any(nested) and not all(nested):
+        nested = {isinstance(row, Mapping) for row in values.values()}
+        if len(nested) > 1:
             raise DataError("tasks are a dict of numbers and of dicts; give every user its tasks by server")
-        if any(nested):
+        if True in nested:
             nothing = dict.fromkeys(servers, 0.0)
             values = pd.DataFrame.from_dict({user: nothing | dict(row) for user, row in values.items()}, orient="index")
         else:
