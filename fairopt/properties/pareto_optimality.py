@@ -15,6 +15,7 @@ from ..exact.rational import numbers
 from ..mechanisms.alpha_fair import AlphaFair
 from ..model._arrays import ratio
 from ..model.cluster import Cluster
+from ..model.criterion import criterion
 from ..model.polytope import Polytope
 from ..model.problem import Problem
 from ._base import NONE, Case, Dues, Numbers, Property
@@ -69,13 +70,14 @@ def dominating(case: Case) -> Numbers:
         if solved is None:
             raise SolverError("the linear program of Pareto optimality was not solved")
         better[polytope.users[hungry]] += solved.rises * unit[hungry]
-    rule = AlphaFair(np.inf, tuple(ratio(1.0, tasks, np.inf)))
-    others = cluster.derived(max_tasks=np.where(starved, 0.0, cluster.max_tasks), weight=np.ones(len(tasks)))
-    if fastest("leximin", others, np.inf):  # searches ask for thousands
-        (found, *_), (error, *_) = maxmin.leximin([Problem(others, rule.criterion(others))])[:2]
+    share, equal, cap = ratio(1.0, tasks, np.inf), np.ones(len(tasks)), np.where(starved, 0.0, np.inf)
+    if fastest("leximin", cluster, np.inf):  # searches ask for thousands
+        rule = criterion(cluster, share, np.inf, "servers", equal, cap)
+        (found, *_), (error, *_) = maxmin.leximin([Problem(cluster, rule)])[:2]
         if error <= _TOL:
             return np.asarray(np.maximum(better, found.sum(axis=1)))
-    return np.asarray(np.maximum(better, rule.solve(others, _TOL).arrays.user_tasks))
+    others = cluster.derived(max_tasks=np.minimum(cluster.max_tasks, cap), weight=equal)
+    return np.asarray(np.maximum(better, AlphaFair(np.inf, tuple(share)).solve(others, _TOL).arrays.user_tasks))
 
 
 def gains(cluster: Cluster, low: Numbers, high: Numbers) -> Numbers:
