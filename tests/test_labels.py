@@ -98,7 +98,7 @@ FRAMES: list[tuple[dict[str, Any], str]] = [
     ({"eligible": pd.DataFrame(pd.NA, index=["A", "B"], columns=["S", "T"])}, "user 'A' has eligible nan"),
     (
         {"users": USERS.assign(id=[7, 8]).reset_index(drop=True)},
-        r"unknown \['id'\]; if 'id' has names, .*users.set_ind",
+        r"unknown \['id'\]; .*users.set_index",
     ),
     ({"eligible": [[1, 1], [1, 1]]}, "eligible is of type list; it must be a DataFrame"),
 ]

@@ -165,7 +165,7 @@ def zeros(*shape: int) -> Numbers:
     return np.full(shape, Fraction(0), dtype=object)
 
 
-def may_run(cluster: Cluster, limits: Array) -> Mask:
+def may_run(cluster: Cluster, limits: Array | Numbers) -> Mask:
     """(users, servers): where users run something within limits (users,)."""
     return np.asarray(cluster.usable & (limits > 0)[:, None])
 
@@ -221,7 +221,7 @@ def optimum(
 
 
 #: Places of variables: users and servers, by number.
-Pairs = Sequence[tuple[int, int]]
+Pairs = Sequence[Sequence[int]]
 #: `sum entries[column] y <= bound`, by what it is about: a kind, and a server and a resource, or a user.
 Rows = dict[tuple[str, Any], tuple[dict[int, Fraction], Fraction]]
 
@@ -234,10 +234,8 @@ def _raised(
     """Every round raises the common level t of the users that are left, `rate_n t <= sum_i x_ni`, to the largest
     that the others at their levels leave; whose row has a price is done.
     """
-    rows, level, users = _capacities(capacity, demand, pairs), len(pairs), len(demand)
+    rows, level, users = _limits(capacity, demand, pairs, limits), len(pairs), len(demand)
     for n, own in _columns(pairs).items():
-        if limits[n] < math.inf:
-            rows["limit", n] = dict.fromkeys(own, Fraction(1)), limits[n]
         rows["level", n] = dict.fromkeys(own, -1 / rate[n]) | {level: Fraction(1)}, Fraction(0)
     slacks = dict(enumerate(rows, level + 1))
     rising = [slack for slack, (kind, _) in slacks.items() if kind == "level"]
@@ -301,16 +299,19 @@ def _filled(capacity: Numbers, demand: Numbers, usable: Mask, rate: Numbers, lim
     return Exact(tasks, prices, zeros(len(full), users))
 
 
-def _capacities(
-    capacity: Numbers | Sequence[Sequence[Fraction]], demand: Numbers | Sequence[Sequence[Fraction]], pairs: Pairs
+def _limits(
+    capacity: Sequence[Sequence[Fraction]], demand: Sequence[Sequence[Fraction]], pairs: Pairs, limits: Sequence[Any]
 ) -> Rows:
-    """Capacities that some pair uses."""
+    """Capacities that some pair uses, and finite limits of users."""
     rows: Rows = {}
     for i, most in enumerate(capacity):
         for r, bound in enumerate(most):
             used = {k: demand[n][r] for k, (n, j) in enumerate(pairs) if j == i and demand[n][r]}
             if used:
                 rows["capacity", (i, r)] = used, bound
+    for n, own in _columns(pairs).items():
+        if limits[n] < math.inf:
+            rows["limit", n] = dict.fromkeys(own, Fraction(1)), limits[n]
     return rows
 
 
@@ -320,14 +321,11 @@ def unique_optimum(cluster: Cluster, share: Numbers, limits: Numbers) -> Numbers
     `share` and `limits` are (users,).
     """
     users, servers, _ = cluster.shape
-    pairs = [(n, i) for n, i in np.argwhere(cluster.usable & (limits > 0)[:, None]).tolist()]
+    pairs = np.argwhere(may_run(cluster, limits)).tolist()
     if not pairs:
         return zeros(users, servers)
     total = len(pairs)  # the column of the sum
-    rows = _capacities(numbers(cluster.capacity), numbers(cluster.demand), pairs)
-    for n, own in _columns(pairs).items():
-        if limits[n] < math.inf:
-            rows["limit", n] = dict.fromkeys(own, Fraction(1)), limits[n]
+    rows = _limits(numbers(cluster.capacity).tolist(), numbers(cluster.demand).tolist(), pairs, limits.tolist())
     rows["gain", 0] = {k: -share[n] for k, (n, _) in enumerate(pairs)} | {total: Fraction(1)}, Fraction(0)
     # So many words of integers may be computed, about a second.
     program = Dictionary(rows.values(), total + 1, 1e7)

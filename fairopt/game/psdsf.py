@@ -1,7 +1,8 @@
 """PS-DSF as the limit of alphaPF-VDS for alpha to infinity.
 
-PS-DSF allocations are not unique (catalogue item 41). Where demands are positive there is a greatest one, and it is the
-limit (docs/psdsf.md): `core.choices` finds it, exactly and with a proof.
+PS-DSF allocations are not unique: where two users have equal ratios of gamma on two servers, who runs where is free.
+Where demands are positive there is a greatest one, and it is the limit (docs/psdsf.md): `core.choices` finds it,
+exactly and with a proof.
 
 Otherwise (zero demands, task counts that bind) the games of `entropy_homotopy` are followed to where nothing is left of
 1/alpha, and the limit is taken where it is well determined by prices. Elsewhere it is not found, nor do equilibria for

@@ -22,16 +22,16 @@ Share = Literal["dominant", "asset", "task"] | Sequence[float] | Callable[[Clust
 def share_per_task(cluster: Cluster, share: Share) -> Array:
     """`u_n` by name, as numbers (users,), or from a function of the cluster."""
     if isinstance(share, str):
-        named: dict[str, Callable[[], Array]] = {
-            "dominant": lambda: cluster.dominant_share_per_task,
-            "asset": lambda: np.asarray(cluster.share_per_task.sum(axis=1)),
-            "task": lambda: np.ones(len(cluster.users)),
+        named: dict[str, Array] = {
+            "dominant": cluster.dominant_share_per_task,
+            "asset": cluster.share_per_task.sum(axis=1),
+            "task": np.ones(len(cluster.users)),
         }
         if share not in named:
             raise DataError(
                 f"share {share!r} is not one of {', '.join(named)}; or give numbers (users,), or a function"
             )
-        return named[share]()
+        return named[share]
     numbers = share(cluster) if callable(share) else share
     return _intake.plain(_validate.row(numbers, "share", cluster.users, "user"), "the share per task")
 

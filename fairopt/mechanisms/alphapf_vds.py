@@ -42,8 +42,8 @@ class AlphaPFVDS(GameMechanism):
         `best-response`: what best responses of servers come to, in small steps of alpha from 1.
 
     Properties: envy-freeness and sharing incentive for alpha >= 1; without task counts bottleneck fairness (per server)
-    for alpha >= 1, and Pareto for alpha = 1. Not Pareto for large alpha (catalogue item 38), not strategy-proof (at
-    alpha = 1 it is CEEI).
+    for alpha >= 1, and Pareto for alpha = 1. Not Pareto for large alpha (at 4 and 10 with capacities (2,2), (1,2)
+    and demands (3,2), (1,4)), not strategy-proof (at alpha = 1 it is CEEI).
 
     Source: Khamse-Ashari, Lambadaris, Kesidis, Urgaonkar, Zhao, arXiv 1712.10114 (PF), sections 3 to 5.
     """

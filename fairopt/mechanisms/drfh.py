@@ -22,8 +22,8 @@ class DRFH(Mechanism):
     and nobody is kept off a server. Here every level is raised.
 
     Properties: envy-freeness, Pareto, strategy-proofness, bottleneck fairness on a globally dominant resource;
-    population monotonicity for positive demands. Not sharing incentive (catalogue item 37), not bottleneck fairness per
-    server (item 33).
+    population monotonicity for positive demands. Not sharing incentive: with capacities (6,1), (1,2) and demands
+    (1,2), (1,1) user 1 has 2/3 tasks where 3/4 are due. Not bottleneck fairness per server (PF, figure 1).
 
     Source: Wang, Li, Liang, arXiv 1308.0083, section IV.
     """

@@ -65,13 +65,13 @@ class FDS(Mechanism):
     lam: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "beta", _validate.number(self.beta, "beta", "a finite number > 0"))
+        object.__setattr__(
+            self, "beta", _validate.number(self.beta, "beta", "a finite number > 0", lambda beta: 0 < beta < math.inf)
+        )
         if self.lam is not None:
-            object.__setattr__(self, "lam", _validate.number(self.lam, "lam", "a finite number, or None"))
-        if not (0 < self.beta < math.inf):
-            raise DataError(f"beta is {self.beta}; it must be a finite number > 0")
-        if not math.isfinite(self._lam):
-            raise DataError(f"lam is {self.lam}; it must be a finite number")
+            object.__setattr__(
+                self, "lam", _validate.number(self.lam, "lam", "a finite number, or None", math.isfinite)
+            )
         if self.beta == 1 and self._lam != 0:
             raise DataError("at beta = 1 only lam = 0 has a meaning (it is CEEI); choose another beta")
         if self._efficient < 0:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import DataError
+from ..model._arrays import Index
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
 from ._base import Mechanism
@@ -67,19 +68,19 @@ class MQDRF(Mechanism):
         for name in ("shares", "sizes", "levels"):
             if (value := getattr(self, name)) is not None:
                 object.__setattr__(self, name, tuple(value))
-        if not self.shares or any(
-            later > earlier for earlier, later in zip(self.shares, self.shares[1:], strict=False)
-        ):
-            raise DataError(f"shares {self.shares} must not increase from level to level: DK_1 >= DK_2 >= ...")
-        if min(self.shares) <= 0:
-            raise DataError(f"shares {self.shares} must all be > 0")
+        if not self.shares or min(self.shares) <= 0 or sorted(self.shares, reverse=True) != list(self.shares):
+            raise DataError(
+                f"shares {self.shares} must all be > 0 and must not increase from level to level: DK_1 >= DK_2 >= ..."
+            )
+        levels = len(self.shares)
         if self.sizes is None:
-            if len(self.shares) > 1:
+            if levels > 1:
                 raise DataError("give sizes, the most users of each level, one per share")
-        elif len(self.sizes) != len(self.shares) or min(self.sizes) < 1:
-            raise DataError(f"sizes {self.sizes} must be whole numbers >= 1, one per share ({len(self.shares)})")
-        elif len(set(self.sizes[:-1])) > 1 or self.sizes[-1] < self.sizes[0]:
-            raise DataError(f"sizes {self.sizes} must be equal, the last one at least that: N_1 = ... <= N_K")
+        elif len(self.sizes) != levels or not 1 <= self.sizes[0] <= self.sizes[-1] or len({*self.sizes[:-1]}) > 1:
+            raise DataError(
+                f"sizes {self.sizes} must be whole numbers >= 1, one per share ({levels}); all must be equal, the last "
+                "one at least that: N_1 = ... <= N_K"
+            )
 
     @property
     def reserved(self) -> float:
@@ -90,10 +91,14 @@ class MQDRF(Mechanism):
     def trials(cls) -> tuple[Mechanism, ...]:
         return (cls((1.5,)),)
 
+    def queue(self, count: int) -> tuple[Index, Index]:
+        """Levels of so many users, from 1, (users,), and the sizes of levels."""
+        levels = np.ones(count, dtype=int) if self.levels is None else np.array(self.levels)
+        return levels, np.array([count] if self.sizes is None else self.sizes)
+
     def criterion(self, cluster: Cluster) -> Criterion:
         count = len(cluster.users)
-        levels = np.ones(count, dtype=int) if self.levels is None else np.array(self.levels)
-        sizes = np.array([count] if self.sizes is None else self.sizes)
+        levels, sizes = self.queue(count)
         if levels.shape != (count,) or not np.isin(levels, np.arange(1, len(sizes) + 1)).all():
             raise DataError(
                 f"levels must give each of the {count} users a level from 1 to {len(sizes)}; got {self.levels}"

@@ -20,7 +20,9 @@ class TSF(Mechanism):
         lex max min_n  sigma_n / phi_n,    sigma_n = x_n / sum_i gamma0[n,i],    gamma0[n,i] = min_r c[i,r]/d[n,r]
 
     Properties: envy-freeness, Pareto, strategy-proofness. Sharing incentive holds against the benchmark of its
-    paper but fails against `sum_i gamma[n,i] phi_n / sum phi` (catalogue item 40). Not bottleneck fairness (item 39).
+    paper but fails against `sum_i gamma[n,i] phi_n / sum phi`: with capacities (10,10), (100,1), demands (1,1), (1,.01)
+    and user 2 barred from server 2, user 1 has 1 task where 5.5 are due. Not bottleneck fairness: with capacities
+    (1,2), (3,1) and demands (1,3), (2,2) resource 2 is dominant for both, and its shares are .6 and .4.
 
     Source: Wang, Li, Liang, Li, SC 2016.
     """

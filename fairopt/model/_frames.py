@@ -47,12 +47,9 @@ def arguments(servers: Any, users: Any, eligible: Any = None) -> Table:
     missing = [name for name in resources if name not in columns]
     extra = [name for name in columns if name not in resources and name not in _USER_COLUMNS]
     if missing or extra:
-        named = [f"; if {names[0]!r} has names, write {what}.set_index({names[0]!r})"
-                 for what, table, names in (("servers", servers, missing), ("users", users, extra))
-                 if names and list(table.index) == [str(k) for k in range(len(table))]]  # fmt: skip
         raise DataError(
             f"the users' columns must be the servers' resources {resources}, and may add weight and max_tasks; "
-            f"missing {missing}, unknown {extra}{''.join(named)}"
+            f"missing {missing}, unknown {extra}; names are the index: write users.set_index(...)"
         )
     said = {
         "resources": resources,
@@ -111,10 +108,10 @@ def tasks(values: Any, users: Sequence[str], servers: Sequence[str]) -> Array:
     A dict of a user may leave servers out: no tasks are there.
     """
     if isinstance(values, Mapping):
-        nested = [isinstance(row, Mapping) for row in values.values()]
-        if any(nested) and not all(nested):
+        nested = {isinstance(row, Mapping) for row in values.values()}
+        if len(nested) > 1:
             raise DataError("tasks are a dict of numbers and of dicts; give every user its tasks by server")
-        if any(nested):
+        if True in nested:
             nothing = dict.fromkeys(servers, 0.0)
             values = pd.DataFrame.from_dict({user: nothing | dict(row) for user, row in values.items()}, orient="index")
         else:

@@ -5,6 +5,7 @@ Arrays are compared by position, so names have to be in the same order.
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,13 +22,9 @@ _DATA = {"capacity": "servers", "demand": "users", "weight": "users", "eligible"
 def other_names(one: Cluster, other: Cluster, axes: tuple[str, ...] = _NAMES) -> str:
     """First difference in names between two clusters, as a sentence without its end; empty if none."""
     for axis in axes:
-        mine, theirs = getattr(one, axis), getattr(other, axis)
-        if len(mine) != len(theirs):
-            return f"one has {len(mine)} {axis}, the other {len(theirs)}"
-        if mine != theirs:
-            k = next(k for k, (a, b) in enumerate(zip(mine, theirs, strict=True)) if a != b)
-            order = " (the same ones in another order)" if sorted(mine) == sorted(theirs) else ""
-            return f"their {axis} differ{order}, first {mine[k]!r} and {theirs[k]!r}"
+        for mine, theirs in zip_longest(getattr(one, axis), getattr(other, axis)):
+            if mine != theirs:
+                return f"their {axis} differ, first {mine!r} and {theirs!r}"
     return ""
 
 

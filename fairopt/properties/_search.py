@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice, product
+from itertools import islice
 from operator import itemgetter
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -305,8 +304,12 @@ Place = tuple[int, ...]
 #: Simplifications that are solved together.
 _TOGETHER = 24
 _AXES = ("users", "servers", "resources")
-#: Arguments of a cluster and what their rows are.
-_ROWS = {"capacity": "servers", "demand": "users", "weight": "users", "eligible": "users", "max_tasks": "users"}
+_ARGUMENTS = ("capacity", "demand", "weight", "eligible", "max_tasks")
+
+
+def _like(cluster: Cluster, deviation: Deviation) -> Cluster:
+    """Those of a cluster whom the changed one has: after a user has left."""
+    return cluster.select(**{axis: getattr(deviation.cluster, axis) for axis in _AXES})
 
 
 def with_entry(instance: Instance, argument: str, place: Place, value: float, reported: bool = False) -> Instance:
@@ -318,25 +321,28 @@ def with_entry(instance: Instance, argument: str, place: Place, value: float, re
         No cluster has such a number.
     """
     cluster, deviation = instance
-    if deviation is None:
-        return _entry(cluster, argument, place, value), None
-    changed, there = deviation.cluster, _place(cluster, deviation.cluster, argument, place)
-    agree = there is not None and getattr(changed, argument)[there] == getattr(cluster, argument)[place]
-    if there is not None and (agree or reported):
-        changed = _entry(changed, argument, there, value)
-    return (cluster if reported and not agree else _entry(cluster, argument, place, value)), Deviation(
-        changed, deviation.users
-    )
+    if deviation is None or deviation.cluster.shape != cluster.shape:
+        cluster = _entry(cluster, argument, place, value)
+        return cluster, deviation and Deviation(_like(cluster, deviation), deviation.users)
+    changed = deviation.cluster
+    agree = getattr(changed, argument)[place] == getattr(cluster, argument)[place]
+    if agree or not reported:
+        cluster = _entry(cluster, argument, place, value)
+    if agree or reported:
+        changed = _entry(changed, argument, place, value)
+    return cluster, Deviation(changed, deviation.users)
 
 
-def disagreements(instance: Instance) -> Iterator[tuple[str, Place]]:
+def disagreements(instance: Instance) -> list[tuple[str, Place]]:
     """Places at which the changed cluster has another number."""
     cluster, *changed = clusters(instance)
-    for other, argument in product(changed, _ROWS):
-        for place, value in np.ndenumerate(getattr(cluster, argument)):
-            there = _place(cluster, other, argument, place)
-            if there is not None and value != getattr(other, argument)[there]:
-                yield argument, place
+    return [
+        (argument, tuple(place))
+        for other in changed
+        for argument in _ARGUMENTS
+        if other.shape == cluster.shape
+        for place in np.argwhere(getattr(cluster, argument) != getattr(other, argument)).tolist()
+    ]
 
 
 def without(instance: Instance, axis: str, name: str) -> Instance:
@@ -347,8 +353,15 @@ def without(instance: Instance, axis: str, name: str) -> Instance:
     DataError
         It is the only one, or a user who needs no other resource is left.
     """
-    users = {} if axis != "users" else {name: None}
-    return _both(instance, lambda cluster: _without(cluster, axis, name), users)
+    cluster, deviation = instance
+
+    def fewer(one: Cluster) -> Cluster:
+        return one.select(**{axis: [other for other in getattr(one, axis) if other != name]})
+
+    if deviation is None:
+        return fewer(cluster), None
+    left = deviation.users if axis != "users" else tuple(user for user in deviation.users if user != name)
+    return fewer(cluster), Deviation(fewer(deviation.cluster), left)
 
 
 def moved(instance: Instance, rng: Generator) -> Instance:
@@ -360,7 +373,7 @@ def moved(instance: Instance, rng: Generator) -> Instance:
 
 
 def _moved(instance: Instance, rng: Generator) -> Instance:
-    lies = list(disagreements(instance))
+    lies = disagreements(instance)
     if lies and rng.random() < 0.4:
         argument, place = lies[int(rng.integers(len(lies)))]
     else:
@@ -384,42 +397,18 @@ def _entry(cluster: Cluster, argument: str, place: Place, value: float) -> Clust
     return cluster.derived(**{argument: table})
 
 
-def _place(cluster: Cluster, changed: Cluster, argument: str, place: Place) -> Place | None:
-    """The place of the same number in the changed cluster: users may have left."""
-    names, others = getattr(cluster, _ROWS[argument]), getattr(changed, _ROWS[argument])
-    if names == others:
-        return place
-    return (others.index(names[place[0]]), *place[1:]) if names[place[0]] in others else None
-
-
-def _without(cluster: Cluster, axis: str, name: str) -> Cluster:
-    names = getattr(cluster, axis)
-    left = [other for other in names if other != name]
-    if not left:
-        raise DataError(f"{name!r} is the only one of {axis}")
-    return cluster if len(left) == len(names) else cluster.select(**{axis: left})
-
-
 def renumbered(instance: Instance) -> Instance:
     """The same with users `user1`, `user2`, ..., and servers and resources likewise."""
-    cluster = instance[0]
+    cluster, deviation = instance
     new = {axis: {name: f"{axis[:-1]}{k}" for k, name in enumerate(getattr(cluster, axis), 1)} for axis in _AXES}
 
     def renamed(one: Cluster) -> Cluster:
         return one.derived(**{axis: tuple(new[axis][name] for name in getattr(one, axis)) for axis in _AXES})
 
-    return _both(instance, renamed, new["users"])
-
-
-def _both(
-    instance: Instance, change: Callable[[Cluster], Cluster], users: Mapping[str, str | None] = MappingProxyType({})
-) -> Instance:
-    """Both clusters changed alike; `users` has new names of users, or `None` of whom there is no more."""
-    cluster, deviation = instance
     if deviation is None:
-        return change(cluster), None
-    left = (users.get(user, user) for user in deviation.users)
-    return change(cluster), Deviation(change(deviation.cluster), tuple(user for user in left if user is not None))
+        return renamed(cluster), None
+    users = tuple(new["users"][user] for user in deviation.users)
+    return renamed(cluster), Deviation(renamed(deviation.cluster), users)
 
 
 def shrunk(instance: Instance, survives: Callable[[Sequence[Instance]], list[bool]]) -> Instance:
@@ -438,30 +427,23 @@ def shrunk(instance: Instance, survives: Callable[[Sequence[Instance]], list[boo
 
 
 def _simpler(instance: Instance) -> Iterator[Instance]:
-    """Simplifications, the largest first."""
-    cluster = instance[0]
+    """Simplifications, the largest first; at last smaller numbers, in both clusters or where they differ in one."""
+    cluster, differ = instance[0], disagreements(instance)
     for axis in _AXES:
         for name in getattr(cluster, axis):
             yield from _made(without, instance, axis, name)
     for argument, plain in (("weight", 1.0), ("max_tasks", np.inf), ("eligible", 1.0)):
         for at in np.argwhere(getattr(cluster, argument) != plain).tolist():
             yield from _made(with_entry, instance, argument, tuple(at), plain)
-    for argument, place in disagreements(instance):
-        reported = float(getattr(cluster, argument)[place])
-        yield from _made(with_entry, instance, argument, place, reported, True)
+    for argument, place in differ:
+        yield from _made(with_entry, instance, argument, place, float(getattr(cluster, argument)[place]), True)
     for argument in ("demand", "capacity", "weight", "max_tasks"):
-        yield from _smaller(instance, argument)
-
-
-def _smaller(instance: Instance, argument: str) -> Iterator[Instance]:
-    """Each number smaller, in both clusters or where they differ in either."""
-    differ = set(disagreements(instance))
-    for place in np.ndindex(getattr(instance[0], argument).shape):
-        for reported, one in enumerate(clusters(instance)[: 1 + ((argument, place) in differ)]):
-            old = float(getattr(one, argument)[place])
-            for value in sorted({0.0, 1.0, old // 2, old - 1}) if np.isfinite(old) else ():
-                if 0 <= value < old:
-                    yield from _made(with_entry, instance, argument, place, value, bool(reported))
+        for place in np.ndindex(getattr(cluster, argument).shape):
+            for reported, one in enumerate(clusters(instance)[: 1 + ((argument, place) in differ)]):
+                old = float(getattr(one, argument)[place])
+                for value in sorted({0.0, 1.0, old // 2, old - 1}) if np.isfinite(old) else ():
+                    if 0 <= value < old:
+                        yield from _made(with_entry, instance, argument, place, value, bool(reported))
 
 
 def _made(make: Callable[..., Instance], *given: Any) -> Iterator[Instance]:

@@ -58,15 +58,13 @@ def table() -> pd.DataFrame:
     `yes` with the clusters and parameters that it is said of, `no` with the parameters of the counterexample; empty
     where nothing is claimed.
     """
-    cells: dict[str, dict[str, list[str]]] = {}
-    for claimed in claims():
-        row = cells.setdefault(claimed.mechanism.name, {name: [] for name in names()})
-        if (words := _words(claimed)) not in row[claimed.claim.property]:
-            row[claimed.claim.property].append(words)
-    rows = {
-        REGISTRY[name].title: {column: "; ".join(said) for column, said in row.items()} for name, row in cells.items()
-    }
-    return pd.DataFrame.from_dict(rows, orient="index", columns=names()).rename_axis("mechanism")
+    said = pd.DataFrame([(type(one.mechanism).title, one.claim.property, _words(one)) for one in claims()])
+    cells = said.drop_duplicates().groupby([0, 1], sort=False)[2].agg("; ".join)
+    return (
+        cells.unstack(fill_value="")
+        .reindex(columns=names(), fill_value="")
+        .rename_axis(index="mechanism", columns=None)
+    )
 
 
 def in_short(kind: type[Mechanism]) -> str:

@@ -8,7 +8,6 @@ import numpy as np
 
 from ..mechanisms import Mechanism
 from ..mechanisms.mqdrf import MQDRF
-from ..model._arrays import Index
 from ._base import Case, Dues, Numbers, Property, capped
 from .envy_freeness import EnvyFreeness
 from .sharing_incentive import in_pool
@@ -33,23 +32,18 @@ class DynamicSharingIncentive(Property):
         return "" if isinstance(mechanism, MQDRF) else "it is about queues with levels, such as MQDRF"
 
     def dues(self, case: Case) -> Dues:
-        levels, sizes, shares = queue(case)
-        full = np.bincount(levels, minlength=len(sizes)) == sizes
+        rule = case.mechanism
+        assert isinstance(rule, MQDRF)
+        levels, sizes = rule.queue(len(case.cluster.users))
+        full = np.bincount(levels, minlength=len(sizes) + 1)[1:] == sizes
         # Parts of levels are fractions with at most this denominator.
-        part = np.array([Fraction(share).limit_denominator(10**6) for share in shares], dtype=object)[levels]
-        part = part / np.array([int(size) for size in sizes], dtype=object)[levels]
-        due = in_pool(case) * (part if case.exact else part.astype(float))
-        runs = case.cluster.runnable & full[levels]
+        parts = [
+            Fraction(share).limit_denominator(10**6) / int(size) for share, size in zip(rule.shares, sizes, strict=True)
+        ]
+        part = np.array(parts, dtype=object if case.exact else float)[levels - 1]
+        due = in_pool(case) * part
+        runs = case.cluster.runnable & full[levels - 1]
         return case.user_tasks, capped(np.where(runs, due, 0 * due), case.cluster, case)
-
-
-def queue(case: Case) -> tuple[Index, Index, tuple[float, ...]]:
-    """Levels of users, from 0, (users,); sizes and shares of levels."""
-    rule, count = case.mechanism, len(case.cluster.users)
-    if not isinstance(rule, MQDRF):
-        return np.zeros(count, dtype=np.intp), np.array([count]), (1.0,)
-    levels = np.zeros(count, dtype=np.intp) if rule.levels is None else np.array(rule.levels) - 1
-    return levels, np.array([count] if rule.sizes is None else rule.sizes), rule.shares
 
 
 class DynamicEnvyFreeness(EnvyFreeness):
@@ -71,5 +65,6 @@ class DynamicEnvyFreeness(EnvyFreeness):
         return DynamicSharingIncentive().unfit(mechanism)
 
     def parts(self, case: Case) -> Numbers:
-        levels = queue(case)[0]
+        assert isinstance(case.mechanism, MQDRF)
+        levels = case.mechanism.queue(len(case.cluster.users))[0]
         return np.asarray(levels[:, None] == levels, dtype=int)

@@ -121,10 +121,10 @@ class Witness:
         DataError
             They are damaged, or are none.
         """
-        if not isinstance(document, dict) or "fairopt_witness" not in document:
-            raise DataError("this is no witness file: it has no entry fairopt_witness")
-        if document["fairopt_witness"] != VERSION:
-            raise DataError(f"fairopt_witness is {short(document['fairopt_witness'])}; this version reads {VERSION}")
+        if not isinstance(document, dict) or document.get("fairopt_witness") != VERSION:
+            raise DataError(
+                f"this is no witness file, or its entry fairopt_witness is not {VERSION}, which is read here"
+            )
         keys = ("fairopt_witness", *(one.name for one in dataclasses.fields(cls)))
         for odd in sorted(set(document) ^ set(keys)):
             raise DataError(f"{short(odd)} is {'unknown' if odd in document else 'missing'}; known: {', '.join(keys)}")

@@ -52,6 +52,14 @@ def test_the_instance_with_three() -> None:
     assert "all of them" in repr(found)
 
 
+def test_tasks_that_differ_by_less_than_a_millionth_are_the_same() -> None:
+    cluster = fo.Cluster([[4]], [[1], [1]])
+    pair = tuple(fo.Allocation.of(cluster, tasks, "made") for tasks in ([1, 1], [1 + 5e-7, 1 - 2e-6]))
+    found = all_equilibria.Equilibria(pair, (1, 1), (0, 0), True, {})
+    assert found.pareto().loc[1].tolist() == ["same", "better"]
+    assert found.preferences()["best"].tolist() == [0, 1]
+
+
 def test_best_responses_leave_index_minus_one_and_come_back_to_the_others() -> None:
     rng = np.random.default_rng(0)
     for one, sign in zip(fo.game.equilibria(SEVERAL, 3), (1, -1, 1), strict=True):

@@ -54,7 +54,18 @@ def test_gains_between_bounds() -> None:
             assert feasible(cluster, case.user_tasks + more)
             wide = gains(cluster, tasks * F(999, 1000), tasks)  # tasks known to a thousandth only
             assert min(*more, *wide) >= 0
+            assert feasible(cluster, case.user_tasks + wide)
     assert found >= 5
+
+
+@pytest.mark.parametrize("alpha", [4.0, 10.0])
+def test_what_is_proved_at_finite_alpha_is_what_a_check_finds(alpha: float) -> None:
+    """Max-min of `x'_n / x_n`, of bounds or of doubles; the third user has a server of its own, and cannot gain."""
+    cluster = fo.Cluster([[2, 2, 0], [1, 2, 0], [0, 0, 5]], [[3, 2, 0], [1, 4, 0], [0, 0, 1]])
+    found = verify(fo.AlphaPFVDS(alpha), "pareto-optimality", cluster)
+    checked = fo.properties.check("pareto-optimality", fo.AlphaPFVDS(alpha).solve(cluster, 1e-9))
+    assert found.route == ENCLOSED
+    assert float(found.violation[0]) == pytest.approx(checked.violation, abs=1e-6)
 
 
 def test_every_equilibrium_is_asked() -> None:
@@ -74,7 +85,7 @@ EXACT, GAME = "drf--population-monotonicity", "alphapf-vds--pareto-optimality"
 @pytest.mark.parametrize(
     ("name", "entry", "value", "message"),
     [
-        (EXACT, "fairopt_witness", 2, "this version reads 1"),
+        (EXACT, "fairopt_witness", 2, "fairopt_witness is not 1"),
         (EXACT, "violation", ["1/2"], "two numbers"),
         (EXACT, "violation", ["0", "1"], "low <= high"),
         (EXACT, "violation", ["1/0", "1"], "fractions"),

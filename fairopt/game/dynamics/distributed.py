@@ -217,9 +217,9 @@ def multi_start(
     -------
     DataFrame
         one row per start: `rounds`, `converged`, and `apart`, the largest difference in any user's tasks from those of
-        the first start, relative. Far above `tol`, it shows that x_n is not unique (PS-DSF's is not, catalogue item
-        41); below, it is evidence, not proof: best responses do not end at unstable equilibria (`equilibria` finds
-        them on small clusters). `frame.attrs["user_tasks"]` is (starts, users).
+        the first start, relative. Far above `tol`, it shows that x_n is not unique (PS-DSF's need not be); below,
+        it is evidence, not proof: best responses do not end at unstable equilibria (`equilibria` finds them on
+        small clusters). `frame.attrs["user_tasks"]` is (starts, users).
 
     Raises
     ------

@@ -36,8 +36,8 @@ from ..responses.rounds import Sweeps
 from .cells import Game, TooLargeError, cells, faces
 from .parts import solutions
 
-#: Users' tasks that differ by less than this part are the same to them.
-_EQUAL = 1e-7
+#: Tasks that differ by less than this part are the same, to users and of two candidates: certificates reach 1e-8.
+_SAME = 1e-6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -114,7 +114,7 @@ class Equilibria(Sequence[Allocation]):
             tasks, columns=self._numbers, index=pd.Index(self.allocations[0].cluster.users, name="user")
         )
         most, least = tasks.max(axis=1), tasks.min(axis=1)
-        frame["best"] = np.where(most - least <= _EQUAL * most, 0, tasks.argmax(axis=1) + 1)
+        frame["best"] = np.where(most - least <= _SAME * most, 0, tasks.argmax(axis=1) + 1)
         return frame
 
     def pareto(self) -> pd.DataFrame:
@@ -124,8 +124,8 @@ class Equilibria(Sequence[Allocation]):
         for a, mine in enumerate(tasks):
             for b, other in enumerate(tasks):
                 more, less = (
-                    bool((mine > other * (1 + _EQUAL)).any()),
-                    bool((mine < other * (1 - _EQUAL)).any()),
+                    bool((mine > other * (1 + _SAME)).any()),
+                    bool((mine < other * (1 - _SAME)).any()),
                 )
                 if more or less:
                     words[a, b] = "incomparable" if more and less else "better" if more else "worse"
@@ -143,10 +143,6 @@ class Equilibria(Sequence[Allocation]):
         lines = [f"{self.allocations[0].mechanism}: {many}, {known}"]
         lines += self.to_frame().to_string(float_format="{:.6g}".format).splitlines()
         return "\n".join([*lines, *(f"{name}: {text}" for name, text in self.tried.items())])
-
-
-#: Of two candidates that are one users' tasks differ by less than this, relatively.
-_SAME = 1e-6
 
 
 @dataclass(frozen=True)
