@@ -23,15 +23,16 @@ def exact_tasks(mechanism: Mechanism, cluster: Cluster) -> Numbers | None:
     """`x[n,i]` as fractions, (users, servers) of the cluster that the mechanism sees.
 
     `None` where there is no such answer: other criteria than lexicographic max-min, PS-DSF and the largest sum of
-    shares (alpha = 0), or a cluster that is too large. Of PS-DSF, which has several, that of `Mechanism.solve`, if
-    simple fractions next to it meet the definition. At alpha = 0 the optimum if there is one only.
+    shares (alpha = 0), or a cluster that is too large, or on which the mechanism is not defined. Of PS-DSF, which has
+    several, that of `Mechanism.solve`, if simple fractions next to it meet the definition. At alpha = 0 the optimum if
+    there is one only.
 
     Two fractions with denominators up to 10^6 differ by 10^-12, so that the double of a share per task, or of a limit,
     tells which one it is. Only ratios of shares matter: they are scaled to whole numbers.
     """
-    seen = mechanism.prepare(cluster)[0]
-    if not mechanism.judged_by_criterion:
+    if not mechanism.judged_by_criterion or not accepted(mechanism, cluster):
         return None
+    seen = mechanism.prepare(cluster)[0]
     rule = mechanism.criterion(seen)
     if rule.alpha not in (0, np.inf):
         return None

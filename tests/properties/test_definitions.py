@@ -190,6 +190,8 @@ def test_exact_tasks_are_those_of_the_shares_that_were_meant(
     assert found is not None
     assert found[:, 0].tolist() == tasks
     assert exact_tasks(fo.CEEI(), cluster) is None
+    limited = cluster.replace(max_tasks=1)
+    assert exact_tasks(fo.mechanisms.get("per-server-drf"), limited) is None  # it cannot keep the limit
 
 
 def test_a_group_gains_only_if_every_liar_does() -> None:
