@@ -15,16 +15,10 @@ import pytest
 import readme as tool
 
 from fairopt.cli import main as fairopt_command
-from fairopt.explorer import session as sessions
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-
-
-@pytest.fixture(autouse=True)
-def few_alphas(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a page of the explorer: that it has all is tested with it."""
-    monkeypatch.setattr(sessions, "ALPHAS", sessions.ALPHAS[::10])
+pytestmark = pytest.mark.usefixtures("few_alphas")
 
 
 def test_readme_prints_what_it_says() -> None:
@@ -35,7 +29,7 @@ def test_readme_prints_what_it_says() -> None:
 
 
 #: What a reader puts in, and what keeps a command short that others test.
-STANDS_FOR = {"ADDRESS": ROOT.as_uri(), "FILE": "paper:drf-4.1", "DIR": "mine"}
+STANDS_FOR = {"ADDRESS": str(ROOT), "FILE": "paper:drf-4.1", "DIR": "mine"}
 SHORT = {
     "fairopt reproduce": ["--dry-run"],
     "fairopt claims": ["--paper", "LEC"],

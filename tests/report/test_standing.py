@@ -18,6 +18,7 @@ from fairopt.workloads.kubernetes_like import drawn
 
 from .conftest import tags
 
+pytestmark = pytest.mark.usefixtures("few_alphas")
 SOURCE = "kubernetes-like?nodes=6&seed=2"
 CHANGE = ["--what-if", "weight.team1=2"]
 
