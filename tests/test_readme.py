@@ -18,7 +18,6 @@ from fairopt.cli import main as fairopt_command
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-pytestmark = pytest.mark.usefixtures("few_alphas")
 
 
 def test_readme_prints_what_it_says() -> None:
@@ -40,7 +39,7 @@ SHORT = {
 }
 
 
-def test_every_command_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_command_of_the_readme_runs(few_alphas: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a clone: those of `make` as far as `make -n` goes, and an installation beside it."""
     blocks = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
     lines = [*re.split(r"\n|&&", "".join(blocks)), *re.findall(r"`((?:fairopt|make|pip|git) [^`]+)`", README)]
@@ -86,7 +85,7 @@ def test_pages_say_what_is_printed_and_measured(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", tool.WITH_FILES, ids=lambda page: page.name)
-def test_pages_with_files_say_what_is_printed_and_make_the_others(page: Path, tmp_path: Path) -> None:
+def test_pages_with_files_say_what_is_printed_and_make_the_others(few_alphas: None, page: Path, tmp_path: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert tool.in_folder(page, text, tmp_path) == text, "run: make readme"
     if page.stem == "first-task":

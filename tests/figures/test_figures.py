@@ -15,7 +15,7 @@ from PIL import Image
 from fairopt import papers, sweeps
 from fairopt.cli import main
 from fairopt.mechanisms import Mechanism
-from fairopt.report import MissingCells, Results
+from fairopt.report import Results
 from fairopt.report.figures import draw, known, save
 from fairopt.report.stored import StoredCells
 
@@ -144,11 +144,6 @@ def test_failed_cells_and_traces_that_are_not_there_are_said(tmp_path: Path) -> 
     assert any("failed and are left out" in note and "--retry" in note for note in found.notes)
     assert "maxmin" not in set(found.cells["name"])
     assert "no trace here: calibrated generators stand in (bitbrains?vms=4&servers=3)" in found.notes
-
-
-def test_no_experiment(tmp_path: Path) -> None:
-    with pytest.raises(MissingCells, match=r"fairopt sweep drfh_figures --smoke --store .*empty"):
-        draw("drfh", Results(tmp_path / "empty", smoke=True))
 
 
 def test_tables_have_means_and_intervals(smoke: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

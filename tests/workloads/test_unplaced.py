@@ -82,9 +82,13 @@ def inside(path: Path) -> str:
     return text + "".join(zlib.decompress(base64.b64decode(one)).decode() for one in packed)
 
 
-@pytest.mark.usefixtures("few_alphas")
 def test_no_folder_leaves_the_machine(
-    google: Write, alibaba: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    few_alphas: None,
+    google: Write,
+    alibaba: Write,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     home = tmp_path / HOME
     home.mkdir()
