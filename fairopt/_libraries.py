@@ -74,7 +74,8 @@ else:
         """A module that is imported when it is asked for something."""
 
         def __getattr__(self, name: str) -> Any:
-            return getattr(self.imported, name)
+            found = self.__dict__[name] = getattr(self.imported, name)  # found without this from now on
+            return found
 
         @cached_property
         def imported(self) -> ModuleType:

@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, Phase, settings
 from fairopt import _numba
 from fairopt.certificates import Certificate
 from fairopt.cli import main
+from fairopt.explorer import session
 from fairopt.scheduling import simulator
 
 # A tenth of the time goes by looking for garbage among what libraries have made, which stays.
@@ -53,6 +54,12 @@ def out_of_reach(monkeypatch: pytest.MonkeyPatch) -> float:
     residual = Certificate.residual.fget
     monkeypatch.setattr(Certificate, "residual", property(lambda self: max(residual(self), 1e-16)))
     return 1e-20
+
+
+@pytest.fixture
+def few_alphas(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a page of the explorer: that it has all is tested with it."""
+    monkeypatch.setattr(session, "ALPHAS", session.ALPHAS[::10])
 
 
 @pytest.fixture

@@ -248,7 +248,9 @@ def test_what_is_no_mechanism_says_what_it_lacks() -> None:
         fo.mechanism("x")(lambda: 1)
 
 
-def test_a_saved_allocation_is_what_runs(cluster: fo.Cluster, tmp_path: Path, answer: Callable[..., Any]) -> None:
+def test_a_saved_allocation_is_what_runs(
+    few_alphas: None, cluster: fo.Cluster, tmp_path: Path, answer: Callable[..., Any]
+) -> None:
     path = tmp_path / "mine.json"
     fo.Allocation.of(cluster, TASKS, "mine").save(path)
     assert [row["running"] for row in answer("report", str(path), "-m", "drfh")["users"]] == [1.0, 1.5]

@@ -15,16 +15,9 @@ import pytest
 import readme as tool
 
 from fairopt.cli import main as fairopt_command
-from fairopt.explorer import session as sessions
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-
-
-@pytest.fixture(autouse=True)
-def few_alphas(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a page of the explorer: that it has all is tested with it."""
-    monkeypatch.setattr(sessions, "ALPHAS", sessions.ALPHAS[::10])
 
 
 def test_readme_prints_what_it_says() -> None:
@@ -35,7 +28,7 @@ def test_readme_prints_what_it_says() -> None:
 
 
 #: What a reader puts in, and what keeps a command short that others test.
-STANDS_FOR = {"ADDRESS": ROOT.as_uri(), "FILE": "paper:drf-4.1", "DIR": "mine"}
+STANDS_FOR = {"ADDRESS": str(ROOT), "FILE": "paper:drf-4.1", "DIR": "mine"}
 SHORT = {
     "fairopt reproduce": ["--dry-run"],
     "fairopt claims": ["--paper", "LEC"],
@@ -46,7 +39,7 @@ SHORT = {
 }
 
 
-def test_every_command_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_command_of_the_readme_runs(few_alphas: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a clone: those of `make` as far as `make -n` goes, and an installation beside it."""
     blocks = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
     lines = [*re.split(r"\n|&&", "".join(blocks)), *re.findall(r"`((?:fairopt|make|pip|git) [^`]+)`", README)]
@@ -92,7 +85,7 @@ def test_pages_say_what_is_printed_and_measured(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", tool.WITH_FILES, ids=lambda page: page.name)
-def test_pages_with_files_say_what_is_printed_and_make_the_others(page: Path, tmp_path: Path) -> None:
+def test_pages_with_files_say_what_is_printed_and_make_the_others(few_alphas: None, page: Path, tmp_path: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert tool.in_folder(page, text, tmp_path) == text, "run: make readme"
     if page.stem == "first-task":

@@ -170,13 +170,13 @@ def rank_correlations(values: Array) -> Array:
 
 
 def _fit(table: Marginals, column: int, wanted: float, ranks: Array, first: Array, second: Array) -> float:
-    """The normal correlation that yields the wanted rank correlation, by bisection: one grows with the other."""
+    """The normal correlation that yields the wanted rank correlation, by a root: one grows with the other."""
 
     def missing(normal: float) -> float:
         other = table.value(column, special.ndtr(normal * first + np.sqrt(1 - normal**2) * second))
         return float(np.corrcoef(ranks, stats.rankdata(other))[0, 1]) - wanted
 
-    return float(optimize.bisect(missing, -1, 1, xtol=4e-4))
+    return float(optimize.brentq(missing, -1, 1, xtol=4e-4))
 
 
 def dumps(marginals: Marginals, about: str, others: Mapping[str, Any]) -> str:

@@ -279,9 +279,11 @@ def matched(
         best[:] = [min([*best, Matched(weights, found, error, looked)], key=lambda one: one.error)]
         if error <= tol:
             raise StopIteration
-        if looked - max(best[0].found_at, begun) > 40:
+        missing = np.log(stated) - np.log(tasks)
+        # Where all miss the same part, no step changes weights.
+        if looked - max(best[0].found_at, begun) > 40 or (begun and np.ptp(missing) <= 1e-3 * tol):
             raise optimize.NoConvergence
-        return np.asarray(np.log(stated) - np.log(tasks))
+        return np.asarray(missing)
 
     with suppress(StopIteration), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", RuntimeWarning)  # LinAlgWarning, of steps that no longer differ

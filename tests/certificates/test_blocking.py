@@ -90,14 +90,14 @@ def test_merged_servers_and_users() -> None:
 def test_every_named_bottleneck_is_one(mechanism: Mechanism, style: str) -> None:
     """Over eight decades of what the mechanism can solve at all."""
     seen, wide = Counter[str](), style == "wide"
-    for seed in range(20 if wide else 60):
+    for seed in range(20 if wide else 30):
         found = mechanism.solve(draw(style, seed), throw=not wide)
         if not found.flagged:
             frame = check(found)
             seen.update(frame["held_by"], answered=1)
             assert wide or frame["bound"].max() <= max(found.certificate.optimality, 2e-7), f"seed {seed}"
     assert seen["answered"] > 16
-    assert wide or min(seen[kind] for kind in ("capacity", "task limit", "nowhere to run")) >= 5, seen
+    assert wide or min(seen[kind] for kind in ("capacity", "task limit", "nowhere to run")) >= 3, seen
 
 
 def test_prices_are_found_where_none_came() -> None:

@@ -30,7 +30,7 @@ def test_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     assert [words for words in (*titles, "Certified", "running", *glossary) if words not in said] == []
 
 
-def test_files(tmp_path: Path) -> None:
+def test_files(few_alphas: None, tmp_path: Path) -> None:
     def made(name: str) -> str:
         assert main(["report", "paper:drfh-fig1", "--weights", "shared", "--out", str(tmp_path / name)]) == 0
         return (tmp_path / name).read_text()
@@ -55,7 +55,7 @@ def test_weights_are_not_shared_twice(capsys: pytest.CaptureFixture[str]) -> Non
     assert "leave one out" in capsys.readouterr().err
 
 
-def test_what_is_left_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_left_out_is_said(few_alphas: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of three users one row is shown: the one that is most below."""
     monkeypatch.setattr("fairopt.report.standing._ROWS", 1)
     cluster = fo.Cluster([[30]], [[1], [1], [1]], users=["a", "b", "c"])
@@ -89,7 +89,7 @@ def test_what_the_source_left_out_is_said(tmp_path: Path, capsys: pytest.Capture
     assert "Left out" not in capsys.readouterr().out
 
 
-def test_names_are_text() -> None:
+def test_names_are_text(few_alphas: None) -> None:
     bad = "<img src=x onerror=alert(1)>|`&"
     cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]], users=[bad, "b"], resources=["c", "<b>"])
     found = standing(cluster, source=bad, requested=[f"weight.{bad}=2"])

@@ -81,7 +81,7 @@ def test_intervals_cover_alpha_about_as_often_as_they_say() -> None:
     """95% of 12: 8 or fewer would be chance once in 400; and large alphas are told apart from small ones only."""
     found = []
     for seed in range(2):
-        shared, rng = cluster(seed, 6, 2), np.random.default_rng([seed, 7])
+        shared, rng = cluster(seed, 6, 1), np.random.default_rng([seed, 7])
         for alpha in (1.0, 3.0, 16.0):
             tasks = answer("alphapf-vds", alpha, shared)
             for noise in (0.01, 0.05):

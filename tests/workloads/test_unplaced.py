@@ -83,7 +83,12 @@ def inside(path: Path) -> str:
 
 
 def test_no_folder_leaves_the_machine(
-    google: Write, alibaba: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    few_alphas: None,
+    google: Write,
+    alibaba: Write,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     home = tmp_path / HOME
     home.mkdir()
