@@ -105,6 +105,9 @@ class Setup:
         n = _zeros(at.SLOWS + 1)
         n[at.STRICT], n[at.TRACKED], n[at.LINKED] = self.policy.strict, evicts or slower, links.shape[1] > 0
         n[at.OPEN] = tasks[self.possible].sum()
+        # Are products of what servers have of one of two amounts and tasks demand of the other exact in doubles?
+        largest = capacity.max(axis=0).astype(float)[::-1] * demand.max(axis=0, initial=0)
+        n[at.EXACT] = largest.max() < 2**53
         if thrashing is not None:
             n[at.SLOWS] = at.ALL if thrashing.slows == "all" else at.SHORT
         free = np.where(w.there[:, None], capacity, -1)

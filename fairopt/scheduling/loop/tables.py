@@ -22,7 +22,7 @@ RUNNING, DONE, EVICTED, GONE = 0, 1, 2, 3
 # come as the job before has ended.
 STALE, GAINED, MOVED, FRESH, RELEASED, STACK = range(6)
 # More of `n`: counts, positions, and options.
-NOW, STARTED, ENDS, CHANGE, INSTANTS, ENDED, OPEN, BLOCKS, ACTIVE, STRICT, TRACKED, LINKED, SLOWS = range(6, 19)
+NOW, STARTED, ENDS, CHANGE, INSTANTS, ENDED, OPEN, BLOCKS, ACTIVE, STRICT, TRACKED, LINKED, EXACT, SLOWS = range(6, 20)
 # Servers, a line of the cache each; of a row its tree and leaf, whether it is there, and the last run that began there.
 TREE, SLOT, THERE, HEAD = range(3, 7)
 # Groups, likewise; NEXT is the task that never ran, AGAIN the first that waits again.
