@@ -47,9 +47,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     shutil.copy(PLUGIN, tmp_path / "own.py")
     (tmp_path / "plugged.toml").write_text(EXPERIMENT)
     monkeypatch.chdir(tmp_path)
-    before = [dict(one) for one in (REGISTRY, CLUSTERS.generators, MEASURES, _plugins._LOADED)]
+    before = [dict(one) for one in (REGISTRY, CLUSTERS.entries, MEASURES, _plugins._LOADED)]
     yield tmp_path
-    for one, old in zip((REGISTRY, CLUSTERS.generators, MEASURES, _plugins._LOADED), before, strict=True):
+    for one, old in zip((REGISTRY, CLUSTERS.entries, MEASURES, _plugins._LOADED), before, strict=True):
         one.clear()
         one.update(old)
 
@@ -150,10 +150,10 @@ SOURCE = "from fairopt.workloads import generator\n@generator('{}', '')\ndef f({
 )
 def test_bad_plugins_are_one_line(code: str, message: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("bad.py").write_text(code)
-    before = [set(one) for one in (REGISTRY, CLUSTERS.generators, MEASURES)]
+    before = [set(one) for one in (REGISTRY, CLUSTERS.entries, MEASURES)]
     assert main(["mechanisms", "--plugin", "bad.py"]) == 2
     assert re.fullmatch(f".*bad.py.*{message}.*\n", capsys.readouterr().err)
-    assert [set(one) for one in (REGISTRY, CLUSTERS.generators, MEASURES)] == before
+    assert [set(one) for one in (REGISTRY, CLUSTERS.entries, MEASURES)] == before
     Path("plugged.toml").write_text(EXPERIMENT.replace("own.py", "bad.py"))
     with pytest.raises(DataError, match=r"plugged.toml:4: .*bad.py"):
         sweeps.load("plugged.toml")
@@ -201,10 +201,10 @@ def test_every_measure_is_a_column_everywhere_and_knows_no_order(name: str) -> N
     assert name in fo.alpha_path(cluster, [1.0]).columns
 
 
-@pytest.mark.parametrize("name", sorted(CLUSTERS.generators))
+@pytest.mark.parametrize("name", sorted(name for name, one in CLUSTERS.entries.items() if not one.folder))
 def test_every_generator_draws_the_same_from_the_same_seed(name: str) -> None:
     small = "".join(
-        f"{option}=4&" for option in ("users", "servers", "vms") if option in CLUSTERS.generators[name].options
+        f"{option}=4&" for option in ("users", "servers", "vms") if option in CLUSTERS.entries[name].options
     )
     one, two, other = (fo.open_source(f"{name}?{small}seed={seed}").cluster for seed in (1, 1, 2))
     assert one == two

@@ -52,11 +52,11 @@ def opened(options: argparse.Namespace) -> Named:
         return Named(cluster, text, f"{name}: {found.description} ({found.paper}, {found.where})")
     from ..workloads.sources import CLUSTERS
 
-    if text.lower().endswith((".toml", ".json", ".csv")) and not CLUSTERS.names(text):
+    if text.lower().endswith((".toml", ".json", ".csv")) and CLUSTERS.reads(text) is None:
         return _of_file(text)
     from ..workloads import open_source
 
-    if text.lower().endswith((".yaml", ".yml")) and not CLUSTERS.names(text):
+    if text.lower().endswith((".yaml", ".yml")) and CLUSTERS.reads(text) is None:
         raise DataError(f"{text} is YAML, which is read as what kubectl prints: name it kubernetes:{text}")
     snapshot = open_source(text, traces=options.traces)
     return Named(snapshot.cluster, text, str(snapshot), snapshot)

@@ -183,8 +183,7 @@ def _notes(frame: pd.DataFrame, chosen: list[Cell], retry: str) -> Iterator[str]
 def _stands_in(cell: Cell) -> bool:
     """Was a trace asked for, and is there none?"""
     sources: Sources[Any] = CLUSTERS if cell.job.schema is CELLS else WORKLOADS
-    kind = cell.origin.text.partition("?")[0].partition(":")[0]
-    return cell.origin.kind == "generator" and sources.aliases.get(kind, kind) in sources.readers
+    return cell.origin.kind == "generator" and sources.reads(cell.origin.text) is not None
 
 
 def telling(cells: pd.DataFrame, names: Iterable[str], always: str) -> list[str]:

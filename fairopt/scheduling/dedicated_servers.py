@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._libraries import pd
 from ..errors import DataError
 from ..model._arrays import Index, from_sizes
 from .policies import Policy
@@ -59,38 +60,28 @@ def servers_of(workload: Workload, users: Whole | Index) -> Whole:
 
 
 def _alone(w: Workload, user: int, servers: Index) -> Workload:
-    """The workload of one user on some of the servers."""
+    """The workload of one user on some of the servers.
+
+    Raises
+    ------
+    DataError
+        A job comes after another user's.
+    """
     groups = np.flatnonzero(w.user == user)
-    size = np.diff(w.first)[groups]
     tasks = np.isin(w.group_of_task, groups)
     jobs, job = np.unique(w.job[groups], return_inverse=True)
-    place = np.full(len(w.servers), -1, dtype=np.int64)
-    place[servers] = np.arange(len(servers))
-    mine = place[w.change_server] >= 0
+    place = pd.Index(servers).get_indexer(w.change_server)
+    mine = place >= 0
+    before = w.after[jobs] if len(w.after) else w.after
+    after = pd.Index(jobs).get_indexer(before)
+    for k in np.flatnonzero((after < 0) & (before >= 0)).tolist():
+        raise DataError(f"job {w.jobs[jobs[k]]!r} comes after another user's: it has no schedule of its own")
     return replace(
         w, servers=tuple(w.servers[i] for i in servers.tolist()), users=(w.users[user],),
         jobs=tuple(w.jobs[j] for j in jobs.tolist()), capacity=w.capacity[servers], weight=w.weight[[user]],
         leaves=w.leaves[[user]], job_user=np.zeros(len(jobs), dtype=np.int64), job=job.astype(np.int64),
         arrival=w.arrival[groups], demand=w.demand[groups], placement=w.placement[groups],
-        eligible=w.eligible[:, servers], first=from_sizes(size),
-        duration=w.duration[tasks], change_time=w.change_time[mine], change_server=place[w.change_server[mine]],
-        change_up=w.change_up[mine], after=_after(w, jobs),
+        eligible=w.eligible[:, servers], first=from_sizes(np.diff(w.first)[groups]),
+        duration=w.duration[tasks], change_time=w.change_time[mine], change_server=place[mine].astype(np.int64),
+        change_up=w.change_up[mine], after=after.astype(np.int64),
     )  # fmt: skip
-
-
-def _after(w: Workload, jobs: Index) -> Whole:
-    """(jobs,): the job of these that each comes after, or -1.
-
-    Raises
-    ------
-    DataError
-        One comes after another user's.
-    """
-    if not len(w.after):
-        return w.after
-    place = np.full(len(w.jobs) + 1, -1, dtype=np.int64)
-    place[jobs] = np.arange(len(jobs))
-    found = place[w.after[jobs]]
-    for k in np.flatnonzero((w.after[jobs] >= 0) & (found < 0)).tolist():
-        raise DataError(f"job {w.jobs[jobs[k]]!r} comes after another user's: it has no schedule of its own")
-    return found

@@ -14,10 +14,10 @@ from .._progress import tqdm
 from ..errors import DataError
 from ..mechanisms import Mechanism
 from ..model import _validate
-from ..model._arrays import Array, ratio
+from ..model._arrays import Array, Mask, ratio
 from ..solving.earlier import OtherUsers
 from .schedule import Outcome, used_parts
-from .workload import NEVER, SECOND, By, Whole, Workload, one_of, owner, players
+from .workload import NEVER, SECOND, By, Workload, one_of, owner, players
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -59,21 +59,17 @@ class FluidRun:
         self.left = seconds.copy()
         self.rate = np.zeros(w.groups)
         self.begun, self.ended = np.full(w.groups, np.nan), np.full(w.groups, np.nan)
-        self.came, self.departed = np.zeros((2, w.groups), dtype=bool)
+        # (groups,): who has arrived, who has left with its user, who took part in the last solve
+        self.came, self.departed, self.served = np.zeros((3, w.groups), dtype=bool)
         self.arrival: Array = w.arrival / SECOND
         self.leaves: Array = np.where(w.leaves == NEVER, np.inf, w.leaves / SECOND)[w.user]
         self.change: Array = w.change_time / SECOND
         self._changed = 0
         self.up = w.there.copy()
         self.now = float(self.arrival.min(initial=np.inf)) if w.groups else 0.0
-        self.due = True  # has anything changed since the last solve
-        self.forced = False  # must be solved now, whatever `events` says
-        self.served = np.zeros(w.groups, dtype=bool)  # (groups,): who took part in the last solve
-        self.released = False  # has one of them left since
+        self.forced = False  # servers have changed since the last solve: another one is due at once
         self.interrupted = False
         self._start: OtherUsers | None = None  # the last answer that offers others a start
-
-    # -- going on ----------------------------------------------------------------------------------
 
     def run(self, until: float = math.inf, progress: bool = False) -> FluidRun:
         """Run until all work is done, nobody can go on, or the time `until` in seconds; Ctrl-C ends it earlier."""
@@ -87,14 +83,23 @@ class FluidRun:
         return self
 
     @property
-    def present(self) -> Whole:
-        """Groups that have work left, and whose users are there."""
-        return np.flatnonzero(self.came & ~self.departed & np.isnan(self.ended))
+    def present(self) -> Mask:
+        """(groups,): who has work left, and whose users are there."""
+        return np.asarray(self.came & ~self.departed & np.isnan(self.ended))
+
+    @property
+    def due(self) -> bool:
+        """True if servers or those who are present have changed since the last solve."""
+        return self.forced or bool((self.served != self.present).any())
 
     def once(self, until: float = math.inf) -> bool:
         """One step: what happens now, a solve if one is due, and on to the next instant; False at the end."""
         self._happens()
-        solved = self._solve() if self.due and (self.released or self._may_solve()) else {}
+        everybody = self.forced or self.events or abs(self._tick(self.now) - self.now) < _TOGETHER
+        released = not self.idle and bool((self.served & ~self.present).any())
+        solved = {}
+        if self.due and (everybody or released):  # between the times for a solve it is for those of the last
+            solved = self._solve(self.present if everybody else self.present & self.served)
         after = min(self._next(), until)
         if not math.isfinite(after):
             return False
@@ -103,106 +108,81 @@ class FluidRun:
 
     def _happens(self) -> None:
         """Arrivals, users that leave, and servers that come and go, up to now."""
-        came, gone = self.arrival <= self.now, (self.leaves <= self.now) & np.isnan(self.ended)
-        self._release(self.present[gone[self.present]])
-        self.due = self.due or bool((came & ~self.came & ~gone).any())  # users that have left do not come back
-        self.came, self.departed = came, came & gone
-        changed = int(np.searchsorted(self.change, self.now, side="right"))
-        for k in range(self._changed, changed):
+        self.came = self.arrival <= self.now
+        self.departed = self.came & (self.leaves <= self.now) & np.isnan(self.ended)
+        before, self._changed = self._changed, int(np.searchsorted(self.change, self.now, side="right"))
+        for k in range(before, self._changed):
             self.up[self.workload.change_server[k]] = self.workload.change_up[k]
-        if changed > self._changed:
-            self._changed, self.due, self.forced = changed, True, True
-
-    def _release(self, groups: Whole) -> None:
-        """Release what absent groups held."""
-        self.due = self.due or len(groups) > 0
-        self.released = self.released or (not self.idle and bool(self.served[groups].any()))
-
-    def _may_solve(self) -> bool:
-        """True if a new solve of all present groups is due."""
-        return self.forced or self.events or abs(self.now - self.every * round(self.now / self.every)) < _TOGETHER
+            self.forced = True
 
     def _tick(self, time: float) -> float:
-        """The first multiple of `every` from a time on (to a microsecond) that is to come."""
-        tick = self.every * math.ceil((time - _TOGETHER) / self.every)
-        return tick if tick > self.now + _TOGETHER else tick + self.every
+        """The first multiple of `every` from a time on, to a microsecond."""
+        return self.every * math.ceil((time - _TOGETHER) / self.every)
 
-    def _solve(self) -> dict[str, Any]:
-        """The mechanism's allocation to those who are present; between the times for it, to those left of the last.
-
-        How long it took, and how good it is.
-        """
-        here = self.present if self._may_solve() else self.present[self.served[self.present]]
-        if not len(here) or not self.up.any():
-            self._solved(here)
-            return {}
-        begun = _clock.now()
-        sharing = players(self.workload, here, self.up, self.by, self.limits)
-        start = self._start if self.warm else None
-        build = _clock.now() - begun
-        found = self.mechanism.solve(sharing.cluster, self.tol, throw=self.throw, start=start)
-        self._solved(here)  # and not before: the solve may be interrupted
-        offered = OtherUsers(found)
-        self._start = self._start if offered.earlier is None else offered
-        tasks, cluster, stats = found.arrays.user_tasks, sharing.cluster, found.stats
-        self.rate[here] = tasks[sharing.player] * sharing.part
-        self.begun[here[(self.rate[here] > 0) & np.isnan(self.begun[here])]] = self.now
-        share = tasks * cluster.dominant_share_per_task
-        self.shares.append(pd.DataFrame({"time": self.now, "player": cluster.users, "tasks": tasks, "share": share}))
-        numbers = (build + stats.build, stats.compile + stats.solve, stats.certify, stats.rounds, stats.engine,
-                   found.certificate.residual, found.flagged, start is not None)  # fmt: skip
-        return dict(zip(_OF_SOLVES, numbers, strict=True))
-
-    def _solved(self, groups: Whole) -> None:
-        """Record a solve; only later changes make another one due."""
-        self.forced = self.released = False
-        self.due = len(groups) < len(self.present)
-        self.served[:] = False
-        self.served[groups] = True
-        self.rate[:] = 0.0
+    def _solve(self, those: Mask) -> dict[str, Any]:
+        """The mechanism's allocation to these groups; how long it took, and how good it is."""
+        here = np.flatnonzero(those)
+        rate, about = np.zeros(len(those)), {}
+        if len(here) and self.up.any():
+            begun = _clock.now()
+            sharing = players(self.workload, here, self.up, self.by, self.limits)
+            start = self._start if self.warm else None
+            build = _clock.now() - begun
+            found = self.mechanism.solve(sharing.cluster, self.tol, throw=self.throw, start=start)
+            offered = OtherUsers(found)
+            self._start = self._start if offered.earlier is None else offered
+            tasks, cluster, stats = found.arrays.user_tasks, sharing.cluster, found.stats
+            rate[here] = tasks[sharing.player] * sharing.part
+            share = tasks * cluster.dominant_share_per_task
+            self.shares.append(
+                pd.DataFrame({"time": self.now, "player": cluster.users, "tasks": tasks, "share": share})
+            )
+            numbers = (build + stats.build, stats.compile + stats.solve, stats.certify, stats.rounds, stats.engine,
+                       found.certificate.residual, found.flagged, start is not None)  # fmt: skip
+            about = dict(zip(_OF_SOLVES, numbers, strict=True))
+        # Not before: the solve may be interrupted.
+        self.forced, self.served, self.rate = False, those, rate
+        self.begun[(rate > 0) & np.isnan(self.begun)] = self.now
+        return about
 
     def _next(self) -> float:
         """When something happens next that the rates do not tell; infinite if nothing ever does."""
-        here = self.present
-        arrival = float(self.arrival[~self.came].min(initial=np.inf))
-        change = self.change[self._changed] if self._changed < len(self.change) else np.inf
-        leave = float(self.leaves[here].min(initial=np.inf))
-        end = float(self._ends(here).min(initial=np.inf))
-        certain = min(change, leave)
-        if not len(here) and not math.isfinite(arrival):
+        here, due = self.present, self.due
+        ends = self._ends()[here]
+        arrival, change = (float(times[times > self.now].min(initial=np.inf)) for times in (self.arrival, self.change))
+        end, last = float(ends.min(initial=np.inf)), float(ends.max(initial=self.now))
+        certain = min(change, float(self.leaves[here].min(initial=np.inf)))
+        if not here.any() and not math.isfinite(arrival):
             return math.inf  # servers may come and go, but nobody is there
         if self.events:
-            return float(min(certain, arrival, end))
+            return min(certain, arrival, end)
         if not self.idle:
             certain = min(certain, end)
         # Nothing is solved anew before something has changed, and then at the next multiple of `every`.
-        first = self.now if self.due else min(arrival, end, certain)
+        first = self.now if due else min(arrival, end, certain)
         tick = self._tick(first) if math.isfinite(first) else np.inf
-        last = float(self._ends(here).max(initial=self.now))  # of all: nobody has to wait for what follows
-        return float(min(certain, tick if math.isfinite(arrival) or self.due else min(tick, last)))
+        tick += self.every * (tick <= self.now + _TOGETHER)
+        # `last` is of all: nobody has to wait for what follows.
+        return min(certain, tick if math.isfinite(arrival) or due else min(tick, last))
 
-    def _ends(self, groups: Whole) -> Array:
-        """When groups end at their rates; infinite where they do not run."""
-        rate = self.rate[groups]
-        need = ratio(self.left[groups], rate, np.inf)
-        return self.now + need
+    def _ends(self) -> Array:
+        """(groups,): when they end at their rates; infinite where they do not run."""
+        return self.now + ratio(self.left, self.rate, np.inf)
 
     def _advance(self, after: float, solved: dict[str, Any]) -> None:
         """Serve until then; who ends before leaves what it had."""
-        here, span = self.present, after - self.now
-        end, left, rate = self._ends(here), self.left[here], self.rate[here]
-        done = end <= after + _TOGETHER
-        served = np.where(done, left, rate * span)
-        used = served @ (self.workload.demand[here] * self.workload.unit)
+        here, span, end = self.present, after - self.now, self._ends()
+        done = here & (end <= after + _TOGETHER)
+        served = np.where(done, self.left, self.rate * span) * here
+        used = served @ (self.workload.demand * self.workload.unit)
         capacity = self.workload.capacity[self.up].sum(axis=0) * self.workload.unit
         known = len(np.unique(owner(self.workload, self.by)[here]))
         waiting = int(np.isnan(self.begun[here]).sum())
-        step = {"time": self.now, "span": span, "players": known, "present": len(here), "waiting": waiting}
+        step = {"time": self.now, "span": span, "players": known, "present": int(here.sum()), "waiting": waiting}
         self.steps.append(step | {"solved": bool(solved)} | dict.fromkeys(_OF_SOLVES) | solved)
         self.use.append((used, span * capacity))
-        self.left[here] = np.where(done, 0.0, left - served)
-        self.ended[here[done]] = end[done]
-        self._release(here[done])
+        self.left -= served
+        self.ended[done] = end[done]
         self.now = after
 
 

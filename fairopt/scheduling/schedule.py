@@ -166,17 +166,11 @@ class Schedule(Outcome):
     @cached_property
     def jobs(self) -> pd.DataFrame:
         """A row per job: user, arrival, first start, end and response time (once all is done), tasks, tasks done."""
-        w = self.workload
-        job = w.job[w.group_of_task]
-        arrival = np.full(len(w.jobs), NEVER, dtype=np.int64)
-        np.minimum.at(arrival, w.job, self.arrival)
-        start = np.full(len(w.jobs), NEVER, dtype=np.int64)
-        np.minimum.at(start, job, self._first_start)
-        count, finished, end = self._job_ends
-        return self._per_job(
-            {"arrival": _seconds(arrival), "start": _seconds(start), "end": _seconds(end), "tasks": count,
-             "tasks_done": finished}
-        )  # fmt: skip
+        w, (count, finished, end) = self.workload, self._job_ends
+        times = pd.DataFrame({"arrival": self.arrival[w.group_of_task], "start": self._first_start})
+        first = times.groupby(w.job[w.group_of_task]).min()
+        seconds = {name: _seconds(each.to_numpy()) for name, each in first.items()}
+        return self._per_job(seconds | {"end": _seconds(end), "tasks": count, "tasks_done": finished})
 
     @cached_property
     def users(self) -> pd.DataFrame:
@@ -223,13 +217,11 @@ class Schedule(Outcome):
         w, runs = self.workload, self.runs
         when = _micro(np.asarray(times, dtype=float))
         demand = w.demand[w.group_of_task[runs.task]]
-        used = _sum_until(when, runs.start, demand) - _sum_until(when, runs.end, demand)
         started, ended = _many_until(when, runs.start), _many_until(when, runs.end)
         there, capacity = _servers(w, when)
-        part = ratio(used, capacity, np.nan)
-        columns: dict[str, object] = {name: part[:, r] for r, name in enumerate(w.resources)}
-        columns |= {"running": started - ended, "waiting": self._came(when) - started, "servers": there}
-        return pd.DataFrame(columns, index=pd.Index(np.asarray(times, dtype=float), name="time"))
+        part = ratio(_running(when, runs.start, runs.end, demand), capacity, np.nan)
+        frame = pd.DataFrame(part, pd.Index(np.asarray(times, dtype=float), name="time"), list(w.resources))
+        return frame.assign(running=started - ended, waiting=self._came(when) - started, servers=there)
 
     def _came(self, when: Whole) -> Whole:
         """Tasks that came into the queue, less those that left it with their users: all but those that started."""
@@ -263,8 +255,7 @@ class Schedule(Outcome):
         for k, n in enumerate(pd.Index(w.users).get_indexer(names)):
             mine = order[first[n] : first[n + 1]]
             demand = w.demand[group[mine]]
-            used = _sum_until(at, runs.start[mine], demand) - _sum_until(at, runs.end[mine], demand)
-            share[:, k] = (used / w.total).max(axis=1)
+            share[:, k] = (_running(at, runs.start[mine], runs.end[mine], demand) / w.total).max(axis=1)
         return pd.DataFrame(share, index=pd.Index(when, name="time"), columns=pd.Index(names, name="user"))
 
     def _lasted(self) -> tuple[Whole, int]:
@@ -348,6 +339,11 @@ def _sum_until(when: Whole, at: Whole, amounts: Whole) -> Whole:
     total = np.zeros((len(at) + 1, *amounts.shape[1:]), dtype=np.int64)
     np.cumsum(amounts[order], axis=0, out=total[1:])
     return total[np.searchsorted(at[order], when, side="right")]
+
+
+def _running(when: Whole, start: Whole, end: Whole, amounts: Whole) -> Whole:
+    """(when, ...): the sum of amounts that have started by each time and not ended."""
+    return _sum_until(when, start, amounts) - _sum_until(when, end, amounts)
 
 
 def _servers(w: Workload, when: Whole) -> tuple[Whole, Whole]:

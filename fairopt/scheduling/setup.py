@@ -101,10 +101,13 @@ class Setup:
         changes, tasks = self._changes(), np.diff(w.first)[order]
         evicts, slower = len(w.change_time) + (w.leaves < NEVER).sum() > 0, thrashing is not None
         links, jobs = self._links()
-        lists = _zeros(6, max(servers, groups, 64) + 1)
+        lists = _zeros(7, max(servers, groups, 64) + 1)
         n = _zeros(at.SLOWS + 1)
         n[at.STRICT], n[at.TRACKED], n[at.LINKED] = self.policy.strict, evicts or slower, links.shape[1] > 0
         n[at.OPEN] = tasks[self.possible].sum()
+        # Are products of what servers have of one of two amounts and tasks demand of the other exact in doubles?
+        largest = capacity.max(axis=0).astype(float)[::-1] * demand.max(axis=0, initial=0)
+        n[at.EXACT] = largest.max() < 2**53
         if thrashing is not None:
             n[at.SLOWS] = at.ALL if thrashing.slows == "all" else at.SHORT
         free = np.where(w.there[:, None], capacity, -1)
@@ -146,11 +149,11 @@ class Setup:
             np.full((2 * trees[:, 1].sum(), amounts), -at.BIG), trees, member,
             np.arange(blocks), ratios, ids, have, np.bincount(block, minlength=blocks), most, free.copy(),
             np.zeros((2, amounts)),
-            _lines(queues, 9, of_queues), _zeros(queues, len(self.total)), self.total, self.weight, np.zeros(queues),
+            _lines(queues, 13, of_queues), _zeros(queues, len(self.total)), self.total, self.weight, np.zeros(queues),
             _zeros(*placed), np.full((2 * size.sum(), amounts), -at.BIG),
             np.full((2 * leaves, amounts), -at.BIG),
             np.full((2 * leaves, 1), -np.inf),
-            _zeros(queues + 1, 5), np.zeros((queues + 1, 2)),
+            np.zeros((queues, 2)),
             _zeros(1, amounts), np.array(self.policy.numbers, dtype=float),
             _lines(groups, 8, of_groups), np.ascontiguousarray(demand), np.ascontiguousarray(self.cost),
             np.array(w.duration), np.full(w.tasks if evicts else 0, -1, dtype=np.int64),

@@ -95,7 +95,7 @@ def _paper(sources: Sources[Any], text: str) -> bool:
 
 def _file(sources: Sources[Any], text: str, folder: Path) -> Path | None:
     """The file or folder that a text names, whether or not it is there; None for a source."""
-    cluster = text.endswith((".toml", ".json", ".csv")) and not CLUSTERS.names(text)
+    cluster = text.endswith((".toml", ".json", ".csv")) and CLUSTERS.reads(text) is None
     return folder / text if (cluster if sources is CLUSTERS else is_file(str(folder / text))) else None
 
 

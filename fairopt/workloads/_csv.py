@@ -165,17 +165,15 @@ def _fault(column: Column, text: str) -> str | None:
         return None if column.optional else f"no {column.name}"
     if column.kind == "text":
         return None
-    whole = column.kind == "int"
+    whole, most = column.kind == "int", min(column.most, sys.float_info.max)
     try:
         value = int(text) if text.lstrip("+-").isdecimal() else float(text)  # a float is too coarse for an id
     except ValueError:
         value = math.nan
-    if not abs(value) <= sys.float_info.max or "_" in text or (whole and (value % 1 or abs(value) >= 2**63)):
-        return f"{column.name} {short(text)}, which is not a {'whole ' if whole else ''}number"
-    if not 0 <= value <= column.most:
-        allowed = ">= 0" if math.isinf(column.most) else f"from 0 to {column.most:g}"
-        return f"{column.name} {text}; it must be {allowed}"
-    return None
+    if 0 <= value <= most and "_" not in text and not (whole and (value % 1 or value >= 2**63)):
+        return None
+    allowed = ">= 0" if math.isinf(column.most) else f"from 0 to {column.most:g}"
+    return f"{column.name} {short(text)}; it must be a {'whole ' if whole else ''}number {allowed}"
 
 
 def _malformed(path: Path, index: int, what: str) -> DataError:

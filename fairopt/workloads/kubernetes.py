@@ -296,7 +296,9 @@ def _take(item: Object, seen: _Seen, system: frozenset[str]) -> None:
     """One object of the snapshot; an error names it."""
     kind = item.get("kind")
     seen.report[f"objects of kind {kind}" if kind in _KINDS else "objects of other kinds, left out"] += 1
-    try:
+    metadata = item.get("metadata")
+    who = metadata.get("name") if isinstance(metadata, dict) else None
+    with _files.inside(f"{kind} {who!r}"):
         if kind == "Node":
             _node(item, seen)
         elif kind == "Pod":
@@ -313,10 +315,6 @@ def _take(item: Object, seen: _Seen, system: frozenset[str]) -> None:
             seen.quotas[_name(item, "namespace")] = None
         elif kind == "LocalQueue":
             seen.queues[_name(item, "namespace")] = str(_table(item, "spec").get("clusterQueue"))
-    except DataError as error:
-        metadata = item.get("metadata")
-        who = metadata.get("name") if isinstance(metadata, dict) else None
-        raise DataError(f"{kind} {who!r}: {error}") from None
 
 
 def _node(node: Object, seen: _Seen) -> None:

@@ -49,6 +49,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 class Entry:
     """A generator; or a reader, with how its trace's `folder` begins, and the generator that stands in for it."""
 
+    name: str
     description: str
     function: Callable[..., Any]
     folder: str = ""
@@ -131,12 +132,6 @@ _PARSERS: dict[Any, Parser] = {
 }  # fmt: skip
 
 
-def _cut(name: str) -> tuple[str, str, str, str]:
-    """Kind, colon, directory and options of a name."""
-    path, _, query = name.partition("?")
-    return *path.partition(":"), query
-
-
 @dataclass(frozen=True)
 class Sources(Generic[Made]):
     """Readers of traces and generators of one kind of thing, a dataclass with a text `source`.
@@ -145,9 +140,8 @@ class Sources(Generic[Made]):
     """
 
     what: str
-    readers: dict[str, Entry] = field(default_factory=dict)
-    generators: dict[str, Entry] = field(default_factory=dict)
-    aliases: dict[str, str] = field(default_factory=dict)
+    #: By their names, and by other names of theirs.
+    entries: dict[str, Entry] = field(default_factory=dict)
 
     def generator(self, name: str, description: str) -> Callable[[Function], Function]:
         """Register a function of `rng` and options as the source `name`."""
@@ -162,25 +156,24 @@ class Sources(Generic[Made]):
         """
 
         def register(function: Function) -> Function:
-            entry = Entry(description, function, folder, stand_in)
-            self._register(self.readers if folder else self.generators, name, entry)
-            if alias is not None:
-                self.aliases[alias] = name
+            entry = Entry(name, description, function, folder, stand_in)
+            self._check(entry)
+            self.entries.update(dict.fromkeys(filter(None, (name, alias)), entry))
             return function
 
         return register
 
     def open(self, name: str, traces: str | Path | None = None, rng: np.random.Generator | None = None) -> Made:
         """Open the source that `name` stands for; see `open_source`."""
-        kind, entry, options, seed = self._read(name)
+        entry, options, seed = self._read(name)
         rng = _generator(seed, rng)
         if (trace := self.folder(name, traces)) is not None:
             return cast("Made", entry.function(directory=trace, rng=rng, **options))
-        made = self._standing_in(kind, entry, options).function(rng=rng, **options)
+        made = self._standing_in(entry, options).function(rng=rng, **options)
         if entry.folder:
             root = traces_root(traces)
             why = f"{VARIABLE} is not set" if root is None else f"no folder {entry.folder} among the traces"
-            source = f"{made.source} (a calibrated generator in place of the trace {kind}: {why})"
+            source = f"{made.source} (a calibrated generator in place of the trace {entry.name}: {why})"
             made = dataclasses.replace(made, source=source)
         return cast("Made", made)
 
@@ -189,66 +182,57 @@ class Sources(Generic[Made]):
 
         `there` checks as well that the generator that would stand in for a trace has the options.
         """
-        kind, entry, options, seed = self._read(name)
+        entry, options, seed = self._read(name)
         _generator(seed, None)
         if there and self.folder(name, traces) is None:
-            self._standing_in(kind, entry, options)
+            self._standing_in(entry, options)
 
     def known(self) -> dict[str, str]:
-        """Every name with one line about it and its options."""
+        """Every name with one line about it and its options, readers first."""
         _plugins.installed()
-        entries = {**self.readers, **self.generators}
         return {
-            name: f"{entry.description}; options {', '.join([*entry.options, 'seed'])}"
-            for name, entry in entries.items()
+            entry.name: f"{entry.description}; options {', '.join([*entry.options, 'seed'])}"
+            for entry in sorted(self.entries.values(), key=lambda entry: not entry.folder)
         }
 
-    def names(self, text: str) -> bool:
-        """True if a text names a source of this kind, even if it ends like the name of a file."""
-        kind, colon, _, _ = _cut(text)
-        entry = self._entry(kind)
-        return bool(colon) and entry is not None and entry.folder != ""
+    def reads(self, name: str) -> Entry | None:
+        """The reader of the trace that a name stands for; None for a generator, or what is no name."""
+        entry = self.entries.get(_kind(name))
+        return entry if entry is not None and entry.folder else None
 
     def folder(self, name: str, traces: str | Path | None = None) -> Path | None:
         """The folder of the trace that `open` would read; None for a generator, named or standing in."""
-        kind, _, directory, _ = _cut(name)
-        entry = self._entry(kind)
-        if entry is None or not entry.folder:
+        if (entry := self.reads(name)) is None:
             return None
+        directory = name.partition("?")[0].partition(":")[2]
         return Path(directory) if directory else _trace_folder(traces_root(traces), entry.folder)
 
     def made_by(self, name: str) -> str:
         """The module whose function makes the thing, where no trace is read."""
-        entry = self._entry(_cut(name)[0])
-        if entry is not None and entry.folder:
-            entry = self.generators.get(entry.stand_in)
-        return "" if entry is None else entry.function.__module__
+        kind = _kind(name)
+        return self.entries[self.entries[kind].stand_in or kind].function.__module__
 
-    def _entry(self, kind: str) -> Entry | None:
-        return self.readers.get(self.aliases.get(kind, kind)) or self.generators.get(kind)
-
-    def _read(self, name: str) -> tuple[str, Entry, dict[str, Any], str | None]:
-        """The kind that a name stands for, its entry, its options, and the seed as text."""
+    def _read(self, name: str) -> tuple[Entry, dict[str, Any], str | None]:
+        """The entry that a name stands for, its options, and the seed as text."""
         _plugins.installed()
-        kind, colon, directory, query = _cut(name)
-        entry, kind = self._entry(kind), self.aliases.get(kind, kind)
-        if entry is None:
-            names = ", ".join([*self.readers, *self.aliases, *self.generators])
-            raise DataError(f"there is no {self.what} {kind!r}; known are {names}")
-        given = _pairs(query, name)
+        path, _, query = name.partition("?")
+        kind, colon, directory = path.partition(":")
+        if kind not in self.entries:
+            raise DataError(f"there is no {self.what} {kind!r}; known are {', '.join(self.entries)}")
+        entry, given = self.entries[kind], _pairs(query, name)
         seed = given.pop("seed", None)
         if colon and not entry.folder:
             raise DataError(f"{kind!r} is a generator and takes no directory; leave out {colon + directory!r}")
-        options = _options(kind, entry, given)
+        options = _options(entry, given)
         if colon and not directory:
             raise DataError(f"{name!r} names no directory after the colon; leave out the colon or name one")
-        return kind, entry, options, seed
+        return entry, options, seed
 
-    def _standing_in(self, trace: str, entry: Entry, options: Mapping[str, Any]) -> Entry:
+    def _standing_in(self, entry: Entry, options: Mapping[str, Any]) -> Entry:
         """The generator, or that for a trace that is not there, for which the options must make sense."""
         if not entry.folder:
             return entry
-        generator = self.generators[entry.stand_in]
+        trace, generator = entry.name, self.entries[entry.stand_in]
         if missing := [option for option in options if option not in generator.options]:
             raise DataError(
                 f"option {missing[0]} of {trace} needs the trace, and there is none; "
@@ -260,8 +244,8 @@ class Sources(Generic[Made]):
                 raise DataError(f"option {option} of {trace} must be a whole number where there is no trace", (option,))
         return generator
 
-    def _register(self, into: dict[str, Entry], name: str, entry: Entry) -> None:
-        old = self._entry(name)
+    def _check(self, entry: Entry) -> None:
+        name, old = entry.name, self.entries.get(entry.name)
         if old is not None and place(old.function) != place(entry.function):
             raise DataError(f"two sources are called {name!r}, {place(old.function)} and {place(entry.function)}; "
                             "give yours another name")  # fmt: skip
@@ -272,20 +256,24 @@ class Sources(Generic[Made]):
                 f"the source {name!r} takes no rng; its function must, as all that is random comes from there"
             )
         assert entry.options is not None  # every type can be read
-        into[name] = entry
 
 
-def _options(name: str, entry: Entry, given: Mapping[str, str]) -> dict[str, Any]:
+def _kind(name: str) -> str:
+    """The kind of source, with which a name begins."""
+    return re.split("[:?]", name)[0]
+
+
+def _options(entry: Entry, given: Mapping[str, str]) -> dict[str, Any]:
     result = {}
     for option, text in given.items():
         if option not in entry.options:
             known = ", ".join([*entry.options, "seed"])
-            raise DataError(f"{name} has no option {option!r}; known are {known}", (option,))
+            raise DataError(f"{entry.name} has no option {option!r}; known are {known}", (option,))
         try:
             result[option] = entry.options[option](text)
         except (DataError, ValueError, KeyError) as error:
             why = f": {error}" if isinstance(error, DataError) else ""
-            raise DataError(f"option {option} of {name} cannot be {text!r}{why}", (option,)) from None
+            raise DataError(f"option {option} of {entry.name} cannot be {text!r}{why}", (option,)) from None
     return result
 
 

@@ -87,6 +87,18 @@ def test_many_who_wait_in_turn_and_servers_that_crowd_the_blocks_of_the_index(
         assert all(engine.run(Setup(w, policy), compiled=compiled, near=near).same(expected) for near in (0, 100))
 
 
+def test_index_and_scan_agree_where_products_of_amounts_are_no_longer_exact() -> None:
+    """Servers of one ratio have scores that differ by rounding: the index may not take the first of them."""
+    rng = np.random.default_rng(0)
+    kinds = np.outer(rng.integers(1, 8, 12), rng.integers(2**35, 2**37, 2))
+    asks = rng.integers(2**33, 2**35, (20, 2))
+    tasks = pd.DataFrame(asks, columns=["cpu", "memory"]).assign(user="a", duration=1.0)
+    w = Workload.from_frames(tasks, pd.DataFrame(kinds, columns=["cpu", "memory"]))
+    made = Setup(w, policies.one("best-fit-drfh"))
+    scanned, indexed = (engine.run(made, compiled=False, near=near) for near in (12, 0))
+    assert indexed.same(scanned)
+
+
 def test_rules_and_methods_of_others_run_plain() -> None:
     w = workload(1, constrained=False, changes=False)
     for policy in (_Last(), _LastRule()):

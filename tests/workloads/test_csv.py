@@ -42,21 +42,21 @@ def test_reads_numbers_exactly_and_empty_fields_as_missing(tmp_path, write, suff
         ("4,d,1", "has 3 fields instead of 4"),
         ("4,d,1,x,y", "has 5 fields instead of 4"),
         ("", "has 1 fields instead of 4"),
-        ("four,d,1,x", "id 'four', which is not a whole number"),
-        ("4.5,d,1,x", "id '4.5', which is not a whole number"),
-        ("9223372036854775808,d,1,x", "which is not a whole number"),
+        ("four,d,1,x", "id 'four'; it must be a whole number >= 0"),
+        ("4.5,d,1,x", "id '4.5'; it must be a whole number >= 0"),
+        ("9223372036854775808,d,1,x", "it must be a whole number"),
         (",d,1,x", "no id"),
         ("4,,1,x", "no name"),
-        ("4,d,1O,x", "size '1O', which is not a number"),
-        ("4,d,nan,x", "size 'nan', which is not a number"),
-        ("4,d,inf,x", "size 'inf', which is not a number"),
-        (f"4,d,1{'0' * 400},x", "0000', which is not a number"),
-        (f"1{'0' * 400},d,1,x", "0000', which is not a whole number"),
-        (f"{'9' * 5000},d,1,x", "9999', which is not a whole number"),
-        ("4,d,1_0,x", "size '1_0', which is not a number"),
-        ("4,d,-1,x", "size -1; it must be from 0 to 10"),
-        ("4,d,11,x", "size 11; it must be from 0 to 10"),
-        ("-4,d,1,x", "id -4; it must be >= 0"),
+        ("4,d,1O,x", "size '1O'; it must be a number from 0 to 10"),
+        ("4,d,nan,x", "size 'nan'; it must be a number from 0 to 10"),
+        ("4,d,inf,x", "size 'inf'; it must be a number from 0 to 10"),
+        (f"4,d,1{'0' * 400},x", "0000'; it must be a number"),
+        (f"1{'0' * 400},d,1,x", "0000'; it must be a whole number"),
+        (f"{'9' * 5000},d,1,x", "9999'; it must be a whole number"),
+        ("4,d,1_0,x", "size '1_0'; it must be a number from 0 to 10"),
+        ("4,d,-1,x", "size '-1'; it must be a number from 0 to 10"),
+        ("4,d,11,x", "size '11'; it must be a number from 0 to 10"),
+        ("-4,d,1,x", "id '-4'; it must be a whole number >= 0"),
     ],
 )
 def test_a_malformed_line_is_named_or_skipped(tmp_path, write, line, what):
@@ -93,7 +93,7 @@ def test_several_bad_lines_of_both_kinds_are_skipped(tmp_path, write):
         (HEADED, b"id,size\n", "holds no rows"),
         (PLAIN, b"1,a,1,x\n2,b", "line 2: the line has 2 fields instead of 4"),  # cut
         # One line of four fields; two good rows for pandas.
-        (PLAIN, b"1,a,5\r2,b\n", r"line 1: .*size '5..?r2', which is not a number"),
+        (PLAIN, b"1,a,5\r2,b\n", r"line 1: .*size '5..?r2'; it must be a number"),
     ],
 )
 def test_files_that_are_refused(tmp_path, form, content, message):

@@ -87,13 +87,13 @@ def sample(field, text, what):
     [
         *map(machine, ["0,6,3,p,1,1", "0,6,0,p,one,1", "0,,0,p,1,1"]),
         *map(task, ["0,,1,0,,9,u,2,0,1,1,1,0", "0,,1,0,,0,u,2,0,1", "0,,1,x,,0,u,2,0,1,1,1,0"]),
-        pod("p9,4000,2O48,1,500,T4,LS,Running,0,100,0", "memory_mib '2O48', which is not a whole number"),
-        pod("p9,4000,2048,1,1500,T4,LS,Running,0,100,0", "gpu_milli 1500; it must be from 0 to 1000"),
+        pod("p9,4000,2O48,1,500,T4,LS,Running,0,100,0", "memory_mib '2O48'; it must be a whole number"),
+        pod("p9,4000,2048,1,1500,T4,LS,Running,0,100,0", "gpu_milli '1500'; it must be a whole number from 0 to 1000"),
         pod("p9,4000,2048,1,500,T4,,Running,0,100,0", "no qos"),
         ("alibaba", {"nodes": [*NODES[:2], "n9,1,1,two,G2", *NODES[2:]]}, r"all_node\.csv, line 3: .*gpu 'two'",
          "openb_node_list_all_node "),
-        sample(0, "now", r"Timestamp \[ms\] 'now', which is not a whole number"),
-        sample(6, "-1.0", r"Memory usage \[KB\] -1.0; it must be >= 0"),
+        sample(0, "now", r"Timestamp \[ms\] 'now'; it must be a whole number"),
+        sample(6, "-1.0", r"Memory usage \[KB\] '-1.0'; it must be a number >= 0"),
         sample(9, "", r"no Network received throughput \[KB/s\]"),
     ],
 )  # fmt: skip

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..._loops import compiled
-from .tables import BLOCKS, PLACEMENT, QUEUE, SLOT, STALE, TREE, next_leaf, raised, sufficient
+from .tables import BLOCKS, EXACT, PLACEMENT, QUEUE, SLOT, STALE, TREE, next_leaf, raised, sufficient
 
 #: Distances of ratios are rounded by less, relative to the ratios.
 _NEAR = 1e-14
@@ -52,9 +52,9 @@ def find(t, g):  # type: ignore[no-untyped-def]
     if RATIOS:
         if t.demand[g, 0] + t.demand[g, 1] == 0:
             return scan(t, g, t.member)
-        if t.demand[g, 0] == 0 or t.free.shape[1] > 2:
-            return _by_ratios(t, g)
-        return _by_ratio(t, g)
+        if t.demand[g, 0] > 0 and t.free.shape[1] == 2 and t.n[EXACT]:
+            return _by_ratio(t, g)
+        return _by_ratios(t, g)
     return _by_type(t, g)
 
 
@@ -120,7 +120,8 @@ def _by_ratio(t, g):  # type: ignore[no-untyped-def]
     """Search for a group that demands the first of two resources.
 
     Outward from the ratio of the demand, whose distance is the score but for a factor and rounding: the first with room
-    is the best of its side, but for ratios that rounding makes as far.
+    is the best of its side, but for ratios that rounding makes as far. Servers of one ratio have one score, as products
+    are exact (`EXACT`).
     """
     q = t.groups[g, QUEUE]
     x, factor = t.demand[g, 1] / t.demand[g, 0], t.pool[0] / t.pool[1]

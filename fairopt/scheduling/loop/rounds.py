@@ -17,6 +17,7 @@ from .tables import (
     BEGIN,
     BIG,
     CHANGE,
+    CHOSEN,
     COMES,
     DONE,
     DOWN,
@@ -52,7 +53,6 @@ from .tables import (
     WAITS,
     WHERE,
     WHICH,
-    WHO,
     first_of,
     next_leaf,
     put,
@@ -78,37 +78,26 @@ def anew(t):  # type: ignore[no-untyped-def]
 
 
 @compiled(inline=True)
-def _move(t, k, to):  # type: ignore[no-untyped-def]
-    """Copy a candidate."""
-    for c in range(t.chosen.shape[1]):
-        t.chosen[to, c] = t.chosen[k, c]
-    for c in range(t.values.shape[1]):
-        t.values[to, c] = t.values[k, c]
-
-
-@compiled(inline=True)
 def among(t, count):  # type: ignore[no-untyped-def]
     """Put the candidates that compete first, by share, then by place; how many do."""
     if not FURTHEST:
         return count
+    chosen = t.lists[CHOSEN]
     for k in range(count):
-        t.values[k, 1] = share(t, t.chosen[k, WHO])
-    spare = len(t.chosen) - 1
+        t.values[chosen[k], 1] = share(t, chosen[k])
     for k in range(1, count):  # nearly sorted but the first time
-        j = k
-        if _before(t, k, k - 1):
-            _move(t, k, spare)
-            while j > 0 and _before(t, spare, j - 1):
-                _move(t, j - 1, j)
-                j -= 1
-            _move(t, spare, j)
+        q, j = chosen[k], k
+        while j > 0 and _before(t, q, chosen[j - 1]):
+            chosen[j] = chosen[j - 1]
+            j -= 1
+        chosen[j] = q
     return min(max(1, int(np.ceil(t.numbers[0, 0] * count))), count)
 
 
 @compiled(inline=True)
 def _before(t, one, other):  # type: ignore[no-untyped-def]
     a, b = t.values[one, 1], t.values[other, 1]
-    return a < b or (a == b and t.chosen[one, WHO] < t.chosen[other, WHO])
+    return a < b or (a == b and one < other)
 
 
 @compiled(inline=True)
@@ -188,7 +177,7 @@ def _all_fresh(t):  # type: ignore[no-untyped-def]
 @compiled(inline=True)
 def _candidates(t, few):  # type: ignore[no-untyped-def]
     """Queues with fresh groups, and where nothing bounds values those with one that may fit; how many."""
-    fresh, chosen, count, last = t.lists[FRESH], t.chosen, 0, -1
+    fresh, chosen, count, last = t.lists[FRESH], t.lists[CHOSEN], 0, -1
     for k in range(1, t.n[FRESH]):  # nearly in order as they come
         g, j = fresh[k], k
         while j > 0 and fresh[j - 1] > g:
@@ -198,29 +187,29 @@ def _candidates(t, few):  # type: ignore[no-untyped-def]
     for k in range(t.n[FRESH]):
         q = t.groups[fresh[k], QUEUE]
         if q != last:
-            chosen[count, WHO], chosen[count, WHERE], chosen[count, BEGIN] = q, -1, k
+            chosen[count], t.queues[q, WHERE], t.queues[q, BEGIN] = q, -1, k
             t.queues[q, LISTED], last = 1, q
             count += 1
-        chosen[count - 1, STOP] = k + 1
+        t.queues[q, STOP] = k + 1
     if PAIRS and few > 0:
         _envelope(t, few)
         q = _next_queue(t, -1)
         while q >= 0:
             if not t.queues[q, LISTED]:
-                chosen[count, WHO], chosen[count, WHERE] = q, -1
-                chosen[count, BEGIN] = chosen[count, STOP] = 0
+                chosen[count], t.queues[q, WHERE] = q, -1
+                t.queues[q, BEGIN] = t.queues[q, STOP] = 0
                 count += 1
             q = _next_queue(t, q)
     return count
 
 
 @compiled(inner=True)
-def _best(t, k, few):  # type: ignore[no-untyped-def]
+def _best(t, q, few):  # type: ignore[no-untyped-def]
     """Look for the next group of a candidate that fits, and its best server; False if there is none."""
-    chosen, q, s, value = t.chosen, t.chosen[k, WHO], -1, np.inf
+    queue, s, value = t.queues[q], -1, np.inf
     g = _first_that_fits(t, q, few)
-    while chosen[k, BEGIN] < chosen[k, STOP]:
-        fresh = t.lists[FRESH, chosen[k, BEGIN]]
+    while queue[BEGIN] < queue[STOP]:
+        fresh = t.lists[FRESH, queue[BEGIN]]
         if fresh > g:
             break
         if t.groups[fresh, WAIT] > 0 and (not LIMITED or _allowed(t, fresh)):
@@ -228,10 +217,10 @@ def _best(t, k, few):  # type: ignore[no-untyped-def]
             if s >= 0:
                 g = fresh
                 break
-        chosen[k, BEGIN] += 1
+        queue[BEGIN] += 1
     if s < 0 and g < BIG:
         s, value = scan(t, g, t.lists[GAINED, :few])
-    chosen[k, WHICH], chosen[k, WHERE], t.values[k, 0] = g, s, value
+    queue[WHICH], queue[WHERE], t.values[q, 0] = g, s, value
     return s >= 0
 
 
@@ -241,16 +230,15 @@ def _kept(t, count, few, q, s):  # type: ignore[no-untyped-def]
 
     A best server of pairs stays that until its queue or itself is served: other values do not fall meanwhile.
     """
-    left = 0
+    chosen, left = t.lists[CHOSEN], 0
     for k in range(count):
-        who, keep = t.chosen[k, WHO], True
+        who, keep = chosen[k], True
         if not PAIRS:
-            t.values[k, 0] = -t.rank[len(t.rank) // 2 + who, 0]
-        elif ANEW or who == q or t.chosen[k, WHERE] == s:  # or nothing is known yet
-            keep = t.queues[who, WAITS] > 0 and _best(t, k, few)
+            t.values[who, 0] = -t.rank[len(t.rank) // 2 + who, 0]
+        elif ANEW or who == q or t.queues[who, WHERE] == s:  # or nothing is known yet
+            keep = t.queues[who, WAITS] > 0 and _best(t, who, few)
         if keep:
-            if left < k:
-                _move(t, k, left)
+            chosen[left] = who
             left += 1
     return left
 
@@ -286,10 +274,11 @@ def _search(t, few):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _lowest(t, count, found, lowest):  # type: ignore[no-untyped-def]
-    """The candidate that is lower than what was found, or -1."""
+    """Position of the candidate that is lower than what was found, or -1."""
     best = np.int64(-1)
     for k in range(count):
-        value, q = t.values[k, 0], t.chosen[k, WHO]
+        q = t.lists[CHOSEN, k]
+        value = t.values[q, 0]
         if found < 0 or value < lowest or (value == lowest and q < found):
             best, found, lowest = np.int64(k), q, value
     return best
@@ -298,7 +287,7 @@ def _lowest(t, count, found, lowest):  # type: ignore[no-untyped-def]
 @compiled(inner=True)
 def _decide(t):  # type: ignore[no-untyped-def]
     """Queues that have a group that fits are served, the lowest first."""
-    few = t.n[GAINED]
+    few, chosen = t.n[GAINED], t.lists[CHOSEN]
     # Many servers that gained room are not looked at one by one.
     if few > 6 and INDEXED:
         _all_fresh(t)
@@ -313,13 +302,13 @@ def _decide(t):  # type: ignore[no-untyped-def]
         competing = among(t, count)
         while True:
             k = _lowest(t, competing, q, lowest)
-            if k >= 0 and not PAIRS and not (t.queues[t.chosen[k, WHO], WAITS] > 0 and _best(t, k, few)):
-                count -= 1
-                competing = count
-                _move(t, count, k)
-                continue
             if k >= 0:
-                q, g, s = t.chosen[k, WHO], t.chosen[k, WHICH], t.chosen[k, WHERE]
+                one = chosen[k]
+                if not PAIRS and not (t.queues[one, WAITS] > 0 and _best(t, one, few)):
+                    count -= 1
+                    competing, chosen[k] = count, chosen[count]
+                    continue
+                q, g, s = one, t.queues[one, WHICH], t.queues[one, WHERE]
             break
         if q < 0:
             return

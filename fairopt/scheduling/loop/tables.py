@@ -19,23 +19,22 @@ RUNNING, DONE, EVICTED, GONE = 0, 1, 2, 3
 
 # Rows of `Tables.lists`, the lengths of these in `Tables.n`, and columns that say who is listed: servers whose index is
 # stale, that gained room at this instant, where other tasks run than before; groups that may fit anywhere, and that
-# come as the job before has ended.
-STALE, GAINED, MOVED, FRESH, RELEASED, STACK = range(6)
+# come as the job before has ended; and candidates of a round.
+STALE, GAINED, MOVED, FRESH, RELEASED, STACK, CHOSEN = range(7)
 # More of `n`: counts, positions, and options.
-NOW, STARTED, ENDS, CHANGE, INSTANTS, ENDED, OPEN, BLOCKS, ACTIVE, STRICT, TRACKED, LINKED, SLOWS = range(6, 19)
+NOW, STARTED, ENDS, CHANGE, INSTANTS, ENDED, OPEN, BLOCKS, ACTIVE, STRICT, TRACKED, LINKED, EXACT, SLOWS = range(7, 21)
 # Servers, a line of the cache each; of a row its tree and leaf, whether it is there, and the last run that began there.
 TREE, SLOT, THERE, HEAD = range(3, 7)
 # Groups, likewise; NEXT is the task that never ran, AGAIN the first that waits again.
 QUEUE, USER, PLACEMENT, _, NEXT, WAIT, AGAIN, TASKS = range(8)
 # Queues; SINCE is when it became active, BASE and SIZE are those of its tree, LOOK: its groups may be below its limit
-# now, LISTED: it has fresh groups in this round.
-RUNS, WAITS, SINCE, BASE, SIZE, FIRST, GROUPS, LOOK, LISTED = range(9)
+# now, LISTED: it has fresh groups in this round; of candidates the next group, its best server, and where in the list
+# of fresh groups theirs begin and stop.
+RUNS, WAITS, SINCE, BASE, SIZE, FIRST, GROUPS, LOOK, LISTED, WHICH, WHERE, BEGIN, STOP = range(13)
 # Runs, a line of the cache each: BEFORE and AFTER are those beside it on its server.
 TASK, SERVER, START, END, HOW, GROUP, BEFORE, AFTER = range(8)
 # How fast they are: microseconds of work left, as of when, and whether slower.
 LEFT, SINCE_THEN, SLOW = range(3)
-# Candidates of a round: queue, its next group and that one's best server, its fresh groups in `lists`.
-WHO, WHICH, WHERE, BEGIN, STOP = range(5)
 # Rows of `links`; of `jobs`.
 MAY_COME, JOB, JOB_BEFORE, FOLLOWS = range(4)
 TO_DO, FOLLOWING = range(2)
@@ -57,7 +56,7 @@ class Tables(NamedTuple):
     placed : (queues, servers, amounts), empty unless the policy needs it
     waits : maxima of minus what waiting groups demand, a tree for each queue; roots : a tree of their roots
     rank : a tree of what is larger the earlier a queue is served; of those that wait for nothing minus infinity
-    chosen, values, envelope : room for rounds
+    values : (queues, value / share) of candidates; envelope : room for rounds
     numbers : of the policy
     groups : (groups, columns); demand : (groups, amounts); cost : (groups, costs); duration, again : (tasks,), `again`
         links tasks of a group that wait again
@@ -97,7 +96,6 @@ class Tables(NamedTuple):
     waits: Whole
     roots: Whole
     rank: Array
-    chosen: Whole
     values: Array
     envelope: Whole
     numbers: Array
