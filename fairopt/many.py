@@ -14,13 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 from . import mechanisms
 from ._libraries import pd
 from ._progress import tqdm
-from .certificates import certify_problem
 from .core import maxmin
 from .core.choices import greatest
 from .core.solve import finite
 from .engines.small import Kind, kind_of, small_enough
 from .errors import DataError, FairoptError
-from .exact import rational
 from .mechanisms import Mechanism
 from .model import _intake, _validate
 from .model._arrays import Array, Frozen, Mask, frozen
@@ -164,7 +162,8 @@ def solve_many(
     -----
     Kernels cover criteria of the alpha-fair family without floors: lexicographic max-min over a pool, over servers and
     inside every server, alpha in [0, infinity) over a pool and over servers, alpha > 0 in the per-server game, and
-    PS-DSF where demands are positive and no task count binds. Others (floors, FDS, bottleneck fairness, concave
+    PS-DSF where demands are positive and no task count binds. Max-min that rounding leaves open, too, is answered by
+    `Mechanism.solve`. Others (floors, FDS, bottleneck fairness, concave
     utilities) go to `Mechanism.solve` one by one, as do problems so large that it is faster
     (`engines.small.LARGEST`).
     Allocations that are not unique (PS-DSF, equilibria of the game, optima at alpha = 0, how a user's tasks are split
@@ -227,7 +226,7 @@ class _Found:
         (tasks, certificates), alone = _together(kind, [problem for _, problem in stack], self.tol), []
         for k, (p, _) in enumerate(stack):
             certificate = float(certificates[k])
-            if certificate > self.tol and (self.fallback or kind == "psdsf"):
+            if not certificate <= self.tol and (self.fallback or kind in ("psdsf", "leximin")):
                 alone.append(p)
                 continue
             self.certificate[p] = certificate
@@ -280,30 +279,8 @@ def _together(kind: Kind, problems: list[Problem], tol: float) -> tuple[Array, A
         return finite(problems, _AIM * tol, _AIM * tol)[:2]
     if kind == "psdsf":
         return greatest(problems)
-    if kind == "leximin":
-        return _judged(problems, tol, maxmin.leximin(problems))
-    return (maxmin.alone if kind == "per_server" else maxmin.largest_sum)(problems)[:2]
-
-
-def _judged(problems: list[Problem], tol: float, found: maxmin.Found) -> tuple[Array, Array]:
-    """Max-min: where rounding may hide a user, or prices do not prove enough, the judge of one problem decides.
-
-    He has exact arithmetic and linear programs. Who misses the tolerance even so is solved in exact arithmetic.
-    """
-    tasks, certificate, prices, _ = found
-    for k in np.flatnonzero(~(certificate <= tol)):
-        problem = problems[k]
-        whole = problem.cluster.capacity
-        with np.errstate(divide="ignore", invalid="ignore"):
-            unit = np.log(np.where(whole > 0, prices[k] / whole, 0.0))
-        known = unit if prices[k].any() else None
-        certificate[k] = certify_problem(problem, frozen(tasks[k]), known)[0].residual
-        if not certificate[k] <= tol:
-            exact = rational.leximin(problem.cluster, problem.criterion, problem.limits)
-            if exact is not None:
-                tasks[k] = exact.tasks.astype(float)
-                certificate[k] = certify_problem(problem, frozen(tasks[k]))[0].residual
-    return tasks, certificate
+    kernels = {"leximin": maxmin.leximin, "per_server": maxmin.alone, "efficient": maxmin.largest_sum}
+    return kernels[kind](problems)[:2]
 
 
 #: The arguments of a cluster that come stacked, and their axes behind that of the problems.
@@ -334,22 +311,14 @@ class Stacked:
         self.count = next(iter(counts.values()), 1)
         if len({*counts.values()}) > 1 or not self.count:
             raise DataError(f"problems differ in number: {_listed(counts)}; give one for each, or one for all")
-        users, servers, resources = arrays["demand"].shape[1], *arrays["capacity"].shape[1:]
-        sizes = {"users": users, "servers": servers, "resources": resources}
-        if not all(sizes.values()):
-            raise DataError(f"there must be at least one of {_listed(sizes)}")
-        self.arrays: dict[str, NDArray[Any]] = {}
-        for name, array in arrays.items():
-            wanted = tuple(sizes[axis] for axis in _AXES[name])
-            if name in ("weight", "max_tasks") and array.shape[1:] == (1,):
-                array = np.repeat(array, users, axis=1)
-            if array.shape[1:] != wanted:
-                axes = ", ".join(("problems", *_AXES[name]))
-                raise DataError(
-                    f"{name} must have shape ({axes}) = {(self.count, *wanted)} here, or "
-                    f"without problems; got {array.shape}"
-                )
-            self.arrays[name] = np.broadcast_to(frozen(array), (self.count, *wanted))
+        users = arrays["demand"].shape[1]
+        arrays = {name: np.repeat(one, users, axis=1) if one.shape[1:] == (1,) else one for name, one in arrays.items()}
+        # What lies behind the axis of problems fits together if it is the shape of a cluster.
+        self.first = Cluster(**{name: np.ones(array.shape[1:]) for name, array in arrays.items()})
+        self.arrays: dict[str, NDArray[Any]] = {
+            name: np.broadcast_to(frozen(array), (self.count, *getattr(self.first, name).shape))
+            for name, array in arrays.items()
+        }
 
     def __len__(self) -> int:
         return self.count
@@ -360,12 +329,7 @@ class Stacked:
             return Cluster(**rows)
         if "eligible" in rows:
             rows["eligible"] = frozen(rows["eligible"] == 1)
-        if self._first is None:
-            self._first = Cluster(**rows)
-            return self._first
-        return self._first.derived(**rows)
-
-    _first: Cluster | None = None
+        return self.first.derived(**rows)
 
     @cached_property
     def sound(self) -> Mask:

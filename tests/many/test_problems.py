@@ -103,8 +103,8 @@ def test_a_list_may_hold_what_is_no_cluster() -> None:
     ("arguments", "text"),
     [
         ((CAPACITY, DEMAND[:4]), "problems differ in number: capacity 6, demand 4"),
-        ((CAPACITY, DEMAND[:, :, :1]), "demand must have shape"),
-        ((CAPACITY, DEMAND, np.ones((6, 2))), r"weight must have shape \(problems, users\) = \(6, 3\)"),
+        ((CAPACITY, DEMAND[:, :, :1]), "capacity has 2 resources and demand has 1"),
+        ((CAPACITY, DEMAND, np.ones((6, 2))), "weight must have one number per user, 3 in all"),
         ((CAPACITY, "many"), "demand must be numbers"),
         ((CAPACITY[0, 0], DEMAND), "capacity must have axes"),
         ((CAPACITY,), "demand is missing"),
