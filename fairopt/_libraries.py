@@ -74,8 +74,7 @@ else:
         """A module that is imported when it is asked for something."""
 
         def __getattr__(self, name: str) -> Any:
-            found = self.__dict__[name] = getattr(self.imported, name)  # found without this from now on
-            return found
+            return getattr(self.imported, name)
 
         @cached_property
         def imported(self) -> ModuleType:

@@ -20,6 +20,8 @@ from .concave_utility import check_function, concave, why
 
 #: Most pairs (user, server) that may run: a minute or two.
 _MOST = 2000
+#: Decades of weighted monopoly tasks above which an error says that these are the matter.
+_DECADES = 6
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,14 @@ class ConcaveGame(GameMechanism):
         return concave(plain, self.utility, most)
 
     def reason(self, best: Allocation) -> str:
-        return why(best)
+        scale = (best.cluster.gamma * best.cluster.weight[:, None])[best.cluster.usable]
+        if (decades := np.log10(scale.max(initial=1.0) / scale.min(initial=1.0))) <= _DECADES:
+            return why(best)
+        return (
+            f". What users could run alone spans {decades:.0f} decades here; solvers of CVXPY see about "
+            f"{_DECADES}: bring demands, capacities and weights closer together, or use AlphaPFVDS, whose "
+            "engine sees all of them"
+        )
 
     def formulate(self, program: Program) -> Formulation:
         """Server i's problem; `program.share` is its users' virtual dominant shares."""

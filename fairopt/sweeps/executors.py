@@ -39,12 +39,8 @@ from .store import Packed, pack
 #: Works, the folder of traces, and threads.
 Execute = Callable[[Sequence[Work], str | None, int | None], Iterator[Packed]]
 
-#: Libraries with threads of their own, which a copy of this process would lack. Those of numba are loaded by the first
-#: loop that is parallel, of which this package has none.
-_THREADED = (
-    *("scipy.optimize", "highspy", "clarabel", "scs", "cvxpy"),
-    *("numba.np.ufunc.omppool", "numba.np.ufunc.tbbpool", "numba.np.ufunc.workqueue"),
-)
+#: Libraries with threads of their own, which a copy of this process would lack.
+_THREADED = ("numba", "scipy.optimize", "highspy", "clarabel", "scs", "cvxpy")
 #: Single cells that are sent together at most, seconds after which no more of them are begun, and turns of a worker.
 _TOGETHER, _SECONDS, _TURNS = 16, 0.25, 8
 #: Where pools of threads read how many they are to have, when they are loaded.
