@@ -158,8 +158,7 @@ def test_a_limit_that_servers_on_their_own_exceed(tmp_path: Path) -> None:
     content = json.loads(path.read_text())
     content["cluster"]["max_tasks"] = [3, None]
     path.write_text(json.dumps(content))
-    found = fo.Allocation.load(path).certificate
-    assert (found.feasibility, found.optimality) == pytest.approx((1, 0), abs=1e-6)
+    assert fo.Allocation.load(path).certificate.feasibility == pytest.approx(1)
     assert checker(path)[0] == 1
 
 

@@ -55,10 +55,6 @@ def test_clusters_of_any_shape_are_padded() -> None:
     assert len(found) == 2
 
 
-def test_pools_have_one_server() -> None:
-    assert fo.solve_many(fo.DRF(), CAPACITY, DEMAND).tasks.shape == (6, 3, 1)
-
-
 def test_bad_problems_are_named_and_the_others_answered() -> None:
     capacity, demand = np.repeat(CAPACITY[:1], 2000, axis=0), np.repeat(DEMAND[:1], 2000, axis=0)
     weight, limit, eligible = np.ones((2000, 3)), np.full((2000, 3), np.inf), np.ones((2000, 3, 2))

@@ -82,18 +82,13 @@ def test_an_option_is_never_dropped_by_the_stand_in():
             "no source of clusters 'gogle'; known are alibaba, bitbrains, google2011, google, .*kubernetes",
         ),
         ("bitbrains?vm=3", "bitbrains has no option 'vm'; known are at, window, vms, servers"),
-        ("google-like?at=3", "google-like has no option 'at'; known are users, servers, max_tasks, seed"),
         ("bitbrains-like?vms=many", "option vms of bitbrains-like cannot be 'many'"),
-        ("bitbrains-like?split_disk=maybe", "option split_disk of bitbrains-like cannot be 'maybe'"),
         ("bitbrains-like?vms=0", "option vms of bitbrains-like cannot be '0': vms is 0; it must be a whole number, at"),
-        ("bitbrains?vms=1.5", "option vms of bitbrains cannot be '1.5': vms is 1.5; it must be above 0 and at most 1"),
-        ("bitbrains?window=0", "option window of bitbrains cannot be '0': window is 0; it must be a finite number > 0"),
         ("bitbrains?statistic=mode", "option statistic of bitbrains cannot be 'mode'"),
         (
             "google?window=-1",
             "option window of google2011 cannot be '-1': window is -1; it must be a finite number",
         ),
-        ("google?at=inf", "option at of google2011 cannot be 'inf': at is inf; it must be a finite number"),
         ("alibaba?by=colour", "option by of alibaba cannot be 'colour': pods cannot be grouped by 'colour'"),
         (
             "lognormal?density=0",
