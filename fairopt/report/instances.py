@@ -93,11 +93,15 @@ def matrices(answer: Allocation) -> dict[str, Any]:
     """Matrices of the MatrixMarket files, by name; the cluster is that of the answer, a pool where it was pooled."""
     cluster, criterion = answer.cluster, answer.criterion
     users, servers = np.nonzero(cluster.eligible)
-    use = np.eye(len(cluster.servers))[:, None, servers] * cluster.demand[users].T  # (servers, resources, pairs)
+    pairs, resources = np.arange(len(users)), len(cluster.resources)
+    rows = servers[:, None] * resources + np.arange(resources)
+    shape = (len(cluster.servers) * resources, len(users))
+    use = sp.coo_matrix((cluster.demand[users].ravel(), (rows.ravel(), np.repeat(pairs, resources))), shape=shape)
+    use.eliminate_zeros()
     return {
-        "A": sp.coo_matrix(use.reshape(-1, len(users))),
+        "A": use,
         "b": cluster.capacity.reshape(-1, 1),
-        "U": sp.coo_matrix(np.eye(len(cluster.users))[:, users]),
+        "U": sp.coo_matrix((np.ones(len(users)), (users, pairs)), shape=(len(cluster.users), len(users))),
         "weight": np.asarray(criterion.weight, dtype=float).reshape(-1, 1),
         "y": answer.tasks[users, servers].reshape(-1, 1),
         "share": np.asarray(criterion.share, dtype=float).reshape(len(cluster.users), -1),

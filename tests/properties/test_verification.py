@@ -67,6 +67,7 @@ def test_what_is_proved_at_finite_alpha_is_what_a_check_finds(alpha: float) -> N
     cluster = fo.Cluster([[2, 2, 0], [1, 2, 0], [0, 0, 5]], [[3, 2, 0], [1, 4, 0], [0, 0, 1]])
     found = verify(fo.AlphaPFVDS(alpha), "pareto-optimality", cluster)
     checked = fo.properties.check("pareto-optimality", fo.AlphaPFVDS(alpha).solve(cluster, 1e-9))
+    assert found.route == ENCLOSED
     assert float(found.violation[0]) == pytest.approx(checked.violation, abs=1e-6)
 
 

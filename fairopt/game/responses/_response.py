@@ -149,7 +149,7 @@ def one_price(server, r, q, asked):  # type: ignore[no-untyped-def]
 
 @compiled
 def solve(matrix, rhs):  # type: ignore[no-untyped-def]
-    """Solve a small linear system in place by elimination; undetermined unknowns of a singular matrix are 0."""
+    """Solve a small linear system by elimination, into `rhs`; undetermined unknowns of a singular matrix are 0."""
     size = len(rhs)
     for k in range(size):
         best = k
@@ -172,7 +172,6 @@ def solve(matrix, rhs):  # type: ignore[no-untyped-def]
         for j in range(k + 1, size):
             value -= matrix[k, j] * rhs[j]
         rhs[k] = value / matrix[k, k] if abs(matrix[k, k]) > 1e-300 else 0.0
-    return rhs
 
 
 @compiled
@@ -313,7 +312,7 @@ def fill(gain, per_task, elsewhere, room, q, tasks):  # type: ignore[no-untyped-
 
     User n has `level gain[n]` tasks in all, `elsewhere[n]` of them elsewhere and at most `room[n]` here, and uses
     `per_task[n, r]` of a whole capacity for each. `q[r]` is minus the log of the level at which r is full, or -inf.
-    Users in a heap, and once over them for every resource that fills up: O(N (M + log N)).
+    Events in a heap, and once over the users for every resource that fills up: O(N (M + log N)).
     """
     count, size = per_task.shape
     frozen = room <= 0
