@@ -6,16 +6,16 @@ slope k, by how much its own x falls as the total rises. The others respond to t
 .. math:: y_n(X) = \sum_j x_{jn} - k_{jn} (X - h_{jn})
 
 in place of a constant, which is the same response with another gain and another constant (`rounds.play`). Slopes are
-cut at caps, which servers set themselves; a drift of all is jumped along.
+cut at caps, which servers set themselves; a drift of all is jumped along. Near an equilibrium that is nearly singular
+neither ends in good time: each elastic phase closes with plain rounds under Anderson's acceleration.
 
 Proved: fixed points are those of best responses, as by the caps K every server's error of foresight is at most the part
 K / (1 + K) of the largest one, so it is 0. And if plain rounds come to an equilibrium from every state, so do these: an
-elastic phase ends where it neither halves its least change nor serves fewer pairs than ever in it; phases of other
-rounds, each longer than the one before, go on where the last one ended that was plain or halved the least change; one
-that did not, plain or damped, is followed by one of the other kind, for games in which plain rounds cycle. Observed:
-all else.
+elastic phase ends where it neither halves its least change nor serves fewer pairs than ever in it; plain ones, each
+longer than the one before, go on where the last one ended unless it halved their least change. Observed: all else.
 
-Source: Moallemi and Van Roy, IEEE Trans. Inf. Theory 55 (2009), for trees and quadratic utilities, without caps.
+Sources: Moallemi and Van Roy, IEEE Trans. Inf. Theory 55 (2009), for trees and quadratic utilities, without caps;
+Walker and Ni, SIAM J. Numer. Anal. 49 (2011), for the acceleration.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from copy import deepcopy
+from itertools import islice
 
 import numpy as np
 
@@ -31,8 +32,8 @@ from .rounds import State, Sweeps, compare
 
 #: Plain rounds: at first, for games that end in two, in the next phase, and by which factor more in later ones.
 _FIRST, _NEXT, _LONGER = 2, 50.0, 1.5
-#: Rounds that a jump goes, a fourth once one was taken back.
-_REACH = 20.0
+#: Rounds that a jump goes, a fourth once one was taken back; rounds that are mixed.
+_REACH, _MIXED = 20.0, 20
 
 
 def elastic(sweeps: Sweeps, state: State, **options: float) -> Iterator[tuple[float, bool]]:
@@ -40,22 +41,17 @@ def elastic(sweeps: Sweeps, state: State, **options: float) -> Iterator[tuple[fl
 
     Of each the largest change asked for, relative to the user's tasks, and whether responses were plain ones.
     """
-    rounds, longer, part = _FIRST, _NEXT, 1.0
-    # The least change of plain rounds, now and at the end of their last phase, where that ended, if it is of use.
-    least, before, kept, begins = np.inf, np.inf, state, False
+    rounds, longer = _FIRST, _NEXT
+    # The least change of plain rounds; where their last phase ended.
+    least, kept, begins = np.inf, state, False
     while True:
         for left in reversed(range(rounds)):
-            change = sweeps.gauss_seidel(state, None, part)
+            change = sweeps.gauss_seidel(state)
             if begins and change > least / 2:
                 _restore(state, kept)
             begins, least = False, min(least, change)
             if not left:
-                gained = least <= before / 2
-                if gained or part == 1:
-                    kept = deepcopy(state)
-                if not gained:
-                    part = 1.5 - part
-                before = least
+                kept = deepcopy(state)
             yield change, True
         for change in _phase(sweeps, state, **options):
             yield change, False
@@ -71,9 +67,9 @@ def _phase(
     still: float = 8,
     top: float = 8.0,
     highest: float = 1000.0,
-    patience: float = 150,
+    patience: int = 100,
 ) -> Iterator[float]:
-    """Play elastic rounds until `patience` of them have made no progress.
+    """Play elastic rounds until `patience` of them have made no progress, and as many accelerated ones.
 
     Caps begin at `cap`, and fall no lower, down to `least`, but for servers whose pairs have been the same ones for
     `still` rounds. The largest is `top`: twice as large, up to `highest`, after each round of a drift of all that has
@@ -83,6 +79,7 @@ def _phase(
     most, reach, best, since, served = top, _REACH, np.inf, 0, len(state.tasks)
     same, step, change = np.zeros(len(state.cap)), np.zeros_like(state.tasks), np.inf
     ahead: State | None = None
+    lowest, kept = np.inf, state.tasks
     while since < patience:
         tasks, foreseen, last, begun = state.tasks.copy(), state.foreseen.copy(), change, ahead
         change, ahead = sweeps.gauss_seidel(state), None
@@ -90,6 +87,8 @@ def _phase(
         now = int(np.count_nonzero(state.tasks))
         if change < best / 2 or now < served:
             best, served, since = min(best, change), min(served, now), 0
+        if change < lowest:
+            lowest, kept = change, state.tasks.copy()
         if begun is not None and change > 30 * last:
             _restore(state, begun)
             reach, step[:] = reach / 4, 0.0
@@ -109,7 +108,28 @@ def _phase(
             far = np.inf if since >= 2 * still else reach
             ahead = jump(sweeps, state, step, products.sum(axis=0), state.foreseen - foreseen, far)
         if since >= patience:
-            state.slope[:], state.foreseen[:], state.cap[:] = 0.0, 0.0, 0.0
+            state.tasks[:], state.slope[:], state.foreseen[:], state.cap[:] = kept, 0.0, 0.0, 0.0
+        yield change
+    yield from islice(_anderson(sweeps, state), patience)
+
+
+def _anderson(sweeps: Sweeps, state: State) -> Iterator[float]:
+    """Play plain rounds from mixtures of the last ones at which their steps, were these linear, would be the least."""
+    user, polytope, gamma, last = sweeps.method.user, sweeps.method.polytope, sweeps.method.gamma, 0.0
+    ends: list[Array] = []
+    steps: list[Array] = []
+    while True:
+        if len(ends) > 2:
+            served = ends[-1] > 0
+            mix = np.linalg.lstsq(np.diff(steps, axis=0)[:, served].T, steps[-1][served], rcond=1e-10)[0]
+            ahead = np.maximum(ends[-1] - mix @ np.diff(ends, axis=0), 0.05 * ends[-1])
+            state.tasks[:] = polytope.inside(ahead / gamma) * gamma
+        begun, change = state.tasks.copy(), sweeps.gauss_seidel(state)
+        if change > 5 * last:
+            ends, steps = [], []
+        last = change
+        ends = [*ends, state.tasks.copy()][-_MIXED:]
+        steps = [*steps, (state.tasks - begun) / np.maximum(state.total[user], 1e-300)][-_MIXED:]
         yield change
 
 
