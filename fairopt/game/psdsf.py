@@ -318,7 +318,7 @@ def _responses(method: EquilibriumSystem, found: Found, looks: tuple[int, ...], 
     state = sweeps.start(found.tasks)
     game = elastic(sweeps, state, highest=64.0)  # with zero demands larger caps take half as long again
     for rounds in looks:
-        for change, _ in islice(game, rounds):
+        for change, *_ in islice(game, rounds):
             if change < 0.1 * tol:
                 break
         yield replace(found, tasks=state.tasks.copy(), notes=(_OTHER,), by="best responses")

@@ -103,14 +103,14 @@ def best_response(
 
     A server knows its capacities, demands, weights and limits of users that may use it, and their totals elsewhere. In
     elastic order it also tells and hears of each of these users a supply slope and the total foreseen, three numbers in
-    place of one, and all servers share a handful of sums each round, which decide on jumps and other phases. The
+    place of one, and all servers share eight sums each round, forty where it is accelerated (Anderson's mixtures). The
     asynchronous game is one of plain responses: elastic ones need rounds (docs/algorithms/best-responses.md).
 
     Proved: where elastic rounds stand still is an equilibrium; in a game in which cyclic order comes to one from every
     start elastic order does, too, after a number of rounds that nothing bounds; and at alpha = 1 cyclic order does, as
     there is a potential. At other alphas nothing bounds the rounds, and cyclic order may cycle: seen with zero demands
-    and alpha >= 4 (docs/algorithms/best-responses.md), where elastic order, whose later phases are damped, and
-    `damping=0.5` arrive. Observed only: elsewhere rounds were not seen to fail, but can be thousands; elastic order
+    and alpha >= 4 (docs/algorithms/best-responses.md), where elastic order, whose mixtures damp, and `damping=0.5`
+    arrive. Observed only: elsewhere rounds were not seen to fail, but can be thousands; elastic order
     takes fewer (docs/alpha.md has numbers).
     Source: PF section 5.2.
     """

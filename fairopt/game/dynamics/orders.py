@@ -26,9 +26,6 @@ from ..responses.rounds import State, Sweeps, compare
 ORDERS = ("elastic", "cyclic", "random", "over-relaxed", "jacobi", "asynchronous")
 #: Messages and numbers sent in a round, and the largest change asked for.
 Round = tuple[int, int, float]
-#: What servers tell of a round of elastic responses to a tree of theirs, the largest change, pairs served, three
-#: products of steps, the largest step, when the first pair will be empty, and hear from it, how far to jump.
-_TREE = 7 + 1
 
 Outage = tuple[int | str, float, float]
 
@@ -119,9 +116,8 @@ def rounds(
     if order == "asynchronous":
         yield from _asynchronous(sweeps, state, rng, damping or min(0.5, at_once), network, shared)
     if order == "elastic":
-        for change, plain in elastic(sweeps, state):
-            each, tree = 1 if plain else 3, servers - 1
-            yield messages + 2 * tree, each * numbers + _TREE * tree, change
+        for change, each, edge in elastic(sweeps, state):
+            yield messages + 2 * (servers - 1), each * numbers + edge * (servers - 1), change
     while True:
         before = state.tasks.copy()
         if order == "jacobi":

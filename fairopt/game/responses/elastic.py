@@ -34,12 +34,17 @@ from .rounds import State, Sweeps, compare
 _FIRST, _NEXT, _LONGER = 2, 50.0, 1.5
 #: Rounds that a jump goes, a fourth once one was taken back; rounds that are mixed.
 _REACH, _MIXED = 20.0, 20
+#: What servers tell of a round to a tree of theirs, the largest change, pairs served, three products of steps, the
+#: largest step, when the first pair will be empty, and hear from it, how far to jump; or products of the step and the
+#: ones before, and their parts in the mixture.
+_TREE, _MIXTURE = 7 + 1, 2 * _MIXED
 
 
-def elastic(sweeps: Sweeps, state: State, **options: float) -> Iterator[tuple[float, bool]]:
+def elastic(sweeps: Sweeps, state: State, **options: float) -> Iterator[tuple[float, int, int]]:
     """Play rounds from a state, which they change, servers in turn; `options` are those of `_phase`.
 
-    Of each the largest change asked for, relative to the user's tasks, and whether responses were plain ones.
+    Of each the largest change asked for, relative to the user's tasks; numbers sent of each user that two servers have
+    in common, 1 of plain responses; and those along each edge of a tree of all servers.
     """
     rounds, longer = _FIRST, _NEXT
     # The least change of plain rounds; where their last phase ended.
@@ -52,9 +57,8 @@ def elastic(sweeps: Sweeps, state: State, **options: float) -> Iterator[tuple[fl
             begins, least = False, min(least, change)
             if not left:
                 kept = deepcopy(state)
-            yield change, True
-        for change in _phase(sweeps, state, **options):
-            yield change, False
+            yield change, 1, _TREE
+        yield from _phase(sweeps, state, **options)
         rounds, longer, begins = int(longer), _LONGER * longer, True
 
 
@@ -67,8 +71,8 @@ def _phase(
     still: float = 8,
     top: float = 8.0,
     highest: float = 1000.0,
-    patience: int = 100,
-) -> Iterator[float]:
+    patience: float = 100,
+) -> Iterator[tuple[float, int, int]]:
     """Play elastic rounds until `patience` of them have made no progress, and as many accelerated ones.
 
     Caps begin at `cap`, and fall no lower, down to `least`, but for servers whose pairs have been the same ones for
@@ -109,11 +113,11 @@ def _phase(
             ahead = jump(sweeps, state, step, products.sum(axis=0), state.foreseen - foreseen, far)
         if since >= patience:
             state.tasks[:], state.slope[:], state.foreseen[:], state.cap[:] = kept, 0.0, 0.0, 0.0
-        yield change
-    yield from islice(_anderson(sweeps, state), patience)
+        yield change, 3, _TREE
+    yield from islice(_anderson(sweeps, state), int(patience))
 
 
-def _anderson(sweeps: Sweeps, state: State) -> Iterator[float]:
+def _anderson(sweeps: Sweeps, state: State) -> Iterator[tuple[float, int, int]]:
     """Play plain rounds from mixtures of the last ones at which their steps, were these linear, would be the least."""
     user, polytope, gamma, last = sweeps.method.user, sweeps.method.polytope, sweeps.method.gamma, 0.0
     ends: list[Array] = []
@@ -130,7 +134,7 @@ def _anderson(sweeps: Sweeps, state: State) -> Iterator[float]:
         last = change
         ends = [*ends, state.tasks.copy()][-_MIXED:]
         steps = [*steps, (state.tasks - begun) / np.maximum(state.total[user], 1e-300)][-_MIXED:]
-        yield change
+        yield change, 1, _MIXTURE
 
 
 def jump(sweeps: Sweeps, state: State, step: Array, products: Array, moved: Array, reach: float) -> State | None:

@@ -27,7 +27,7 @@ def solutions(problem: Problem, tol: float, most: int = 5000) -> Iterator[Soluti
     state = sweeps.start(method.begin(0.3))
     game, rounds, wait = elastic(sweeps, state), 0, 1
     while rounds < most:
-        for change, _ in islice(game, wait):
+        for change, *_ in islice(game, wait):
             rounds += 1
             if change <= 3e-4 * tol:
                 break
