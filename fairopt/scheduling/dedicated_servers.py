@@ -33,7 +33,7 @@ def dedicated(workload: Workload, policy: str | Policy = "best-fit-drfh", **opti
     """
     options = {"impossible": "report"} | options
     users = np.flatnonzero(np.bincount(workload.user, minlength=len(workload.users)))
-    owner = servers_of(workload, users)
+    owner = servers_of(workload, users) if len(users) else users
     return {
         workload.users[n]: simulate(_alone(workload, n, np.flatnonzero(owner == n)), policy, **options)
         for n in users.tolist()

@@ -75,7 +75,7 @@ def simulate(
     one_of(engine, "engine", Engine)
     one_of(impossible, "impossible", Impossible)
     if timeline not in (None, "events"):
-        _validate.number(timeline, "timeline", "seconds > 0, or 'events'", lambda every: every > 0)
+        _validate.number(timeline, "timeline", "seconds > 0, or 'events'", lambda every: 0 < every < math.inf)
     stop = NEVER
     if until is not None:
         end = _validate.number(until, "until", "seconds >= 0", lambda end: 0 <= end < math.inf)

@@ -62,12 +62,14 @@ def read_swf(path: str | Path) -> Workload:
             "cpu": 1.0,
         }
     )
-    each = max(1, said.get("MaxProcs", 0) // max(said.get("MaxNodes", 1), 1))
-    number = said.get("MaxNodes") or -(-int(max(said.get("MaxProcs", 0), processors.max())) // each)
-    where = {"count": [number], "cpu": [float(each)]}
+    number = said.get("MaxProcs") or max(said.get("MaxNodes", 0), int(processors.max()))
+    nodes = min(said.get("MaxNodes") or number, number)
+    # As equal as can be: of so many processors on three nodes each has a third, rounded down or up.
+    each, count = np.unique((number + np.arange(nodes)) // nodes, return_counts=True)
+    where = {"count": count, "cpu": each.astype(float)}
     if (memory > 0).all():
         tasks["memory"] = memory
-        where["memory"] = [each * float(memory.max())]
+        where["memory"] = each * float(memory.max())
     report: dict[str, int | float | str] = {"jobs": len(kept), "jobs that did not run, left out": int((~ran).sum())}
     source = f"{Path(path).name}: {len(kept)} jobs, {int(processors.sum())} tasks of one processor"
     return Workload.from_frames(tasks, pd.DataFrame(where), source=source, report=report)
@@ -144,7 +146,11 @@ def _table(path: Path) -> pd.DataFrame | None:
         return None
     try:
         return pd.read_csv(
-            path, dtype=dict.fromkeys(("user", "job", "server", "type", "on", "after"), str), skipinitialspace=True
+            path,
+            dtype=dict.fromkeys(("user", "job", "server", "type", "on", "after"), str),
+            skipinitialspace=True,
+            keep_default_na=False,
+            na_values=[""],  # somebody may be called NA
         )
     except (ValueError, OSError) as error:
         raise DataError(f"{path} cannot be read as a table: {error}") from None

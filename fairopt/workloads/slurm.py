@@ -199,6 +199,8 @@ def _add(
         amounts = {what: float(amount) for what, amount in asks.items()}
         shapes[key] = Shape(owner, amounts, eligible, weights.get(account, 1.0))
     count = _elements(job.get("array_task_string"), who) * nodes
+    if count > _MOST:
+        raise DataError(f"{who} stands for {count} tasks, on {nodes} nodes each; at most {_MOST} are read")
     shapes[key].tasks += count
     if runs:
         shapes[key].on.update(islice(cycle(_hosts(job.get("nodes"), who, count)), count))

@@ -83,6 +83,7 @@ def test_a_snapshot_becomes_a_cluster(tmp_path: Path) -> None:
         (("jobs", 1, "array_task_string"), "a-b", "array_task_string of job 2"),
         (("jobs", 1, "array_task_string"), "0-99999999", "stands for 100000000 jobs"),
         (("jobs", 0, "node_count"), -1, "node_count of job 1 is '-1'"),
+        (("jobs", 0, "node_count"), 10**12, "job 1 stands for 1000000000000 tasks"),
         (("jobs", 2, "features"), 3, "features of job 3"),
     ],
 )

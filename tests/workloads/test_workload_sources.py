@@ -131,6 +131,8 @@ def test_google_s_tasks_as_a_workload(google) -> None:
     assert [seconds for _, seconds in lasts("day")] == [86_400, 30, 86_400, 86_400]
     assert lasts("fitted")[0][1] >= 1000
     assert lasts("fitted")[1] == ("bob", 30)
+    # What is fitted is fitted to everybody's tasks.
+    assert len(open_workload(f"google:{folder}?users=1&durations=day").users) == 1
 
 
 def test_alibaba_s_pods(alibaba) -> None:
@@ -178,6 +180,13 @@ def test_the_standard_workload_format(tmp_path: Path) -> None:
     np.testing.assert_allclose(w.capacity * w.unit, [[2, 8192]] * 4)
     np.testing.assert_allclose(w.demand * w.unit, [[1, 4096], [1, 1024]])
     assert w.report["jobs that did not run, left out"] == 1
+    for header, sizes in {
+        "MaxNodes: 3\n; MaxProcs: 8": [2, 3, 3],
+        "MaxNodes: 2": [1, 2],
+        "MaxProcs: 2": [1, 1],
+    }.items():
+        path.write_text(SWF.replace("MaxNodes: 4\n; MaxProcs: 8", header))
+        assert (open_workload(path).capacity[:, 0] * open_workload(path).unit[0]).tolist() == sizes
 
 
 @pytest.mark.parametrize(

@@ -96,15 +96,15 @@ def google_sample(
     asks = (rows[["cpu", "memory"]].fillna(0) > 0).any(axis=1)
     report["tasks that request nothing, left out"] = int((known & ~asks).sum())
     rows = rows[known & asks]
+    fitting = models(rows)
     everybody = np.sort(rows["user"].unique())
     chosen = everybody[choose(len(everybody), users, rng, "users")]
     rows = rows[rows["user"].isin(chosen)]
     names = dict(zip(chosen, google2011.named(chosen), strict=True))
     report["tasks that end in the trace"] = int(rows["ended"].sum())
     report["tasks that never start in it"] = int((rows["seen"] == 0).sum())
-    frame = rows.assign(
-        user=rows["user"].map(names), job=rows["job"].astype(str), duration=_durations(rows, durations, rng)
-    )
+    lasts = _durations(rows, durations, *fitting, rng)
+    frame = rows.assign(user=rows["user"].map(names), job=rows["job"].astype(str), duration=lasts)
     where = pd.DataFrame(hosts.to_numpy(), columns=list(google2011.RESOURCES))
     where.insert(0, "server", [f"machine{machine}" for machine in hosts.index])
     return Workload.from_frames(
@@ -124,9 +124,10 @@ def models(rows: pd.DataFrame) -> tuple[Lognormal, Lognormal]:
     return fitted(seen[started], ended[started]), fitted(seen[old], ended[old])
 
 
-def _durations(rows: pd.DataFrame, how: str, rng: np.random.Generator | None) -> Array:
+def _durations(
+    rows: pd.DataFrame, how: str, fresh: Lognormal, residual: Lognormal, rng: np.random.Generator | None
+) -> Array:
     seen, ended, old = (rows[name].to_numpy() for name in ("seen", "ended", "before"))
-    fresh, residual = models(rows)
     if how == "seen":
         return np.where(seen > 0, np.maximum(seen, _SHORTEST), fresh.median)
     if how == "day":
