@@ -91,6 +91,9 @@ def test_what_can_never_start_is_refused_or_reported() -> None:
     [
         ({"policy": "best-fit"}, "there is no policy 'best-fit'; known: .*; did you mean best-fit-drfh"),
         ({"policy": "slots(m=1)"}, "slots does not take m; its parameters: strict, n, whole"),
+        ({"policy": "slots(whole=no)"}, "whole is 'no'; it must be True or False"),
+        ({"policy": "mqdrf(sizes=[1.5, 1, 1])"}, "a size is 1.5; it must be a whole number"),
+        ({"thrashing": 3}, "thrashing is 3; give"),
         ({"policy": "slots(n=0)"}, "n is 0; it must be a whole number"),
         ({"policy": "tetris(fairness=2)"}, "from 0 to 1"),
         ({"policy": "ps-dsf(strict=True)"}, "compares pairs"),

@@ -21,7 +21,8 @@ NODES: list[Object] = [
     {"name": "g1", "state": "MIXED", "effective_cpus": {"set": True, "infinite": False, "number": 32},
      "real_memory": 65536, "partitions": "gpu,batch", "tres": "cpu=32,mem=64G,gres/gpu=4,gres/gpu:a100=4",
      "features": "intel,big"},
-    {"name": "d1", "state": ["IDLE", "DRAIN"], "effective_cpus": 8, "real_memory": 1024, "partitions": ["batch"]},
+    {"name": "d1", "state": "idle", "state_flags": ["DRAIN"], "effective_cpus": 8, "real_memory": 1024,
+     "partitions": ["batch"]},
 ]  # fmt: skip
 JOBS: list[Object] = [
     {"job_id": 1, "account": "bio", "user_name": "eve", "partition": "batch", "job_state": ["RUNNING"],
