@@ -84,4 +84,5 @@ def _alone(w: Workload, user: int, servers: Index) -> Workload:
         eligible=w.eligible[:, servers], first=from_sizes(np.diff(w.first)[groups]),
         duration=w.duration[tasks], change_time=w.change_time[mine], change_server=place[mine].astype(np.int64),
         change_up=w.change_up[mine], after=after.astype(np.int64),
+        row=w.row[groups] if len(w.row) else w.row,
     )  # fmt: skip

@@ -76,9 +76,8 @@ def read_swf(path: str | Path) -> Workload:
     report: dict[str, int | float | str] = {
         "jobs": len(kept),
         "jobs that did not run, left out": int((~ran & ~part).sum()),
+        "lines about parts of jobs, left out": int(part.sum()),
     }
-    if part.any():
-        report["parts of jobs that have a line of their own, left out"] = int(part.sum())
     source = f"{Path(path).name}: {len(kept)} jobs, {int(processors.sum())} tasks of one processor"
     return Workload.from_frames(tasks, pd.DataFrame(where), source=source, report=report)
 
