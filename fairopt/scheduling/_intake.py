@@ -28,6 +28,7 @@ LONGEST = 3.2e10
 #: Columns of a table of tasks, and of servers, that are no resources.
 _OF_TASKS = ("user", "job", "arrival", "duration", "tasks", "on", "after")
 _OF_SERVERS = ("server", "type", "count")
+_TRUTHS = dict.fromkeys(("true", "1", "1.0", "yes"), True) | dict.fromkeys(("false", "0", "0.0", "no"), False)
 
 
 def arguments(
@@ -97,7 +98,7 @@ def _servers(frame: pd.DataFrame) -> tuple[Sequence[str], list[str], Array, list
                         f"called {', '.join(_OF_TASKS)}; these are {', '.join(map(repr, frame.columns))}")  # fmt: skip
     amounts = _amounts(frame, resources, "servers")
     count = _counts(frame, "count", "servers")
-    given = frame["server"].astype(str).tolist() if "server" in frame else [f"server{k + 1}" for k in range(len(frame))]
+    given = _texts(frame["server"]).tolist() if "server" in frame else [f"server{k + 1}" for k in range(len(frame))]
     types = frame["type"].astype(str).tolist() if "type" in frame else [""] * len(frame)
     names = [name if copies == 1 else f"{name}-{k + 1}"
              for name, copies in zip(given, count.tolist(), strict=True) for k in range(copies)]  # fmt: skip
@@ -136,7 +137,7 @@ def _jobs(tasks: pd.DataFrame, user: Whole) -> tuple[Whole, list[str], Whole]:
         names = [f"job{k + 1}" for k in range(len(tasks))]
         return np.arange(len(tasks), dtype=np.int64), names, user
     _refuse(tasks, "tasks", tasks["job"].isna(), "has no job; give it one, or leave out the column")
-    codes, found = pd.factorize(tasks["job"].astype(str))
+    codes, found = pd.factorize(_texts(tasks["job"]))
     owner = np.empty(len(found), dtype=np.int64)
     owner[codes[::-1]] = user[::-1]
     _refuse(tasks, "tasks", owner[codes] != user, "is of user {}, and its job of another; rename it", tasks["user"])
@@ -147,7 +148,7 @@ def _after(tasks: pd.DataFrame, job: Whole, jobs: Sequence[str]) -> Whole:
     """(jobs,): the job that each comes after, or -1; empty if none comes after another."""
     if "after" not in tasks:
         return np.zeros(0, dtype=np.int64)
-    texts = tasks["after"].fillna("").astype(str)
+    texts = _texts(tasks["after"])
     before = pd.Index(jobs).get_indexer(texts)
     _refuse(tasks, "tasks", (before < 0) & (texts != ""), "comes after {}, which is no job", texts)
     found = np.full(len(jobs), -1, dtype=np.int64)
@@ -166,7 +167,7 @@ def _placements(tasks: pd.DataFrame, servers: Sequence[str], types: Sequence[str
     anywhere = np.ones((1, len(servers)), dtype=bool)
     if "on" not in tasks:
         return np.zeros(len(tasks), dtype=np.int64), anywhere
-    codes, found = pd.factorize(np.append("", tasks["on"].fillna("").astype(str)))
+    codes, found = pd.factorize(np.append("", _texts(tasks["on"])))
     places: dict[str, Any] = {name: np.array(types) == name for name in set(types) - {""}}
     places |= {name: k for k, name in enumerate(servers)}
     eligible = np.zeros((len(found), len(servers)), dtype=bool)
@@ -194,9 +195,11 @@ def _changes(frame: pd.DataFrame | None, servers: Sequence[str]) -> tuple[Whole,
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0, dtype=bool)
     _needs(frame, "changes", "server", "up")
     time = _column(frame, "changes", "time", "seconds >= 0", lambda x: (x >= 0) & (x <= LONGEST))
-    server = pd.Index(servers).get_indexer(frame["server"].astype(str))
+    server = pd.Index(servers).get_indexer(_texts(frame["server"]))
     _refuse(frame, "changes", server < 0, "is about a server that is not in the table of servers")
-    up = frame["up"].astype(bool).to_numpy()
+    truths = frame["up"].astype(str).str.lower().map(_TRUTHS)
+    _refuse(frame, "changes", truths.isna(), "has up {}; it must be True or False", frame["up"])
+    up = truths.to_numpy(dtype=bool)
     order = np.argsort(time, kind="stable")
     before = pd.Series(up[order]).groupby(server[order]).shift()  # as the server was
     again = np.zeros(len(frame), dtype=bool)
@@ -211,6 +214,14 @@ def _only_frames(**tables: object) -> None:
             raise DataError(f"{name} is of type {type(table).__name__}; give a pandas DataFrame")
         if isinstance(table, pd.DataFrame) and not table.columns.is_unique:
             raise DataError(f"{name} has the column {table.columns[table.columns.duplicated()][0]!r} twice; rename one")
+
+
+def _texts(column: pd.Series[Any]) -> pd.Series[str]:
+    """Names, empty where there is none; a column of 1 and empty cells is one of floats, but the name is 1, not 1.0."""
+    texts = column.astype(str)
+    if column.dtype.kind == "f":
+        texts = texts.str.removesuffix(".0")
+    return texts.where(column.notna(), "")
 
 
 def _cell(column: pd.Series[Any], row: int) -> str:

@@ -33,7 +33,7 @@ def dedicated(workload: Workload, policy: str | Policy = "best-fit-drfh", **opti
     """
     options = {"impossible": "report"} | options
     users = np.flatnonzero(np.bincount(workload.user, minlength=len(workload.users)))
-    owner = servers_of(workload, users)
+    owner = servers_of(workload, users) if len(users) else users
     return {
         workload.users[n]: simulate(_alone(workload, n, np.flatnonzero(owner == n)), policy, **options)
         for n in users.tolist()
@@ -84,4 +84,5 @@ def _alone(w: Workload, user: int, servers: Index) -> Workload:
         eligible=w.eligible[:, servers], first=from_sizes(np.diff(w.first)[groups]),
         duration=w.duration[tasks], change_time=w.change_time[mine], change_server=place[mine].astype(np.int64),
         change_up=w.change_up[mine], after=after.astype(np.int64),
+        row=w.row[groups] if len(w.row) else w.row,
     )  # fmt: skip

@@ -194,9 +194,9 @@ class Schedule(Outcome):
         """The times of `timeline` and `shares`, in seconds."""
         begun = float(self.workload.arrival.min()) / SECOND if self.workload.groups else 0.0
         if self.sampled == "events":
-            ended = self.runs.end[self.runs.end < NEVER]
-            return np.unique(np.concatenate([self.arrival[self.arrival <= self.runs.time],
-                                             self.runs.start, ended])) / SECOND  # fmt: skip
+            w, runs = self.workload, self.runs
+            times = np.concatenate([self.arrival, w.leaves, w.change_time, runs.start, runs.end])
+            return np.unique(times[times <= runs.time]) / SECOND
         if self.sampled is None:
             return np.linspace(begun, max(self.end, begun), 500)
         return np.asarray(begun + self.sampled * np.arange(1 + int((max(self.end, begun) - begun) / self.sampled)))
@@ -215,12 +215,12 @@ class Schedule(Outcome):
         """Use of every resource, relative to the servers that are up, numbers of tasks that run and wait,
         and how many servers are there, after all that happens at these times, in seconds."""
         w, runs = self.workload, self.runs
-        when = _micro(np.asarray(times, dtype=float))
+        seconds, when = _micro(times)
         demand = w.demand[w.group_of_task[runs.task]]
         started, ended = _many_until(when, runs.start), _many_until(when, runs.end)
         there, capacity = _servers(w, when)
         part = ratio(_running(when, runs.start, runs.end, demand), capacity, np.nan)
-        frame = pd.DataFrame(part, pd.Index(np.asarray(times, dtype=float), name="time"), list(w.resources))
+        frame = pd.DataFrame(part, pd.Index(seconds, name="time"), list(w.resources))
         return frame.assign(running=started - ended, waiting=self._came(when) - started, servers=there)
 
     def _came(self, when: Whole) -> Whole:
@@ -243,11 +243,11 @@ class Schedule(Outcome):
         names = list(self.workload.users if users is None else users)
         if unknown := [name for name in names if name not in self.workload.users]:
             raise DataError(f"there is no user {unknown[0]!r}")
-        when = np.asarray(times, dtype=float)
+        when, at = _micro(times)
         if len(names) * len(when) > 1e8:
             raise DataError(f"shares of {len(names)} users at {len(when)} times are too many numbers; name some users, "
                             "or sample: simulate(..., timeline=60)")  # fmt: skip
-        w, runs, at = self.workload, self.runs, _micro(when)
+        w, runs = self.workload, self.runs
         group = w.group_of_task[runs.task]
         order = np.argsort(w.user[group], kind="stable")
         first = np.searchsorted(w.user[group][order], np.arange(len(w.users) + 1))
@@ -324,8 +324,12 @@ def _mean(index: Whole, values: Array, many: int) -> Array:
     return ratio(total, count, np.nan)
 
 
-def _micro(times: Array) -> Whole:
-    return np.asarray(np.rint(times * SECOND), dtype=np.int64)
+def _micro(times: ArrayLike) -> tuple[Array, Whole]:
+    """Times in seconds, and in microseconds."""
+    seconds = np.atleast_1d(np.asarray(times, dtype=float))
+    if not (np.abs(seconds) < NEVER / SECOND).all():
+        raise DataError("the times have one that is no number, or too large to count; give finite seconds")
+    return seconds, np.asarray(np.rint(seconds * SECOND), dtype=np.int64)
 
 
 def _many_until(when: Whole, at: Whole) -> Whole:

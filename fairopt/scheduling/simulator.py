@@ -75,7 +75,9 @@ def simulate(
     one_of(engine, "engine", Engine)
     one_of(impossible, "impossible", Impossible)
     if timeline not in (None, "events"):
-        _validate.number(timeline, "timeline", "seconds > 0, or 'events'", lambda every: every > 0)
+        _validate.number(timeline, "timeline", "seconds > 0, or 'events'", lambda every: 0 < every < math.inf)
+    if not isinstance(thrashing, Thrashing | None):
+        raise DataError(f"thrashing is {thrashing!r}; give a factor as Thrashing(5)")
     stop = NEVER
     if until is not None:
         end = _validate.number(until, "until", "seconds >= 0", lambda end: 0 <= end < math.inf)

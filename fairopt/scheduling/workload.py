@@ -10,13 +10,14 @@ import numpy as np
 
 from .._libraries import pd
 from ..errors import DataError
+from ..model import _validate
 from ..model._arrays import Array, Index, Mask, frozen
 from ..model._names import short
 from ..model.cluster import Cluster
+from ._intake import LONGEST, arguments, to_frames
 from ._intake import NEVER as NEVER
 from ._intake import SECOND as SECOND
 from ._intake import Whole as Whole
-from ._intake import arguments, to_frames
 
 By = Literal["job", "user"]
 
@@ -174,7 +175,8 @@ class Workload:
         `until`, seconds from the first arrival: only what would be done by then if every task started on arrival.
         """
         lasts = self.duration
-        if until is not None:
+        if until is not None and self.groups:
+            _validate.number(until, "until", "seconds from 0 to a thousand years", lambda end: 0 <= end <= LONGEST)
             end = int(self.arrival.min()) + round(until * SECOND)
             lasts = np.clip(end - self.arrival[self.group_of_task], 0, lasts)
         seconds = np.bincount(self.group_of_task, lasts / SECOND, minlength=self.groups)

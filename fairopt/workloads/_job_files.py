@@ -16,6 +16,8 @@ from ..scheduling.workload import FIRST_LINE, Workload
 from . import _csv
 
 _FIELDS = 18
+#: States of a line about a part of a job that was swapped out; another line is about all of it.
+_PARTS = (2, 3, 4)
 _HEADER = re.compile(r";\s*(MaxNodes|MaxProcs)\s*:\s*(\d+)")
 _TABLES = ("tasks", "servers", "users", "changes")
 
@@ -46,7 +48,8 @@ def read_swf(path: str | Path) -> Workload:
     table = np.array(rows, dtype=float).reshape(-1, _FIELDS)
     processors = np.where(table[:, 7] > 0, table[:, 7], table[:, 4])
     memory = np.where(table[:, 9] > 0, table[:, 9], table[:, 6])
-    ran = (table[:, 3] > 0) & (processors > 0)
+    part = np.isin(table[:, 10], _PARTS)
+    ran = (table[:, 3] > 0) & (processors > 0) & ~part
     if not ran.any():
         raise DataError(f"{path} has no job that ran; lines have 18 numbers, the 4th a run time, the 8th processors")
     for k in np.flatnonzero(ran & (table[:, 1] < 0)).tolist():
@@ -62,13 +65,19 @@ def read_swf(path: str | Path) -> Workload:
             "cpu": 1.0,
         }
     )
-    each = max(1, said.get("MaxProcs", 0) // max(said.get("MaxNodes", 1), 1))
-    number = said.get("MaxNodes") or -(-int(max(said.get("MaxProcs", 0), processors.max())) // each)
-    where = {"count": [number], "cpu": [float(each)]}
+    number = said.get("MaxProcs") or max(said.get("MaxNodes", 0), int(processors.max()))
+    nodes = min(said.get("MaxNodes") or number, number)
+    # As equal as can be: of so many processors on three nodes each has a third, rounded down or up.
+    each, count = np.unique((number + np.arange(nodes)) // nodes, return_counts=True)
+    where = {"count": count, "cpu": each.astype(float)}
     if (memory > 0).all():
         tasks["memory"] = memory
-        where["memory"] = [each * float(memory.max())]
-    report: dict[str, int | float | str] = {"jobs": len(kept), "jobs that did not run, left out": int((~ran).sum())}
+        where["memory"] = each * float(memory.max())
+    report: dict[str, int | float | str] = {
+        "jobs": len(kept),
+        "jobs that did not run, left out": int((~ran & ~part).sum()),
+        "lines about parts of jobs, left out": int(part.sum()),
+    }
     source = f"{Path(path).name}: {len(kept)} jobs, {int(processors.sum())} tasks of one processor"
     return Workload.from_frames(tasks, pd.DataFrame(where), source=source, report=report)
 
@@ -111,10 +120,11 @@ def load(path: str | Path) -> Workload:
         found = Workload.from_frames(**given, source=folder.absolute().name)
     except DataError as error:
         if len(error.where) == 2 and isinstance(error.where[1], int):
-            place = folder / f"{error.where[0]}.csv"
-            raise DataError(f"{place}:{error.where[1] + FIRST_LINE}: {error}", error.where) from None
+            place, line = folder / f"{error.where[0]}.csv", given[error.where[0]].index[error.where[1]] + FIRST_LINE
+            raise DataError(f"{place}:{line}: {error}", error.where) from None
         raise DataError(f"{folder}: {error}", error.where) from None
-    return dataclasses.replace(found, file=str(folder / "tasks.csv"))
+    lines = given["tasks"].index.to_numpy()
+    return dataclasses.replace(found, file=str(folder / "tasks.csv"), row=lines[found.row])
 
 
 def save(workload: Workload, folder: str | Path) -> None:
@@ -143,8 +153,16 @@ def _table(path: Path) -> pd.DataFrame | None:
     if not path.is_file():
         return None
     try:
-        return pd.read_csv(
-            path, dtype=dict.fromkeys(("user", "job", "server", "type", "on", "after"), str), skipinitialspace=True
+        found = pd.read_csv(
+            path,
+            dtype=dict.fromkeys(("user", "job", "server", "type", "on", "after"), str),
+            skipinitialspace=True,
+            keep_default_na=False,
+            na_values=[""],  # somebody may be called NA
+            skip_blank_lines=False,
         )
     except (ValueError, OSError) as error:
         raise DataError(f"{path} cannot be read as a table: {error}") from None
+    if not isinstance(found.index, pd.RangeIndex):  # of what is too much pandas would make names of rows
+        raise DataError(f"{path}:{FIRST_LINE}: there are more fields than the header has; remove them, or name them")
+    return found.dropna(how="all")  # empty lines

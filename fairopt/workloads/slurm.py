@@ -134,7 +134,9 @@ def _name(node: Object) -> str:
 
 def _is_there(node: Object, report: Counter[str]) -> bool:
     name = _name(node)
-    state = {word.upper() for word in _words(node.get("state"), f"the state of node {name}")}
+    # Of Slurm 21 what else a node is stands apart: idle, and DRAIN.
+    listed = [word for key in ("state", "state_flags") for word in _words(node.get(key), f"the {key} of node {name}")]
+    state = {word.upper() for word in listed}
     if state & _AWAY:
         report["nodes that are down or drained, left out"] += 1
     return not state & _AWAY
@@ -199,6 +201,8 @@ def _add(
         amounts = {what: float(amount) for what, amount in asks.items()}
         shapes[key] = Shape(owner, amounts, eligible, weights.get(account, 1.0))
     count = _elements(job.get("array_task_string"), who) * nodes
+    if count > _MOST:
+        raise DataError(f"{who} stands for {count} tasks, on {nodes} nodes each; at most {_MOST} are read")
     shapes[key].tasks += count
     if runs:
         shapes[key].on.update(islice(cycle(_hosts(job.get("nodes"), who, count)), count))

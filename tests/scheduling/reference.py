@@ -221,7 +221,7 @@ class Reference:
         able = sorted(found, key=self.share)
         if self.policy == "tetris":
             keep = (1 - self.parameters["fairness"]) * len(able)
-            able = able[: max(1, ceil(keep))]
+            able = able[: max(1, ceil(round(keep, 9)))]
         pairs = [(user, server, found[user][0]) for user in able for server in found[user][1]]
         if not pairs:
             return None

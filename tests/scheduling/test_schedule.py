@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +13,7 @@ from fairopt.scheduling import Thrashing, Workload, dedicated, policies, simulat
 from fairopt.scheduling.loop.tables import DONE, EVICTED, GONE, RUNNING
 from fairopt.scheduling.policies import Policy
 from fairopt.scheduling.schedule import STATES
+from fairopt.scheduling.setup import Setup
 from fairopt.scheduling.workload import SECOND
 
 from .draw import workload
@@ -42,6 +45,9 @@ def test_frames_of_a_small_schedule() -> None:
     assert len(found.plot().axes) == 3
     with pytest.raises(DataError, match="too many numbers"):
         found.shares_at(np.zeros(10**8))
+    assert found.at(9).equals(found.at([9]))
+    with pytest.raises(DataError, match="finite seconds"):
+        found.at([0, np.inf])
     with pytest.raises(DataError, match="there is no user 'z'"):
         found.shares_at([0], ["z"])
 
@@ -51,6 +57,7 @@ def test_frames_say_at_every_instant_what_the_reference_does(loops: bool) -> Non
     for seed in range(12):
         w, until = workload(seed, loops=loops), 9 if seed % 2 else None
         found, plain = simulate(w, "best-fit-drfh", until=until, timeline="events"), Reference(w, "best-fit-drfh")
+        assert loops or len(found.instants) == found.runs.instants, "changes of idle servers among them"
         for time in found.instants:
             plain.run(int(time * SECOND))
             row = found.timeline.loc[time]
@@ -84,6 +91,9 @@ def test_what_can_never_start_is_refused_or_reported() -> None:
     [
         ({"policy": "best-fit"}, "there is no policy 'best-fit'; known: .*; did you mean best-fit-drfh"),
         ({"policy": "slots(m=1)"}, "slots does not take m; its parameters: strict, n, whole"),
+        ({"policy": "slots(whole=no)"}, "whole is 'no'; it must be True or False"),
+        ({"policy": "mqdrf(sizes=[1.5, 1, 1])"}, "a size is 1.5; it must be a whole number"),
+        ({"thrashing": 3}, "thrashing is 3; give"),
         ({"policy": "slots(n=0)"}, "n is 0; it must be a whole number"),
         ({"policy": "tetris(fairness=2)"}, "from 0 to 1"),
         ({"policy": "ps-dsf(strict=True)"}, "compares pairs"),
@@ -93,6 +103,7 @@ def test_what_can_never_start_is_refused_or_reported() -> None:
         ({"until": -1}, "until is -1"),
         ({"engine": "fast"}, "engine is 'fast'"),
         ({"timeline": 0}, "timeline is 0"),
+        ({"timeline": np.inf}, "timeline is inf"),
     ],
 )
 def test_what_is_refused(options: dict[str, object], message: str) -> None:
@@ -109,6 +120,7 @@ def test_thrashing_slows_who_is_short() -> None:
     assert simulate(w, "cpu-fair", thrashing=Thrashing(5, "all")).tasks["end"].tolist() == [50, 50]
     with pytest.raises(DataError, match=r"factor is 0\.5"):
         Thrashing(0.5)
+    assert simulate(w, "cpu-fair", thrashing=Thrashing(1e300, "all")).end > 1e11, "longer than can be counted"
 
 
 def test_dedicated_servers_are_given_out_once() -> None:
@@ -119,7 +131,37 @@ def test_dedicated_servers_are_given_out_once() -> None:
     assert {name: len(one.workload.servers) for name, one in found.items()} == {"a": 2 + 2, "b": 4 + 3}
     assert sorted(name for one in found.values() for name in one.workload.servers) == sorted(w.servers)
     assert {name: one.workload.jobs for name, one in found.items()} == {"a": ("j",), "b": ("k", "l")}
+    assert found["b"].workload.row.tolist() == [1, 2]
     assert found["b"].end == 5
+
+
+def test_of_ten_users_the_three_furthest_behind_compete() -> None:
+    """`(1 - .7) 10` is 3, and more in doubles: the fourth user, whose task fits best, does not."""
+    tasks = pd.DataFrame({"user": [f"u{k}" for k in range(10)], "duration": 1.0, "cpu": [1.0] * 3 + [2.0] * 7})
+    w = Workload.from_frames(tasks, pd.DataFrame({"cpu": [3.0]}))
+    assert simulate(w, "tetris(fairness=0.7)", until=0).runs.task[0] == 0
+
+
+def test_of_an_empty_workload() -> None:
+    w = Workload.from_frames(TASKS.iloc[:0], SERVERS)
+    assert (dedicated(w), w.load(1), w.work(1).sum(), simulate(w).end) == ({}, 0, 0, 0)
+
+
+def test_a_plain_run_may_be_interrupted_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the midst of a start as well, whose time is not known yet: it is not in the schedule."""
+
+    class Interrupts(np.ndarray):
+        def __getitem__(self, key: object) -> object:
+            raise KeyboardInterrupt
+
+    def tables(*given: Any) -> Any:
+        made = whole(*given)
+        return made._replace(duration=made.duration.view(Interrupts))
+
+    whole = Setup.tables
+    monkeypatch.setattr(Setup, "tables", tables)
+    found = simulate(Workload.from_frames(TASKS, SERVERS), "first-fit-drfh", engine="plain")
+    assert (found.interrupted, len(found.runs.task)) == (True, 0)
 
 
 def test_a_schedule_in_which_nothing_starts_has_all_frames() -> None:
@@ -136,13 +178,3 @@ def test_a_task_takes_as_many_slots_as_cover_it() -> None:
     w = Workload.from_frames(tasks, pd.DataFrame({"cpu": [6.0, 5.0]}))
     has, takes = policies.one("slots(n=2)").room(w)
     assert (has.tolist(), takes.tolist()) == ([[2], [1]], [[1], [1], [2]])
-
-
-def test_first_fit_does_not_tend_to_drfh_on_several_servers() -> None:
-    """DRFH figure 1 with tasks of 1/1000: First-Fit 3.34 each, Best-Fit 8.67, DRFH 10 (`fairopt.papers`)."""
-    tasks = pd.DataFrame({"user": ["1", "2"], "duration": 1.0, "tasks": 20_000, "cpu": [2e-4, 1e-3],
-                          "memory": [1e-3, 2e-4]})  # fmt: skip
-    w = Workload.from_frames(tasks, pd.DataFrame({"cpu": [2, 12], "memory": [12, 2]}))
-    for name, each in (("first-fit-drfh", 3.34), ("best-fit-drfh", 8.67)):
-        started = np.bincount(w.user[w.group_of_task[simulate(w, name, until=0).runs.task]]) / 1000
-        np.testing.assert_allclose(started, each, atol=0.01)

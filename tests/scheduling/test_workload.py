@@ -109,6 +109,17 @@ def test_who_fits_nowhere() -> None:
     assert Workload.from_frames(pd.DataFrame(tasks), SERVERS).fits.tolist() == [True, False, True, False]
 
 
+def test_texts_and_numbers_of_files_mean_what_they_say() -> None:
+    """`no` is False, 1.0 is the job 1 (so pandas reads 1 beside empty cells), and somebody may be called NA."""
+    tasks = pd.DataFrame({"user": "NA", "job": [1, 2, 3], "after": [None, 1, 2], "duration": 1, "cpu": 1,
+                          "on": [np.nan, 1, 1]})  # fmt: skip
+    servers = pd.DataFrame({"server": [1, 2], "cpu": 1})
+    changes = pd.DataFrame({"time": 1, "server": [1, 2], "up": ["no", "True"]})
+    w = Workload.from_frames(tasks, servers, changes=changes)
+    assert (w.after.tolist(), w.there.tolist()) == ([-1, 0, 1], [True, False])
+    assert w.eligible[w.placement].tolist() == [[True, True], [True, False], [True, False]]
+
+
 def with_(frame: pd.DataFrame, column: str, row: int, value: Any) -> pd.DataFrame:
     changed = frame.copy()
     changed[column] = changed[column].astype(object) if column in changed else None
@@ -147,6 +158,7 @@ CHANGES = pd.DataFrame({"time": [1.0, 2.0], "server": "server2", "up": [False, T
         ("two users are called 'a'", {"users": USERS.assign(user="a")}),
         ("row 1 of changes .* has time -1", {"changes": with_(CHANGES, "time", 1, -1)}),
         ("row 0 of changes .* server that is not", {"changes": with_(CHANGES, "server", 0, "q")}),
+        ("row 1 of changes .* has up 'maybe'; it must be", {"changes": with_(CHANGES, "up", 1, "maybe")}),
         ("row 1 of changes .* has up False, as the change", {"changes": CHANGES.assign(up=False)}),
         ("tasks is of type list", {"tasks": []}),
     ],

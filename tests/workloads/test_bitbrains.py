@@ -53,11 +53,12 @@ def test_the_window_counts_by_time_and_not_by_row(bitbrains):
 
 
 def test_many_windows_from_one_reading(bitbrains):
-    folder = bitbrains({1: [row(START, mhz=1000), row(START + 600, mhz=9000)], 2: every(600, 2, mhz=500)})
+    late = every(300, 5, START + 600, mhz=100)
+    folder = bitbrains({1: [row(START, mhz=1000), row(START + 600, mhz=9000)], 2: every(600, 2, mhz=500), 3: late})
     table = reader.samples(folder)
     assert reader.demands(table, START, 600)["cpu"].to_dict() == {1: 1.0, 2: 0.5}
-    assert reader.demands(table, START + 600, 600)["cpu"].to_dict() == {1: 9.0, 2: 0.5}
-    assert reader.samples(folder, start=START + 1)["time"].tolist() == [START + 600] * 2
+    assert reader.demands(table, START + 600, 600)["cpu"].to_dict() == {1: 9.0, 2: 0.5, 3: 0.1}
+    assert reader.samples(folder, START + 1, START + 601)["time"].tolist() == [START + 600] * 3
     assert reader.samples(folder, end=START + 600)["vm"].tolist() == [1, 2]
 
 
@@ -92,12 +93,6 @@ def test_rows_of_a_vm_that_is_off_are_dropped(bitbrains):
     assert snapshot.cluster.demand[0, 0] == pytest.approx(2.0)
     assert snapshot.report["rows read"] == 4
     assert snapshot.report["rows dropped, switched off"] == 2
-
-
-def test_a_vm_that_starts_late_is_absent_before(bitbrains):
-    folder = bitbrains({1: every(300, 300), 2: every(300, 5, start=START + 7200)})
-    assert at_start(folder).cluster.users == ("vm1",)
-    assert reader.cluster(folder, at=START + 7200, vms=None).cluster.users == ("vm1", "vm2")
 
 
 def test_a_vm_that_uses_nothing_is_left_out_and_listed(bitbrains):

@@ -21,7 +21,8 @@ NODES: list[Object] = [
     {"name": "g1", "state": "MIXED", "effective_cpus": {"set": True, "infinite": False, "number": 32},
      "real_memory": 65536, "partitions": "gpu,batch", "tres": "cpu=32,mem=64G,gres/gpu=4,gres/gpu:a100=4",
      "features": "intel,big"},
-    {"name": "d1", "state": ["IDLE", "DRAIN"], "effective_cpus": 8, "real_memory": 1024, "partitions": ["batch"]},
+    {"name": "d1", "state": "idle", "state_flags": ["DRAIN"], "effective_cpus": 8, "real_memory": 1024,
+     "partitions": ["batch"]},
 ]  # fmt: skip
 JOBS: list[Object] = [
     {"job_id": 1, "account": "bio", "user_name": "eve", "partition": "batch", "job_state": ["RUNNING"],
@@ -83,6 +84,7 @@ def test_a_snapshot_becomes_a_cluster(tmp_path: Path) -> None:
         (("jobs", 1, "array_task_string"), "a-b", "array_task_string of job 2"),
         (("jobs", 1, "array_task_string"), "0-99999999", "stands for 100000000 jobs"),
         (("jobs", 0, "node_count"), -1, "node_count of job 1 is '-1'"),
+        (("jobs", 0, "node_count"), 10**12, "job 1 stands for 1000000000000 tasks"),
         (("jobs", 2, "features"), 3, "features of job 3"),
     ],
 )

@@ -60,6 +60,8 @@ from .tables import (
     raised,
 )  # fmt: skip
 
+#: The most microseconds that a slow task takes.
+_LATE = 4e18
 #: Are queues ranked by their share?
 RANKED = True
 
@@ -118,10 +120,10 @@ def start(t, g, s):  # type: ignore[no-untyped-def]
     else:
         task = groups[g, NEXT]
         groups[g, NEXT] = task + 1
-    n[STARTED] = r + 1
     n[OPEN] -= 1
     runs[r, TASK], runs[r, SERVER], runs[r, START] = task, s, n[NOW]
     runs[r, END], runs[r, HOW], runs[r, GROUP] = n[NOW] + t.duration[task], RUNNING, g
+    n[STARTED] = r + 1  # not before: the plain loop may be interrupted anywhere
     _push(t.heap, runs, t.n, r)
     if n[SLOWS]:
         t.pace[r, LEFT], t.pace[r, SINCE_THEN], t.pace[r, SLOW] = t.duration[task], n[NOW], 0
@@ -350,7 +352,7 @@ def settle(t):  # type: ignore[no-untyped-def]
             if slow != pace[r, SLOW]:
                 pace[r, LEFT] -= (now - pace[r, SINCE_THEN]) / (factor if pace[r, SLOW] else 1.0)
                 pace[r, SLOW], pace[r, SINCE_THEN] = slow, now
-                takes = np.int64(np.ceil(pace[r, LEFT] * (factor if slow else 1.0)))
+                takes = np.int64(min(np.ceil(pace[r, LEFT] * (factor if slow else 1.0)), _LATE))
                 if now + max(takes, 1) != runs[r, END]:
                     runs[r, END] = now + max(takes, 1)
                     _push(t.heap, runs, t.n, r)

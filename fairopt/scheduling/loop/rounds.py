@@ -91,7 +91,8 @@ def among(t, count):  # type: ignore[no-untyped-def]
             chosen[j] = chosen[j - 1]
             j -= 1
         chosen[j] = q
-    return min(max(1, int(np.ceil(t.numbers[0, 0] * count))), count)
+    # (1 - .7) 10 is 3, and rounded more.
+    return min(max(1, int(np.ceil(t.numbers[0, 0] * count - 1e-9))), count)
 
 
 @compiled(inline=True)

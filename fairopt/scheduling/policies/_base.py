@@ -96,6 +96,9 @@ class Policy:
         REGISTRY.defined(cls)
 
     def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            if isinstance(field.default, bool) and (value := getattr(self, field.name)) not in (True, False):
+                raise DataError(f"{field.name} is {value!r}; it must be True or False")
         if self.strict and self.pairs:
             raise DataError(f"{self.name} compares pairs of user and server, so nobody can block the others; "
                             "leave out strict")  # fmt: skip

@@ -31,6 +31,6 @@ class CpuFair(Policy):
     def room(self, workload: Workload) -> tuple[Whole, Whole]:
         names = workload.resources
         r = names.index(self.resource) if self.resource in names else self.resource
-        if not (isinstance(r, int) and 0 <= r < len(names)):
+        if not (type(r) is int and 0 <= r < len(names)):
             raise DataError(f"there is no resource {self.resource!r}; known: {', '.join(names)}")
         return workload.capacity[:, [r]], workload.demand[:, [r]]

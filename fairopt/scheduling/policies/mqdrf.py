@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import DataError
+from ...model import _validate
 from ...model._arrays import Array
 from ..loop.tables import SINCE
 from ._base import Policy, rule
@@ -40,12 +41,15 @@ class OnlineMQDRF(Policy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "shares", tuple(map(float, self.shares)))
-        object.__setattr__(self, "sizes", tuple(map(int, self.sizes)))
-        if not self.shares or len(self.sizes) != len(self.shares) or min(self.sizes) < 1:
-            raise DataError(f"sizes {self.sizes} must be whole numbers >= 1, one per share of {self.shares}")
-        if min(self.shares) <= 0 or list(self.shares) != sorted(self.shares, reverse=True):
-            raise DataError(f"shares {self.shares} must be > 0, and not increase from level to level")
+        shares = tuple(
+            _validate.number(share, "a share", "a number > 0", lambda share: share > 0) for share in self.shares
+        )
+        object.__setattr__(self, "shares", shares)
+        object.__setattr__(self, "sizes", tuple(_validate.whole(size, "a size") for size in self.sizes))
+        if not shares or len(self.sizes) != len(shares):
+            raise DataError(f"sizes {self.sizes} must be one per share of {shares}")
+        if list(shares) != sorted(shares, reverse=True):
+            raise DataError(f"shares {shares} must not increase from level to level")
 
     @property
     def numbers(self) -> Array:

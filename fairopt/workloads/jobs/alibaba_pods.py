@@ -43,13 +43,13 @@ def alibaba_pods(
     nodes = alibaba.nodes(directory, skip_malformed)
     pods = alibaba.pods(directory, None, variant, skip_malformed, report)
     started = pods["scheduled_time"].fillna(pods["creation_time"])
-    models = nodes["model"].to_numpy(dtype=str)
-    nowhere = {spec for spec in pods["gpu_spec"].unique() if not alibaba.allowed(models, spec).any()}
+    models = {*nodes["model"]}
+    on = pods["gpu_spec"].map(lambda spec: "|".join(model for model in spec.split("|") if model in models))
     reasons = {
         "created before": pods["creation_time"] < after,
         "request nothing": ~(pods[list(alibaba.RESOURCES)] > 0).any(axis=1),
         "last no time": pods["deletion_time"] <= started,
-        "models that no node has": pods["gpu_spec"].isin(nowhere),
+        "models that no node has": (on == "") & (pods["gpu_spec"] != ""),
     }
     kept = np.ones(len(pods), dtype=bool)
     for reason, rows in reasons.items():
@@ -64,7 +64,7 @@ def alibaba_pods(
             "arrival": rows["creation_time"] - after,
             "duration": rows["deletion_time"] - started[kept],
             **{name: rows[name] for name in alibaba.RESOURCES},
-            "on": rows["gpu_spec"],
+            "on": on[kept],
         }
     ).reset_index(drop=True)
     servers = nodes.rename(columns={"model": "type"}).reset_index(names="server")

@@ -27,6 +27,7 @@ def lifetimes(directory: str | Path, skip_malformed: bool = False) -> pd.DataFra
     Columns: `job, task, user, cpu, memory` (of the first SUBMIT; NaN where the trace lacks them), `arrival` in seconds
     from the trace's beginning, `before` (it was there already), `seen`: the seconds for which it was seen to run, and
     `ended`: whether it ended then; if not, `seen` is a lower bound of what was left, 0 for a task that never started.
+    Of 52,147 that ended 4,122 were started or submitted again after that.
     """
     events = google2011.events(directory, skip_malformed=skip_malformed)
     task = ["job", "task"]
@@ -96,15 +97,15 @@ def google_sample(
     asks = (rows[["cpu", "memory"]].fillna(0) > 0).any(axis=1)
     report["tasks that request nothing, left out"] = int((known & ~asks).sum())
     rows = rows[known & asks]
+    fitting = models(rows)
     everybody = np.sort(rows["user"].unique())
     chosen = everybody[choose(len(everybody), users, rng, "users")]
     rows = rows[rows["user"].isin(chosen)]
     names = dict(zip(chosen, google2011.named(chosen), strict=True))
     report["tasks that end in the trace"] = int(rows["ended"].sum())
     report["tasks that never start in it"] = int((rows["seen"] == 0).sum())
-    frame = rows.assign(
-        user=rows["user"].map(names), job=rows["job"].astype(str), duration=_durations(rows, durations, rng)
-    )
+    lasts = _durations(rows, durations, *fitting, rng)
+    frame = rows.assign(user=rows["user"].map(names), job=rows["job"].astype(str), duration=lasts)
     where = pd.DataFrame(hosts.to_numpy(), columns=list(google2011.RESOURCES))
     where.insert(0, "server", [f"machine{machine}" for machine in hosts.index])
     return Workload.from_frames(
@@ -124,9 +125,10 @@ def models(rows: pd.DataFrame) -> tuple[Lognormal, Lognormal]:
     return fitted(seen[started], ended[started]), fitted(seen[old], ended[old])
 
 
-def _durations(rows: pd.DataFrame, how: str, rng: np.random.Generator | None) -> Array:
+def _durations(
+    rows: pd.DataFrame, how: str, fresh: Lognormal, residual: Lognormal, rng: np.random.Generator | None
+) -> Array:
     seen, ended, old = (rows[name].to_numpy() for name in ("seen", "ended", "before"))
-    fresh, residual = models(rows)
     if how == "seen":
         return np.where(seen > 0, np.maximum(seen, _SHORTEST), fresh.median)
     if how == "day":
