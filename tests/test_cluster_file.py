@@ -70,12 +70,6 @@ def test_toml_by_hand(tmp_path: Path) -> None:
     assert cluster == Cluster([[9, 18]] * 3 + [[64, 256]], [[1, 4], [3, 0]], **names, **optional)
 
 
-def test_json_by_hand(tmp_path: Path) -> None:
-    cluster = Cluster.load(written(tmp_path, JSON, "json"))
-    wanted = Cluster([[9, 18], [1, 2]], [[1, 4], [3, 1]], [1, 2], None, None, ["cpu", "memory"], ["A", "B"], ["s", "t"])
-    assert cluster == wanted
-
-
 @pytest.mark.parametrize("suffix", ["toml", "json"])
 def test_round_trip(suffix: str) -> None:
     """Of any names, and every digit of numbers."""
