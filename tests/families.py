@@ -206,3 +206,9 @@ def draw(family: str, seed: int, users: int = 8, servers: int = 5, resources: in
         rng = np.random.default_rng(seed)
         return everything(rng, family, tuple(int(rng.integers(1, size + 1)) for size in most))
     return FAMILIES[family](np.random.default_rng([seed, *family.encode()]), most)
+
+
+def in_another_order(cluster: Cluster, rng: Rng) -> tuple[Cluster, tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """The same cluster with users and servers permuted, and which of them stands where."""
+    users, servers = (rng.permutation(count) for count in cluster.shape[:2])
+    return cluster.select([cluster.users[n] for n in users], [cluster.servers[i] for i in servers]), (users, servers)

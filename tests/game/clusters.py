@@ -22,12 +22,6 @@ def plain(seed: int, users: int = 5, servers: int = 3, resources: int = 2) -> fo
     return fo.Cluster(rng.uniform(0.5, 5, (servers, resources)), rng.uniform(0.5, 5, (users, resources)))
 
 
-def in_another_order(cluster: fo.Cluster, rng: np.random.Generator) -> tuple[fo.Cluster, list[int]]:
-    """The same cluster with users and servers permuted, and which user stands where."""
-    users, servers = (rng.permutation(count).tolist() for count in cluster.shape[:2])
-    return cluster.select([cluster.users[n] for n in users], [cluster.servers[i] for i in servers]), users
-
-
 def equations(cluster: fo.Cluster, alpha: float) -> EquilibriumSystem:
     """Those of the cluster in which proportional users and servers are one."""
     merged = merge(cluster).cluster
