@@ -97,7 +97,6 @@ TOML_ERRORS = [
         r"row 0 has 'one' in column 0 \('cpu'\), which is not a number",
     ),
     ("weight = 2", "weight = 0", 15, "user 'A' .* has weight 0"),
-    ("max_tasks = 10", "max_tasks = -1", 16, "has max_tasks -1"),
     ("max_tasks = 10", "max_task = 10", 16, "unknown key 'max_task' in users; known: demand, eligible"),
     ('"rack-1"', '"rack-9"', 17, "eligible on 'rack-9', but no server is called so"),
     ("count = 3", "count = 0", 5, "server 'rack' has count 0; it must be a whole number from 1 on"),

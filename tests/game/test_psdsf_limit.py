@@ -11,7 +11,7 @@ from fairopt.game import psdsf
 from fairopt.game.equilibrium import entropy_homotopy
 from fairopt.workloads import google_like
 
-from .clusters import equations
+from .clusters import equations, integers
 
 
 def sparse_demands(seed: int, users: int = 30, servers: int = 8) -> fo.Cluster:
@@ -69,14 +69,6 @@ def test_where_prices_do_not_decide_it_is_not_called_the_limit() -> None:
 def test_a_loose_tolerance_does_not_make_it_the_limit(seed: int) -> None:
     """What prices do not decide they do not decide to 5% either."""
     assert any("not shown to be the limit" in note for note in fo.PSDSF().solve(sparse_demands(seed), 0.05).notes)
-
-
-def integers(seed: int, users: int, servers: int) -> fo.Cluster:
-    """Small integers, many zero demands."""
-    rng = np.random.default_rng(seed)
-    demand = rng.integers(0, 3, (users, 4)).astype(float)
-    demand[~demand.any(axis=1), rng.integers(4)] = 1.0
-    return fo.Cluster(10.0 * rng.integers(1, 5, (servers, 4)), demand)
 
 
 #: Past a bend of the seventh longer and longer steps went on along a straight stretch to temperature zero.
