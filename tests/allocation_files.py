@@ -6,8 +6,10 @@ import io
 import json
 import runpy
 import sys
+from collections.abc import Iterable, Iterator
 from contextlib import redirect_stdout
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -15,6 +17,8 @@ from unittest.mock import patch
 import check as tool
 import numpy as np
 import pytest
+from families import STYLES, draw
+from laws.registry import refuses
 
 import fairopt as fo
 from fairopt.mechanisms import Mechanism
@@ -30,6 +34,16 @@ def document(tmp_path: Path, mechanism: Mechanism | None = None) -> dict[str, An
 def _solved(mechanism: Mechanism) -> fo.Allocation:
     cluster = fo.Cluster([[9, 18], [4, 4]], [[1, 4], [3, 1]], [1, 2], [[1, 1], [1, 0]], [np.inf, 2], users=["A", "B"])
     return mechanism.solve(cluster)
+
+
+def answers(mechanism: Mechanism, seeds: Iterable[int]) -> Iterator[tuple[int, fo.Allocation]]:
+    """On clusters of three styles, of all that the mechanism is defined on, with the seed."""
+    for seed, style in product(seeds, STYLES):
+        cluster = draw(style, seed)
+        if isinstance(mechanism, fo.FDS) and not cluster.pool().runnable.all():
+            continue  # refused, with warnings
+        if not refuses(mechanism, cluster):
+            yield seed, mechanism.solve(cluster, throw=False)
 
 
 def put(content: Any, where: str, value: Any) -> None:

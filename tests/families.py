@@ -2,12 +2,12 @@
 
 Three families are of every kind at once and differ in their numbers: `nice` ones tie, `plain` ones do not, `wide` ones
 span 1e-4..1e4. The others, `FAMILIES`, have one difficulty each. Drawing takes no time, so hundreds are no matter;
-`strategies` draws for Hypothesis, which makes a failing cluster smaller.
+`strategies` draws the first three for Hypothesis, which makes a failing cluster smaller.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,23 +26,29 @@ def numbers(rng: Rng, style: str, *shape: int) -> Array:
     return rng.uniform(0.25, 5, shape) if style == "plain" else 10 ** rng.uniform(-4, 4, shape)
 
 
-def everything(rng: Rng, style: str, most: Most) -> Cluster:
+#: What a cluster of these families may have, now and then.
+PARTS = {"zeros", "weights", "placement", "copies", "limits"}
+
+
+def everything(rng: Rng, style: str, size: Most, parts: Set[str] = PARTS) -> Cluster:
     """Weights, zero demands and capacities, placement, proportional copies and finite tasks, each now and then."""
-    n, k, m = (int(rng.integers(1, size + 1)) for size in most)
+    n, k, m = size
     demand, capacity = numbers(rng, style, n, m), numbers(rng, style, k, m)
-    if rng.random() < 0.5:
-        demand *= rng.random(demand.shape) < 0.75
-    if rng.random() < 0.4:
-        capacity *= rng.random(capacity.shape) < 0.85
-    demand[~demand.any(axis=1), rng.integers(m)] = 1.0
-    weight = numbers(rng, style, n) if rng.random() < 0.5 else np.ones(n)
-    eligible = rng.random((n, k)) < 0.7 if rng.random() < 0.5 else np.ones((n, k), bool)
-    if k > 1 and rng.random() < 0.25:
-        capacity[-1] = capacity[0] * rng.choice([1.0, 2.0, 0.3])
-    if n > 1 and rng.random() < 0.25:
-        demand[-1] = demand[0] * rng.choice([1.0, 2.0, 0.3])
+    if "zeros" in parts:
+        if rng.random() < 0.5:
+            demand *= rng.random(demand.shape) < 0.75
+        if rng.random() < 0.4:
+            capacity *= rng.random(capacity.shape) < 0.85
+        demand[~demand.any(axis=1), rng.integers(m)] = 1.0
+    weight = numbers(rng, style, n) if "weights" in parts and rng.random() < 0.5 else np.ones(n)
+    placed = "placement" in parts and rng.random() < 0.5
+    eligible = rng.random((n, k)) < 0.7 if placed else np.ones((n, k), bool)
+    if "copies" in parts:
+        for table in (capacity, demand):
+            if len(table) > 1 and rng.random() < 0.25:
+                table[-1] = table[0] * rng.choice([1.0, 2.0, 0.3])
     found = Cluster(capacity, demand, weight, eligible)
-    if rng.random() < 0.35:
+    if "limits" in parts and rng.random() < 0.35:
         part, alone = rng.choice([0, 0.1, 0.3, 0.9, 2, np.inf], n), found.gamma.sum(axis=1)
         tasks = [np.inf if np.isinf(p) else p * a for p, a in zip(part, alone, strict=True)]
         found = found.replace(max_tasks=tasks)
@@ -197,5 +203,12 @@ def draw(family: str, seed: int, users: int = 8, servers: int = 5, resources: in
     """
     most = users, servers, resources
     if family in STYLES:
-        return everything(np.random.default_rng(seed), family, most)
+        rng = np.random.default_rng(seed)
+        return everything(rng, family, tuple(int(rng.integers(1, size + 1)) for size in most))
     return FAMILIES[family](np.random.default_rng([seed, *family.encode()]), most)
+
+
+def in_another_order(cluster: Cluster, rng: Rng) -> tuple[Cluster, tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """The same cluster with users and servers permuted, and which of them stands where."""
+    users, servers = (rng.permutation(count) for count in cluster.shape[:2])
+    return cluster.select([cluster.users[n] for n in users], [cluster.servers[i] for i in servers]), (users, servers)

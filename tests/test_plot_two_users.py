@@ -23,9 +23,11 @@ def test_the_border_of_two_servers_is_the_sum_of_theirs() -> None:
     assert_allclose(both[[0, -1]], corners[[0, -1]], atol=1e-9)
 
 
+PLACED = fo.Cluster([[4], [6]], [[1], [1]], eligible=[[True, False], [True, True]], max_tasks=[np.inf, 7])
+
+
 def test_limits_and_placement_count() -> None:
-    cluster = fo.Cluster([[4], [6]], [[1], [1]], eligible=[[True, False], [True, True]], max_tasks=[np.inf, 7])
-    assert_allclose(border(cluster), [[4, 6], [3, 7]], atol=1e-9)
+    assert_allclose(border(PLACED), [[4, 6], [3, 7]], atol=1e-9)
 
 
 def test_it_needs_two_users_that_can_run_something() -> None:
@@ -47,8 +49,7 @@ def test_the_picture() -> None:
 
 def test_the_area_goes_down_to_the_axis() -> None:
     """Where user 1 leaves user 2 something even at its most, as 4 of 10 servers that only user 2 may use."""
-    cluster = fo.Cluster([[4], [6]], [[1], [1]], eligible=[[True, False], [True, True]], max_tasks=[3, 7])
-    (area,) = fo.plot.two_users(fo.DRFH().solve(cluster)).axes[0].patches
+    (area,) = fo.plot.two_users(fo.DRFH().solve(PLACED.with_max_tasks("user1", 3))).axes[0].patches
     assert area.contains_point(area.get_transform().transform((2.9, 0.1)))
     assert not area.contains_point(area.get_transform().transform((3.1, 0.1)))
 

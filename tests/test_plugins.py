@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import re
@@ -39,6 +40,9 @@ drawn = "squares?users=4&size=20"
 mechanisms = ["even-tasks", "drfh"]
 measures = ["utilization", "spread", "satisfaction"]
 """
+
+MEASURE = "from fairopt.result.metrics import measure\n@measure\ndef {}(allocation): return 1.0"
+SOURCE = "from fairopt.workloads import generator\n@generator('{}', '')\ndef f({}): ..."
 
 
 @pytest.fixture
@@ -89,10 +93,22 @@ def test_a_mechanism_as_its_page_says(folder: Path, answer: Callable[..., Any]) 
     assert [row["spread"] >= 1 - 1e-9 for row in rows] == [True, True]
 
 
-def test_in_sweeps_and_workers(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "2 cells in store: 2 ok" in python("-m", *SWEEP)
+def test_in_sweeps_and_workers(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file, and the entry point of a package that is on the path: commands and workers find both."""
+    info = folder / "lib" / "theirs-1.0.dist-info"
+    info.mkdir(parents=True)
+    (folder / "lib" / "theirs.py").write_text(MEASURE.format("theirs"))
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[fairopt.plugins]\ntheirs = theirs\n")
+    Path("plugged.toml").write_text(EXPERIMENT.replace('"spread"', '"spread", "theirs"'))
+    path = os.pathsep.join([str(folder / "lib"), *filter(None, sys.path)])
+    assert "2 cells in store: 2 ok" in python("-m", *SWEEP, PYTHONPATH=path)
+    monkeypatch.syspath_prepend(folder / "lib")
+    importlib.import_module("theirs")
     found = Results(Path("store")).of("plugged.toml").cells
-    assert [found["spread"].iloc[0], found["satisfaction"].iloc[1]] == pytest.approx([1, 1])
+    assert [found["spread"].iloc[0], found["satisfaction"].iloc[1], *found["theirs"]] == pytest.approx([1] * 4)
     plugin = _plugins.loaded()[-1]
     assert {json.loads(text)["plugins"]["own.py"] for text in found["options"]} == {plugin.digest}
     assert main(["results", "plugged.toml", "--store", "store", "--table", "measured"]) == 0
@@ -126,10 +142,6 @@ def test_figures(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert Path("again/own.pdf").stat().st_size > 0
     assert main(["figures", "--list", "own.py"]) == 0
     assert capsys.readouterr().out.endswith("own.py: A plug-in with one of everything; the tests copy it. [plugged]\n")
-
-
-MEASURE = "from fairopt.result.metrics import measure\n@measure\ndef {}(allocation): return 1.0"
-SOURCE = "from fairopt.workloads import generator\n@generator('{}', '')\ndef f({}): ..."
 
 
 @pytest.mark.parametrize(
@@ -173,18 +185,6 @@ def test_a_class_that_is_defined_again_takes_the_place_of_the_old_one(folder: Pa
     exec(code, space)
     exec(code, space)
     assert REGISTRY["even-tasks"] is space["EvenTasks"]
-
-
-def test_installed_packages(folder: Path) -> None:
-    """An entry point of a package that is on the path is found by commands and by workers."""
-    info = folder / "lib" / "theirs-1.0.dist-info"
-    info.mkdir(parents=True)
-    shutil.copy(PLUGIN, folder / "lib" / "theirs.py")
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[fairopt.plugins]\ntheirs = theirs\n")
-    Path("plugged.toml").write_text(EXPERIMENT.replace('["own.py"]', "[]").replace("even-tasks", "tsf"))
-    path = os.pathsep.join([str(folder / "lib"), *filter(None, sys.path)])
-    assert "2 cells in store: 2 ok" in python("-m", *SWEEP, PYTHONPATH=path)
 
 
 # -- laws over everything that is declared ----------------------------------------------------------

@@ -35,7 +35,7 @@ SHORT = {
     "fairopt warmup": ["--help"],
     "fairopt docs": ["--where"],
     "fairopt explore": ["--out", "page.html"],
-    "pip install": ["--quiet", "--disable-pip-version-check", "--no-deps", "--target", "../installed"],
+    "pip install": ["--quiet", "--no-compile", "--disable-pip-version-check", "--no-deps", "--target", "../installed"],
 }
 
 

@@ -51,13 +51,6 @@ def test_links_that_lead_nowhere_are_found(tmp_path: Path) -> None:
     assert site.lost(tmp_path) == ["a.html: b.html#gone", "b.html: c.html", "b.html: d.png"]
 
 
-def test_a_page_that_lists_others_is_a_table_of_contents() -> None:
-    text = "# A\n\n- [B](b.md): b\n- [C](notebooks/c.ipynb)\n- [D](mechanisms/d.md)\n\n```\n- [E](e.md)\n```\n"
-    assert site.contents(text, "theory").split() == ["```{toctree}", ":hidden:", "b", "notebooks/c", "```"]
-    assert site.contents(text, "mechanisms").split() == ["```{toctree}", ":hidden:", "mechanisms/d", "```"]
-    assert site.contents(text, "choose") == site.contents("[B](b.md)", "theory") == ""
-
-
 def test_the_command_shows_pages_and_opens_the_site(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -39,7 +39,6 @@ def fairopt(tmp_path_factory: pytest.TempPathFactory) -> Run:
     purelib = said([python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]).stdout.strip()
     lent = [sysconfig.get_path("purelib"), *(path for path in sys.path if path.endswith(("site-packages", "_site")))]
     Path(purelib, "lent.pth").write_text("\n".join(dict.fromkeys(lent)))  # its own .pth files, as ours, do not count
-    _lend_loops(ROOT / "fairopt", Path(purelib, "fairopt"))
     command = str(place / "env" / "bin" / "fairopt")
 
     def run(*words: str, folder: Path, status: int = 0) -> subprocess.CompletedProcess[str]:
@@ -50,14 +49,6 @@ def fairopt(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
     assert said([python, "-c", "import fairopt; print(fairopt.__file__)"]).stdout.startswith(purelib)
     return run
-
-
-def _lend_loops(ours: Path, installed: Path) -> None:
-    """Compiled loops of the checkout, as far as there are any: what they hold is what counts."""
-    for compiled in ours.rglob("__pycache__/*.nbc"):
-        target = installed / compiled.relative_to(ours)
-        target.parent.mkdir(exist_ok=True)
-        shutil.copy(compiled, target)
 
 
 @pytest.mark.long

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from families import FAMILIES, draw
@@ -51,8 +53,11 @@ def test_users_of_many_servers_count_by_their_own_parts() -> None:
     rng = np.random.default_rng(0)
     demand = rng.uniform(0.5, 2, (8, 2)) * 10.0 ** np.array([-4, -2, 0, 0, 0, 0, 0, 0])[:, None]
     cluster = Cluster(rng.uniform(1, 5, (6, 2)) * 10.0 ** rng.uniform(-3, 3, (6, 1)), demand)
-    for mechanism in (fo.AlphaFair(3.0), fo.AlphaPFVDS(3.0)):
-        problem, offer = off(cluster, mechanism, 1e-7, 1)
+    # Four servers have just as many pairs as there may be of active pairs and rows.
+    for shared, mechanism in product(
+        (cluster, cluster.select(servers=cluster.servers[:4])), (fo.AlphaFair(3.0), fo.AlphaPFVDS(3.0))
+    ):
+        problem, offer = off(shared, mechanism, 1e-7, 1)
         assert error(problem, with_last_digits(problem, offer)) < 1e-9
 
 

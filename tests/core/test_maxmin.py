@@ -46,6 +46,13 @@ def test_errors_at_alpha_0_are_those_of_one_problem(family: str) -> None:
             assert min(ours, 1.0) == pytest.approx(min(known, 1.0), rel=1e-6, abs=1e-9)
 
 
+def test_the_largest_sum_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where everybody can run something: `solve_many` looks no further."""
+    vertices = maxmin._vertices
+    monkeypatch.setattr(maxmin, "_vertices", lambda *given: (0.9 * vertices(*given)[0], *vertices(*given)[1:]))
+    assert maxmin.largest_sum([stated(fo.Utilitarian(), draw("types", 0))]).certificate[0] > 1e-3
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_what_prices_prove_of_max_min_agrees(family: str) -> None:
     for seed in range(4):

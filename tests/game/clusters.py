@@ -22,10 +22,12 @@ def plain(seed: int, users: int = 5, servers: int = 3, resources: int = 2) -> fo
     return fo.Cluster(rng.uniform(0.5, 5, (servers, resources)), rng.uniform(0.5, 5, (users, resources)))
 
 
-def in_another_order(cluster: fo.Cluster, rng: np.random.Generator) -> tuple[fo.Cluster, list[int]]:
-    """The same cluster with users and servers permuted, and which user stands where."""
-    users, servers = (rng.permutation(count).tolist() for count in cluster.shape[:2])
-    return cluster.select([cluster.users[n] for n in users], [cluster.servers[i] for i in servers]), users
+def integers(seed: int, users: int, servers: int) -> fo.Cluster:
+    """Small integers, many zero demands."""
+    rng = np.random.default_rng(seed)
+    demand = rng.integers(0, 3, (users, 4)).astype(float)
+    demand[~demand.any(axis=1), rng.integers(4)] = 1.0
+    return fo.Cluster(10.0 * rng.integers(1, 5, (servers, 4)), demand)
 
 
 def equations(cluster: fo.Cluster, alpha: float) -> EquilibriumSystem:

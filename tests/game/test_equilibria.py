@@ -119,11 +119,6 @@ def test_near_an_instance_with_three_indices_sum_to_one() -> None:
     assert set(many) == {1, 3}
 
 
-def test_two_users_have_one() -> None:
-    for seed in range(15):
-        assert len(fo.game.equilibria(drawn((2, 3, 3), seed), 4)) == 1
-
-
 def test_where_one_row_a_server_binds_everybody_tasks_do_not_depend_on_alpha() -> None:
     """Each server has a row of its own that binds: gamma is no product, and ties go round in circles."""
     rng = np.random.default_rng(7)

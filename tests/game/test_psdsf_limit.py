@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from families import in_another_order
 
 import fairopt as fo
 from fairopt.game import psdsf
 from fairopt.game.equilibrium import entropy_homotopy
 from fairopt.workloads import google_like
 
-from .clusters import equations, in_another_order
+from .clusters import equations, integers
 
 
 def sparse_demands(seed: int, users: int = 30, servers: int = 8) -> fo.Cluster:
@@ -70,14 +71,6 @@ def test_a_loose_tolerance_does_not_make_it_the_limit(seed: int) -> None:
     assert any("not shown to be the limit" in note for note in fo.PSDSF().solve(sparse_demands(seed), 0.05).notes)
 
 
-def integers(seed: int, users: int, servers: int) -> fo.Cluster:
-    """Small integers, many zero demands."""
-    rng = np.random.default_rng(seed)
-    demand = rng.integers(0, 3, (users, 4)).astype(float)
-    demand[~demand.any(axis=1), rng.integers(4)] = 1.0
-    return fo.Cluster(10.0 * rng.integers(1, 5, (servers, 4)), demand)
-
-
 #: Past a bend of the seventh longer and longer steps went on along a straight stretch to temperature zero.
 @pytest.mark.parametrize(("seed", "users", "servers"), [(0, 12, 5), (1, 12, 5), (7, 12, 5), (0, 60, 25)])
 def test_one_of_many_allocations_but_always_the_same(seed: int, users: int, servers: int) -> None:
@@ -88,7 +81,7 @@ def test_one_of_many_allocations_but_always_the_same(seed: int, users: int, serv
     if users == 60:
         assert psdsf.furthest(equations(shared, 64.0)) is None
         assert any("not shown to be the limit" in note for note in answer.notes)
-    moved, order = in_another_order(shared, np.random.default_rng(0))
+    moved, (order, _) = in_another_order(shared, np.random.default_rng(0))
     np.testing.assert_allclose(fo.PSDSF().solve(moved).arrays.user_tasks, answer.arrays.user_tasks[order], rtol=1e-9)
 
 

@@ -11,10 +11,9 @@ from fairopt.game.dynamics.distributed import best_response
 from fairopt.game.responses._response import fill, respond
 from fairopt.game.responses.rounds import Sweeps
 from fairopt.model._arrays import Array
-from fairopt.model.cluster import Cluster
 from fairopt.workloads import open_source
 
-from .clusters import equations
+from .clusters import equations, integers
 
 ALPHAS = [0.2, 0.5, 1.0, 2.0, 8.0, 64.0, np.inf]
 
@@ -103,12 +102,8 @@ def test_response_meets_the_conditions(kind: str, alpha: float) -> None:
 @pytest.mark.parametrize("alpha", [16.0, 64.0, 500.0])
 def test_rounds_at_large_alpha_where_demands_are_zero(alpha: float) -> None:
     """Users with nothing to pay, on trial, do not make other resources' prices not a number."""
-    rng = np.random.default_rng(0)
-    for _ in range(4):
-        demand = rng.integers(0, 3, (30, 4)).astype(float)
-        demand[~demand.any(axis=1), 0] = 1.0
-        shared = Cluster(10.0 * rng.integers(1, 5, (12, 4)), demand)
-        method = equations(shared, alpha)
+    for seed in range(4):
+        method = equations(integers(seed, 30, 12), alpha)
         sweeps = Sweeps(method)
         with np.errstate(all="ignore"):
             state = sweeps.start(method.begin(0.3))

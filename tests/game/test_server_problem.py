@@ -53,20 +53,12 @@ def test_from_no_tasks_at_all(alpha: float, order: str) -> None:
     np.testing.assert_allclose(runs[1].arrays.user_tasks, runs[0].arrays.user_tasks, rtol=1e-5)
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0, 20.0, math.inf])
-def test_shares_may_be_in_any_unit(alpha: float) -> None:
-    """Of users without tasks; in ones, or in numbers that have nothing to do with the answer."""
-    problem = problem_of(FREE, alpha)
-    for share in (np.zeros(5), np.ones(5), np.array([1e3, 1e-3, 1.0, 1e2, 1e-2])):
-        elsewhere = share.any() * np.array([0.001, 0.3, 0.01, 0.1, 1.0]) * problem.program.gamma
-        found = problem.best(elsewhere, share)
-        assert found.residual <= 1e-6
-        assert (problem.program.use @ found.fraction).max() == pytest.approx(1, abs=1e-8)
-
-
-@pytest.mark.parametrize("alpha", [0.2, 1.0, 8.0, 20.0, 64.0, 200.0])
+@pytest.mark.parametrize("alpha", [0.0, 0.2, 1.0, 8.0, 20.0, 64.0, 200.0, math.inf])
 def test_every_answer_is_right(alpha: float) -> None:
-    """Random servers, with users far apart and at limits: tasks and prices meet the conditions."""
+    """Random servers, with users far apart and at limits: tasks and prices meet the conditions.
+
+    Shares that are handed in are in any unit: none, ones, or numbers that have nothing to do with the answer.
+    """
     for seed in range(8):
         rng = np.random.default_rng(seed)
         users, resources = int(rng.integers(1, 8)), int(rng.integers(1, 4))
@@ -79,8 +71,9 @@ def test_every_answer_is_right(alpha: float) -> None:
         if seed % 4 > 1:
             room = rng.choice([0.05, 0.1, 0.3, np.inf], users)
             cluster = cluster.replace(max_tasks=elsewhere + room * cluster.gamma[:, 0])
-        found = problem_of(cluster, alpha).best(elsewhere, np.zeros(users))
-        assert found.residual <= 2e-6, seed
+        for share in (np.zeros(users), np.ones(users), 10 ** rng.uniform(-3, 3, users)):
+            found = problem_of(cluster, alpha).best(elsewhere, share)
+            assert found.residual <= 2e-6, seed
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0, 8.0, 64.0, math.inf])

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from families import in_another_order
 from numpy.testing import assert_allclose, assert_array_equal
 
 import fairopt as fo
@@ -35,13 +36,6 @@ def far_apart(seed: int, resources: int = 2, weighted: bool = False) -> fo.Clust
     return fo.Cluster(capacity * [[1e-9], [1e9], [1], [1]], demand)
 
 
-def permuted(cluster: fo.Cluster, seed: int) -> tuple[fo.Cluster, tuple[np.ndarray, np.ndarray]]:
-    rng = np.random.default_rng(seed)
-    users, servers = rng.permutation(len(cluster.users)), rng.permutation(len(cluster.servers))
-    names = [cluster.users[n] for n in users], [cluster.servers[i] for i in servers]
-    return cluster.select(*names), (users, servers)
-
-
 class Ranked(fo.AlphaFair):
     """Weights by the place in the list of users, of which a cluster in another order knows nothing."""
 
@@ -63,7 +57,7 @@ def answer(mechanism: Mechanism, cluster: fo.Cluster) -> Allocation | type[Fairo
 def test_the_order_decides_nothing(mechanism: Mechanism, weighted: bool) -> None:
     """Not a bit of an answer for those who are judged by a criterion alone; the certificate is of the order given."""
     cluster = far_apart(5 * weighted + 10, resources(mechanism, 2), weighted)
-    other, places = permuted(cluster, 1)
+    other, places = in_another_order(cluster, np.random.default_rng(1))
     if refuses(mechanism, cluster):
         return
     with compiling():  # a loop that runs as it is written, and is compiled for the other, differs in last digits
