@@ -122,11 +122,8 @@ TOML_ERRORS = [
 
 
 JSON_ERRORS = [
-    ('"cpu": 3', f'"cpu": 1{"0" * 400}', "", r"row 1 has a whole number of more than 20 digits in column 0 \('cpu'\)"),
     ('"cpu": 1,', '"cpu": NaN,', "", "user 'A' .* has demand nan"),  # Python's JSON reads NaN and Infinity
     ("[1, 2]", "[1, 2", ":6", "not valid JSON"),
-    ('"name": "B"', '"name": "A"', "", "two users are called 'A'"),
-    ('"name": "B"', r'"name": "\ud800"', "", "a user is called .*, which cannot be written"),
 ]
 
 
