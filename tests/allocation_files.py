@@ -75,16 +75,13 @@ def nested(depth: int) -> list[Any]:
 
 #: Where, what instead, and what the message names.
 DAMAGE: list[tuple[str, Any, str]] = [
-    ("fairopt_allocation", KeyError, "fairopt_allocation"),
     ("fairopt_allocation", 2, "fairopt_allocation"),
     ("cluster", KeyError, "cluster"),
-    ("cluster", [1, 2], "cluster"),
     ("cluster.servers", KeyError, "servers"),
     ("cluster.servers", "one", "servers"),
     ("cluster.servers", ["s", 2], "servers"),
     ("cluster.users", ["A", "A"], "users are called 'A'|distinct"),
     ("cluster.users", ["A"], r"demand"),
-    ("cluster.capacity", 3, "capacity"),
     ("cluster.capacity.0", [1], r"capacity\[0\]"),
     ("cluster.capacity.0.1", -1, "capacity"),
     ("cluster.demand.1.0", "1", r"demand\[1\]\[0\]"),
@@ -114,7 +111,6 @@ DAMAGE: list[tuple[str, Any, str]] = [
     ("tasks.1", [1.0], r"tasks\[1\]"),
     ("tasks.1.0", None, r"tasks\[1\]\[0\]"),
     ("tasks.1.0", float("nan"), r"tasks\[1\]\[0\]|NaN"),
-    ("tasks.1.0", float("inf"), r"tasks\[1\]\[0\]|Infinity"),
     ("tasks.1.0", 10**400, r"tasks\[1\]\[0\]"),
     ("log_prices", [1.0], "log_prices"),
     ("log_prices", [[[0.0, 0.0], [0.0, 0.0]]], "log_prices"),

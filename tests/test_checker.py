@@ -200,6 +200,14 @@ def test_tasks_where_none_can_run(tmp_path: Path) -> None:
     assert checked(dataclasses.replace(allocation, tasks=wrong), tmp_path / "a.json")[:2] == (np.inf, np.inf)
     wrong[0, 1] = -1e-9
     assert checked(dataclasses.replace(allocation, tasks=wrong), tmp_path / "a.json")[0] == np.inf
+    assert not np.signbit(tool.number(-0.0, "a capacity, which stray tasks are divided by"))
+
+
+@pytest.mark.parametrize("mechanism", [fo.DRF(), fo.DRFH(), fo.PSDSF()], ids=str)
+def test_whoever_has_a_little_less_than_nothing_is_owed(mechanism: Mechanism, tmp_path: Path) -> None:
+    allocation = mechanism.solve(fo.Cluster([[9, 18], [4, 4]], [[1, 4], [3, 1]]))
+    starved = dataclasses.replace(allocation, tasks=np.vstack([0 * allocation.tasks[0] - 1e-9, allocation.tasks[1]]))
+    assert checked(starved, tmp_path / "a.json")[1] == starved.certify().optimality == np.inf
 
 
 def test_without_prices_nothing_is_proved(tmp_path: Path) -> None:

@@ -120,7 +120,8 @@ def test_numbers_of_every_kind_are_numbers() -> None:
         assert found.demand.flags.c_contiguous  # sums are then the same, whatever the order they came in
     with pytest.raises(DataError, match="demand inf of 'ram'"):
         made(demand=[[1, np.longdouble("1e4000")], [3, 1]])
-    for eligible in (None, [[True], [1.0]], np.ones((2, 1), dtype=object)):
+    assert not np.signbit(made(demand=[[-0.0, 4], [3, 1]]).gamma).any()
+    for eligible in (None, [[True], [1.0]], np.ones((2, 1), dtype=object), {"A": pd.Index(["S"]), "B": iter("S")}):
         assert made(eligible=eligible) == CLUSTER
 
 

@@ -26,7 +26,7 @@ def number(value, name, shape=(), low=-INF, null=None):
         return np.array([number(part, f"{name}[{k}]", shape[1:], low, null) for k, part in enumerate(value)])
     known = type(value) in (int, float) and max(low, -MAX) <= value <= MAX
     need(known or (value is None and null is not None), f"{name} must be a finite number" + f" >= {low}" * (low > -INF))
-    return null if value is None else float(value)
+    return null if value is None else float(value) + 0.0  # -0.0 is 0
 
 
 def table(value, name, needed, optional):
@@ -71,7 +71,7 @@ def read(path):
     L = L if str(L).startswith("[[[") and alpha == INF and not own else [L]  # max-min may have a table for every level
     L = number(L, "log_prices", (len(L), K, M), -INF, -INF)
     gamma = np.array([(c[:, d[n] > 0] / d[n, d[n] > 0]).min(axis=1) for n in range(N)]) * eligible
-    X, use, usable = x.sum(axis=1), x.T @ d, (gamma > 0) & (q > 0)[:, None]
+    X, use, usable = np.maximum(x.sum(axis=1), 0), x.T @ d, (gamma > 0) & (q > 0)[:, None]
     who, used = np.flatnonzero(usable.any(axis=1)), usable.T @ (d > 0)  # (i, r) that somebody can use
     pairs, rows = ([*zip(*np.nonzero(it), strict=True)] for it in (usable, used))
     words = {(i, r): f"{g['resources'][r]!r} of {g['servers'][i]!r}" for i, r in np.ndindex(K, M)}

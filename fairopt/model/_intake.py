@@ -7,7 +7,7 @@ only numbers are numbers.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..errors import DataError
 from ._arrays import Array, Mask, frozen
-from ._names import short, some
+from ._names import labels, short, some
 
 #: Kinds of arrays that are not numbers: truth values, complex numbers, dates, spans of time, text, bytes, records.
 _OTHERS = "bcMmUSV"
@@ -48,7 +48,9 @@ def numbers(values: Any, truths: bool = False) -> Array:
         for item in array.flat:
             _number(item)
     with np.errstate(over="ignore"):  # what is beyond the range becomes infinite
-        return np.array(array, dtype=float, order="C")
+        result = np.array(array, dtype=float, order="C")
+    result += 0.0  # -0.0 becomes 0
+    return result
 
 
 def plain(values: Any, what: str, where: tuple[str | int, ...] = (), truths: bool = False) -> Array:
@@ -104,11 +106,12 @@ def eligibility(values: Any, users: Sequence[str], servers: Sequence[str]) -> Ma
     shape = len(users), len(servers)
     if isinstance(values, Mapping):
         rows = {name: row for row, name in enumerate(users)}
-        for name in values:
+        wanted = dict(zip(labels(values, "user"), values.values(), strict=True))
+        for name in wanted:
             if name not in rows:
-                raise DataError(f"eligible speaks of user {short(name)}; there are {some(users)}")
+                raise DataError(f"eligible speaks of user {name!r}; there are {some(users)}")
         places = {name: [index] for index, name in enumerate(servers)}
-        values = placed({rows[name]: listed for name, listed in values.items()}, users, len(servers), places)
+        values = placed({rows[name]: listed for name, listed in wanted.items()}, users, len(servers), places)
     everywhere = np.broadcast_to(_EVERYWHERE, shape)  # a view of one number
     if values is None:
         return everywhere
@@ -141,7 +144,8 @@ def placed(wanted: Mapping[int, Any], users: Sequence[str], servers: int, known:
     """The same of names of servers by row of a user; who has none may run everywhere."""
     eligible = np.ones((len(users), servers), dtype=bool)
     for row, listed in wanted.items():
-        listed = listed if isinstance(listed, list | tuple | set | frozenset) else [listed]
+        several = isinstance(listed, Iterable) and not isinstance(listed, str | Mapping)
+        listed = list(listed) if several else [listed]
         for name in listed:
             if not isinstance(name, str) or name not in known:
                 raise DataError(

@@ -257,7 +257,7 @@ class Cluster:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a cluster file (TOML; JSON or CSV by its suffix): `docs/cluster-file.md`. Errors name the line."""
+        """Read a file (docs/cluster-file.md): TOML; JSON or CSV by suffix. Errors name the line, not of JSON."""
         return cluster_file.read(path).made(cls)
 
     @classmethod

@@ -28,10 +28,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -55,7 +53,7 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True)
 class Document:
-    """Contents of a cluster file, and the line of a place such as ("users", 2, "demand")."""
+    """Contents of a cluster file, and the file and line of a place such as ("users", 2, "demand"); of JSON the file."""
 
     said: Any
     place: Callable[[Where], str]
@@ -79,10 +77,11 @@ def read(path: str | Path) -> Document:
     if path.suffix.lower() == ".csv":
         return read_csv(path)
     text = _files.read(path, "cluster file")
-    said = _files.parse_json(text, path) if path.suffix == ".json" else _files.parse_toml(text, path)
+    json_format = path.suffix == ".json"
+    said = _files.parse_json(text, path) if json_format else _files.parse_toml(text, path)
     if isinstance(said, dict) and isinstance(said.get("items"), list):
         raise DataError(f"{path} is no cluster file, it looks like what kubectl prints: name it kubernetes:{path}")
-    return Document(said, partial(_place, text, path))
+    return Document(said, lambda where: str(path) if json_format else f"{path}:{_files.toml_line(text, where)}")
 
 
 def write(path: Path, cluster: Any) -> None:
@@ -243,31 +242,6 @@ def _toml_value(value: Any) -> str:
         return "{ " + ", ".join(f"{_toml_value(key)} = {_toml_value(item)}" for key, item in value.items()) + " }"
     # JSON's strings are TOML's, but for surrogate pairs and the delete character.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _place(text: str, path: Path, where: Where) -> str:
-    """File and line of a place; of the nearest enclosing one that can be found, as neither reader tells."""
-    if path.suffix != ".json":
-        return f"{path}:{_files.toml_line(text, where)}"
-    start, end = 0, len(text)
-    for key in where:
-        if isinstance(key, int):
-            start, end = _entry(text, start, end, key)
-        elif found := re.compile(rf'"{re.escape(key)}"\s*:').search(text, start, end):
-            start = found.start()
-    return f"{path}:{text.count(chr(10), 0, start) + 1}"
-
-
-def _entry(text: str, start: int, end: int, row: int) -> tuple[int, int]:
-    """Span of entry `row` of the next list in JSON; `start` and `end` if it cannot be told."""
-    between, position = re.compile(r"[\s,]*"), text.find("[", start) + 1
-    try:
-        for _ in range(row + 1):
-            begun = between.match(text, position).end()  # type: ignore[union-attr]
-            _, position = json.JSONDecoder().raw_decode(text, begun)
-    except (ValueError, RecursionError):  # what was found stands inside something else
-        return start, end
-    return begun, position
 
 
 #: Columns that are no resources, by the kind of row, and the entry of a cluster file that each is.
