@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
 
 from .._libraries import pd
 from ..certificates import Certificate
-from ..model._arrays import Array, ratio
+from ..model._arrays import Array, ratio, read_only
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 from ..model.merging import Split
@@ -69,19 +70,32 @@ class Answer(Protocol):
         """Its measures by name."""
 
 
+def _kept(make: Callable[[Arrays], Array]) -> property:
+    """An array that is computed once for an allocation, which keeps it."""
+    name = f"_{make.__name__}"
+
+    def get(arrays: Arrays) -> Array:
+        known = vars(arrays._of)
+        if name not in known:
+            known[name] = read_only(make(arrays))
+        return np.asarray(known[name])
+
+    return property(get, doc=make.__doc__)
+
+
 class Arrays:
     """Arrays of an `Allocation`, under the same names: axes are users, servers, resources of its cluster."""
 
     def __init__(self, allocation: Answer) -> None:
         self._of = allocation
 
-    @property
+    @_kept
     def user_tasks(self) -> Array:
         """`x_n = sum_i x[n,i]`, (users,)."""
         split = self._of._split
         return np.asarray(self._of.tasks.sum(axis=1)) if split is None else split.user_tasks
 
-    @property
+    @_kept
     def dominant_shares(self) -> Array:
         """`k_n x_n`, (users,); 0 for users who can run nothing."""
         tasks = self.user_tasks
@@ -104,7 +118,7 @@ class Arrays:
         used = self._of.tasks.T @ cluster.demand if split is None else split.use
         return ratio(used, cluster.capacity, np.nan)
 
-    @property
+    @_kept
     def utilization(self) -> Array:
         """Used part of the whole capacity, `sum use / sum_i c[i,r]`, (resources,); NaN where there is none."""
         cluster = self._of.cluster
