@@ -45,11 +45,6 @@ class Schema:
         columns = {name: kinds[kind] for name, kind in self.columns.items()}
         return pa.schema([*columns.items(), *long.items()], metadata={"format": self.format})
 
-    @cached_property
-    def short(self) -> pa.Schema:
-        """Without long tables."""
-        return pa.schema([self.arrow.field(name) for name in self.columns], metadata=self.arrow.metadata)
-
 
 def _columns(*typed: str) -> Columns:
     """Columns in order: lines of a type and the names that have it."""
