@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, Protocol
 
 import numpy as np
 
 from .._libraries import pd
 from ..certificates import Certificate
-from ..model._arrays import Array, ratio, read_only
+from ..model._arrays import Array, ratio
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 from ..model.merging import Split
@@ -70,17 +71,18 @@ class Answer(Protocol):
         """Its measures by name."""
 
 
-def _kept(make: Callable[[Arrays], Array]) -> property:
-    """An array that is computed once for an allocation, which keeps it."""
+def _kept(make: Callable[[Arrays], Array]) -> Callable[[Arrays], Array]:
+    """Copies of an array that is computed once for an allocation, which keeps it."""
     name = f"_{make.__name__}"
 
-    def get(arrays: Arrays) -> Array:
+    @wraps(make)
+    def kept(arrays: Arrays) -> Array:
         known = vars(arrays._of)
         if name not in known:
-            known[name] = read_only(make(arrays))
-        return np.asarray(known[name])
+            known[name] = make(arrays)
+        return np.array(known[name])
 
-    return property(get, doc=make.__doc__)
+    return kept
 
 
 class Arrays:
@@ -89,12 +91,14 @@ class Arrays:
     def __init__(self, allocation: Answer) -> None:
         self._of = allocation
 
+    @property
     @_kept
     def user_tasks(self) -> Array:
         """`x_n = sum_i x[n,i]`, (users,)."""
         split = self._of._split
         return np.asarray(self._of.tasks.sum(axis=1)) if split is None else split.user_tasks
 
+    @property
     @_kept
     def dominant_shares(self) -> Array:
         """`k_n x_n`, (users,); 0 for users who can run nothing."""
@@ -118,6 +122,7 @@ class Arrays:
         used = self._of.tasks.T @ cluster.demand if split is None else split.use
         return ratio(used, cluster.capacity, np.nan)
 
+    @property
     @_kept
     def utilization(self) -> Array:
         """Used part of the whole capacity, `sum use / sum_i c[i,r]`, (resources,); NaN where there is none."""
