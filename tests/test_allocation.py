@@ -24,7 +24,7 @@ def drf() -> Allocation:
     return get("drf").solve(EXAMPLE)
 
 
-def test_catalogue_item_2(drf: Allocation) -> None:
+def test_the_example_of_drf_4_1(drf: Allocation) -> None:
     assert_allclose(drf.usage, [[3, 12], [6, 2]])
     assert_allclose(drf.dominant_shares, [2 / 3, 2 / 3])
     assert_allclose(drf.virtual_dominant_shares["server1"], [2 / 3, 2 / 3])

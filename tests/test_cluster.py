@@ -21,7 +21,6 @@ FIGURE_1 = Cluster(
 
 
 def test_dominant_shares_of_pf_figure_1() -> None:
-    """Catalogue item 33."""
     assert_allclose(FIGURE_1.pooled_capacity, [20, 20, 75])
     assert_allclose(FIGURE_1.dominant_share_per_task, [1 / 15, 1 / 15, 1 / 20, 1 / 20])
     assert_array_equal(FIGURE_1.dominant_resource, [2, 2, 1, 1])

@@ -39,7 +39,7 @@ def test_jain_bounds_and_scale(values: list[float], scale: float) -> None:
 
 
 def test_shares_and_price_of_fairness_by_hand() -> None:
-    """Catalogue item 9: the efficient vertex (45/11, 18/11) has shares 10/11 and 6/11, DRF 2/3 each."""
+    """DRF 4.1: the efficient vertex (45/11, 18/11) has shares 10/11 and 6/11, DRF 2/3 each."""
     fair, efficient = get("drf").solve(EXAMPLE), get("utilitarian", scope="pool").solve(EXAMPLE)
     assert metrics.social_welfare(efficient) == pytest.approx(16 / 11)
     assert metrics.price_of_fairness(fair, efficient) == pytest.approx(1 - (4 / 3) / (16 / 11))

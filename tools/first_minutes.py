@@ -8,6 +8,7 @@ it; tests/test_door.py counts the loops of the doors in the environment that is 
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 import re
@@ -159,6 +160,9 @@ def walk(place: Path) -> Iterator[tuple[str, bool]]:
 
 def main() -> int:
     """Print the table, row by row."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true")
+    write = parser.parse_args().write
     rows = ["| first use | CPU s | at most | loops compiled | remark |", "| --- | --- | --- | --- | --- |"]
     wrong = 0
     with tempfile.TemporaryDirectory() as place:
@@ -167,7 +171,7 @@ def main() -> int:
             wrong += not good
             sys.stdout.write(f"{row}\n")
             sys.stdout.flush()
-    if "--write" in sys.argv:
+    if write:
         load = os.getloadavg()[0] / (os.cpu_count() or 1)
         about = f"Python {platform.python_version()}, {platform.machine()}, {load:.1f} processes a core when it ended."
         text = PAGE.read_text(encoding="utf-8")

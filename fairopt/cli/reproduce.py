@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from .. import _clock, papers, report, sweeps
-from .._libraries import pd
 from ..model import _files
 from ..model._names import meant
 from ..report import figures as drawing
@@ -20,9 +19,9 @@ from ..report.typeset import PAGE
 from ..sweeps.experiment import known
 from . import _screen
 from ._open import existing
-from ._screen import print_json, warn
+from ._screen import print_json
 from ._slips import listed
-from .sweeps import STOPPED, outlook
+from .sweeps import STOPPED, computed
 
 
 def _out(options: argparse.Namespace, usual: str) -> Path:
@@ -134,27 +133,16 @@ def figures_of(paper: str) -> list[str]:
 def reproduce(options: argparse.Namespace) -> int:
     """`fairopt reproduce`; exit 1 if a cell failed or a claim is not reproduced, 130 after Ctrl-C."""
     folder = Path(options.out or Path("reproduced", options.paper))
-    store = folder / "store"
-    arguments = {"store": store, "smoke": options.smoke, "traces": options.traces}
-    names = experiments_of(options.paper)
-    if options.dry_run:
-        for name in names:
-            print(outlook(sweeps.plan(name, **arguments), options.jobs, False))
-        return 0
+    store, names, status = folder / "store", experiments_of(options.paper), 0
+    vars(options).update(store=store, threads=1, retry=False, accept_older=False, dask=None)  # as of `fairopt sweep`
     seconds: dict[str, float] = {}
-    failed = 0
     for name in names:
         with _timed(seconds, f"experiment {name}"):
-            try:
-                frame = sweeps.sweep(
-                    name, **arguments, jobs=options.jobs, threads=1, progress=sys.stderr.isatty(), say=warn
-                )
-            except sweeps.Interrupted as interrupted:
-                warn(str(interrupted))
-                warn("the same command goes on")
-                return STOPPED
-        failed += int((frame["status"] == "failed").sum())
-        print(f"{name}: {_cells(frame['status'])} in {seconds[f'experiment {name}']:.1f} s", flush=True)
+            status = max(status, computed(name, options))
+        if status == STOPPED:
+            return STOPPED
+    if options.dry_run:
+        return 0
     results, inches = report.Results(store, options.smoke, options.traces), options.width or PAGE
     with _timed(seconds, "tables"):
         made = [table for name in names for table in report.tables_of(name, results)]
@@ -172,14 +160,7 @@ def reproduce(options: argparse.Namespace) -> int:
     print(
         f"claims: {counts}\n{len(files)} files -> {folder}, {folder / 'manifest.json'}; {sum(seconds.values()):.0f} s"
     )
-    return int(failed > 0 or papers.NOT_REPRODUCED in verdicts)
-
-
-def _cells(status: pd.Series[str]) -> str:
-    """Number of cells, and of those without a certified answer."""
-    missed, failed = ((status == kind).sum() for kind in ("missed", "failed"))
-    parts = [f"{missed} missed their tolerance"] * bool(missed) + [f"{failed} failed"] * bool(failed)
-    return f"{len(status)} cells" + f" ({', '.join(parts)})" * bool(parts)
+    return int(status > 0 or papers.NOT_REPRODUCED in verdicts)
 
 
 def _claims(key: str, folder: Path, inches: float) -> tuple[dict[str, int], list[Path]]:

@@ -46,7 +46,7 @@ def sweep(options: argparse.Namespace) -> int:
         sweeps.load(name, options.smoke)  # a bad file is an error now, not after hours
     status = 0
     for name in dict.fromkeys(names):
-        status = max(status, _sweep(name, options))
+        status = max(status, computed(name, options))
         if status == STOPPED:
             break
     return status
@@ -67,7 +67,8 @@ def _wanted(options: argparse.Namespace) -> dict[str, Any]:
     return {name: getattr(options, name) for name in ("store", "smoke", "traces", "accept_older")}
 
 
-def _sweep(name: str, options: argparse.Namespace) -> int:
+def computed(name: str, options: argparse.Namespace) -> int:
+    """Compute an experiment, or say what it would take; 1 if cells failed, 130 after Ctrl-C."""
     arguments = _wanted(options) | {"retry": options.retry}
     if options.dry_run:
         print(outlook(sweeps.plan(name, **arguments), options.jobs, options.accept_older))
@@ -91,7 +92,7 @@ def _sweep(name: str, options: argparse.Namespace) -> int:
     for error, row in kinds.iterrows():
         print(f"- {row.cells} x {error} (such as {row.first})")
     if len(failed):
-        print("--retry computes failed cells again")
+        print("fairopt sweep --retry computes failed cells again")
     return int(len(failed) > 0)
 
 

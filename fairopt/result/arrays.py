@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any, Protocol
 
 import numpy as np
@@ -69,6 +71,20 @@ class Answer(Protocol):
         """Its measures by name."""
 
 
+def _kept(make: Callable[[Arrays], Array]) -> Callable[[Arrays], Array]:
+    """Copies of an array that is computed once for an allocation, which keeps it."""
+    name = f"_{make.__name__}"
+
+    @wraps(make)
+    def kept(arrays: Arrays) -> Array:
+        known = vars(arrays._of)
+        if name not in known:
+            known[name] = make(arrays)
+        return np.array(known[name])
+
+    return kept
+
+
 class Arrays:
     """Arrays of an `Allocation`, under the same names: axes are users, servers, resources of its cluster."""
 
@@ -76,12 +92,14 @@ class Arrays:
         self._of = allocation
 
     @property
+    @_kept
     def user_tasks(self) -> Array:
         """`x_n = sum_i x[n,i]`, (users,)."""
         split = self._of._split
         return np.asarray(self._of.tasks.sum(axis=1)) if split is None else split.user_tasks
 
     @property
+    @_kept
     def dominant_shares(self) -> Array:
         """`k_n x_n`, (users,); 0 for users who can run nothing."""
         tasks = self.user_tasks
@@ -105,6 +123,7 @@ class Arrays:
         return ratio(used, cluster.capacity, np.nan)
 
     @property
+    @_kept
     def utilization(self) -> Array:
         """Used part of the whole capacity, `sum use / sum_i c[i,r]`, (resources,); NaN where there is none."""
         cluster = self._of.cluster

@@ -120,7 +120,7 @@ class Cell:
             "key": self.key, "experiment": self.experiment, self.job.schema.source: self.source,
             "source": self.origin.named, "data": self.origin.kind, "digest": self.origin.digest, "seed": self.seed,
             "repetition": self.repetition, "question": self.question, "code": self.code,
-            "options": json.dumps(options, sort_keys=True),
+            "options": _SORTED(options),
         }  # fmt: skip
 
     def rng(self) -> np.random.Generator:
@@ -146,4 +146,8 @@ class Work(NamedTuple):
 
 def _digest(value: object) -> str:
     """24 hexadecimal digits, the same on every machine."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:24]
+    return hashlib.sha256(_SORTED(value).encode()).hexdigest()[:24]
+
+
+#: One encoder for all: `json.dumps` makes one each time.
+_SORTED = json.JSONEncoder(sort_keys=True).encode

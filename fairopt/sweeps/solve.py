@@ -21,7 +21,6 @@ from ..mechanisms import Mechanism
 from ..mechanisms._label import written
 from ..mechanisms.alphapf_vds import AlphaPFVDS
 from ..mechanisms.utilitarian import Utilitarian
-from ..model._arrays import numbered
 from ..model.cluster import Cluster
 from ..result import metrics
 from ..result.allocation import Allocation, Trace
@@ -231,12 +230,14 @@ def use(found: Allocation, classes: bool = True) -> list[Row]:
     cluster = found.cluster
     groups = [("all", len(cluster.servers), cluster.pooled_capacity, found.arrays.utilization)]
     if classes:
-        kind, part = numbered(cluster.capacity), found.arrays.used_parts
-        for k in range(kind.max() + 1) if kind.max() < _MOST_CLASSES else ():
-            of = np.flatnonzero(kind == k)
-            name = " x ".join(f"{amount:.10g}" for amount in cluster.capacity[of[0]])  # the same in every draw
-            # Servers of a class are equally large.
-            groups.append((name, len(of), cluster.capacity[of[0]], part[of].mean(axis=0)))
+        alike: dict[tuple[float, ...], list[int]] = {}
+        for i, amounts in enumerate(cluster.capacity.tolist()):
+            alike.setdefault(tuple(amounts), []).append(i)
+        part = found.arrays.used_parts
+        for of in alike.values() if len(alike) <= _MOST_CLASSES else ():
+            capacity = cluster.capacity[of[0]]
+            name = " x ".join([f"{amount:.10g}" for amount in capacity.tolist()])  # the same in every draw
+            groups.append((name, len(of), capacity, part[of].sum(axis=0) / len(of)))  # equally large servers
     return [
         {"class": name, "servers": servers, "resource": resource, "capacity": amount,
          "utilization": None if np.isnan(used) else used}

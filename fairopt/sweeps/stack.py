@@ -14,7 +14,6 @@ import numpy as np
 
 from .. import _clock
 from ..certificates import Certificate
-from ..certificates.ill_scaled import spread
 from ..core import maxmin
 from ..core.judge import infeasibility
 from ..core.solve import finite
@@ -23,6 +22,7 @@ from ..game.curve._system import OPTIONS as CURVE
 from ..game.selection import MAYBE_OTHERS, unique
 from ..mechanisms import Mechanism
 from ..model._arrays import Array, Mask
+from ..model._validate import LEAST
 from ..model.cluster import Cluster
 from ..model.problem import Problem
 from ..result.allocation import Allocation, Stats
@@ -89,10 +89,14 @@ def _plain(clusters: Sequence[Cluster]) -> Mask:
     """
     shape = clusters[0].shape
     plain = np.array([one.shape == shape and not one.constrained and bool(np.isinf(one.max_tasks).all())
-                      and spread(one)[0] < HARD for one in clusters])  # fmt: skip
+                      for one in clusters])  # fmt: skip
     some = np.flatnonzero(plain).tolist()
-    for name in ("capacity", "demand") if len(some) else ():
+    for name in ("weight", "capacity", "demand") if some else ():
         amounts = np.array([getattr(clusters[k], name) for k in some])
+        relative = amounts / np.maximum(amounts.max(axis=1, keepdims=True), LEAST)  # of one resource
+        plain[some] &= np.where(relative > 0, relative, 1.0).reshape(len(some), -1).min(axis=1) > 1 / HARD
+        if name == "weight":
+            continue
         part = amounts / amounts.sum(axis=2, keepdims=True)
         apart = np.abs(part[:, :, None] - part[:, None]).max(axis=3) + np.eye(part.shape[1])
         plain[some] &= (apart > 1e-9).all(axis=(1, 2))

@@ -24,7 +24,7 @@ def column(values: list[float]) -> Array:
 
 
 def alpha_pf(alpha: float) -> list[list[float]]:
-    """Catalogue item 34, the variant: users 1 and 2 fill server 1, 3 and 4 share server 2."""
+    """The variant of PF figure 1: users 1 and 2 fill server 1, 3 and 4 share server 2."""
     if alpha <= np.log(2) / np.log(1.5):
         return [[2, 0], [6, 0], [0, 96 / 7], [0, 32 / 7]]
     x3 = 32 / (1 + 2 ** (1 - (0 if np.isinf(alpha) else 1 / alpha)))
@@ -36,7 +36,7 @@ def case(name: str, cluster: Cluster, tasks: object, **parameters: object) -> ob
     return pytest.param(get(name, **parameters), cluster, np.array(tasks, dtype=float), id=f"{name}({text})")
 
 
-#: Optima by hand: catalogue items 2, 3, 4, 8, 9, 24, 25, 33 and 34.
+#: Optima by hand: of DRF 4.1 to 5.2, DRFH figures 1 to 3, PF figure 1.
 OPTIMA = [
     case("drf", EXAMPLE, column([3, 2])),
     case("asset-fairness", EXAMPLE, column([63 / 25, 54 / 25])),

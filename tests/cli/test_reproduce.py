@@ -49,14 +49,14 @@ def test_a_paper_from_nothing(
 
     monkeypatch.setattr(sweeps, "sweep", worse)
     assert main(["reproduce", "mqdrf", "--smoke", "--out", str(out)]) == 0
-    assert "mqdrf_dynamic: 3 cells (1 missed their tolerance) in" in capsys.readouterr().out
+    assert "2 ok, 1 missed their tolerance, 0 failed" in capsys.readouterr().out
     assert json.loads((out / "manifest.json").read_text(encoding="utf-8"))["files"] == made["files"]
 
     # Tables of the page, and then of a column, with a label of their own for each paper.
     tables = out / "tables" / "mqdrf_dynamic.tex", out / "claims.tex"
     assert all(r"\begin{table*}[" in path.read_text(encoding="utf-8") for path in tables)
     assert main(["reproduce", "mqdrf", "--smoke", "--out", str(out), "--single"]) == 1
-    assert "mqdrf_dynamic: 3 cells (1 failed) in" in capsys.readouterr().out
+    assert "2 ok, 0 missed their tolerance, 1 failed" in capsys.readouterr().out
     assert all(r"\begin{table}[" in path.read_text(encoding="utf-8") for path in tables)
     assert r"\label{tab:claims-mqdrf}" in tables[1].read_text(encoding="utf-8")
 

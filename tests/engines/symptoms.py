@@ -14,7 +14,7 @@ VARIANT = Cluster([[12, 4, 75], [8, 16, 0]], [[1, 1, 5], [1, 1 / 3, 5], [0.25, 1
 
 
 def nine_eighteen(alpha: float) -> Array:
-    """Catalogue item 9: the vertex up to ln 2 / ln(5/3), then CPU alone binds."""
+    """DRF 4.1: the vertex up to ln 2 / ln(5/3), then CPU alone binds."""
     if alpha <= np.log(2) / np.log(5 / 3):
         return np.array([45 / 11, 18 / 11])
     u = 1.0 if np.isinf(alpha) else 2 / (1 + 2 ** (1 - 1 / alpha))

@@ -26,9 +26,9 @@ def contains(found: Enclosure | None, tasks: list[F]) -> bool:
 
 def test_answers_that_are_known() -> None:
     cluster = fo.papers.instance("drf-4.1")
-    assert contains(box(fo.CEEI(), cluster), [F(45, 11), F(18, 11)])  # catalogue, item 4
+    assert contains(box(fo.CEEI(), cluster), [F(45, 11), F(18, 11)])  # DRF 5.2
     lie = fo.papers.instance("drf-thm4")
-    assert contains(box(fo.AlphaPFVDS(1.0), lie), [F(100, 31), F(1500, 31)])  # item 14
+    assert contains(box(fo.AlphaPFVDS(1.0), lie), [F(100, 31), F(1500, 31)])  # DRF, theorem 4
     # Both users hold the one resource, x_n d_n proportional to d_n^(1 - 1/alpha): 1/3 and 2/3 at alpha = 2, d = 1, 4.
     found = box(fo.mechanisms.get("alpha-fair", alpha=2.0, share="task"), fo.Cluster([[6]], [[1], [4]]))
     assert contains(found, [F(2), F(1)])

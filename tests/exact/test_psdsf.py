@@ -14,7 +14,7 @@ from fairopt.exact.rational import is_psdsf, nearest_psdsf
 
 
 def test_the_definition() -> None:
-    """Catalogue, item 41: x_1 may be anything from 4 to 74/17."""
+    """x_1 may be anything from 4 to 74/17."""
     cluster = fo.papers.instance("found-41")
     found = nearest_psdsf(cluster, fo.PSDSF().solve(cluster, 1e-9).tasks)
     assert F(4) <= found.sum(axis=1)[0] <= F(74, 17)

@@ -211,7 +211,6 @@ def test_a_server_that_is_out_keeps_what_it_serves(server: Any) -> None:
 
 
 def test_multi_start_tells_unique_from_not() -> None:
-    """Catalogue item 41."""
     found_41 = instance("found-41")
     psdsf = multi_start(found_41, math.inf, rng=0)
     assert psdsf["converged"].all()

@@ -1,4 +1,4 @@
-"""Equilibria: three engines agree, the catalogue's instances, both ends of alpha, and who solved it."""
+"""Equilibria: three engines agree, the papers' instances, both ends of alpha, and who solved it."""
 
 from __future__ import annotations
 

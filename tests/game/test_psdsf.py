@@ -49,7 +49,7 @@ def test_nobody_has_more_in_any_other(seed: int) -> None:
 
 
 def test_the_best_of_a_segment() -> None:
-    """Catalogue item 41: `x = (6, 3, 2) s`, with x1 from 4 to 74/17; and two equal servers."""
+    """Every `x = (6, 3, 2) s` is one, x1 from 4 to 74/17; and two equal servers."""
     answer = fo.PSDSF().solve(instance("found-41"), 1e-9).arrays.user_tasks
     np.testing.assert_allclose(answer, 74 / 17 * np.array([1, 1 / 2, 1 / 3]), rtol=1e-9)
     pair = fo.Cluster([[1, 1], [1, 1]], [[1, 0.5], [0.5, 1]])

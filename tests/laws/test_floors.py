@@ -44,7 +44,7 @@ def test_floors_are_kept(mechanism: Mechanism) -> None:
     law()
 
 
-#: Catalogue item 37: without floors somebody has less than its part.
+#: Without floors somebody has less than its part.
 SHORT = Cluster([[6, 1], [1, 2]], [[1, 2], [1, 1]])
 
 

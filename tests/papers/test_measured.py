@@ -47,7 +47,7 @@ def changed(**numbers: object) -> Measurements:
 
 
 def test_other_data_are_judged_otherwise() -> None:
-    """Every claim of item 35 turns with the numbers that it is about."""
+    """Every claim about PF section 6 turns with the numbers that it is about."""
     reached = measurements().reached
     steady = reached["alpha"].rank(method="dense") * 10
     rising = changed(**{"rounds": steady, "rounds low": steady - 1, "rounds high": steady + 1})

@@ -31,7 +31,7 @@ def made(store: Path) -> dict[str, report.Table]:
 def test_tasks_by_user_beside_what_the_paper_prints(made: dict[str, report.Table]) -> None:
     table = made["comparison-pf-fig1-variant"]
     frame = table.frame.set_index("mechanism").drop(columns="TINY VERSION")
-    # PF 2.3 (catalogue item 33) and the closed form of item 34.
+    # PF 2.3, and the closed form at alpha = 1.
     for mechanism, tasks in (
         ("PS-DSF", [2, 6, 32 / 3, 16 / 3]),
         ("DRFH", [3, 3, 6.4, 6.4]),

@@ -24,9 +24,9 @@ KINDS = ("alphapf-vds", "alpha-fair")
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fewer alphas to begin with."""
-    monkeypatch.setattr(inference, "GRID", GRID[::2])
-    monkeypatch.setattr(inference, "MINIMA", 2)
+    """Fewer alphas to begin with, and one minimum to refine."""
+    monkeypatch.setattr(inference, "GRID", GRID[::4])
+    monkeypatch.setattr(inference, "MINIMA", 1)
 
 
 @pytest.fixture
