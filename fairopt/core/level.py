@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._libraries import lapack
 from ..model._arrays import Array, Index, Mask
 from .algebra import Equations, Pairs
 
@@ -22,8 +21,6 @@ from .algebra import Equations, Pairs
 SAME = 1e-9
 #: Equations may depend on each other: what is added to their diagonals, as a part.
 _DEPENDENT = 1e-11
-#: Most rows and users of equations that are factored as they are.
-_FEW = 500
 #: Factors in single precision will do until they leave so many times what may be left.
 _ROUGH = 50.0
 TINY = 1e-300
@@ -81,7 +78,7 @@ class State:
         self.best = self.lowest = self.last = np.inf
         self.known, self.still = False, 0
         self.good = self.early = point
-        self.rough, self.whole = True, False
+        self.rough = True
         self.set(point)
 
     @property
@@ -199,57 +196,7 @@ class Newton:
             lam, p, t = self.equations.solve(-rows, users, at.sum - float(at.rising @ step.p), sharp)
             z = pairs.slack(lam, p)
             step = step.plus(self._whole(-self.weight * z, z, np.zeros(lam.shape), lam, np.zeros(p.shape), p, t))
-        at.whole = least > 1 and not at.known and at.lam.size + len(at.p) <= _FEW
         return best
-
-
-class Whole(Newton):
-    """Augmented Newton equations for few rows: only pairs whose cost exceeds their amount are eliminated.
-
-    Where levels nearly tie or numbers are decades apart, what pairs weigh swallows what rows and users leave.
-    """
-
-    def __init__(self, at: State) -> None:
-        self.at, pairs = at, at.pairs
-        self.weight = at.y / at.z
-        self.idle, self.loose = np.where(at.row, at.w / at.lam, 0.0), np.where(at.exact, 0.0, at.s / at.p)
-        self.kept = self.weight > max(at.rising.sum(), 1.0) * at.t
-        self.columns = np.hstack([pairs.matrix.toarray(), -np.eye(len(at.p))[pairs.user]])
-        kept, dear, few = self.columns[self.kept], self.columns[~self.kept], int(self.kept.sum())
-        sums = np.append(np.zeros(at.lam.size), at.rising)[None]
-        both = -(dear.T * self.weight[~self.kept]) @ dear - np.diag(np.append(self.idle, self.loose))
-        none = np.zeros((few, 1))
-        own = np.diag(1 / self.weight[self.kept])
-        self.matrix = np.block([[own, kept, none], [kept.T, both, sums.T], [none.T, sums, np.zeros((1, 1))]])
-        size = np.abs(self.matrix).max(axis=0)
-        self.scale = 1 / np.sqrt(np.where(size > 0, size, 1.0))
-        scaled = self.matrix * self.scale * self.scale[:, None]
-        # Equations may depend on each other, or be of rows that nobody uses.
-        np.einsum("ii->i", scaled)[few : few + len(both)] -= _DEPENDENT * np.append(~at.row, at.exact)
-        self.factor = lapack.dgetrf(scaled, overwrite_a=1)[:2]
-
-    def step(self, cy: Array, cw: Array, cs: Array, wrong: bool = False) -> Point:
-        """Direction that changes products by `cy`, `cw`, `cs` to first order; with `wrong` it removes residuals too."""
-        at, kept = self.at, self.kept
-        rows, users = np.where(at.row, cw / np.maximum(at.lam, TINY), 0.0), np.where(at.exact, 0.0, cs / at.p)
-        own, others, of_sum = cy / at.y, -np.append(rows, users), 0.0
-        if wrong:
-            own, others, of_sum = own + at.dual, others + np.append(at.excess, -at.short), at.sum
-        others = others - self.columns[~kept].T @ (self.weight * own)[~kept]
-        given = np.concatenate([own[kept], others, [of_sum]])
-        found = np.zeros(len(given))
-        for _ in range(2):
-            left = self.scale * (given - self.matrix @ found)
-            found += self.scale * lapack.dgetrs(*self.factor, left)[0]
-        y, both, t = found[: kept.sum()], found[kept.sum() : -1], float(found[-1])
-        lam, p = both[: at.lam.size].reshape(at.lam.shape), both[at.lam.size :]
-        change = self.weight * (own - self.columns @ both)
-        change[kept] = y
-        return self._whole(change, (cy - at.z * change) / at.y, rows, lam, users, p, t)
-
-    def finished(self, step: Point, sharp: float) -> Point:
-        """Return the direction, which needs no refinement."""
-        return step
 
 
 def _lengths(at: State, step: Point) -> tuple[float, float]:
@@ -283,7 +230,7 @@ def _centred(at: State, newton: Newton, step: Point, target: float) -> Point:
 
 def advance(at: State, gap: float) -> None:
     """Take one step: predictor, corrector, and up to three centrality correctors."""
-    newton, total = (Whole if at.whole else Newton)(at), at.mu * at.count
+    newton, total = Newton(at), at.mu * at.count
     yz, lw, ps = at.products
     aim = newton.step(-yz, -lw, -ps, wrong=True)
     after = at.total(at.products_of(at.now.plus(aim, *_lengths(at, aim)))) / total
@@ -294,9 +241,6 @@ def advance(at: State, gap: float) -> None:
     left = min(gap, total / abs(at.t))
     sharp = min(1e-2 * left, 1e-2 * SAME) if at.held.any() else 1e-2 * left
     step = newton.finished(step, max(sharp, 1e-15))
-    if at.whole and not isinstance(newton, Whole):
-        advance(at, gap)
-        return
     primal, dual = _lengths(at, step)
     back = min(max(1 - left, 0.9), 0.99995 if min(primal, dual) > 0.9 else 0.9)
     at.set(at.now.plus(step, back * primal, back * dual))

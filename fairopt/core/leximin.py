@@ -176,10 +176,7 @@ class Leximin:
         faces = at.faces._replace(
             rising=np.where(frozen, 0.0, np.where(again, 1.0, at.rising)), exact=exact, full=at.full | filled, held=held
         )
-        left = self._apart(pairs, faces, ~dropped, at.y / load, start)
-        for each in left:
-            each.whole = at.whole
-        return left
+        return self._apart(pairs, faces, ~dropped, at.y / load, start)
 
     def _waiting(self, at: State, waiting: Mask) -> State:
         """Hold users whose floors exceed the level, and restart their part."""

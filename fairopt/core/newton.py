@@ -1,10 +1,10 @@
-"""Newton's step of the interior point: pairs that hardly count are eliminated, the rest is solved by LAPACK."""
+"""Newton's step of the interior point: pairs are eliminated, the rest is solved by LAPACK."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..model._arrays import Array, Index, Mask
+from ..model._arrays import Array
 from .factors import stack_solved
 from .state import Direction, Measured, State
 from .system import OfLimits, Stack
@@ -21,13 +21,14 @@ class System:
         s_p a_p + \rho \sum_{j \in n} t_j a_j + \sum_r share_{pr} b_r + \xi_n b_n = f_p, \qquad
         \sum_p D_{pr} z_p a_p - w_r b_r = g_r, \qquad \sum_p \tau_p z_p a_p - w_n b_n = g_n
 
-    Where there are few unknowns all of them are solved for. Else pairs are eliminated but for those whose part is far
-    above their slack, of which at most as many stay as there are users and rows. With sums over those that go
+    Where there are few unknowns all of them are solved for. Else pairs are eliminated, by
 
     .. math::
 
-        \sum_{j \in n} t_j a_j = y_n \Big(\sum_{kept} t a + \sum \tfrac ts (f - share\, b - \xi_n b_n)\Big), \qquad
-        y_n = 1 / (1 + \rho \sum \tfrac ts)
+        \sum_{j \in n} t_j a_j = y_n \sum \tfrac ts (f - share\, b - \xi_n b_n), \qquad
+        y_n = 1 / (1 + \rho \sum \tfrac ts),
+
+    which squares what nearly ties: some lose their last digits, and `last_digits` has them.
     """
 
     def __init__(self, q: Stack, at: State, now: Measured) -> None:
@@ -66,28 +67,18 @@ class System:
         return np.ascontiguousarray(m.transpose(2, 0, 1))
 
     def _reduced(self) -> Array:
-        """Schur complement (B, n, n) over rows, limits and kept pairs."""
-        q, at, now, pairs, rows, count = self.q, self.at, self.now, self.pairs, self.rows, self.count
+        """Schur complement (B, n, n) over rows and limits."""
+        q, at, now, rows, count = self.q, self.at, self.now, self.rows, self.count
         users, servers = at.z.shape[:2]
         resources, c = len(at.m), rows + self.limits
-        ratio = (now.part / at.s).reshape(pairs, count)
-        stay = min(int(np.add.reduce(ratio > 100, axis=0).max()), users + rows)
-        self.e = 1 / at.s  # 0 for those that are kept
-        if stay:
-            index = np.argpartition(-ratio, stay - 1, axis=0)[:stay]  # (S, B)
-            real = np.take_along_axis(ratio, index, axis=0) > 100
-            kept = np.zeros((pairs, count), dtype=bool)
-            np.put_along_axis(kept, index, real, axis=0)
-            self.e[kept.reshape(at.z.shape)] = 0.0
-            self.index, self.real = index, real
-        self.stay = stay
+        self.e = 1 / at.s
         leaving = now.part * self.e
         self.shrink = q.ratio / (1 + q.ratio * np.add.reduce(leaving, axis=1))  # (N, B), rho y
         used = self.touch * self.e
         right = (self.share * leaving).transpose(3, 1, 0, 2).reshape(count, users, rows)
         self.lost = used.transpose(3, 0, 2, 1).reshape(count, rows, users) * self.shrink.T[:, None]
         hosts = np.arange(servers)
-        m = np.zeros((count, c + stay, c + stay))
+        m = np.zeros((count, c, c))
         m[:, :rows, :rows] = self.lost @ right
         own = m[:, :rows, :rows].reshape(count, resources, servers, resources, servers)
         own[:, :, hosts, :, hosts] -= (used.transpose(3, 2, 0, 1) @ self.share.transpose(3, 2, 1, 0)).swapaxes(0, 1)
@@ -98,38 +89,11 @@ class System:
             self.quota = self.shrink * np.add.reduce(taken, axis=1)  # (N, B)
             self.paid = np.add.reduce(leaving, axis=1) * at.xi
             of_rows = (self.quota[:, None] * leaving - taken) * self.share  # (R, N, K, B)
-            m[:, rows:c, :rows] = of_rows.transpose(3, 1, 0, 2).reshape(count, users, rows)
+            m[:, rows:, :rows] = of_rows.transpose(3, 1, 0, 2).reshape(count, users, rows)
             of_rows = (used * at.xi[:, None]).transpose(3, 0, 2, 1).reshape(count, rows, users)
-            m[:, :rows, rows:c] = self.lost * self.paid.T[:, None] - of_rows
-            diagonal[:, rows:c] = (self.quota * self.paid - at.xi * np.add.reduce(taken, axis=1) - at.left).T
-        if stay:
-            self._keep(m, diagonal, right, index, real)
+            m[:, :rows, rows:] = self.lost * self.paid.T[:, None] - of_rows
+            diagonal[:, rows:] = (self.quota * self.paid - at.xi * np.add.reduce(taken, axis=1) - at.left).T
         return m
-
-    def _keep(self, m: Array, diagonal: Array, right: Array, index: Index, real: Mask) -> None:
-        """Fill in rows and columns of kept pairs."""
-        at, pairs, rows, count, stay = self.at, self.pairs, self.rows, self.count, self.stay
-        servers, c = at.z.shape[1], rows + self.limits
-        user, server = index // servers, index % servers
-        of, own = np.arange(count), c + np.arange(stay)[:, None]
-
-        def pick(table: Array) -> Array:
-            return np.take_along_axis(table.reshape(pairs, count), index, axis=0) * real
-
-        def by_user(table: Array) -> Array:
-            return np.take_along_axis(table, user, axis=0) * real
-
-        t, y = pick(self.now.part), by_user(self.shrink)
-        m[:, c:, c:] = np.where(user[:, None] == user, y[:, None] * t, 0.0).transpose(2, 0, 1)
-        diagonal[:, c:] += np.where(real, pick(at.s), 1.0).T
-        m[:, c:, :rows] = -y.T[:, :, None] * right[of[:, None], user.T]
-        m[:, :rows, c:] = -self.lost.transpose(0, 2, 1)[of[:, None], user.T].swapaxes(1, 2) * t.T[:, None]
-        for r in range(len(at.m)):
-            m[of, own, r * servers + server] += pick(self.share[r])
-            m[of, r * servers + server, own] += pick(self.touch[r])
-        if at.xi is not None:
-            m[of, own, rows + user] += by_user(at.xi - self.shrink * self.paid)
-            m[of, rows + user, own] += pick(self.of_limit) - by_user(self.quota) * t
 
     def direction(self, target: Array, before: Direction | None, weight: Array | float = 0.0) -> Direction:
         """Direction to products `target` (B,), corrected by `weight` times the second-order terms of `before`."""
@@ -179,22 +143,13 @@ class System:
         rhs = [own + (self.lost @ sums.T[:, :, None])[:, :, 0].T]
         if h is not None:
             rhs.append(h - np.add.reduce(self.of_limit * leaving, axis=1) + self.quota * sums)
-        if self.stay:
-            due = (f - (self.shrink * sums)[:, None]).reshape(pairs, count)
-            rhs.append(np.take_along_axis(due, self.index, axis=0) * self.real)
         found = self._lapack(rhs)
-        b, n = found[:rows].reshape(g.shape), None if h is None else found[rows : rows + self.limits]
+        b, n = found[:rows].reshape(g.shape), None if h is None else found[rows:]
         paid = np.add.reduce(self.share * b[:, None], axis=0)
         if n is not None:
             paid = paid + (at.xi * n)[:, None]
         total = sums - np.add.reduce(self.now.part * self.e * paid, axis=1)
-        if not self.stay:
-            return (f - (self.shrink * total)[:, None] - paid) * self.e, b, n
-        kept = np.zeros((pairs, count))
-        np.put_along_axis(kept, self.index, found[rows + self.limits :] * self.real, axis=0)
-        kept = kept.reshape(f.shape)
-        total = total + np.add.reduce(self.now.part * kept, axis=1)
-        return (f - (self.shrink * total)[:, None] - paid) * self.e + kept, b, n
+        return (f - (self.shrink * total)[:, None] - paid) * self.e, b, n
 
     def _lapack(self, parts: list[Array]) -> Array:
         """Solve with the scaled matrix, (n, B)."""

@@ -79,8 +79,6 @@ _FINE, _AIM = 1e-12, 0.1
 _DIGITS = 1e-10
 #: Users who lack less than this part of their task count are held by it.
 _BINDS = 1e-6
-#: Up to this number of pairs all attempts of a kernel are made.
-_TINY = 30
 
 
 class Together:
@@ -106,11 +104,8 @@ class Together:
 
 
 def solutions(problem: Problem, tol: float, engine: str, warm: object = None) -> Iterator[Solution]:
-    """The answer of a kernel, if the problem is small and the kernel's own certificate reaches `tol`.
-
-    Of all but the smallest problems with the last digits only, which other engines find as fast.
-    """
-    kind, (users, servers, _) = kind_of(problem.criterion), problem.cluster.shape
+    """The answer of a kernel, if the problem is small and the kernel's own certificate reaches `tol`."""
+    kind, servers = kind_of(problem.criterion), problem.cluster.shape[1]
     # Of several optima at alpha = 0 the interior point finds one that depends on no order; single servers are filled.
     filled = kind == "per_server" or (kind == "leximin" and servers == 1)
     if kind in (None, "efficient", "psdsf") or filled:
@@ -133,9 +128,8 @@ def solutions(problem: Problem, tol: float, engine: str, warm: object = None) ->
         if kind == "game" and bound.any():
             return
     error, log = float(certificate[0]), _per_unit(problem, log)
-    fine = error <= min(_DIGITS, tol)
-    if fine or (error <= tol and users * servers <= _TINY):
-        run = Run(by, seconds)
+    if error <= tol:
+        run, fine = Run(by, seconds), error <= _DIGITS
         yield Solution(tasks[0], None, engine, (run,), 0.0, int(steps[0]), "converged", log=log, fine=fine)
 
 
