@@ -5,15 +5,14 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import mechanisms
-from .._libraries import pd
 from ..errors import DataError, FairoptError, SolverError
 from ..game.curve.two_sided import EquilibriumCurve, equilibrium_curve
 from ..mechanisms import Mechanism
@@ -208,12 +207,9 @@ class Session:
         users, servers, _ = self.edited(state).cluster.shape
         if users * servers > _DERIVED:
             return {"rows": [], "note": f"Not asked of more than {_DERIVED:,} pairs of user and server."}
-        frame, note = margins(self.start, self.edited(state), self.allocation(state))
-        rows = [
-            [where, what, float(f"{tasks:.3g}"), gainers]
-            for where, _, what, tasks, gainers in frame.head(_ROWS).itertuples(index=False)
-        ]
-        left = len(frame) - len(rows)
+        every, note = margins(self.start, self.edited(state), self.allocation(state))
+        rows = [[one.nodes, one.resource, float(f"{one.tasks:.3g}"), one.gainers] for one in every[:_ROWS]]
+        left = len(every) - len(rows)
         return {"rows": rows, "note": f"{left} more, not shown. {note}" if left else note}
 
     def _several(self, question: dict[str, Any]) -> dict[str, Any]:
@@ -263,36 +259,45 @@ def _has_alpha(name: str) -> bool:
 _MORE = 0.01
 
 
-def margins(start: Start, edited: Edited, found: Allocation) -> tuple[pd.DataFrame, str]:
-    """Margins by kind of node and resource: nodes, tasks gained by 1% more, and by whom; with notes.
+class Margin(NamedTuple):
+    """A kind of node, how many there are, a resource, tasks gained by 1% more of it, and by whom."""
 
-    The frame is empty where the answer has no derivatives; then the words say why.
+    nodes: str
+    count: int
+    resource: str
+    tasks: float
+    gainers: str
+
+
+def margins(start: Start, edited: Edited, found: Allocation) -> tuple[list[Margin], str]:
+    """Margins by kind of node and resource, the largest first, with notes.
+
+    There are none where the answer has no derivatives; then the words say why.
     """
-    columns = ["nodes", "count", "resource", "tasks more", "for"]
     try:
         by_capacity = found.sensitivity().capacities
     except (DataError, SolverError) as error:
-        return pd.DataFrame(columns=columns), f"No derivatives: {error}."
+        return [], f"No derivatives: {error}."
     cluster = found.cluster
     single = len(cluster.servers) < len(edited.cluster.servers)
     names = ["all nodes"] if single else [start.names[entry] for entry in edited.entry_of]
     kind, tasks = dict(zip(cluster.servers, names, strict=True)), found.arrays.user_tasks
-    keys = pd.Index([(kind[server], what) for server, what in by_capacity.index], tupleize_cols=False)
-    of, known = pd.factorize(keys)
-    sums = np.zeros((len(known), len(tasks)))
-    np.add.at(sums, of, np.where(tasks > 0, by_capacity.to_numpy() * tasks * _MORE, 0.0))
+    each = [(kind[server], what) for server, what in by_capacity.index]
+    count, sums = Counter(each), dict.fromkeys(each, np.zeros(len(tasks)))
+    for key, gain in zip(each, np.where(tasks > 0, by_capacity.to_numpy() * tasks * _MORE, 0.0), strict=True):
+        sums[key] = sums[key] + gain
     # Gains below this part of all tasks, for so much more, are none.
     least = 1e-7 * float(tasks.sum())
     rows = [
-        (where, count, what, *summed(cluster.users, gain, least))
-        for (where, what), count, gain in zip(known, np.bincount(of).tolist(), sums, strict=True)
+        Margin(where, count[where, what], what, *summed(cluster.users, gain, least))
+        for (where, what), gain in sums.items()
         if np.isfinite(gain).all() and np.abs(gain).max(initial=0.0) > least
     ]
-    unknown = int(np.isnan(sums).any(axis=1).sum())
+    unknown = sum(bool(np.isnan(gain).any()) for gain in sums.values())
     note = f"{_MORE:.0%} more there, to first order; a larger step has to be solved."
     if unknown:
         note += f" {unknown} of {len(sums)} kinds of nodes and resources have no derivative, as at a kink."
-    return pd.DataFrame(sorted(rows, key=lambda row: -row[3]), columns=columns), note
+    return sorted(rows, key=lambda row: -row.tasks), note
 
 
 def summed(users: tuple[str, ...], gain: Array, least: float) -> tuple[float, str]:
