@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -275,28 +275,28 @@ def margins(start: Start, edited: Edited, found: Allocation) -> tuple[list[Margi
     There are none where the answer has no derivatives; then the words say why.
     """
     try:
-        by_capacity = found.sensitivity().capacities
+        moves = found.sensitivity().derivatives
     except (DataError, SolverError) as error:
         return [], f"No derivatives: {error}."
-    cluster = found.cluster
-    single = len(cluster.servers) < len(edited.cluster.servers)
-    names = ["all nodes"] if single else [start.names[entry] for entry in edited.entry_of]
-    kind, tasks = dict(zip(cluster.servers, names, strict=True)), found.arrays.user_tasks
-    each = [(kind[server], what) for server, what in by_capacity.index]
-    count, sums = Counter(each), dict.fromkeys(each, np.zeros(len(tasks)))
-    for key, gain in zip(each, np.where(tasks > 0, by_capacity.to_numpy() * tasks * _MORE, 0.0), strict=True):
-        sums[key] = sums[key] + gain
+    cluster, tasks, there = found.cluster, found.arrays.user_tasks, found.cluster.capacity > 0
+    by_capacity = moves.of_tasks(np.eye(len(tasks)))[moves.rows["capacities"]].reshape(*there.shape, -1)
+    names, of = ["all nodes"], np.zeros(1, dtype=np.intp)
+    if len(cluster.servers) == len(edited.cluster.servers):
+        entries, of = np.unique(edited.entry_of, return_inverse=True)
+        names = [start.names[entry] for entry in entries]
+    count, gains = np.zeros((len(names), there.shape[1]), dtype=int), np.zeros((len(names), *by_capacity.shape[1:]))
+    np.add.at(count, of, there)
+    np.add.at(gains, of, np.where(there[:, :, None] & (tasks > 0), by_capacity * tasks * _MORE, 0.0))
     # Gains below this part of all tasks, for so much more, are none.
     least = 1e-7 * float(tasks.sum())
     rows = [
-        Margin(where, count[where, what], what, *summed(cluster.users, gain, least))
-        for (where, what), gain in sums.items()
-        if np.isfinite(gain).all() and np.abs(gain).max(initial=0.0) > least
+        Margin(names[k], int(count[k, r]), cluster.resources[r], *summed(cluster.users, gains[k, r], least))
+        for k, r in np.argwhere(np.isfinite(gains).all(axis=2) & (np.abs(gains).max(axis=2) > least)).tolist()
     ]
-    unknown = sum(bool(np.isnan(gain).any()) for gain in sums.values())
+    unknown = int(np.isnan(gains).any(axis=2).sum())
     note = f"{_MORE:.0%} more there, to first order; a larger step has to be solved."
     if unknown:
-        note += f" {unknown} of {len(sums)} kinds of nodes and resources have no derivative, as at a kink."
+        note += f" {unknown} of {int((count > 0).sum())} kinds of nodes and resources have no derivative, as at a kink."
     return sorted(rows, key=lambda row: -row.tasks), note
 
 
