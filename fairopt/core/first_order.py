@@ -132,7 +132,7 @@ class Equations:
         numbers = np.split(np.arange(self.size), np.cumsum([len(each) for each in blocks[:-1]]))
         *self.of_pairs, self.of_rows, self.of_limits, self.of_users = numbers
 
-    def uses(self, pairs: Index) -> tuple[Array, Array]:
+    def uses(self, pairs: Index) -> tuple[Index, Array]:
         """Equations of the rows of some pairs, and use by all of a user's tasks, 0 of others, (pairs, resources)."""
         polytope = self.active.polytope
         equation, use = np.zeros(len(polytope.row_server)), np.zeros(len(polytope.row_server))
@@ -168,7 +168,7 @@ class Equations:
         width = len(use) + int(level.max(initial=-1)) + 1
         for k, (pairs, mine) in enumerate(zip(self.cheap, self.of_pairs, strict=True)):
             priced, user = active.prices[k].log_rows > -np.inf, self.user[pairs]
-            row = active.polytope.by_server(np.cumsum(priced) - 1.0)[self.server[pairs]].astype(np.intp)
+            row = active.polytope.by_server(np.cumsum(priced, dtype=np.float64) - 1)[self.server[pairs]].astype(np.intp)
             entries.append((mine[:, None], width + row, self.shares(k) / self.scale))
             width += int(priced.sum())
             entries.append((mine, width + np.cumsum(active.excess)[user] - 1, active.excess[user] * 1.0))

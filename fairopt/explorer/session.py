@@ -263,7 +263,7 @@ class Margin(NamedTuple):
     """A kind of node, how many there are, a resource, tasks gained by 1% more of it, and by whom."""
 
     nodes: str
-    count: int
+    size: int
     resource: str
     tasks: float
     gainers: str
