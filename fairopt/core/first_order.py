@@ -135,11 +135,11 @@ class Equations:
     def uses(self, pairs: Index) -> tuple[Index, Array]:
         """Equations of the rows of some pairs, and use by all of a user's tasks, 0 of others, (pairs, resources)."""
         polytope = self.active.polytope
-        equation, use = np.zeros(len(polytope.row_server)), np.zeros(len(polytope.row_server))
-        equation[self.rows], use[self.rows] = self.of_rows, 1.0
+        equation = np.full(len(polytope.row_server), -1.0)
+        equation[self.rows] = self.of_rows
+        of = polytope.by_server(equation, -1.0)[self.server[pairs]].astype(np.intp)
         whole = self.active.total[self.user[pairs]] / polytope.gamma[pairs]
-        use = polytope.by_server(use)[self.server[pairs]] * polytope.pair_use[pairs] * whole[:, None]
-        return polytope.by_server(equation)[self.server[pairs]].astype(np.intp), use
+        return of, np.where(of >= 0, polytope.pair_use[pairs] * whole[:, None], 0.0)
 
     def shares(self, k: int) -> Array:
         """(pairs of set k, resources), parts of resources in what pairs pay; 0 of those without a price."""

@@ -104,10 +104,8 @@ def test_where_all_nodes_are_one_pool_so_are_margins() -> None:
 
 
 def test_nodes_without_a_derivative_are_counted() -> None:
-    """The first user just reaches its limit, on a node of its own kind."""
-    limit, apart = [2.0, math.inf, math.inf, math.inf], [[1, 0], [1, 0], [1, 0], [0, 1]]
-    cluster = fo.Cluster([[6.0], [4.0]], [[1.0]] * 4, None, apart, limit, servers=["kink", "plain"])
-    found = standing(cluster)
+    """The first user just reaches its limit, on a node of its own."""
+    found = standing(fo.Cluster([[6], [4]], [[1], [1]], None, [[1, 0], [0, 1]], [6, 9], servers=["kink", "plain"]))
     assert " 1 of 2 kinds of nodes and resources have no derivative" in found.margins_note
     assert found.margins["nodes"].tolist() == ["plain"]
 
