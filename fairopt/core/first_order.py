@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -97,6 +97,18 @@ def summed(groups: Index, count: int) -> sp.csr_matrix:
     return sp.csr_matrix((np.ones(len(groups)), (groups, np.arange(len(groups)))), shape=(count, len(groups)))
 
 
+#: Rows, columns and values, of any shapes that go together.
+Entries = list[tuple[Any, Any, Any]]
+
+
+def assembled(entries: Entries, shape: tuple[int, int]) -> sp.csr_matrix:
+    """The matrix of these entries, without zeros; they add up where they meet."""
+    every = ([part.ravel() for part in np.broadcast_arrays(*each)] for each in entries)
+    row, column, value = (np.concatenate(parts) for parts in zip(*every, strict=True))
+    some = value != 0
+    return sp.csr_matrix((value[some], (row[some], column[some])), shape=shape)
+
+
 class Equations:
     """The equations of an active set, pairs, rows, limits and users in this order, and their matrix."""
 
@@ -120,37 +132,48 @@ class Equations:
         numbers = np.split(np.arange(self.size), np.cumsum([len(each) for each in blocks[:-1]]))
         *self.of_pairs, self.of_rows, self.of_limits, self.of_users = numbers
 
-    def uses(self, pairs: Index) -> sp.csr_matrix:
-        """(rows with an equation, some pairs), use by all of a user's tasks."""
-        whole = self.active.total[self.user[pairs]] / self.active.polytope.gamma[pairs]
-        return self.active.polytope.use[self.rows][:, pairs] @ sp.diags(whole)
+    def uses(self, pairs: Index) -> tuple[Index, Array]:
+        """Equations of the rows of some pairs, and use by all of a user's tasks, 0 of others, (pairs, resources)."""
+        polytope = self.active.polytope
+        equation = np.full(len(polytope.row_server), -1.0)
+        equation[self.rows] = self.of_rows
+        of = polytope.by_server(equation, -1.0)[self.server[pairs]].astype(np.intp)
+        whole = self.active.total[self.user[pairs]] / polytope.gamma[pairs]
+        return of, np.where(of >= 0, polytope.pair_use[pairs] * whole[:, None], 0.0)
 
-    def shares(self, k: int) -> sp.coo_matrix:
-        """(pairs of set k, rows of the polytope), parts of rows in what pairs pay; 0 of rows without a price."""
-        prices, pairs = self.active.prices[k], self.cheap[k]
-        found = self.active.polytope.use[:, pairs].T.tocoo()
-        whole = (prices.cost + np.log(self.active.polytope.gamma))[pairs]
-        found.data = np.exp(np.log(found.data) + prices.log_rows[found.col] - whole[found.row])
-        return found
+    def shares(self, k: int) -> Array:
+        """(pairs of set k, resources), parts of resources in what pairs pay; 0 of those without a price."""
+        prices, pairs, polytope = self.active.prices[k], self.cheap[k], self.active.polytope
+        price = polytope.by_server(prices.log_rows, -np.inf)[self.server[pairs]]
+        whole = (prices.cost + np.log(polytope.gamma))[pairs]
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.exp(np.log(polytope.pair_use[pairs]) + price - whole[:, None]))
 
     @cached_property
     def matrix(self) -> sp.csr_matrix:
         """(equations, unknowns): pairs, levels, and of each set prices and excess, in this order."""
         active, users = self.active, len(self.active.total)
-        of_user = [summed(self.user[each], users) for each in (self.standing, *self.cheap)]
-        same = [self.slope * each.T @ of_user[0] for each in of_user[1:]]
-        tasks = sp.vstack([*same, self.uses(self.standing), of_user[0][self.limits], of_user[0][self.users]])
+        # Tasks of one's own pairs add up in all equations but those of rows.
+        equation = np.concatenate([*self.of_pairs, self.of_limits, self.of_users])
+        who = np.concatenate([*(self.user[each] for each in self.cheap), self.limits, self.users])
+        own = (summed(who, users).T @ summed(self.user[self.standing], users)).tocoo()
+        slope = np.where(np.arange(len(who)) < sum(map(len, self.cheap)), self.slope, 1.0)
+        of_rows, use = self.uses(self.standing)
         level = active.level[self.users]
-        shape = self.size, int(level.max(initial=-1)) + 1
-        levels = sp.csr_matrix((-np.ones(len(level)), (self.of_users, level)), shape=shape)
-        prices = [
-            sp.hstack([self.shares(k).tocsc()[:, each.log_rows > -np.inf] / self.scale, own.T[:, active.excess]])
-            for k, (each, own) in enumerate(zip(active.prices, of_user[1:], strict=True))
+        entries: Entries = [
+            (equation[own.row], own.col, slope[own.row]),
+            (of_rows, np.arange(len(use))[:, None], use),
+            (self.of_users, len(use) + level, -1.0),
         ]
-        by_prices = sp.block_diag([sp.csr_matrix((0, 0)), *prices])
-        by_prices.resize(self.size, by_prices.shape[1])
-        whole = sp.hstack([tasks, levels, by_prices]).tocsr()
-        whole.eliminate_zeros()
+        width = len(use) + int(level.max(initial=-1)) + 1
+        for k, (pairs, mine) in enumerate(zip(self.cheap, self.of_pairs, strict=True)):
+            priced, user = active.prices[k].log_rows > -np.inf, self.user[pairs]
+            row = active.polytope.by_server(np.cumsum(priced, dtype=np.float64) - 1)[self.server[pairs]].astype(np.intp)
+            entries.append((mine[:, None], width + row, self.shares(k) / self.scale))
+            width += int(priced.sum())
+            entries.append((mine, width + np.cumsum(active.excess)[user] - 1, active.excess[user] * 1.0))
+            width += int(active.excess.sum())
+        whole = assembled(entries, (self.size, width))
         return whole if self.slope else whole[:, np.unique(whole.indices)]  # no equation has the others
 
     @cached_property
@@ -203,17 +226,23 @@ class Factors:
     """
 
     def __init__(self, matrix: sp.csr_matrix, main: Mask) -> None:
-        self.row = 1 / _largest(matrix, 1)
-        self.column = 1 / _largest(sp.diags(self.row) @ matrix, 0)
-        self.matrix = (sp.diags(self.row) @ matrix @ sp.diags(self.column)).tocsr()
+        given = matrix.tocoo()
+        self.row = 1 / _largest(given.row, given.data, matrix.shape[0])
+        half = given.data * self.row[given.row]
+        self.column = 1 / _largest(given.col, half, matrix.shape[1])
+        self.matrix = sp.csr_matrix((half * self.column[given.col], (given.row, given.col)), shape=matrix.shape)
         self.main = np.flatnonzero(main)
         self._core = self.matrix[self.main]
         rows, columns = self._core.shape
-        epsilon, self._square = 1e-11, rows == columns
+        epsilon, self._square, core = 1e-11, rows == columns, self._core.tocoo()
+        first, last = np.arange(rows), rows + np.arange(columns)
         if self._square:
-            whole = self._core + epsilon * sp.diags(np.random.default_rng(0).standard_normal(rows))
+            small = epsilon * np.random.default_rng(0).standard_normal(rows)
+            whole = assembled([(core.row, core.col, core.data), (first, first, small)], (rows, rows))
         else:
-            whole = sp.bmat([[epsilon * sp.eye(rows), self._core], [self._core.T, -epsilon * sp.eye(columns)]])
+            entries: Entries = [(core.row, last[core.col], core.data), (last[core.col], core.row, core.data)]
+            entries += [(first, first, epsilon), (last, last, -epsilon)]
+            whole = assembled(entries, (rows + columns, rows + columns))
         self._factors = sparse_linalg.splu(whole.tocsc())
 
     def _once(self, given: Array, of_equations: bool = False) -> Array:
@@ -263,7 +292,8 @@ class Factors:
         return np.asarray(found * self.row[:, None])
 
 
-def _largest(matrix: sp.spmatrix, axis: int) -> Array:
-    """The largest entry of every row (axis 1) or column (axis 0), by size; 1 for none."""
-    found = np.asarray(abs(matrix).max(axis=axis).todense()).ravel()
+def _largest(groups: Index, values: Array, count: int) -> Array:
+    """(count,): the largest value of a group, by size; 1 for none."""
+    found = np.zeros(count)
+    np.maximum.at(found, groups, np.abs(values))
     return np.where(found > 0, found, 1.0)

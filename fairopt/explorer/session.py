@@ -8,12 +8,11 @@ import math
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import mechanisms
-from .._libraries import pd
 from ..errors import DataError, FairoptError, SolverError
 from ..game.curve.two_sided import EquilibriumCurve, equilibrium_curve
 from ..mechanisms import Mechanism
@@ -208,12 +207,9 @@ class Session:
         users, servers, _ = self.edited(state).cluster.shape
         if users * servers > _DERIVED:
             return {"rows": [], "note": f"Not asked of more than {_DERIVED:,} pairs of user and server."}
-        frame, note = margins(self.start, self.edited(state), self.allocation(state))
-        rows = [
-            [where, what, float(f"{tasks:.3g}"), gainers]
-            for where, _, what, tasks, gainers in frame.head(_ROWS).itertuples(index=False)
-        ]
-        left = len(frame) - len(rows)
+        every, note = margins(self.start, self.edited(state), self.allocation(state))
+        rows = [[one.nodes, one.resource, float(f"{one.tasks:.3g}"), one.gainers] for one in every[:_ROWS]]
+        left = len(every) - len(rows)
         return {"rows": rows, "note": f"{left} more, not shown. {note}" if left else note}
 
     def _several(self, question: dict[str, Any]) -> dict[str, Any]:
@@ -263,36 +259,45 @@ def _has_alpha(name: str) -> bool:
 _MORE = 0.01
 
 
-def margins(start: Start, edited: Edited, found: Allocation) -> tuple[pd.DataFrame, str]:
-    """Margins by kind of node and resource: nodes, tasks gained by 1% more, and by whom; with notes.
+class Margin(NamedTuple):
+    """A kind of node, how many there are, a resource, tasks gained by 1% more of it, and by whom."""
 
-    The frame is empty where the answer has no derivatives; then the words say why.
+    nodes: str
+    size: int
+    resource: str
+    tasks: float
+    gainers: str
+
+
+def margins(start: Start, edited: Edited, found: Allocation) -> tuple[list[Margin], str]:
+    """Margins by kind of node and resource, the largest first, with notes.
+
+    There are none where the answer has no derivatives; then the words say why.
     """
-    columns = ["nodes", "count", "resource", "tasks more", "for"]
     try:
-        by_capacity = found.sensitivity().capacities
+        moves = found.sensitivity().derivatives
     except (DataError, SolverError) as error:
-        return pd.DataFrame(columns=columns), f"No derivatives: {error}."
-    cluster = found.cluster
-    single = len(cluster.servers) < len(edited.cluster.servers)
-    names = ["all nodes"] if single else [start.names[entry] for entry in edited.entry_of]
-    kind, tasks = dict(zip(cluster.servers, names, strict=True)), found.arrays.user_tasks
-    keys = pd.Index([(kind[server], what) for server, what in by_capacity.index], tupleize_cols=False)
-    of, known = pd.factorize(keys)
-    sums = np.zeros((len(known), len(tasks)))
-    np.add.at(sums, of, np.where(tasks > 0, by_capacity.to_numpy() * tasks * _MORE, 0.0))
+        return [], f"No derivatives: {error}."
+    cluster, tasks, there = found.cluster, found.arrays.user_tasks, found.cluster.capacity > 0
+    by_capacity = moves.of_tasks(np.eye(len(tasks)))[moves.rows["capacities"]].reshape(*there.shape, -1)
+    names, of = ["all nodes"], np.zeros(1, dtype=np.intp)
+    if len(cluster.servers) == len(edited.cluster.servers):
+        entries, of = np.unique(edited.entry_of, return_inverse=True)
+        names = [start.names[entry] for entry in entries]
+    count, gains = np.zeros((len(names), there.shape[1]), dtype=int), np.zeros((len(names), *by_capacity.shape[1:]))
+    np.add.at(count, of, there)
+    np.add.at(gains, of, np.where(there[:, :, None] & (tasks > 0), by_capacity * tasks * _MORE, 0.0))
     # Gains below this part of all tasks, for so much more, are none.
     least = 1e-7 * float(tasks.sum())
     rows = [
-        (where, count, what, *summed(cluster.users, gain, least))
-        for (where, what), count, gain in zip(known, np.bincount(of).tolist(), sums, strict=True)
-        if np.isfinite(gain).all() and np.abs(gain).max(initial=0.0) > least
+        Margin(names[k], int(count[k, r]), cluster.resources[r], *summed(cluster.users, gains[k, r], least))
+        for k, r in np.argwhere(np.isfinite(gains).all(axis=2) & (np.abs(gains).max(axis=2) > least)).tolist()
     ]
-    unknown = int(np.isnan(sums).any(axis=1).sum())
+    unknown = int(np.isnan(gains).any(axis=2).sum())
     note = f"{_MORE:.0%} more there, to first order; a larger step has to be solved."
     if unknown:
-        note += f" {unknown} of {len(sums)} kinds of nodes and resources have no derivative, as at a kink."
-    return pd.DataFrame(sorted(rows, key=lambda row: -row[3]), columns=columns), note
+        note += f" {unknown} of {int((count > 0).sum())} kinds of nodes and resources have no derivative, as at a kink."
+    return sorted(rows, key=lambda row: -row.tasks), note
 
 
 def summed(users: tuple[str, ...], gain: Array, least: float) -> tuple[float, str]:

@@ -112,13 +112,15 @@ def standing(
         changes = _changes(session.start, found, after, runs)
         notes.append(f"After the change: {words(after.certificate, after.tol)}")
         requested = (*requested, *([f"{after.mechanism} in place of {found.mechanism}"] if policy is not None else []))
+    more, note = margins(session.start, edited, found)
     return Standing(
         session,
         () if runs is None else verdict(runs, found.mechanism, entitled, *holding),
         users,
         _groups(session.start, edited, found, users),
         _resources(session, first, found, runs),
-        *margins(session.start, edited, found),
+        pd.DataFrame(more, columns=["nodes", "count", "resource", "tasks more", "for"]),
+        note,
         changes,
         _measures(runs, found, after),
         tuple(requested),

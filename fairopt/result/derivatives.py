@@ -12,14 +12,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise, product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from .._libraries import sp
 from ..certificates.backward import log_price_per_task
 from ..certificates.leximin import by_level, held, one_price_each
-from ..core.first_order import Active, Equations, Factors, Prices, parts, summed
+from ..core.first_order import Active, Entries, Equations, Factors, Prices, assembled, parts, summed
 from ..core.settled import ZERO, settled
 from ..errors import DataError, SolverError
 from ..model._arrays import Array, Index, Mask, ratio
@@ -259,9 +259,6 @@ def share_derivatives(cluster: Cluster, rule: ShareRule) -> list[ShareDerivative
     return [ShareDerivative(none, none)]
 
 
-Entries = list[tuple[Any, Any, Any]]
-
-
 def inputs(equations: Equations) -> list[sp.csr_matrix]:
     """B (equations, data): alpha, log weights, demands, capacities of servers of the polytope, limits, `log u_n`.
 
@@ -288,21 +285,19 @@ def inputs(equations: Equations) -> list[sp.csr_matrix]:
     ways = [found]
     whose, host = (each * resources for each in (polytope.users[equations.user], equations.server))
 
-    def enter(entries: Entries, equation: Index, pairs: Index, resource: Index, value: Array) -> None:
-        """A share d_nr/c_ir of pairs: demands and capacities count by their ratios alone."""
-        entries.append((equation, of_demand + whose[pairs] + resource, value))
-        entries.append((equation, of_capacity + host[pairs] + resource, -value))
+    def enter(entries: Entries, equation: Index, pairs: Index, value: Array) -> None:
+        """Shares d_nr/c_ir of pairs (pairs, resources): demands and capacities count by their ratios alone."""
+        for first, sign in ((of_demand + whose[pairs], 1.0), (of_capacity + host[pairs], -1.0)):
+            entries.append((equation, first[:, None] + np.arange(resources), sign * value))
 
-    used = (equations.uses(equations.pairs) @ sp.diags(active.part[equations.pairs])).tocoo()
-    of = polytope.row_resource[equations.rows][used.row]
-    enter(found, equations.of_rows[used.row], equations.pairs[used.col], of, used.data)
+    of_rows, use = equations.uses(equations.pairs)
+    enter(found, of_rows, equations.pairs, use * active.part[equations.pairs, None])
     found.append((equations.of_limits, of_limit + polytope.users[equations.limits], -1.0))
     if not equations.slope:
         who = polytope.users[equations.users]
         found += [(equations.of_users, of_weight + who, -1.0), (equations.of_users, of_share + who, 1.0)]
     for k, (pairs, equation) in enumerate(zip(equations.cheap, equations.of_pairs, strict=True)):
-        share = equations.shares(k)
-        enter(found, equation[share.row], pairs[share.row], polytope.row_resource[share.col], share.data / scale)
+        enter(found, equation[:, None], pairs, equations.shares(k) / scale)
         if not equations.slope:
             continue
         user = equations.user[pairs]
@@ -317,15 +312,8 @@ def inputs(equations: Equations) -> list[sp.csr_matrix]:
             sets = apportioned(polytope.pair_use[pairs] >= 1 - TIED)
             ways = [[*found] for _ in sets]
             for way, value in zip(ways, sets, strict=True):
-                enter(way, equation[:, None], pairs[:, None], np.arange(resources), -power * value)
-    return [_matrix(way, (equations.size, size)) for way in ways]
-
-
-def _matrix(entries: Entries, shape: tuple[int, int]) -> sp.csr_matrix:
-    """The matrix of rows, columns and values, which add up where they meet."""
-    every = ([part.ravel() for part in np.broadcast_arrays(*each)] for each in entries)
-    row, column, value = (np.concatenate(parts) for parts in zip(*every, strict=True))
-    return sp.csr_matrix((value, (row, column)), shape=shape)
+                enter(way, equation[:, None], pairs, -power * value)
+    return [assembled(way, (equations.size, size)) for way in ways]
 
 
 def _why(equations: Equations, stuck: Mask, most: int = 3) -> str:
@@ -449,12 +437,12 @@ class Derivatives:
         equations, sizes = self.equations, np.bincount(self.merging.server_of)
         if self.criterion.scope != "game" or self.criterion.alpha == 1:
             return
-        pairs, share = equations.cheap[0], equations.shares(0).tocsr()
+        pairs, share = equations.cheap[0], equations.shares(0)
         use = equations.active.polytope.pair_use[pairs]
         for s in np.flatnonzero(sizes > 1):
             mine = np.flatnonzero(equations.server[pairs] == s)
             sets = np.eye(use.shape[1])[use[mine].argmax(axis=1)]
-            by_price = share[mine].toarray()
+            by_price = share[mine]
             left = sets - by_price @ np.linalg.lstsq(by_price, sets, rcond=1e-10)[0]
             parts = np.unique(equations.parts[0][equations.of_pairs[0][mine]])
             moved = np.flatnonzero(np.abs(left).max(axis=0, initial=0.0) > ROUNDING)

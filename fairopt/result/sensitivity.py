@@ -116,9 +116,10 @@ class Sensitivity:
         if by not in DATA:
             raise DataError(f"by is {by!r}; it must be one of {', '.join(DATA)}")
         rows, levels = self.derivatives.rows[by], DATA[by][1]
-        there, users = self._there[rows], pd.Index(self.answer.cluster.users, name="user")
-        index = self._whole[rows][there].droplevel([0, 2][: 3 - len(levels)]).set_names(levels)
-        return pd.DataFrame(self._of_users[rows][there], index, users)
+        there, names = self._there[rows], self._names(by)
+        index = pd.MultiIndex(names, np.nonzero(there.reshape([len(each) for each in names])), names=levels)
+        users = pd.Index(self.answer.cluster.users, name="user")
+        return pd.DataFrame(self._of_users[rows][there], index if len(levels) > 1 else index.get_level_values(0), users)
 
     @cached_property
     def measures(self) -> pd.DataFrame:
@@ -223,22 +224,24 @@ class Sensitivity:
     @cached_property
     def _there(self) -> Mask:
         """(data,): those that there are, not limits of who has none, nor zeros."""
-        cluster, there = self.answer.cluster, np.ones(len(self._whole), dtype=bool)
+        cluster, there = self.answer.cluster, np.ones(self.derivatives.rows["counts"].stop, dtype=bool)
         limited = np.isfinite(cluster.max_tasks) & (cluster.max_tasks > 0)
         some = {"demands": cluster.demand > 0, "capacities": cluster.capacity > 0, "max_tasks": limited}
         for by, mask in some.items():
             there[self.derivatives.rows[by]] = mask.ravel()
         return there
 
+    def _names(self, by: str) -> list[tuple[str, ...]]:
+        """Labels of one kind of data, by level."""
+        cluster = self.answer.cluster
+        servers = (self.derivatives.cluster if by == "counts" else cluster).servers
+        of = {"parameter": ("alpha",), "user": cluster.users, "server": servers, "resource": cluster.resources}
+        return [of[level] for level in DATA[by][1]]
+
     @cached_property
     def _whole(self) -> pd.MultiIndex:
         """All data: kind, of whom, resource."""
-        cluster = self.answer.cluster
-        of = {"parameter": ("alpha",), "user": cluster.users, "resource": cluster.resources}
-        rows: list[tuple[str, ...]] = []
-        for by, (_, levels) in DATA.items():
-            of["server"] = (self.derivatives.cluster if by == "counts" else cluster).servers
-            rows += [(by, *each, "")[:3] for each in product(*(of[level] for level in levels))]
+        rows = [(by, *each, "")[:3] for by in DATA for each in product(*self._names(by))]
         return pd.MultiIndex.from_tuples(rows, names=["by", "of", "resource"])
 
     @property

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
@@ -14,7 +13,6 @@ from fairopt.errors import DataError, SolverError
 from fairopt.explorer import Start, State
 from fairopt.explorer.session import gainers, summed
 from fairopt.explorer.standing import standing, what_if
-from fairopt.result.sensitivity import Sensitivity
 from fairopt.workloads import Snapshot
 
 
@@ -105,16 +103,11 @@ def test_where_all_nodes_are_one_pool_so_are_margins() -> None:
     assert set(standing(teams(), State("drf")).margins["nodes"]) == {"all nodes"}
 
 
-def test_nodes_without_a_derivative_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    def kink(self: Sensitivity) -> pd.DataFrame:
-        values = self.tasks("capacities")
-        values.loc[("node-1", "cpu")] = math.nan
-        return values
-
-    monkeypatch.setattr(Sensitivity, "capacities", property(kink))
-    found = standing(teams())
-    assert " 1 of 4 kinds of nodes and resources have no derivative" in found.margins_note
-    assert ("node", "cpu") not in zip(found.margins["nodes"], found.margins["resource"], strict=True)
+def test_nodes_without_a_derivative_are_counted() -> None:
+    """The first user just reaches its limit, on a node of its own."""
+    found = standing(fo.Cluster([[6], [4]], [[1], [1]], None, [[1, 0], [0, 1]], [6, 9], servers=["kink", "plain"]))
+    assert " 1 of 2 kinds of nodes and resources have no derivative" in found.margins_note
+    assert found.margins["nodes"].tolist() == ["plain"]
 
 
 @pytest.mark.parametrize("mechanism", ["alphapf-vds", "drfh", "alpha-fair"])
