@@ -178,3 +178,13 @@ def test_a_task_takes_as_many_slots_as_cover_it() -> None:
     w = Workload.from_frames(tasks, pd.DataFrame({"cpu": [6.0, 5.0]}))
     has, takes = policies.one("slots(n=2)").room(w)
     assert (has.tolist(), takes.tolist()) == ([[2], [1]], [[1], [1], [2]])
+
+
+def test_first_fit_does_not_tend_to_drfh_on_several_servers() -> None:
+    """DRFH figure 1 with tasks of 1/1000: First-Fit 3.34 each, Best-Fit 8.67, DRFH 10 (`fairopt.papers`)."""
+    tasks = pd.DataFrame({"user": ["1", "2"], "duration": 1.0, "tasks": 20_000, "cpu": [2e-4, 1e-3],
+                          "memory": [1e-3, 2e-4]})  # fmt: skip
+    w = Workload.from_frames(tasks, pd.DataFrame({"cpu": [2, 12], "memory": [12, 2]}))
+    for name, each in (("first-fit-drfh", 3.34), ("best-fit-drfh", 8.67)):
+        started = np.bincount(w.user[w.group_of_task[simulate(w, name, until=0).runs.task]]) / 1000
+        np.testing.assert_allclose(started, each, atol=0.01)
