@@ -71,10 +71,12 @@ def test_a_tree_takes_a_handful_of_rounds_without_caps(alpha: float) -> None:
         assert sweeps.requested(state) <= 1e-6
 
 
-def test_surplus_pairs_of_a_dense_game_leave() -> None:
-    """A drift without end: of the caps alone, up to a thousand, 1,000 rounds were not enough."""
-    shared = open_source("lognormal?users=60&servers=25", rng=np.random.default_rng([41, 407])).cluster
-    assert not fo.best_response(shared, 1.0, max_rounds=1000).flagged
+@pytest.mark.parametrize(("draw", "alpha", "most"), [(407, 1.0, 1000), (507, 1.1, 500)])
+def test_slow_dense_games_end(draw: int, alpha: float, most: int) -> None:
+    """Drifts while surplus pairs leave, for which caps up to a thousand were not enough; and the last digits of an
+    equilibrium that is nearly singular: without accelerated rounds, from the state of the least change, 2,400."""
+    shared = open_source("lognormal?users=60&servers=25", rng=np.random.default_rng([41, draw])).cluster
+    assert not fo.best_response(shared, alpha, max_rounds=most).flagged
 
 
 @pytest.mark.parametrize(("draw", "most"), [(720, 40), (507, 400)], ids=["shrinks", "jumps taken back"])
@@ -147,8 +149,11 @@ def test_plain_rounds_go_on_where_they_ended_if_elastic_ones_gain_nothing() -> N
         assert next(one)[1] == 1
         sweeps.gauss_seidel(plain)
     np.testing.assert_array_equal(state.tasks, plain.tasks)
-    while next(one)[1:] != (1, 8):
+    sent = set()
+    while (told := next(one)[1:]) != (1, 8):
         state.tasks[:] *= 0.01
+        sent.add(told)
+    assert sent == {(3, 8), (1, 40)}, "numbers of each user in common, and up and down a tree"
     np.testing.assert_array_equal(state.tasks, plain.tasks)
 
 
