@@ -25,6 +25,8 @@ def vms(bitbrains):
 def test_the_seed_in_the_name_comes_first():
     rng, name = np.random.default_rng, "bitbrains-like?seed=3"
     assert open_source("bitbrains-like", rng=rng(4)).cluster == bitbrains_like(rng(4)).cluster
+    assert open_source("google-like?users=5&servers=6&seed=3").cluster == google_like(rng(3), 5, 6).cluster
+    assert open_source("alibaba-like?max_tasks=yes").cluster == alibaba_like(rng(0), max_tasks=True).cluster
     assert open_source(name, rng=np.random.default_rng(9)).cluster == open_source(name).cluster
     assert open_source(name).cluster != open_source("bitbrains-like?seed=4").cluster
 

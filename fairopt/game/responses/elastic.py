@@ -111,14 +111,16 @@ def _phase(
             np.clip(state.cap, np.where(same > still, least, cap), most, out=state.cap)
             far = np.inf if since >= 2 * still else reach
             ahead = jump(sweeps, state, step, products.sum(axis=0), state.foreseen - foreseen, far)
-        if since >= patience:
-            state.tasks[:], state.slope[:], state.foreseen[:], state.cap[:] = kept, 0.0, 0.0, 0.0
         yield change, 3, _TREE
+    state.tasks[:], state.slope[:], state.foreseen[:], state.cap[:] = kept, 0.0, 0.0, 0.0
     yield from islice(_anderson(sweeps, state), int(patience))
 
 
 def _anderson(sweeps: Sweeps, state: State) -> Iterator[tuple[float, int, int]]:
-    """Play plain rounds from mixtures of the last ones at which their steps, were these linear, would be the least."""
+    """Play plain rounds, each from the mixture of the last ones whose step, were steps linear, would be the least.
+
+    A mixture leaves a twentieth of every pair: who is to go only a response can tell.
+    """
     user, polytope, gamma, last = sweeps.method.user, sweeps.method.polytope, sweeps.method.gamma, 0.0
     ends: list[Array] = []
     steps: list[Array] = []
@@ -129,7 +131,7 @@ def _anderson(sweeps: Sweeps, state: State) -> Iterator[tuple[float, int, int]]:
             ahead = np.maximum(ends[-1] - mix @ np.diff(ends, axis=0), 0.05 * ends[-1])
             state.tasks[:] = polytope.inside(ahead / gamma) * gamma
         begun, change = state.tasks.copy(), sweeps.gauss_seidel(state)
-        if change > 5 * last:
+        if change > 5 * last:  # as where other pairs are served: earlier steps tell nothing of them
             ends, steps = [], []
         last = change
         ends = [*ends, state.tasks.copy()][-_MIXED:]
