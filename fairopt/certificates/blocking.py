@@ -21,7 +21,7 @@ from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 from ..model.merging import Split
 from ..model.polytope import Polytope
-from .leximin import SAME_LEVEL, check_levels, distances, held, one_price_each, proofs
+from .leximin import SAME_LEVEL, check_levels, distances, held, one_price_each, proofs, starved
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ def blocking(
     first = split.merging.first_server
     polytope = Polytope(split.merging.cluster, limits)
     users, totals = polytope.users, split.user_tasks
-    if not (totals[users] > 0).all():
-        n = users[int(np.argmin(totals[users]))]
+    if (none := starved(polytope, totals[users])).any():
+        n = users[int(none.argmax())]
         raise DataError(f"user {cluster.users[n]!r} runs nothing, although it could: this is no max-min allocation")
     count = len(cluster.users)
     held_by = np.where(limits > 0, "nowhere to run", "task limit")

@@ -65,8 +65,8 @@ def lexicographic_rise(
         return 0.0, None, "no user can run anything"
     own = criterion.restrict(polytope.users)
     x = polytope.user_tasks(polytope.fractions(tasks))
-    if not (x > 0).all():
-        return np.inf, None, f"user {users[polytope.users[int(np.argmin(x))]]!r} runs nothing, although it could"
+    if (none := starved(polytope, x)).any():
+        return np.inf, None, f"user {users[polytope.users[int(none.argmax())]]!r} runs nothing, although it could"
     level = own.levels(x)
     to_limit = polytope.limit / x - 1
     groups = by_level(level)
@@ -91,6 +91,11 @@ def lexicographic_rise(
             worst = max(found, width)
             where = f"largest for user {users[polytope.users[highest if found >= width else group[0]]]!r}"
     return worst, prices if alone else None, where
+
+
+def starved(polytope: Polytope, x: Array) -> Mask:
+    """Who has no tasks of x (users,), or so few that what it could run is no double in units of them."""
+    return np.asarray(x <= np.finfo(float).tiny * np.maximum(polytope.reach, 1.0))
 
 
 class Proof(NamedTuple):
@@ -225,7 +230,7 @@ def maxmin_condition(
     if not len(users):
         return result
     x = table.sum(axis=1)[users]
-    if not (x > 0).all():
+    if starved(polytope, x).any():
         result[users] = np.inf
         return result
     own = criterion.restrict(users)
