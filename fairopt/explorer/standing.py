@@ -16,7 +16,7 @@ import numpy as np
 from .._libraries import pd
 from ..errors import DataError, FairoptError
 from ..model._arrays import Array, Mask
-from ..model._names import listed
+from ..model._names import listed, some
 from ..model.cluster import Cluster
 from ..result import metrics
 from ..result.allocation import Allocation
@@ -293,7 +293,7 @@ def _count(start: Start, edits: dict[str, Any], entry: int, value: str, text: st
 
 
 def _some(names: Sequence[str]) -> str:
-    return listed(list(dict.fromkeys(names)), 8)
+    return some(list(dict.fromkeys(names)))
 
 
 #: What of a resource is left may lack this part of a task: sums of what runs are rounded.
