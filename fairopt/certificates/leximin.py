@@ -236,12 +236,7 @@ def maxmin_condition(
     own = criterion.restrict(users)
     level, to_limit, above = own.levels(x), polytope.limit / x - 1, own.surplus(x) > SAME_LEVEL
     free = (to_limit > SAME_LEVEL) & above
-    hint = None
-    if merged.shape[1] == 1:
-        hint = one_price_each(merged)
-    elif prices is not None:
-        first = split.merging.first_server
-        hint = prices.reshape(-1, *cluster.capacity.shape)[:, first]
+    hint = hints(merged, None if prices is None else prices[..., split.merging.first_server, :])
     asked = free & (merged.shape[1] > 1)
     proof = held(polytope, table, level, own.floor, asked, hint, _PROVES)[1]
     # Capacity may hold who is a little below its limit, and not the limit.
@@ -260,11 +255,14 @@ def check_levels(criterion: Criterion) -> None:
         )
 
 
-def one_price_each(cluster: Cluster) -> Array:
-    """On one server a level is held by one resource: a price for each alone, (resources, 1, resources)."""
-    capacity = cluster.capacity[0]
-    marginal = ratio(1.0, capacity)
-    return np.diag(marginal)[:, None, :]
+def hints(cluster: Cluster, prices: Array | None) -> Array | None:
+    """Prices that may prove levels, (sets, servers, resources): those given, of one set or several.
+
+    On one server a level is held by one resource: a price for each alone, whatever is given.
+    """
+    if cluster.shape[1] == 1:
+        return np.diag(ratio(1.0, cluster.capacity[0]))[:, None, :]
+    return None if prices is None else prices.reshape(-1, *cluster.capacity.shape)
 
 
 def held(
