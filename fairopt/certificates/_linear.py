@@ -55,7 +55,8 @@ def rises(polytope: Polytope, unit: Array, least: Array, hungry: Index, seconds:
     rows = sp.bmat([[polytope.use, None], [-relative, rise], [polytope.use_of_limit, None]])
     # Slack for rounding in tasks, or the program would be infeasible.
     bounds = [np.ones(polytope.use.shape[0]), 1e-10 - least[keep] / unit[keep], np.ones(len(polytope.limited))]
-    solved = maximise(1.0 * (np.arange(rows.shape[1]) >= pairs), [rows], bounds, seconds)
+    value = np.repeat([0.0, 1.0], [pairs, len(hungry)])
+    solved = maximise(value, [rows], bounds, seconds)
     if solved is None:
         return None
     prices, marginal, limits = solved[1]
