@@ -93,12 +93,6 @@ def test_at_scale_row_sums_are_estimated(monkeypatch: pytest.MonkeyPatch) -> Non
 NEAR_TIE = fo.Cluster([[1, 1, 1]], [[1, 1 + 1e-6, 0], [1 + 1e-6, 1, 0], [0, 0, 3]])
 
 
-def test_near_a_tie_of_prices_the_condition_is_large() -> None:
-    known = fo.CEEI().solve(NEAR_TIE, 1e-9).certificate.conditions
-    assert known[:2].min() > 1e4
-    assert known[2] == pytest.approx(1, abs=0.5)
-
-
 @pytest.mark.parametrize(("error", "wanted"), [(1e-9, 1002), (1e-6, 2001)])
 def test_a_few_tasks_that_the_error_could_take_away_hide_nothing(error: float, wanted: float) -> None:
     """Two rows hold two users, who differ by 1e-3 in what they need: (2 + 1e-3) / 1e-3 for who runs nowhere else."""
@@ -108,7 +102,7 @@ def test_a_few_tasks_that_the_error_could_take_away_hide_nothing(error: float, w
     polytope = Polytope(cluster, cluster.max_tasks)
     found = certificates.backward_error(polytope, rule, tasks, polytope.log_row_prices(prices))
     known = certificates.conditions(polytope, rule, tasks, replace(found, error=error))
-    assert known[0] == pytest.approx(wanted, rel=2e-3)
+    assert known[:2] == pytest.approx([wanted, 2001], rel=2e-3)
 
 
 def test_only_digits_that_are_certain_are_shown() -> None:
