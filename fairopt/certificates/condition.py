@@ -8,7 +8,7 @@ though tasks are: a multiple of the identity makes up for that, 1e-11 of it, or 
 
 That holds as long as the same rows are priced and the same pairs have tasks. Those whose price or tasks the error found
 could take to zero are left out one at a time; pairs without tasks that it could make as cheap as others, and rows that
-it could fill, come in one at a time (rank-one formulas); and the largest condition counts. What it cannot know is other
+it could fill, come in one at a time; and the largest condition counts. What it cannot know is other
 equilibria, and several such changes at once. At scale row sums are estimated (Higham and Tisseur's 1-norm estimator;
 users relative to it by random signs), for the pairs with tasks and the rows with a price.
 
