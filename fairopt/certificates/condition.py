@@ -8,7 +8,7 @@ though tasks are: a multiple of the identity makes up for that, 1e-11 of it, or 
 
 That holds as long as the same rows are priced and the same pairs have tasks. Those whose price or tasks the error found
 could take to zero are left out one at a time; pairs without tasks that it could make as cheap as others, and rows that
-it could fill, come in one at a time; and the largest condition counts. What it cannot know is other
+it could fill, come in one at a time (rank-one formulas); and the largest condition counts. What it cannot know is other
 equilibria, and several such changes at once. At scale row sums are estimated (Higham and Tisseur's 1-norm estimator;
 users relative to it by random signs), for the pairs with tasks and the rows with a price.
 
@@ -195,24 +195,24 @@ def _least(slack: Array, wanted: bool) -> Index:
 
 def _exact(active: _Active, error: float, regular: float) -> Array:
     """Row sums from the inverse, (users,), the largest over what may leave or come in."""
-    whole, holds, everybody = active.regular(regular).toarray(), np.flatnonzero(active.holds), np.arange(active.users)
-
-    def inverted(some: Index) -> tuple[Array, Array, Index]:
-        """The inverse where these hold, its rows added up by users, and the users of its pairs."""
-        inverse, user = np.linalg.inv(whole[np.ix_(some, some)]), active.user[some[some < len(active.user)]]
-        of_user = np.zeros((active.users, len(some)))
-        np.add.at(of_user, user, inverse[: len(user)])
-        return inverse, of_user, user
-
+    whole, holds, pairs = active.regular(regular).toarray(), np.flatnonzero(active.holds), len(active.user)
+    user, outside = active.user[holds[holds < pairs]], np.flatnonzero(~active.holds)
     try:
-        inverse, of_user, user = inverted(holds)
-        result = active.folded(of_user, user)
-        outside = np.flatnonzero(~active.holds)
-        far = active.folded(whole[np.ix_(outside, holds)] @ inverse, user)
-        for k in outside[error * (far + 1) > _LEAVES * active.slack[outside]]:
-            result = np.fmax(result, active.folded(*inverted(np.sort(np.append(holds, k)))[1:]))
+        inverse = np.linalg.inv(whole[np.ix_(holds, holds)])
     except np.linalg.LinAlgError:
         return np.full(active.users, np.inf)
+    of_user = np.zeros((active.users, len(holds)))
+    np.add.at(of_user, user, inverse[: len(user)])
+    result, rows = active.folded(of_user, user), whole[np.ix_(outside, holds)] @ inverse
+    near = error * (active.folded(rows, user) + 1) > _LEAVES * active.slack[outside]
+    for k, row in zip(outside[near], rows[near], strict=True):
+        column = whole[holds, k]
+        gained = of_user @ column  # bordered by one more unknown and its equation
+        if k < pairs:
+            gained[active.user[k]] -= 1
+        gained /= whole[k, k] - row @ column
+        sizes = active.folded(of_user + np.outer(gained, row), user) + np.abs(gained)
+        result = np.where(np.isfinite(sizes), np.maximum(result, sizes), result)
     # By how much each unknown could move, relative to what it takes to reach zero; without bound where splits are free.
     moved = active.folded(inverse[holds < len(active.holds) - active.limits], user)
     moved[: len(user)] /= active.part[holds[: len(user)]]
@@ -221,7 +221,7 @@ def _exact(active: _Active, error: float, regular: float) -> Array:
         changed = of_user - np.outer(of_user[:, k], inverse[k] / inverse[k, k])
         changed[:, k] = 0.0
         sizes = active.folded(changed, user)
-        alone = np.isin(everybody, np.delete(user, k) if k < len(user) else user)
+        alone = np.bincount(user[np.arange(len(user)) != k], minlength=active.users) > 0
         result = np.where(alone & np.isfinite(sizes), np.maximum(result, sizes), result)
     return result
 
