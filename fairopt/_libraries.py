@@ -81,15 +81,18 @@ else:
             with _clock.standing():
                 return of_an_extra(self.__name__)
 
-    cp = _Library("cvxpy")
-    pd = _Library("pandas")
-    pa = _Library("pyarrow")
-    pq = _Library("pyarrow.parquet")
-    sp = _Library("scipy.sparse")
-    optimize = _Library("scipy.optimize")
-    special = _Library("scipy.special")
-    stats = _Library("scipy.stats")
-    blas = _Library("scipy.linalg.blas")
-    lapack = _Library("scipy.linalg.lapack")
-    csgraph = _Library("scipy.sparse.csgraph")
-    sparse_linalg = _Library("scipy.sparse.linalg")
+    _MODULES = {
+        "cp": "cvxpy",
+        "pd": "pandas",
+        "pa": "pyarrow",
+        "pq": "pyarrow.parquet",
+        "sp": "scipy.sparse",
+        "optimize": "scipy.optimize",
+        "special": "scipy.special",
+        "stats": "scipy.stats",
+        "blas": "scipy.linalg.blas",
+        "lapack": "scipy.linalg.lapack",
+        "csgraph": "scipy.sparse.csgraph",
+        "sparse_linalg": "scipy.sparse.linalg",
+    }
+    globals().update({name: _Library(module) for name, module in _MODULES.items()})

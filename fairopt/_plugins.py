@@ -58,12 +58,10 @@ def load(file: str | Path) -> Plugin:
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except FairoptError as error:
-        del sys.modules[name]
-        raise DataError(f"the plug-in {file}: {error}") from None
     except Exception as error:
         del sys.modules[name]
-        raise DataError(f"the plug-in {file} cannot be imported: {type(error).__name__}: {error}") from error
+        why = "" if isinstance(error, FairoptError) else f" cannot be imported: {type(error).__name__}"
+        raise DataError(f"the plug-in {file}{why}: {error}") from error
     _LOADED[path] = found = Plugin(path, digest, module)
     return found
 

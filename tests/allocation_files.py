@@ -27,7 +27,9 @@ from fairopt.mechanisms import Mechanism
 def document(tmp_path: Path, mechanism: Mechanism | None = None) -> dict[str, Any]:
     """A valid file's content, with everything optional in it."""
     _solved(mechanism or fo.AlphaFair(2, scope="servers")).save(tmp_path / "good.json")
-    return dict(json.loads((tmp_path / "good.json").read_text()))
+    content = dict(json.loads((tmp_path / "good.json").read_text()))
+    content["criterion"].setdefault("weight", content["cluster"]["weight"])
+    return content
 
 
 @cache

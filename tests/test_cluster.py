@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from numpy.testing import assert_allclose, assert_array_equal
 from strategies import clusters
+from test_intake import made
 
 from fairopt.errors import DataError, FairoptError
 from fairopt.model.cluster import Cluster
@@ -89,15 +90,8 @@ BAD: list[tuple[dict[str, Any], str, tuple[Any, ...]]] = [
 
 @pytest.mark.parametrize(("changes", "message", "where"), BAD)
 def test_errors_name_the_row_and_the_remedy(changes: dict[str, Any], message: str, where: tuple[Any, ...]) -> None:
-    good: dict[str, Any] = {
-        "capacity": [[9, 18]],
-        "demand": [[1, 4], [3, 1]],
-        "users": ["A", "B"],
-        "servers": ["S"],
-        "resources": ["cpu", "ram"],
-    }
     with pytest.raises(DataError, match=message) as caught:
-        Cluster(**(good | changes))
+        made(**changes)
     assert caught.value.where == where
     assert isinstance(caught.value, FairoptError)
     assert isinstance(caught.value, ValueError)

@@ -107,6 +107,7 @@ def test_a_criterion_judges_anybody_alike(cluster: fo.Cluster, rule: Any) -> Non
         ("drfh", "type str; give a mechanism"),
         (fo.DRFH, r"give a mechanism, such as DRFH\(\)"),
         (fo.DRFH().criterion(fo.Cluster([[1]], [[1], [1], [1]])), "for 3 users, and the cluster has 2"),
+        (fo.AlphaPFVDS(2).criterion(fo.Cluster([[1]] * 3, [[1], [1]])), "for 3 servers, and the cluster has 2"),
     ],
 )
 def test_what_judges_nothing_is_refused(cluster: fo.Cluster, rule: Any, text: str) -> None:

@@ -63,7 +63,7 @@ def read(path):
     own = scope in ("game", "per_server")  # shares are 1/gamma[n,i]
     need(not own or (rule.get("share") is None and not floor.any()), "criterion.share, .floor must be left out here")
     u = np.ones(N) if own else number(rule.get("share"), "criterion.share", (N,), TINY, INF)
-    phi = number(rule.get("weight", g.get("weight", [1] * N)), "weight", (N,), TINY)
+    _, phi = (number(one.get("weight", g.get("weight", [1] * N)), "weight", (N,), TINY) for one in (g, rule))
     fair, efficient = (number(rule.get(key, 0), f"criterion.{key}", (), 0) for key in ("fair", "efficient"))
     fds = fair > 0 < efficient and alpha not in (0, 1, INF) and not own
     need(fds or fair == efficient == 0, "criterion.fair and criterion.efficient must be > 0, for alpha not 0, 1 or inf")

@@ -50,17 +50,13 @@ def rises(polytope: Polytope, unit: Array, least: Array, hungry: Index, seconds:
     `unit` and `least` are (users,), in tasks. `None` where it was not solved.
     """
     keep = np.union1d(np.flatnonzero(least > 0), hungry)
-    free, rows, limited = len(hungry), polytope.use.shape[0], len(polytope.limited)
-    relative = sp.diags(1 / unit[keep]) @ polytope.tasks[keep]
-    of_hungry = (np.ones(free), (np.searchsorted(keep, hungry), np.arange(free)))
+    relative, pairs = sp.diags(1 / unit[keep]) @ polytope.tasks[keep], len(polytope.gamma)
+    rise = sp.identity(len(unit), format="csr")[keep][:, hungry]
+    rows = sp.bmat([[polytope.use, None], [-relative, rise], [polytope.use_of_limit, None]])
     # Slack for rounding in tasks, or the program would be infeasible.
-    blocks = [
-        sp.hstack([polytope.use, sp.csr_matrix((rows, free))]),
-        sp.hstack([-relative, sp.csr_matrix(of_hungry, (len(keep), free))]),
-        sp.hstack([polytope.use_of_limit, sp.csr_matrix((limited, free))]),
-    ]
-    bounds, pairs = [np.ones(rows), 1e-10 - least[keep] / unit[keep], np.ones(limited)], len(polytope.gamma)
-    solved = maximise(np.concatenate([np.zeros(pairs), np.ones(free)]), blocks, bounds, seconds)
+    bounds = [np.ones(polytope.use.shape[0]), 1e-10 - least[keep] / unit[keep], np.ones(len(polytope.limited))]
+    value = np.repeat([0.0, 1.0], [pairs, len(hungry)])
+    solved = maximise(value, [rows], bounds, seconds)
     if solved is None:
         return None
     prices, marginal, limits = solved[1]

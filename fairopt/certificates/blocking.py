@@ -21,7 +21,7 @@ from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 from ..model.merging import Split
 from ..model.polytope import Polytope
-from .leximin import SAME_LEVEL, check_levels, distances, held, one_price_each, proofs
+from .leximin import SAME_LEVEL, check_levels, distances, held, hints, proofs, starved
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ def blocking(
     first = split.merging.first_server
     polytope = Polytope(split.merging.cluster, limits)
     users, totals = polytope.users, split.user_tasks
-    if not (totals[users] > 0).all():
-        n = users[int(np.argmin(totals[users]))]
+    if (none := starved(polytope, totals[users])).any():
+        n = users[int(none.argmax())]
         raise DataError(f"user {cluster.users[n]!r} runs nothing, although it could: this is no max-min allocation")
     count = len(cluster.users)
     held_by = np.where(limits > 0, "nowhere to run", "task limit")
@@ -81,11 +81,10 @@ def blocking(
     own, x = criterion.restrict(users), totals[users]
     level[users] = own.levels(x)
     to_limit = np.maximum(polytope.limit / x - 1, 0.0)
-    hint = None if prices is None else prices.reshape(-1, *cluster.capacity.shape)[:, first]
-    if polytope.cluster.shape[1] == 1:
-        each = one_price_each(polytope.cluster)
+    hint = hints(polytope.cluster, None if prices is None else prices[..., first, :])
+    if hint is not None and polytope.cluster.shape[1] == 1:
         full = polytope.by_server(polytope.used(split.merged))[0] >= 1 - tol
-        hint = np.append(each[full].sum(axis=0, keepdims=True), each, axis=0)  # first: of several the dearest
+        hint = np.append(hint[full].sum(axis=0, keepdims=True), hint, axis=0)  # first: of several the dearest
     free = to_limit > SAME_LEVEL
     rise, at, what = _by_prices(polytope, split.merged, own.floor, level[users], free, hint, tol)
     if (np.minimum(rise, to_limit) > tol).any():

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._libraries import sp, sparse_linalg
-from ..model._arrays import Array, Index
+from ..model._arrays import Array, Index, Mask
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 from .backward import BackwardError, log_price_per_task
@@ -116,46 +116,39 @@ def conditions(
 
 @dataclass(frozen=True)
 class _Active:
-    """The derivative of the conditions, of and in pairs, then rows, then limits; those that hold with equality first.
+    """The derivative of the conditions, of and in pairs, then rows, then limits: those that hold, and nearly do.
 
     Attributes
     ----------
     matrix : (unknowns, unknowns)
-    entering : (candidates, unknowns), rows of the derivative for pairs and rows that could come in, the same columns
-    columns : (unknowns, candidates), their columns; own : (candidates,), their diagonal
-    slack : (candidates,), a pair's price above what a task is worth, over A; a row's idle part
-    entering_user : (candidates,), of a pair; -1 for a row
+    holds : (unknowns,), which hold with equality
+    slack : (unknowns,), a pair's price above what a task is worth, over A; a row's idle part
     user : (pairs,); part : (pairs,), tasks over those of the user
-    rows, users : how many
+    users, limits : how many
     pair_weight : what an error of one pair's own counts
     together : are errors of pairs those of their user
     """
 
     matrix: sp.csc_matrix
-    entering: Array
-    columns: Array
-    own: Array
+    holds: Mask
     slack: Array
-    entering_user: Index
     user: Index
     part: Array
-    rows: int
     users: int
+    limits: int
     pair_weight: float
     together: bool
 
     def regular(self, size: float) -> sp.csc_matrix:
         """The matrix with this multiple of the identity, negative for prices and limits."""
-        pairs = len(self.user)
-        return (self.matrix + sp.diags(np.where(np.arange(self.matrix.shape[0]) < pairs, size, -size))).tocsc()
+        return (self.matrix + sp.diags(np.where(np.arange(len(self.holds)) < len(self.user), size, -size))).tocsc()
 
-    def folded(self, sensitivity: Array) -> Array:
+    def folded(self, sensitivity: Array, user: Index) -> Array:
         """`sum_k |.|` over equations of rows (..., equations), errors of a user's pairs added up first if together."""
-        pairs = len(self.user)
-        own, others = sensitivity[:, :pairs], np.abs(sensitivity[:, pairs:]).sum(axis=1)
+        own, others = sensitivity[:, : len(user)], np.abs(sensitivity[:, len(user) :]).sum(axis=1)
         if not self.together:
             return np.asarray(np.abs(own).sum(axis=1) + others)
-        starts = np.flatnonzero(np.diff(self.user, prepend=-1))
+        starts = np.flatnonzero(np.diff(user, prepend=-1))
         common = np.abs(np.add.reduceat(own, starts, axis=1)).sum(axis=1)
         return np.asarray(common + self.pair_weight * np.abs(own).sum(axis=1) + others)
 
@@ -179,24 +172,16 @@ def _active(polytope: Polytope, criterion: Criterion, tasks: Array, found: Backw
     slack[np.isin(user, full)] = np.inf
     idle = 1 - polytope.used(tasks)
     small = int(kept.sum() + priced.sum()) + len(full) <= dense
-    near = _least(np.where(kept, np.inf, slack), small), _least(np.where(priced, np.inf, idle), small)
-    pairs = np.concatenate([np.flatnonzero(kept), near[0]])
-    rows = np.concatenate([np.flatnonzero(priced), near[1]])
-    matrix = derivative(polytope, pairs, rows, full, total, rule.elasticity(total) / scale, scale, cost, found.log_rows)
-    p, r, size = len(pairs) - len(near[0]), len(rows) - len(near[1]), matrix.shape[0]
-    outside = np.r_[p : len(pairs), len(pairs) + r : len(pairs) + len(rows)]
-    inside = np.setdiff1d(np.arange(size), outside)
+    pairs = np.union1d(np.flatnonzero(kept), _least(np.where(kept, np.inf, slack), small))
+    rows = np.union1d(np.flatnonzero(priced), _least(np.where(priced, np.inf, idle), small))
     return _Active(
-        matrix[inside][:, inside].tocsc(),
-        matrix[outside][:, inside].toarray(),
-        matrix[inside][:, outside].toarray(),
-        matrix.diagonal()[outside],
-        np.maximum(np.concatenate([slack[near[0]], idle[near[1]]]), 0.0),
-        np.concatenate([user[near[0]], np.full(len(near[1]), -1)]),
-        user[pairs[:p]],
-        part[pairs[:p]],
-        r,
+        derivative(polytope, pairs, rows, full, total, rule.elasticity(total) / scale, scale, cost, found.log_rows),
+        np.concatenate([kept[pairs], priced[rows], np.ones(len(full), dtype=bool)]),
+        np.maximum(np.concatenate([slack[pairs], idle[rows], np.zeros(len(full))]), 0.0),
+        user[pairs],
+        part[pairs],
         len(total),
+        len(full),
         1 / scale,
         not game,
     )
@@ -210,34 +195,33 @@ def _least(slack: Array, wanted: bool) -> Index:
 
 def _exact(active: _Active, error: float, regular: float) -> Array:
     """Row sums from the inverse, (users,), the largest over what may leave or come in."""
-    pairs, size = len(active.user), active.matrix.shape[0]
+    whole, holds, pairs = active.regular(regular).toarray(), np.flatnonzero(active.holds), len(active.user)
+    user, outside = active.user[holds[holds < pairs]], np.flatnonzero(~active.holds)
     try:
-        inverse = np.linalg.inv(active.regular(regular).toarray())
+        inverse = np.linalg.inv(whole[np.ix_(holds, holds)])
     except np.linalg.LinAlgError:
         return np.full(active.users, np.inf)
-    of_user = np.zeros((active.users, size))
-    np.add.at(of_user, active.user, inverse[:pairs])
-    result = active.folded(of_user)
-    for number, slack in enumerate(active.slack):
-        row = active.entering[number] @ inverse
-        if not error * (active.folded(row[None, :])[0] + 1) > _LEAVES * slack:
-            continue
-        gained = of_user @ active.columns[:, number]  # bordered by one more unknown and its equation
-        if active.entering_user[number] >= 0:
-            gained[active.entering_user[number]] -= 1
-        gained /= active.own[number] - row @ active.columns[:, number]
-        sizes = active.folded(of_user + np.outer(gained, row)) + np.abs(gained)
+    of_user = np.zeros((active.users, len(holds)))
+    np.add.at(of_user, user, inverse[: len(user)])
+    result, rows = active.folded(of_user, user), whole[np.ix_(outside, holds)] @ inverse
+    near = error * (active.folded(rows, user) + 1) > _LEAVES * active.slack[outside]
+    for k, row in zip(outside[near], rows[near], strict=True):
+        column = whole[holds, k]
+        gained = of_user @ column  # bordered by one more unknown and its equation
+        if k < pairs:
+            gained[active.user[k]] -= 1
+        gained /= whole[k, k] - row @ column
+        sizes = active.folded(of_user + np.outer(gained, row), user) + np.abs(gained)
         result = np.where(np.isfinite(sizes), np.maximum(result, sizes), result)
     # By how much each unknown could move, relative to what it takes to reach zero; without bound where splits are free.
-    moved = active.folded(inverse[: pairs + active.rows])
-    moved[:pairs] /= active.part
+    moved = active.folded(inverse[holds < len(active.holds) - active.limits], user)
+    moved[: len(user)] /= active.part[holds[: len(user)]]
     leaving = np.flatnonzero(~(error * moved < _LEAVES) | (moved > 1e-2 / regular))
-    leaving = leaving[np.argsort(-moved[leaving], kind="stable")][:_MOST]
-    for k in leaving:
+    for k in leaving[np.argsort(-moved[leaving], kind="stable")][:_MOST]:
         changed = of_user - np.outer(of_user[:, k], inverse[k] / inverse[k, k])
         changed[:, k] = 0.0
-        sizes = active.folded(changed)
-        alone = np.bincount(active.user[np.arange(pairs) != k], minlength=active.users) > 0
+        sizes = active.folded(changed, user)
+        alone = np.bincount(user[np.arange(len(user)) != k], minlength=active.users) > 0
         result = np.where(alone & np.isfinite(sizes), np.maximum(result, sizes), result)
     return result
 

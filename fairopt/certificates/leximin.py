@@ -65,8 +65,8 @@ def lexicographic_rise(
         return 0.0, None, "no user can run anything"
     own = criterion.restrict(polytope.users)
     x = polytope.user_tasks(polytope.fractions(tasks))
-    if not (x > 0).all():
-        return np.inf, None, f"user {users[polytope.users[int(np.argmin(x))]]!r} runs nothing, although it could"
+    if (none := starved(polytope, x)).any():
+        return np.inf, None, f"user {users[polytope.users[int(none.argmax())]]!r} runs nothing, although it could"
     level = own.levels(x)
     to_limit = polytope.limit / x - 1
     groups = by_level(level)
@@ -91,6 +91,11 @@ def lexicographic_rise(
             worst = max(found, width)
             where = f"largest for user {users[polytope.users[highest if found >= width else group[0]]]!r}"
     return worst, prices if alone else None, where
+
+
+def starved(polytope: Polytope, x: Array) -> Mask:
+    """Who has no tasks of x (users,), or so few that what it could run is no double in units of them."""
+    return np.asarray(x <= np.finfo(float).tiny * np.maximum(polytope.reach, 1.0))
 
 
 class Proof(NamedTuple):
@@ -225,18 +230,13 @@ def maxmin_condition(
     if not len(users):
         return result
     x = table.sum(axis=1)[users]
-    if not (x > 0).all():
+    if starved(polytope, x).any():
         result[users] = np.inf
         return result
     own = criterion.restrict(users)
     level, to_limit, above = own.levels(x), polytope.limit / x - 1, own.surplus(x) > SAME_LEVEL
     free = (to_limit > SAME_LEVEL) & above
-    hint = None
-    if merged.shape[1] == 1:
-        hint = one_price_each(merged)
-    elif prices is not None:
-        first = split.merging.first_server
-        hint = prices.reshape(-1, *cluster.capacity.shape)[:, first]
+    hint = hints(merged, None if prices is None else prices[..., split.merging.first_server, :])
     asked = free & (merged.shape[1] > 1)
     proof = held(polytope, table, level, own.floor, asked, hint, _PROVES)[1]
     # Capacity may hold who is a little below its limit, and not the limit.
@@ -255,11 +255,14 @@ def check_levels(criterion: Criterion) -> None:
         )
 
 
-def one_price_each(cluster: Cluster) -> Array:
-    """On one server a level is held by one resource: a price for each alone, (resources, 1, resources)."""
-    capacity = cluster.capacity[0]
-    marginal = ratio(1.0, capacity)
-    return np.diag(marginal)[:, None, :]
+def hints(cluster: Cluster, prices: Array | None) -> Array | None:
+    """Prices that may prove levels, (sets, servers, resources): those given, of one set or several.
+
+    On one server a level is held by one resource: a price for each alone, whatever is given.
+    """
+    if cluster.shape[1] == 1:
+        return np.diag(ratio(1.0, cluster.capacity[0]))[:, None, :]
+    return None if prices is None else prices.reshape(-1, *cluster.capacity.shape)
 
 
 def held(

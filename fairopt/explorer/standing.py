@@ -16,7 +16,7 @@ import numpy as np
 from .._libraries import pd
 from ..errors import DataError, FairoptError
 from ..model._arrays import Array, Mask
-from ..model._names import listed
+from ..model._names import listed, some
 from ..model.cluster import Cluster
 from ..result import metrics
 from ..result.allocation import Allocation
@@ -269,7 +269,9 @@ def _named_users(start: Start, name: str) -> list[int]:
     for names in (start.groups, start.cluster.users):
         if found := [n for n, one in enumerate(names) if one == name]:
             return found
-    raise DataError(f"there is no namespace, account or user {name!r}; there are {_some(start.groups)}")
+    raise DataError(
+        f"there is no namespace, account or user {name!r}; there are {some([*dict.fromkeys(start.groups)])}"
+    )
 
 
 def _entry(start: Start, name: str) -> int:
@@ -277,7 +279,7 @@ def _entry(start: Start, name: str) -> int:
         return start.names.index(name)
     if name in start.cluster.servers:
         return int(start.entry_of[start.cluster.servers.index(name)])
-    raise DataError(f"there are no nodes {name!r}; there are {_some(start.names)}")
+    raise DataError(f"there are no nodes {name!r}; there are {some(start.names)}")
 
 
 def _count(start: Start, edits: dict[str, Any], entry: int, value: str, text: str) -> int:
@@ -292,10 +294,6 @@ def _count(start: Start, edits: dict[str, Any], entry: int, value: str, text: st
     return made
 
 
-def _some(names: Sequence[str]) -> str:
-    return listed(list(dict.fromkeys(names)), 8)
-
-
 #: What of a resource is left may lack this part of a task: sums of what runs are rounded.
 _ROUNDED = 1e-9
 
@@ -308,10 +306,11 @@ def verdict(
     below, above = metrics.owed(runs, due)
     others = [name for name in entitled if name != mechanism]
     lacks = np.array([metrics.owed(runs, each)[0] > 0 for each in entitled.values()])
-    every, some = int(lacks.all(axis=0).sum()), int(lacks.any(axis=0).sum())
-    same = f"{'Who is below is the same' if some else 'Nor is anybody below'} under {_and(others)}."
-    differ = f"Under each of {_and(others)} {every} of them are below too; under one or another {some} users are."
-    further = [same if every == some else differ] if others else []
+    every, either = int(lacks.all(axis=0).sum()), int(lacks.any(axis=0).sum())
+    under = " and ".join(filter(None, (", ".join(others[:-1]), *others[-1:])))
+    same = f"{'Who is below is the same' if either else 'Nor is anybody below'} under {under}."
+    differ = f"Under each of {under} {every} of them are below too; under one or another {either} users are."
+    further = [same if every == either else differ] if others else []
     nowhere = [_quoted(cluster.users[n]) for n in np.flatnonzero(~cluster.runnable & (cluster.max_tasks > 0))]
     if nowhere:
         further.append(f"No node may run a task of {listed(nowhere)}.")
@@ -340,10 +339,6 @@ def _largest(values: Array) -> list[int]:
 
 def _quoted(name: str) -> str:
     return f"'{name}'" if "," in name else name
-
-
-def _and(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else ""
 
 
 def held_now(runs: Allocation, gated: Mapping[str, int]) -> tuple[list[str], list[str]]:

@@ -76,14 +76,14 @@ def apart(given: Sequence[str], taken: Collection[str], mark: str) -> list[str]:
     return result
 
 
-def listed(labels: Sequence[str], most: int = 3) -> str:
+def listed(labels: Sequence[Any], most: int = 3) -> str:
     """The first of them, and how many more there are."""
-    return ", ".join(labels[:most]) + (f" and {len(labels) - most} more" if len(labels) > most else "")
+    return ", ".join(map(str, labels[:most])) + (f" and {len(labels) - most} more" if len(labels) > most else "")
 
 
 def some(labels: Sequence[Any], most: int = 8) -> str:
-    """The first of them, for messages."""
-    return ", ".join(str(label) for label in labels[:most]) + (", ..." if len(labels) > most else "")
+    """The same, for messages."""
+    return listed(labels, most)
 
 
 def meant(given: str, known: Iterable[str], cutoff: float = 0.6) -> str:

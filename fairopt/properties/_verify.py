@@ -16,7 +16,7 @@ from ..mechanisms.psdsf import PSDSF
 from ..model._arrays import Array
 from ..result.allocation import Allocation
 from ._base import Case, Finding, Property, get
-from ._tasks import Instance, clusters, exact, speaks_of
+from ._tasks import Instance, clusters, exact, seen, speaks_of
 from .undominated_equilibrium import alternatives, enumerable
 
 #: What answers are certified to, and what a violation must exceed where it is not a fraction: at degenerate ties an
@@ -60,7 +60,9 @@ def verified(mechanism: Mechanism, name: str, instance: Instance) -> Verified:
     if prop.domain(instance[0]) or (instance[1] is None) == prop.compares or not speaks_of(prop, instance):
         why = prop.domain(instance[0]) or "this is not a change that it speaks of"
         raise DataError(f"{name} says nothing here: {why}")
-    mechanism.check(instance[0])
+    for one in clusters(instance):
+        if seen(mechanism, one) != one:
+            raise DataError(f"{mechanism} sees all servers as one: give the pool of the cluster")
     case = exact(mechanism, instance)
     if case is not None:
         finding = prop.find(case)

@@ -18,12 +18,12 @@ from ..model._validate import finite
 from ..model.cluster import Cluster
 from ._base import Deviation, Finding, Property, described, get, shown
 from ._tasks import Instance, seen
-from ._verify import EVERY, selection, verified
+from ._verify import EVERY, FRACTIONS, selection, verified
 
 #: The version of the format that is written, and the only one that is read.
 VERSION = 1
 Number = Fraction | float
-#: Bounds of two machines may differ by this.
+#: Doubles of two machines may differ by this; fractions do not.
 _SLACK = 1e-6
 
 
@@ -92,19 +92,23 @@ class Witness:
         again = verified(mechanism, self.property, self.instance)
         if again.route != self.route:
             raise DataError(f"it is verified by {again.route}, not by {self.route} as the witness says")
+        slack = 0 if again.route == FRACTIONS else _SLACK
         (low, high), (least, most) = self.violation, again.violation
-        if most < low - _SLACK or least > high + _SLACK:
+        if most < low - slack or least > high + slack or (low != high and not slack):
             raise DataError(f"the violation is {_between(least, most)}, not {_between(low, high)} as the witness says")
         for name, found in (("before", again.case.user_tasks), ("after", again.case.changed_user_tasks)):
             for stated, tasks in zip(getattr(self, name), found, strict=True):
-                if abs(stated - tasks) > _SLACK * (1 + abs(tasks)):
+                if abs(stated - tasks) > slack * (1 + abs(tasks)):
                     raise DataError(
                         f"somebody has {shown(tasks)} tasks {name}, not {shown(stated)} as the witness says"
                     )
-        if self.selection.startswith(EVERY):
+        if again.route == FRACTIONS and self.text != again.finding.text:
+            raise DataError(f"it is found that {again.finding.text}; the witness says: {short(self.text)}")
+        if not self.selection or self.selection.startswith(EVERY):  # the only answer, or whichever is taken
             now = selection(mechanism, self.property, self.instance)
-            if not now.startswith(EVERY):
-                raise DataError(f"the witness speaks {self.selection}; what is found now: {now}")
+            if now[: len(EVERY)] != self.selection[: len(EVERY)]:
+                said = self.selection or "of the only answer"
+                raise DataError(f"the witness speaks {said}; what is found now: {now or 'there is no other'}")
         return again.finding
 
     def document(self) -> _files.Table:
@@ -135,8 +139,8 @@ class Witness:
         for name in ("before", "after", "violation"):
             stated[name] = _values(stated[name], name)
         users, bounds = stated["users"], stated["violation"]
-        if not _files.texts(users):
-            raise DataError("users must be a list of names")
+        if not _files.texts(users) or (users and stated["changed"] is None):
+            raise DataError("users must be a list of names, empty where nothing is changed")
         if len(bounds) != 2 or not 0 < bounds[0] <= bounds[1] <= 1:
             said = short(document["violation"])
             raise DataError(f"violation is {said}; it must be two numbers, 0 < low <= high <= 1")

@@ -123,8 +123,9 @@ def _judge(cluster: Cluster, by: Any) -> tuple[Judge, Criterion | None, tuple[st
     if by is None:
         return feasible, None, ("no criterion: feasible, and nothing else is claimed",)
     if isinstance(by, Criterion):
-        if len(by.weight) != len(cluster.users):
-            raise DataError(f"the criterion is for {len(by.weight)} users, and the cluster has {len(cluster.users)}")
+        for count, has, axis in zip(by.share.shape, cluster.shape, ("users", "servers"), strict=False):
+            if count != has:
+                raise DataError(f"the criterion is for {count} {axis}, and the cluster has {has}")
         return ByCriterion(by), by, ()
     if not hasattr(by, "certify") or isinstance(by, type):
         raise DataError(f"criterion is of type {type(by).__name__}; give a mechanism, such as DRFH(), or a Criterion")

@@ -18,7 +18,7 @@ import numpy as np
 
 from .._libraries import sp
 from ..certificates.backward import log_price_per_task
-from ..certificates.leximin import by_level, held, one_price_each
+from ..certificates.leximin import by_level, held, hints
 from ..core.first_order import Active, Entries, Equations, Factors, Prices, assembled, parts, summed
 from ..core.settled import ZERO, settled
 from ..errors import DataError, SolverError
@@ -476,7 +476,9 @@ def derivatives(cluster: Cluster, criterion: Criterion, tasks: Array | Split, lo
     if not len(polytope.users):
         raise DataError("no user can run anything: there is nothing to move")
     if np.isinf(criterion.alpha):
-        active = leximin(polytope, criterion, table, _hint(pools.cluster, prices))
+        with np.errstate(over="ignore"):
+            proof = None if prices is None else np.exp(prices)
+        active = leximin(polytope, criterion, table, hints(pools.cluster, proof))
     else:
         if prices is None:
             raise DataError("this allocation came without prices: certify it (allocation.certify()) or solve again")
@@ -484,16 +486,6 @@ def derivatives(cluster: Cluster, criterion: Criterion, tasks: Array | Split, lo
             rows = polytope.log_row_prices(prices)
         active = settled(polytope, criterion, table, rows)
     return Derivatives(active, merging, pools)
-
-
-def _hint(cluster: Cluster, log_prices: Array | None) -> Array | None:
-    """Prices (levels, servers, resources) that may prove levels; on one server each resource alone may."""
-    if cluster.shape[1] == 1:
-        return one_price_each(cluster)
-    if log_prices is None:
-        return None
-    with np.errstate(over="ignore"):
-        return np.asarray(np.exp(log_prices.reshape(-1, *cluster.capacity.shape)))
 
 
 def _check(cluster: Cluster, criterion: Criterion) -> None:

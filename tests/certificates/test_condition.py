@@ -13,6 +13,7 @@ import fairopt as fo
 from fairopt import certificates
 from fairopt.certificates import condition
 from fairopt.mechanisms import Mechanism
+from fairopt.model.polytope import Polytope
 
 MECHANISMS = [fo.AlphaFair(0.5), fo.CEEI(), fo.AlphaFair(3.0), fo.AlphaPFVDS(0.5), fo.AlphaPFVDS(2.0), fo.DRFH()]
 SIZE = 1e-7
@@ -92,10 +93,16 @@ def test_at_scale_row_sums_are_estimated(monkeypatch: pytest.MonkeyPatch) -> Non
 NEAR_TIE = fo.Cluster([[1, 1, 1]], [[1, 1 + 1e-6, 0], [1 + 1e-6, 1, 0], [0, 0, 3]])
 
 
-def test_near_a_tie_of_prices_the_condition_is_large() -> None:
-    known = fo.CEEI().solve(NEAR_TIE, 1e-9).certificate.conditions
-    assert known[:2].min() > 1e4
-    assert known[2] == pytest.approx(1, abs=0.5)
+@pytest.mark.parametrize(("error", "wanted"), [(1e-9, 1002), (1e-6, 2001)])
+def test_a_few_tasks_that_the_error_could_take_away_hide_nothing(error: float, wanted: float) -> None:
+    """Two rows hold two users, who differ by 1e-3 in what they need: (2 + 1e-3) / 1e-3 for who runs nowhere else."""
+    cluster = fo.Cluster([[2.001] * 2, [1.001, 9]], [[1, 1.001], [1.001, 1], [1, 0]], [1.001, 1, 1])
+    cluster, tasks = cluster.with_eligible("user3", [0, 1]), np.array([[1, 0.001], [1, 0], [0, 1]])
+    rule, prices = fo.CEEI(scope="servers").criterion(cluster), np.log([[1, 1], [2.001, 1e-300]])
+    polytope = Polytope(cluster, cluster.max_tasks)
+    found = certificates.backward_error(polytope, rule, tasks, polytope.log_row_prices(prices))
+    known = certificates.conditions(polytope, rule, tasks, replace(found, error=error))
+    assert known[:2] == pytest.approx([wanted, 2001], rel=2e-3)
 
 
 def test_only_digits_that_are_certain_are_shown() -> None:

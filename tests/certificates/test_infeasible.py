@@ -55,6 +55,9 @@ def test_a_runnable_user_left_with_nothing_never_passes(name: str) -> None:
     assert found.optimality == np.inf
     assert name != "drfh" or "'user2' runs nothing, although it could" in found.worst
     assert "user2" in found.worst
+    few = get(name).certify(cluster, np.full((1, cluster.shape[1]), 0.5) * [[1], [1e-310]])[0]
+    assert not few.passes(0.1)
+    assert not np.isfinite(few.condition) or few.optimality < np.inf  # and is read without an error
 
 
 def test_residual_is_the_worse_and_nan_never_passes() -> None:

@@ -83,6 +83,12 @@ def test_none_is_given_up_and_nothing_wrong_certified(name: str) -> None:
 def test_drf_of_every_server_needs_no_doubles_either() -> None:
     for seed in HARD:
         assert get("per-server-drf").solve(draw("wide", seed).replace(max_tasks=None)).stats.engine == "native"
+    tiny = get("per-server-drf").solve(Cluster([[9, 5], [4, 2]], [[3, 4], [0, 3]], [1, 1e-12]))
+    assert tiny.certificate.optimality < 1e-12
+    for server in range(2):  # each is looked at, whether or not another is right
+        wrong = np.array(tiny.tasks)
+        wrong[1, server] *= 0.99
+        assert not certify(tiny.cluster, wrong, tiny.criterion)[0].passes()
 
 
 @pytest.mark.parametrize(

@@ -97,10 +97,12 @@ EXACT, GAME = "drf--population-monotonicity", "alphapf-vds--pareto-optimality"
         (EXACT, "users", "user1", "list of names"),
         (EXACT, "mechanism", 3, "must be a text"),
         (EXACT, "cluster", {}, "servers"),
-        (EXACT, "changed", None, "a number for every user"),
+        (EXACT, "changed", None, "empty where nothing is changed"),
         (EXACT, "extra", 1, "unknown"),
         (EXACT, "route", None, "must be a text"),
         (EXACT, "violation", ["1/100", "1/90"], "as the witness says"),
+        (EXACT, "violation", ["1/5", "1/3"], "as the witness says"),
+        (EXACT, "text", "nobody loses", "it is found that user1 has"),
         (EXACT, "before", [1, 2, 3], "somebody has 4/3 tasks before"),
         (EXACT, "mechanism", "cmmf", "one resource"),
         (EXACT, "mechanism", "nothing", "no mechanism"),
@@ -110,6 +112,8 @@ EXACT, GAME = "drf--population-monotonicity", "alphapf-vds--pareto-optimality"
         (GAME, "route", FRACTIONS, "not by exact fractions as the witness says"),
         (GAME, "violation", [0.2, 0.3], "as the witness says"),
         ("utilitarian--envy-freeness", "selection", "of every equilibrium (1)", "what is found now"),
+        (GAME, "selection", "", "speaks of the only answer"),
+        ("tsf--sharing-incentive", "mechanism", "drf", "give the pool"),
     ],
 )
 def test_files_that_are_damaged_or_say_what_is_not_so_are_refused(
