@@ -28,6 +28,11 @@ LONGEST = 3.2e10
 #: Columns of a table of tasks, and of servers, that are no resources.
 _OF_TASKS = ("user", "job", "arrival", "duration", "tasks", "on", "after")
 _OF_SERVERS = ("server", "type", "count")
+_OF_USERS = ("user", "weight", "leaves")
+_OF_CHANGES = ("time", "server", "up")
+#: The most servers, and tasks: a table of more fits no memory.
+MOST_SERVERS = 10**6
+_MOST_OF = {"servers": MOST_SERVERS, "tasks": 10**8}
 _TRUTHS = dict.fromkeys(("true", "1", "1.0", "yes"), True) | dict.fromkeys(("false", "0", "0.0", "no"), False)
 
 
@@ -37,6 +42,8 @@ def arguments(
     """What `Workload.from_frames` makes one of."""
     _only_frames(tasks=tasks, servers=servers, users=users, changes=changes)
     names, types, amounts, resources = _servers(servers)
+    known_columns = {"tasks": (*_OF_TASKS, *resources), "users": _OF_USERS, "changes": _OF_CHANGES}
+    _only_columns(known_columns, tasks=tasks, users=users, changes=changes)
     user, known = _users(tasks, users)
     demand = _amounts(tasks, resources, "tasks")
     _refuse(tasks, "tasks", ~(demand > 0).any(axis=1), "asks for nothing; give it some of a resource, or leave it out")
@@ -216,6 +223,15 @@ def _only_frames(**tables: object) -> None:
             raise DataError(f"{name} has the column {table.columns[table.columns.duplicated()][0]!r} twice; rename one")
 
 
+def _only_columns(known: dict[str, tuple[str, ...]], **tables: pd.DataFrame | None) -> None:
+    """A column that nobody reads is a slip, or a resource that no server has: what it says would not count."""
+    for name, table in tables.items():
+        for column in () if table is None else table.columns:
+            if column not in known[name]:
+                raise DataError(f"{name} has the column {column!r}, which is none of {', '.join(known[name])}; "
+                                "rename it, or leave it out")  # fmt: skip
+
+
 def _texts(column: pd.Series[Any]) -> pd.Series[str]:
     """Names, empty where there is none; a column of 1 and empty cells is one of floats, but the name is 1, not 1.0."""
     texts = column.astype(str)
@@ -274,8 +290,8 @@ def _counts(frame: pd.DataFrame, column: str, table: str = "tasks") -> Whole:
     values = _column(
         frame, table, column, "a whole number >= 1", lambda x: (x >= 1) & (x == np.rint(x)) & (x <= 1e9), 1.0
     )
-    if values.sum() > 1e9:
-        raise DataError(f"{table} stand for {values.sum():.3g} in all; at most 10^9 can be simulated")
+    if values.sum() > (most := _MOST_OF[table]):
+        raise DataError(f"{table} stand for {values.sum():.3g} in all; at most {most:,} can be simulated")
     return np.asarray(values, dtype=np.int64)
 
 

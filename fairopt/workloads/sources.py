@@ -165,17 +165,25 @@ class Sources(Generic[Made]):
 
     def open(self, name: str, traces: str | Path | None = None, rng: np.random.Generator | None = None) -> Made:
         """Open the source that `name` stands for; see `open_source`."""
+        return self.maker(name, traces)(rng)
+
+    def maker(self, name: str, traces: str | Path | None = None) -> Callable[[np.random.Generator | None], Made]:
+        """The function that opens it with a generator, for many draws: the name is read once."""
         entry, options, seed = self._read(name)
-        rng = _generator(seed, rng)
         if (trace := self.folder(name, traces)) is not None:
-            return cast("Made", entry.function(directory=trace, rng=rng, **options))
-        made = self._standing_in(entry, options).function(rng=rng, **options)
-        if entry.folder:
-            root = traces_root(traces)
-            why = f"{VARIABLE} is not set" if root is None else f"no folder {entry.folder} among the traces"
-            source = f"{made.source} (a calibrated generator in place of the trace {entry.name}: {why})"
-            made = dataclasses.replace(made, source=source)
-        return cast("Made", made)
+            return lambda rng: cast("Made", entry.function(directory=trace, rng=_generator(seed, rng), **options))
+        generator = self._standing_in(entry, options).function
+        root = traces_root(traces) if entry.folder else None
+        why = f"{VARIABLE} is not set" if root is None else f"no folder {entry.folder} among the traces"
+
+        def make(rng: np.random.Generator | None) -> Any:
+            made = generator(rng=_generator(seed, rng), **options)
+            if entry.folder:
+                source = f"{made.source} (a calibrated generator in place of the trace {entry.name}: {why})"
+                made = dataclasses.replace(made, source=source)
+            return made
+
+        return make
 
     def check(self, name: str, traces: str | Path | None = None, there: bool = False) -> None:
         """Raise what `open` would raise of the name alone, before anything is read or drawn; `where` names the option.
