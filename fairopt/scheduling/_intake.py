@@ -28,8 +28,6 @@ LONGEST = 3.2e10
 #: Columns of a table of tasks, and of servers, that are no resources.
 _OF_TASKS = ("user", "job", "arrival", "duration", "tasks", "on", "after")
 _OF_SERVERS = ("server", "type", "count")
-_OF_USERS = ("user", "weight", "leaves")
-_OF_CHANGES = ("time", "server", "up")
 #: The most servers, and tasks: a table of more fits no memory.
 MOST_SERVERS = 10**6
 _MOST_OF = {"servers": MOST_SERVERS, "tasks": 10**8}
@@ -40,10 +38,13 @@ def arguments(
     tasks: pd.DataFrame, servers: pd.DataFrame, users: pd.DataFrame | None, changes: pd.DataFrame | None
 ) -> dict[str, Any]:
     """What `Workload.from_frames` makes one of."""
-    _only_frames(tasks=tasks, servers=servers, users=users, changes=changes)
+    _check("servers", servers)
     names, types, amounts, resources = _servers(servers)
-    known_columns = {"tasks": (*_OF_TASKS, *resources), "users": _OF_USERS, "changes": _OF_CHANGES}
-    _only_columns(known_columns, tasks=tasks, users=users, changes=changes)
+    _check("tasks", tasks, (*_OF_TASKS, *resources))
+    if users is not None:
+        _check("users", users, ("user", "weight", "leaves"))
+    if changes is not None:
+        _check("changes", changes, ("time", "server", "up"))
     user, known = _users(tasks, users)
     demand = _amounts(tasks, resources, "tasks")
     _refuse(tasks, "tasks", ~(demand > 0).any(axis=1), "asks for nothing; give it some of a resource, or leave it out")
@@ -215,21 +216,15 @@ def _changes(frame: pd.DataFrame | None, servers: Sequence[str]) -> tuple[Whole,
     return _microseconds(time[order]), server[order].astype(np.int64), up[order]
 
 
-def _only_frames(**tables: object) -> None:
-    for name, table in tables.items():
-        if table is not None and not isinstance(table, pd.DataFrame):
-            raise DataError(f"{name} is of type {type(table).__name__}; give a pandas DataFrame")
-        if isinstance(table, pd.DataFrame) and not table.columns.is_unique:
-            raise DataError(f"{name} has the column {table.columns[table.columns.duplicated()][0]!r} twice; rename one")
-
-
-def _only_columns(known: dict[str, tuple[str, ...]], **tables: pd.DataFrame | None) -> None:
-    """A column that nobody reads is a slip, or a resource that no server has: what it says would not count."""
-    for name, table in tables.items():
-        for column in () if table is None else table.columns:
-            if column not in known[name]:
-                raise DataError(f"{name} has the column {column!r}, which is none of {', '.join(known[name])}; "
-                                "rename it, or leave it out")  # fmt: skip
+def _check(name: str, table: object, known: Sequence[str] = ()) -> None:
+    """A table is a frame; a column that nobody knows is a slip or a resource that no server has: it would not count."""
+    if not isinstance(table, pd.DataFrame):
+        raise DataError(f"{name} is of type {type(table).__name__}; give a pandas DataFrame")
+    if not table.columns.is_unique:
+        raise DataError(f"{name} has the column {table.columns[table.columns.duplicated()][0]!r} twice; rename one")
+    if known and (strange := [column for column in table.columns if column not in known]):
+        raise DataError(f"{name} has the column {strange[0]!r}, which is none of {', '.join(known)}; "
+                        "rename it, or leave it out")  # fmt: skip
 
 
 def _texts(column: pd.Series[Any]) -> pd.Series[str]:

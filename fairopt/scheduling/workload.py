@@ -195,9 +195,10 @@ class Workload:
             All tasks arrive at once, so that the load over no time is asked for.
         """
         end = self.span if until is None else until
+        work = self.work(end)
         if end <= 0:
             raise DataError("all tasks arrive at once, so there is no load; give `until`, seconds from then")
-        return float(self.work(end).max() / end)
+        return float(work.max() / end)
 
     def cluster(self) -> Cluster:
         """Users and servers without time: mean demands of tasks, numbers of tasks as limits, where any task may run.
