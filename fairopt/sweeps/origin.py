@@ -127,10 +127,8 @@ def workload(origin: Origin, seed: int, repetition: int, traces: str | None) -> 
 
 
 def _opened(sources: Sources[Any], origin: Origin, seed: int, repetition: int, traces: str | None) -> Any:
-    if origin.kind == "generator":  # no file decides it, and thousands of cells ask
-        here, make = _known(sources is WORKLOADS, origin.text, origin.merge, traces)
-    else:
-        here, make = _found(sources is WORKLOADS, origin.text, origin.merge, traces)
+    look = _known if origin.kind == "generator" else _found  # no file decides it, and thousands of cells ask
+    here, make = look(sources is WORKLOADS, origin.text, origin.merge, traces)
     if here != origin:
         raise Elsewhere(f"{origin.text} is a {here.kind} with other files here than where the sweep was started")
     return make(np.random.default_rng([seed, repetition]))

@@ -170,18 +170,19 @@ class Sources(Generic[Made]):
     def maker(self, name: str, traces: str | Path | None = None) -> Callable[[np.random.Generator | None], Made]:
         """The function that opens it with a generator, for many draws: the name is read once."""
         entry, options, seed = self._read(name)
-        if (trace := self.folder(name, traces)) is not None:
-            return lambda rng: cast("Made", entry.function(directory=trace, rng=_generator(seed, rng), **options))
-        generator = self._standing_in(entry, options).function
-        root = traces_root(traces) if entry.folder else None
-        why = f"{VARIABLE} is not set" if root is None else f"no folder {entry.folder} among the traces"
+        trace, function, why = self.folder(name, traces), entry.function, ""
+        if trace is not None:
+            options["directory"] = trace
+        else:
+            function = self._standing_in(entry, options).function
+        if trace is None and entry.folder:
+            root = traces_root(traces)
+            why = f"{VARIABLE} is not set" if root is None else f"no folder {entry.folder} among the traces"
+            why = f" (a calibrated generator in place of the trace {entry.name}: {why})"
 
-        def make(rng: np.random.Generator | None) -> Any:
-            made = generator(rng=_generator(seed, rng), **options)
-            if entry.folder:
-                source = f"{made.source} (a calibrated generator in place of the trace {entry.name}: {why})"
-                made = dataclasses.replace(made, source=source)
-            return made
+        def make(rng: np.random.Generator | None) -> Made:
+            made = function(rng=_generator(seed, rng), **options)
+            return cast("Made", dataclasses.replace(made, source=made.source + why) if why else made)
 
         return make
 
