@@ -119,7 +119,8 @@ class Workload:
         ------
         DataError
             A row that cannot be: a demand below 0 or for nothing at all, no duration, a time that runs backwards, a
-            server that nobody knows, too little of a resource to count. The message names row and remedy.
+            server that nobody knows, too little of a resource to count. The message names row and remedy. A column that
+            is none of these: what it says would not count.
         """
         return cls(**arguments(tasks, servers, users, changes), source=source, report=dict(report or {}))
 

@@ -225,7 +225,8 @@ def locate(
         When there is none, with the expected `layout`.
     """
     root = existing(directory, layout)
-    for folder in (root.parent if root.name in parts else root, *_subfolders(root, known_as)):
+    below = sorted(path for path in root.iterdir() if path.is_dir() and path.name.startswith(known_as))
+    for folder in (root.parent if root.name in parts else root, *below):
         if holds(folder):
             return folder
     raise DataError(f"{root} holds no trace that can be read here; expected {layout}")
@@ -237,7 +238,3 @@ def existing(directory: str | Path, layout: str) -> Path:
     if not root.is_dir():
         raise DataError(f"{root} is not a folder; expected {layout}")
     return root
-
-
-def _subfolders(root: Path, known_as: str) -> Iterable[Path]:
-    return sorted(path for path in root.iterdir() if path.is_dir() and path.name.startswith(known_as))
