@@ -57,6 +57,8 @@ def simulate(options: argparse.Namespace) -> int:
 
 def _before(options: argparse.Namespace, names: Sequence[str]) -> None:
     """Check outputs before anything is simulated."""
+    if not names:
+        raise DataError("--policy names no policy; fairopt policies lists them")
     if (options.out or options.plot) and len(names) != 1:
         raise DataError(f"--out and --plot are of one policy, and there are {len(names)}; name one")
     if options.out and options.table == "tasks" and names[0].startswith(simulating.FLUID):

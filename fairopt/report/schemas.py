@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ..model import cluster_file
-from ..sweeps.experiment import MECHANISMS, POLICIES, Kind
+from ..sweeps.experiment import MECHANISMS, POLICIES, SINGLE, Kind
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _AMOUNT = {"type": "number", "minimum": 0}
@@ -68,7 +68,7 @@ def experiments() -> dict[str, Any]:
 def _experiment(kind: Kind) -> dict[str, Any]:
     """One of the two kinds."""
     sources, runs = kind.sources, kind.runs
-    of_grid = {key: _many(*check) for key, (check, _) in kind.grid.items()}
+    of_grid = {key: (_one if key in SINGLE else _many)(*check) for key, (check, _) in kind.grid.items()}
     top = {key: (_many if key == "at" else _one)(*check) for key, (check, _) in kind.top.items()}
     source = {
         "oneOf": [_NAME, {"type": "object", "required": ["source"], "properties": {"source": _NAME}}],

@@ -28,6 +28,9 @@ LONGEST = 3.2e10
 #: Columns of a table of tasks, and of servers, that are no resources.
 _OF_TASKS = ("user", "job", "arrival", "duration", "tasks", "on", "after")
 _OF_SERVERS = ("server", "type", "count")
+#: The most servers, and tasks: a table of more fits no memory.
+MOST_SERVERS = 10**6
+_MOST_OF = {"servers": MOST_SERVERS, "tasks": 10**8}
 _TRUTHS = dict.fromkeys(("true", "1", "1.0", "yes"), True) | dict.fromkeys(("false", "0", "0.0", "no"), False)
 
 
@@ -35,8 +38,13 @@ def arguments(
     tasks: pd.DataFrame, servers: pd.DataFrame, users: pd.DataFrame | None, changes: pd.DataFrame | None
 ) -> dict[str, Any]:
     """What `Workload.from_frames` makes one of."""
-    _only_frames(tasks=tasks, servers=servers, users=users, changes=changes)
+    _check("servers", servers)
     names, types, amounts, resources = _servers(servers)
+    _check("tasks", tasks, (*_OF_TASKS, *resources))
+    if users is not None:
+        _check("users", users, ("user", "weight", "leaves"))
+    if changes is not None:
+        _check("changes", changes, ("time", "server", "up"))
     user, known = _users(tasks, users)
     demand = _amounts(tasks, resources, "tasks")
     _refuse(tasks, "tasks", ~(demand > 0).any(axis=1), "asks for nothing; give it some of a resource, or leave it out")
@@ -208,12 +216,15 @@ def _changes(frame: pd.DataFrame | None, servers: Sequence[str]) -> tuple[Whole,
     return _microseconds(time[order]), server[order].astype(np.int64), up[order]
 
 
-def _only_frames(**tables: object) -> None:
-    for name, table in tables.items():
-        if table is not None and not isinstance(table, pd.DataFrame):
-            raise DataError(f"{name} is of type {type(table).__name__}; give a pandas DataFrame")
-        if isinstance(table, pd.DataFrame) and not table.columns.is_unique:
-            raise DataError(f"{name} has the column {table.columns[table.columns.duplicated()][0]!r} twice; rename one")
+def _check(name: str, table: object, known: Sequence[str] = ()) -> None:
+    """A table is a frame; a column that nobody knows is a slip or a resource that no server has: it would not count."""
+    if not isinstance(table, pd.DataFrame):
+        raise DataError(f"{name} is of type {type(table).__name__}; give a pandas DataFrame")
+    if not table.columns.is_unique:
+        raise DataError(f"{name} has the column {table.columns[table.columns.duplicated()][0]!r} twice; rename one")
+    if known and (strange := [column for column in table.columns if column not in known]):
+        raise DataError(f"{name} has the column {strange[0]!r}, which is none of {', '.join(known)}; "
+                        "rename it, or leave it out")  # fmt: skip
 
 
 def _texts(column: pd.Series[Any]) -> pd.Series[str]:
@@ -274,8 +285,8 @@ def _counts(frame: pd.DataFrame, column: str, table: str = "tasks") -> Whole:
     values = _column(
         frame, table, column, "a whole number >= 1", lambda x: (x >= 1) & (x == np.rint(x)) & (x <= 1e9), 1.0
     )
-    if values.sum() > 1e9:
-        raise DataError(f"{table} stand for {values.sum():.3g} in all; at most 10^9 can be simulated")
+    if values.sum() > (most := _MOST_OF[table]):
+        raise DataError(f"{table} stand for {values.sum():.3g} in all; at most {most:,} can be simulated")
     return np.asarray(values, dtype=np.int64)
 
 

@@ -77,7 +77,7 @@ def dynamic_drf(cluster: Cluster, order: Sequence[str] | None = None, *, engine:
     expected(cluster)
     pool = pool_of(cluster.select(users=list(ordered(cluster, order, "order"))), "Dynamic DRF")
     one_of(engine, "engine", Engine)
-    demand, weight = normalised(pool), _entitlement(pool)
+    demand, weight = normalised(pool), pool.weight / pool.weight.sum()
     n = len(weight)
     level, share, have = np.zeros(n), np.zeros((n, n)), np.zeros(n)
     for k in range(n):
@@ -90,10 +90,6 @@ def dynamic_drf(cluster: Cluster, order: Sequence[str] | None = None, *, engine:
         have[there] = np.maximum(have[there], level[k] * weight[there])
         share[k] = have
     return DynamicShares(pool, level, share)
-
-
-def _entitlement(pool: Cluster) -> Array:
-    return np.asarray(pool.weight / pool.weight.sum())
 
 
 def _declared(demand: Array, before: Array, weight: Array, part: float) -> float:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._libraries import pd
 from ..errors import DataError
+from ..model import _intake
 from ..model._arrays import Array, Mask, ratio
 from .engine import Runs
 from .loop.tables import DONE, EVICTED, GONE
@@ -326,7 +327,7 @@ def _mean(index: Whole, values: Array, many: int) -> Array:
 
 def _micro(times: ArrayLike) -> tuple[Array, Whole]:
     """Times in seconds, and in microseconds."""
-    seconds = np.atleast_1d(np.asarray(times, dtype=float))
+    seconds = np.atleast_1d(_intake.plain(times, "the times"))
     if not (np.abs(seconds) < NEVER / SECOND).all():
         raise DataError("the times have one that is no number, or too large to count; give finite seconds")
     return seconds, np.asarray(np.rint(seconds * SECOND), dtype=np.int64)

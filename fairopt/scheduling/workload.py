@@ -15,6 +15,7 @@ from ..model._arrays import Array, Index, Mask, frozen
 from ..model._names import short
 from ..model.cluster import Cluster
 from ._intake import LONGEST, arguments, to_frames
+from ._intake import MOST_SERVERS as MOST_SERVERS
 from ._intake import NEVER as NEVER
 from ._intake import SECOND as SECOND
 from ._intake import Whole as Whole
@@ -118,7 +119,8 @@ class Workload:
         ------
         DataError
             A row that cannot be: a demand below 0 or for nothing at all, no duration, a time that runs backwards, a
-            server that nobody knows, too little of a resource to count. The message names row and remedy.
+            server that nobody knows, too little of a resource to count. The message names row and remedy. A column that
+            is none of these: what it says would not count.
         """
         return cls(**arguments(tasks, servers, users, changes), source=source, report=dict(report or {}))
 
@@ -194,9 +196,10 @@ class Workload:
             All tasks arrive at once, so that the load over no time is asked for.
         """
         end = self.span if until is None else until
+        work = self.work(end)
         if end <= 0:
             raise DataError("all tasks arrive at once, so there is no load; give `until`, seconds from then")
-        return float(self.work(end).max() / end)
+        return float(work.max() / end)
 
     def cluster(self) -> Cluster:
         """Users and servers without time: mean demands of tasks, numbers of tasks as limits, where any task may run.

@@ -83,7 +83,7 @@ def compare(
     rows = []
     answers = _answers(cluster, chosen, tol, solver)
     for label, answer in tqdm(answers, disable=None if progress else True, unit="mechanism", leave=False):
-        row: dict[str, object] = {"mechanism": label, "pooled": False, "certified": False}
+        row: dict[str, object] = {"mechanism": label, "notes": "", "pooled": False, "certified": False}
         try:
             allocation = answer()
             notes = (note for note in allocation.notes if note != MAYBE_OTHERS)  # what is said of most games
@@ -105,7 +105,7 @@ def compare(
     for name in metrics.MEASURES:
         columns += [*(f"use_{part}" for part in cluster.resources if name == "utilization"), name]
     columns += ["certified", "certificate", "seconds"]
-    frame = Blank(rows, columns=columns).sort_values("pooled", kind="stable").fillna({"notes": ""})
+    frame = Blank(rows, columns=columns).sort_values("pooled", kind="stable")
     frame["mechanism"] = marked(frame["mechanism"], frame["pooled"])
     return frame.set_index("mechanism")
 

@@ -125,7 +125,7 @@ class Cell:
 
     def rng(self) -> np.random.Generator:
         """For what is random in the solution: its own in every cell, whoever computes it and when."""
-        return np.random.default_rng(np.random.SeedSequence(int(self.question, 16)))
+        return np.random.default_rng(int(self.question, 16))
 
 
 class Work(NamedTuple):

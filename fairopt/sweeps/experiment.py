@@ -210,6 +210,9 @@ POLICIES = Kind(
     str,
 )
 
+#: Keys of a grid that take one value.
+SINGLE = {"max_rounds", "until", "every", "impossible", "thrashing", "repetitions"}
+
 
 @dataclass(frozen=True)
 class Source:
@@ -364,6 +367,9 @@ def _sources(
         choices = [[(key, one) for one in (item if isinstance(item, list) else [item])]
                    for key, item in options.items()]  # fmt: skip
         found[name] = [Source(name, _with_options(text, pairs), merged) for pairs in product(*choices)]
+        for key, several in options.items():
+            if several == []:
+                raise document.error((*here, key), "is empty; give a value, or leave it out")
         for source in found[name]:
             with document.blamed(here):
                 origin.check(kind.drawn_from, source.text, document.path.parent, tuple(options))
@@ -384,6 +390,9 @@ def _grid(kind: Kind, document: Document, where: Where, given: Table, over: Tabl
 
     values = {key: document.several(at(key), given[key], check) if key in given else default
               for key, (check, default) in kind.grid.items()}  # fmt: skip
+    for key in SINGLE & given.keys():
+        if len(values[key]) > 1:
+            raise document.error(at(key), "takes one value; write a [[grid]] for each")
     values[kind.sources] = values[kind.sources] or tuple(sorted(names))
     if strange := [name for name in values[kind.sources] if name not in names]:
         known = ", ".join(sorted(names))

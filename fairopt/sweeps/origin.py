@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
@@ -125,14 +127,20 @@ def workload(origin: Origin, seed: int, repetition: int, traces: str | None) -> 
 
 
 def _opened(sources: Sources[Any], origin: Origin, seed: int, repetition: int, traces: str | None) -> Any:
-    if origin.kind == "generator":
-        here = _generated(sources is WORKLOADS, origin.text, origin.merge, traces)
-    else:
-        here = of(sources, origin.text, origin.merge, Path(), traces)
+    look = _known if origin.kind == "generator" else _found  # no file decides it, and thousands of cells ask
+    here, make = look(sources is WORKLOADS, origin.text, origin.merge, traces)
     if here != origin:
         raise Elsewhere(f"{origin.text} is a {here.kind} with other files here than where the sweep was started")
-    rng = np.random.default_rng(np.random.SeedSequence([seed, repetition]))
-    return sources.open(origin.text, traces, rng)
+    return make(np.random.default_rng([seed, repetition]))
+
+
+def _found(simulated: bool, text: str, merged: bool, traces: str | None) -> tuple[Origin, Callable[..., Any]]:
+    """The origin of a text as it is here, and what draws it."""
+    sources: Sources[Any] = WORKLOADS if simulated else CLUSTERS
+    return of(sources, text, merged, Path(), traces), sources.maker(text, traces)
+
+
+_known = lru_cache(maxsize=256)(_found)
 
 
 def _unchanged(origin: Origin) -> str:
@@ -144,25 +152,20 @@ def _unchanged(origin: Origin) -> str:
 def contents(path: Path) -> str:
     """The digest of a file's bytes, or of names and contents of the files below a folder, wherever that is."""
     if not path.is_dir():
-        return _digest(path)[:16]
-    files = sorted(one for one in path.rglob("*") if one.is_file())
-    found = [(one.relative_to(path).as_posix(), _digest(one)) for one in files]
+        return _digest(str(path))[:16]
+    files = [os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names]
+    parts = sorted((os.path.relpath(file, path).split(os.sep), file) for file in files if os.path.isfile(file))
+    found = [("/".join(names), _digest(file)) for names, file in parts]
     return hashlib.sha256(repr(found).encode()).hexdigest()[:16]
 
 
-def _digest(path: Path) -> str:
-    state = path.stat()
-    return _digest_of(path.resolve(), state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
+def _digest(path: str) -> str:
+    state = os.stat(path)
+    return _digest_of(path, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
 
 
 @cache
-def _digest_of(path: Path, *_: int) -> str:
+def _digest_of(path: str, *_: int) -> str:
     """Read once in a process, for thousands of cells ask: what identifies the contents comes after the path."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-@lru_cache(maxsize=256)
-def _generated(simulated: bool, text: str, merged: bool, traces: str | None) -> Origin:
-    """Origin of a generator, cached: no file decides it, and thousands of cells ask."""
-    return of(WORKLOADS if simulated else CLUSTERS, text, merged, Path(), traces)

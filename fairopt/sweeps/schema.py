@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from .._libraries import pa
 
@@ -34,16 +35,22 @@ class Schema:
         return self.inputs | self.found | self.chance
 
     @cached_property
-    def arrow(self) -> pa.Schema:
+    def plain(self) -> pa.Schema:
         """The same for Parquet."""
-        kinds = {name: pa.type_for_alias(name) for name in ("string", "double", "int64", "bool")}
-        kinds["time"] = pa.timestamp("us", tz="UTC")
+        return pa.schema([(name, _kind(kind)) for name, kind in self.columns.items()])
+
+    @cached_property
+    def arrow(self) -> pa.Schema:
+        """With the long tables."""
         long = {
-            name: pa.list_(pa.struct([(field, kinds[kind]) for field, kind in fields.items()]))
+            name: pa.list_(pa.struct([(field, _kind(kind)) for field, kind in fields.items()]))
             for name, fields in self.long.items()
         }
-        columns = {name: kinds[kind] for name, kind in self.columns.items()}
-        return pa.schema([*columns.items(), *long.items()], metadata={"format": self.format})
+        return pa.schema([*self.plain, *long.items()], metadata={"format": self.format})
+
+
+def _kind(name: str) -> Any:
+    return pa.timestamp("us", tz="UTC") if name == "time" else pa.type_for_alias(name)
 
 
 def _columns(*typed: str) -> Columns:

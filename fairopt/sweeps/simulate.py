@@ -179,17 +179,15 @@ class Simulate:
                 raise DataError(f"{self.what} never over-commits servers; leave out thrashing")
             every = EVERY if self.every is None else self.every
             return fluid(workload, what, every=every, until=self.until, throw=False, progress=progress)
+        how: dict[str, Any] = {
+            "until": self.until,
+            "thrashing": None if self.thrashing is None else Thrashing(self.thrashing),
+            "timeline": self.every,
+            "progress": progress,
+        }
         if self.what.text.startswith(DEDICATED):
-            return Alone(dedicated(workload, what, until=self.until))
-        return simulate(
-            workload,
-            what,
-            until=self.until,
-            impossible="report" if self.impossible == "report" else "raise",
-            thrashing=None if self.thrashing is None else Thrashing(self.thrashing),
-            timeline=self.every,
-            progress=progress,
-        )
+            return Alone(dedicated(workload, what, **how))
+        return simulate(workload, what, impossible="report" if self.impossible == "report" else "raise", **how)
 
 
 def jobs(values: Mapping[str, tuple[Any, ...]]) -> Iterator[Simulate]:

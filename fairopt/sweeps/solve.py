@@ -228,21 +228,20 @@ def use(found: Allocation, classes: bool = True) -> list[Row]:
     Classes are left out where there are more than 64. `capacity` is that of one server, and for `all` of the cluster.
     """
     cluster = found.cluster
-    groups = [("all", len(cluster.servers), cluster.pooled_capacity, found.arrays.utilization)]
+    groups = [("all", len(cluster.servers), cluster.pooled_capacity.tolist(), found.arrays.utilization.tolist())]
     if classes:
         alike: dict[tuple[float, ...], list[int]] = {}
         for i, amounts in enumerate(cluster.capacity.tolist()):
             alike.setdefault(tuple(amounts), []).append(i)
         part = found.arrays.used_parts
-        for of in alike.values() if len(alike) <= _MOST_CLASSES else ():
-            capacity = cluster.capacity[of[0]]
-            name = " x ".join([f"{amount:.10g}" for amount in capacity.tolist()])  # the same in every draw
-            groups.append((name, len(of), capacity, part[of].sum(axis=0) / len(of)))  # equally large servers
+        for capacity, of in alike.items() if len(alike) <= _MOST_CLASSES else ():
+            name = " x ".join([f"{amount:.10g}" for amount in capacity])  # the same in every draw
+            groups.append((name, len(of), [*capacity], (part[of].sum(axis=0) / len(of)).tolist()))  # equally large
     return [
         {"class": name, "servers": servers, "resource": resource, "capacity": amount,
-         "utilization": None if np.isnan(used) else used}
+         "utilization": used if used == used else None}
         for name, servers, amounts, parts in groups
-        for resource, amount, used in zip(cluster.resources, amounts.tolist(), parts.tolist(), strict=True)
+        for resource, amount, used in zip(cluster.resources, amounts, parts, strict=True)
     ]  # fmt: skip
 
 

@@ -231,7 +231,7 @@ def pack(rows: Iterable[Row], schema: Schema) -> Packed:
         packed = small.compress(text) + small.flush()
         entries.append((row["key"], row["status"] == "failed", whole["finished"], packed))
         plain.append(whole)
-    return Packed(entries, pa.Table.from_pylist(plain, schema=schema.arrow).select(list(schema.columns)))
+    return Packed(entries, pa.Table.from_pylist(plain, schema=schema.plain))
 
 
 #: One encoder for all: to make one takes as long as to encode a row. NumPy's numbers are made Python's.

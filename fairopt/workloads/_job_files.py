@@ -12,7 +12,7 @@ import numpy as np
 from .._libraries import pd
 from ..errors import DataError
 from ..model import _files
-from ..scheduling.workload import FIRST_LINE, Workload
+from ..scheduling.workload import FIRST_LINE, MOST_SERVERS, Workload
 from . import _csv
 
 _FIELDS = 18
@@ -61,12 +61,14 @@ def read_swf(path: str | Path) -> Workload:
             "job": [f"job{int(job)}" for job in kept[:, 0]],
             "arrival": kept[:, 1],
             "duration": kept[:, 3],
-            "tasks": processors.astype(np.int64),
+            "tasks": processors,
             "cpu": 1.0,
         }
     )
-    number = said.get("MaxProcs") or max(said.get("MaxNodes", 0), int(processors.max()))
+    number = said.get("MaxProcs") or max(said.get("MaxNodes", 0), int(np.ceil(processors.max())))
     nodes = min(said.get("MaxNodes") or number, number)
+    if nodes > MOST_SERVERS:
+        raise DataError(f"{path} has {nodes} nodes; at most {MOST_SERVERS} can be simulated: mend MaxNodes or MaxProcs")
     # As equal as can be: of so many processors on three nodes each has a third, rounded down or up.
     each, count = np.unique((number + np.arange(nodes)) // nodes, return_counts=True)
     where = {"count": count, "cpu": each.astype(float)}
@@ -79,7 +81,12 @@ def read_swf(path: str | Path) -> Workload:
         "lines about parts of jobs, left out": int(part.sum()),
     }
     source = f"{Path(path).name}: {len(kept)} jobs, {int(processors.sum())} tasks of one processor"
-    return Workload.from_frames(tasks, pd.DataFrame(where), source=source, report=report)
+    try:
+        return Workload.from_frames(tasks, pd.DataFrame(where), source=source, report=report)
+    except DataError as error:
+        if error.where[:1] != ("tasks",):
+            raise
+        raise DataError(f"{path}:{np.array(numbers)[ran][error.where[1]]}: {error}", error.where) from None
 
 
 def _row(text: list[str], where: str) -> list[float]:
@@ -88,7 +95,8 @@ def _row(text: list[str], where: str) -> list[float]:
     except ValueError:
         raise DataError(f"{where}: {' '.join(text)[:60]!r} is not 18 numbers") from None
     if len(row) != _FIELDS or not np.isfinite(row).all():
-        raise DataError(f"{where}: there are {len(row)} numbers; a job has {_FIELDS}, -1 for what is not known")
+        found = len(row) if len(row) != _FIELDS else "infinite ones, or none, among the"
+        raise DataError(f"{where}: there are {found} numbers; a job has {_FIELDS}, -1 for what is not known")
     return row
 
 

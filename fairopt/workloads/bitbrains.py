@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -53,10 +53,6 @@ _FORMAT = _csv.Format(
     separator=";",
     columns=(Column(_TIME, "int"), Column(_CORES), *(Column(name) for name, _ in _COLUMNS.values())),
 )
-
-#: Rows of a trace that are kept for the next draw (160 MB), and the last such trace.
-_MOST_KEPT = 2_000_000
-_kept: dict[str, Any] = {}
 
 
 def samples(
@@ -172,8 +168,10 @@ def cluster(
     folder = _find(directory, part)
     report: Counter[str] = Counter()
     if at is None:
-        table, counts = _whole(folder, skip_malformed)
-        report += counts
+        table = _csv.once(
+            "bitbrains", lambda counts: samples(folder, skip_malformed=skip_malformed, report=counts),
+            _vm_files(folder).values(), skip_malformed, report,
+        )  # fmt: skip
         at = _drawn_instant(table, window, vms, needed(rng, "choose an instant (or pass at=...)"))
     else:
         table = samples(folder, at, at + window, None, skip_malformed, report)
@@ -232,17 +230,3 @@ def _find(directory: str | Path, part: str | None) -> Path:
 def _vm_files(folder: Path) -> dict[int, Path]:
     paths = {path.name.split(".")[0]: path for path in _csv.table_files(folder)}
     return {int(name): paths[name] for name in sorted(paths) if name.isdecimal()}
-
-
-def _whole(folder: Path, skip: bool) -> tuple[pd.DataFrame, Counter[str]]:
-    """All samples and the counts of reading them; those of the last folder are kept, as drawing 100 instants of it
-    would otherwise read it 100 times. Not those that fill memory (a month)."""
-    files = tuple((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in _vm_files(folder).values())
-    requested = (folder.resolve(), skip, files)
-    before, table, report = _kept.get("last", (None, None, None))
-    if before != requested:
-        report = Counter()
-        table = samples(folder, skip_malformed=skip, report=report)
-        if len(table) <= _MOST_KEPT:
-            _kept["last"] = requested, table, report
-    return table, report

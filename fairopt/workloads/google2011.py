@@ -241,11 +241,16 @@ def _find(directory: str | Path) -> Path:
 
 def _events(folder: Path, layout: _csv.Format, until: float, skip: bool, report: Counter[str]) -> pd.DataFrame:
     """All parts in order of time, up to `until` seconds; later parts are not opened."""
-    frames = []
-    for path in _csv.table_files(folder):
-        table = _csv.read(path, layout, skip, report, f"{folder.name} ")
-        frames.append(table[table["time"] <= until * 1e6])
-        if table["time"].iloc[-1] > until * 1e6:
-            break
-    events = pd.concat(frames, ignore_index=True)
-    return events if events["time"].is_monotonic_increasing else events.sort_values("time", kind="stable")
+
+    def read(report: Counter[str]) -> pd.DataFrame:
+        frames = []
+        for path in files:
+            table = _csv.read(path, layout, skip, report, f"{folder.name} ")
+            frames.append(table[table["time"] <= until * 1e6])
+            if table["time"].iloc[-1] > until * 1e6:
+                break
+        events = pd.concat(frames, ignore_index=True)
+        return events if events["time"].is_monotonic_increasing else events.sort_values("time", kind="stable")
+
+    files = _csv.table_files(folder)
+    return _csv.once(folder.name, read, files, (until, skip), report)

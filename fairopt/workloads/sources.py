@@ -165,17 +165,26 @@ class Sources(Generic[Made]):
 
     def open(self, name: str, traces: str | Path | None = None, rng: np.random.Generator | None = None) -> Made:
         """Open the source that `name` stands for; see `open_source`."""
+        return self.maker(name, traces)(rng)
+
+    def maker(self, name: str, traces: str | Path | None = None) -> Callable[[np.random.Generator | None], Made]:
+        """The function that opens it with a generator, for many draws: the name is read once."""
         entry, options, seed = self._read(name)
-        rng = _generator(seed, rng)
-        if (trace := self.folder(name, traces)) is not None:
-            return cast("Made", entry.function(directory=trace, rng=rng, **options))
-        made = self._standing_in(entry, options).function(rng=rng, **options)
-        if entry.folder:
+        trace, function, why = self.folder(name, traces), entry.function, ""
+        if trace is not None:
+            options["directory"] = trace
+        else:
+            function = self._standing_in(entry, options).function
+        if trace is None and entry.folder:
             root = traces_root(traces)
             why = f"{VARIABLE} is not set" if root is None else f"no folder {entry.folder} among the traces"
-            source = f"{made.source} (a calibrated generator in place of the trace {entry.name}: {why})"
-            made = dataclasses.replace(made, source=source)
-        return cast("Made", made)
+            why = f" (a calibrated generator in place of the trace {entry.name}: {why})"
+
+        def make(rng: np.random.Generator | None) -> Made:
+            made = function(rng=_generator(seed, rng), **options)
+            return cast("Made", dataclasses.replace(made, source=made.source + why) if why else made)
+
+        return make
 
     def check(self, name: str, traces: str | Path | None = None, there: bool = False) -> None:
         """Raise what `open` would raise of the name alone, before anything is read or drawn; `where` names the option.

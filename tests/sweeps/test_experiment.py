@@ -103,6 +103,8 @@ BAD = [
     ),
     ("users=2&", "usres=2&", 21, "smoke.clusters.two: lognormal has no option 'usres'"),
     ("alphas = [1, inf]", "repetitions = 0", 10, "grid.1.repetitions: is 0; it must be a whole number >= 1"),
+    ("alphas = [1, inf]", "repetitions = [1, 2]", 10, "grid.1.repetitions: takes one value; write a [[grid]] for each"),
+    ("users = [3, 4]", "users = []", 6, "clusters.two.users: is empty"),
     ("alphas = [1, inf]", "alphas = [1, -1]", 10, "grid.1.alphas: is -1; it must be a number >= 0"),
     ("alphas = [1, inf]", "alphas = []", 10, "grid.1.alphas: is empty"),
     ("alphas = [1, inf]", "alphas = [\n  1,\n  'x',\n]", 10, "grid.1.alphas: is 'x'"),

@@ -18,6 +18,7 @@ from fairopt.sweeps import code
 from fairopt.sweeps.origin import workload
 from fairopt.sweeps.run import run
 from fairopt.sweeps.schema import CELLS, SIMULATIONS
+from fairopt.sweeps.simulate import Simulate
 
 from .small import cells_of, sweep
 
@@ -225,3 +226,11 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     shown = capsys.readouterr().out
     assert "best-fit-drfh" in shown
     assert "google-day" in shown
+
+
+def test_tasks_on_servers_of_ones_own_thrash_too() -> None:
+    tasks = pd.DataFrame({"user": ["a"], "duration": 10, "tasks": 4, "cpu": 1, "memory": 2})
+    found = fo.scheduling.Workload.from_frames(tasks, pd.DataFrame({"cpu": [4], "memory": [4]}))
+    ends = [Simulate.of("dedicated:cpu-fair", None, None, "raise", slower).run(found).summary()["end"]
+            for slower in (None, 5.0)]  # fmt: skip
+    assert ends == [10.0, 50.0]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from fairopt.errors import DataError
+from fairopt.workloads import _csv
 from fairopt.workloads import bitbrains as reader
 
 START = 1376314846
@@ -76,7 +77,7 @@ def test_a_trace_is_read_once_for_many_draws_and_again_when_it_changes(bitbrains
     assert count == 1
     assert "'rows read': 3" in one
     assert draw(4, 1)[1] == 2
-    monkeypatch.setattr(reader, "_MOST_KEPT", 0)  # too much to keep: read every time
+    monkeypatch.setattr(_csv, "MOST_KEPT", 0)  # too much to keep: read every time
     assert draw(5, 2)[1] == 4
 
 

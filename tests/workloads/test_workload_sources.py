@@ -199,6 +199,8 @@ def test_the_standard_workload_format(tmp_path: Path) -> None:
         ("1 2 3\n", r"jobs.swf:1: there are 3 numbers; a job has 18"),
         ("; a comment\n1 x" + " 1" * 16 + "\n", r"jobs.swf:2: .* is not 18 numbers"),
         ("1 -5 0 10 1" + " 1" * 13 + "\n", "jobs.swf:1: submitted at -5"),
+        ("; a comment\n1 1 0 10 1 1 1 .5" + " 1" * 10 + "\n", "jobs.swf:2: row 0 of tasks .* has tasks 0.5"),
+        ("; MaxProcs: 99999999999\n1 5 0 10 1" + " 1" * 13 + "\n", "99999999999 nodes; at most 1000000"),
         ("; nothing\n", "no job that ran"),
         (None, r"cannot read .*jobs.swf"),
     ],
