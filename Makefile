@@ -33,7 +33,7 @@ claims: $(VENV)/run-ready
 readme: $(VENV)/dev-ready
 	$(BIN)/python tools/readme.py
 
-# The site, in build/site: some minutes the first time, in which loops are compiled and notebooks run, and half a minute
+# The site, in build/site: four minutes the first time, in which loops are compiled and notebooks run, and a minute
 # later. A warning is an error, and so is a link that leads nowhere. Formulas need no network where npm can get MathJax. `fairopt docs` opens it.
 docs: $(VENV)/docs-ready
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/build_site.py

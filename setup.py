@@ -15,7 +15,7 @@ from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).resolve().parent
 SHIPPED = {
-    "docs": ("*.md", "algorithms/*.md", "first-task/*", "explorer/*.json"),
+    "docs": ("*.md", "algorithms/*.md", "first-task/*", "explorer/*.json", "witnesses/*.json"),
     "experiments": ("*.toml", "*.json"),
     "paper_figures": ("*.py", "*.mplstyle"),
     "notebooks": ("*.ipynb",),

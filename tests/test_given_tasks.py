@@ -220,7 +220,8 @@ def test_a_function_is_a_mechanism(cluster: fo.Cluster, capsys: pytest.CaptureFi
     assert not fo.solve_many("greedy-part", [cluster, cluster]).failed
     report = fo.properties.report("greedy-part", cluster, ["envy-freeness", "pareto-optimality"], changes=3)
     assert report.loc["envy-freeness", "violation"] == 0 < report.loc["pareto-optimality", "violation"]
-    assert fo.properties.search("greedy-part", "sharing-incentive", trials=30, rng=0) is not None
+    first = fo.properties.SearchOptions(further=0)
+    assert fo.properties.search("greedy-part", "sharing-incentive", trials=30, rng=0, options=first) is not None
     cluster.save(tmp_path / "c.toml")
     assert main(["solve", str(tmp_path / "c.toml"), "-m", "greedy-part(part=0.1)"]) == 0
     assert "no criterion" in capsys.readouterr().out

@@ -61,6 +61,8 @@ def test_from_an_empty_folder(fairopt: Run, tmp_path: Path) -> None:
     assert "TSF" in fairopt("compare", "paper:drfh-fig1", "-m", "drfh,tsf", folder=tmp_path).stdout
     for path in (ROOT / "docs").glob("*.md"):
         assert fairopt("docs", path.stem, folder=tmp_path).stdout == path.read_text(encoding="utf-8")
+    place = Path(fairopt("docs", "choose", "--where", folder=tmp_path).stdout.strip()).parent
+    fairopt("properties", "--replay", str(place / "witnesses" / "drf--population-monotonicity.json"), folder=tmp_path)
     listed = {line.partition(":")[0] for line in fairopt("sweep", "--list", folder=tmp_path).stdout.splitlines()}
     assert listed == {path.stem for path in (ROOT / "experiments").glob("*.toml")}
     figures = fairopt("figures", "--list", folder=tmp_path).stdout

@@ -44,7 +44,7 @@ def test_frames_of_a_small_schedule() -> None:
         assert found.utilization().equals(found.utilization)
     assert len(found.plot().axes) == 3
     with pytest.raises(DataError, match="too many numbers"):
-        found.shares_at(np.zeros(10**8))
+        found.shares_at(np.zeros(10**4), ["a", "b"] * 5001)
     assert found.at(9).equals(found.at([9]))
     with pytest.raises(DataError, match="finite seconds"):
         found.at([0, np.inf])
