@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .._libraries import lapack, sp, sparse_linalg
+from .._libraries import lapack, optimize, sp, sparse_linalg
 from ..model._arrays import Array, Index, Mask
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
@@ -79,6 +79,53 @@ def refined(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Ar
             else:
                 pairs, rows = pairs | back, rows | full
         return None if best is None else replace(best, steps=steps)
+
+
+def vertex(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Array) -> Refined | None:
+    """One LP-Newton step, whose linear program decides which factor of each product is zero; None if it fails.
+
+    At exact ties both factors become the root of a small number on every path, and the equations singular. The program
+    has as objective the products to first order, and factors that are not negative.
+
+    Source: Facchinei, Fischer, Herrich, "An LP-Newton method" (2014), Mathematical Programming 146.
+    """
+    with np.errstate(all="ignore"):
+        if _starved(polytope, tasks):
+            return None
+        whole = Conditions(polytope, criterion, np.arange(len(tasks)), np.arange(len(log_rows)))
+        start = whole.started(tasks, log_rows)
+        c = whole.some(start.slack < 0.03, np.ones(len(log_rows), dtype=bool))
+        if c.heavy or (np.bincount(c.user).astype(float) ** 2).sum() > _LARGE:
+            return None
+        state = _State(c, start, 1e-300)
+        unit = state.error
+        length = min(30 * unit, 0.03)
+        if not 0 < unit < length:
+            return None
+        slopes = (state.apart() + state.together()) @ sp.diags(1 / state.unit)
+        totals = sp.csr_matrix(
+            (1 / state.unit[state.pairs], (c.user, np.arange(len(c.pairs)))), (len(start.total), len(state.u))
+        )
+        low, high = -state.u, np.full(len(state.u), np.inf)
+        low[state.rows], high[state.rows] = np.maximum(low[state.rows], -length), length
+        found = optimize.linprog(
+            np.clip(state.f / unit, 1e-3, 1e3) + slopes.T @ np.minimum(state.u / unit, 1e3),
+            A_ub=sp.vstack([-slopes, totals, -totals]),
+            b_ub=np.concatenate([state.f, np.full(2 * len(start.total), length)]) / unit,
+            bounds=np.stack([low, high], axis=1) / unit,
+            method="highs",
+            options={
+                "primal_feasibility_tolerance": min(max(1e-13 / unit, 1e-10), 1e-4),
+                "dual_feasibility_tolerance": 1e-9,
+                "maxiter": 5_000,
+            },
+        )
+        if found.x is None:
+            return None
+        d = found.x * unit / state.unit
+        moved = np.zeros(len(tasks))
+        moved[c.pairs] = np.maximum(state.here.tasks + d[state.pairs] * state.here.total[c.user], 0.0)
+        return Refined(moved, state.here.log_rows + np.log(np.maximum(1 + d[state.rows], 1e-9)), unit, 1)
 
 
 def _starved(polytope: Polytope, tasks: Array) -> bool:

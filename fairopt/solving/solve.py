@@ -5,7 +5,7 @@ Candidates of engines in turn, each certified, until one reaches the tolerance.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
@@ -15,7 +15,7 @@ from .. import _clock
 from ..certificates import Certificate, advice
 from ..certificates.backward import backward_error
 from ..certificates.ill_scaled import beyond_doubles
-from ..core.last_digits import refined
+from ..core import last_digits
 from ..engines.base import LAST_DIGITS, Run, Solution
 from ..engines.maxmin import check_floors
 from ..engines.reference import solvers
@@ -52,19 +52,38 @@ _FINE, _SMALL = 1e-10, 500
 _MANY = 5_000
 #: The error of what a solver makes of the right formulation is below this.
 _FORMULATED = 5e-3
+#: Up to this number of pairs a linear program is asked where a jammed answer leads.
+_VERTEX = 20_000
 #: Where numbers are beyond doubles solvers are tried for so many CPU seconds.
 HOPELESS_SECONDS = 1.0
 
 
 def with_last_digits(problem: Problem, offer: Solution) -> Solution | None:
     """An offer with its last digits found, or None where it has no prices or that is not for its criterion."""
+    return _moved(problem, offer, LAST_DIGITS, partial(last_digits.refined, aim=1e-12))
+
+
+def at_vertex(problem: Problem, offer: Solution) -> Solution | None:
+    """Candidate from a linear program, near an offer at which Newton steps jam.
+
+    Where task counts bind the game has a continuum of equilibria, and this would lead to another.
+    """
+    bound = problem.criterion.scope == "game" and len(problem.polytope.limited)
+    if bound or not 0 < problem.criterion.alpha < np.inf:
+        return None
+    return _moved(problem, offer, "HiGHS", last_digits.vertex)
+
+
+def _moved(
+    problem: Problem, offer: Solution, by: str, find: Callable[..., last_digits.Refined | None]
+) -> Solution | None:
     polytope, criterion, begun = problem.polytope, problem.criterion, _clock.now()
     if offer.log_prices is None or isinstance(criterion, FairnessEfficiency) or criterion.floor.any():
         return None
     log_rows = polytope.log_row_prices(offer.log_prices)
     if offer.log is None:  # a solver's, which may be in a unit of every server
         log_rows = backward_error(polytope, criterion, offer.tasks, log_rows).every_row
-    found = refined(polytope, criterion, polytope.gamma * polytope.fractions(offer.tasks), log_rows, 1e-12)
+    found = find(polytope, criterion, polytope.gamma * polytope.fractions(offer.tasks), log_rows)
     if found is None:
         return None
     return replace(
@@ -72,7 +91,7 @@ def with_last_digits(problem: Problem, offer: Solution) -> Solution | None:
         tasks=polytope.allocation(polytope.inside(found.tasks / polytope.gamma)),
         prices=None,
         log=polytope.log_unit_prices(found.log_rows),
-        runs=(*offer.runs, Run(LAST_DIGITS, _clock.now() - begun)),
+        runs=(*offer.runs, Run(by, _clock.now() - begun)),
         rounds=offer.rounds + found.steps,
     )
 
@@ -160,7 +179,24 @@ class Candidates:
         return int(np.count_nonzero(self.problem.cluster.eligible))
 
     def reaches(self, offer: Solution, name: str) -> bool:
-        """True if an offer reaches the tolerance, by itself or with its last digits found.
+        """True if an offer reaches the tolerance, by itself, refined, or by a linear program."""
+        residual = self._least(offer, name)
+        for _ in range(4):
+            # A jammed answer with a small error is given to a linear program.
+            jams = self.tol < residual <= 1e-3 and name != "declarative" and self.mechanism.met_by_criterion
+            nearer = at_vertex(self.problem, offer) if jams and self.eligible <= _VERTEX else None
+            if nearer is None:
+                break
+            before, offer = residual, nearer
+            residual = self._certified(offer, name)
+            if residual > self.tol and (better := self._refined(offer, name, residual)) is not None:
+                residual = min(residual, self._certified(better, name))
+            if residual > 0.5 * before:
+                break
+        return residual <= self.tol
+
+    def _least(self, offer: Solution, name: str) -> float:
+        """The smaller residual of an offer and of the same with its last digits found, if both are needed.
 
         Last digits are found first on small clusters, where that takes a millisecond, and where they are known to be
         missing, unless there are many pairs; elsewhere, and where the engine has found them, where the offer does not
@@ -170,16 +206,19 @@ class Candidates:
         small = self.eligible <= _SMALL
         first = name != "declarative" and not offer.fine and (small or (offer.rough and self.eligible <= _MANY))
         if first and (better := self._refined(offer, name, np.inf)) is not None:
-            both = (offer, better) if self._astray(offer, better) else (better, offer)
-            return any(self._certified(one, name) <= self.tol for one in both)
+            if self._astray(offer, better) and (residual := self._certified(offer, name)) <= self.tol:
+                return residual
+            if (residual := self._certified(better, name)) <= self.tol:
+                return residual
+            return min(residual, self._certified(offer, name))
         residual = self._certified(offer, name)
-        again = not first and (residual > self.tol or (residual > _FINE and small))
-        if again and (better := self._refined(offer, name, residual)) is not None:
-            self._certified(better, name)
-        if name == "declarative" and small and self.residual > self.tol:
+        if not first and (residual > self.tol or (residual > _FINE and small)):
+            better = self._refined(offer, name, residual)
+            residual = residual if better is None else min(residual, self._certified(better, name))
+        if name == "declarative" and small and residual > self.tol:
             # Steep welfare: a solver's tasks may be right where none of its prices has a digit.
-            self._certified(replace(offer, prices=None, log=None), name)
-        return self.residual <= self.tol
+            residual = min(residual, self._certified(replace(offer, prices=None, log=None), name))
+        return residual
 
     def _refined(self, offer: Solution, name: str, residual: float) -> Solution | None:
         """An offer with its last digits found.
