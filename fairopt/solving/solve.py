@@ -52,8 +52,8 @@ _FINE, _SMALL = 1e-10, 500
 _MANY = 5_000
 #: The error of what a solver makes of the right formulation is below this.
 _FORMULATED = 5e-3
-#: Up to this number of pairs a linear program is asked where a jammed answer leads.
-_VERTEX = 20_000
+#: Up to this number of pairs, and below this error, a linear program is asked where a jammed answer leads.
+_VERTEX, _JAMMED = 20_000, 1e-3
 #: Where numbers are beyond doubles solvers are tried for so many CPU seconds.
 HOPELESS_SECONDS = 1.0
 
@@ -179,24 +179,18 @@ class Candidates:
         return int(np.count_nonzero(self.problem.cluster.eligible))
 
     def reaches(self, offer: Solution, name: str) -> bool:
-        """True if an offer reaches the tolerance, by itself, refined, or by a linear program."""
-        residual = self._least(offer, name)
-        for _ in range(4):
-            # A jammed answer with a small error is given to a linear program.
-            jams = self.tol < residual <= 1e-3 and name != "declarative" and self.mechanism.met_by_criterion
-            nearer = at_vertex(self.problem, offer) if jams and self.eligible <= _VERTEX else None
-            if nearer is None:
-                break
-            before, offer = residual, nearer
-            residual = self._certified(offer, name)
-            if residual > self.tol and (better := self._refined(offer, name, residual)) is not None:
-                residual = min(residual, self._certified(better, name))
-            if residual > 0.5 * before:
-                break
-        return residual <= self.tol
+        """True if an offer reaches the tolerance, or what linear programs make of one that jams near it."""
+        nearer: Solution | None = offer
+        while nearer is not None:
+            before = self.residual
+            if self._met(nearer, name):
+                return True
+            jams = self.residual <= min(_JAMMED, 0.5 * before) and name != "declarative" and self.eligible <= _VERTEX
+            nearer = at_vertex(self.problem, self.best) if jams and self.mechanism.met_by_criterion else None
+        return False
 
-    def _least(self, offer: Solution, name: str) -> float:
-        """The smaller residual of an offer and of the same with its last digits found, if both are needed.
+    def _met(self, offer: Solution, name: str) -> bool:
+        """True if an offer reaches the tolerance, by itself or with its last digits found.
 
         Last digits are found first on small clusters, where that takes a millisecond, and where they are known to be
         missing, unless there are many pairs; elsewhere, and where the engine has found them, where the offer does not
@@ -206,19 +200,16 @@ class Candidates:
         small = self.eligible <= _SMALL
         first = name != "declarative" and not offer.fine and (small or (offer.rough and self.eligible <= _MANY))
         if first and (better := self._refined(offer, name, np.inf)) is not None:
-            if self._astray(offer, better) and (residual := self._certified(offer, name)) <= self.tol:
-                return residual
-            if (residual := self._certified(better, name)) <= self.tol:
-                return residual
-            return min(residual, self._certified(offer, name))
+            both = (offer, better) if self._astray(offer, better) else (better, offer)
+            return any(self._certified(one, name) <= self.tol for one in both)
         residual = self._certified(offer, name)
-        if not first and (residual > self.tol or (residual > _FINE and small)):
-            better = self._refined(offer, name, residual)
-            residual = residual if better is None else min(residual, self._certified(better, name))
-        if name == "declarative" and small and residual > self.tol:
+        again = not first and (residual > self.tol or (residual > _FINE and small))
+        if again and (better := self._refined(offer, name, residual)) is not None:
+            self._certified(better, name)
+        if name == "declarative" and small and self.residual > self.tol:
             # Steep welfare: a solver's tasks may be right where none of its prices has a digit.
-            residual = min(residual, self._certified(replace(offer, prices=None, log=None), name))
-        return residual
+            self._certified(replace(offer, prices=None, log=None), name)
+        return self.residual <= self.tol
 
     def _refined(self, offer: Solution, name: str, residual: float) -> Solution | None:
         """An offer with its last digits found.
