@@ -180,13 +180,14 @@ class Candidates:
 
     def reaches(self, offer: Solution, name: str) -> bool:
         """True if an offer reaches the tolerance, or what linear programs make of one that jams near it."""
-        nearer: Solution | None = offer
-        while nearer is not None:
+        found: Solution | None = offer
+        few = name != "declarative" and self.eligible <= _VERTEX and self.mechanism.met_by_criterion
+        while found is not None:
             before = self.residual
-            if self._met(nearer, name):
+            if self._met(found, name):
                 return True
-            jams = self.residual <= min(_JAMMED, 0.5 * before) and name != "declarative" and self.eligible <= _VERTEX
-            nearer = at_vertex(self.problem, self.best) if jams and self.mechanism.met_by_criterion else None
+            jams = few and self.residual <= min(_JAMMED, 0.5 * before)
+            found = at_vertex(self.problem, self.best) if jams and self.best is not None else None
         return False
 
     def _met(self, offer: Solution, name: str) -> bool:

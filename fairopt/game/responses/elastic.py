@@ -11,7 +11,7 @@ neither ends in good time: each elastic phase closes with plain rounds under And
 
 Proved: fixed points are those of best responses, as by the caps K every server's error of foresight is at most the part
 K / (1 + K) of the largest one, so it is 0. And if plain rounds come to an equilibrium from every state, so do these: an
-elastic phase ends where it neither halves its least change nor serves fewer pairs than ever in it; plain ones, each
+elastic phase ends where it neither halves its least change nor serves fewer pairs by a part; plain ones, each
 longer than the one before, go on where the last one ended unless it halved their least change. Observed: all else.
 
 Sources: Moallemi and Van Roy, IEEE Trans. Inf. Theory 55 (2009), for trees and quadratic utilities, without caps;
@@ -89,7 +89,7 @@ def _phase(
         change, ahead = sweeps.gauss_seidel(state), None
         since += 1
         now = int(np.count_nonzero(state.tasks))
-        if change < best / 2 or now < served:
+        if change < best / 2 or now < 0.995 * served:  # of thousands of pairs one goes in most rounds
             best, served, since = min(best, change), min(served, now), 0
         if change < lowest:
             lowest, kept = change, state.tasks.copy()
