@@ -7,7 +7,7 @@ limit, and a weight at which it would buy more.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -52,24 +52,33 @@ def as_limits(problem: Problem, log_rows: Array) -> Problem:
     fixed = (own.floor > 0) & (log_marginal < least)
     cap, log_more = rule.cap.copy(), np.zeros(len(rule.cap))
     cap[polytope.users[fixed]] = own.floor[fixed]
-    log_more[polytope.users[fixed]] = np.minimum(least - log_marginal, np.log(np.finfo(float).max) / 4)[fixed] + 1
-    floor = np.zeros(len(rule.floor))
-    if rule.alpha == 0:  # weights do not count: a larger share does
-        return Problem(problem.cluster, replace(rule, cap=cap, floor=floor, share=rule.share * np.exp(log_more)))
-    weight = rule.weight * np.exp(log_more / rule.alpha)
-    return Problem(problem.cluster, replace(rule, cap=cap, floor=floor, weight=weight))
+    more = np.minimum((least - log_marginal) / rule.alpha, np.log(np.finfo(float).max) / 4)
+    log_more[polytope.users[fixed]] = more[fixed] + 1  # at these prices it would buy e times its floor
+    weight = rule.weight * np.exp(log_more)
+    return Problem(problem.cluster, replace(rule, cap=cap, floor=np.zeros(len(rule.floor)), weight=weight))
 
 
-def fixed_at_floors(problem: Problem, start: Solution, tol: float) -> Iterator[Solution]:
-    """Candidates without floors, with users held at floors by prices, iterated to consistency."""
-    found, seen = start, set[bytes]()
-    for _ in range(_ROUNDS):
-        if found.log_prices is None:
-            return
-        limited = as_limits(problem, problem.polytope.log_row_prices(found.log_prices))
-        key = limited.criterion.cap.tobytes()
-        if key in seen:
-            return
-        seen.add(key)
-        for found in solutions(limited, min(tol, 1e-11)):  # nobody else finds last digits
-            yield found
+def fixed_at_floors(
+    problem: Problem, start: Solution | None, solve: Callable[[Problem], Iterator[Solution]]
+) -> Iterator[Solution]:
+    """Candidates without floors, with users held at floors by prices, iterated to consistency.
+
+    Prices are those of `start` at first; if that comes to nothing, none, so that nobody is held.
+    """
+    polytope, seen = problem.polytope, set[bytes]()
+    for begin in (start, None):
+        log_rows = np.full(len(polytope.row_server), -np.inf)
+        if begin is not None and begin.log_prices is not None:
+            log_rows = polytope.log_row_prices(begin.log_prices)
+        for _ in range(_ROUNDS):
+            limited = as_limits(problem, log_rows)
+            key = limited.criterion.cap.tobytes()
+            if key in seen:
+                break
+            seen.add(key)
+            for found in solve(limited):
+                yield found
+                if found.log_prices is not None:
+                    log_rows = polytope.log_row_prices(found.log_prices)
+                if found.status == "converged":
+                    break

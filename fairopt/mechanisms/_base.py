@@ -187,14 +187,14 @@ class Mechanism(Solvable):
         for found in native.solutions(problem, tol, warm):
             yield found
         rule = problem.criterion
-        if not 0 < rule.alpha < np.inf or type(rule) is not Criterion or (found is None and rule.floor.any()):
+        if not 0 < rule.alpha < np.inf or type(rule) is not Criterion:
             return
         from ..engines.welfare import fixed_at_floors
         from ..game.equilibrium import equilibria
 
         more = equilibria.solutions(problem, tol)
-        if found is not None and rule.floor.any():  # which the game does not know
-            more = fixed_at_floors(problem, found, tol)
+        if rule.floor.any():  # which the game does not know; nobody else finds last digits
+            more = fixed_at_floors(problem, found, lambda limited: self._native(limited, min(tol, 1e-11), None))
         for found in more:
             yield dataclasses.replace(found, engine="native", warm=None)
 

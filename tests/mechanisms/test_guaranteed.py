@@ -194,6 +194,14 @@ def test_steep_utilities_need_no_cvxpy() -> None:
     assert mechanism.solve(cluster).stats.engine == "native"
 
 
+@pytest.mark.parametrize("alpha", [1, 2, 5, 20])
+def test_floors_that_leave_next_to_nothing(alpha: float) -> None:
+    """Of a resource that all but one need floors leave a ten-thousandth."""
+    demand = [[1, 3, 0], [1, 3, 2], [0, 4, 0], [4, 0, 4], [1, 3, 3]]
+    cluster = fo.Cluster([[4, 5, 6]], demand, weight=[0.195, 999.6, 199.2, 0.203, 533.5])
+    assert fo.GuaranteedAlphaFair(alpha).solve(cluster, engine="native").certificate.passes(1e-9)
+
+
 def test_the_formula_is_there_by_name() -> None:
     problem = fo.GuaranteedAlphaFair(2, (0, 4 / 3)).problem(EXAMPLE)
     problem.solve(solver="CLARABEL")
