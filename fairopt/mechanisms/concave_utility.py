@@ -112,4 +112,4 @@ class ConcaveUtility(Mechanism):
         factor = program.factor(1.0)  # weights, 0 for those who are settled
         largest = float((factor * slope(level) * level).max())  # of welfares at the margin
         utility = slope.expression(program.share / program.weight)
-        return Formulation(cp.Maximize((factor / max(largest, np.finfo(float).tiny)) @ utility), program.constraints)
+        return Formulation(cp.Maximize((factor / (largest or 1.0)) @ utility), program.constraints)

@@ -72,8 +72,8 @@ class DRF(Mechanism):
         if self.resource_weights is None:
             return criterion(cluster, cluster.dominant_share_per_task, np.inf, "pool", share_rule="dominant")
         weights = np.array(self.resource_weights)
-        if weights.shape != cluster.demand.shape or not (weights > 0).all():
+        if weights.shape != cluster.demand.shape or not (np.isfinite(weights) & (weights > 0)).all():
             raise DataError(
-                f"resource_weights must be numbers > 0 of shape (users, resources) = {cluster.demand.shape}"
+                f"resource_weights must be numbers > 0 of shape (users, resources) = {cluster.demand.shape}, all finite"
             )
         return criterion(cluster, (cluster.share_per_task / weights).max(axis=1), np.inf, "pool")

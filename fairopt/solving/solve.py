@@ -236,7 +236,8 @@ class Candidates:
         if self.problem.criterion.scope == "game":
             return float(change.max(initial=0.0))
         part = self.problem.criterion.restrict(np.flatnonzero(runs)).log_marginal(after[runs]) + np.log(after[runs])
-        return float(np.average(change, weights=np.exp(part - part.max()))) if len(change) else 0.0
+        most = part.max(initial=-np.inf)  # which a utility that has become flat may be
+        return float(np.average(change, weights=np.exp(part - most))) if np.isfinite(most) else 0.0
 
     def _certified(self, candidate: Solution, name: str) -> float:
         """The residual of a candidate, which is kept if it is the best."""

@@ -15,7 +15,7 @@ from families import draw
 from numpy.testing import assert_allclose
 
 import fairopt as fo
-from fairopt.errors import DataError
+from fairopt.errors import DataError, SolverError
 
 from .test_statements import SMALL
 
@@ -222,6 +222,11 @@ def test_linear_is_utilitarian() -> None:
     own = fo.ConcaveUtility(lambda s: 2 * s).solve(SMALL["one pool"])
     assert own.certificate.passes()
     assert fo.Utilitarian().certify(own.cluster, own.tasks)[0].passes()
+
+
+def test_flat_where_users_are() -> None:
+    with pytest.raises(SolverError, match=r"says 'optimal'.* a kink near somebody's share"):
+        fo.ConcaveUtility(lambda s: cp.minimum(s, 0.3)).solve(SMALL["one pool"])
 
 
 def test_label_and_files(tmp_path: Path) -> None:

@@ -43,7 +43,10 @@ def test_infinity_may_be_written_out(text: str) -> None:
     ("name", "parameters", "message"),
     [
         ("drf", {"resource_weights": ((1, 1),)}, r"resource_weights must be numbers > 0 of shape .*\(2, 2\)"),
-        ("drf", {"resource_weights": ((1, 0), (1, 1))}, "resource_weights must be numbers > 0"),
+        *(
+            ("drf", {"resource_weights": ((1, odd), (1, 1))}, "weights must be numbers > 0.* finite")
+            for odd in (0, np.inf)
+        ),
         ("drf", {"resource_weights": pd.DataFrame([[1, 2], [3, 4]])}, "a DataFrame, whose labels nobody would read"),
         *(
             ("drf", {"resource_weights": weights}, "drf cannot use these parameters|resource_weights")
