@@ -71,11 +71,19 @@ def test_a_tree_takes_a_handful_of_rounds_without_caps(alpha: float) -> None:
         assert sweeps.requested(state) <= 1e-6
 
 
-@pytest.mark.parametrize(("draw", "alpha", "most"), [(407, 1.0, 1000), (507, 1.1, 500)])
-def test_slow_dense_games_end(draw: int, alpha: float, most: int) -> None:
-    """Drifts while surplus pairs leave, for which caps up to a thousand were not enough; and the last digits of an
-    equilibrium that is nearly singular: without accelerated rounds, from the state of the least change, 2,400."""
-    shared = open_source("lognormal?users=60&servers=25", rng=np.random.default_rng([41, draw])).cluster
+@pytest.mark.parametrize(
+    ("source", "draw", "alpha", "most"),
+    [
+        ("lognormal?users=60&servers=25", [41, 407], 1.0, 1000),
+        ("lognormal?users=60&servers=25", [41, 507], 1.1, 500),
+        ("bitbrains-like?vms=300&servers=20", [25], 3.0, 300),
+    ],
+)
+def test_slow_games_end(source: str, draw: list[int], alpha: float, most: int) -> None:
+    """Drifts while surplus pairs leave, for which caps up to a thousand were not enough; the last digits of an
+    equilibrium that is nearly singular: without accelerated rounds, from the state of the least change, 2,400; and one
+    pair after another of thousands: as long as each of them was progress elastic rounds went on, for more than 600."""
+    shared = open_source(source, rng=np.random.default_rng(draw)).cluster
     assert not fo.best_response(shared, alpha, max_rounds=most).flagged
 
 

@@ -11,8 +11,9 @@ neither ends in good time: each elastic phase closes with plain rounds under And
 
 Proved: fixed points are those of best responses, as by the caps K every server's error of foresight is at most the part
 K / (1 + K) of the largest one, so it is 0. And if plain rounds come to an equilibrium from every state, so do these: an
-elastic phase ends where it neither halves its least change nor serves fewer pairs by a part; plain ones, each
-longer than the one before, go on where the last one ended unless it halved their least change. Observed: all else.
+elastic phase ends where it neither halves its least change nor serves half a percent fewer pairs than ever in it; plain
+ones, each longer than the one before, go on where the last one ended unless it halved their least change. Observed: all
+else.
 
 Sources: Moallemi and Van Roy, IEEE Trans. Inf. Theory 55 (2009), for trees and quadratic utilities, without caps;
 Walker and Ni, SIAM J. Numer. Anal. 49 (2011), for the acceleration.
