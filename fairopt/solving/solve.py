@@ -180,15 +180,15 @@ class Candidates:
 
     def reaches(self, offer: Solution, name: str) -> bool:
         """True if an offer reaches the tolerance, or what linear programs make of one that jams near it."""
-        found: Solution | None = offer
+        found, before = offer, np.inf
         few = name != "declarative" and self.eligible <= _VERTEX and self.mechanism.met_by_criterion
-        while found is not None:
-            before = self.residual
-            if self._met(found, name):
-                return True
+        while not self._met(found, name):
             jams = few and self.residual <= min(_JAMMED, 0.5 * before)
-            found = at_vertex(self.problem, self.best) if jams and self.best is not None else None
-        return False
+            nearer, before = at_vertex(self.problem, found) if jams else None, self.residual
+            if nearer is None:
+                return False
+            found = nearer
+        return True
 
     def _met(self, offer: Solution, name: str) -> bool:
         """True if an offer reaches the tolerance, by itself or with its last digits found.
