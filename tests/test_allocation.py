@@ -13,7 +13,6 @@ from fairopt.mechanisms import get, one
 from fairopt.model.cluster import Cluster
 from fairopt.papers import instance
 from fairopt.report import comparison, for_people
-from fairopt.result import _show
 from fairopt.result.allocation import Allocation
 from fairopt.study.compare import compare
 
@@ -136,8 +135,3 @@ def test_bars_add_up_to_the_use(drf: Allocation) -> None:
         tops[bar.get_x()] = max(tops.get(bar.get_x(), 0.0), bar.get_y() + bar.get_height())
     assert_allclose(list(tops.values()), [1, 14 / 18])
     assert [label.get_text() for label in axes.get_xticklabels()] == ["cpu", "ram"]
-
-
-def test_a_table_is_broken_where_it_does_not_fit() -> None:
-    table = [["a"], ["b"], ["c"]]
-    assert (_show.joined(table, 5), _show.joined(table, 4)) == ("a b c", "a b\n\na c")

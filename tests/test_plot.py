@@ -9,7 +9,6 @@ from typing import Any
 
 import matplotlib as mpl
 import numpy as np
-import pandas as pd
 import pytest
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
@@ -127,14 +126,6 @@ def test_lines_at_the_ends_of_an_axis_are_whole_and_level_ones_level() -> None:
     axes.set_ylim(0.2, 0.9)
     fo.plot.level(axes)  # it is none
     assert axes.get_ylim() == (0.2, 0.9)
-
-
-def test_hours_of_a_schedule_are_drawn_as_such() -> None:
-    over_time = pd.DataFrame({"cpu": [0.5, 1.0, 0.0]}, index=[0, 3600, 14400])
-    jobs, running = pd.DataFrame({"response": [60.0, np.nan]}), {"running": over_time["cpu"]}
-    use, *_, response = fo.plot.schedule(over_time, jobs, ["cpu"], running, "tasks", "a schedule").axes
-    assert (use.lines[0].get_xdata().tolist(), use.get_xlabel()) == ([0, 1, 4], "time (h)")
-    assert response.lines[0].get_ydata().tolist() == [0.5]  # one of two jobs has ended
 
 
 def test_comparison_has_a_bar_per_mechanism_and_none_for_what_failed() -> None:

@@ -20,11 +20,6 @@ from fairopt.solving.solve import at_vertex, with_last_digits
 MECHANISMS = [fo.AlphaFair(0.5), fo.AlphaFair(50.0), fo.CEEI(scope="servers"), fo.AlphaPFVDS(3.0)]
 
 
-def plain(seed: int) -> Cluster:
-    rng = np.random.default_rng(seed)
-    return Cluster(rng.uniform(1, 5, (4, 3)), rng.uniform(0.25, 5, (8, 3)), weight=rng.uniform(0.5, 2, 8))
-
-
 def off(cluster: Cluster, mechanism: fo.mechanisms.Mechanism, by: float, seed: int) -> tuple[Problem, Solution]:
     """An answer of which a part of tasks runs elsewhere, a part not at all, at prices that are off."""
     rng = np.random.default_rng(seed)
@@ -66,18 +61,12 @@ def test_users_of_many_servers_count_by_their_own_parts() -> None:
         assert error(problem, with_last_digits(problem, offer)) < 1e-9
 
 
-@pytest.mark.parametrize("mechanism", [MECHANISMS[0], *MECHANISMS[2:]], ids=str)
-def test_a_linear_program_says_what_is_zero(mechanism: fo.mechanisms.Mechanism) -> None:
-    """To first order: what is wrong becomes its square."""
-    for seed in range(6):
-        problem, offer = off(plain(seed), mechanism, 1e-5, seed)
-        assert error(problem, at_vertex(problem, offer)) < 1e-2 * error(problem, offer)
-
-
 def test_with_task_counts_games_are_left_alone() -> None:
     """A vertex would be another equilibrium."""
     mechanism = fo.AlphaPFVDS(3.0)
-    problem, offer = off(plain(2), mechanism, 1e-6, 2)
+    rng = np.random.default_rng(2)
+    problem, offer = off(Cluster(rng.uniform(1, 5, (4, 3)), rng.uniform(0.25, 5, (8, 3))), mechanism, 1e-6, 2)
+    assert at_vertex(problem, offer) is not None
     limited = problem.cluster.replace(max_tasks=0.5 * problem.polytope.reach)
     assert at_vertex(Problem(limited, mechanism.criterion(limited)), offer) is None
 
