@@ -123,9 +123,6 @@ def test_lines_at_the_ends_of_an_axis_are_whole_and_level_ones_level() -> None:
             assert 0.01 < height.min() <= height.max() < 0.99
     [axes] = path.draw("tasks").axes
     assert axes.lines[0].get_linewidth() > axes.lines[1].get_linewidth()  # both are seen, one beneath the other
-    axes.set_ylim(0.2, 0.9)
-    fo.plot.level(axes)  # it is none
-    assert axes.get_ylim() == (0.2, 0.9)
 
 
 def test_comparison_has_a_bar_per_mechanism_and_none_for_what_failed() -> None:
