@@ -97,12 +97,6 @@ BAD = [
     ("alphas = [1, inf]", "alphas = [\n  1,\n  'x',\n]", 10, "grid.1.alphas: is 'x'"),
     ('clusters = ["two"]', 'clusters = ["three"]', 13, "grid.2.clusters: [clusters] has no 'three'; it has one, two"),
     ('"best-response"', '"newton"', 15, "grid.2.engines: PS-DSF has no engine 'newton'; it has equilibrium"),
-    (
-        '"best-response"',
-        '"best-response"\norders = "zigzag"',
-        16,
-        "grid.2.orders: is 'zigzag'; it must be one of elastic, cyclic",
-    ),
     ('"best-response"', '"best-response"\nmeasures = ["use"]', 16, "grid.2.measures: is 'use'; it must be one of util"),
     ('mechanisms = ["ps-dsf"]\n', "", 12, "grid.2: a grid needs mechanisms"),
     ('two = "lognormal?', 'three = "lognormal?', 21, "smoke.clusters.three: [clusters] has no 'three' to replace"),
