@@ -52,8 +52,9 @@ _FINE, _SMALL = 1e-10, 500
 _MANY = 5_000
 #: The error of what a solver makes of the right formulation is below this.
 _FORMULATED = 5e-3
-#: Up to this number of pairs, and below this error, a linear program is asked where a jammed answer leads.
-_VERTEX, _JAMMED = 20_000, 1e-3
+#: Of pairs between these numbers, and below this error, a linear program is asked where a jammed answer leads; of fewer
+#: other algorithms find more digits.
+_VERTEX, _JAMMED = (2_000, 20_000), 1e-3
 #: Where numbers are beyond doubles solvers are tried for so many CPU seconds.
 HOPELESS_SECONDS = 1.0
 
@@ -181,9 +182,9 @@ class Candidates:
     def reaches(self, offer: Solution, name: str) -> bool:
         """True if an offer reaches the tolerance, or what linear programs make of one that jams near it."""
         found, before = offer, np.inf
-        few = name != "declarative" and self.eligible <= _VERTEX and self.mechanism.met_by_criterion
+        large = name != "declarative" and _VERTEX[0] < self.eligible <= _VERTEX[1] and self.mechanism.met_by_criterion
         while not self._met(found, name):
-            jams = few and self.residual <= min(_JAMMED, 0.5 * before)
+            jams = large and self.residual <= min(_JAMMED, 0.5 * before)
             nearer, before = at_vertex(self.problem, found) if jams else None, self.residual
             if nearer is None:
                 return False
