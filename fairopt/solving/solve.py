@@ -65,12 +65,12 @@ def with_last_digits(problem: Problem, offer: Solution) -> Solution | None:
 
 
 def at_vertex(problem: Problem, offer: Solution) -> Solution | None:
-    """Candidate from a linear program, near an offer at which Newton steps jam.
+    """Candidate from a linear program, near an equilibrium of the game at which Newton steps jam.
 
-    Where task counts bind the game has a continuum of equilibria, and this would lead to another.
+    Where task counts bind there is a continuum of equilibria, and this would lead to another.
     """
-    bound = problem.criterion.scope == "game" and len(problem.polytope.limited)
-    if bound or not 0 < problem.criterion.alpha < np.inf:
+    criterion = problem.criterion
+    if criterion.scope != "game" or len(problem.polytope.limited) or not 0 < criterion.alpha < np.inf:
         return None
     return _moved(problem, offer, "HiGHS", last_digits.vertex)
 
