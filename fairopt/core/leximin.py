@@ -37,7 +37,7 @@ _KNOWN, _ROUNDING = 1e-11, 1e-14
 _WORST = 1e-2
 #: Frozen or not: what says so must be so many times what says the opposite, in logs.
 _APART = np.log(1e5)
-#: Steps without a better bound by a tenth before a part is given up.
+#: Steps in which the bound gets no better by a tenth, in all, before a part is given up.
 _PATIENCE = 8
 
 
@@ -116,9 +116,9 @@ class Leximin:
         # Nothing is proved from below while one who is held misses its level: then products tell whether it gets on.
         falling = low <= 0 and at.mu < 0.5 * at.lowest
         at.still = 0 if better or falling else at.still + 1
-        at.best, at.lowest = min(at.best, gap), min(at.lowest, at.mu)
+        at.lowest = min(at.lowest, at.mu)
         if better:
-            at.good = at.now
+            at.best, at.good = gap, at.now
         lost = not at.known and (at.still > _PATIENCE or not np.isfinite(at.t))
         if lost and at.best > _WORST:
             raise SolverError("a level could not be bounded")
