@@ -239,7 +239,7 @@ def use(found: Allocation, classes: bool = True) -> list[Row]:
             groups.append((name, len(of), [*capacity], (part[of].sum(axis=0) / len(of)).tolist()))  # equally large
     return [
         {"class": name, "servers": servers, "resource": resource, "capacity": amount,
-         "utilization": used if used == used else None}
+         "utilization": None if math.isnan(used) else used}
         for name, servers, amounts, parts in groups
         for resource, amount, used in zip(cluster.resources, amounts, parts, strict=True)
     ]  # fmt: skip

@@ -145,3 +145,8 @@ def test_the_mark_is_on_the_screen_and_in_exports(
         exported = path.read_text()
         assert "drf*" in exported.lower()
         assert NOTE in exported or path.suffix in (".csv", ".json")
+    capsys.readouterr()
+    assert main([*results, "--where", "mechanism=drf"]) == 0
+    out = capsys.readouterr().out
+    assert "drf*" in out
+    assert NOTE in out
