@@ -470,7 +470,8 @@ class _ServersFirst:
 
     def _servers(self, rows: Array) -> Array:
         """Apply the inverse of G, block by server, (servers, resources)."""
-        return np.asarray(np.einsum("qrk,qk->kr", self.root, np.einsum("qsk,ks->qk", self.root, rows)))
+        half = np.einsum("qsk,sk->qk", self.root, np.ascontiguousarray(rows.T))
+        return np.asarray(np.einsum("qrk,qk->rk", self.root, half).T)
 
     def solve(self, rows: Array) -> Array:
         """Apply the inverse of the Schur complement over rows, (servers, resources)."""

@@ -59,7 +59,7 @@ class Point(NamedTuple):
         """Point after parts `primal` and `dual` of a step."""
         lengths = primal, dual, primal, dual, primal, dual, primal
         every: Any = zip(self, lengths, step, strict=True)
-        parts = (one + length * change for one, length, change in every)
+        parts = (one + (change if length == 1 else length * change) for one, length, change in every)
         return Point(*parts)
 
     def taken(self, u: Index, s: Index, p: Index) -> Point:
