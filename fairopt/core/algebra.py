@@ -420,13 +420,10 @@ class _ServersFirst:
         n, (k, size) = len(self.demand), self.inverse.shape
         self.table, self.bought = (pairs.table(each) for each in (at.weight, pairs.over_value(at.weight)))
         both = (self.demand[:, :, None] * self.demand[:, None]).reshape(n, -1)
-        inverse = self.inverse.T
+        inverse = at.row.T * self.inverse.T  # rows that take no part are alone
         squares = (self.bought.T @ both).T.reshape(size, size, k) * inverse[:, None] * inverse
-        # Rows that take no part are alone.
-        row, diagonal = at.row.T, np.einsum("rrk->rk", squares)
-        diagonal += at.idle.T
-        squares *= row * row[:, None]
-        diagonal += ~row
+        diagonal = np.einsum("rrk->rk", squares)
+        diagonal += at.idle.T + ~at.row.T
         lower, self.root = np.zeros((2, size, size, k))  # Cholesky's of every server, and its inverse
         for r in range(size):
             self.root[r, r] = 1.0
@@ -444,7 +441,7 @@ class _ServersFirst:
         matrix, demand = np.zeros((n, n), order="F", dtype=kind), self.demand.astype(kind)
         bought = None if pairs.value is None else _precise(at, self.bought * root[:, None], n)[0]
         for one in self.root:
-            wide = demand @ (one * row * inverse).astype(kind)
+            wide = demand @ (one * inverse).astype(kind)
             if bought is None:
                 wide *= table
                 matrix = syrk(-1.0, wide.T, trans=1, beta=1.0, c=matrix, lower=1, overwrite_c=1)
