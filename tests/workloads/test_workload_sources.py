@@ -224,6 +224,7 @@ def test_what_is_wrong_in_a_folder_is_named_with_its_line(tmp_path: Path) -> Non
         (None, r"has no tasks\.csv"),
         ("user,duration,cpu\na,1,1\nb,-1,1\n", r"has no servers\.csv"),
         ("user,duration,cpu\n\na,1,1\nb,-1,1\n", rf"{named}:4: row 1 of tasks .* has duration"),
+        ("user,duration,cpu, cpu\na,1,1,1\n", r"csv:1: two columns are called 'cpu'"),
         ("user,duration,cpu\na,1,1,1\n", "more fields than the header"),
         ("user,duration,cpu\nb,1,1\n\na,1,1\na,1,9\n", rf"^{named}:5: tasks of job .* ask for 9 cpu"),
         ("\xff", "cannot be read as a table"),
