@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from .. import _plugins
 from ..errors import DataError
+from ..model._names import short
 
 Kind = TypeVar("Kind", bound=type)
 
@@ -73,7 +74,7 @@ class Registry(MutableMapping[str, Kind]):
         written = {plain(text): known for known, kind in self.items() for text in (kind.__name__, known)}
         close = difflib.get_close_matches(plain(str(name)), written, n=1)
         hint = f"; did you mean {written[close[0]]}?" if close else ""
-        raise DataError(f"there is no {self._what} {name!r}; known: {', '.join(self.names())}{hint}")
+        raise DataError(f"there is no {self._what} {short(name)}; known: {', '.join(self.names())}{hint}")
 
     def made(self, name: str, given: dict[str, Any]) -> Any:
         """One by its name, with parameters."""
@@ -97,6 +98,8 @@ class Registry(MutableMapping[str, Kind]):
 
     def find(self, name: str) -> Kind | None:
         """Look up by name or class name, regardless of case, `-` and `_`."""
+        if (found := self._known.get(name)) is not None:
+            return found
         for files in ([plain(name)], self._files):
             self._import(files)
             plainly = {plain(kind.__name__): kind for kind in self._known.values()}
@@ -120,7 +123,7 @@ def parts(text: str, what: str) -> tuple[str, str | None]:
     """A name, and what stands in brackets behind it; `what` it names is for the error."""
     match = re.fullmatch(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*", text)
     if match is None:
-        raise DataError(f"{text!r} is not a {what}; write a name, or name(parameter=value, ...)")
+        raise DataError(f"{short(text)} is not a {what}; write a name, or name(parameter=value, ...)")
     return match[1], match[2]
 
 
@@ -134,7 +137,7 @@ def parameters(text: str, inside: str) -> dict[str, Any]:
     # Brackets may close and open again inside: f(alpha=1)(alpha=2) is a call of what a call returns, f(x=1)# a remark.
     whole = isinstance(call, ast.Call) and call.end_col_offset == len(source.encode())
     if not isinstance(call, ast.Call) or not whole or not isinstance(call.func, ast.Name) or call.args:
-        raise DataError(f"{text!r}: what stands in the brackets is not parameter=value, ...")
+        raise DataError(f"{short(text)}: what stands in the brackets is not parameter=value, ...")
     given: dict[str, Any] = {}
     for part in call.keywords:
         if part.arg is None or part.arg in given:

@@ -45,8 +45,8 @@ def why(best: Allocation) -> str:
     flat = np.argwhere(np.isneginf(best.criterion.log_marginal(best.arrays.user_tasks)))
     if len(flat) and steepness[worst] <= _STEEP:
         return (
-            f". At the tasks of user {best.cluster.users[flat[0, 0]]!r} the utility is flat: more are worth nothing, so "
-            "that many answers are as good, and prices are 0. Give a utility that increases on all shares"
+            f". At the tasks of user {best.cluster.users[flat[0, 0]]!r} the utility is flat: more are worth nothing, "
+            "so that many answers are as good, and prices are 0. Give a utility that increases on all shares"
         )
     if steepness[worst] <= _STEEP:
         return (

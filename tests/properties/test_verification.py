@@ -99,7 +99,7 @@ EXACT, GAME = "drf--population-monotonicity", "alphapf-vds--pareto-optimality"
         (EXACT, "cluster", {}, "servers"),
         (EXACT, "changed", None, "empty where nothing is changed"),
         (EXACT, "extra", 1, "unknown"),
-        (EXACT, "route", None, "must be a text"),
+        (EXACT, "route", "x" * 2000, "must be a text of at most 1000"),
         (EXACT, "violation", ["1/100", "1/90"], "as the witness says"),
         (EXACT, "violation", ["1/5", "1/3"], "as the witness says"),
         (EXACT, "text", "nobody loses", "it is found that user1 has"),
