@@ -115,12 +115,14 @@ def test_arrays_that_do_not_fit_are_an_error(arguments: tuple[object, ...], text
 
 
 def test_the_mechanism_and_the_tolerance_are_checked() -> None:
-    with pytest.raises(DataError, match="stands for several mechanisms"):
-        fo.solve_many("alphapf-vds", CAPACITY, DEMAND)
-    with pytest.raises(DataError, match="DRFH is a class"):
-        fo.solve_many(fo.DRFH, CAPACITY, DEMAND)
-    with pytest.raises(DataError, match="tol is 0"):
-        fo.solve_many(fo.DRFH(), CAPACITY, DEMAND, tol=0)
+    wrong = (
+        ("alphapf-vds", 1e-6, "stands for several mechanisms"),
+        (fo.DRFH, 1e-6, "is a class"),
+        ("drfh", 0, "tol is 0"),
+    )
+    for mechanism, tol, text in wrong:
+        with pytest.raises(DataError, match=text):
+            fo.solve_many(mechanism, CAPACITY, DEMAND, tol=tol)
 
 
 def test_given_arrays_stay_as_they_are() -> None:
