@@ -56,9 +56,8 @@ class Registry(MutableMapping[str, Kind]):
         """Register a class with a name; a cell of a notebook that is run again defines the same one anew."""
         if kind.__dict__.get("name"):
             old: Any = self.taken(kind.name, kind.__module__)
-            places = [f"{one.__module__}.{one.__qualname__}" for one in (old, kind) if one is not None]
-            if old is not None and old.name == kind.name and len({*places}) > 1:
-                raise DataError(f"two {self._several} are called {kind.name!r}, {' and '.join(places)}; rename yours")
+            if old is not None and old.name == kind.name:
+                _plugins.distinct(self._several, kind.name, old, kind)
             self[kind.name] = kind
 
     def names(self) -> list[str]:
@@ -98,14 +97,13 @@ class Registry(MutableMapping[str, Kind]):
 
     def find(self, name: str) -> Kind | None:
         """Look up by name or class name, regardless of case, `-` and `_`."""
-        if (found := self._known.get(name)) is not None:
-            return found
+        if name in self._known:
+            return self._known[name]
         for files in ([plain(name)], self._files):
             self._import(files)
-            plainly = {plain(kind.__name__): kind for kind in self._known.values()}
-            plainly |= {plain(known): kind for known, kind in self._known.items()}
-            if plain(name) in plainly:
-                return plainly[plain(name)]
+            for known, kind in self._known.items():
+                if plain(name) in (plain(known), plain(kind.__name__)):
+                    return kind
         return None
 
     def _import(self, files: Iterable[str]) -> None:

@@ -61,11 +61,6 @@ class Entry:
         return {name: _checked(name, kind) for name, kind in parameters(self.function).items() if name not in _GIVEN}
 
 
-def place(function: Callable[..., Any]) -> str:
-    """The place at which a function is written."""
-    return f"{function.__module__}.{function.__qualname__}"
-
-
 def parameters(function: Callable[..., Any]) -> dict[str, Any]:
     """The types of a function's parameters."""
     hints = typing.get_type_hints(function, include_extras=True)
@@ -255,9 +250,7 @@ class Sources(Generic[Made]):
 
     def _check(self, entry: Entry) -> None:
         name, old = entry.name, self.entries.get(entry.name)
-        if old is not None and place(old.function) != place(entry.function):
-            raise DataError(f"two sources are called {name!r}, {place(old.function)} and {place(entry.function)}; "
-                            "give yours another name")  # fmt: skip
+        _plugins.distinct("sources", name, old and old.function, entry.function)
         if not re.fullmatch("[a-z0-9_-]+", name):
             raise DataError(f"a source cannot be called {name!r}: write small letters, digits, - and _")
         if "rng" not in parameters(entry.function):
