@@ -89,6 +89,23 @@ class Registry(MutableMapping[str, Kind]):
         except (TypeError, ValueError, OverflowError) as error:
             raise DataError(f"{kind.name} cannot use these parameters: {error}") from None
 
+    def described(self, text: str) -> tuple[Kind, dict[str, Any]]:
+        """The class and the parameters that a text such as `alpha-fair(share=asset)` names."""
+        name, inside = parts(text, self._what)
+        return self.named(name), {} if inside is None else parameters(text, inside)
+
+    def one(self, given: object, base: type) -> Any:
+        """An instance of the base class as it is, or made of a text."""
+        if isinstance(given, base):
+            return given
+        if isinstance(given, type) and issubclass(given, base):
+            raise DataError(f"{given.__name__} is a class; give an instance of it, {given.__name__}(), or its name")
+        if not isinstance(given, str):
+            raise DataError(f"{short(given)} is no {self._what}; give a name, or an instance of {base.__name__}")
+        kind: Any
+        kind, parameters = self.described(given)
+        return self.made(kind.name, parameters)
+
     def taken(self, name: str, module: str | None) -> Kind | None:
         """Find a registered class of the same name; those of this package come before plug-ins."""
         if not (module or "").startswith(f"{self._package}."):
