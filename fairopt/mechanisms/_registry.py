@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-import difflib
 import importlib
 import pkgutil
 import re
@@ -17,7 +16,7 @@ from typing import Any, TypeVar
 
 from .. import _plugins
 from ..errors import DataError
-from ..model._names import short
+from ..model._names import meant, short
 
 Kind = TypeVar("Kind", bound=type)
 
@@ -70,10 +69,9 @@ class Registry(MutableMapping[str, Kind]):
         _plugins.installed()
         if (found := self.find(str(name))) is not None:
             return found
-        written = {plain(text): known for known, kind in self.items() for text in (kind.__name__, known)}
-        close = difflib.get_close_matches(plain(str(name)), written, n=1)
-        hint = f"; did you mean {written[close[0]]}?" if close else ""
-        raise DataError(f"there is no {self._what} {short(name)}; known: {', '.join(self.names())}{hint}")
+        known = self.names()
+        hint = meant(str(name).lower(), known)
+        raise DataError(f"there is no {self._what} {short(name)}; known: {', '.join(known)}{hint}")
 
     def made(self, name: str, given: dict[str, Any]) -> Any:
         """One by its name, with parameters."""
