@@ -12,10 +12,10 @@ from .._libraries import pd
 from ..errors import DataError
 from ..model import _validate
 from ..model._arrays import Array, Index, Mask, frozen
+from ..model._names import MOST_SERVERS as MOST_SERVERS
 from ..model._names import short
 from ..model.cluster import Cluster
 from ._intake import LONGEST, arguments, to_frames
-from ._intake import MOST_SERVERS as MOST_SERVERS
 from ._intake import NEVER as NEVER
 from ._intake import SECOND as SECOND
 from ._intake import Whole as Whole

@@ -31,6 +31,7 @@ import numpy as np
 
 from .. import _plugins
 from ..errors import DataError
+from ..model._names import TRUTHS
 from ..scheduling.workload import Workload
 from . import _job_files
 from ._snapshot import Snapshot
@@ -113,7 +114,7 @@ def _amount(text: str) -> int | float | None:
 
 
 def _flag(text: str) -> bool:
-    return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[text.lower()]
+    return TRUTHS[text.lower()]
 
 
 def _list(text: str) -> list[str]:
