@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from .errors import DataError, FairoptError
 
@@ -88,6 +89,13 @@ def loaded() -> list[Plugin]:
 def modules() -> list[ModuleType]:
     """All plug-ins of this process."""
     return [*installed(), *(plugin.module for plugin in _LOADED.values())]
+
+
+def distinct(several: str, name: str, *made: Any) -> None:
+    """Raise `DataError` if those of one name, None left out, are written in different places."""
+    places = dict.fromkeys(f"{one.__module__}.{one.__qualname__}" for one in made if one is not None)
+    if len(places) > 1:
+        raise DataError(f"two {several} are called {name!r}, {' and '.join(places)}; rename yours")
 
 
 def digest_of(module: str) -> str:

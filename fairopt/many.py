@@ -229,12 +229,13 @@ class _Found:
             if not certificate <= self.tol and (self.fallback or kind in ("psdsf", "leximin")):
                 alone.append(p)
                 continue
-            self.certificate[p] = certificate
             if certificate <= self.tol:
                 self.tasks[p] = tasks[k]
             else:
-                text = f"its certificate {certificate:.1e} misses tol={self.tol:g}"
-                self.failed.append(Failure(p, f"{text}; relax tol, or hand it to solve with fallback=True"))
+                missed = f"its certificate {certificate:.1e} misses tol={self.tol:g}; relax tol, or"
+                text = missed if np.isfinite(certificate) else "the kernel for stacks finds no answer;"
+                self.failed.append(Failure(p, f"{text} hand it to solve with fallback=True"))
+            self.certificate[p] = certificate if np.isfinite(certificate) else np.nan
         return alone
 
     def _alone(self, p: int) -> None:

@@ -154,7 +154,7 @@ def test_figures(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ),
         (MEASURE.format("jain"), "two measures are called 'jain', .*; rename yours"),
         (MEASURE.format("notes"), "a measure cannot be called 'notes'"),
-        (SOURCE.format("google", "rng"), "two sources are called 'google', .*; give yours another name"),
+        (SOURCE.format("google", "rng"), "two sources are called 'google', .*; rename yours"),
         (SOURCE.format("mine", "rng, x: dict = None"), "is of type <class 'dict'>, which cannot be written as text"),
         (SOURCE.format("mine", "users: int = 3"), "takes no rng"),
         (SOURCE.format("a b", "rng"), "cannot be called 'a b'"),

@@ -9,7 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..errors import DataError
 from ..exact.rational import tried
+from ..model import _intake
 from ..model._arrays import Array, Frozen, Index, deferred, ratio
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, FairnessEfficiency, virtual_share_per_task
@@ -192,8 +194,20 @@ def certify(
     Certificate
     prices : log prices like those given, or None where others, or none, prove it
 
+    Raises
+    ------
+    DataError
+        `log_prices` are no numbers, or of another shape.
+
     Source: docs/certificates.md proves the bounds.
     """
+    if log_prices is not None:
+        log_prices, shape = _intake.plain(log_prices, "log_prices"), cluster.capacity.shape
+        if log_prices.ndim not in (2, 3) or log_prices.shape[-2:] != shape:
+            raise DataError(
+                f"log_prices has shape {log_prices.shape}; it must be (servers, resources) = {shape}, or of max-min "
+                f"(levels, servers, resources)"
+            )
     return certify_problem(Problem(cluster, criterion), tasks, log_prices)
 
 

@@ -133,7 +133,11 @@ class _Conditions:
         else:
             self.buyer, self.seller = self.user, np.zeros(len(who), dtype=np.intp)
             self.marginal, self.room, self.bought, self.surplus = log_marginal, room, total / unit, own.surplus(total)
-        if not np.isfinite(self.marginal).all():
+        if np.isneginf(self.marginal).any():
+            k = int(np.argmin(self.marginal))
+            flat = self._pair(k) if self.game else self._user(k)
+            self.impossible = f"{flat}, to whom more tasks are worth nothing, or less than numbers can say"
+        elif not np.isfinite(self.marginal).all():
             self.impossible = "tasks beyond the range of numbers"
 
     def least(self, log_rows: Array) -> BackwardError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -116,7 +117,7 @@ def _replay(options: argparse.Namespace) -> int:
         print_json({"mechanism": witness.mechanism, "property": witness.property, "user": finding.user,
                     "violation": float(finding.violation), "text": finding.text, "route": witness.route})  # fmt: skip
     else:
-        print(witness)
+        print(dataclasses.replace(witness, text=finding.text))  # what is found, not what the file says
         print("verified again")
     return 0
 

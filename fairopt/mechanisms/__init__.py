@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from ..errors import DataError
 from ..model._names import short
 from ._base import REGISTRY, Mechanism
-from ._registry import parameters, parts
 
 if TYPE_CHECKING:
     from ._game import GameMechanism
@@ -45,10 +44,8 @@ def parse(text: str) -> tuple[Mechanism, ...]:
 
     A name without parameters stands for the variants that comparisons show by default.
     """
-    name, inside = parts(text, "mechanism")
-    if inside is None:
-        return get(name).variants()
-    return (get(name, **parameters(text, inside)),)
+    made: Mechanism = REGISTRY.one(text, Mechanism)
+    return (made,) if "(" in text else made.variants()
 
 
 def chosen(given: Iterable[str | Mechanism] | None) -> list[Mechanism]:
@@ -65,14 +62,7 @@ def chosen(given: Iterable[str | Mechanism] | None) -> list[Mechanism]:
     picked: list[Mechanism] = []
     every: Iterable[object] = names() if given is None else given
     for item in every:
-        if isinstance(item, str):
-            picked += parse(item)
-        elif isinstance(item, Mechanism):
-            picked.append(item)
-        elif isinstance(item, type) and issubclass(item, Mechanism):
-            raise DataError(f"{item.__name__} is a class; give an instance of it, {item.__name__}(), or its name")
-        else:
-            raise DataError(f"{short(item)} is no mechanism; give a name, or an instance such as DRF()")
+        picked += parse(item) if isinstance(item, str) else [REGISTRY.one(item, Mechanism)]
     if not picked:
         raise DataError(f"the list of mechanisms is empty; known: {', '.join(names())}")
     return picked
@@ -81,7 +71,8 @@ def chosen(given: Iterable[str | Mechanism] | None) -> list[Mechanism]:
 def one(given: str | Mechanism) -> Mechanism:
     """One mechanism, as it is or by its name; a name that stands for several variants needs its parameters."""
     if not isinstance(given, str):
-        return chosen([given])[0]
+        made: Mechanism = REGISTRY.one(given, Mechanism)
+        return made
     kinds = parse(given)
     if len(kinds) > 1:
         texts = " or ".join(map(str, kinds))
@@ -91,5 +82,4 @@ def one(given: str | Mechanism) -> Mechanism:
 
 def described(text: str) -> tuple[type[Mechanism], dict[str, Any]]:
     """The class and the parameters that a text such as `alpha-fair(share=asset)` names."""
-    name, inside = parts(text, "mechanism")
-    return kind(name), {} if inside is None else parameters(text, inside)
+    return REGISTRY.described(text)

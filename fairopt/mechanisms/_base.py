@@ -26,7 +26,7 @@ from ..solving import solve as solving
 from ..solving.earlier import OtherUsers
 from ..solving.solvable import Solvable
 from ._claim import Claim
-from ._label import differs, plain
+from ._label import label
 from ._registry import Registry
 
 if TYPE_CHECKING:
@@ -262,12 +262,4 @@ class Mechanism(Solvable):
         return SolverError(f"{text}{why}. Relax tol, try another solver or engine, or take it flagged with throw=False")
 
     def __str__(self) -> str:
-        shown = [
-            f"{field.name}={plain(value)}"
-            for field in dataclasses.fields(self)
-            if (value := getattr(self, field.name)) is not None
-            and (field.name in _SHOWN or differs(value, field.default))
-        ]
-        return (
-            f"{self.title or type(self).__name__}({', '.join(shown)})" if shown else self.title or type(self).__name__
-        )
+        return label(self.title, self, _SHOWN)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,17 @@ def written(mechanism: Any) -> str:
     numbers = {name: float(value) if isinstance(value, int) else value for name, value in given.items()}
     inside = ", ".join(f"{name}={value!r}" for name, value in numbers.items())
     return f"{mechanism.name}({inside})" if inside else str(mechanism.name)
+
+
+def label(name: str, made: Any, always: Iterable[str] = ()) -> str:
+    """A name, with the parameters of a dataclass that are not its defaults, and with some of them always."""
+    shown = [
+        f"{field.name}={plain(value)}"
+        for field in dataclasses.fields(made)
+        if differs(value := getattr(made, field.name), field.default) or field.name in always
+    ]
+    name = name or type(made).__name__
+    return f"{name}({', '.join(shown)})" if shown else name
 
 
 def plain(value: object) -> str:

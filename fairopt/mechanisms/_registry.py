@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-import difflib
 import importlib
 import pkgutil
 import re
@@ -17,6 +16,7 @@ from typing import Any, TypeVar
 
 from .. import _plugins
 from ..errors import DataError
+from ..model._names import meant, short
 
 Kind = TypeVar("Kind", bound=type)
 
@@ -55,9 +55,8 @@ class Registry(MutableMapping[str, Kind]):
         """Register a class with a name; a cell of a notebook that is run again defines the same one anew."""
         if kind.__dict__.get("name"):
             old: Any = self.taken(kind.name, kind.__module__)
-            places = [f"{one.__module__}.{one.__qualname__}" for one in (old, kind) if one is not None]
-            if old is not None and old.name == kind.name and len({*places}) > 1:
-                raise DataError(f"two {self._several} are called {kind.name!r}, {' and '.join(places)}; rename yours")
+            if old is not None and old.name == kind.name:
+                _plugins.distinct(self._several, kind.name, old, kind)
             self[kind.name] = kind
 
     def names(self) -> list[str]:
@@ -70,10 +69,9 @@ class Registry(MutableMapping[str, Kind]):
         _plugins.installed()
         if (found := self.find(str(name))) is not None:
             return found
-        written = {plain(text): known for known, kind in self.items() for text in (kind.__name__, known)}
-        close = difflib.get_close_matches(plain(str(name)), written, n=1)
-        hint = f"; did you mean {written[close[0]]}?" if close else ""
-        raise DataError(f"there is no {self._what} {name!r}; known: {', '.join(self.names())}{hint}")
+        known = self.names()
+        hint = meant(str(name).lower(), known)
+        raise DataError(f"there is no {self._what} {short(name)}; known: {', '.join(known)}{hint}")
 
     def made(self, name: str, given: dict[str, Any]) -> Any:
         """One by its name, with parameters."""
@@ -89,6 +87,23 @@ class Registry(MutableMapping[str, Kind]):
         except (TypeError, ValueError, OverflowError) as error:
             raise DataError(f"{kind.name} cannot use these parameters: {error}") from None
 
+    def described(self, text: str) -> tuple[Kind, dict[str, Any]]:
+        """The class and the parameters that a text such as `alpha-fair(share=asset)` names."""
+        name, inside = parts(text, self._what)
+        return self.named(name), {} if inside is None else parameters(text, inside)
+
+    def one(self, given: object, base: type) -> Any:
+        """An instance of the base class as it is, or made of a text."""
+        if isinstance(given, base):
+            return given
+        if isinstance(given, type) and issubclass(given, base):
+            raise DataError(f"{given.__name__} is a class; give an instance of it, {given.__name__}(), or its name")
+        if not isinstance(given, str):
+            raise DataError(f"{short(given)} is no {self._what}; give a name, or an instance of {base.__name__}")
+        kind: Any
+        kind, parameters = self.described(given)
+        return self.made(kind.name, parameters)
+
     def taken(self, name: str, module: str | None) -> Kind | None:
         """Find a registered class of the same name; those of this package come before plug-ins."""
         if not (module or "").startswith(f"{self._package}."):
@@ -97,12 +112,13 @@ class Registry(MutableMapping[str, Kind]):
 
     def find(self, name: str) -> Kind | None:
         """Look up by name or class name, regardless of case, `-` and `_`."""
+        if name in self._known:
+            return self._known[name]
         for files in ([plain(name)], self._files):
             self._import(files)
-            plainly = {plain(kind.__name__): kind for kind in self._known.values()}
-            plainly |= {plain(known): kind for known, kind in self._known.items()}
-            if plain(name) in plainly:
-                return plainly[plain(name)]
+            for known, kind in self._known.items():
+                if plain(name) in (plain(known), plain(kind.__name__)):
+                    return kind
         return None
 
     def _import(self, files: Iterable[str]) -> None:
@@ -120,7 +136,7 @@ def parts(text: str, what: str) -> tuple[str, str | None]:
     """A name, and what stands in brackets behind it; `what` it names is for the error."""
     match = re.fullmatch(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*", text)
     if match is None:
-        raise DataError(f"{text!r} is not a {what}; write a name, or name(parameter=value, ...)")
+        raise DataError(f"{short(text)} is not a {what}; write a name, or name(parameter=value, ...)")
     return match[1], match[2]
 
 
@@ -134,7 +150,7 @@ def parameters(text: str, inside: str) -> dict[str, Any]:
     # Brackets may close and open again inside: f(alpha=1)(alpha=2) is a call of what a call returns, f(x=1)# a remark.
     whole = isinstance(call, ast.Call) and call.end_col_offset == len(source.encode())
     if not isinstance(call, ast.Call) or not whole or not isinstance(call.func, ast.Name) or call.args:
-        raise DataError(f"{text!r}: what stands in the brackets is not parameter=value, ...")
+        raise DataError(f"{short(text)}: what stands in the brackets is not parameter=value, ...")
     given: dict[str, Any] = {}
     for part in call.keywords:
         if part.arg is None or part.arg in given:

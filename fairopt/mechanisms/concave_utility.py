@@ -39,9 +39,15 @@ def concave(plain: Criterion, utility: Utility, levels: Array) -> ConcaveWelfare
 
 
 def why(best: Allocation) -> str:
-    """Likely reason of a missed tolerance: a steep utility, or a possible kink."""
+    """Likely reason of a missed tolerance: a flat or a steep utility, or a possible kink."""
     steepness = best.criterion.elasticity(best.arrays.user_tasks)
     worst = np.unravel_index(steepness.argmax(), steepness.shape)
+    flat = np.argwhere(np.isneginf(best.criterion.log_marginal(best.arrays.user_tasks)))
+    if len(flat) and steepness[worst] <= _STEEP:
+        return (
+            f". At the tasks of user {best.cluster.users[flat[0, 0]]!r} the utility is flat: more are worth nothing, "
+            "so that many answers are as good, and prices are 0. Give a utility that increases on all shares"
+        )
     if steepness[worst] <= _STEEP:
         return (
             ". If the utility has a kink near somebody's share, it has many slopes there, and certificates, which know "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,8 +52,9 @@ class TSF(Mechanism):
     )
 
     def criterion(self, cluster: Cluster) -> Criterion:
-        kinds, count = np.unique(cluster.capacity, axis=0, return_counts=True)
-        servers = tuple(str(k) for k in range(len(kinds)))
-        alone = cluster.derived(capacity=kinds, eligible=None, servers=servers).gamma0 @ count
+        count = Counter(map(tuple, cluster.capacity.tolist()))
+        servers = tuple(str(k) for k in range(len(count)))
+        kinds = cluster.derived(capacity=np.array([*count]), eligible=None, servers=servers)
+        alone = kinds.gamma0 @ np.array([*count.values()])
         share = ratio(1.0, alone, np.inf)
         return criterion(cluster, share, np.inf, "servers", share_rule="alone")

@@ -12,6 +12,8 @@ from ..errors import DataError
 
 #: The most servers that counts may make.
 MOST_SERVERS = 1_000_000
+#: Words of files and options for true and false.
+TRUTHS = dict.fromkeys(("true", "1", "1.0", "yes"), True) | dict.fromkeys(("false", "0", "0.0", "no"), False)
 
 
 def names(given: Iterable[object] | None, count: int, what: str) -> tuple[str, ...]:

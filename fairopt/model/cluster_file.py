@@ -38,7 +38,7 @@ import numpy as np
 from ..errors import DataError
 from . import _files, _intake
 from ._files import Table
-from ._names import MOST_SERVERS, copies, label, short, some
+from ._names import MOST_SERVERS, TRUTHS, copies, label, short, some
 
 #: The largest table, in bytes.
 MOST_BYTES = 2**30
@@ -248,7 +248,7 @@ def _toml_value(value: Any) -> str:
 _OF = {"servers": ("name", "count"), "users": ("name", "weight", "max_tasks", "eligible")}
 _RESERVED = ("kind", "name", "count", "weight", "max_tasks", "eligible")
 _AMOUNTS = {"servers": "capacity", "users": "demand"}
-_TRUTHS = dict.fromkeys(("1", "true", "yes", "1.0"), True) | dict.fromkeys(("0", "false", "no", "0.0", ""), False)
+_TRUTHS = TRUTHS | {"": False}
 
 
 @dataclass(frozen=True)

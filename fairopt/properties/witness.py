@@ -25,6 +25,8 @@ VERSION = 1
 Number = Fraction | float
 #: Doubles of two machines may differ by this; fractions do not.
 _SLACK = 1e-6
+#: Characters of a text in a file, which errors show.
+_LONGEST = 1000
 
 
 @dataclass(frozen=True)
@@ -134,8 +136,8 @@ class Witness:
             raise DataError(f"{short(odd)} is {'unknown' if odd in document else 'missing'}; known: {', '.join(keys)}")
         stated: _files.Table = {name: document[name] for name in keys[1:]}
         for name in ("mechanism", "property", "text", "route", "selection"):
-            if not isinstance(stated[name], str):
-                raise DataError(f"{name} is {short(stated[name])}; it must be a text")
+            if not isinstance(stated[name], str) or len(stated[name]) > _LONGEST:
+                raise DataError(f"{name} is {short(stated[name])}; it must be a text of at most {_LONGEST} characters")
         for name in ("before", "after", "violation"):
             stated[name] = _values(stated[name], name)
         users, bounds = stated["users"], stated["violation"]

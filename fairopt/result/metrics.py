@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .. import _plugins
 from .._libraries import pd
 from ..errors import DataError, FairoptError
 from ..model import _validate
@@ -39,13 +40,10 @@ def measure(function: M, name: str = "") -> M:
         The name is taken by another.
     """
     name = name or function.__name__
-    old = MEASURES.get(name)
     taken = {"mechanism", "status", "notes", "alpha", "certificate", "seconds", "steps"}
     if name in taken or name.startswith("use_"):
         raise DataError(f"a measure cannot be called {name!r}, as another column is; rename yours")
-    places = [f"{one.__module__}.{one.__qualname__}" for one in (old, function) if one is not None]
-    if len({*places}) > 1:
-        raise DataError(f"two measures are called {name!r}, {' and '.join(places)}; rename yours")
+    _plugins.distinct("measures", name, MEASURES.get(name), function)
     MEASURES[name] = function
     return function
 

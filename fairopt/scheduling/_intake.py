@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .._libraries import pd
 from ..errors import DataError
 from ..model._arrays import Array, Index, Mask, from_sizes
-from ..model._names import labels
+from ..model._names import MOST_SERVERS, TRUTHS, copies, labels
 
 Whole = NDArray[np.int64]
 
@@ -29,9 +29,7 @@ LONGEST = 3.2e10
 _OF_TASKS = ("user", "job", "arrival", "duration", "tasks", "on", "after")
 _OF_SERVERS = ("server", "type", "count")
 #: The most servers, and tasks: a table of more fits no memory.
-MOST_SERVERS = 10**6
 _MOST_OF = {"servers": MOST_SERVERS, "tasks": 10**8}
-_TRUTHS = dict.fromkeys(("true", "1", "1.0", "yes"), True) | dict.fromkeys(("false", "0", "0.0", "no"), False)
 
 
 def arguments(
@@ -108,8 +106,7 @@ def _servers(frame: pd.DataFrame) -> tuple[Sequence[str], list[str], Array, list
     count = _counts(frame, "count", "servers")
     given = _texts(frame["server"]).tolist() if "server" in frame else [f"server{k + 1}" for k in range(len(frame))]
     types = frame["type"].astype(str).tolist() if "type" in frame else [""] * len(frame)
-    names = [name if copies == 1 else f"{name}-{k + 1}"
-             for name, copies in zip(given, count.tolist(), strict=True) for k in range(copies)]  # fmt: skip
+    names = [one for name, many in zip(given, count.tolist(), strict=True) for one in copies(name, many)]
     if (amounts.sum(axis=0) <= 0).any():
         none = resources[int(np.argmin(amounts.sum(axis=0)))]
         raise DataError(f"no server has any {none!r}; leave the resource out")
@@ -205,7 +202,7 @@ def _changes(frame: pd.DataFrame | None, servers: Sequence[str]) -> tuple[Whole,
     time = _column(frame, "changes", "time", "seconds >= 0", lambda x: (x >= 0) & (x <= LONGEST))
     server = pd.Index(servers).get_indexer(_texts(frame["server"]))
     _refuse(frame, "changes", server < 0, "is about a server that is not in the table of servers")
-    truths = frame["up"].astype(str).str.lower().map(_TRUTHS)
+    truths = frame["up"].astype(str).str.lower().map(TRUTHS)
     _refuse(frame, "changes", truths.isna(), "has up {}; it must be True or False", frame["up"])
     up = truths.to_numpy(dtype=bool)
     order = np.argsort(time, kind="stable")

@@ -11,11 +11,11 @@ import numpy as np
 from .._libraries import pd
 from ..errors import DataError
 from ..model import _validate
-from ..model._arrays import Array, Index, Mask, frozen
+from ..model._arrays import Array, Frozen, Index, Mask, frozen
+from ..model._names import MOST_SERVERS as MOST_SERVERS
 from ..model._names import short
 from ..model.cluster import Cluster
 from ._intake import LONGEST, arguments, to_frames
-from ._intake import MOST_SERVERS as MOST_SERVERS
 from ._intake import NEVER as NEVER
 from ._intake import SECOND as SECOND
 from ._intake import Whole as Whole
@@ -27,7 +27,7 @@ FIRST_LINE = 2
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Workload:
+class Workload(Frozen):
     """Users, their jobs and tasks, and servers, in whole numbers: simulations of it are exact and repeatable.
 
     Times are int64 microseconds, amounts of a resource int64 multiples of its `unit`. Tasks of one job that arrive
@@ -81,11 +81,6 @@ class Workload:
     after: Whole = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     row: Whole = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     file: str = ""
-
-    def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            if isinstance(value, np.ndarray):
-                object.__setattr__(self, name, frozen(value))
 
     @classmethod
     def from_frames(

@@ -156,6 +156,7 @@ def alpha_path(
     values = [_validate.alpha(alpha) for alpha in alphas]
     if not values:
         raise DataError("alphas is empty; give at least one, such as alpha_path(cluster, [1, 3])")
+    seconds = _validate.number(seconds, "seconds", "a number > 0, such as 60, or infinity", lambda some: some > 0)
     follower = Follower(cluster, mechanism, tol, throw, values)
     if progress:
         from .._progress import tqdm

@@ -161,6 +161,7 @@ def _table(path: Path) -> pd.DataFrame | None:
     if not path.is_file():
         return None
     try:
+        names = pd.read_csv(path, header=None, nrows=1, dtype=str, skipinitialspace=True, keep_default_na=False).iloc[0]
         found = pd.read_csv(
             path,
             dtype=dict.fromkeys(("user", "job", "server", "type", "on", "after"), str),
@@ -171,6 +172,8 @@ def _table(path: Path) -> pd.DataFrame | None:
         )
     except (ValueError, OSError) as error:
         raise DataError(f"{path} cannot be read as a table: {error}") from None
+    for name in names[names.duplicated()]:  # pandas would call the second one cpu.1
+        raise DataError(f"{path}:1: two columns are called {name!r}; rename one")
     if not isinstance(found.index, pd.RangeIndex):  # of what is too much pandas would make names of rows
         raise DataError(f"{path}:{FIRST_LINE}: there are more fields than the header has; remove them, or name them")
     return found.dropna(how="all")  # empty lines

@@ -83,6 +83,11 @@ def pods(
     report = Counter() if report is None else report
     frame = _table(directory, f"{_PODS}_{variant}", _POD, skip_malformed, report)
     if at is not None:
+        first, last = frame["creation_time"].min(), frame["deletion_time"].max()
+        if not first <= at < last:
+            raise DataError(
+                f"at is {at:g} s, and {_PODS}_{variant} has pods from {first} to {last} s; choose an instant there"
+            )
         frame = frame[(frame["creation_time"] <= at) & (at < frame["deletion_time"])]
     report["pods found"] = len(frame)
     specs = ["|".join(sorted(set(spec.split("|")))) for spec in frame["gpu_spec"].fillna("")]

@@ -94,7 +94,7 @@ def samples(
             frames[vm] = kept
     if not frames:
         raise DataError(
-            f"{folder} has no sample of a virtual machine that is on from {start:.0f} to {end:.0f}; "
+            f"{folder} has no sample of a virtual machine that is on from {start:.12g} to {end:.12g}; "
             f"its samples are from {min(times)} to {max(times)} (Unix seconds)"
         )
     found = pd.concat(frames, names=["vm", "row"]).reset_index("vm").reset_index(drop=True)

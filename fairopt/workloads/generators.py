@@ -10,10 +10,11 @@ from typing import Annotated
 
 import numpy as np
 
+from ..model import _validate
 from ..model._arrays import Array, Index
 from ..model.cluster import Cluster
 from . import alibaba, google2011
-from ._draw import Count, measured, not_negative, positive, probability
+from ._draw import Count, measured, positive, probability
 from ._pf_servers import pf_servers
 from ._snapshot import Snapshot
 from .sources import generator
@@ -136,6 +137,11 @@ def alibaba_like(
     return _snapshot(cluster, source)
 
 
+def _spread(sigma: float, what: str) -> None:
+    """From 0 to 10: of a larger one some number is beyond those of a cluster."""
+    _validate.number(sigma, what, "a number from 0 to 10", lambda part: 0 <= part <= 10)
+
+
 @generator("lognormal", "random users and servers, no two alike, with any density of placement")
 def lognormal(
     rng: np.random.Generator,
@@ -143,7 +149,7 @@ def lognormal(
     servers: Count = 20,
     resources: Count = 4,
     density: Annotated[float, probability] = 1.0,
-    sigma: Annotated[float, not_negative] = 0.5,
+    sigma: Annotated[float, _spread] = 0.5,
 ) -> Snapshot:
     """No two servers or users alike: capacities `100 e^(sigma z)` and demands `e^(sigma z)`, z standard normal.
 
@@ -153,17 +159,17 @@ def lognormal(
     users, servers, resources : how many
     density : in (0, 1]
         The probability that a user may run on a server; everybody may run on one at least.
-    sigma : >= 0, the standard deviation of logarithms; with 0 all are alike
+    sigma : from 0 to 10, the standard deviation of logarithms; with 0 all are alike
 
     Raises
     ------
     DataError
-        A number is no whole number from 1 on, `density` is not in (0, 1], or `sigma` is not a number >= 0.
+        A number is no whole number from 1 on, `density` is not in (0, 1], or `sigma` is not a number from 0 to 10.
     """
     for number, what in ((users, "users"), (servers, "servers"), (resources, "resources")):
         positive(number, what)
     probability(density, "density")
-    not_negative(sigma, "sigma")
+    _spread(sigma, "sigma")
     capacity = 100 * np.exp(sigma * rng.standard_normal((servers, resources)))
     demand = np.exp(sigma * rng.standard_normal((users, resources)))
     eligible = None

@@ -112,11 +112,16 @@ def tasks(
 
     Columns `job, task, user, cpu, memory`; the requests are those of the task's first SUBMIT, in parts of the
     largest machine, NaN where the trace lacks them.
+
+    Raises
+    ------
+    DataError
+        No such trace; a malformed row; `at` is after its last event.
     """
     finite(at, "at")
     not_negative(window, "window")
     report = Counter() if report is None else report
-    events = _events(_find(directory) / "task_events", _TASKS, at + window, skip_malformed, report)
+    events = _events(_find(directory) / "task_events", _TASKS, at + window, skip_malformed, report, at)
     there = ~events["event"].isin(ENDED)
     before = events["time"] <= at * 1e6
     last = events[before].drop_duplicates(_TASK, keep="last")
@@ -133,7 +138,7 @@ def running(directory: str | Path, at: float = 0.0, skip_malformed: bool = False
 
     A task is on a machine whose last event by then is SCHEDULE, or UPDATE_RUNNING. Users without any are left out.
     """
-    events = _events(_find(directory) / "task_events", _TASKS, at, skip_malformed, Counter())
+    events = _events(_find(directory) / "task_events", _TASKS, at, skip_malformed, Counter(), at)
     last = events.drop_duplicates(_TASK, keep="last")
     count = last[last["event"].isin(_RUNNING)].groupby("user", sort=True).size()
     return pd.Series(count.to_numpy(), pd.Index(named(count.index), name="user"), name="tasks")
@@ -239,8 +244,10 @@ def _find(directory: str | Path) -> Path:
     return _csv.locate(directory, "google-2011", holds, _LAYOUT, parts)
 
 
-def _events(folder: Path, layout: _csv.Format, until: float, skip: bool, report: Counter[str]) -> pd.DataFrame:
-    """All parts in order of time, up to `until` seconds; later parts are not opened."""
+def _events(
+    folder: Path, layout: _csv.Format, until: float, skip: bool, report: Counter[str], at: float = -math.inf
+) -> pd.DataFrame:
+    """All parts in order of time, up to `until` seconds; later parts are not opened. Nothing is known past the last."""
 
     def read(report: Counter[str]) -> pd.DataFrame:
         frames = []
@@ -249,8 +256,13 @@ def _events(folder: Path, layout: _csv.Format, until: float, skip: bool, report:
             frames.append(table[table["time"] <= until * 1e6])
             if table["time"].iloc[-1] > until * 1e6:
                 break
+        else:
+            if (last := max(table["time"].max() for table in frames) / 1e6) < at:
+                raise DataError(
+                    f"at is {at:g} s, and {folder} has events from 0 to {last:.0f} s; choose an instant there"
+                )
         events = pd.concat(frames, ignore_index=True)
         return events if events["time"].is_monotonic_increasing else events.sort_values("time", kind="stable")
 
     files = _csv.table_files(folder)
-    return _csv.once(folder.name, read, files, (until, skip), report)
+    return _csv.once(folder.name, read, files, (until, at, skip), report)

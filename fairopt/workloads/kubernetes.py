@@ -163,29 +163,32 @@ def units(what: str, amount: Decimal) -> float:
 
 
 def items(path: Path) -> Iterator[dict[str, Any]]:
-    """The objects in the list `items` of the object in a file, as `kubectl get -o json` writes it, one after another.
+    """The objects in every list `items` of a file, as `kubectl get -o json` writes one, one after another.
 
     Raises
     ------
     DataError
-        The file cannot be read, has no such list, or is cut off or damaged in it: with the number of the item.
+        The file cannot be read, has no such list, or is cut off or damaged in one: with the number of the item.
     """
     text = _files.read(path, "snapshot")
     found = _ITEMS.search(text)
     if found is None:
         raise DataError(f"{path} has no list 'items'; write it with: kubectl get nodes,pods,namespaces -A -o json")
-    decode, at = json.JSONDecoder().raw_decode, found.end()
-    for number in count(1):
-        at = _SPACE.match(text, at).end()  # type: ignore[union-attr]
-        if text.startswith("]", at):
-            return
-        try:
-            item, at = decode(text, at)
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{path}: item {number} of items is cut off or damaged: {error}") from None
-        if not isinstance(item, dict):
-            raise DataError(f"{path}: item {number} of items is {str(item)[:40]!r}; it must be an object")
-        yield item
+    decode = json.JSONDecoder().raw_decode
+    while found is not None:  # one list may follow another
+        at = found.end()
+        for number in count(1):
+            at = _SPACE.match(text, at).end()  # type: ignore[union-attr]
+            if text.startswith("]", at):
+                break
+            try:
+                item, at = decode(text, at)
+            except (ValueError, RecursionError) as error:
+                raise DataError(f"{path}: item {number} of items is cut off or damaged: {error}") from None
+            if not isinstance(item, dict):
+                raise DataError(f"{path}: item {number} of items is {str(item)[:40]!r}; it must be an object")
+            yield item
+        found = _ITEMS.search(text, at)
 
 
 @dataclass
@@ -286,10 +289,11 @@ def _yaml(path: Path) -> Iterable[dict[str, Any]]:
     except DataError as error:
         raise DataError(f"{path} is YAML: {error}; or write JSON: kubectl ... -o json") from None
     try:
-        found = yaml.safe_load(_files.read(path, "snapshot"))
+        documents = list(yaml.safe_load_all(_files.read(path, "snapshot"))) or [None]
     except (yaml.YAMLError, RecursionError) as error:
         raise DataError(f"{path} is not valid YAML: {str(error)[:200]}") from None
-    return objects(found, "items", path, "write it with: kubectl get nodes,pods,namespaces -A -o yaml")
+    remedy = "write it with: kubectl get nodes,pods,namespaces -A -o yaml"
+    return [one for found in documents for one in objects(found, "items", path, remedy)]
 
 
 def _take(item: Object, seen: _Seen, system: frozenset[str]) -> None:

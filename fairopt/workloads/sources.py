@@ -31,6 +31,7 @@ import numpy as np
 
 from .. import _plugins
 from ..errors import DataError
+from ..model._names import TRUTHS
 from ..scheduling.workload import Workload
 from . import _job_files
 from ._snapshot import Snapshot
@@ -59,11 +60,6 @@ class Entry:
     def options(self) -> Mapping[str, Parser]:
         """The readers of all options, from the signature."""
         return {name: _checked(name, kind) for name, kind in parameters(self.function).items() if name not in _GIVEN}
-
-
-def place(function: Callable[..., Any]) -> str:
-    """The place at which a function is written."""
-    return f"{function.__module__}.{function.__qualname__}"
 
 
 def parameters(function: Callable[..., Any]) -> dict[str, Any]:
@@ -118,7 +114,7 @@ def _amount(text: str) -> int | float | None:
 
 
 def _flag(text: str) -> bool:
-    return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[text.lower()]
+    return TRUTHS[text.lower()]
 
 
 def _list(text: str) -> list[str]:
@@ -255,9 +251,7 @@ class Sources(Generic[Made]):
 
     def _check(self, entry: Entry) -> None:
         name, old = entry.name, self.entries.get(entry.name)
-        if old is not None and place(old.function) != place(entry.function):
-            raise DataError(f"two sources are called {name!r}, {place(old.function)} and {place(entry.function)}; "
-                            "give yours another name")  # fmt: skip
+        _plugins.distinct("sources", name, old and old.function, entry.function)
         if not re.fullmatch("[a-z0-9_-]+", name):
             raise DataError(f"a source cannot be called {name!r}: write small letters, digits, - and _")
         if "rng" not in parameters(entry.function):

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from strategies import plain_clusters
 
 from fairopt.certificates import Certificate, certify, feasibility, leximin
+from fairopt.errors import DataError
 from fairopt.exact import rational
 from fairopt.mechanisms import GameMechanism, Mechanism, get
 from fairopt.model._arrays import Array
@@ -171,3 +172,6 @@ def test_large_clusters_are_judged_by_hints_alone(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(leximin._linear, "maximise", None)  # calling it would be an error
     roughly = certify(cluster, solved.tasks, solved.criterion, rough)[0].residual
     assert exactly < 1e-6 < roughly < np.inf
+    for wrong in (rough[0, 0], rough[..., :1]):
+        with pytest.raises(DataError, match=r"it must be \(servers, resources\) = \(2, 2\)"):
+            certify(cluster, solved.tasks, solved.criterion, wrong)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,10 @@ def test_replay(answer: Callable[..., Any], capsys: pytest.CaptureFixture[str], 
     false.write_text(WITNESS.read_text(encoding="utf-8").replace('"1/4"', '"1/8"'), encoding="utf-8")
     assert main(["properties", "--replay", str(false)]) == 2
     assert "the violation is 1/4, not 1/8" in capsys.readouterr().err
+    rounded = WITNESS.with_name("alphapf-vds--pareto-optimality.json").read_text(encoding="utf-8")
+    false.write_text(re.sub('"text": ".*"', '"text": "false words"', rounded), encoding="utf-8")
+    assert main(["properties", "--replay", str(false)]) == 0
+    assert "false words" not in capsys.readouterr().out
 
 
 def test_search_prints_and_saves(answer: Callable[..., Any], tmp_path: Path) -> None:

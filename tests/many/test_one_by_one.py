@@ -46,24 +46,24 @@ def test_who_misses_the_tolerance_fails_or_is_handed_on(monkeypatch: pytest.Monk
     whole = many._together
 
     def short(*arguments: object) -> tuple[Array, Array]:
-        """The second problem is missed by a part of 1e-3."""
+        """The second problem is missed by a part of 1e-3, and the third has no answer."""
         tasks, certificate = whole(*arguments)
         tasks[1] *= 0.999
-        certificate[1] = 1e-3
+        certificate[1:] = 1e-3, np.inf
         return tasks, certificate
 
     monkeypatch.setattr(many, "_together", short)
     rng = np.random.default_rng(3)
     capacity, demand = rng.uniform(2, 9, (3, 2, 2)), rng.uniform(0.5, 4, (3, 3, 2))
     found = fo.solve_many(fo.CEEI(), capacity, demand)
-    ((p, reason),) = found.failed
-    assert p == 1
-    assert "its certificate 1.0e-03 misses tol=1e-06" in reason
-    assert found.certificate[1] == 1e-3
-    assert np.isnan(found.user_tasks[1]).all()
+    assert [p for p, _ in found.failed] == [1, 2]
+    assert "its certificate 1.0e-03 misses tol=1e-06" in found.failed[0].reason
+    assert "finds no answer; hand it to solve" in found.failed[1].reason
+    np.testing.assert_array_equal(found.certificate[1:], [1e-3, np.nan])
+    assert np.isnan(found.user_tasks[1:]).all()
     handed = fo.solve_many(fo.CEEI(), capacity, demand, fallback=True)
     assert not handed.failed
-    assert handed.fallback.tolist() == [False, True, False]
+    assert handed.fallback.tolist() == [False, True, True]
     wanted = fo.CEEI().solve(fo.Cluster(capacity[1], demand[1]))
     assert handed.user_tasks[1] == pytest.approx(wanted.arrays.user_tasks)
     assert handed.certificate[1] == wanted.certificate.residual

@@ -227,6 +227,8 @@ def test_linear_is_utilitarian() -> None:
 def test_flat_where_users_are() -> None:
     with pytest.raises(SolverError, match=r"says 'optimal'.* a kink near somebody's share"):
         fo.ConcaveUtility(lambda s: cp.minimum(s, 0.3)).solve(SMALL["one pool"])
+    with pytest.raises(SolverError, match=r"user 'user1', to whom more tasks are worth nothing.*is flat"):
+        fo.ConcaveUtility(lambda s: -cp.square(cp.pos(0.1 - s))).solve(SMALL["one pool"])
 
 
 def test_label_and_files(tmp_path: Path) -> None:

@@ -130,42 +130,54 @@ def with_(frame: pd.DataFrame, column: str, row: int, value: Any) -> pd.DataFram
 USERS = pd.DataFrame({"user": ["a", "b"], "weight": [1.0, 2.0], "leaves": [1.0, 2.0]})
 CHANGES = pd.DataFrame({"time": [1.0, 2.0], "server": "server2", "up": [False, True]})
 
+TABLES = {"tasks": TASKS, "servers": SERVERS, "users": USERS, "changes": CHANGES}
+
 
 @pytest.mark.parametrize(
-    ("message", "tables"),
+    ("message", "table", "column", "row", "value"),
     [
-        (r"row 1 of tasks \(job 'j2'\) has cpu -1", {"tasks": with_(TASKS, "cpu", 1, -1)}),
-        (r"row 2 of tasks .* has memory 'x'", {"tasks": with_(TASKS, "memory", 2, "x")}),
-        (r"row 1 of tasks .* asks for nothing", {"tasks": with_(with_(TASKS, "cpu", 1, 0), "memory", 1, 0)}),
-        (r"row 3 of tasks .* has arrival -5; it", {"tasks": with_(TASKS, "arrival", 3, -5)}),
-        (r"row 0 of tasks .* has duration 0", {"tasks": with_(TASKS, "duration", 0, 0)}),
-        (r"row 3 of tasks .* has tasks 1.5", {"tasks": with_(TASKS, "tasks", 3, 1.5)}),
-        (r"row 3 of tasks .* may run on 'rack9'", {"tasks": with_(TASKS, "on", 3, "rack9")}),
-        (r"row 2 of tasks .* is of user 'b', and its job of another", {"tasks": with_(TASKS, "user", 2, "b")}),
-        (r"row 1 of tasks .* has no user", {"tasks": with_(TASKS, "user", 1, None)}),
-        (r"row 1 of tasks .* has no job", {"tasks": with_(TASKS, "job", 1, None)}),
-        (r"row 0 of tasks .*too little of a resource to count", {"tasks": with_(TASKS, "cpu", 0, 1e-30)}),
-        ("no column 'duration'", {"tasks": TASKS.drop(columns="duration")}),
-        ("no column 'memory'", {"tasks": TASKS.drop(columns="memory")}),
-        ("no server", {"servers": SERVERS.iloc[:0]}),
-        ("no server has any 'cpu'", {"servers": SERVERS.assign(cpu=0.0)}),
-        (r"row 1 of servers has count 0", {"servers": with_(SERVERS, "count", 1, 0)}),
-        ("two servers are called 'x'", {"servers": SERVERS.assign(count=1, server="x")}),
-        ("at most 100,000,000 can", {"tasks": with_(TASKS, "tasks", 0, 1e9)}),
-        ("at most 1,000,000 can", {"servers": with_(SERVERS, "count", 1, 1e7)}),
-        ("tasks has the column 'gpu', which is none of", {"tasks": TASKS.assign(gpu=1)}),
-        ("users has the column 'wieght'", {"users": USERS.rename(columns={"weight": "wieght"})}),
-        ("is of user 'b', who is not", {"users": USERS.iloc[:1]}),
-        ("row 1 of users .* has weight 0", {"users": with_(USERS, "weight", 1, 0)}),
-        ("row 0 of users .* has leaves -1", {"users": with_(USERS, "leaves", 0, -1)}),
-        ("two users are called 'a'", {"users": USERS.assign(user="a")}),
-        ("row 1 of changes .* has time -1", {"changes": with_(CHANGES, "time", 1, -1)}),
-        ("row 0 of changes .* server that is not", {"changes": with_(CHANGES, "server", 0, "q")}),
-        ("row 1 of changes .* has up 'maybe'; it must be", {"changes": with_(CHANGES, "up", 1, "maybe")}),
-        ("row 1 of changes .* has up False, as the change", {"changes": CHANGES.assign(up=False)}),
-        ("tasks is of type list", {"tasks": []}),
+        (r"row 1 of tasks \(job 'j2'\) has cpu -1", "tasks", "cpu", 1, -1),
+        (r"row 2 of tasks .* has memory 'x'", "tasks", "memory", 2, "x"),
+        (r"row 0 of tasks .* asks for nothing", "tasks", "cpu", 0, 0),
+        (r"row 3 of tasks .* has arrival -5; it", "tasks", "arrival", 3, -5),
+        (r"row 0 of tasks .* has duration 0", "tasks", "duration", 0, 0),
+        (r"row 3 of tasks .* has tasks 1.5", "tasks", "tasks", 3, 1.5),
+        (r"row 3 of tasks .* may run on 'rack9'", "tasks", "on", 3, "rack9"),
+        (r"row 2 of tasks .* is of user 'b', and its job of another", "tasks", "user", 2, "b"),
+        (r"row 1 of tasks .* has no user", "tasks", "user", 1, None),
+        (r"row 1 of tasks .* has no job", "tasks", "job", 1, None),
+        (r"row 0 of tasks .*too little of a resource to count", "tasks", "cpu", 0, 1e-30),
+        (r"row 1 of servers has count 0", "servers", "count", 1, 0),
+        ("at most 100,000,000 can", "tasks", "tasks", 0, 1e9),
+        ("at most 1,000,000 can", "servers", "count", 1, 1e7),
+        ("tasks has the column 'gpu', which is none of", "tasks", "gpu", 0, 1),
+        ("is of user 'b', who is not", "users", "user", 1, "c"),
+        ("row 1 of users .* has weight 0", "users", "weight", 1, 0),
+        ("row 0 of users .* has leaves -1", "users", "leaves", 0, -1),
+        ("two users are called 'a'", "users", "user", 1, "a"),
+        ("row 1 of changes .* has time -1", "changes", "time", 1, -1),
+        ("row 0 of changes .* server that is not", "changes", "server", 0, "q"),
+        ("row 1 of changes .* has up 'maybe'; it must be", "changes", "up", 1, "maybe"),
+        ("row 1 of changes .* has up False, as the change", "changes", "up", 1, False),
     ],
 )
-def test_what_cannot_be_is_refused_with_its_row(message: str, tables: dict[str, Any]) -> None:
+def test_a_row_that_cannot_be_is_named(message: str, table: str, column: str, row: int, value: Any) -> None:
     with pytest.raises(DataError, match=message):
-        Workload.from_frames(**{"tasks": TASKS, "servers": SERVERS} | tables)
+        Workload.from_frames(**TABLES | {table: with_(TABLES[table], column, row, value)})
+
+
+@pytest.mark.parametrize(
+    ("message", "table", "given"),
+    [
+        ("no column 'duration'", "tasks", TASKS.drop(columns="duration")),
+        ("no column 'memory'", "tasks", TASKS.drop(columns="memory")),
+        ("no server", "servers", SERVERS.iloc[:0]),
+        ("no server has any 'cpu'", "servers", SERVERS.assign(cpu=0.0)),
+        ("two servers are called 'x'", "servers", SERVERS.assign(count=1, server="x")),
+        ("users has the column 'wieght'", "users", USERS.rename(columns={"weight": "wieght"})),
+        ("tasks is of type list", "tasks", []),
+    ],
+)
+def test_a_table_that_cannot_be_is_refused(message: str, table: str, given: Any) -> None:
+    with pytest.raises(DataError, match=message):
+        Workload.from_frames(**TABLES | {table: given})

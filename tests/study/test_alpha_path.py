@@ -98,6 +98,8 @@ def test_default_path() -> None:
 def test_what_cannot_be_followed(alphas: Any, mechanism: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
         fo.alpha_path(cluster(), alphas, mechanism=mechanism)
+    with pytest.raises(DataError, match="seconds is None"):
+        fo.alpha_path(cluster(), seconds=None)
 
 
 def test_out_of_reach(monkeypatch: pytest.MonkeyPatch, out_of_reach: float) -> None:

@@ -131,25 +131,25 @@ INFEASIBLE = r"infeasible: .*'(cpu|ram)' of 'server\d'.* would not do for more t
 
 
 @pytest.mark.parametrize(
-    ("numbers", "message"),
+    ("tasks", "more", "message"),
     [
-        ({"tasks": [8, 2, 8]}, INFEASIBLE),
-        ({"tasks": [1, 2, 1]}, r"capacity idles that somebody could use.*for user '[ac]' \(\d+.*% more\)"),
-        ({"tasks": [1, 0, 1]}, r"tasks of user 'b' is 0, although it could.*drop_user"),
-        ({"tasks": [1, 3, 1]}, r"user 'b' has 3 tasks, and only 2.5 to run"),
-        ({"tasks": [1, np.nan, 1]}, r"tasks of user 'b' is nan"),
-        ({"tasks": [1, -1, 1]}, r"tasks of user 'b' is -1"),
-        ({"tasks": [1, 1]}, r"one number per user, 3 in all .*got shape \(2,\)"),
-        ({"tasks": {"a": 1, "b": 1, "d": 1}}, r"missing: c; unknown: d"),
-        ({"tasks": [1, 1], "users": ["a", "c"]}, r"says nothing of b"),
-        ({"tasks": [1], "users": ["z"]}, r"users has 'z'"),
-        ({}, r"give either tasks or shares"),
-        ({"tasks": [1, 1, 1], "shares": [1, 1, 1]}, r"give either tasks or shares"),
+        ([8, 2, 8], {}, INFEASIBLE),
+        ([1, 2, 1], {}, r"capacity idles that somebody could use.*for user '[ac]' \(\d+.*% more\)"),
+        ([1, 0, 1], {}, r"tasks of user 'b' is 0, although it could.*drop_user"),
+        ([1, 3, 1], {}, r"user 'b' has 3 tasks, and only 2.5 to run"),
+        ([1, np.nan, 1], {}, r"tasks of user 'b' is nan"),
+        ([1, -1, 1], {}, r"tasks of user 'b' is -1"),
+        ([1, 1], {}, r"one number per user, 3 in all .*got shape \(2,\)"),
+        ({"a": 1, "b": 1, "d": 1}, {}, r"missing: c; unknown: d"),
+        ([1, 1], {"users": ["a", "c"]}, r"says nothing of b"),
+        ([1], {"users": ["z"]}, r"users has 'z'"),
+        (None, {}, r"give either tasks or shares"),
+        ([1, 1, 1], {"shares": [1, 1, 1]}, r"give either tasks or shares"),
     ],
 )
-def test_what_no_weights_give_is_named(numbers: dict[str, Any], message: str) -> None:
+def test_what_no_weights_give_is_named(tasks: Any, more: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
-        fo.find_weights(SHARED, fo.DRFH(), **numbers)
+        fo.find_weights(SHARED, fo.DRFH(), tasks=tasks, **more)
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def test_pods_alive_at_an_instant(alibaba):
     for at, alive in ((0, "0"), (60, "01234"), (100, "234"), (None, "01234")):
         assert reader.pods(folder, at=at)["name"].tolist() == [f"p{k}" for k in alive]
     np.testing.assert_array_equal(reader.cluster(folder, at=0).cluster.demand, [[4, 2, 0.5]])
-    with pytest.raises(DataError, match="no group of pods that can run at 300 s"):
+    with pytest.raises(DataError, match="at is 300 s, and openb_pod_list_gpuspec33 has pods from 0 to 200 s"):
         reader.cluster(folder, at=300)
 
 

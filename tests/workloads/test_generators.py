@@ -99,7 +99,7 @@ def test_lognormal_clusters_have_the_density_asked_for_and_nobody_is_left_out(rn
     assert cluster.eligible.mean() == pytest.approx(0.1, abs=0.02)
     assert cluster.runnable.all()
     assert lognormal(rng, users=5, servers=2).cluster.eligible.all()
-    for wrong in ({"density": 0}, {"density": 1.5}, {"sigma": -1}, {"users": 0}):
+    for wrong in ({"density": 0}, {"density": 1.5}, {"sigma": -1}, {"sigma": 1e9}, {"users": 0}):
         with pytest.raises(DataError):
             lognormal(rng, **wrong)
 

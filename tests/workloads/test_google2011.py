@@ -123,10 +123,9 @@ def test_long_names_where_short_ones_collide(google):
 
 
 def test_an_instant_with_nobody(google):
-    with pytest.raises(DataError, match="0 users"):
-        google2011.cluster(google(), at=-1)
-    with pytest.raises(DataError, match="window is -1; it must be a finite number >= 0"):
-        google2011.cluster(google(), at=0, window=-1)
+    for at, window, what in ((-1, 0, "0 users"), (1e9, 0, "has events from 0 to"), (0, -1, "window is -1; it must be")):
+        with pytest.raises(DataError, match=what):
+            google2011.cluster(google(), at, window)
 
 
 def test_rows_out_of_order_are_replayed_in_order(google):

@@ -105,7 +105,8 @@ def test_a_snapshot_becomes_a_cluster(tmp_path: Path) -> None:
 def test_yaml_is_the_same(tmp_path: Path) -> None:
     yaml = pytest.importorskip("yaml")
     path = written(tmp_path / "snap.json", [*NODES, *PODS, *WEIGHTS])
-    path.with_suffix(".yaml").write_text(yaml.safe_dump(json.loads(path.read_text())))
+    lists = [{"items": NODES}, {"items": [*PODS, *WEIGHTS]}]
+    path.with_suffix(".yaml").write_text(yaml.safe_dump_all(lists))
     one, other = (fo.open_source(f"kubernetes:{path.with_suffix(suffix)}").cluster for suffix in (".yaml", ".json"))
     assert one == other
 
@@ -195,10 +196,11 @@ def test_taints_keep_pods_away_unless_tolerated(toleration: Object, runs: bool) 
     assert may_run({"spec": {"tolerations": [toleration]}}, NODES[1:2]) == [runs]
 
 
-def test_items_are_read_one_after_another(tmp_path: Path) -> None:
+def test_items_of_several_lists_are_read_one_after_another(tmp_path: Path) -> None:
     objects, path = list(drawn(np.random.default_rng(3), 12, 60, 3)), tmp_path / "snap.json"
     for encoding in ("utf-8", "utf-8-sig", "utf-16"):  # PowerShell writes the last two
-        path.write_text(json.dumps({"items": objects}, indent=4), encoding=encoding)
+        lists = [json.dumps({"items": some}, indent=4) for some in (objects[:9], [], objects[9:])]
+        path.write_text("\n".join(lists), encoding=encoding)
         assert list(items(path)) == objects
 
 

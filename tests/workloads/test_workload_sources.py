@@ -210,9 +210,6 @@ def test_damaged_swf_files(tmp_path: Path, text: str | None, message: str) -> No
         (tmp_path / "jobs.swf").write_text(text)
     with pytest.raises(DataError, match=message):
         open_workload(tmp_path / "jobs.swf")
-    (tmp_path / "jobs.swf.gz").write_bytes(b"no gzip")
-    with pytest.raises(DataError, match="cannot be unpacked"):
-        open_workload(tmp_path / "jobs.swf.gz")
 
 
 def test_what_is_wrong_in_a_folder_is_named_with_its_line(tmp_path: Path) -> None:
@@ -224,6 +221,7 @@ def test_what_is_wrong_in_a_folder_is_named_with_its_line(tmp_path: Path) -> Non
         (None, r"has no tasks\.csv"),
         ("user,duration,cpu\na,1,1\nb,-1,1\n", r"has no servers\.csv"),
         ("user,duration,cpu\n\na,1,1\nb,-1,1\n", rf"{named}:4: row 1 of tasks .* has duration"),
+        ("user,duration,cpu, cpu\na,1,1,1\n", r"csv:1: two columns are called 'cpu'"),
         ("user,duration,cpu\na,1,1,1\n", "more fields than the header"),
         ("user,duration,cpu\nb,1,1\n\na,1,1\na,1,9\n", rf"^{named}:5: tasks of job .* ask for 9 cpu"),
         ("\xff", "cannot be read as a table"),
@@ -234,15 +232,3 @@ def test_what_is_wrong_in_a_folder_is_named_with_its_line(tmp_path: Path) -> Non
             simulate(load_workload(tmp_path), "fifo")
         if content:
             servers.write_text("cpu\n4\n")
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("gogle", "there is no workload 'gogle'; known are"),
-        ("google-day?machines=2020", "cannot be '2020'"),
-    ],
-)
-def test_names_that_do_not_work(name: str, message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        open_workload(name)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..._loops import compiled
 from ...errors import DataError
-from ...mechanisms._label import differs, plain
+from ...mechanisms._label import label
 from ...mechanisms._registry import Registry
 from ...model._arrays import Array
 from ..loop import handed
@@ -163,9 +163,4 @@ class Policy:
         return np.inf
 
     def __str__(self) -> str:
-        shown = [
-            f"{field.name}={plain(value)}"
-            for field in dataclasses.fields(self)
-            if differs(value := getattr(self, field.name), field.default)
-        ]
-        return f"{self.name}({', '.join(shown)})" if shown else self.name or type(self).__name__
+        return label(self.name, self)
