@@ -117,6 +117,11 @@ class Setup:
             types = np.unique(capacity, axis=0, return_inverse=True)[1].reshape(-1)
         member, trees = np.argsort(types, kind="stable").astype(np.int64), _trees(np.bincount(types))
         slot = np.argsort(member) - trees[types, 2]
+        # The largest amounts of two resources may be those of two servers. What fits has no less of mixtures, whose
+        # maxima are small where no server has enough of both.
+        mix = 2.0**50 / np.maximum(capacity.sum(axis=0), 1) * np.vstack([np.ones(amounts), 1 + 2 * np.eye(amounts)])
+        mixed = [np.minimum((demand * row).min(axis=1), 2.0**62).astype(np.int64) for row in mix]
+        need = np.column_stack([demand, *mixed])
         # All servers are looked at before the first is found.
         n[at.STALE], lists[at.STALE, :servers] = servers, np.arange(servers)
         of_servers = {at.STALE: 1, at.TREE: types, at.SLOT: slot, at.THERE: w.there, at.HEAD: -1}
@@ -146,7 +151,7 @@ class Setup:
             np.maximum(capacity.sum(axis=0), 1),
             np.ascontiguousarray(w.eligible), np.concatenate(scanned).astype(np.int64),
             from_sizes([len(each) for each in scanned]).astype(np.int64),
-            np.full((2 * trees[:, 1].sum(), amounts), -at.BIG), trees, member,
+            np.full((2 * trees[:, 1].sum(), need.shape[1]), -at.BIG), mix, need, trees, member,
             np.arange(blocks), ratios, ids, have, np.bincount(block, minlength=blocks), most, free.copy(),
             np.zeros((2, amounts)),
             _lines(queues, 13, of_queues), _zeros(queues, len(self.total)), self.total, self.weight, np.zeros(queues),

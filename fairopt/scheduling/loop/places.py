@@ -70,6 +70,11 @@ def _flush(t):  # type: ignore[no-untyped-def]
             base, leaf = t.types[t.servers[s, TREE], 0], t.types[t.servers[s, TREE], 1] + t.servers[s, SLOT]
             for r in range(t.free.shape[1]):
                 t.tree[base + leaf, r] = t.free[s, r]
+            for c in range(len(t.mix)):
+                least = np.inf
+                for r in range(t.free.shape[1]):
+                    least = min(least, t.mix[c, r] * t.free[s, r])
+                t.tree[base + leaf, t.free.shape[1] + c] = np.int64(least)
             raised(t.tree, base, leaf)
     t.n[STALE] = 0
 
@@ -84,9 +89,9 @@ def _by_type(t, g):  # type: ignore[no-untyped-def]
         value = score(t, g, q, t.member[first])
         if found >= 0 and value > lowest:
             continue
-        k = next_leaf(t.tree, base, size, np.int64(1), t.demand, g, np.int64(0))
+        k = next_leaf(t.tree, base, size, np.int64(1), t.need, g, np.int64(0))
         while k >= 0 and not t.eligible[p, t.member[first + k]]:
-            k = next_leaf(t.tree, base, size, np.int64(1), t.demand, g, k + 1)
+            k = next_leaf(t.tree, base, size, np.int64(1), t.need, g, k + 1)
         if k >= 0 and (found < 0 or value < lowest or t.member[first + k] < found):
             found, lowest = t.member[first + k], value
     return found, lowest
@@ -197,7 +202,7 @@ def _by_ratios(t, g):  # type: ignore[no-untyped-def]
                             bound += _apart(aim, ratios[d, r - 1, k], r)
                     s = t.ids[d, k]
                     if bound <= lowest and _enough(t.demand, g, t.have, d, k) and t.eligible[p, s]:
-                        value = score(t, g, q, s)
+                        value = lowest if found >= 0 and _alike(t, d, k, found) else score(t, g, q, s)
                         if value < lowest or (value == lowest and s < found) or found < 0:
                             found, lowest = s, value
                     k += step
@@ -217,6 +222,15 @@ def _apart(aim, ratio, r):  # type: ignore[no-untyped-def]
 def _enough(demand, g, have, d, k):  # type: ignore[no-untyped-def]
     for r in range(have.shape[1]):
         if demand[g, r] > have[d, r, k]:
+            return False
+    return True
+
+
+@compiled(inline=True)
+def _alike(t, d, k, s):  # type: ignore[no-untyped-def]
+    """True if as much of everything is free of an entry as of a server, so that they have one score."""
+    for r in range(t.have.shape[1]):
+        if t.have[d, r, k] != t.free[s, r]:
             return False
     return True
 

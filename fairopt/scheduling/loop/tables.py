@@ -49,8 +49,9 @@ class Tables(NamedTuple):
     n, lists : counters; (lists, places)
     servers : (servers, columns); capacity, free : (servers, amounts); pool : (amounts,), of all servers
     eligible : (placements, servers); near : servers of placements that are scanned, from `near_first[p]` on
-    tree : maxima of `free`, a tree for each type of servers: row `types[t, 0]` is below its root, it has `types[t, 1]`
-        leaves, which are servers `member[types[t, 2]]` and following
+    tree : maxima of `free` and of mixtures of it, a tree for each type of servers: row `types[t, 0]` is below its root,
+        it has `types[t, 1]` leaves, which are servers `member[types[t, 2]]` and following; mix, need : weights of
+        mixtures (mixtures, amounts); what groups demand of both
     directory, ratios, ids, have, filled, most, seen, aim : the index of ratios (`places.py`)
     queues : (queues, columns); allocated : (queues, costs); total : (costs,); weight, limit : (queues,)
     placed : (queues, servers, amounts), empty unless the policy needs it
@@ -77,6 +78,8 @@ class Tables(NamedTuple):
     near: Whole
     near_first: Whole
     tree: Whole
+    mix: Array
+    need: Whole
     types: Whole
     member: Whole
     directory: Whole
