@@ -16,7 +16,7 @@ import numpy as np
 from .. import mechanisms
 from .._libraries import pd
 from ..engines.small import Together
-from ..errors import DataError, NotConverged, SolverError
+from ..errors import DataError, FairoptError
 from ..game.curve.two_sided import EquilibriumCurve, equilibrium_curve
 from ..mechanisms import Mechanism
 from ..mechanisms.alphapf_vds import AlphaPFVDS
@@ -263,7 +263,7 @@ def refined(solve: Callable[[float], Allocation], found: list[Found], goal: floa
         alpha = sum(ends) / (2 - sum(ends))
         try:
             points[alpha] = solve(alpha)
-        except (NotConverged, SolverError):  # next to alpha = 0, where tasks jump: the rest of the path is worth having
+        except FairoptError:  # next to alpha = 0, where tasks jump: the rest of the path is worth having
             errors[low] = -negative
             continue
         here = runs & (points[alpha].arrays.user_tasks > 0)
