@@ -70,7 +70,7 @@ def test_toml_by_hand(tmp_path: Path) -> None:
     assert cluster == Cluster([[9, 18]] * 3 + [[64, 256]], [[1, 4], [3, 0]], **names, **optional)
 
 
-@pytest.mark.parametrize("suffix", ["toml", "json"])
+@pytest.mark.parametrize("suffix", ["toml", "JSON"])
 def test_round_trip(suffix: str) -> None:
     """Of any names, and every digit of numbers."""
     letters = st.sampled_from('"\\\n\t.=[]{}#ü') | st.characters(codec="utf-8")
@@ -82,6 +82,7 @@ def test_round_trip(suffix: str) -> None:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / f"saved.{suffix}"
             named.save(path)
+            assert path.read_bytes().startswith(b"{") == (suffix == "JSON")
             assert Cluster.load(path) == named
 
     law()
@@ -200,6 +201,8 @@ def test_a_failed_save_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.M
             new.save(nowhere)
         with pytest.raises(DataError, match="cannot read the cluster file"):
             Cluster.load(nowhere)
+    with pytest.raises(DataError, match=r"into kept\.yaml: choose \.toml, \.json or \.csv"):
+        new.save(path.with_suffix(".yaml"))
 
 
 def test_what_a_file_is_stays_what_it_is(tmp_path: Path) -> None:

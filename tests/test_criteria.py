@@ -32,11 +32,11 @@ def test_marginal_is_the_derivative(alpha: float, x: float, share: float) -> Non
 
 @given(ALPHAS, st.floats(0.2, 5), st.floats(0.05, 20))
 def test_loss_is_what_the_best_purchase_would_gain(alpha: float, x: float, cheap: float) -> None:
-    """`max over low <= x' <= high of U(x') - p x'` less its value at x, by looking at many x'."""
+    """`max over low <= x' <= high of U(x') - p x'` less its value at x, by looking at many x', and where U' = p."""
     own = criterion(PAIR, np.array([0.7, 1.0]), alpha, "pool")
     log_marginal = own.log_marginal(np.array([x, 1.0]))
     price = np.exp(log_marginal) * cheap
-    tasks = np.append(np.linspace(0.1, 8, 20001), x)
+    tasks = np.append(np.linspace(0.1, 8, 20001), [np.clip(x * cheap ** (-1 / max(alpha, 0.1)), 0.1, 8), x])
     value = utility(alpha, 2.0, 0.7, tasks) - price[0] * tasks
     loss = own.bregman(np.array([x, 1.0]), log_marginal, price, np.full(2, 0.1), np.full(2, 8.0))
     assert loss[0] == pytest.approx(value.max() - value[-1], rel=1e-4, abs=1e-5)

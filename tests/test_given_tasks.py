@@ -229,6 +229,8 @@ def test_a_function_is_a_mechanism(cluster: fo.Cluster, capsys: pytest.CaptureFi
         mechanism.solve(cluster, solver="CLARABEL")
     with pytest.raises(DataError, match="not feasible"):
         fo.mechanisms.get("greedy-part", part=2.0).solve(cluster)
+    with pytest.raises(DataError, match="answers none of 9 clusters"):
+        fo.properties.search("greedy-part(part=2)", "sharing-incentive", trials=9)
     with pytest.raises(DataError, match="no convex program"):
         mechanism.problem(cluster)
 

@@ -119,6 +119,8 @@ def test_from_frames_takes_every_kind_of_number() -> None:
         assert fo.Cluster.from_frames(SERVERS, users) == WANTED
     numbered = fo.Cluster.from_frames(SERVERS.reset_index(drop=True), USERS.reset_index(drop=True))
     assert (numbered.users, numbered.servers) == (("0", "1"), ("0", "1"))
+    assert numbered.select(users=[1]) == numbered.drop_user(0) == numbered.select(users="1")
+    assert fo.Allocation.of(numbered, {1: {0: 1}, 0: {}})[1].tolist() == [1, 0]
 
 
 @given(clusters(), st.randoms(use_true_random=False))

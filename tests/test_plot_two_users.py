@@ -36,6 +36,8 @@ def test_it_needs_two_users_that_can_run_something() -> None:
     here, there = (fo.DRF().solve(fo.Cluster([[9, 18]], [[1, k], [3, 1]])) for k in (4, 5))
     with pytest.raises(DataError, match="several"):
         fo.plot.two_users(here, there)
+    with pytest.raises(DataError, match="draws answers"):
+        fo.plot.two_users(PLACED)  # type: ignore[arg-type]
 
 
 def test_the_picture() -> None:

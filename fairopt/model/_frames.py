@@ -113,7 +113,8 @@ def tasks(values: Any, users: Sequence[str], servers: Sequence[str]) -> Array:
             raise DataError("tasks are a dict of numbers and of dicts; give every user its tasks by server")
         if True in nested:
             nothing = dict.fromkeys(servers, 0.0)
-            values = pd.DataFrame.from_dict({user: nothing | dict(row) for user, row in values.items()}, orient="index")
+            rows = {user: dict(zip(labels(row, "server"), row.values(), strict=True)) for user, row in values.items()}
+            values = pd.DataFrame.from_dict({user: nothing | row for user, row in rows.items()}, orient="index")
         else:
             values = pd.Series(dict(values))
     if isinstance(values, pd.Series) and values.index.nlevels == 2:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,7 +14,7 @@ from numpy.typing import ArrayLike
 from ..errors import DataError
 from . import _arrays, _intake, _names, _validate, cluster_file
 from ._arrays import Array, Index, Mask, frozen, read_only
-from ._names import short
+from ._names import label, short
 from ._validate import ARGUMENTS
 
 if TYPE_CHECKING:
@@ -188,14 +189,15 @@ class Cluster:
             [self.servers[k] for k in i],
         )
 
-    def _indices(self, axis: str, wanted: Sequence[str] | None) -> Index:
+    def _indices(self, axis: str, wanted: Any) -> Index:
         known: tuple[str, ...] = getattr(self, axis)
         if wanted is None:
             return np.arange(len(known))
         wanted = [wanted] if isinstance(wanted, str) or not isinstance(wanted, Iterable) else list(wanted)
         where = {name: index for index, name in enumerate(known)}
-        for name in wanted:
-            if not isinstance(name, str) or name not in where:
+        for place, name in enumerate(wanted):
+            wanted[place] = label(name, axis[:-1]) if isinstance(name, Real) and name == name else name
+            if not isinstance(wanted[place], str) or wanted[place] not in where:
                 raise DataError(f"there is no {short(name)} among the {axis}: {_names.some(known)}")
         return np.array([where[name] for name in wanted], dtype=np.intp)
 
@@ -207,10 +209,10 @@ class Cluster:
         DataError
             There is no such user, or no other.
         """
-        self._indices("users", [user])
+        gone = self._indices("users", [user])[0]
         if len(self.users) == 1:
             raise DataError(f"user {user!r} is the only one; a cluster needs at least one user")
-        return self.select(users=[name for name in self.users if name != user])
+        return self.select(users=[name for n, name in enumerate(self.users) if n != gone])
 
     def _with_row(self, argument: str, axis: str, name: str, value: Any) -> Cluster:
         changed = np.array(getattr(self, argument))

@@ -77,7 +77,7 @@ def read(path: str | Path) -> Document:
     if path.suffix.lower() == ".csv":
         return read_csv(path)
     text = _files.read(path, "cluster file")
-    json_format = path.suffix == ".json"
+    json_format = path.suffix.lower() == ".json"
     said = _files.parse_json(text, path) if json_format else _files.parse_toml(text, path)
     if isinstance(said, dict) and isinstance(said.get("items"), list):
         raise DataError(f"{path} is no cluster file, it looks like what kubectl prints: name it kubernetes:{path}")
@@ -86,7 +86,10 @@ def read(path: str | Path) -> Document:
 
 def write(path: Path, cluster: Any) -> None:
     """Write a `Cluster`; numbers keep every digit."""
-    made = _csv(cluster) if path.suffix.lower() == ".csv" else text(cluster, json_format=path.suffix == ".json")
+    suffix = path.suffix.lower()
+    if suffix not in ("", ".toml", ".json", ".csv"):
+        raise DataError(f"cannot write a cluster into {path.name}: choose .toml, .json or .csv")
+    made = _csv(cluster) if suffix == ".csv" else text(cluster, json_format=suffix == ".json")
     _files.write(path, made, "cluster file")
 
 

@@ -148,7 +148,8 @@ def search(
     Raises
     ------
     DataError
-        There is no such mechanism, property or condition, no cluster meets all conditions, or `trials` is below 1.
+        There is no such mechanism, property or condition, no cluster meets all conditions, the mechanism answers none
+        of them, or `trials` is below 1.
     """
     return hunt(mechanism, property, trials, rng, conditions=conditions, options=options, progress=progress).witness
 
@@ -179,6 +180,8 @@ def hunt(
             bar.update(going.trials - before)
             if going.found():
                 break
+    if not going.answered:
+        raise DataError(f"{chosen} answers none of {trials} clusters to 1e-8; what its solve says of one tells why")
     return going
 
 
@@ -191,7 +194,7 @@ Best = tuple[int, float, Instance | None]
 
 @dataclass(eq=False)
 class Hunt:
-    """A search as it goes on: trials so far, the elite, with their losses, the largest first, and the witness.
+    """A search as it goes on: trials so far, and answers; the elite, with their losses, largest first; the witness.
 
     `doubted` is the largest loss that trials showed and nobody could verify: at degenerate ties answers that are right
     for data a rounding error away lose much.
@@ -204,6 +207,7 @@ class Hunt:
     rng: Generator
     elite: list[Lossy] = field(default_factory=list)
     trials: int = 0
+    answered: int = 0
     doubted: float = 0.0
     witness: Witness | None = None
 
@@ -213,6 +217,7 @@ class Hunt:
         tried += self._drawn(size - len(tried))
         self.trials += size
         found = [each for each in self.losses(tried) if each[0] > -1]
+        self.answered += len(found)
         self.elite = sorted(self.elite + found, key=_loss, reverse=True)[: self.options.elite]
 
     def losses(self, some: Sequence[Instance]) -> list[Lossy]:

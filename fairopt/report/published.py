@@ -190,7 +190,7 @@ def _heading(instance: str, cells: pd.DataFrame) -> str:
         return about[0].upper() + about[1:]
     first = cells.iloc[0]
     about = first["about"].replace(": FAIROPT_TRACES is not set", "")
-    return f"{about}; N = {first['users']} users, K = {first['servers']} servers"
+    return f"{about}; N = {first['users']:.0f} users, K = {first['servers']:.0f} servers"
 
 
 def _printed(instance: str, mechanism: mechanisms.Mechanism, users: int) -> str:

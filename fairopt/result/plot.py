@@ -337,9 +337,9 @@ def two_users(*answers: Answer, path: Sequence[Answer] = (), ax: Any = None) -> 
     DataError
         No answers; their clusters differ, or have not two users.
     """
-    if not answers and not path:
-        raise DataError("plot.two_users draws answers: plot.two_users(fo.DRF().solve(cluster))")
     every = [*answers, *path]
+    if not every or not all(hasattr(one, "cluster") for one in every):
+        raise DataError("plot.two_users draws answers: plot.two_users(fo.DRF().solve(cluster))")
     cluster = every[0].cluster
     if any(not np.array_equal(one.cluster.demand, cluster.demand) for one in every):
         raise DataError("plot.two_users draws answers of one cluster; these are of several")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _clock
 from .._loops import Loop
 from ..errors import DataError
 from .loop import handed, variant
@@ -20,6 +21,10 @@ from .policies import Policy, rule
 from .policies._base import READ
 from .setup import NEAR, Setup, Thrashing, grown
 from .workload import NEVER, Whole, Workload
+
+#: CPU seconds that the plain loop may take before the compiled one goes on, however few have started: it takes about as
+#: many to compile. Of servers that are nearly alike thousands are looked at for every task.
+PATIENCE = 10.0
 
 
 class State:
@@ -123,13 +128,13 @@ def run(
     """Simulate up to and with `until`; `progress` is told how many tasks have ended.
 
     `near`: placements of up to this many servers are scanned. `plainly`: about so many tasks start before the loop is
-    compiled.
+    compiled, unless they take too long.
     """
     policy = setup.policy
     t = setup.tables(thrashing, near if knows(policy) else len(setup.capacity))
     parts, now = _rules(setup) if knows(policy) else _methods(setup, t), compiled and plainly <= 0
     loop = handed(advance, parts, now)
-    interrupted = False
+    interrupted, begun = False, _clock.cpu()
     try:
         with np.errstate(all="ignore"):
             # After so many instants, compiled or plain, the clock and the keyboard are looked at.
@@ -138,8 +143,8 @@ def run(
                     t = grown(t, int(t.n[at.STARTED] + 2 * (t.n[at.OPEN] + t.n[at.ENDS])))
                 if progress is not None:
                     progress(int(t.n[at.ENDED]))
-                if compiled and not now and t.n[at.STARTED] >= plainly:  # both go on from the same tables
-                    loop, now = handed(advance, parts, True), True
+                if compiled and not now and (t.n[at.STARTED] >= plainly or _clock.cpu() - begun > PATIENCE):
+                    loop, now = handed(advance, parts, True), True  # from the same tables
     except KeyboardInterrupt:
         interrupted = True
     except AttributeError as error:

@@ -16,7 +16,7 @@ import numpy as np
 from .. import mechanisms
 from .._libraries import pd
 from ..engines.small import Together
-from ..errors import DataError
+from ..errors import DataError, FairoptError
 from ..game.curve.two_sided import EquilibriumCurve, equilibrium_curve
 from ..mechanisms import Mechanism
 from ..mechanisms.alphapf_vds import AlphaPFVDS
@@ -117,7 +117,7 @@ def alpha_path(
 
     `mechanism=fo.AlphaFair` (or `"alpha-fair"`) follows the global family. `refine=1e-2` adds alphas where tasks bend,
     until between neighbours those of every user are straight lines in `alpha / (1 + alpha)` to 1%; rows are then
-    sorted, and `errors` says how straight (above `refine` where tasks jump; docs/sensitivity.md).
+    sorted, and `errors` says how straight (above `refine` where tasks jump, or have no answer; docs/sensitivity.md).
 
     Parameters
     ----------
@@ -248,7 +248,7 @@ def refined(solve: Callable[[float], Allocation], found: list[Found], goal: floa
     On the axis `t = alpha / (1 + alpha)` log tasks are straight lines between neighbours. A certified solve in the
     middle measures what a line misses, and stays. Where tasks bend one way the lines of both halves miss at most twice
     that, their error here; the interval of the largest is divided next. Errors above `goal` are left where tasks jump,
-    or after the most solves.
+    where the middle has no answer (infinite if nothing is known), or after the most solves.
     """
     points = dict(found)
     begun = len(points)
@@ -262,7 +262,11 @@ def refined(solve: Callable[[float], Allocation], found: list[Found], goal: floa
             errors[low] = -negative if runs.any() else 0.0
             continue
         alpha = sum(ends) / (2 - sum(ends))
-        points[alpha] = solve(alpha)
+        try:
+            points[alpha] = solve(alpha)
+        except FairoptError:  # next to alpha = 0, where tasks jump: the rest of the path is worth having
+            errors[low] = -negative
+            continue
         here = runs & (points[alpha].arrays.user_tasks > 0)
         tasks = np.log([points[one].arrays.user_tasks[here] for one in (low, alpha, high)])
         error = float(np.abs(2 * tasks[1] - tasks[0] - tasks[2]).max(initial=0.0))

@@ -138,7 +138,7 @@ def test_pins_code_and_placement(browser: Chromium, live: Session, shots: Path) 
     assert heads == ["", "A: alphaPF-VDS, alpha 1", "B: DRFH", "change"]
     browser.run(CLICK, "Copy as Python")
     browser.wait("return document.querySelector('.fo-code pre')")
-    assert "allocation = fo.DRFH().solve(cluster)" in browser.run(
+    assert 'allocation = fo.mechanisms.one("drfh").solve(cluster)' in browser.run(
         "return document.querySelector('.fo-code').textContent"
     )
     browser.run("document.querySelector('details').open = true")

@@ -118,11 +118,12 @@ def test_a_failed_mechanism_is_left_out_and_a_missed_tolerance_said(
     monkeypatch.undo()  # this one sweeps
     path = tmp_path / "bad.toml"
     path.write_text(
-        'title = "x"\ntable = "clusters"\nclusters.a = "paper:pf-fig1-variant"\n[[grid]]\nmechanisms = ["cmmf"]\n'
+        'title = "x"\ntable = "clusters"\nclusters.a = "lognormal?users=9&servers=4"\n[[grid]]\nmechanisms = ["cmmf"]\n'
         '[[grid]]\nmechanisms = "alphapf-vds"\nalphas = 3\nengines = "best-response"\nmax_rounds = 1\n'
     )
     sweeps.sweep(path, store=tmp_path, progress=False)
     [table] = report.tables_of(str(path), report.Results(tmp_path))
     assert table.frame["mechanism"].tolist() == ["alphaPF-VDS(alpha=3)"]
+    assert table.title.endswith("; N = 9 users, K = 4 servers")
     assert table.notes[-1] == "alphaPF-VDS(alpha=3) misses its tolerance"
     assert any("CMMF: DataError: " in note for note in table.notes)

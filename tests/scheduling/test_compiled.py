@@ -15,6 +15,7 @@ from fairopt._loops import Loop
 from fairopt.errors import DataError
 from fairopt.scheduling import Thrashing, engine, policies, setup, simulate
 from fairopt.scheduling.engine import State
+from fairopt.scheduling.loop import handed
 from fairopt.scheduling.policies import Policy, rule
 from fairopt.scheduling.policies.slots import Slots
 from fairopt.scheduling.setup import Setup
@@ -152,7 +153,7 @@ def test_few_tasks_are_simulated_plainly_and_many_compiled(monkeypatch: pytest.M
     assert simulate(w, other).engine == "compiled", "what is kept is loaded, where it is worth it"
 
 
-def test_what_begins_plainly_ends_compiled_alike() -> None:
+def test_what_begins_plainly_ends_compiled_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     tasks = pd.DataFrame({"user": ["a", "b", "c"] * 300, "arrival": np.arange(900.0), "duration": 7.0,
                           "cpu": [1.0, 2.0, 3.0] * 300})  # fmt: skip
     made = Setup(Workload.from_frames(tasks, pd.DataFrame({"cpu": [8.0, 3.0]})), policies.one("best-fit-drfh"))
@@ -160,6 +161,11 @@ def test_what_begins_plainly_ends_compiled_alike() -> None:
     assert engine.compiled_by(made).signatures
     assert plain.instants > 512, "some of it runs either way"
     assert both.same(plain)
+    kinds: list[bool] = []
+    monkeypatch.setattr(engine, "handed", lambda *given: kinds.append(given[2]) or handed(*given))
+    monkeypatch.setattr(engine, "PATIENCE", 0.0)
+    assert engine.run(made, plainly=10**6).same(plain)
+    assert kinds == [False, True], "what takes long is compiled, however few have started"
 
 
 @pytest.mark.long

@@ -15,9 +15,9 @@ from matplotlib.figure import Figure
 from numpy.testing import assert_allclose
 
 import fairopt as fo
-from fairopt.errors import DataError, NotConverged
+from fairopt.errors import DataError, NotConverged, SolverError
 from fairopt.game import reference
-from fairopt.study.alpha_path import AlphaPath
+from fairopt.study.alpha_path import AlphaPath, Follower, refined
 
 PATH = [*(float(alpha) for alpha in np.geomspace(0.2, 64, 9)), math.inf]
 
@@ -185,6 +185,20 @@ def test_refined_paths_are_as_straight_as_they_say() -> None:
     for refine in (0, math.inf):
         with pytest.raises(DataError, match=f"refine is {refine}"):
             fo.alpha_path(shared, ends, refine=refine)
+
+
+def test_refining_goes_on_where_one_alpha_has_no_answer() -> None:
+    follower = Follower(cluster(1, 6, 3, 2), fo.AlphaFair, None)
+
+    def solve(alpha: float) -> fo.Allocation:
+        if alpha < 1:
+            raise SolverError("none")
+        return follower(alpha)
+
+    found, errors = refined(solve, [(alpha, follower(alpha)) for alpha in (0.2, 1.0, 8.0)], 1e-2)
+    assert [alpha for alpha, _ in found[:2]] == [0.2, 1]
+    assert errors[0] == math.inf
+    assert max(errors[1:-1]) <= 1e-2
 
 
 def test_refined_paths_of_users_who_run_nothing() -> None:
