@@ -246,8 +246,8 @@ class Mechanism(Solvable):
 
     def complaint(self, best: Allocation, tol: float, tried: tuple[str, ...]) -> FairoptError:
         """The error for a best answer whose certificate misses `tol`, after some engines were tried."""
-        text = f"{self}: {best.certificate} misses tol={tol:g} ({best.stats.solver} says {best.stats.status!r}; "
-        text += f"engines tried: {', '.join(tried)})"
+        said = f"{best.stats.solver} says {best.stats.status!r}; " if best.stats.status else ""
+        text = f"{self}: {best.certificate} misses tol={tol:g} ({said}engines tried: {', '.join(tried)})"
         why = self.reason(best)
         found = best.certificate
         # Users of tiny welfare may be far off where a solver is short of accuracy: that is no bug.
@@ -268,6 +268,5 @@ class Mechanism(Solvable):
             if (value := getattr(self, field.name)) is not None
             and (field.name in _SHOWN or differs(value, field.default))
         ]
-        return (
-            f"{self.title or type(self).__name__}({', '.join(shown)})" if shown else self.title or type(self).__name__
-        )
+        title = self.title or type(self).__name__
+        return f"{title}({', '.join(shown)})" if shown else title

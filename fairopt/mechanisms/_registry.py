@@ -58,6 +58,8 @@ class Registry(MutableMapping[str, Kind]):
             places = [f"{one.__module__}.{one.__qualname__}" for one in (old, kind) if one is not None]
             if old is not None and old.name == kind.name and len({*places}) > 1:
                 raise DataError(f"two {self._several} are called {kind.name!r}, {' and '.join(places)}; rename yours")
+            if "title" not in kind.__dict__:
+                kind.title = kind.__name__
             self[kind.name] = kind
 
     def names(self) -> list[str]:
