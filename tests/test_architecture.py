@@ -30,6 +30,7 @@ def test_mechanisms_of_others_stay_outside() -> None:
         name = "outside"
 
     try:
+        assert Outside.title == "Outside"  # not that of the class it is made from
         assert not hasattr(fairopt, "Outside")
         assert "Outside" not in dir(fairopt)
     finally:

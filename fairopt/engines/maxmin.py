@@ -27,7 +27,7 @@ import numpy as np
 
 from .. import _clock
 from .._libraries import sp, sparse_linalg
-from ..core import filling as core
+from ..core import filling
 from ..core.leximin import Leximin
 from ..errors import DataError, SolverError
 from ..model._arrays import Array, by_group, in_tables
@@ -43,7 +43,7 @@ _TABLE = 20_000
 def filled(polytope: Polytope, criterion: Criterion) -> Array:
     """The lexicographic maximum on every server on its own, (all users, servers), in tasks.
 
-    Limits are kept where there is one server; in the scope `each` servers keep none but zero.
+    Limits are kept where there is one server; in the scope `per_server` servers keep none but zero.
     """
     cluster, users = polytope.cluster, polytope.users
     result = np.zeros(cluster.shape[:2])
@@ -61,7 +61,7 @@ def filled(polytope: Polytope, criterion: Criterion) -> Array:
         left = np.maximum(1 - np.matmul(floor[:, None], use)[:, 0], 0.0)[:, None]
         room = np.where(((use > 0) & (left == 0)).any(axis=2) | ~there, 0.0, np.maximum(room - floor, 0.0))
         use = np.divide(use, left, out=np.zeros(use.shape), where=left > 0)
-        tasks = (floor + core.filled(gain, use, floor, room)) * alone
+        tasks = (floor + filling.filled(gain, use, floor, room)) * alone
         result[who[there], np.broadcast_to(servers[:, None], who.shape)[there]] = tasks[there]
     return result
 

@@ -246,8 +246,8 @@ class Mechanism(Solvable):
 
     def complaint(self, best: Allocation, tol: float, tried: tuple[str, ...]) -> FairoptError:
         """The error for a best answer whose certificate misses `tol`, after some engines were tried."""
-        text = f"{self}: {best.certificate} misses tol={tol:g} ({best.stats.solver} says {best.stats.status!r}; "
-        text += f"engines tried: {', '.join(tried)})"
+        said = f"{best.stats.solver} says {best.stats.status!r}; " if best.stats.status else ""
+        text = f"{self}: {best.certificate} misses tol={tol:g} ({said}engines tried: {', '.join(tried)})"
         why = self.reason(best)
         found = best.certificate
         # Users of tiny welfare may be far off where a solver is short of accuracy: that is no bug.

@@ -57,6 +57,8 @@ class Registry(MutableMapping[str, Kind]):
             old: Any = self.taken(kind.name, kind.__module__)
             if old is not None and old.name == kind.name:
                 _plugins.distinct(self._several, kind.name, old, kind)
+            if "title" not in kind.__dict__:
+                kind.title = kind.__name__
             self[kind.name] = kind
 
     def names(self) -> list[str]:

@@ -132,7 +132,8 @@ def run(
     """
     policy = setup.policy
     t = setup.tables(thrashing, near if knows(policy) else len(setup.capacity))
-    parts, now = _rules(setup) if knows(policy) else _methods(setup, t), compiled and plainly <= 0
+    parts = _rules(setup) if knows(policy) else _methods(setup, t)
+    now = compiled and plainly <= 0
     loop = handed(advance, parts, now)
     interrupted, begun = False, _clock.cpu()
     try:

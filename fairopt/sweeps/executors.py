@@ -42,13 +42,13 @@ Execute = Callable[[Sequence[Work], str | None, int | None], Iterator[Packed]]
 #: Libraries with threads of their own, which a copy of this process would lack.
 _THREADED = ("numba", "scipy.optimize", "highspy", "clarabel", "scs", "cvxpy")
 #: Single cells that are sent together at most, seconds after which no more of them are begun, and turns of a worker.
-_TOGETHER, _SECONDS, _TURNS = 16, 0.25, 8
+_SENT, _SECONDS, _TURNS = 16, 0.25, 8
 #: Where pools of threads read how many they are to have, when they are loaded.
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
 
 
 def works(cells: Sequence[Cell], missing: Iterable[str]) -> list[Work]:
-    """Tasks of an experiment, in the order of its cells, for rows of `missing` (keys)."""
+    """What there is to do for rows of `missing` (keys), in the order of cells: stacks of them, or one alone."""
     groups: dict[object, list[Cell]] = {}
     for cell in cells:
         alike = (cell.origin, cell.seed, cell.job, cell.measures, cell.repetition // stack.TOGETHER)
@@ -78,7 +78,7 @@ def several(
 
 def batches(todo: Sequence[Work], workers: int) -> list[list[Work]]:
     """Cells that are sent together: sending costs as much as a small cell takes. Those of one cluster stay together."""
-    size = max(1, min(_TOGETHER, len(todo) // (_TURNS * workers)))
+    size = max(1, min(_SENT, len(todo) // (_TURNS * workers)))
     found: list[list[Work]] = []
     for work in todo:
         if not found or len(found[-1]) == size or len(found[-1][-1].cells) > 1 or len(work.cells) > 1:

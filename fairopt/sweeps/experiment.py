@@ -177,7 +177,7 @@ MECHANISMS = Kind(
             _one_of(
                 solve.MEASURES,
                 lambda value: isinstance(value, str) and value in metrics.MEASURES,
-                ", or a measure of a plug-in",
+                ", or a number that fairopt compare shows, plug-ins' included",
             ),
             solve.MEASURES[:3],
         ),

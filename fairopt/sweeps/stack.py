@@ -77,7 +77,7 @@ def rows(cells: Sequence[Cell], traces: str | None) -> dict[str, Row]:
 
 @cache
 def _tiny(job: Solve) -> Stats:
-    """Batch solver of a mechanism on small clusters."""
+    """Stats of the tiny cluster: what answers the mechanism there answers small draws."""
     return job.allocation(TINY, np.random.default_rng(0)).stats
 
 

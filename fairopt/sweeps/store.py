@@ -64,7 +64,7 @@ class Contents:
         return frame.set_index("key").loc[[key for key in keys if key in known]].reset_index()
 
     def long(self, name: str, keys: Iterable[str] | None = None) -> pd.DataFrame:
-        """A long table (`use`, `curve`, `reached`, `allocated`) of these cells, with a first column `key`."""
+        """A long table of these cells, such as `use` or `measured`, with a first column `key`."""
         if name not in self.schema.long:
             raise DataError(f"the store has no table {name!r}; it has {', '.join(self.schema.long)}")
         lists = self.table.column(name).combine_chunks()

@@ -222,9 +222,7 @@ class Sources(Generic[Made]):
         _plugins.installed()
         path, _, query = name.partition("?")
         kind, colon, directory = path.partition(":")
-        if kind not in self.entries:
-            raise DataError(f"there is no {self.what} {kind!r}; known are {', '.join(self.entries)}")
-        entry, given = self.entries[kind], _pairs(query, name)
+        entry, given = self._entry(kind), _pairs(query, name)
         seed = given.pop("seed", None)
         if colon and not entry.folder:
             raise DataError(f"{kind!r} is a generator and takes no directory; leave out {colon + directory!r}")
@@ -233,11 +231,16 @@ class Sources(Generic[Made]):
             raise DataError(f"{name!r} names no directory after the colon; leave out the colon or name one")
         return entry, options, seed
 
+    def _entry(self, kind: str) -> Entry:
+        if kind not in self.entries:
+            raise DataError(f"there is no {self.what} {kind!r}; known are {', '.join(self.entries)}")
+        return self.entries[kind]
+
     def _standing_in(self, entry: Entry, options: Mapping[str, Any]) -> Entry:
         """The generator, or that for a trace that is not there, for which the options must make sense."""
         if not entry.folder:
             return entry
-        trace, generator = entry.name, self.entries[entry.stand_in]
+        trace, generator = entry.name, self._entry(entry.stand_in)
         if missing := [option for option in options if option not in generator.options]:
             raise DataError(
                 f"option {missing[0]} of {trace} needs the trace, and there is none; "

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -120,9 +124,17 @@ def test_the_traces_root(tmp_path, monkeypatch):
         traces_root(tmp_path / "lost")
 
 
+def test_a_stand_in_that_is_not_there(monkeypatch):
+    monkeypatch.setitem(CLUSTERS.entries, "bitbrains", replace(CLUSTERS.entries["bitbrains"], stand_in="lost"))
+    with pytest.raises(DataError, match="no source of clusters 'lost'"):
+        open_source("bitbrains")
+
+
 def test_known_names():
-    generators = {"google-like", "bitbrains-like", "alibaba-like", "kubernetes-like", "slurm-like", "lognormal"}
-    assert set(known()) == {"google2011", "bitbrains", "alibaba", "kubernetes", "slurm", *generators}
+    """All of them, and no others, stand in the table of docs/workloads.md."""
+    page = (Path(__file__).parents[2] / "docs" / "workloads.md").read_text(encoding="utf-8")
+    cells = re.findall(r"^\| (`.*?) \|", page.partition("## Names")[2].partition("\n## ")[0], re.MULTILINE)
+    assert {*known(), "google"} == set(re.findall(r"`([\w-]+)", " ".join(cells)))
 
 
 def test_a_snapshot_prints_its_story(google):

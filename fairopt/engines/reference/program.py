@@ -45,9 +45,9 @@ class Program:
         `x[n,i]/gamma[n,i]`, of the usable pairs.
     user_tasks : cp.Expression (users,)
         `x_n`, in tasks, of those users who can run anything.
-    share : cp.Expression (users,), or (pairs,) in the scope `each`
+    share : cp.Expression (users,), or (pairs,) in the scope `per_server`
         `sigma_n = u_n x_n` with the criterion's share per task; virtual dominant shares in the per-server game.
-    weight : (users,), or (pairs,) in the scope `each`
+    weight : (users,), or (pairs,) in the scope `per_server`
         `phi_n`.
     unit : (users,)
         What shares are measured in while solving. A scaling, not part of the mathematics: large alpha needs shares
@@ -85,7 +85,7 @@ def welfare_factor(weight: Array, unit: Array, alpha: float, fixed: Array | None
 
 
 class ClusterProgram(Program):
-    """The users of a whole cluster with a share that is global (or one per pair, in the scope `each`).
+    """The users of a whole cluster with a share that is global (or one per pair, in the scope `per_server`).
 
     `tasks` (users,) are about what is expected, to scale unknowns by.
     `held` (users,) are tasks that a user keeps while others are settled (0: nobody is held). A numerical matter:
@@ -131,7 +131,7 @@ class ClusterProgram(Program):
         return welfare_factor(self.weight, self.unit, alpha, self._fixed)
 
     def cost(self) -> Array:
-        """Least cost of a whole server by user (by pair, in the scope `each`), at the last prices.
+        """Least cost of a whole server by user (by pair, in the scope `per_server`), at the last prices.
 
         Relative to the largest price of a whole capacity.
         """

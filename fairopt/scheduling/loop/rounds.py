@@ -74,7 +74,7 @@ def limit(t, q):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def anew(t):  # type: ignore[no-untyped-def]
-    """State that a policy without compiled rules sees before every decision."""
+    """Ask a policy of methods for its shares and limits before a decision; rules are asked where they are needed."""
 
 
 @compiled(inline=True)
