@@ -149,29 +149,22 @@ def one_price(server, r, q, asked):  # type: ignore[no-untyped-def]
 
 @compiled
 def solve(matrix, rhs):  # type: ignore[no-untyped-def]
-    """Solve a small linear system by elimination, into `rhs`; undetermined unknowns of a singular matrix are 0."""
+    """Solve a small linear system by elimination, into `rhs`; undetermined unknowns of a singular matrix are 0.
+
+    Matrices are semidefinite but for the units of columns, which asks for no pivoting.
+    """
     size = len(rhs)
     for k in range(size):
-        best = k
-        for i in range(k + 1, size):
-            if abs(matrix[i, k]) > abs(matrix[best, k]):
-                best = i
-        if not abs(matrix[best, k]) > 1e-300:
-            continue
-        rhs[k], rhs[best] = rhs[best], rhs[k]
-        for j in range(size):
-            matrix[k, j], matrix[best, j] = matrix[best, j], matrix[k, j]
-        for i in range(k + 1, size):
-            factor = matrix[i, k] / matrix[k, k]
-            if factor != 0.0:
-                for j in range(k, size):
-                    matrix[i, j] -= factor * matrix[k, j]
-                rhs[i] -= factor * rhs[k]
-    for k in range(size - 1, -1, -1):
-        value = rhs[k]
+        pivot = matrix[k, k]
+        rhs[k] = rhs[k] / pivot if abs(pivot) > 1e-300 else 0.0
         for j in range(k + 1, size):
-            value -= matrix[k, j] * rhs[j]
-        rhs[k] = value / matrix[k, k] if abs(matrix[k, k]) > 1e-300 else 0.0
+            matrix[k, j] = matrix[k, j] / pivot if abs(pivot) > 1e-300 else 0.0
+        for i in range(size):
+            if i != k:
+                factor = matrix[i, k]
+                rhs[i] -= factor * rhs[k]
+                for j in range(k + 1, size):
+                    matrix[i, j] -= factor * matrix[k, j]
 
 
 @compiled
