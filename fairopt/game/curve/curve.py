@@ -483,17 +483,14 @@ def follow(
         most, reason = int(options.steps_per_pair * (len(begun[0].user) + 10) * (1 + abs(np.log(end)))), None
         while reason is None:
             reason = run.step()
-            if bar is not None and run.steps % 50 == 0:
-                bar.n = round(100 * run.at.theta / float(np.log(end)))
-                bar.refresh()
             if reason is None and (run.steps >= most or _clock.cpu() > last):
                 reason = _SPENT if run.steps >= most else _LATE
+            if bar is not None and (run.steps % 50 == 0 or reason is not None):
+                bar.n = round(100 * run.at.theta / float(np.log(end)))
+                bar.refresh()
         found = _curve(problem, run, sorted(alphas), reason)
         if reason in ("", _LATE):
             break
-    if bar is not None:
-        bar.n = round(100 * float(np.log(found.alpha) / np.log(end)))
-        bar.refresh()
     return found
 
 
