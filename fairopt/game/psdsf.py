@@ -38,9 +38,9 @@ from ..core.choices import Choices
 from ..engines.base import ServerStart
 from ..model._arrays import Array, Mask
 from ..model.polytope import Polytope
-from .equilibrium.continuation import StepControl, backtracked
+from .equilibrium.continuation import StepControl
 from .equilibrium.coupling import BARRIER, CoupledGame
-from .equilibrium.entropy_homotopy import STEPS, Place, cooled, follow, newton
+from .equilibrium.entropy_homotopy import STEPS, Place, ahead, cooled, follow, newton
 from .model.equilibrium_system import EquilibriumSystem, suppress_fp_warnings
 from .responses.elastic import elastic
 from .responses.rounds import Sweeps
@@ -226,20 +226,17 @@ def _grown(place: Place) -> Place:
         if slope is None:
             break
 
-        def attempt(length: float, at: CoupledGame = here, slope: Array = slope) -> tuple[CoupledGame, int] | None:
-            """Point with log2 alpha higher by `length`, and its Newton steps."""
-            nonlocal systems
+        def steeper(length: float, at: CoupledGame = here, slope: Array = slope) -> CoupledGame:
+            """Game with log2 alpha higher by `length`, at the prices to be expected."""
             alpha = min(2.0**length * at.q.alpha, _HIGH)
             by = alpha / at.q.alpha
-            guess = at.price + (1 - 1 / by) * slope
-            there = newton(CoupledGame(at.q.at(alpha), guess, at.tau / by, at.unit, most=POWER), control.most)
-            systems += there.systems
-            return None if there.here is None else (there.here, there.steps)
+            return CoupledGame(at.q.at(alpha), at.price + (1 - 1 / by) * slope, at.tau / by, at.unit, most=POWER)
 
-        found, length = backtracked(attempt, length, control.shorter, control.shortest)
+        found, more, length = ahead(steeper, length, control)
+        systems += more
         if found is None:
             break
-        here, length = found[0], control.after(length, found[1])
+        here = found
     return Place(here, systems)
 
 
@@ -298,7 +295,7 @@ def _greatest(method: EquilibriumSystem) -> Iterator[Found]:
         near.cool(tau)
         tasks, proved = near.greatest()
         if proved.all():
-            if (np.add.reduceat(tasks, method.start[:-1]) < method.limit * (1 - 1e-9)).all():
+            if (method.sums(tasks) < method.limit * (1 - 1e-9)).all():
                 yield Found(tasks, "linear programs", near.steps)
             return
 
@@ -326,5 +323,4 @@ def _responses(method: EquilibriumSystem, found: Found, looks: tuple[int, ...], 
 
 def _apart(method: EquilibriumSystem, one: Array, other: Array) -> float:
     """Largest relative difference in anybody's tasks."""
-    totals = [np.add.reduceat(tasks, method.start[:-1]) for tasks in (one, other)]
-    return float(np.abs(totals[0] / totals[1] - 1).max())
+    return float(np.abs(method.sums(one) / method.sums(other) - 1).max())

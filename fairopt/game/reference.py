@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -34,6 +33,7 @@ from ..model.criterion import ConcaveWelfare, Criterion
 from ..model.polytope import Polytope
 from ..model.problem import Problem
 from .model.equilibrium_system import EquilibriumSystem
+from .responses._response import fill
 from .responses.rounds import State, Sweeps
 
 if TYPE_CHECKING:
@@ -112,6 +112,13 @@ class ServerProgram(Program):
         log_factor = self.alpha * np.log(self.weight) + (1 - self.alpha) * np.log(unit)
         return float(log_factor[waiting].max())
 
+    def maxmin_share(self, elsewhere: Array) -> Array:
+        """Virtual dominant shares (users here,) under max-min at this server, by progressive filling."""
+        tasks, per_task = np.empty(len(self.pairs)), self.use.toarray().T / self.gamma[:, None]
+        room = np.maximum(self.limit - elsewhere, 0.0)
+        fill(self.weight * self.gamma, per_task, elsewhere, room, np.empty(len(self.rows)), tasks)
+        return np.asarray((elsewhere + tasks) / self.gamma)
+
     def room(self, elsewhere: Array) -> Array:
         """Fractions up to the limits; without one 2, as 1 may be what capacity says already, and halve its price."""
         return np.asarray(np.clip((self.limit - elsewhere) / self.gamma, 0.0, 2.0))
@@ -189,7 +196,6 @@ class ServerProblem:
         self.formulation = formulate(self.program)
         self.runs: list[Run] = []
         self._maxmin: LeximinProblem | None = None
-        self._fill: LeximinProblem | None = None
         if isinstance(self.formulation.objective, Leximin):
             self._maxmin = LeximinProblem(self.formulation, self._cost, runs=self.runs)
         else:
@@ -237,19 +243,8 @@ class ServerProblem:
             return
         if (share > 0).all():
             yield share
-        with suppress(SolverError):  # other units may do
-            yield self.maxmin_share(elsewhere)
+        yield p.maxmin_share(elsewhere)
         yield from [None] * _RESCALINGS
-
-    def maxmin_share(self, elsewhere: Array) -> Array:
-        """Virtual dominant shares (users here,) under max-min at this server."""
-        p = self.program
-        if self._fill is None:
-            rows = {name: row for name, row in p.constraints.items() if name in ("capacity", "max_tasks")}
-            self._fill = LeximinProblem(Formulation(Leximin(p.share / p.weight), rows), self._cost, runs=self.runs)
-        p.give(elsewhere, np.ones(len(elsewhere)))
-        self._fill.solve()
-        return np.asarray(elsewhere / p.gamma + np.maximum(p.fraction.value, 0.0))
 
     def _solve(self, elsewhere: Array, unit: Array, full: Mask, solver: str | None) -> Response:
         if self._maxmin is not None:
@@ -342,7 +337,7 @@ def server_problem(
         raise DataError(f"no user can run anything on server {names[i]!r}; choose another server")
     elsewhere = others.sum(axis=1)[polytope.users[program.users]]
     if program.scale_free and STEEP <= program.alpha < np.inf:
-        unit = np.maximum(ServerProblem(polytope, criterion, i, formulate).maxmin_share(elsewhere), SMALLEST)
+        unit = np.maximum(program.maxmin_share(elsewhere), SMALLEST)
     else:  # shares near 1: what users have elsewhere, and their part by weight here
         unit = elsewhere / program.gamma + program.weight / program.weight.sum()
     program.give(elsewhere, unit)

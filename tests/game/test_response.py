@@ -73,8 +73,10 @@ def drawn(rng: np.random.Generator, kind: str) -> Server:
         users = 1
     if kind == "one resource":
         resources = 1
+    if kind == "many resources":
+        users, resources = 60, 8
     use = rng.uniform(0.05, 1, (users, resources))
-    if kind in ("zeros", "rich"):  # nobody who is served may need a resource
+    if kind in ("zeros", "rich", "many resources"):  # nobody who is served may need a resource
         use *= rng.random(use.shape) < 0.6
         use[~use.any(axis=1), 0] = 1.0
     use /= use.max(axis=1, keepdims=True)
@@ -89,7 +91,7 @@ def drawn(rng: np.random.Generator, kind: str) -> Server:
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
-@pytest.mark.parametrize("kind", ["plain", "zeros", "limits", "rich", "one user", "one resource"])
+@pytest.mark.parametrize("kind", ["plain", "zeros", "limits", "rich", "one user", "one resource", "many resources"])
 def test_response_meets_the_conditions(kind: str, alpha: float) -> None:
     rng = np.random.default_rng(7)
     for _ in range(60):

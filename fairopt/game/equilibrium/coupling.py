@@ -301,7 +301,7 @@ class CoupledGame:
     def _chosen(self, change: Array) -> Array:
         """Relative changes of tasks for changes of levels over tau, at constant prices."""
         user = self.q.polytope.pair_user
-        mean = np.add.reduceat(self.part * change, self.q.start[:-1])
+        mean = self.q.sums(self.part * change)
         return np.asarray(change - ((1 - self.tau * self.kept) * mean)[user])
 
     def _more_residual(self, moved: Array) -> Array:

@@ -18,7 +18,7 @@ curve is followed by its length, on to where nothing is left of tau.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,33 +70,42 @@ def follow(
 
 def cooled(place: Place, last: float, budget: int, warm: bool = False) -> Iterator[Place]:
     """Follow the curve on to `last`: points from where a = alpha, until `budget` systems are solved in all."""
-    here, systems, control = place.here, place.steps, STEPS
-    length = control.first
+    here, systems, length = place.here, place.steps, STEPS.first
     while here.tau > last * (1 + 1e-9) and systems < budget:
         slope = here.slope()
         systems += 1
 
-        def attempt(length: float, at: CoupledGame = here, slope: Array = slope) -> tuple[CoupledGame, int] | None:
-            """Point with log tau lower by `length`, and its Newton steps."""
-            nonlocal systems
+        def colder(length: float, at: CoupledGame = here, slope: Array = slope) -> CoupledGame:
+            """Game with log tau lower by `length`, at the prices to be expected."""
             guess = at.price + np.where(np.abs(slope) > 0.5, -length, np.expm1(-length)) * slope
-            game = CoupledGame(at.q, guess, at.tau * np.exp(-length), at.unit, most=at.most)
-            there = newton(game, control.most)
-            systems += there.systems
-            return None if there.here is None else (there.here, there.steps)
+            return CoupledGame(at.q, guess, at.tau * np.exp(-length), at.unit, most=at.most)
 
-        length = min(length, float(np.log(here.tau / last)))
-        found, length = backtracked(attempt, length, control.shorter, control.shortest)
-        if found is not None:
-            here, length = found[0], control.after(length, found[1])
-        else:
-            past, more = _past(here, budget - systems)
-            systems += more
-            if past is None:
-                return
-            here, length = past, _PAST
+        found, more, length = ahead(colder, min(length, float(np.log(here.tau / last))), STEPS)
+        systems += more
+        if found is None:
+            found, more = _past(here, budget - systems)
+            systems, length = systems + more, _PAST
+        if found is None:
+            return
+        here = found
         if warm or here.tau * here.q.alpha <= 1:
             yield Place(here, systems)
+
+
+def ahead(
+    predicted: Callable[[float], CoupledGame], length: float, control: StepControl
+) -> tuple[CoupledGame | None, int, float]:
+    """Point to which Newton's method leads from `predicted(length)` or nearer, systems, and the next length."""
+    systems = 0
+
+    def attempt(length: float) -> Reached[CoupledGame] | None:
+        nonlocal systems
+        there = newton(predicted(length), control.most)
+        systems += there.systems
+        return None if there.here is None else there
+
+    found, length = backtracked(attempt, length, control.shorter, control.shortest)
+    return (None, systems, length) if found is None else (found.here, systems, control.after(length, found.steps))
 
 
 def newton(here: CoupledGame, most: int, shortest: float = 0.02) -> Reached[CoupledGame]:

@@ -113,7 +113,7 @@ class EquilibriumSystem:
     def __init__(self, polytope: Polytope, weight: Array, alpha: float) -> None:
         self.polytope, self.alpha = polytope, alpha
         self.start: Index = polytope.start
-        self.user, self.server = polytope.pair_user, polytope.pair_server
+        self.user, self.server = polytope.pair_user, np.ascontiguousarray(polytope.pair_server)  # compiled once
         self.use = polytope.pair_use
         self.largest = np.maximum.reduceat(polytope.gamma, self.start[:-1])
         self.gamma = polytope.gamma / self.largest[polytope.pair_user]

@@ -3,9 +3,9 @@
 At alpha = infinity: progressive filling. For finite alpha unknown are level prices `q_r = log v_r`. A user asks for
 `X_n = phi gamma / (sum_r D v^alpha)^(1/alpha)` tasks in all, less what it has elsewhere; prices make use equal
 capacity, or are zero. Newton's steps for the dual, which is convex in v^alpha: a common one of all prices, along which
-tasks in all are linear in 1/v, and on top of it one of each, linear in a power of v and within bounds, as users come in
-where prices fall; bounds shrink where a step went too far. Where that does not help, and now and then, each price in
-turn, by bisection.
+tasks in all are linear in 1/v, and on top of it one of each, linear in a power of v and within bounds, which shrink
+where a step went too far. Where that does not help, and now and then, each price in turn, by bisection, ever more
+often.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _EXACT, _ROUNDED = 1e-13, 2e-15
 _REACH = 0.02
 #: A step is good if at its end the dual rises by at most this part of how it fell at first, and use is no flood.
 _TURN, _MORE = 0.8, 100.0
-#: Prices of less than this part in everybody's may become free at once; others move linearly in v^2 at most.
-_SMALL, _POWER = 0.1, 2.0
+#: Prices move linearly in v^2 at most.
+_POWER = 2.0
 
 
 class Server(NamedTuple):
@@ -149,29 +149,22 @@ def one_price(server, r, q, asked):  # type: ignore[no-untyped-def]
 
 @compiled
 def solve(matrix, rhs):  # type: ignore[no-untyped-def]
-    """Solve a small linear system by elimination, into `rhs`; undetermined unknowns of a singular matrix are 0."""
+    """Solve a small linear system by elimination, into `rhs`; undetermined unknowns of a singular matrix are 0.
+
+    Matrices are semidefinite but for the units of columns, which asks for no pivoting.
+    """
     size = len(rhs)
     for k in range(size):
-        best = k
-        for i in range(k + 1, size):
-            if abs(matrix[i, k]) > abs(matrix[best, k]):
-                best = i
-        if not abs(matrix[best, k]) > 1e-300:
-            continue
-        rhs[k], rhs[best] = rhs[best], rhs[k]
-        for j in range(size):
-            matrix[k, j], matrix[best, j] = matrix[best, j], matrix[k, j]
-        for i in range(k + 1, size):
-            factor = matrix[i, k] / matrix[k, k]
-            if factor != 0.0:
-                for j in range(k, size):
-                    matrix[i, j] -= factor * matrix[k, j]
-                rhs[i] -= factor * rhs[k]
-    for k in range(size - 1, -1, -1):
-        value = rhs[k]
+        pivot = matrix[k, k]
+        rhs[k] = rhs[k] / pivot if abs(pivot) > 1e-300 else 0.0
         for j in range(k + 1, size):
-            value -= matrix[k, j] * rhs[j]
-        rhs[k] = value / matrix[k, k] if abs(matrix[k, k]) > 1e-300 else 0.0
+            matrix[k, j] = matrix[k, j] / pivot if abs(pivot) > 1e-300 else 0.0
+        for i in range(size):
+            if i != k:
+                factor = matrix[i, k]
+                rhs[i] -= factor * rhs[k]
+                for j in range(k + 1, size):
+                    matrix[i, j] -= factor * matrix[k, j]
 
 
 @compiled
@@ -192,8 +185,8 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, accuracy)
         if better < -1 or (better < 0 and residual < 1e-10):
             break
         if better < 0 or k % 20 == 0:  # each price in turn
-            for r in range(size):
-                one_price(server, r, q, asked)
+            for r in range(size * (1 + k // 20)):
+                one_price(server, r % size, q, asked)
             better, reach[:] = ask(server, q, asked), max(1.0, _REACH / alpha)
         residual = better
     tasks /= 1 + max(asked.excess.max(), 0.0)
@@ -208,10 +201,11 @@ def improve(server, q, asked, residual, reach, accuracy):  # type: ignore[no-unt
     """
     alpha, size, top = server.alpha, len(q), q.max()
     old, excess, jacobian, weight = q.copy(), asked.excess.copy(), asked.jacobian.copy(), np.exp(alpha * (q - top))
-    whole = np.zeros(size)  # by how much use falls as all prices rise: what users here have in all
-    for r in range(size):
+    power, step, whole = np.full(size, alpha), np.zeros(size), np.zeros(size)
+    for r in range(size):  # by how much use falls as all prices rise: what users here have in all
         if q[r] > -np.inf:
             whole -= jacobian[:, r]
+            power[r] = min(alpha, _POWER)
     # A user's tasks here are a difference, as exact as its tasks in all.
     exact = max(_EXACT + _ROUNDED * whole.max(), accuracy)
     if residual < exact:
@@ -219,20 +213,10 @@ def improve(server, q, asked, residual, reach, accuracy):  # type: ignore[no-unt
     none, far, t = q == -np.inf, reach.max(), 1.0
     best = (weight * excess).sum() / (weight * whole).sum()  # of 1/v; infinite where nobody asks, or all have enough
     common = max(min(-np.log1p(-best), far), -far) if best < 1 else far
-    part, power, low, step = np.ones(size), np.full(size, alpha), np.zeros(size), np.zeros(size)
     bound, free = np.zeros(size, np.bool_), none & (excess <= exact)
-    for r in range(size):
-        if not none[r] and -jacobian[r, r] < _SMALL * whole[r]:  # on an average
-            part = largest(server, weight)
-            break
     for _ in range(10):
-        for r in range(size):
-            if not none[r]:
-                major = part[r] >= _SMALL
-                power[r] = min(alpha, _POWER) if major else alpha
-                low[r] = (np.expm1(-power[r] * reach[r]) if major else -1.0) / power[r]
         after = excess + whole * np.expm1(min(-common, 500.0))
-        bounded(after, jacobian, free, low, np.expm1(power * reach) / power, step, bound)
+        bounded(after, jacobian, free, power, reach, step, bound)
         for r in range(size):
             known, held, least = (top, 0.0, 0.0) if none[r] else (old[r], 1.0, 1e-12)
             ratio = held + t * power[r] * step[r]
@@ -256,14 +240,14 @@ def improve(server, q, asked, residual, reach, accuracy):  # type: ignore[no-unt
 
 
 @compiled
-def bounded(excess, jacobian, free, low, high, step, bound):  # type: ignore[no-untyped-def]
-    """Fill in the Newton step within bounds, and which prices are `bound`.
+def bounded(excess, jacobian, free, power, reach, step, bound):  # type: ignore[no-untyped-def]
+    """Fill in the Newton step within bounds, and which prices are `bound`: they fall to nothing, or rise by `reach`.
 
     `excess` is that after the common step.
     """
     step[:], bound[:] = 0.0, False
     for _ in range(len(step) + 1):
-        matrix, found, held, part, worst = jacobian.copy(), -excess, free | bound, 1.0, -1
+        matrix, found, held, part, worst, edge = jacobian.copy(), -excess, free | bound, 1.0, -1, 0.0
         for r in range(len(step)):
             matrix[r, r] += 1e-10 * matrix[r, r] - 1e-13
             if held[r]:
@@ -272,24 +256,13 @@ def bounded(excess, jacobian, free, low, high, step, bound):  # type: ignore[no-
         for r in range(len(step)):
             if held[r]:
                 found[r] = step[r]
-            end = min(max(found[r], low[r]), high[r])
+            end = min(max(found[r], -1 / power[r]), np.expm1(power[r] * reach[r]) / power[r])
             if end != found[r] and (end - step[r]) / (found[r] - step[r]) < part:
-                part, worst = (end - step[r]) / (found[r] - step[r]), r
+                part, worst, edge = (end - step[r]) / (found[r] - step[r]), r, end
         step += part * (found - step)
         if worst < 0:
             break
-        bound[worst], step[worst] = True, high[worst] if found[worst] > high[worst] else low[worst]
-
-
-@compiled
-def largest(server, weight):  # type: ignore[no-untyped-def]
-    """Largest share of each resource in a user's cost, (resources,)."""
-    found = np.zeros(len(weight))
-    for n in range(len(server.use)):
-        paid = (server.use[n] * weight).sum()
-        for r in range(len(weight)):
-            found[r] = max(found[r], server.use[n, r] * weight[r] / paid if paid > 0 else 0.0)
-    return found
+        bound[worst], step[worst] = True, edge
 
 
 @compiled(borrows=True)
