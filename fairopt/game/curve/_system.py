@@ -195,10 +195,8 @@ def gauge(g: Game, at: Place) -> None:
 class Active:
     """The unknowns at a place, numbered: active pairs, active rows, limits that are met, and at last log alpha.
 
-    What may change on the way is numbered too: pairs, rows, users by their limit, and log alpha by reaching a target.
+    What may change on the way is numbered too: pairs, rows, users by their limit, and log alpha by reaching a value.
     """
-
-    target = np.inf
 
     def __init__(self, g: Game, at: Place) -> None:
         self.g, self.at = g, at
@@ -249,31 +247,23 @@ class Active:
         """Squares of the units in which the curve's length is measured, (unknowns + 1,)."""
         return np.append(min(1.0, 10.0 / (self.count + 1)) * v.unit[self.members] ** 2, 1.0)
 
-    @property
-    def falls(self) -> float:
-        """Change of the distance to the target by log alpha."""
-        return 1.0 if self.at.theta > self.target else -1.0
-
     def distances(self, v: Values, there: Place) -> Array:
-        """Distances to entering or leaving the active set, and to the target, (pairs + rows + users + 1,), from 0."""
-        found = np.full(self.whole + 1, self.falls * (there.theta - self.target))
-        found[:-1] = np.where(there.on, there.amount * v.unit, v.outside)
-        return found
+        """Distances to entering or leaving the active set, (pairs + rows + users,), >= 0 on the curve."""
+        return np.where(there.on, there.amount * v.unit, v.outside)
 
     def rates(self, v: Values, t: Array) -> Array:
         """The change of distances along t."""
-        found, others = np.full(self.whole + 1, self.falls * t[-1]), np.flatnonzero(~self.at.on)
-        found[:-1] = self.spread(t)[0] * v.unit
+        found, others = self.spread(t)[0] * v.unit, np.flatnonzero(~self.at.on)
         found[others] = self.slopes(v, others) @ t
-        return found
+        return np.asarray(found)
 
     def gradient(self, v: Values, c: int) -> Array:
-        """The derivative of distance c, (unknowns + 1,)."""
+        """The derivative of the distance of c, or of log alpha, (unknowns + 1,)."""
         if c < self.whole and self.place[c] < 0:
             return np.asarray(self.slopes(v, np.array([c]))[0])
         found = np.zeros(self.count + 1)
         if c == self.whole:
-            found[-1] = self.falls
+            found[-1] = 1.0
         else:
             found[self.place[c]] = v.unit[c]
         return found

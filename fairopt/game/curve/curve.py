@@ -99,11 +99,11 @@ class Run:
             (self.at, self._way), self._back, self.length = self._back, None, 0.3 * self.length
             return None
         self._met(v, rises, forward)
-        unknowns.target = target = self._target(float(t[-1]))
+        target = self._target(float(t[-1]))
         self._back = (at.copied(), self._way) if rises and self._event < 0 else None
         self._way = np.zeros(unknowns.whole + 1)
         self._way[np.append(unknowns.pairs, -1)] = np.append((scale * t)[: len(unknowns.pairs)], t[-1])
-        land, turns, done = advanced(unknowns, at, v, t, scale, self.length)
+        land, turns, done = advanced(unknowns, at, v, t, scale, self.length, target)
         if turns < 0:
             return STUCK
         grown = (done if land < 0 else self.length) * (2.0 if turns <= 3 else 1.4 if turns <= 4 else 0.7)
@@ -130,10 +130,10 @@ class Run:
         return np.asarray(self._way[np.append(unknowns.members, -1)])
 
     def _target(self, rise: float) -> float:
-        """Log alpha that the step must not pass: the next one asked for, or that of the fold; infinite for none."""
+        """Log alpha that the step must not pass: the next one asked for, or that of the fold; NaN for none."""
         goals, theta = np.append(self.targets, self._fold), self.at.theta
         ahead = goals[np.sign(rise) * (abs(rise) > _LEVEL) * (goals - theta) > _SAME]
-        return float(ahead[np.abs(ahead - theta).argmin()]) if len(ahead) else np.inf
+        return float(ahead[np.abs(ahead - theta).argmin()]) if len(ahead) else np.nan
 
     def _met(self, v: Values, rises: bool, forward: float) -> None:
         """True if the curve turns back here, or returns to a turning point with other tasks."""
@@ -149,8 +149,8 @@ class Run:
     def _record(self) -> None:
         """Write down a crossing, and its index."""
         v, unknowns = Values(self.g, self.at), Active(self.g, self.at)
-        matrix = unknowns.bordered(v, np.eye(1, unknowns.count + 1, unknowns.count))
-        self.crossings.append((self.at.copied(), Factors(matrix).sign))
+        border = unknowns.gradient(v, unknowns.whole)
+        self.crossings.append((self.at.copied(), Factors(unknowns.bordered(v, border)).sign))
 
 
 def tangent(factors: Factors, scale: Array) -> Array | None:
@@ -162,7 +162,9 @@ def tangent(factors: Factors, scale: Array) -> Array | None:
     return t / length if 0 < length < np.inf else None
 
 
-def corrected(unknowns: Active, there: Place, across: Array, c: int, aim: float) -> tuple[int, Values | None]:
+def corrected(
+    unknowns: Active, there: Place, across: Array, c: int, target: float, aim: float
+) -> tuple[int, Values | None]:
     """Newton's method from `there`, in place: to the plane across `across`, or to where c changes if that is not -1.
 
     Returns the number of corrections, -1 for a failure.
@@ -175,7 +177,7 @@ def corrected(unknowns: Active, there: Place, across: Array, c: int, aim: float)
         unit, off = across, 0.0
         if c >= 0:
             unit = unknowns.gradient(v, c)
-            off = unknowns.distances(v, there)[c]
+            off = there.theta - target if c == unknowns.whole else unknowns.distances(v, there)[c]
         rhs = -np.append(v.outside[unknowns.members], off)
         size = float(np.abs(rhs).max())
         if size <= aim:
@@ -191,42 +193,49 @@ def corrected(unknowns: Active, there: Place, across: Array, c: int, aim: float)
     return -1, None
 
 
-def _passed(first: Array, now: Array, land: int) -> tuple[int, float]:
-    """First event on a step besides `land` (-1: none, -2: unknown), and the part of the step at which it occurs.
-
-    By distances before and after.
-    """
-    worst, part, known, late = -1, 1.0, np.isfinite(first), np.full(len(first), -1e-10)
-    late[-1] = -1e-13
-    if land >= 0:
+def _passed(
+    unknowns: Active, start: Place, at: Place, v: Values, land: int, target: float, first: Array
+) -> tuple[int, float]:
+    """First event on a step besides `land` (-1: none, -2: unknown), and the part of the step at which it occurs."""
+    worst, part, now = -1, 1.0, unknowns.distances(v, at)
+    known = np.isfinite(first)
+    if 0 <= land < len(first):
         known[land] = False
     if (known & (now == -np.inf)).any():
         # The last price of a pair has gone to 0, where its cost has no logarithm: it enters before that.
         worst, part = _BEFORE, 0.9
-    passed = np.flatnonzero(known & (now < late) & (now > -np.inf))
+    passed = np.flatnonzero(known & (now < -1e-10) & (now > -np.inf))
     if len(passed):
         parts = first[passed] / (first[passed] - now[passed])
         if parts.min() < part:
             worst, part = int(passed[parts.argmin()]), float(parts.min())
+    before, after = start.theta - target, at.theta - target
+    if worst == -1 and land != len(first) and before * after < 0 and abs(after) > 1e-13:
+        worst, part = len(first), abs(before) / abs(after - before)
     return worst, part
 
 
-def advanced(unknowns: Active, at: Place, v: Values, t: Array, scale: Array, length: float) -> tuple[int, int, float]:
+def advanced(
+    unknowns: Active, at: Place, v: Values, t: Array, scale: Array, length: float, target: float
+) -> tuple[int, int, float]:
     """One step of at most `length` along t, in place: what changes at its end, or -1; corrections; its length.
 
-    Corrections are -1 where no step of at least 1e-9 succeeds.
+    Corrections are -1 where no step of at least 1e-9 succeeds. `target` may be NaN.
     """
     aim, start = 1e-12 * max(1.0, float(np.exp(at.theta)) / 10), at.copied()
     rate, land, h = unknowns.rates(v, t), -1, length
     first = np.maximum(unknowns.distances(v, at), 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         reached = np.where(rate < 0, first / -rate, np.inf)
-    if reached.min() < h:
-        land, h = int(reached.argmin()), float(reached.min())
+    if len(reached) and (c := int(reached.argmin())) >= 0 and reached[c] < h:
+        land, h = c, float(reached[c])
+    left, pace = target - at.theta, float(t[-1])
+    if left * pace > 0 and abs(left) < abs(pace) * h:
+        land, h = unknowns.whole, left / pace
     for _ in range(24):
         there = start.copied()
         unknowns.moved(there, t, h)
-        turns, now = corrected(unknowns, there, scale * t, land, aim)
+        turns, now = corrected(unknowns, there, scale * t, land, target, aim)
         rise, members = there.theta - start.theta, unknowns.pairs
         ahead = np.append((there.z - start.z)[members], rise) @ np.append((scale * t)[: len(members)], t[-1])
         if land >= 0 and (abs(rise) > 3 * length or ahead < -1e-9):
@@ -236,7 +245,7 @@ def advanced(unknowns: Active, at: Place, v: Values, t: Array, scale: Array, len
             if h < 1e-9:
                 break
             continue
-        worst, part = _passed(first, unknowns.distances(now, there), land)
+        worst, part = _passed(unknowns, start, there, now, land, target, first)
         if worst == -1:
             at.__dict__.update(there.__dict__)
             return land, turns, h
@@ -516,7 +525,7 @@ def _refined(problem: Problem, alpha: float, g: Game, at: Place) -> tuple[float,
     """
     polytope, rule, there = problem.polytope, replace(problem.criterion, alpha=alpha), at.copied()
     unknowns = Active(g, there)
-    if corrected(unknowns, there, np.eye(1, unknowns.count + 1, unknowns.count), -1, 1e-14)[1] is None:
+    if corrected(unknowns, there, np.empty(0), unknowns.whole, at.theta, 1e-14)[1] is None:
         there = at
 
     def judged(z: Array, log_rows: Array) -> tuple[float, Array, Array]:
