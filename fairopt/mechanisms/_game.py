@@ -71,7 +71,7 @@ class GameMechanism(Mechanism):
         """Problem of one server, by name or number from 0, over its column of `tasks` (users, servers).
 
         The other columns are held; its own is not read. With the tasks of an equilibrium the answer is that column.
-        From alpha = 10 on shares are measured in the server's max-min shares, which takes a few linear programs.
+        From alpha = 10 on shares are measured in the server's max-min shares.
         """
         self.check(cluster)
         return reference.server_problem(cluster, self.criterion(cluster), server, tasks, self.formulate)
