@@ -63,7 +63,7 @@ def text(allocation: Answer, columns: Columns, width: int | None = None) -> str:
 def _table(allocation: Answer, columns: Columns, width: int | None) -> str:
     """A line per user; of many, the first and the last."""
     users, most = allocation.cluster.users, None if width is None else max(8, width // 3)
-    shown = {"user": users} | certain(columns, allocation.certificate)
+    shown = {"user": users} | certain(columns, allocation.certificate, allocation._given)
     table: list[list[str]] = []
     for name, texts in shown.items():
         cells = [name, *texts] if len(users) <= _ROWS else [name, *texts[: _ROWS // 2], "...", *texts[-_ROWS // 2 :]]
@@ -77,7 +77,7 @@ def html(allocation: Answer, columns: Columns) -> str:
     """The same as HTML, with utilization by server."""
     notes = "".join(f"<li>{escape(note)}</li>" for note in _notes(allocation))
     index = pd.Index(allocation.cluster.users, name="user")
-    table = pd.DataFrame(certain(columns, allocation.certificate), index=index)
+    table = pd.DataFrame(certain(columns, allocation.certificate, allocation._given), index=index)
     used = pd.concat([allocation.used_parts, allocation.utilization.to_frame("overall").T])
     return (
         f"<p><b>{escape(_headline(allocation))}</b></p>{table.to_html(max_rows=_ROWS)}"
@@ -88,7 +88,7 @@ def html(allocation: Answer, columns: Columns) -> str:
 
 def _notes(allocation: Answer) -> tuple[str, ...]:
     doubtful = np.flatnonzero(~np.isnan(uncertain(allocation.certificate)))
-    if not len(doubtful):
+    if allocation._given or not len(doubtful):
         return allocation.notes
     users = listed([allocation.cluster.users[n] for n in doubtful], 5)
     note = f"not certain to three digits, as a small change of the data moves their tasks: {users}"
@@ -135,16 +135,17 @@ def uncertain(certificate: Certificate) -> Array:
     return np.zeros(0) if apart is None else np.where(apart > _UNCERTAIN, apart, np.nan)
 
 
-def certain(columns: Mapping[str, Array], certificate: Certificate) -> dict[str, list[str]]:
+def certain(columns: Mapping[str, Array], certificate: Certificate, given: bool = False) -> dict[str, list[str]]:
     """The columns of an allocation (a number per user) as text, with the digits that are certain, at most six.
 
     What is smaller than the certificate can tell from nothing is 0: tasks on one server (the columns behind the weight)
-    that are a part of the user's below the residual, or below what a user's tasks may be off.
+    that are a part of the user's below the residual, or below what a user's tasks may be off. Tasks that are `given` are
+    what they are.
     """
-    bound, tasks = off(certificate), columns["tasks"]
+    bound, tasks = None if given else off(certificate), columns["tasks"]
     apart = np.zeros(len(tasks)) if bound is None else bound
     # Parts of a user's tasks below 1e-12 are nothing, whatever the certificate.
-    least = np.maximum(max(certificate.residual, 1e-12), np.nan_to_num(apart, nan=0.0, posinf=0.0))
+    least = np.maximum(max(0.0 if given else certificate.residual, 1e-12), np.nan_to_num(apart, nan=0.0, posinf=0.0))
     dust = np.minimum(least, _UNCERTAIN) * tasks
     with np.errstate(divide="ignore"):
         digits = np.clip(np.floor(-np.log10(apart)), 0, _MOST).astype(int).tolist()

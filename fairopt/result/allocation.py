@@ -203,6 +203,10 @@ class Allocation(Frozen):
         return not self.certificate.passes(self.tol)
 
     @property
+    def _given(self) -> bool:
+        return self.stats.engine == "given"
+
+    @property
     def arrays(self) -> Arrays:
         """`user_tasks`, `prices` and so on as arrays, for loops: in the order of the cluster's names."""
         return Arrays(self)

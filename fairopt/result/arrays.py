@@ -56,6 +56,10 @@ class Answer(Protocol):
         """True if the certificate misses the tolerance."""
 
     @property
+    def _given(self) -> bool:
+        """True if the tasks are somebody's, not an engine's."""
+
+    @property
     def arrays(self) -> Arrays:
         """Its numbers."""
 
