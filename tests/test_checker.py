@@ -13,6 +13,7 @@ import check as tool
 import numpy as np
 import pytest
 from allocation_files import answers, checker, document
+from processes import ROOT
 
 import fairopt as fo
 from fairopt.certificates import backward_error
@@ -22,7 +23,6 @@ from fairopt.mechanisms import Mechanism
 from fairopt.model.merging import merge
 from fairopt.model.polytope import Polytope
 
-ROOT = Path(__file__).resolve().parent.parent
 TOOL = ROOT / "tools" / "check.py"
 #: Clusters by seed, in three styles each; every allocation is checked as it is and moved, a little and much.
 SEEDS = range(100, 104)

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from processes import ROOT
 
 import fairopt as fo
 from fairopt import sweeps
@@ -167,7 +168,7 @@ def test_without_a_criterion_engines_are_those_of_an_ordinary_cluster() -> None:
 
 def test_the_example_of_the_documentation_is_sound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FAIROPT_TRACES", raising=False)
-    text = (Path(__file__).parents[2] / "docs" / "experiments.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")
     (tmp_path / "cluster.toml").write_text(
         "resources = ['cpu']\n[[servers]]\ncapacity = [2]\n[[users]]\ndemand = [1]\n"
     )
