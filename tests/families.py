@@ -18,6 +18,9 @@ from fairopt.model.cluster import Cluster
 Rng = np.random.Generator
 Most = tuple[int, int, int]  # users, servers, resources
 
+#: The one cluster that is not drawn: the example of DRF, section 4.1, whose answers are known by hand.
+EXAMPLE = Cluster([[9, 18]], [[1, 4], [3, 1]])
+
 
 def numbers(rng: Rng, style: str, *shape: int) -> Array:
     """Numbers of the families `nice`, `plain` and `wide`."""

@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from families import draw
+from families import EXAMPLE, draw
 from numpy.testing import assert_array_equal
 
 from fairopt.errors import DataError, SolverError
@@ -17,7 +17,7 @@ from fairopt.mechanisms import Mechanism, get
 from fairopt.model.cluster import Cluster
 from fairopt.result.allocation import Allocation
 
-EXAMPLE = Cluster([[9, 18]], [[1, 4], [3, 1]], resources=["cpu", "ram"], users=["A", "B"])
+NAMED = EXAMPLE.replace(resources=["cpu", "ram"], users=["A", "B"])
 LEXICOGRAPHIC = [
     get("drf"),
     get("drfh"),
@@ -61,7 +61,7 @@ def check(found: Allocation, tol: float = 1e-6) -> pd.DataFrame:
 
 
 def test_a_cap_of_the_mechanism_is_a_limit() -> None:
-    frame = check(get("mqdrf", shares=(0.5, 0.1), sizes=(1, 1), levels=(1, 2)).solve(EXAMPLE))
+    frame = check(get("mqdrf", shares=(0.5, 0.1), sizes=(1, 1), levels=(1, 2)).solve(NAMED))
     assert frame["held_by"].tolist() == ["task limit", "task limit"]
 
 
@@ -131,7 +131,7 @@ def test_who_could_rise_has_no_bottleneck() -> None:
     "name", ["ceei", "utilitarian", "bottleneck-fairness", "alphapf-vds", "ps-dsf", "per-server-drf", "fds"]
 )
 def test_only_lexicographic_max_min_has_them(name: str) -> None:
-    found = get(name).solve(EXAMPLE)
+    found = get(name).solve(NAMED)
     with pytest.raises(DataError, match=r"only lexicographic max-min .* ask an allocation of DRF, DRFH, TSF"):
         found.bottlenecks()
 

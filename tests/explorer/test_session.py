@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from families import EXAMPLE
 from numpy.testing import assert_allclose
 
 import fairopt as fo
@@ -93,7 +94,7 @@ def test_more_users_than_colours_are_coloured_by_group() -> None:
 
 
 def test_what_holds_each_user() -> None:
-    cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]], max_tasks=[2, math.inf], resources=["cpu", "memory"])
+    cluster = EXAMPLE.replace(max_tasks=[2, math.inf], resources=["cpu", "memory"])
     session = Session(cluster)
     assert ask(session, mechanism="drf")["users"]["held"] == ["has all its tasks", "cpu"]
     two = Session(fo.papers.instance("drfh-fig1"))
