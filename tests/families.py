@@ -58,6 +58,13 @@ def everything(rng: Rng, style: str, size: Most, parts: Set[str] = PARTS) -> Clu
     return found
 
 
+def some_zero(rng: Rng, demand: Array, part: float) -> Array:
+    """Demands of which about this part is left; whoever would need nothing needs the first resource."""
+    demand = demand * (rng.random(demand.shape) < part)
+    demand[~demand.any(axis=1), 0] = 1.0
+    return demand
+
+
 def _size(rng: Rng, most: Most) -> Most:
     """(users, servers, resources), two or more users and servers."""
     return int(rng.integers(2, most[0] + 1)), int(rng.integers(2, most[1] + 1)), int(rng.integers(1, most[2] + 1))
