@@ -17,6 +17,7 @@ from fairopt.mechanisms import Mechanism, get
 from fairopt.model.cluster import Cluster
 from fairopt.result.allocation import Allocation
 
+THREE = Cluster([[4, 2], [1, 6]], [[1, 1], [1, 2], [3, 1]])
 NAMED = EXAMPLE.replace(resources=["cpu", "ram"], users=["A", "B"])
 LEXICOGRAPHIC = [
     get("drf"),
@@ -114,9 +115,8 @@ def test_prices_are_found_where_none_came() -> None:
 
 
 def test_who_could_rise_has_no_bottleneck() -> None:
-    cluster = Cluster([[4, 2], [1, 6]], [[1, 1], [1, 2], [3, 1]])
     for name in ("drf", "drfh"):
-        found = get(name).solve(cluster)
+        found = get(name).solve(THREE)
         less = replace(found, tasks=found.tasks * np.array([[0.5], [1], [1]]))
         frame = less.bottlenecks()
         assert frame.loc["user1", "held_by"] == "unproved"
@@ -137,8 +137,7 @@ def test_only_lexicographic_max_min_has_them(name: str) -> None:
 
 
 def test_too_large_without_prices(monkeypatch: pytest.MonkeyPatch) -> None:
-    cluster = Cluster([[4, 2], [1, 6]], [[1, 1], [1, 2], [3, 1]])
-    native, declared = get("drfh").solve(cluster), get("drfh").solve(cluster, engine="declarative")
+    native, declared = get("drfh").solve(THREE), get("drfh").solve(THREE, engine="declarative")
     monkeypatch.setattr("fairopt.model.polytope.LARGE", 3)
     check(native)
     with pytest.raises(SolverError, match="too large to look for some: engine='native' gives them"):
