@@ -18,6 +18,9 @@ from fairopt.model.cluster import Cluster
 Rng = np.random.Generator
 Most = tuple[int, int, int]  # users, servers, resources
 
+#: The one cluster that is not drawn: the example of DRF, section 4.1, whose answers are known by hand.
+EXAMPLE = Cluster([[9, 18]], [[1, 4], [3, 1]])
+
 
 def numbers(rng: Rng, style: str, *shape: int) -> Array:
     """Numbers of the families `nice`, `plain` and `wide`."""
@@ -53,6 +56,13 @@ def everything(rng: Rng, style: str, size: Most, parts: Set[str] = PARTS) -> Clu
         tasks = [np.inf if np.isinf(p) else p * a for p, a in zip(part, alone, strict=True)]
         found = found.replace(max_tasks=tasks)
     return found
+
+
+def some_zero(rng: Rng, demand: Array, part: float) -> Array:
+    """Demands of which about this part is left; whoever would need nothing needs the first resource."""
+    demand = demand * (rng.random(demand.shape) < part)
+    demand[~demand.any(axis=1), 0] = 1.0
+    return demand
 
 
 def _size(rng: Rng, most: Most) -> Most:

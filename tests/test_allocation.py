@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from families import EXAMPLE
 from hypothesis import given, settings
 from numpy.testing import assert_allclose, assert_array_equal
 from strategies import clusters
@@ -16,12 +17,12 @@ from fairopt.report import comparison, for_people
 from fairopt.result.allocation import Allocation
 from fairopt.study.compare import compare
 
-EXAMPLE = Cluster([[9, 18]], [[1, 4], [3, 1]], resources=["cpu", "ram"], users=["A", "B"])
+NAMED = EXAMPLE.replace(resources=["cpu", "ram"], users=["A", "B"])
 
 
 @pytest.fixture(scope="module")
 def drf() -> Allocation:
-    return get("drf").solve(EXAMPLE)
+    return get("drf").solve(NAMED)
 
 
 def test_the_example_of_drf_4_1(drf: Allocation) -> None:
@@ -57,7 +58,7 @@ def test_anything_can_be_shown_and_numbers_have_the_names_of_the_cluster(cluster
 
 @pytest.mark.parametrize("mechanism", ["alphapf-vds(alpha=3)", "alpha-fair", "drfh", "concave-utility"])
 def test_criteria_take_tasks_with_names(mechanism: str) -> None:
-    found = one(mechanism).solve(EXAMPLE)
+    found = one(mechanism).solve(NAMED)
     for name in ("levels", "log_marginal", "elasticity", "surplus"):
         of = getattr(found.criterion, name)
         assert_array_equal(of(found.user_tasks), of(found.arrays.user_tasks))

@@ -13,6 +13,7 @@ import check as tool
 import numpy as np
 import pytest
 from allocation_files import answers, checker, document
+from processes import ROOT
 
 import fairopt as fo
 from fairopt.certificates import backward_error
@@ -22,7 +23,6 @@ from fairopt.mechanisms import Mechanism
 from fairopt.model.merging import merge
 from fairopt.model.polytope import Polytope
 
-ROOT = Path(__file__).resolve().parent.parent
 TOOL = ROOT / "tools" / "check.py"
 #: Clusters by seed, in three styles each; every allocation is checked as it is and moved, a little and much.
 SEEDS = range(100, 104)
@@ -44,9 +44,9 @@ def test_it_is_alone() -> None:
     assert not re.search(r"import_module|__import__|exec\(", source)
 
 
-def checked(allocation: fo.Allocation, path: Path) -> tuple[float, float, str]:
+def checked(allocation: fo.Allocation, folder: Path) -> tuple[float, float, str]:
     """Feasibility and error as the checker finds them, and whom the larger is largest for."""
-    allocation.save(path)
+    allocation.save(path := folder / "a.json")
     with np.errstate(all="ignore"):
         problem = tool.read(path)
         feasible = tool.feasibility(problem)
@@ -77,7 +77,7 @@ def test_backward_error(mechanism: Mechanism, tmp_path: Path) -> None:
     """The same number as `certify`, for the same user or row; in the game with servers that it merges, as on all."""
     large = 0
     for allocation in allocations(mechanism):
-        feasible, error, where = checked(allocation, tmp_path / "a.json")
+        feasible, error, where = checked(allocation, tmp_path)
         certificate = allocation.certify()
         wanted, log_prices = certificate.optimality, allocation.log_prices
         assert log_prices is not None
@@ -105,7 +105,7 @@ def test_max_min_over_servers(mechanism: Mechanism, tmp_path: Path) -> None:
     for allocation in allocations(mechanism):
         if allocation.log_prices is None or len(merge(allocation.cluster, users=False).cluster.servers) == 1:
             continue
-        error = checked(allocation, tmp_path / "a.json")[1]
+        error = checked(allocation, tmp_path)[1]
         all_pairs, rule, prices = polytope(allocation), allocation.criterion, np.exp(allocation.log_prices)
         x = allocation.arrays.user_tasks[all_pairs.users]
         level = rule.restrict(all_pairs.users).levels(x)
@@ -143,7 +143,7 @@ def test_max_min_of_a_pool(tmp_path: Path) -> None:
     seen = large = 0
     for mechanism in (fo.DRF(), fo.AssetFairness(), fo.MQDRF()):
         for allocation in allocations(mechanism):
-            feasible, error, _ = checked(allocation, tmp_path / "a.json")
+            feasible, error, _ = checked(allocation, tmp_path)
             certificate = allocation.certify()
             assert feasible == pytest.approx(certificate.feasibility, rel=1e-9, abs=1e-14)
             if certificate.measure == "lexicographic rise":  # and no distance from the exact optimum
@@ -156,9 +156,9 @@ def test_max_min_of_a_pool(tmp_path: Path) -> None:
 
 def test_proportional_servers_are_one(tmp_path: Path) -> None:
     allocation = fo.DRFH().solve(fo.Cluster([[9, 18], [3, 6]], [[1, 4], [3, 1]]))
-    assert checked(allocation, tmp_path / "a.json")[1] == pytest.approx(0, abs=1e-12)
+    assert checked(allocation, tmp_path)[1] == pytest.approx(0, abs=1e-12)
     less = dataclasses.replace(allocation, tasks=allocation.tasks * [[1], [0.5]])
-    assert checked(less, tmp_path / "a.json")[1] == pytest.approx(less.certify().optimality, rel=1e-6)
+    assert checked(less, tmp_path)[1] == pytest.approx(less.certify().optimality, rel=1e-6)
 
 
 @pytest.mark.parametrize("mechanism", [fo.PSDSF(), fo.PerServerDRF()], ids=str)
@@ -166,7 +166,7 @@ def test_servers_that_owe_their_users(mechanism: Mechanism, tmp_path: Path) -> N
     """PS-DSF, and servers on their own, by definition: on the servers as they are, which `certify` may merge."""
     large = 0
     for allocation in allocations(mechanism):
-        error = checked(allocation, tmp_path / "a.json")[1]
+        error = checked(allocation, tmp_path)[1]
         limits = allocation.criterion.limits(allocation.cluster)
         if isinstance(mechanism, fo.PerServerDRF):
             limits = np.where(limits > 0, np.inf, 0.0)
@@ -186,7 +186,7 @@ def test_however_near_its_limit_a_user_could_rise_to_it(tmp_path: Path, lacking:
     cluster = fo.Cluster([[9, 18], [4, 4]], [[1, 4], [3, 1], [1, 1]], max_tasks=[np.inf, np.inf, 1])
     allocation = fo.DRFH().solve(cluster)
     moved = dataclasses.replace(allocation, tasks=allocation.tasks * [[1], [1], [1 - lacking]])
-    error = checked(moved, tmp_path / "a.json")[1]
+    error = checked(moved, tmp_path)[1]
     assert error == pytest.approx(lacking, rel=1e-3)
     for prices, least in ((np.exp(moved.log_prices), 1e-14), (None, 1e-10)):
         found = lexicographic_rise(polytope(moved), moved.tasks, moved.criterion, prices)[0]
@@ -197,9 +197,9 @@ def test_tasks_where_none_can_run(tmp_path: Path) -> None:
     allocation = fo.AlphaFair(2, scope="servers").solve(fo.Cluster([[9, 18], [4, 0]], [[1, 4], [3, 1]]))
     wrong = allocation.tasks.copy()
     wrong[0, 1] = 1e-9
-    assert checked(dataclasses.replace(allocation, tasks=wrong), tmp_path / "a.json")[:2] == (np.inf, np.inf)
+    assert checked(dataclasses.replace(allocation, tasks=wrong), tmp_path)[:2] == (np.inf, np.inf)
     wrong[0, 1] = -1e-9
-    assert checked(dataclasses.replace(allocation, tasks=wrong), tmp_path / "a.json")[0] == np.inf
+    assert checked(dataclasses.replace(allocation, tasks=wrong), tmp_path)[0] == np.inf
     assert not np.signbit(tool.number(-0.0, "a capacity, which stray tasks are divided by"))
 
 
@@ -207,13 +207,13 @@ def test_tasks_where_none_can_run(tmp_path: Path) -> None:
 def test_whoever_has_a_little_less_than_nothing_is_owed(mechanism: Mechanism, tmp_path: Path) -> None:
     allocation = mechanism.solve(fo.Cluster([[9, 18], [4, 4]], [[1, 4], [3, 1]]))
     starved = dataclasses.replace(allocation, tasks=np.vstack([0 * allocation.tasks[0] - 1e-9, allocation.tasks[1]]))
-    assert checked(starved, tmp_path / "a.json")[1] == starved.certify().optimality == np.inf
+    assert checked(starved, tmp_path)[1] == starved.certify().optimality == np.inf
 
 
 def test_without_prices_nothing_is_proved(tmp_path: Path) -> None:
     allocation = fo.AlphaFair(2, scope="servers").solve(fo.Cluster([[9, 18], [4, 4]], [[1, 4], [3, 1]]))
-    assert checked(allocation, tmp_path / "a.json")[1] <= 1e-6
-    assert checked(dataclasses.replace(allocation, log_prices=None), tmp_path / "a.json")[1] == np.inf
+    assert checked(allocation, tmp_path)[1] <= 1e-6
+    assert checked(dataclasses.replace(allocation, log_prices=None), tmp_path)[1] == np.inf
 
 
 # -- as a program: exit codes, what it prints, and the examples of docs/allocation-file.md ---------------

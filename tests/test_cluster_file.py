@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from families import EXAMPLE
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import clusters
@@ -183,7 +184,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize("suffix", ["toml", "json"])
 def test_a_failed_save_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str) -> None:
     path = tmp_path / f"kept.{suffix}"
-    old, new = Cluster([[9, 18]], [[1, 4], [3, 1]]), Cluster([[1]], [[1]])
+    old, new = EXAMPLE, Cluster([[1]], [[1]])
     old.save(path)
 
     def full(*_: object) -> None:

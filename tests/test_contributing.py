@@ -8,9 +8,8 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from processes import python
+from processes import ROOT, python
 
-ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
 

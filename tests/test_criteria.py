@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from families import EXAMPLE
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from fairopt.errors import DataError
-from fairopt.model.cluster import Cluster
 from fairopt.model.criterion import criterion
 
-PAIR = Cluster([[9, 18]], [[1, 4], [3, 1]], weight=[2, 0.5], max_tasks=[5, np.inf])
+PAIR = EXAMPLE.replace(weight=[2, 0.5], max_tasks=[5, np.inf])
 ALPHAS = st.sampled_from([0.0, 0.3, 0.9999, 1.0, 1.0001, 2.0, 7.0])
 
 

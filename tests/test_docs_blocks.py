@@ -19,12 +19,11 @@ from pathlib import Path
 
 import pytest
 import readme
-from processes import python
+from processes import ROOT, python
 
 import fairopt as fo
 from fairopt.cli import main, parser
 
-ROOT = Path(__file__).resolve().parent.parent
 FILES = [*sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs/algorithms").glob("*.md")), readme.README]
 DOCS = {path.name: path.read_text(encoding="utf-8") for path in FILES}
 #: Pages whose printed blocks and sessions `tools/readme.py` makes.

@@ -31,6 +31,11 @@ TASKS = np.array([[1.0, 0.0], [0.5, 1.0]])
 FRAME = pd.DataFrame(TASKS, index=["a", "b"], columns=["s", "t"])
 
 
+@pytest.fixture
+def mine(cluster: fo.Cluster) -> fo.Allocation:
+    return fo.Allocation.of(cluster, TASKS, "mine")
+
+
 @pytest.mark.parametrize(
     "given",
     [
@@ -71,8 +76,7 @@ def test_what_are_no_tasks_is_said(cluster: fo.Cluster, given: Any, text: str) -
         fo.Allocation.of(cluster, given)
 
 
-def test_no_more_is_claimed_than_is_known(cluster: fo.Cluster) -> None:
-    mine = fo.Allocation.of(cluster, TASKS, "mine")
+def test_no_more_is_claimed_than_is_known(cluster: fo.Cluster, mine: fo.Allocation) -> None:
     assert not mine.flagged
     assert not mine.certificate.judged
     assert "no criterion" in repr(mine)
@@ -115,8 +119,7 @@ def test_what_judges_nothing_is_refused(cluster: fo.Cluster, rule: Any, text: st
         fo.Allocation.of(cluster, TASKS, criterion=rule)
 
 
-def test_properties_and_plots_take_them(cluster: fo.Cluster) -> None:
-    mine = fo.Allocation.of(cluster, TASKS)
+def test_properties_and_plots_take_them(mine: fo.Allocation) -> None:
     assert fo.properties.check("envy-freeness", mine)
     unfair = fo.properties.check("pareto-optimality", mine)
     assert not unfair
@@ -127,9 +130,9 @@ def test_properties_and_plots_take_them(cluster: fo.Cluster) -> None:
     assert mine.summary()["tasks"] == TASKS.sum()
 
 
-def test_files_hold_them(cluster: fo.Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_hold_them(mine: fo.Allocation, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "mine.json"
-    fo.Allocation.of(cluster, TASKS, "mine").save(path)
+    mine.save(path)
     again = fo.Allocation.load(path)
     assert again.mechanism == "mine"
     assert not again.certificate.judged
@@ -145,10 +148,9 @@ def half(cluster: fo.Cluster) -> np.ndarray:
     return fo.DRFH().solve(cluster).tasks / 2
 
 
-def test_everybody_is_compared(cluster: fo.Cluster) -> None:
+def test_everybody_is_compared(cluster: fo.Cluster, mine: fo.Allocation) -> None:
     problem = fo.DRFH().problem(cluster)
     changed = problem.adding(favour=problem.user_tasks[0] >= 5)
-    mine = fo.Allocation.of(cluster, TASKS, "mine")
     frame = fo.compare(cluster, [fo.DRFH(), "tsf", changed, changed, mine, half])
     assert list(frame.index) == ["DRFH", "TSF", "problem", "problem 4", "mine", "half"]
     assert frame["certified"].tolist() == [True, True, False, False, False, False]
@@ -180,8 +182,7 @@ def test_what_raises_is_a_row(cluster: fo.Cluster) -> None:
     assert fo.plot.compare(frame).axes
 
 
-def test_what_is_not_there_is_answered_with_what_is(cluster: fo.Cluster) -> None:
-    mine = fo.Allocation.of(cluster, TASKS)
+def test_what_is_not_there_is_answered_with_what_is(mine: fo.Allocation) -> None:
     with pytest.raises(AttributeError, match=r"no attribute 'frame'; it has .*summary, tasks, to_frame, .*utili"):
         mine.frame  # type: ignore[attr-defined]  # noqa: B018
 
@@ -253,10 +254,10 @@ def test_what_is_no_mechanism_says_what_it_lacks() -> None:
 
 
 def test_a_saved_allocation_is_what_runs(
-    few_alphas: None, cluster: fo.Cluster, tmp_path: Path, answer: Callable[..., Any]
+    few_alphas: None, mine: fo.Allocation, tmp_path: Path, answer: Callable[..., Any]
 ) -> None:
     path = tmp_path / "mine.json"
-    fo.Allocation.of(cluster, TASKS, "mine").save(path)
+    mine.save(path)
     assert [row["running"] for row in answer("report", str(path), "-m", "drfh")["users"]] == [1.0, 1.5]
     assert [row["mechanism"] for row in answer("compare", str(path), "-m", "drfh")] == ["running", "DRFH"]
     assert main(["explore", str(path), "--out", str(tmp_path / "page.html")]) == 0

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from processes import python
+from processes import ROOT, python
 
 import fairopt as fo
 from fairopt import _plugins, sweeps
@@ -27,7 +27,7 @@ from fairopt.result.metrics import MEASURES
 from fairopt.sweeps.ends import Elsewhere
 from fairopt.workloads.sources import CLUSTERS
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = ROOT / "docs"
 PLUGIN = Path(__file__).with_name("plugin.py")
 SWEEP = ["fairopt", "sweep", "plugged.toml", "--store", "store", "--jobs", "2"]
 EXPERIMENT = """

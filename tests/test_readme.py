@@ -13,10 +13,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import readme as tool
+from processes import ROOT
 
 from fairopt.cli import main as fairopt_command
 
-ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 

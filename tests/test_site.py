@@ -10,12 +10,11 @@ from pathlib import Path
 
 import build_site as site
 import pytest
+from processes import ROOT
 
 import fairopt as fo
 from fairopt.cli import main
 from fairopt.report import figures
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 @pytest.mark.long

@@ -13,8 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).resolve().parent.parent
+from processes import ROOT
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

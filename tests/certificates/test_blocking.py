@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from families import draw
+from families import EXAMPLE, draw
 from numpy.testing import assert_array_equal
 
 from fairopt.errors import DataError, SolverError
@@ -17,7 +17,8 @@ from fairopt.mechanisms import Mechanism, get
 from fairopt.model.cluster import Cluster
 from fairopt.result.allocation import Allocation
 
-EXAMPLE = Cluster([[9, 18]], [[1, 4], [3, 1]], resources=["cpu", "ram"], users=["A", "B"])
+THREE = Cluster([[4, 2], [1, 6]], [[1, 1], [1, 2], [3, 1]])
+NAMED = EXAMPLE.replace(resources=["cpu", "ram"], users=["A", "B"])
 LEXICOGRAPHIC = [
     get("drf"),
     get("drfh"),
@@ -61,7 +62,7 @@ def check(found: Allocation, tol: float = 1e-6) -> pd.DataFrame:
 
 
 def test_a_cap_of_the_mechanism_is_a_limit() -> None:
-    frame = check(get("mqdrf", shares=(0.5, 0.1), sizes=(1, 1), levels=(1, 2)).solve(EXAMPLE))
+    frame = check(get("mqdrf", shares=(0.5, 0.1), sizes=(1, 1), levels=(1, 2)).solve(NAMED))
     assert frame["held_by"].tolist() == ["task limit", "task limit"]
 
 
@@ -114,9 +115,8 @@ def test_prices_are_found_where_none_came() -> None:
 
 
 def test_who_could_rise_has_no_bottleneck() -> None:
-    cluster = Cluster([[4, 2], [1, 6]], [[1, 1], [1, 2], [3, 1]])
     for name in ("drf", "drfh"):
-        found = get(name).solve(cluster)
+        found = get(name).solve(THREE)
         less = replace(found, tasks=found.tasks * np.array([[0.5], [1], [1]]))
         frame = less.bottlenecks()
         assert frame.loc["user1", "held_by"] == "unproved"
@@ -131,14 +131,13 @@ def test_who_could_rise_has_no_bottleneck() -> None:
     "name", ["ceei", "utilitarian", "bottleneck-fairness", "alphapf-vds", "ps-dsf", "per-server-drf", "fds"]
 )
 def test_only_lexicographic_max_min_has_them(name: str) -> None:
-    found = get(name).solve(EXAMPLE)
+    found = get(name).solve(NAMED)
     with pytest.raises(DataError, match=r"only lexicographic max-min .* ask an allocation of DRF, DRFH, TSF"):
         found.bottlenecks()
 
 
 def test_too_large_without_prices(monkeypatch: pytest.MonkeyPatch) -> None:
-    cluster = Cluster([[4, 2], [1, 6]], [[1, 1], [1, 2], [3, 1]])
-    native, declared = get("drfh").solve(cluster), get("drfh").solve(cluster, engine="declarative")
+    native, declared = get("drfh").solve(THREE), get("drfh").solve(THREE, engine="declarative")
     monkeypatch.setattr("fairopt.model.polytope.LARGE", 3)
     check(native)
     with pytest.raises(SolverError, match="too large to look for some: engine='native' gives them"):

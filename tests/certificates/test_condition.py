@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from families import draw
+from families import EXAMPLE, draw
 
 import fairopt as fo
 from fairopt import certificates
@@ -122,6 +122,6 @@ def test_only_digits_that_are_certain_are_shown() -> None:
 
 
 def test_nobody_is_certain_of_a_linear_program() -> None:
-    found = fo.Utilitarian().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]))
+    found = fo.Utilitarian().solve(EXAMPLE)
     assert np.isinf(found.certificate.condition)
-    assert fo.PSDSF().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]])).certificate.conditions is None
+    assert fo.PSDSF().solve(EXAMPLE).certificate.conditions is None

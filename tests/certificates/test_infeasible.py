@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from families import EXAMPLE
 
 from fairopt.certificates import Certificate, feasibility
 from fairopt.mechanisms import get
 from fairopt.model.cluster import Cluster
-
-from .test_judges import EXAMPLE
 
 REASONS = [
     ([[4.0], [2.0]], "largest for 'resource1' of 'server1', overused", 10 / 9 - 1),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from families import EXAMPLE
 from hypothesis import given, settings
 from strategies import plain_clusters
 
@@ -14,7 +15,6 @@ from fairopt.mechanisms import GameMechanism, Mechanism, get
 from fairopt.model._arrays import Array
 from fairopt.model.cluster import Cluster
 
-EXAMPLE = Cluster([[9, 18]], [[1, 4], [3, 1]])
 FIGURE_1 = Cluster([[12, 4, 75], [8, 16, 0]], [[1, 1, 5], [1, 1 / 3, 5], [0.25, 1, 0], [0.5, 1, 0]])
 VARIANT = FIGURE_1.with_demand("user4", [1, 0.5, 0])
 DRFH_FIGURE = Cluster([[2, 12], [12, 2]], [[0.2, 1], [1, 0.2]])

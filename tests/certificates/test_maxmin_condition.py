@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from families import draw
+from families import EXAMPLE, draw
 from numpy.testing import assert_allclose
 
 import fairopt as fo
@@ -130,10 +130,9 @@ def test_limits_nowhere_and_nothing_proved() -> None:
 
 
 def test_only_max_min_has_one() -> None:
-    shared = fo.Cluster([[9, 18]], [[1, 4], [3, 1]])
     for mechanism in (fo.CEEI(), fo.PSDSF(), fo.PerServerDRF()):
         with pytest.raises(DataError, match="only lexicographic max-min"):
-            maxmin_condition(shared, np.ones((2, 1)), mechanism.criterion(shared))
+            maxmin_condition(EXAMPLE, np.ones((2, 1)), mechanism.criterion(EXAMPLE))
 
 
 @pytest.mark.parametrize("above", [5e-8, 1e-9])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from families import draw
+from families import EXAMPLE, draw
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import plain_clusters
@@ -16,7 +16,7 @@ from fairopt.model.cluster import Cluster
 from fairopt.model.criterion import Criterion
 
 from .reference import random_feasible
-from .test_judges import EXAMPLE, JUDGED
+from .test_judges import JUDGED
 
 PRICED = [
     *JUDGED,

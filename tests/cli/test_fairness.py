@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import ROOT
 
 from fairopt.cli import fairness, main
 from fairopt.properties import Witness
 
-WITNESS = Path(__file__).resolve().parents[2] / "docs" / "witnesses" / "drf--population-monotonicity.json"
+WITNESS = ROOT / "docs" / "witnesses" / "drf--population-monotonicity.json"
 
 
 def test_replay(answer: Callable[..., Any], capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

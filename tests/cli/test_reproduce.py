@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import ROOT
 
 from fairopt import sweeps
 from fairopt.cli import main
 from fairopt.cli.reproduce import PAPERS, experiments_of, figures_of
 from fairopt.papers import claims
 from fairopt.sweeps.experiment import known
-
-ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def test_a_paper_from_nothing(

@@ -8,7 +8,6 @@ from fairopt.model._arrays import Array
 from fairopt.model.cluster import Cluster
 
 ENGINES = ("native", "declarative")
-EXAMPLE = Cluster([[9, 18]], [[1, 4], [3, 1]])
 #: PF figure 1, the variant: where alpha matters on the second server.
 VARIANT = Cluster([[12, 4, 75], [8, 16, 0]], [[1, 1, 5], [1, 1 / 3, 5], [0.25, 1, 0], [1, 0.5, 0]])
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from families import some_zero
 from hypothesis import given, settings
 from strategies import clusters
 
@@ -49,8 +50,7 @@ def test_the_reference_is_the_last_resort(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_water_filling_of_a_large_pool() -> None:
     rng = np.random.default_rng(0)
-    demand = np.exp(rng.standard_normal((20_000, 5))) * (rng.random((20_000, 5)) < 0.7)
-    demand[~demand.any(axis=1), 0] = 1.0
+    demand = some_zero(rng, np.exp(rng.standard_normal((20_000, 5))), 0.7)
     limit = np.where(rng.random(20_000) < 0.3, rng.uniform(0, 1e-4, 20_000), np.inf)
     cluster = Cluster(np.ones((1, 5)), demand, max_tasks=limit)
     floor = np.where(rng.random(20_000) < 0.1, np.minimum(2e-5, limit), 0.0)
@@ -75,8 +75,7 @@ def test_a_step_corrected_in_the_same_direction_twice(seed: int) -> None:
     """Two to four users, of whom some stop at their limits: what is left wrong is one number, and gone at once."""
     rng = np.random.default_rng(seed)
     users = int(rng.integers(2, 5))
-    demand = np.exp(rng.standard_normal((users, 2))) * (rng.random((users, 2)) < 0.6)
-    demand[~demand.any(axis=1), 0] = 1.0
+    demand = some_zero(rng, np.exp(rng.standard_normal((users, 2))), 0.6)
     capacity = 10 * np.exp(rng.standard_normal((2, 2)))
     limit = np.where(rng.random(users) < 0.4, rng.random(users) * 5, np.inf)
     found = get("drfh").solve(Cluster(capacity, demand, max_tasks=limit))

@@ -11,6 +11,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
+from families import EXAMPLE
 
 from fairopt.engines.base import Run, Solution
 from fairopt.engines.reference import solvers
@@ -18,7 +19,7 @@ from fairopt.errors import CertificateError, NotConverged, SolverError
 from fairopt.mechanisms import get
 from fairopt.solving import solve
 
-from .symptoms import EXAMPLE, VARIANT, nine_eighteen
+from .symptoms import VARIANT, nine_eighteen
 
 # -- solvers that say optimal and are wrong -----------------------------------------------------
 

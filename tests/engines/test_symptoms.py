@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from families import EXAMPLE
 from reference import reference
 
 from fairopt.mechanisms import get
 from fairopt.model.cluster import Cluster
 
-from .symptoms import ENGINES, EXAMPLE, Array, nine_eighteen
+from .symptoms import ENGINES, Array, nine_eighteen
 
 
 def one_resource(alpha: float, capacity: float, demand: Array, weight: Array, unit: Array) -> Array:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from game.clusters import SEVERAL
 from numpy.testing import assert_allclose
 
 import fairopt as fo
@@ -39,9 +40,8 @@ NAME = '<img src=x onerror="alert(2)">&'
 @pytest.fixture(scope="module")
 def session() -> Session:
     """Of three equilibria at alpha = 3, odd names, and a mechanism that the page would not have by itself."""
-    demand, names = [[1, 9, 8], [3, 8, 1], [16, 8, 1]], [f"</script><script>alert(1)</script>{NAME}", "b", "c"]
-    several = fo.Cluster([[20, 11, 2], [3, 9, 4]], demand, weight=[2, 1, 2], users=names)
-    return Session(several, State("fds(beta=2)", 3.0))
+    names = [f"</script><script>alert(1)</script>{NAME}", "b", "c"]
+    return Session(SEVERAL.replace(users=names), State("fds(beta=2)", 3.0))
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from families import EXAMPLE
+from game.clusters import SEVERAL
 from numpy.testing import assert_allclose
 
 import fairopt as fo
@@ -93,7 +95,7 @@ def test_more_users_than_colours_are_coloured_by_group() -> None:
 
 
 def test_what_holds_each_user() -> None:
-    cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]], max_tasks=[2, math.inf], resources=["cpu", "memory"])
+    cluster = EXAMPLE.replace(max_tasks=[2, math.inf], resources=["cpu", "memory"])
     session = Session(cluster)
     assert ask(session, mechanism="drf")["users"]["held"] == ["has all its tasks", "cpu"]
     two = Session(fo.papers.instance("drfh-fig1"))
@@ -210,13 +212,12 @@ def test_what_the_index_of_an_equilibrium_says(session: Session, index: int | No
 
 def test_of_several_equilibria_the_user_who_differs_most_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """In large clusters they are not looked for."""
-    cluster = fo.Cluster([[20, 11, 2], [3, 9, 4]], [[1, 9, 8], [3, 8, 1], [16, 8, 1]], weight=[2, 1, 2])
-    text = ask(Session(cluster), "several", alpha=3)["text"]
-    tasks = np.array([one.arrays.user_tasks for one in fo.game.equilibria(cluster, 3).allocations])
+    text = ask(Session(SEVERAL), "several", alpha=3)["text"]
+    tasks = np.array([one.arrays.user_tasks for one in fo.game.equilibria(SEVERAL, 3).allocations])
     apart = int(np.ptp(tasks, axis=0).argmax())
     found = re.search(r"alpha = 1: (\w+) has (.*) tasks", text)
     assert found is not None
-    assert found[1] == cluster.users[apart]
+    assert found[1] == SEVERAL.users[apart]
     assert_allclose(sorted(map(float, found[2].split(" or "))), sorted(tasks[:, apart]), rtol=1e-3)
     monkeypatch.setattr("fairopt.explorer.session.equilibrium_curve", None)
     assert ask(Session(fo.Cluster(np.ones((10, 1)), np.ones((11, 1)))), "several", alpha=3) == {"text": ""}

@@ -11,6 +11,7 @@ import pytest
 from matplotlib.colors import to_hex
 from numpy.testing import assert_allclose
 from PIL import Image
+from processes import ROOT
 
 from fairopt import papers, sweeps
 from fairopt.cli import main
@@ -166,7 +167,7 @@ def test_tables_have_means_and_intervals(smoke: Results, tmp_path: Path, capsys:
 def test_pictures_for_the_site_are_drawn_where_the_store_has_their_cells(
     smoke: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "tools"))
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
     import figure_pictures
 
     nothing = Results(tmp_path / "empty", smoke=True)

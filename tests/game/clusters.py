@@ -9,7 +9,8 @@ from fairopt.game.model.equilibrium_system import EquilibriumSystem
 from fairopt.model.merging import merge
 from fairopt.model.polytope import Polytope
 
-#: Several equilibria at alpha = 3 (docs/equilibria.md), and the two that are stable.
+#: Three equilibria at alpha = 3, one of which gives everybody more than the others do (docs/equilibria.md), and the two
+#: that are stable.
 SEVERAL = fo.Cluster([[20, 11, 2], [3, 9, 4]], [[1, 9, 8], [3, 8, 1], [16, 8, 1]], weight=(2, 1, 2))
 FIRST, LAST = np.array([0.4693006, 0.7415440, 1.2304929]), np.array([0.4332609, 0.6877588, 127 / 104])
 #: Jumps at alpha = 17.9491.

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from families import some_zero
 
 import fairopt as fo
 from fairopt.core import interior, settled
@@ -132,8 +133,7 @@ def lognormal(seed: int, whole: bool, zeros: bool = True) -> fo.Cluster:
     if whole:
         capacity, demand = np.ceil(capacity), np.ceil(2 * demand)
     if zeros:
-        demand *= rng.random(demand.shape) < 0.7
-        demand[~demand.any(axis=1), 0] = 1
+        demand = some_zero(rng, demand, 0.7)
     return fo.Cluster(capacity, demand)
 
 
@@ -193,9 +193,7 @@ def test_pairs_that_only_the_change_of_the_data_gave_tasks_are_dropped(seed: int
 def test_curves_of_whole_numbers_come_to_their_ends(seed: int) -> None:
     """Some of these landed behind where a step began, and ran back through alpha = 1 or beyond all numbers."""
     rng = np.random.default_rng(seed)
-    demand = np.ceil(2 * rng.lognormal(0, 1, (8, 3)))
-    demand *= rng.random(demand.shape) < 0.7
-    demand[~demand.any(axis=1), 0] = 1
+    demand = some_zero(rng, np.ceil(2 * rng.lognormal(0, 1, (8, 3))), 0.7)
     cluster = fo.Cluster(np.ceil(4 * rng.lognormal(2, 1, (5, 3))), demand)
     found = fo.game.equilibrium_curve(cluster, [0.3, 3, 8, 16])
     assert not found.missing

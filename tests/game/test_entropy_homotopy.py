@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from families import some_zero
 
 import fairopt as fo
 from fairopt.game.equilibrium import equilibria
@@ -16,8 +17,7 @@ from .clusters import equations
 def zeros(seed: int, users: int = 8, servers: int = 4, limits: bool = False) -> fo.Cluster:
     """Demands of which a third are zero."""
     rng = np.random.default_rng(seed)
-    demand = rng.lognormal(size=(users, 3)) * (rng.random((users, 3)) < 2 / 3)
-    demand[~demand.any(axis=1), 0] = 1.0
+    demand = some_zero(rng, rng.lognormal(size=(users, 3)), 2 / 3)
     counts = rng.choice([0.3, 3.0, np.inf], users) if limits else None
     return fo.Cluster(rng.lognormal(1.0, 0.5, (servers, 3)), demand, rng.uniform(0.5, 2, users), max_tasks=counts)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from families import some_zero
 
 from fairopt.game.dynamics.distributed import best_response
 from fairopt.game.responses._response import fill, respond
@@ -77,8 +78,7 @@ def drawn(rng: np.random.Generator, kind: str) -> Server:
         users, resources = 60, 8
     use = rng.uniform(0.05, 1, (users, resources))
     if kind in ("zeros", "rich", "many resources"):  # nobody who is served may need a resource
-        use *= rng.random(use.shape) < 0.6
-        use[~use.any(axis=1), 0] = 1.0
+        use = some_zero(rng, use, 0.6)
     use /= use.max(axis=1, keepdims=True)
     gamma = rng.uniform(0.1, 1.0, users)
     elsewhere = rng.uniform(0.01, 1.0, users) * (rng.random(users) < 0.8)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from families import some_zero
 
 import fairopt as fo
 from fairopt.errors import SolverError
@@ -64,8 +65,7 @@ def test_every_answer_is_right(alpha: float) -> None:
         users, resources = int(rng.integers(1, 8)), int(rng.integers(1, 4))
         demand = rng.uniform(0.25, 5, (users, resources))
         if seed % 2:
-            demand *= rng.random(demand.shape) < 0.6
-            demand[~demand.any(axis=1), 0] = 1.0
+            demand = some_zero(rng, demand, 0.6)
         cluster = fo.Cluster(rng.uniform(0.25, 5, (1, resources)), demand, rng.uniform(0.5, 2, users))
         elsewhere = rng.choice([0, 0.05, 0.3, 1.5], users) * cluster.gamma[:, 0]
         if seed % 4 > 1:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
+from processes import ROOT
 
 import fairopt as fo
 from fairopt.properties import Claimed, Witness, claims, search
 
 from .registry import MANY, identify
 
-ROOT = Path(__file__).resolve().parents[2]
 WITNESSES = ROOT / "docs" / "witnesses"
 OURS = [one for one in claims() if type(one.mechanism).__module__.startswith("fairopt.")]
 HELD, DENIED = ([one for one in OURS if one.claim.holds is holds] for holds in (True, False))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from families import draw
+from families import EXAMPLE, draw
 from numpy.testing import assert_allclose
 
 import fairopt as fo
@@ -62,12 +62,11 @@ def test_a_judge_of_its_own_needs_no_native_engine_but_may_have_one() -> None:
         def met_by_criterion(self) -> bool:
             return True
 
-    shared = fo.Cluster([[9, 18]], [[1, 4], [3, 1]])
-    rule = fo.CEEI().criterion(shared)
+    rule = fo.CEEI().criterion(EXAMPLE)
     assert Own().engines(rule) == ("declarative",)
-    assert Own().solve(shared).stats.engine == "declarative"
+    assert Own().solve(EXAMPLE).stats.engine == "declarative"
     assert Met().engines(rule) == fo.BottleneckFairness().engines(rule) == ("native", "declarative")
-    assert Met().solve(shared).stats.engine == "native"
+    assert Met().solve(EXAMPLE).stats.engine == "native"
 
 
 def test_what_no_native_engine_handles() -> None:
@@ -83,7 +82,6 @@ def test_what_no_native_engine_handles() -> None:
         def criterion(self, cluster: fo.Cluster) -> Criterion:
             return Strange(**super().criterion(cluster).plain)
 
-    shared = fo.Cluster([[9, 18]], [[1, 4], [3, 1]])
-    found = Other().solve(shared)
+    found = Other().solve(EXAMPLE)
     assert found.stats.engine == "declarative"
     assert_allclose(found.arrays.user_tasks, [45 / 11, 18 / 11], rtol=1e-5)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from families import EXAMPLE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -13,9 +14,6 @@ from fairopt.errors import DataError
 from fairopt.mechanisms import get
 from fairopt.model._arrays import Array
 from fairopt.model.cluster import Cluster
-
-EXAMPLE = Cluster([[9, 18]], [[1, 4], [3, 1]])
-
 
 # -- mechanisms that are special cases of each other ---------------------------------------------
 

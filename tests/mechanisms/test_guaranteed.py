@@ -9,7 +9,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
-from families import draw
+from families import EXAMPLE, draw
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -25,7 +25,7 @@ from fairopt.model.polytope import Polytope
 from fairopt.model.problem import Problem
 
 #: On the CPU's face x + 3 y = 9: CEEI is (45/11, 18/11), DRF (3, 2), and benchmarks are (9/4, 3/2).
-EXAMPLE = fo.Cluster([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"])
+NAMED = EXAMPLE.replace(users=["A", "B"])
 #: Twice the same without benefit of merging: the users' placement differs.
 PLACED = fo.Cluster([[9, 18], [9, 18]], [[1, 4], [3, 1], [3, 1]], eligible=[[1, 1], [1, 0], [0, 1]])
 
@@ -33,35 +33,35 @@ PLACED = fo.Cluster([[9, 18], [9, 18]], [[1, 4], [3, 1], [3, 1]], eligible=[[1, 
 @pytest.mark.parametrize("engine", [None, "native", "declarative"])
 def test_by_hand(engine: str | None) -> None:
     """B is lifted to its floor by alpha = 2, and A by max-min, of which fractions tell more: the other has the rest."""
-    two = fo.GuaranteedAlphaFair(2, (0, 4 / 3)).solve(EXAMPLE, engine=engine)
+    two = fo.GuaranteedAlphaFair(2, (0, 4 / 3)).solve(NAMED, engine=engine)
     assert_allclose(two.arrays.user_tasks, [3, 2], rtol=1e-6)
-    maxmin = fo.GuaranteedAlphaFair(np.inf, (1.6, 0)).solve(EXAMPLE, engine=engine)
+    maxmin = fo.GuaranteedAlphaFair(np.inf, (1.6, 0)).solve(NAMED, engine=engine)
     assert_allclose(maxmin.arrays.user_tasks, [3.6, 1.8], rtol=1e-6)
 
 
-def floored(alpha: float, floor: object, cluster: fo.Cluster = EXAMPLE) -> Criterion:
+def floored(alpha: float, floor: object, cluster: fo.Cluster = NAMED) -> Criterion:
     return criterion(cluster, cluster.dominant_share_per_task, alpha, "servers", floor=np.array(floor, dtype=float))
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0, 2.0, 50.0, np.inf])
 def test_the_judge_knows_floors(alpha: float) -> None:
     """The right answer passes; without floors, above a floor that binds, and below it nothing does."""
-    right = fo.GuaranteedAlphaFair(alpha, (0, 1.6)).solve(EXAMPLE)
+    right = fo.GuaranteedAlphaFair(alpha, (0, 1.6)).solve(NAMED)
     rule = floored(alpha, [0, 2.4])
     assert_allclose(right.arrays.user_tasks, [1.8, 2.4], rtol=1e-9)
-    assert certify(EXAMPLE, right.tasks, rule)[0].passes(1e-9)
-    assert not certify(EXAMPLE, right.tasks, floored(alpha, [0, 0]))[0].passes(1e-3)
-    without = fo.AlphaFair(alpha).solve(EXAMPLE)
-    found = certify(EXAMPLE, without.tasks, rule, without.log_prices)[0]
+    assert certify(NAMED, right.tasks, rule)[0].passes(1e-9)
+    assert not certify(NAMED, right.tasks, floored(alpha, [0, 0]))[0].passes(1e-3)
+    without = fo.AlphaFair(alpha).solve(NAMED)
+    found = certify(NAMED, without.tasks, rule, without.log_prices)[0]
     assert found.feasibility == pytest.approx(1 - without.arrays.user_tasks[1] / 2.4)
     assert found.worst == "largest for user 'B', below its floor"
     above = np.array([[1.65], [2.45]])
-    judged = certify(EXAMPLE, above, rule)[0]
+    judged = certify(NAMED, above, rule)[0]
     assert judged.feasibility == 0
     # The floor would have to be so much higher; under max-min A could have what B has above it.
     assert judged.optimality == pytest.approx(3 * 0.05 / 1.65 if np.isinf(alpha) else 0.05 / 2.4)
     # Idle capacity, which A could use.
-    assert certify(EXAMPLE, np.array([[1.7], [2.4]]), rule)[0].optimality > 0.01
+    assert certify(NAMED, np.array([[1.7], [2.4]]), rule)[0].optimality > 0.01
 
 
 @pytest.mark.parametrize("given", [True, False])
@@ -142,12 +142,12 @@ def test_what_cannot_be_guaranteed(cluster: fo.Cluster, part: float) -> None:
 def test_who_asks_for_too_much_is_named() -> None:
     # 3.6 and 2.1 tasks take 3.6 and 6.3 of 9 CPU; A alone could run 4.5 tasks, not 6.
     with pytest.raises(DataError, match=r"at most 0\.909086 of each: .* user 'B' for 64%, 'A' for 36%\. Choose floors"):
-        fo.GuaranteedAlphaFair(2, (1.6, 1.4)).solve(EXAMPLE)
+        fo.GuaranteedAlphaFair(2, (1.6, 1.4)).solve(NAMED)
     with pytest.raises(DataError, match=r"at most 0\.749996 of each: .* user 'A' for 100%\. Choose"):
-        fo.GuaranteedAlphaFair(2, (8 / 3, 0)).solve(EXAMPLE)
+        fo.GuaranteedAlphaFair(2, (8 / 3, 0)).solve(NAMED)
     with pytest.raises(DataError, match="leave nothing to user 'B', who has none and must have something"):
-        fo.GuaranteedAlphaFair(2, (2, 0)).solve(EXAMPLE)
-    assert fo.GuaranteedAlphaFair(0, (2, 0)).solve(EXAMPLE).arrays.user_tasks[0] == pytest.approx(4.5)
+        fo.GuaranteedAlphaFair(2, (2, 0)).solve(NAMED)
+    assert fo.GuaranteedAlphaFair(0, (2, 0)).solve(NAMED).arrays.user_tasks[0] == pytest.approx(4.5)
 
 
 class _Two(fo.AlphaFair):
@@ -158,32 +158,32 @@ class _Two(fo.AlphaFair):
 
 
 def test_floors_of_ones_own() -> None:
-    assert (_Two().solve(EXAMPLE).arrays.user_tasks >= 2 - 1e-6).all()
+    assert (_Two().solve(NAMED).arrays.user_tasks >= 2 - 1e-6).all()
     with pytest.raises(DataError, match=r"user 'B' has a floor of 2 tasks and can run nothing: give it a server"):
-        _Two().solve(EXAMPLE.replace(eligible=[[1], [0]]))
+        _Two().solve(NAMED.replace(eligible=[[1], [0]]))
     with pytest.raises(DataError, match=r"the floor 2 of user 'B' is above the most tasks .* of at most 1"):
-        _Two().solve(EXAMPLE.replace(max_tasks=[9, 1]))
+        _Two().solve(NAMED.replace(max_tasks=[9, 1]))
 
 
 @pytest.mark.parametrize("scope", ["game", "per_server"])
 def test_servers_know_no_floors(scope: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    share = 1 / EXAMPLE.gamma
-    plain = criterion(EXAMPLE, share, np.inf, scope, floor=np.zeros(2))
+    share = 1 / NAMED.gamma
+    plain = criterion(NAMED, share, np.inf, scope, floor=np.zeros(2))
     message = f"floors are for .*, not for the scope '{scope}'"
     with pytest.raises(DataError, match=message):
-        criterion(EXAMPLE, share, np.inf, scope, floor=np.ones(2))
+        criterion(NAMED, share, np.inf, scope, floor=np.ones(2))
     # `dataclasses.replace` asks nobody; `solve` does.
     monkeypatch.setattr(fo.AlphaPFVDS, "criterion", lambda *_: replace(plain, floor=np.ones(2)))
     with pytest.raises(DataError, match=message):
-        fo.AlphaPFVDS(2).solve(EXAMPLE)
+        fo.AlphaPFVDS(2).solve(NAMED)
 
 
 @pytest.mark.parametrize("wrong", [[1, -1], [np.nan, 1], [np.inf, 1], [1, 2, 3], [[1.0]], -1.0, "ab"])
 def test_what_is_no_floor_and_no_part(wrong: Any) -> None:
     with pytest.raises(DataError, match="floor"):
-        criterion(EXAMPLE, np.ones(2), 1, "servers", floor=wrong)
+        criterion(NAMED, np.ones(2), 1, "servers", floor=wrong)
     with pytest.raises(DataError, match="part"):
-        fo.GuaranteedAlphaFair(1, wrong).solve(EXAMPLE)
+        fo.GuaranteedAlphaFair(1, wrong).solve(NAMED)
 
 
 def test_steep_utilities_need_no_cvxpy() -> None:
@@ -203,7 +203,7 @@ def test_floors_that_leave_next_to_nothing(alpha: float) -> None:
 
 
 def test_the_formula_is_there_by_name() -> None:
-    problem = fo.GuaranteedAlphaFair(2, (0, 4 / 3)).problem(EXAMPLE)
+    problem = fo.GuaranteedAlphaFair(2, (0, 4 / 3)).problem(NAMED)
     problem.solve(solver="CLARABEL")
     assert set(problem.named) == {"capacity", "min_tasks", "utility"}
     assert_allclose(problem.user_tasks.value, [3, 2], rtol=1e-5)

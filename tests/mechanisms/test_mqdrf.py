@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from families import EXAMPLE
 from hypothesis import given, settings
 from numpy.testing import assert_allclose
 from strategies import plain_clusters
@@ -11,8 +12,6 @@ from strategies import plain_clusters
 from fairopt.errors import DataError
 from fairopt.mechanisms import get
 from fairopt.model.cluster import Cluster
-
-from .test_closed_forms import EXAMPLE
 
 
 @settings(max_examples=30)

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from families import EXAMPLE
 from numpy.testing import assert_allclose
 
 from fairopt.errors import DataError
 from fairopt.mechanisms import get, parse
-from fairopt.model.cluster import Cluster
 
-EXAMPLE = Cluster([[9, 18]], [[1, 4], [3, 1]])
 ALPHA = ("alpha-fair", "alphapf-vds")
 #: Dates were read as days, and imaginary parts were dropped.
 NO_NUMBERS = (

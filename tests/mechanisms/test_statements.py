@@ -9,6 +9,7 @@ from functools import partial
 import cvxpy as cp
 import numpy as np
 import pytest
+from families import EXAMPLE
 from laws.registry import OTHERS, VARIANTS, identify, one_answer, resources, takes_limits
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -24,7 +25,6 @@ from fairopt.model.cluster import Cluster
 from fairopt.model.criterion import Criterion, criterion
 from fairopt.model.polytope import Polytope
 
-EXAMPLE = Cluster([[9, 18]], [[1, 4], [3, 1]])
 SMALL = {
     "one pool": EXAMPLE,
     "two servers, weights": Cluster([[6, 10], [5, 2]], [[1, 4], [3, 1], [1, 1]], [1, 2, 0.5]),

@@ -9,7 +9,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from nbclient import NotebookClient
-from processes import python
+from processes import ROOT, python
 
 from fairopt.workloads import open_workload
 
@@ -30,7 +30,6 @@ drawn = [[*one.lines, *one.patches, *one.collections, *one.images] for one in ax
 empty = [one for one, parts in zip(axes, drawn) if not parts or any(not len(line.get_xdata()) for line in one.lines)]
 assert not empty, "an empty panel"
 """
-ROOT = Path(__file__).parents[2]
 EVERY = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from families import EXAMPLE
 from numpy.testing import assert_allclose
 
 import fairopt as fo
@@ -177,7 +178,7 @@ def test_doubles_and_fractions_agree(mechanism: str, name: str) -> None:
 @pytest.mark.parametrize(
     ("mechanism", "cluster", "tasks"),
     [
-        ("drf", fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), [3, 2]),  # a third is no double
+        ("drf", EXAMPLE, [3, 2]),  # a third is no double
         ("mqdrf", fo.Cluster([[7, 5]], [[1, 0], [0, 3], [2, 1]]), [F(7, 3), F(5, 9), F(7, 6)]),  # a third of the pool
         ("mqdrf", fo.Cluster([[7]], [[1], [1]], max_tasks=[2, np.inf]), [2, F(7, 2)]),
     ],

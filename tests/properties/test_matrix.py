@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pandas as pd
 import property_pages as TOOL
 import pytest
+from processes import ROOT
 
 import fairopt as fo
 from fairopt.properties import Witness
 from fairopt.properties._survey import cells, surveyed
 from fairopt.properties._table import answers, matrix
 
-ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 ROWS = pd.read_csv(DOCS / "survey.csv").fillna({"conditions": "", "file": ""})
 

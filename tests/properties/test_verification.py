@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from game.clusters import SEVERAL
+from processes import ROOT
 from scipy.optimize import linprog
 
 import fairopt as fo
@@ -18,10 +20,6 @@ from fairopt.properties._search import draw
 from fairopt.properties._tasks import exact_tasks
 from fairopt.properties._verify import CERTIFIED, ENCLOSED, FRACTIONS, verified
 from fairopt.properties.pareto_optimality import gains
-
-ROOT = Path(__file__).resolve().parents[2]
-#: Three equilibria at alpha = 3, one of which gives everybody more than the others do (docs/equilibria.md).
-SEVERAL = fo.Cluster([[20, 11, 2], [3, 9, 4]], [[1, 9, 8], [3, 8, 1], [16, 8, 1]], weight=(2, 1, 2))
 
 
 def kept(name: str) -> Witness:

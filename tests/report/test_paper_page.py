@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
+from processes import ROOT
 
 from fairopt.cli import main
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "paper-figure.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "paper-figure.md").read_text(encoding="utf-8")
 [COMMANDS] = re.findall(r"test_paper_page\.py[^\n]*\n```sh\n(.*?)```", PAGE, re.DOTALL)
 [DOCUMENT] = re.findall(r"```latex\n(.*?)```", PAGE, re.DOTALL)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from processes import ROOT
 
 from fairopt import Cluster, papers
 from fairopt.cli import main
@@ -17,7 +18,6 @@ from fairopt.report.schemas import SCHEMAS, cluster, experiments
 from fairopt.sweeps import load
 from fairopt.sweeps.experiment import MECHANISMS, POLICIES
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 EXPERIMENTS = sorted((ROOT / "experiments").glob("*.toml"))
 
 

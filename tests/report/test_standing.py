@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from families import EXAMPLE
 
 import fairopt as fo
 from fairopt.cli import main
@@ -91,7 +92,7 @@ def test_what_the_source_left_out_is_said(tmp_path: Path, capsys: pytest.Capture
 
 def test_names_are_text(few_alphas: None) -> None:
     bad = "<img src=x onerror=alert(1)>|`&"
-    cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]], users=[bad, "b"], resources=["c", "<b>"])
+    cluster = EXAMPLE.replace(users=[bad, "b"], resources=["c", "<b>"])
     found = standing(cluster, source=bad, requested=[f"weight.{bad}=2"])
     assert "img" not in tags(as_html(found))
     assert tags(as_html(found)).count("script") == 2

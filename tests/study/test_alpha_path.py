@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from game.clusters import plain
 from matplotlib.figure import Figure
 from numpy.testing import assert_allclose
 
@@ -24,8 +25,7 @@ PATH = [*(float(alpha) for alpha in np.geomspace(0.2, 64, 9)), math.inf]
 
 def cluster(seed: int = 0, users: int = 12, servers: int = 5, resources: int = 3) -> fo.Cluster:
     """A plain random cluster."""
-    rng = np.random.default_rng(seed)
-    return fo.Cluster(rng.uniform(0.5, 5, (servers, resources)), rng.uniform(0.5, 5, (users, resources)))
+    return plain(seed, users, servers, resources)
 
 
 @pytest.mark.parametrize("seed", range(3))

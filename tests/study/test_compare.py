@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from families import EXAMPLE
 
 import fairopt as fo
 from fairopt import report, sweeps
@@ -62,7 +63,7 @@ def test_what_is_absent_is_blank() -> None:
 
 
 def test_it_says_where_all_wants_are_met() -> None:
-    cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]], max_tasks=[1, 1])
+    cluster = EXAMPLE.replace(max_tasks=[1, 1])
     frame = fo.compare(cluster, ["drf", "cmmf", lambda cluster: [1, 0.5]])[["tasks", "min_share_wanting"]]
     lines = [line.split()[1:] for line in repr(frame).splitlines()[2:]]
     assert lines == [["2.0", "all", "met"], [], ["1.5", "0.166667"]]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from families import EXAMPLE
 from numpy.testing import assert_allclose
 
 import fairopt as fo
@@ -105,7 +106,7 @@ def test_the_ends_of_ranges_give_the_same_tasks_and_what_is_beyond_does_not(mech
 
 
 def test_shares_and_names() -> None:
-    shared = fo.Cluster([[9, 18]], [[1, 4], [3, 1]], users=["a", "b"])
+    shared = EXAMPLE.replace(users=["a", "b"])
     tasks = given(fo.DRF(), shared, [3, 1])
     for numbers in (
         {"tasks": pd.Series(tasks[::-1], index=["b", "a"])},

@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
+from families import EXAMPLE
+from processes import ROOT
 
 import fairopt as fo
 from fairopt import sweeps
@@ -156,18 +158,17 @@ def test_a_default_engine_that_fails_is_stood_in_for(
 
 
 def test_without_a_criterion_engines_are_those_of_an_ordinary_cluster() -> None:
-    cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]])
     for name in fo.mechanisms.names():
         kind = fo.mechanisms.REGISTRY[name]
         for one in (*kind.variants(), *kind.trials()):
-            assert one.engines() == one.engines(one.criterion(one.prepare(cluster)[0])), one
+            assert one.engines() == one.engines(one.criterion(one.prepare(EXAMPLE)[0])), one
     others = fo.DRF(resource_weights=[[1, 2, 3]] * 4)  # of other users than an ordinary cluster has
     assert others.engines() == ("native", "declarative")
 
 
 def test_the_example_of_the_documentation_is_sound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FAIROPT_TRACES", raising=False)
-    text = (Path(__file__).parents[2] / "docs" / "experiments.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")
     (tmp_path / "cluster.toml").write_text(
         "resources = ['cpu']\n[[servers]]\ncapacity = [2]\n[[users]]\ndemand = [1]\n"
     )

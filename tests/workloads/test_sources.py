@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from processes import ROOT
 
 from fairopt.errors import DataError
 from fairopt.workloads import alibaba_like, bitbrains_like, google2011, google_like, known, open_source, traces_root
@@ -132,7 +132,7 @@ def test_a_stand_in_that_is_not_there(monkeypatch):
 
 def test_known_names():
     """All of them, and no others, stand in the table of docs/workloads.md."""
-    page = (Path(__file__).parents[2] / "docs" / "workloads.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "workloads.md").read_text(encoding="utf-8")
     cells = re.findall(r"^\| (`.*?) \|", page.partition("## Names")[2].partition("\n## ")[0], re.MULTILINE)
     assert {*known(), "google"} == set(re.findall(r"`([\w-]+)", " ".join(cells)))
 

@@ -10,6 +10,7 @@ import zlib
 from pathlib import Path
 
 import pytest
+from processes import ROOT
 
 import fairopt as fo
 from fairopt.cli import main
@@ -100,7 +101,7 @@ def test_no_folder_leaves_the_machine(
     for name in ("jobs", "again", "broken"):
         save_workload(open_workload("drf-policies?jobs=2"), home / name)
     (home / "broken" / "servers.csv").write_text("count,cpu\n-1,x\n")
-    snapshot = json.loads((Path(__file__).resolve().parents[2] / "docs" / "explorer" / "snapshot.json").read_text())
+    snapshot = json.loads((ROOT / "docs" / "explorer" / "snapshot.json").read_text())
     snapshot["items"] = [one for k, one in enumerate(snapshot["items"]) if one["kind"] != "Pod" or k % 25 == 0]
     (home / "snapshot.json").write_text(json.dumps(snapshot))
     for name, text in FILES.items():
