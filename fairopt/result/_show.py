@@ -139,8 +139,8 @@ def certain(columns: Mapping[str, Array], certificate: Certificate, given: bool 
     """The columns of an allocation (a number per user) as text, with the digits that are certain, at most six.
 
     What is smaller than the certificate can tell from nothing is 0: tasks on one server (the columns behind the weight)
-    that are a part of the user's below the residual, or below what a user's tasks may be off. Tasks that are `given` are
-    what they are.
+    that are a part of the user's below the residual, or below what a user's tasks may be off. Tasks that somebody has
+    `given` are shown as they are.
     """
     bound, tasks = None if given else off(certificate), columns["tasks"]
     apart = np.zeros(len(tasks)) if bound is None else bound
