@@ -93,7 +93,7 @@ def solve(problem: cp.Problem, solver: str) -> Run:
             problem.solve(solver=solver, **_options(solver))
     except (cp.error.SolverError, ValueError) as error:
         # ValueError: CVXPY's when a solver ends with a status that it cannot unpack.
-        why = " ".join([str(error), *said.getvalue().split()]).rstrip(".")
+        why = " ".join([str(error).partition(": Solution(")[0], *said.getvalue().split()]).rstrip(".")
         raise SolverError(f"{solver} failed: {why}. Try another solver (solver=...) or engine") from None
     total = _clock.now() - start
     solving = float(problem.solver_stats.solve_time or 0.0)
