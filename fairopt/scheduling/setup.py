@@ -117,8 +117,8 @@ class Setup:
             types = np.unique(capacity, axis=0, return_inverse=True)[1].reshape(-1)
         member, trees = np.argsort(types, kind="stable").astype(np.int64), _trees(np.bincount(types))
         slot = np.argsort(member) - trees[types, 2]
-        # The largest amounts of two resources may be those of two servers. What fits has no less of mixtures, whose
-        # maxima are small where no server has enough of both.
+        # The largest amounts of two resources may be those of two servers. What fits has no less of mixtures (the least
+        # of all parts of the pool, one of them tripled, in whole numbers): their maxima are small if nobody has both.
         mix = 2.0**50 / np.maximum(capacity.sum(axis=0), 1) * np.vstack([np.ones(amounts), 1 + 2 * np.eye(amounts)])
         mixed = [np.minimum((demand * row).min(axis=1), 2.0**62).astype(np.int64) for row in mix]
         need = np.column_stack([demand, *mixed])

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
+import pandas as pd
 import pytest
 from kernels import without_kernels
 
@@ -117,12 +120,21 @@ def test_arrays_that_do_not_fit_are_an_error(arguments: tuple[object, ...], text
 def test_the_mechanism_and_the_tolerance_are_checked() -> None:
     wrong = (
         ("alphapf-vds", 1e-6, "stands for several mechanisms"),
-        (fo.DRFH, 1e-6, "is a class"),
+        (fo.DRFH, 1e-6, "DRFH is a class"),
         ("drfh", 0, "tol is 0"),
     )
     for mechanism, tol, text in wrong:
         with pytest.raises(DataError, match=text):
             fo.solve_many(mechanism, CAPACITY, DEMAND, tol=tol)
+
+
+def test_results_cannot_be_changed_and_survive_a_pickle() -> None:
+    found = fo.solve_many(fo.CEEI(), CAPACITY, DEMAND)
+    with pytest.raises(ValueError, match="read-only"):
+        found.tasks[0, 0, 0] = 1
+    again = pickle.loads(pickle.dumps(found))
+    pd.testing.assert_frame_equal(again.to_frame(), found.to_frame())
+    assert again.failed == found.failed
 
 
 def test_given_arrays_stay_as_they_are() -> None:

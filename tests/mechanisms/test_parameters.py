@@ -76,6 +76,7 @@ def test_bad_parameters(name: str, parameters: dict[str, object], message: str) 
     ("asked", "message"),
     [
         *(({"tol": tol}, r"tol is .*; it must be a number > 0") for tol in (0.0, -1.0, np.nan, np.inf, True, "2")),
+        ({"tol": 10**5000}, "tol is a whole number of .*, beyond the range of numbers"),
         ({"engine": "warp"}, "no engine 'warp'; it has native, declarative"),
         ({"start": 3}, "start is of type int; it must be an allocation of solve, or None"),
     ],

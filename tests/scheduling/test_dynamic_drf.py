@@ -50,6 +50,7 @@ def test_the_order_is_that_of_arrivals_and_servers_are_pooled() -> None:
 @pytest.mark.parametrize(
     ("cluster", "options", "said"),
     [
+        (fo.Cluster([[1]], [[1], [1]]), {"order": ["user1"]}, "order must name every user once"),
         (fo.Cluster([[1, 0]], [[1, 0], [1, 1]]), {}, "'user2' needs a resource"),
         (fo.Cluster([[1]], [[1]], max_tasks=[3]), {}, "task count"),
         (fo.Cluster([[1]], [[1]]), {"engine": "magic"}, "engine is 'magic'"),

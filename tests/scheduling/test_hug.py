@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fairopt as fo
+from fairopt.errors import DataError
 from fairopt.scheduling.hug import LinkShares, hug
 
 from .draw import pools
@@ -46,3 +47,8 @@ def test_violations_are_seen(cluster: fo.Cluster, seed: int) -> None:
     moved[k, i] += 0.01 if moved[k, i] < 0.5 else -0.01
     assert LinkShares(found.cluster, found.guarantee, found.first, moved).violation >= 0.001
     assert LinkShares(found.cluster, 0.9 * found.guarantee, 0.9 * found.first, 0.9 * found.parts).violation >= 0.05
+
+
+def test_what_it_does_not_know_is_named() -> None:
+    with pytest.raises(DataError, match="'A' needs a resource"):
+        hug(PAIR.replace(capacity=[[1, 0]]))

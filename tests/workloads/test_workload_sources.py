@@ -210,6 +210,9 @@ def test_damaged_swf_files(tmp_path: Path, text: str | None, message: str) -> No
         (tmp_path / "jobs.swf").write_text(text)
     with pytest.raises(DataError, match=message):
         open_workload(tmp_path / "jobs.swf")
+    (tmp_path / "jobs.swf.gz").write_bytes(b"no gzip")
+    with pytest.raises(DataError, match="cannot be unpacked"):
+        open_workload(tmp_path / "jobs.swf.gz")
 
 
 def test_what_is_wrong_in_a_folder_is_named_with_its_line(tmp_path: Path) -> None:
@@ -232,3 +235,15 @@ def test_what_is_wrong_in_a_folder_is_named_with_its_line(tmp_path: Path) -> Non
             simulate(load_workload(tmp_path), "fifo")
         if content:
             servers.write_text("cpu\n4\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("gogle", "there is no workload 'gogle'; known are"),
+        ("google-day?machines=2020", "cannot be '2020'"),
+    ],
+)
+def test_names_that_do_not_work(name: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        open_workload(name)
