@@ -137,7 +137,7 @@ def lognormal(seed: int, whole: bool, zeros: bool = True) -> fo.Cluster:
     return fo.Cluster(capacity, demand)
 
 
-@pytest.mark.parametrize("seed", [26, 75, 87])
+@pytest.mark.parametrize("seed", [0, 26, 61, 75, 87])
 def test_a_price_that_is_all_that_a_user_would_pay_goes_to_zero(seed: int) -> None:
     """Its logarithm has no end: the user comes to the server before."""
     assert not fo.game.equilibrium_curve(lognormal(seed, seed % 2 > 0), [64.0]).missing

@@ -46,8 +46,8 @@ from ._system import OPTIONS, Active, CurveOptions, Game, Place, Values, gauge
 
 #: Why a run ended; empty if it came to the last target.
 STUCK, SINGULAR = "no step along the curve is short enough", "the curve is not regular: exact ties"
-#: What `_passed` says of a step that is to be shorter, whatever changes then.
-_BEFORE = -2
+#: Log of the part of a step that is as good as nothing; a slack as near to 0 as Newton's method needs it.
+_NOTHING, _NEAR = -700.0, 1e-3
 #: A tangent whose part along log alpha is below this goes neither up nor down; values of log alpha that are the same.
 _LEVEL, _SAME = 1e-9, 1e-11
 #: Tasks that differ by more than this, in logarithms, are other ones.
@@ -70,6 +70,7 @@ class Run:
     length: float = 0.0
     _event: int = -1
     _way: Array = field(default_factory=lambda: np.zeros(0))  # the last tangent, of everybody and log alpha
+    _sign: int = 0  # of the determinant on this active set, bordered by the tangent
     _reach: float = 0.0
     _fold: float = np.nan
     _before: Array = field(default_factory=lambda: np.zeros(0))
@@ -89,10 +90,14 @@ class Run:
         # At alpha = 1 there is one equilibrium: far beyond it the curve has come back.
         if not v.sound or forward * at.theta < -np.abs(self.targets).max():
             return SINGULAR
-        border, scale = self._border(unknowns, v), unknowns.weights(v)
-        t = tangent(Factors(unknowns.bordered(v, border)), scale)
+        scale, factors = unknowns.weights(v), Factors(unknowns.bordered(v, self._border(unknowns, v)))
+        t = tangent(factors, scale)
         if t is None:
             return SINGULAR
+        if self._event >= 0 or not self._sign:
+            self._sign = factors.sign
+        elif factors.sign != self._sign:
+            t = -t
         rises = bool(forward * t[-1] > _LEVEL)
         if self._back is not None and not rises and self._event < 0 and self.length > 1e-3:
             # A fold lies between here and the point before: nearer to it.
@@ -102,7 +107,7 @@ class Run:
         target = self._target(float(t[-1]))
         self._back = (at.copied(), self._way) if rises and self._event < 0 else None
         self._way = np.zeros(unknowns.whole + 1)
-        self._way[np.append(unknowns.pairs, -1)] = np.append((scale * t)[: len(unknowns.pairs)], t[-1])
+        self._way[np.append(unknowns.members, -1)] = scale * t
         land, turns, done = advanced(unknowns, at, v, t, scale, self.length, target)
         if turns < 0:
             return STUCK
@@ -124,7 +129,11 @@ class Run:
         return None
 
     def _border(self, unknowns: Active, v: Values) -> Array:
-        """Border row that fixes the orientation: by the last event, else by all tasks and log alpha."""
+        """Border row: what grows after an event, else the last tangent.
+
+        After an event it fixes the orientation. On one active set the sign of the determinant does, which no border
+        has a say in: where two prices take each other's place within the last digit of log alpha nothing else moves.
+        """
         if self._event >= 0:
             return unknowns.gradient(v, self._event)
         return np.asarray(self._way[np.append(unknowns.members, -1)])
@@ -195,24 +204,48 @@ def corrected(
 
 def _passed(
     unknowns: Active, start: Place, at: Place, v: Values, land: int, target: float, first: Array
-) -> tuple[int, float]:
-    """First event on a step besides `land` (-1: none, -2: unknown), and the part of the step at which it occurs."""
+) -> tuple[int, float, Place]:
+    """First event on a step besides `land` (-1: none), the part of the step at which it occurs, and the place there."""
     worst, part, now = -1, 1.0, unknowns.distances(v, at)
     known = np.isfinite(first)
     if 0 <= land < len(first):
         known[land] = False
-    if (known & (now == -np.inf)).any():
-        # The last price of a pair has gone to 0, where its cost has no logarithm: it enters before that.
-        worst, part = _BEFORE, 0.9
-    passed = np.flatnonzero(known & (now < -1e-10) & (now > -np.inf))
+    passed = np.flatnonzero(known & (now < -1e-10))
     if len(passed):
         parts = first[passed] / (first[passed] - now[passed])
-        if parts.min() < part:
-            worst, part = int(passed[parts.argmin()]), float(parts.min())
+        worst, part = int(passed[parts.argmin()]), float(parts.min())
+        if worst < at.pairs and not at.on[worst]:
+            return worst, *_entered(unknowns, start, at, worst)
     before, after = start.theta - target, at.theta - target
     if worst == -1 and land != len(first) and before * after < 0 and abs(after) > 1e-13:
         worst, part = len(first), abs(before) / abs(after - before)
-    return worst, part
+    return worst, part, _between(start, at, 1 - part)
+
+
+def _between(start: Place, at: Place, left: float) -> Place:
+    """The place on the chord of a step of which this part is left."""
+    there = at.copied()
+    there.amount += left * (start.amount - at.amount)
+    there.level += left * (start.level - at.level)
+    there.theta += left * (start.theta - at.theta)
+    return there
+
+
+def _entered(unknowns: Active, start: Place, at: Place, pair: int) -> tuple[float, Place]:
+    """The part of a step at which a pair enters, and the place there.
+
+    Where all prices that it would pay go to 0 its slack is a logarithm, which falls without end: the part that is left
+    may be of any magnitude, so that halves are those of its logarithm.
+    """
+    low, high = _NOTHING, 0.0
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        there = _between(start, at, float(np.exp(middle)))
+        slack = float(Values(unknowns.g, there).slack[pair])
+        if abs(slack) < _NEAR:
+            break
+        low, high = (low, middle) if slack > 0 else (middle, high)
+    return float(-np.expm1(middle)), there
 
 
 def advanced(
@@ -232,24 +265,25 @@ def advanced(
     left, pace = target - at.theta, float(t[-1])
     if left * pace > 0 and abs(left) < abs(pace) * h:
         land, h = unknowns.whole, left / pace
+    there = start.copied()
+    unknowns.moved(there, t, h)
     for _ in range(24):
-        there = start.copied()
-        unknowns.moved(there, t, h)
         turns, now = corrected(unknowns, there, scale * t, land, target, aim)
         rise, members = there.theta - start.theta, unknowns.pairs
         ahead = np.append((there.z - start.z)[members], rise) @ np.append((scale * t)[: len(members)], t[-1])
         if land >= 0 and (abs(rise) > 3 * length or ahead < -1e-9):
             now = None  # Newton's method has gone to another place where it changes
         if now is None:
-            h, land = 0.4 * h, -1
+            h, land, there = 0.4 * h, -1, start.copied()
             if h < 1e-9:
                 break
+            unknowns.moved(there, t, h)
             continue
-        worst, part = _passed(unknowns, start, there, now, land, target, first)
+        worst, part, chord = _passed(unknowns, start, there, now, land, target, first)
         if worst == -1:
             at.__dict__.update(there.__dict__)
             return land, turns, h
-        land, h = max(worst, -1), h * part
+        land, h, there = worst, h * part, chord
     return -1, -1, h
 
 
