@@ -205,6 +205,11 @@ class Candidates:
             both = (offer, better) if self._astray(offer, better) else (better, offer)
             return any(self._certified(one, name) <= self.tol for one in both)
         residual = self._certified(offer, name)
+        if residual > self.tol and np.isinf(self.problem.criterion.alpha):
+            polytope = self.problem.polytope
+            filled = polytope.filled(polytope.fractions(offer.tasks), self.tol)
+            if filled is not None:
+                self._certified(replace(offer, tasks=polytope.allocation(filled)), name)
         again = not first and (residual > self.tol or (residual > _FINE and small))
         if again and (better := self._refined(offer, name, residual)) is not None:
             self._certified(better, name)
