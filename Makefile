@@ -64,8 +64,10 @@ guard: $(VENV)/dev-ready
 
 # Hours: errors of all mechanisms on all families against exact answers; it may be interrupted, and goes on. With traces
 # (TRACES=DIR) also on snapshots of Bitbrains and Google. Then minutes: the package is broken in several ways, and every
-# one must make a test fail; tests marked `long` run, and the laws on many more clusters.
+# one must make a test fail; tests marked `long` run, the laws on many more clusters, and the rooms of answers once as
+# on processors of other vector functions and with data off in the last places.
 COUNT ?= 300
+ANSWERS := tests/game tests/core tests/mechanisms tests/engines tests/laws
 test-long: $(VENV)/dev-ready
 	$(BIN)/pip install --quiet --editable .[browser]
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/errors_table.py --count $(COUNT) $(if $(TRACES),--traces $(TRACES))
@@ -73,6 +75,10 @@ test-long: $(VENV)/dev-ready
 	$(BIN)/python tools/first_minutes.py
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 RAYON_NUM_THREADS=1 $(BIN)/pytest -m long -n $(WORKERS) --dist worksteal
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 FAIROPT_LAW_CLUSTERS=500 FAIROPT_MANY_CLUSTERS=10000 $(BIN)/pytest tests/laws tests/many -n auto --dist worksteal
+	for features in "X86_V4 AVX512_ICL AVX512_SPR" "X86_V3 X86_V4 AVX512_ICL AVX512_SPR"; do \
+		OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NPY_DISABLE_CPU_FEATURES="$$features" $(BIN)/pytest $(ANSWERS) -n auto --dist worksteal || exit 1; done
+	for seed in 1 2 3; do \
+		OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest $(ANSWERS) --jitter $$seed -n auto --dist worksteal || exit 1; done
 
 # fairopt beside other solvers, ten minutes: the table of docs/peers.md.
 bench: $(VENV)/dev-ready

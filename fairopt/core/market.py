@@ -316,9 +316,10 @@ class Market:
         return self.steepened(at, self.problem.criterion.alpha)
 
     def fits(self, start: Start) -> bool:
-        """True if a warm start has the same pairs, limits and units."""
+        """True if a warm start has the same pairs, limits and units; at alpha = 0 its prices say nothing of levels."""
         at, own = start.point, (self.size.shape, self.row.shape, self.bound.shape)
-        return np.array_equal(start.unit, self.unit) and (at.y.shape, at.lam.shape, at.xi.shape) == own
+        alike = (at.y.shape, at.lam.shape, at.xi.shape) == own and np.array_equal(start.unit, self.unit)
+        return alike and start.alpha > 0
 
 
 @dataclass(frozen=True)

@@ -171,8 +171,8 @@ _PRICED = 1e-9
 _SUFFICIENT = 1e-7
 #: Most solves that are measured in the shares of the one before.
 _RESCALINGS = 4
-#: Users so near their limit are at it in the next solve.
-_FULL = 1e-6
+#: Users so near their limit are at it in the next solve, farther ones in later solves: a solver's tasks have errors.
+_FULL, _FARTHER = 1e-6, 10.0
 #: The least unit of a virtual dominant share.
 SMALLEST = 1e-12
 
@@ -215,7 +215,7 @@ class ServerProblem:
         best: Response | None = None
         failure: SolverError | None = None
         full = np.zeros(len(share), dtype=bool)
-        room, last = self.program.room(elsewhere), share
+        room, last, near = self.program.room(elsewhere), share, _FULL
         for wanted in self._units(elsewhere, share):
             unit = last if wanted is None else wanted
             try:
@@ -228,7 +228,8 @@ class ServerProblem:
             if best.residual <= _SUFFICIENT:
                 break
             # What those are worth who are at their limit may hide all prices; but they may be there wrongly.
-            full = (found.fraction >= (1 - _FULL) * room) & (not full.any())
+            full = (found.fraction >= (1 - near) * room) & (not full.any())
+            near *= _FARTHER
             last = elsewhere / self.program.gamma + found.fraction
         if best is None:
             assert failure is not None

@@ -22,6 +22,7 @@ from fairopt.explorer import page as pages
 from fairopt.explorer import session as sessions
 from fairopt.explorer.page import module, program
 from fairopt.explorer.session import ALPHAS
+from fairopt.workloads.sources import CLUSTERS
 
 
 def data(text: str) -> dict[str, Any]:
@@ -111,3 +112,10 @@ def test_a_browser_draws_the_page(text: str, tmp_path: Path) -> None:
     drawn = subprocess.run(["chromium", *asked], check=True, capture_output=True, text=True, timeout=300).stdout
     assert 'data-drawings="' in drawn
     assert re.search(r'class="fo-status"[^>]*>[^<]*FDS', drawn)
+
+
+@pytest.mark.parametrize("name", sorted(name for name in CLUSTERS.entries if not CLUSTERS.reads(name)))
+def test_every_source_that_needs_no_files_has_a_page(few_alphas: None, name: str, tmp_path: Path) -> None:
+    assert main(["explore", name, "--out", str(tmp_path / "page.html")]) == 0
+    alphas = len(sessions.ALPHAS)
+    assert {alphas} == {len(views) for views in data((tmp_path / "page.html").read_text())["views"].values()} - {1}

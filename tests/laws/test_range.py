@@ -33,6 +33,7 @@ def changed(name: str, number: float, everywhere: bool = False) -> dict[str, Any
     return GOOD | {name: values}
 
 
+@pytest.mark.exact
 @pytest.mark.parametrize("name", GOOD)
 @pytest.mark.parametrize("number", BEYOND)
 def test_the_range_is_stated_at_the_door(name: str, number: float, tmp_path: Path, capsys: Any) -> None:

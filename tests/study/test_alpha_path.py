@@ -18,6 +18,7 @@ from numpy.testing import assert_allclose
 import fairopt as fo
 from fairopt.errors import DataError, NotConverged, SolverError
 from fairopt.game import reference
+from fairopt.mechanisms import REGISTRY, Mechanism
 from fairopt.study.alpha_path import AlphaPath, Follower, refined
 
 PATH = [*(float(alpha) for alpha in np.geomspace(0.2, 64, 9)), math.inf]
@@ -49,6 +50,18 @@ def test_alphas_of_a_small_cluster_are_answered_at_once() -> None:
     assert min(frame["seconds"].sum() for frame in frames) < 0.75 * min(alone)
     seconds = frames[0]["seconds"] / frames[0]["steps"]
     assert seconds.max() < 8 * seconds.median()
+
+
+@pytest.mark.parametrize("shape", [(20, 32), (200, 50)])
+@pytest.mark.parametrize("kind", [kind for kind in REGISTRY.values() if "alpha" in kind.__dataclass_fields__])
+def test_paths_to_both_ends_and_back(kind: type[Mechanism], shape: tuple[int, int]) -> None:
+    """An answer at alpha = 0 or infinity is no start for others, whose prices follow from levels."""
+    shared = cluster(1, *shape)
+    for alphas in ([0.0, 0.5, 2.0, math.inf, 3.0], [0.5, 0.0, 0.7]):
+        path = fo.alpha_path(shared, alphas, mechanism=kind)
+        assert not any(found.flagged for found in path.allocations)
+    apart = kind(0.5).solve(shared, start=kind(0.0).solve(shared)).arrays.user_tasks  # type: ignore[call-arg]
+    assert_allclose(apart, kind(0.5).solve(shared).arrays.user_tasks, rtol=1e-4)  # type: ignore[call-arg]
 
 
 def test_frame() -> None:
