@@ -184,9 +184,10 @@ def _criterion(cluster: Cluster, given: Any) -> Criterion:
     if not any(name in given for name in _FACTORS):
         return rule
     fair, efficient = (_numbers(given, "criterion.", name) for name in _FACTORS)
-    if not (fair > 0 and efficient > 0 and 0 < alpha < np.inf and alpha != 1 and scope not in _BY_SERVER):
+    if not (fair > 0 and efficient > 0 and 0 < alpha <= 1e6 and alpha != 1 and scope not in _BY_SERVER):
         _wrong(
-            "criterion.fair", "and efficient must be > 0, for a finite alpha > 0 other than 1 and one pool or servers"
+            "criterion.fair",
+            "and efficient must be > 0, for an alpha > 0 other than 1, up to 1e6, and a pool or servers",
         )
     return FairnessEfficiency(**rule.plain, fair=fair, efficient=efficient)
 
