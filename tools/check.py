@@ -222,4 +222,5 @@ if __name__ == "__main__":
     except (IndexError, OSError, ValueError, RecursionError) as wrong:
         sys.exit(print(f"{sys.argv[1:]}: {wrong}") or 2)
     print("feasibility {:.3e}  largest for {}\nerror       {:.3e}  largest for {}".format(*feasible, *e))
-    sys.exit(print(["pass", "FAIL"][fails := int(max(feasible[0], e[0]) > p.tol)], f"at {p.tol:g}") or fails)
+    fails, by = int(max(feasible[0], e[0]) > p.tol), p.f["criterion"] and f"alpha {p.alpha:g}, {p.scope}"
+    sys.exit(print(["pass", "FAIL"][fails], f"at {p.tol:g}, by {by or 'no criterion'}") or fails)

@@ -197,7 +197,7 @@ class _Conditions:
         return BackwardError(largest, where, log_rows + shift, every + shift, kept, of_pairs, wrong)
 
     def _of_buyers(self, price: Array, tau: float, shift: Array | None) -> tuple[Array, Array, Mask, Array]:
-        """Errors of buyers, dearness (pairs,), pairs dropped, shifts of log prices (sellers,): the best, if not given."""
+        """Errors of buyers, dearness (pairs,), pairs dropped, shifts of log prices (sellers,), best if not given."""
         least = price if self.game else np.minimum.reduceat(price, self.first)
         off, bought = self.marginal - least, self.bought > tau
         if shift is None:
