@@ -17,4 +17,4 @@ def tqdm(*arguments: Any, **more: Any) -> Any:
         from tqdm.notebook import tqdm as bar
     else:
         from tqdm import tqdm as bar
-    return bar(*arguments, **more)
+    return bar(*arguments, **{"file": getattr(sys.stderr, "stream", sys.stderr)} | more)

@@ -52,6 +52,8 @@ def read(path):
     table(rule, "criterion", "alpha scope ", "share weight cap floor fair efficient")
     c, d = number(g["capacity"], "cluster.capacity", (K, M), 0), number(g["demand"], "cluster.demand", (N, M), 0)
     x, tol = number(f["tasks"], "tasks", (N, K)), number(f.get("tol", 1e-6), "tol", (), TINY)
+    good = all(((t == 0) | ((t >= 1e-50) & (t <= 1e50))).all() for t in (c, d))
+    need(good, "cluster.capacity and cluster.demand must be 0, or from 1e-50 to 1e50")
     need(d.any(axis=1).all(), f"cluster.demand[{d.any(axis=1).argmin()}] is nothing at all")
     limit = number(g.get("max_tasks", [None] * N), "cluster.max_tasks", (N,), 0, INF)
     q = np.minimum(limit, number(rule.get("cap", [None] * N), "criterion.cap", (N,), 0, INF))
@@ -65,8 +67,8 @@ def read(path):
     u = np.ones(N) if own else number(rule.get("share"), "criterion.share", (N,), TINY, INF)
     _, phi = (number(one.get("weight", g.get("weight", [1] * N)), "weight", (N,), TINY) for one in (g, rule))
     fair, efficient = (number(rule.get(key, 0), f"criterion.{key}", (), 0) for key in ("fair", "efficient"))
-    fds = fair > 0 < efficient and alpha not in (0, 1, INF) and not own
-    need(fds or fair == efficient == 0, "criterion.fair and criterion.efficient must be > 0, for alpha not 0, 1 or inf")
+    fds = fair > 0 < efficient and alpha not in (0, 1, INF) and alpha <= 1e6 and not own
+    need(fds or fair == efficient == 0, "criterion.fair and .efficient must be > 0, for alpha not 0 or 1, <= 1e6")
     L = [[None] * M] * K if f.get("log_prices") is None else f["log_prices"]
     L = L if str(L).startswith("[[[") and alpha == INF and not own else [L]  # max-min may have a table for every level
     L = number(L, "log_prices", (len(L), K, M), -INF, -INF)
@@ -81,7 +83,8 @@ def read(path):
 
 def worst(found):
     """The largest number and where it is; what is no number is infinite."""
-    return max(((INF if np.isnan(e) else e, where) for e, where in [(0.0, "nobody"), *found]), key=lambda one: one[0])
+    every = [(INF if np.isnan(e) else e, where) for e, where in [(0.0, "nobody"), *found]]
+    return max(every, key=lambda one: float(f"{one[0]:.12g}"))  # the first of those that tie but for rounding
 
 
 def feasibility(p):
@@ -97,7 +100,7 @@ def log_worth(p):
     """log m_ni, what a task is worth, as a table: m = phi^alpha u^(1-alpha) X^-alpha, in the game u = 1/gamma[n,i].
     FDS, F = fair log(S)/(1-alpha) + efficient log T: dF/dX = u (fair phi^alpha s^-alpha / S + efficient/T), s = u X."""
     a, log_u = p.alpha, np.log(1 / p.gamma if p.own else np.repeat(p.u[:, None], p.K, axis=1))
-    log_phi, log_x, s = np.log(p.phi), np.log(p.X), np.log(p.u * p.X)
+    log_phi, log_x, s = np.log(p.phi), np.log(p.X), np.log(p.u) + np.log(p.X)
     if not p.fair:
         return (1 - a) * log_u + (a * (log_phi - log_x)[:, None] if a > 0 else 0.0)
     fair = np.log(p.fair) + a * (log_phi - s) - np.logaddexp.reduce((a * log_phi + (1 - a) * s)[p.who])
@@ -110,19 +113,23 @@ def error_at(p, m, tau, fitted):
     unit = np.minimum(p.gamma.sum(axis=1), p.q) if p.alpha == 0 else p.X
     room, over = np.where(p.q < INF, np.maximum(1 - p.X / p.q, 0.0), INF), np.maximum(p.X / p.floor - 1, 0.0)
     L = np.where(p.used & (idle <= tau), p.L[0], -INF)  # rows that idle by more than tau lose their price
+    top = L.max(axis=1, keepdims=True) if game else L.max()
+    L = L - (top := np.where(top > -INF, top, 0.0))  # differences: large logarithms are not to swallow others
+    L[L < -1e4 * A] = -INF
     found = [(abs(idle[k]) if L[k] > -INF else max(-idle[k], 0.0), p.words[k]) for k in p.rows]
     cost = np.where(p.usable, np.logaddexp.reduce(L + np.log(p.d)[:, None], axis=2), INF)  # log p_ni = log sum lambda d
     least = cost.min(axis=1)  # log p_n = min_i log p_ni
     # Users buy where it is cheapest, in the game on every server: by off / A they would buy more, or pay too much.
     off = m - (cost if game else least[:, None])
+    shift = np.ones(p.K) * (0.0 if fitted else top.ravel())
     there = (part := (p.x if game else p.X[:, None] + np.zeros(p.K)) / unit[:, None]) > tau
     for i in (range(p.K) if game else [slice(None)]) if fitted else ():  # one scale, in the game one per server
         mine = [k for k in p.pairs if (k[1] == i or not game) and np.isfinite(off[k])]
         high = [off[k] for k in mine if room[k[0]] > tau]  # in the game, who is dearer by more than its part loses that
         top = max(high or [-INF])
         low = [off[k] for k in mine if there[k] and (A * part[k] > top - off[k] if game else over[k[0]] > tau)]
-        off[:, i] -= (max(high or [min(low)]) + min(low or [max(high)])) / 2 if high or low else 0.0
-    lost = dict.fromkeys([*p.who, *p.rows], 0.0)
+        shift[i] = (max(high or [min(low)]) + min(low or [max(high)])) / 2 if high or low else 0.0
+    off, lost = off - shift, dict.fromkeys([*p.who, *p.rows], 0.0)
     for n, i in p.pairs:
         o, x, bought = off[n, i] / A, p.x[n, i], there[n, i]
         dear = max(-o, 0.0) if game else cost[n, i] - least[n] if cost[n, i] > least[n] else 0.0
@@ -133,7 +140,20 @@ def error_at(p, m, tau, fitted):
             lost[n] += x / unit[n]
             for r in np.flatnonzero((p.d[n] > 0) & (L[i] > -INF)):
                 lost[i, r] += x * p.d[n, r] / p.c[i, r]
-    return worst([*found, *((e, p.words[k]) for k, e in lost.items())])
+    e, gap = worst([*found, *((e, p.words[k]) for k, e in lost.items())]), 0.0
+    if e[0] < 1e-3 and not game:
+        gap = welfare_gap(p, m[:, 0], L + shift[0]) / (100 * p.N * A)
+    return worst([e, (gap, "welfare, which prices disprove")])
+
+
+def welfare_gap(p, m, L):
+    """By what part of `sum mX` welfare may rise, at prices in the scale of m: at most about 2 N A e, measured."""
+    top, reach = m[p.who].max(initial=-MAX), np.minimum(p.gamma.sum(axis=1), p.q)
+    cost = np.where(p.usable, p.d @ (lam := np.exp(L - top)).T, INF)
+    more = (worth := np.exp(m - top)) - (least := cost.min(axis=1))
+    gain = np.maximum(more * (reach - p.X), more * np.minimum(p.floor - p.X, 0))[p.who].sum()
+    dear = sum(p.x[k] * (cost[k] - least[k[0]]) for k in p.pairs if p.x[k] > 0)
+    return (gain + dear + (lam * np.maximum(p.c - p.use, 0)).sum()) / (worth * p.X)[p.who].sum() if len(p.who) else 0.0
 
 
 def level_error(p):
@@ -141,16 +161,19 @@ def level_error(p):
     At prices lambda the tasks of n cost P_n where they cost least, and P_n + extra_n where they are. It can rise by at
     most (sum lambda (c - use) + sum_all extra + sum_{above n's level} P (1 - floor/X)) / P_n; the best table counts."""
     level, rise = p.X * p.u / p.phi, np.full(p.N, INF)
+    if not ((level[p.who] > 1e-290) & (level[p.who] < 1e290)).all():
+        return INF, "levels beyond numbers"
     top, order = level.copy(), sorted(p.who, key=level.__getitem__)
     for n, above in zip(order[-2::-1], order[:0:-1], strict=True):  # within 1e-7 of the next: on its level, up to top
         top[n] = top[above] if level[above] <= level[n] * (1 + 1e-7) else level[n]
-    for L in p.L[p.L.max(axis=(1, 2)) > -INF]:
-        cost = np.where(p.usable, p.d @ (lam := np.where(p.used, np.exp(L - L.max()), 0.0)).T, INF)
+    for L in np.where(p.used, p.L, -INF):
+        lam = np.exp(L - max(L.max(), -MAX))  # the largest is 1
+        cost = np.where(p.usable, p.d @ (lam := np.where(lam > 1e-200, lam, 0.0)).T, INF)
         least = cost.min(axis=1)
         waste = (lam * np.maximum(p.c - p.use, 0)).sum() + sum(p.x[k] * (cost[k] - least[k[0]]) for k in p.pairs)
         for n in p.who:
             P_above = (np.maximum(p.X - p.floor, 0) * least)[p.who[level[p.who] > top[n]]].sum()
-            rise[n] = min(rise[n], (waste + P_above) / (p.X[n] * least[n]))
+            rise[n] = min(rise[n], (waste + P_above) / P if (P := p.X[n] * least[n]) > 1e-200 else INF)
     room = p.q / p.X - 1
     found = [(min(rise[n], room[n]), p.words[n]) for n in p.who]
     return worst([*found, *((top[n] / level[n] - 1, p.words[n]) for n in p.who)])
@@ -163,6 +186,8 @@ def bottleneck(p, servers):
     X = here if p.scope == "per_server" else p.X
     level = X / p.gamma[:, servers[0]] / p.phi if p.own else X * p.u / p.phi
     idle, found = np.maximum((p.c - p.use)[servers].sum(axis=0), 0), []
+    if not ((level[users] > 1e-290) & (level[users] < 1e290)).all():
+        return INF, "levels beyond numbers"
     free = {h: idle + ((here - p.floor).clip(0) * (level > h))[users] @ p.d[users] for h in level[users]}
     for n in users:
         room = INF if X[n] == 0 or p.scope == "per_server" else max(p.q[n] / X[n] - 1, 0.0)  # elsewhere nobody counts
@@ -197,4 +222,5 @@ if __name__ == "__main__":
     except (IndexError, OSError, ValueError, RecursionError) as wrong:
         sys.exit(print(f"{sys.argv[1:]}: {wrong}") or 2)
     print("feasibility {:.3e}  largest for {}\nerror       {:.3e}  largest for {}".format(*feasible, *e))
-    sys.exit(print(["pass", "FAIL"][fails := int(max(feasible[0], e[0]) > p.tol)], f"at {p.tol:g}") or fails)
+    fails, by = int(max(feasible[0], e[0]) > p.tol), p.f["criterion"] and f"alpha {p.alpha:g}, {p.scope}"
+    sys.exit(print(["pass", "FAIL"][fails], f"at {p.tol:g}, by {by or 'no criterion'}") or fails)

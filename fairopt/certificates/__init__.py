@@ -165,6 +165,8 @@ __all__ = [
     "rises",
 ]
 
+#: A welfare gap is at most the error times users and A, or twice that, of errors that are no larger.
+_GAIN, _GOOD = 100.0, 1e-3
 #: The part of the work on an exact optimum that is done only to make sure.
 _CAUTION = 0.05
 
@@ -295,12 +297,15 @@ def _finite(
         found = searched(polytope, criterion, tasks, servers)
     else:
         found = backward_error(polytope, criterion, tasks, polytope.log_row_prices(hint), servers)
+    welfare = None if criterion.scope == "game" else duality_gap(polytope, tasks, criterion, found.every_row)
+    least = (welfare or 0.0) / (_GAIN * len(tasks) * criterion.stiffness)
+    if found.error < min(least, _GOOD):
+        found = replace(found, error=least, where="the welfare, whose gap no smaller error explains")
     where = f"largest for {found.where}" if found.error > 0 else found.where
     prices = polytope.log_unit_prices(found.log_rows)
     # Where efficiency ties all users conditions are not known.
     tied = isinstance(criterion, FairnessEfficiency)
     known: Array | None = None if tied else deferred(partial(conditions, polytope, criterion, tasks, found))
-    welfare = None if criterion.scope == "game" else duality_gap(polytope, tasks, criterion, found.every_row)
     return _Judgement(found.error, _measure(criterion), where, prices, welfare, known)
 
 
@@ -319,8 +324,10 @@ def _infinite(
         i = int(rise.argmax())
         where = largest(who, i) if rise[i] > 0 else where
     else:
-        with np.errstate(over="ignore"):
-            prices = None if hint is None else np.exp(hint)
+        if hint is not None:  # the largest of each level is 1
+            hint = np.where(np.isfinite(hint), hint, -np.inf)
+            hint -= np.maximum(hint.max(axis=(-2, -1), keepdims=True), -np.finfo(float).max)
+        prices = None if hint is None else np.exp(hint)
         most, proof, where = lexicographic_rise(polytope, tasks, criterion, prices)
         rise = np.array([most])
     with np.errstate(divide="ignore"):
@@ -374,6 +381,7 @@ def duality_gap(polytope: Polytope, tasks: Array, criterion: Criterion, log_rows
         least = np.minimum.reduceat(cost, first)
         loss = own.bregman(x, log_marginal - top, least, np.minimum(own.floor, x), polytope.reach)
         idle = np.exp(log_rows - top) @ np.maximum(1 - polytope.used(tasks), 0.0)
-        missing = float(loss.sum() + here @ (cost - least[user]) + idle)
+        dear = np.where(here > 0, cost - least[user], 0.0)
+        missing = float(loss.sum() + here @ dear + idle)
         gap = missing / float(np.exp(log_marginal - top) @ x)
     return gap if np.isfinite(gap) else np.inf

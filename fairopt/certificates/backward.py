@@ -45,6 +45,8 @@ COARSE = (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0)
 NEAR = 1e-4
 #: Exponents so far below their sum's largest are computed on their own.
 _FAR = 500.0
+#: Prices so many times A below the largest, in logs, are none: rounding would hide what stands beside them.
+_APART = 1e4
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,7 @@ class _Conditions:
         self.polytope, self.criterion = polytope, criterion
         self.names = polytope.cluster.servers if servers is None else servers
         self.game = criterion.scope == "game"
+        self.sellers = polytope.cluster.shape[1] if self.game else 1
         self.user, self.server = polytope.pair_user, polytope.pair_server
         who = polytope.users
         self.tasks = tasks[who[self.user], self.server]
@@ -161,19 +164,24 @@ class _Conditions:
 
     def at(self, log_rows: Array, tau: float, fitted: bool) -> BackwardError:
         """The error at one level, prices in the scale that fits best or as they are."""
-        polytope = self.polytope
-        live, every = (self.idle <= tau) & (log_rows > -np.inf), log_rows
-        log_rows = np.where(live, log_rows, -np.inf)
-        price = log_price_per_task(polytope, log_rows)
-        with np.errstate(invalid="ignore"):
-            off = self._of_buyers(price, tau, fitted)
+        polytope, live = self.polytope, (self.idle <= tau) & (log_rows > -np.inf)
+        of_rows = polytope.row_server if self.game else np.zeros(len(live), dtype=np.intp)
+        top = np.full(self.sellers, -np.inf)
+        np.maximum.at(top, of_rows[live], log_rows[live])
+        top = np.where(np.isfinite(top), top, 0.0)
+        with np.errstate(over="ignore", invalid="ignore"):  # differences: large logarithms are not to swallow others
+            every = log_rows - top[of_rows]
+            live &= every >= -_APART * self.scale
+            log_rows = np.where(live, every, -np.inf)
+            off = self._of_buyers(log_price_per_task(polytope, log_rows), tau, None if fitted else top)
         short, dear, dropped, shift = off
+        shift = shift[of_rows]
         kept = ~dropped & (self.tasks > 0)
-        of_rows = np.abs(np.where(live, self.idle, np.minimum(self.idle, 0.0)))
+        wrong = np.abs(np.where(live, self.idle, np.minimum(self.idle, 0.0)))
         errors: list[tuple[Array, Callable[[int], str]]] = [
             (short, self._pair if self.game else self._user),
             (np.where(kept, dear, 0.0), self._pair),
-            (of_rows, self._row),
+            (wrong, self._row),
         ]
         if dropped.any():
             lost = np.where(dropped, self.part, 0.0)
@@ -182,31 +190,29 @@ class _Conditions:
             errors.append((np.where(live, polytope.use @ unused, 0.0), self._row))
         worst = [float(each.max(initial=0.0)) for each, _ in errors]
         k = int(np.argmax(worst))
-        where = errors[k][1](int(errors[k][0].argmax())) if worst[k] > 0 else "nothing is wrong"
+        first = int((errors[k][0] >= worst[k] * (1 - 1e-12)).argmax())  # of those that tie but for rounding
+        where = errors[k][1](first) if worst[k] > 0 else "nothing is wrong"
         of_pairs = np.maximum(short[self.buyer], np.where(dropped, self.part, dear))
         largest = worst[k] if not np.isnan(worst).any() else np.inf
-        return BackwardError(largest, where, log_rows + shift, every + shift, kept, of_pairs, of_rows)
+        return BackwardError(largest, where, log_rows + shift, every + shift, kept, of_pairs, wrong)
 
-    def _of_buyers(self, price: Array, tau: float, fitted: bool) -> tuple[Array, Array, Mask, Array]:
-        """Errors of buyers, dearness (pairs,), the pairs dropped, and the shift of log prices (rows,)."""
+    def _of_buyers(self, price: Array, tau: float, shift: Array | None) -> tuple[Array, Array, Mask, Array]:
+        """Errors of buyers, dearness (pairs,), pairs dropped, shifts of log prices (sellers,), best if not given."""
         least = price if self.game else np.minimum.reduceat(price, self.first)
         off, bought = self.marginal - least, self.bought > tau
-        shift = self._middles(off, bought & (self.surplus > tau), self.room > tau, fitted)
+        if shift is None:
+            shift = self._middles(off, bought & (self.surplus > tau), self.room > tau)
         off = (off - shift[self.seller]) / self.scale
         less = 0.0 if self.game else np.where(bought, np.minimum(-off, self.surplus), 0.0)
         error = np.where(off > 0, np.minimum(off, self.room), less)
         there, above = self.tasks > 0, -off if self.game else price - least[self.user]
         dear = np.where(there & (above > 0), above, 0.0)
         dropped = dear > tau if self.game else there & ((dear > tau) | ~bought[self.user])
-        of_rows = self.polytope.row_server if self.game else np.zeros(len(self.idle), dtype=np.intp)
-        return error, dear, dropped, shift[of_rows]
+        return error, dear, dropped, shift
 
-    def _middles(self, off: Array, bought: Mask, hungry: Mask, fitted: bool) -> Array:
+    def _middles(self, off: Array, bought: Mask, hungry: Mask) -> Array:
         """(sellers,): the shifts that make the largest errors least, of those who have tasks or want some."""
-        sellers = self.polytope.cluster.shape[1] if self.game else 1
-        if not fitted:
-            return np.zeros(sellers)
-        seller, known = self.seller, np.isfinite(off)
+        sellers, seller, known = self.sellers, self.seller, np.isfinite(off)
         high, low = np.full(sellers, -np.inf), np.full(sellers, np.inf)
         hungry = known & hungry
         np.maximum.at(high, seller[hungry], off[hungry])

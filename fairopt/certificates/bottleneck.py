@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._loops import compiled
-from ..model._arrays import Array, Index, by_group, in_tables
+from ..model._arrays import Array, Index, Mask, by_group, in_tables
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 
@@ -92,6 +92,11 @@ def _meeting(level, free, need, best):  # type: ignore[no-untyped-def]
                 low, high = (low, m - 1) if above >= room else (m + 1, high)
 
 
+def beyond_numbers(levels: Array) -> Mask:
+    """Levels that may have lost digits, or are not finite: shares and weights may be any numbers."""
+    return np.asarray(~((levels > 1e-290) & (levels < 1e290)))
+
+
 def exploitability(polytope: Polytope, tasks: Array, criterion: Criterion) -> tuple[Array, Index]:
     """Per server: its exploitability (servers,), and the user who attains it (servers,).
 
@@ -122,7 +127,7 @@ def exploitability(polytope: Polytope, tasks: Array, criterion: Criterion) -> tu
         limits = np.full(users.shape, np.inf) if alone else limits_of[users]
         demand = cluster.demand[users] * there[:, :, None]
         rise = rises(demand, cluster.capacity[some], here, levels, mine, limits, criterion.floor[users])
-        rise = np.where(there, rise, -np.inf)
+        rise = np.where(there, np.where(beyond_numbers(levels), np.inf, rise), -np.inf)
         gaps[some] = rise.max(axis=1)
         worst[some] = users[np.arange(len(some)), rise.argmax(axis=1)]
     return gaps, worst

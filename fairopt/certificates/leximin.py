@@ -26,11 +26,14 @@ from ..model.criterion import Criterion
 from ..model.merging import Split
 from ..model.polytope import Polytope
 from . import _linear
+from .bottleneck import beyond_numbers
 
 #: Levels closer than this are one level; the width of such a group counts as a violation.
 SAME_LEVEL = 1e-7
 #: Users whom a hint holds to this are not asked about again in a linear program.
 SUFFICIENT = 1e-6
+#: Prices, and tasks, that cost so little beside the largest price are none: products would lose digits.
+_NOTHING = 1e-200
 #: A hint that proves this much less for a user is no proof of its level.
 _PROVES = 1e-4
 
@@ -68,6 +71,8 @@ def lexicographic_rise(
     if (none := starved(polytope, x)).any():
         return np.inf, None, f"user {users[polytope.users[int(none.argmax())]]!r} runs nothing, although it could"
     level = own.levels(x)
+    if (beyond := beyond_numbers(level)).any():
+        return np.inf, None, f"user {users[polytope.users[int(beyond.argmax())]]!r}, whose level is beyond numbers"
     to_limit = polytope.limit / x - 1
     groups = by_level(level)
     rise = np.full(len(x), np.inf) if prices is None else proved(polytope, tasks, groups, prices, own.floor).rise
@@ -132,28 +137,26 @@ def proved(polytope: Polytope, tasks: Array, groups: list[Index], prices: Array,
     fractions = polytope.fractions(tasks)
     x = polytope.user_tasks(fractions)
     start = polytope.start[:-1]
-    capacity = polytope.cluster.capacity
-    idle = np.zeros_like(capacity)
-    idle[polytope.row_server, polytope.row_resource] = np.maximum(1 - polytope.used(tasks), 0.0)
+    capacity, idle = polytope.cluster.capacity, np.maximum(1 - polytope.used(tasks), 0.0)
     rank = np.empty(len(x), dtype=np.intp)
     for g, group in enumerate(groups):
         rank[group] = g
     best, which, condition = np.full(len(x), np.inf), np.full(len(x), -1), np.full(len(x), np.inf)
     part, spare = fractions * polytope.gamma / x[polytope.pair_user], 1 - np.minimum(floor / x, 1.0)
     for s, unit in enumerate(np.nan_to_num(prices.reshape(-1, *capacity.shape), posinf=0.0)):
-        whole = np.maximum(unit, 0.0) * capacity
-        rows = whole[polytope.row_server, polytope.row_resource]
-        if not np.isfinite(rows).all() or not rows.any():
+        rows = polytope.row_prices(np.maximum(unit, 0.0))
+        if not 0 < (top := rows.max(initial=0.0)) < np.inf:
             continue
+        rows = np.where(rows > _NOTHING * top, rows / top, 0.0)
         cost = polytope.price_per_task(rows) * x[polytope.pair_user]
         least = np.minimum.reduceat(cost, start)
         above = np.add.reduceat(part * (cost - least[polytope.pair_user]), start)
         own = np.bincount(rank, np.maximum(above, 0.0), len(groups)).cumsum()
         paid = np.bincount(rank, np.maximum(least * spare + above, 0.0), len(groups))
         others = np.append(paid[::-1].cumsum()[::-1][1:], 0.0)
-        gap = (float((whole * idle).sum()) + own + others)[rank]
+        gap = (float(rows @ idle) + own + others)[rank]
         with np.errstate(divide="ignore", invalid="ignore"):
-            bound = np.where(least > 0, gap / least, np.inf)
+            bound = np.where(least > _NOTHING, gap / least, np.inf)
         better = bound < best
         best[better], which[better] = bound[better], s
         spent = np.bincount(rank, least, len(groups))[rank]

@@ -12,12 +12,14 @@ import os
 import sys
 import tomllib
 from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
 from importlib import resources
 from typing import Any
 
 from .. import _plugins
 from ..errors import DataError, FairoptError
+from ..model._names import plain
 from ._slips import Parser, inches, parse, picture_file, table_file
 
 #: New objects before Python looks for garbage.
@@ -97,6 +99,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
             stream.reconfigure(errors="backslashreplace")  # an encoding that lacks a character is no error
+    with redirect_stdout(Screen(sys.stdout)), redirect_stderr(Screen(sys.stderr)):
+        return _answered(arguments)
+
+
+class Screen:
+    """A stream for people: control characters, but tabs and ends of lines, are written as Python writes them."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream  # where progress bars go
+
+    def write(self, text: str) -> int:
+        """Write text."""
+        return int(self.stream.write(plain(text, "\n\t")))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+
+def _answered(arguments: Sequence[str] | None) -> int:
     try:
         given = sys.argv[1:] if arguments is None else list(arguments)
         root = parser(given)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import DataError
+from ..model._names import plain
 from ..model.cluster import Cluster
 
 if TYPE_CHECKING:
@@ -23,6 +24,11 @@ class Named:
     file: str
     source: str | None = None
     snapshot: Snapshot | None = None
+
+    def __post_init__(self) -> None:
+        for name in (*self.cluster.users, *self.cluster.servers, *self.cluster.resources):
+            if name != plain(name):
+                raise DataError(f"{self.file} calls something {name!r}: no terminal shows that as it is; rename it")
 
     @property
     def running(self) -> Allocation | None:
@@ -73,5 +79,5 @@ def _of_file(file: str) -> Named:
     from ..workloads import Snapshot
 
     found = Allocation.load(path)
-    source = f"{path.name}: {found.mechanism}"
+    source = f"{path.name}: {plain(found.mechanism)}"
     return Named(found.cluster, file, source, Snapshot(found.cluster, source, placement=found.tasks))

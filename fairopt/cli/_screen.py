@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .._libraries import pd
+from ..model._names import plain
 from ..result._show import cut, joined
 
 #: The longest text of a cell on a terminal.
@@ -83,10 +84,10 @@ def table(frame: pd.DataFrame, longest: int | None = None) -> str:
 def say(texts: Iterable[str]) -> None:
     """Print lines of prose, broken at the terminal's width."""
     most = width()
-    for text in texts:
+    for text in map(plain, texts):
         print(*([text] if most is None else wrap(text, most, subsequent_indent="  ")), sep="\n")
 
 
 def warn(text: str) -> None:
     """Print a line of the command's own on standard error."""
-    print(f"fairopt: {text}", file=sys.stderr)
+    print(f"fairopt: {plain(text)}", file=sys.stderr)

@@ -13,9 +13,12 @@ import numpy as np
 from .. import mechanisms
 from .._libraries import of_an_extra
 from ..errors import DataError
+from ..mechanisms.alpha_fair import share_per_task
 from ..model import _validate
+from ..model._names import short
 from ..result import _show
 from ..result.allocation import Allocation
+from ..result.allocation_file import defaults
 from . import _screen
 from ._open import opened
 from ._screen import print_json
@@ -63,17 +66,32 @@ def check(options: argparse.Namespace) -> int:
     allocation = Allocation.load(options.file)
     tol = allocation.tol if options.tol is None else _validate.tolerance(options.tol)
     certificate = allocation.certificate
-    passes = certificate.passes(tol)
+    passes, by = certificate.passes(tol), stated(allocation)
     numbers = {"feasibility": certificate.feasibility, "optimality": certificate.optimality}
     if options.json:
-        about = {"mechanism": allocation.mechanism, "measure": certificate.measure, "worst": certificate.worst}
-        print_json(about | numbers | {"tol": tol, "passes": passes})
+        about = {"mechanism": allocation.mechanism, "criterion": by, "measure": certificate.measure}
+        print_json(about | {"worst": certificate.worst} | numbers | {"tol": tol, "passes": passes})
     else:
-        print(f"{allocation.mechanism}: {'passes' if passes else 'fails'} at {tol:g}")
+        print(f"{'passes' if passes else 'fails'} at {tol:g}: {by}\ncalled {short(allocation.mechanism)} by the file")
         print(f"feasibility: {certificate.feasibility:.1e}")
         print(f"{certificate.measure}: {certificate.optimality:.1e}" if certificate.judged else certificate.measure)
         print(certificate.worst)
     return 0 if passes else 1
+
+
+def stated(allocation: Allocation) -> str:
+    """What an allocation is judged by, in words: whatever it is called."""
+    if not allocation.certificate.judged:
+        return "feasibility alone"
+    rule, cluster, runs = allocation.criterion, allocation.cluster, allocation.cluster.runnable
+    goal = {0.0: "largest sum", np.inf: "max-min"}.get(rule.alpha, f"alpha = {rule.alpha:g}")
+    shares = "virtual" if rule.share.ndim == 2 else "its own"
+    for name in ("dominant", "asset", "task") if rule.share.ndim == 1 else ():
+        if np.allclose(share_per_task(cluster, name)[runs], rule.share[runs], 1e-9, 0):
+            shares = name
+    more = [f"{name}s of its own" for name, usual in defaults(cluster).items() if (getattr(rule, name) != usual).any()]
+    more += [f"{name} = {getattr(rule, name):g}" for name in ("fair", "efficient") if hasattr(rule, name)]
+    return ", ".join([f"{goal} of {shares} shares, {rule.scope.replace('_', ' ')}", *more])
 
 
 def compare(options: argparse.Namespace) -> int:

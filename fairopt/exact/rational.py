@@ -196,11 +196,14 @@ def tried(cluster: Cluster, limits: Array, part: float = 1.0) -> bool:
 def leximin(cluster: Cluster, criterion: Criterion, limits: Array, part: float = 1.0) -> Exact | None:
     """The optimum over the servers of a cluster, `None` where it would take more than a part of `WORK`.
 
-    Nor is there one where there are floors, or for somebody who can run and whose share is infinite, as a file may say.
+    Nor is there one where there are floors, or where shares and weights of those who can run, which may be any numbers,
+    make tasks of a level that are none.
     """
     usable = may_run(cluster, limits)
     runs = np.asarray(usable.any(axis=1))
-    if not np.isfinite(criterion.share[runs]).all() or criterion.floor.any() or not tried(cluster, limits, part):
+    with np.errstate(over="ignore"):
+        plain = criterion.weight[runs] / criterion.share[runs]
+    if not ((plain > 1e-290) & (plain < 1e290)).all() or criterion.floor.any() or not tried(cluster, limits, part):
         return None
     rate = zeros(len(runs))
     rate[runs] = numbers(criterion.weight[runs]) / numbers(criterion.share[runs])

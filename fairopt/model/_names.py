@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import reprlib
 from collections.abc import Collection, Iterable, Sequence
 from numbers import Real
@@ -59,6 +60,15 @@ def label(name: object, what: str, where: tuple[str | int, ...] = ()) -> str:
     except ValueError:  # half of a surrogate pair, or thousands of digits
         raise DataError(f"a {what} is called {short(name)}, which cannot be written; change its name", where) from None
     return text
+
+
+#: Characters that move a cursor, begin a line or turn its direction.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def plain(text: object, kept: str = "") -> str:
+    """Text on one line, with control characters, but those `kept`, as Python writes them."""
+    return _CONTROL.sub(lambda found: found[0] if found[0] in kept else repr(found[0])[1:-1], str(text))
 
 
 def copies(name: str, count: int) -> list[str]:

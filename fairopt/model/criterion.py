@@ -237,7 +237,7 @@ class FairnessEfficiency(Criterion):
     def log_marginal(self, user_tasks: Array) -> Array:
         """`log dF/dx_n` at user tasks (users,)."""
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            log_share = np.log(self.share * user_tasks)
+            log_share = np.log(self.share) + np.log(user_tasks)
             powers = self.alpha * np.log(self.weight) + (1 - self.alpha) * log_share
             fair = np.log(self.fair) + powers - log_share - log_sum(powers)
             slope = np.logaddexp(fair, np.log(self.efficient) - log_sum(log_share))

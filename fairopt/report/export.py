@@ -18,7 +18,7 @@ from ..errors import DataError
 from ..model import _files
 from ..model._names import apart
 from ..study.compare import NOTE
-from .typeset import INTERVAL, PAGE, latex, uses
+from .typeset import INTERVAL, PAGE, latex, one_line, uses
 
 #: Suffixes of the files that tables are written to.
 FORMATS = (".csv", ".parquet", ".json", ".md", ".tex")
@@ -183,5 +183,5 @@ def file_name(name: str) -> str:
 
 def escape(text: object) -> str:
     """Text in which Markdown sees no markup."""
-    line = _ENTITY.sub("&amp;", " ".join(str(text).split("\n"))).replace("<", "&lt;").replace(">", "&gt;")
+    line = _ENTITY.sub("&amp;", one_line(str(text))).replace("<", "&lt;").replace(">", "&gt;")
     return _MARKUP.sub(lambda found: f"\\{found[0]}", line)

@@ -22,6 +22,7 @@ from .._libraries import pd
 from ..errors import DataError
 from ..mechanisms import REGISTRY
 from ..model._arrays import Array
+from ..model._names import plain
 from ..scheduling.policies import REGISTRY as POLICIES
 
 #: Columns whose words are not their names with spaces.
@@ -48,6 +49,7 @@ _MATH = re.compile(
     r"(?P<index>\\_[A-Za-z0-9]{1,2}|(?<=[drxU])\d)?"
     r"(?P<equal>\s?=\s?(?:-?[\d.]+(?:e-?\d+)?|inf|\([\d., ]+\))(?![\w/]))?(?![\w\\])"
 )
+_UNLABELLED = r"[^\w:.,=+()-]"
 _ALONE = {"alpha", "beta", "gamma", "phi", "mu"}
 _MACRO = {*_ALONE, "sum", "max", "min"}
 #: Widths of Computer Modern at 8 points, in thousandths of an em, from the space on.
@@ -76,9 +78,14 @@ def typeset(text: object) -> str:
     return re.sub(
         "alphapf-vds",
         r"$\\alpha$PF-VDS",
-        _MATH.sub(_formula, " ".join(said.split("\n")).translate(_SPECIAL)),
+        _MATH.sub(_formula, one_line(said).translate(_SPECIAL)),
         flags=re.IGNORECASE,
     )
+
+
+def one_line(text: str) -> str:
+    """Text without ends of lines, which end comments, and other control characters."""
+    return plain(" ".join(text.splitlines()))
 
 
 def _formula(found: re.Match[str]) -> str:
@@ -219,12 +226,12 @@ def latex(
     foot = [typeset(note) for note in notes] + [same] * bool(same)
     floats = "table" if inches < 0.75 * PAGE else "table*"
     parts = _pages(columns, range(len(rows)))
-    lines = [f"% No room in {inches:g} inches for: {', '.join(left)}."] if left else []
+    lines = [f"% No room in {inches:g} inches for: {one_line(', '.join(left))}."] if left else []
     for k, part in enumerate(parts, 1):
         lines += [f"\\begin{{{floats}}}[tbp]", "\\centering\\footnotesize\\emergencystretch2em"]
         if caption:
             of = f" ({k} of {len(parts)})" if len(parts) > 1 else ""
-            mark = f"\\label{{{label}}}" if label and k == 1 else ""
+            mark = f"\\label{{{re.sub(_UNLABELLED, '-', label)}}}" if label and k == 1 else ""
             lines.append(f"\\caption{{{typeset(caption)}{of}}}{mark}\\smallskip")
         lines += [*_tabular(columns, part)]
         lines += [f"\n{{\\smallskip\\raggedright {note}\\par}}" for note in foot if k == len(parts)]

@@ -99,7 +99,7 @@ def _stated(rule: Criterion, cluster: Cluster) -> Table:
             "to the mechanism's certify"
         )
     said = {"alpha": _plain(np.asarray(rule.alpha), "inf"), "scope": rule.scope}
-    for name, default in _defaults(cluster).items():
+    for name, default in defaults(cluster).items():
         if not np.array_equal(values := getattr(rule, name), default):
             said[name] = _plain(values)
     if rule.scope not in _BY_SERVER:
@@ -109,7 +109,7 @@ def _stated(rule: Criterion, cluster: Cluster) -> Table:
     return said | {name: getattr(rule, name) for name in _FACTORS if hasattr(rule, name)}
 
 
-def _defaults(cluster: Cluster) -> dict[str, Array]:
+def defaults(cluster: Cluster) -> dict[str, Array]:
     """Numbers of users that a criterion has unless others are stated."""
     return {"weight": cluster.weight, "cap": np.full(len(cluster.users), np.inf), "floor": np.zeros(len(cluster.users))}
 
@@ -171,7 +171,7 @@ def _criterion(cluster: Cluster, given: Any) -> Criterion:
         share = _numbers(given, "criterion.", "share", (users,), np.inf)
     elif given.get("share") is not None:
         _wrong("criterion.share", f"must be left out in the scope {short(scope)}, where it is 1/gamma[n,i]")
-    numbers = _defaults(cluster)
+    numbers = defaults(cluster)
     for name in numbers:
         if name in given:
             numbers[name] = _array(given[name], f"criterion.{name}", (users,), np.inf if name == "cap" else None)
@@ -184,9 +184,10 @@ def _criterion(cluster: Cluster, given: Any) -> Criterion:
     if not any(name in given for name in _FACTORS):
         return rule
     fair, efficient = (_numbers(given, "criterion.", name) for name in _FACTORS)
-    if not (fair > 0 and efficient > 0 and 0 < alpha < np.inf and alpha != 1 and scope not in _BY_SERVER):
+    if not (fair > 0 and efficient > 0 and 0 < alpha <= 1e6 and alpha != 1 and scope not in _BY_SERVER):
         _wrong(
-            "criterion.fair", "and efficient must be > 0, for a finite alpha > 0 other than 1 and one pool or servers"
+            "criterion.fair",
+            "and efficient must be > 0, for an alpha > 0 other than 1, at most 1e6, and pool or servers",
         )
     return FairnessEfficiency(**rule.plain, fair=fair, efficient=efficient)
 
