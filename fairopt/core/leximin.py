@@ -108,6 +108,7 @@ class Leximin:
         if stop.any():
             self._stopped(at, stop)
             if not at.rising.any():
+                at.y = at.shared()[0]
                 return self._cut(at, low, high, least)
             low, high, least = at.bounds()
         # Where equations contradict each other by rounding, bounds may cross: then products know better.
@@ -143,6 +144,8 @@ class Leximin:
         at.rising = np.where(stop, 0.0, at.rising)
         at.held = np.where(stop, self.cap[at.user], at.held)
         at.s = np.where(stop, np.maximum(at.have - at.held, 0.1 * at.held), at.s)
+        left = max(float(at.rising @ at.p), TINY)
+        at.z, at.lam, at.p = at.z / left, at.lam / left, at.p / left
         at.best = np.inf
         at.residuals()
 

@@ -122,6 +122,22 @@ def test_users_held_far_below_the_last_level_keep_it(seed: int) -> None:
     assert get("task-maxmin").solve(cluster, engine="native").certificate.residual < 1e-9
 
 
+@pytest.mark.parametrize(("users", "servers", "seed", "zeros"), [(60, 20, 2, 0.2), (100, 40, 0, 0.2), (100, 40, 2, 0.0)])
+@pytest.mark.parametrize(("part", "most"), [(0.5, 0.95), (0.9, 1.05), (1.0, 1.5)])
+def test_who_has_enough_is_held_early(
+    users: int, servers: int, seed: int, zeros: float, part: float, most: float
+) -> None:
+    """Task counts about the level: a bound of it is known from the first steps, so that they stop nobody late."""
+    cluster, rng = spread(users, servers, seed, zeros), np.random.default_rng(seed)
+    plain = get("drfh").solve(cluster).arrays.user_tasks
+    enough = np.where(rng.random(users) < part, plain * rng.uniform(0.3, most, users), np.inf)
+    problem = Problem(cluster := cluster.replace(max_tasks=enough), get("drfh").criterion(cluster))
+    with np.errstate(all="ignore"):
+        found = Leximin(problem.polytope, problem.criterion)
+    assert found.steps <= 15 + 9 * max(len(found.stages) - 1, 0)
+    assert get("drfh").solve(cluster, engine="native").certificate.residual < 1e-9
+
+
 def test_hundreds_who_stop_at_their_task_counts_at_once_are_no_dead_end() -> None:
     """As long as one of them misses its level nothing is proved from below, however close all is."""
     source = "alibaba-like?users=1000&servers=1500&max_tasks=true"
