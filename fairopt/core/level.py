@@ -75,7 +75,7 @@ class State:
         self.user, self.server, self.pair, self.rising, self.exact, self.full, self.held = faces
         self.row = pairs.present & ~self.full
         self.count = len(pairs.user) + np.count_nonzero(self.row) + np.count_nonzero(~self.exact)
-        self.best = self.lowest = self.last = np.inf
+        self.best = self.last = np.inf
         self.known, self.still = False, 0
         self.good = self.early = point
         self.rough = True

@@ -114,10 +114,7 @@ class Leximin:
         # Where equations contradict each other by rounding, bounds may cross: then products know better.
         gap = max(_gap(low, high), at.mu * at.count / abs(at.t))
         better = gap < (1.0 if at.known else 0.9) * at.best
-        # Nothing is proved from below while one who is held misses its level: then products tell whether it gets on.
-        falling = low <= 0 and at.mu < 0.5 * at.lowest
-        at.still = 0 if better or falling else at.still + 1
-        at.lowest = min(at.lowest, at.mu)
+        at.still = 0 if better else at.still + 1
         if better:
             at.best, at.good = gap, at.now
         lost = not at.known and (at.still > _PATIENCE or not np.isfinite(at.t))
