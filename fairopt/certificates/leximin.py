@@ -30,7 +30,7 @@ from . import _linear
 
 #: Users whose levels are closer than this may have one level, and are as good as at a limit so close.
 SAME_LEVEL = 1e-7
-#: Users are asked about together whose levels are not further apart, and those keep their tasks who are as near to them.
+#: Users are asked about together whose levels are not further apart; who is as near to them keeps its tasks.
 _WIDE = 0.4e-6
 #: Users whom a hint holds to this are not asked about again in a linear program.
 SUFFICIENT = 1e-6

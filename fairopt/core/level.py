@@ -142,7 +142,7 @@ class State:
         return low, left / total if total > 0 and not paid else np.inf, least
 
     def shared(self) -> tuple[Array, float]:
-        """Amounts of which the held get theirs and the others as much as is left, in the same proportions; the level."""
+        """Amounts of which the held get theirs and the others what is left, in the same proportions, and the level."""
         pairs = self.pairs
         up = pairs.of_user(self.rising)
         each = self.y * pairs.of_user(np.where(self.rising > 0, 1.0, self.held) / self.have)
