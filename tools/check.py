@@ -159,24 +159,23 @@ def welfare_gap(p, m, L):
 def level_error(p):
     """Max-min over servers: by what part of its tasks could a user rise while all at or below its level keep theirs?
     At prices lambda the tasks of n cost P_n where they cost least, and P_n + extra_n where they are. It can rise by at
-    most (sum lambda (c - use) + sum_all extra + sum_{above n's level} P (1 - floor/X)) / P_n; the best table counts."""
+    most (sum lambda (c - use) + sum_all extra + sum_{above h} P (1 - floor/X)) / P_n for those up to a level h >= n's,
+    which are on n's level at the price of h / n's - 1; the best h and table count."""
     level, rise = p.X * p.u / p.phi, np.full(p.N, INF)
     if not ((level[p.who] > 1e-290) & (level[p.who] < 1e290)).all():
         return INF, "levels beyond numbers"
-    top, order = level.copy(), sorted(p.who, key=level.__getitem__)
-    for n, above in zip(order[-2::-1], order[:0:-1], strict=True):  # within 1e-7 of the next: on its level, up to top
-        top[n] = top[above] if level[above] <= level[n] * (1 + 1e-7) else level[n]
     for L in np.where(p.used, p.L, -INF):
         lam = np.exp(L - max(L.max(), -MAX))  # the largest is 1
         cost = np.where(p.usable, p.d @ (lam := np.where(lam > 1e-200, lam, 0.0)).T, INF)
         least = cost.min(axis=1)
         waste = (lam * np.maximum(p.c - p.use, 0)).sum() + sum(p.x[k] * (cost[k] - least[k[0]]) for k in p.pairs)
+        spare, high = np.maximum(p.X - p.floor, 0) * least, level[p.who]
+        free = np.array([waste + spare[p.who[high > h]].sum() for h in high])
         for n in p.who:
-            P_above = (np.maximum(p.X - p.floor, 0) * least)[p.who[level[p.who] > top[n]]].sum()
-            rise[n] = min(rise[n], (waste + P_above) / P if (P := p.X[n] * least[n]) > 1e-200 else INF)
+            if (P := p.X[n] * least[n]) > 1e-200:
+                rise[n] = min(rise[n], np.maximum(high / level[n] - 1, free / P)[high >= level[n]].min())
     room = p.q / p.X - 1
-    found = [(min(rise[n], room[n]), p.words[n]) for n in p.who]
-    return worst([*found, *((top[n] / level[n] - 1, p.words[n]) for n in p.who)])
+    return worst((min(rise[n], room[n]), p.words[n]) for n in p.who)
 
 
 def bottleneck(p, servers):

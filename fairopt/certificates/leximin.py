@@ -4,12 +4,13 @@ x is the lexicographic optimum over a convex set iff that holds for every user, 
 allowed. Prices prove it by arithmetic alone, see `proved`: hints from whoever made x, one set of prices per level or
 one for all. For users whom the hints do not hold, one linear program per distinct level: `max sum of relative rises`
 of the users at that level, while all at or below it keep theirs; its duals are such prices. Where there are too many
-pairs for that, what the hints prove is what is known.
+pairs for that, what the hints prove is what is known. Levels equal to within t count as equal at the price of t.
 With one server no program is needed: see `bottleneck`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -28,8 +29,10 @@ from ..model.polytope import Polytope
 from . import _linear
 from .bottleneck import beyond_numbers
 
-#: Levels closer than this are one level; the width of such a group counts as a violation.
+#: Users whose levels are closer than this may have one level, and are as good as at a limit so close.
 SAME_LEVEL = 1e-7
+#: Users are asked about together whose levels are not further apart; who is as near to them keeps its tasks.
+_WIDE = 0.4e-6
 #: Users whom a hint holds to this are not asked about again in a linear program.
 SUFFICIENT = 1e-6
 #: Prices, and tasks, that cost so little beside the largest price are none: products would lose digits.
@@ -57,7 +60,7 @@ def lexicographic_rise(
 
     Returns
     -------
-    rise : of the users of a level, or the relative width of the level if that is larger
+    rise : without those who are above its own level by at most that part
     prices : those given, if they prove it alone; or None
     where : who could rise most, in words
 
@@ -74,28 +77,22 @@ def lexicographic_rise(
     if (beyond := beyond_numbers(level)).any():
         return np.inf, None, f"user {users[polytope.users[int(beyond.argmax())]]!r}, whose level is beyond numbers"
     to_limit = polytope.limit / x - 1
-    groups = by_level(level)
-    rise = np.full(len(x), np.inf) if prices is None else proved(polytope, tasks, groups, prices, own.floor).rise
+    rise = np.full(len(x), np.inf) if prices is None else proved(polytope, tasks, level, prices, own.floor).rise
     rise = np.minimum(rise, np.maximum(to_limit, 0.0))
     alone = prices is not None
     left = _linear.SECONDS if prices is None else 20.0
     # Without a hint all users are asked about but those so near to their limit that a program knows no better.
     sufficient = 1e-10 if prices is None else SUFFICIENT
-    worst, where = 0.0, "nobody can rise"
-    for group in groups:
-        width = float(level[group].max() / level[group].min()) - 1
-        hungry = group[rise[group] > sufficient]
-        if len(hungry) and left > 0 and (prices is None or len(polytope.gamma) <= polytopes.LARGE):
+    if prices is None or len(polytope.gamma) <= polytopes.LARGE:
+        for hungry, top in _asked(level, rise > sufficient):
             alone, begun = False, _clock.now()
-            keep = kept(level <= level[group].max(), x, own.floor)
-            rise[hungry] = np.minimum(rise[hungry], rise_and_prices(polytope, x, keep, hungry, left)[0])
+            keep = kept(level <= top, x, own.floor)
+            found = rise_and_prices(polytope, x, keep, hungry, left)[0] if left > 0 else np.inf
+            rise[hungry] = np.minimum(rise[hungry], np.maximum(found, top / level[hungry] - 1))
             left -= _clock.now() - begun
-        highest = group[int(np.argmax(rise[group]))]
-        found = float(rise[highest])
-        if max(found, width) > worst:
-            worst = max(found, width)
-            where = f"largest for user {users[polytope.users[highest if found >= width else group[0]]]!r}"
-    return worst, prices if alone else None, where
+    n = int(np.argmax(rise))
+    where = f"largest for user {users[polytope.users[n]]!r}" if rise[n] > 0 else "nobody can rise"
+    return float(rise[n]), prices if alone else None, where
 
 
 def starved(polytope: Polytope, x: Array) -> Mask:
@@ -123,7 +120,7 @@ def kept(below: Mask, x: Array, floor: Array) -> Array:
     return np.where(below, x, np.minimum(floor, x))
 
 
-def proved(polytope: Polytope, tasks: Array, groups: list[Index], prices: Array, floor: Array | float = 0.0) -> Proof:
+def proved(polytope: Polytope, tasks: Array, level: Array, prices: Array, floor: Array | float = 0.0) -> Proof:
     """Bound the relative rise of each user by prices: by which set of them, and with which condition.
 
     With prices of whole capacities `lambda >= 0`, `P_n` what the tasks of n cost where they cost least, and x' any
@@ -132,16 +129,18 @@ def proved(polytope: Polytope, tasks: Array, groups: list[Index], prices: Array,
         sum_keep P_n (x'_n/x_n - 1)  <=  sum lambda idle + sum_all (paid_n - P_n) + sum_others P_n (1 - floor_n/x_n),
 
     called the gap, so that n rises by at most `gap / P_n`. All terms are >= 0 and none is a difference of large
-    numbers. Each user gets the best of all sets of prices, each of which holds for every level.
+    numbers. Each user gets the best of all sets of prices and of all levels from its own upwards (`least_rises`).
     """
     fractions = polytope.fractions(tasks)
     x = polytope.user_tasks(fractions)
     start = polytope.start[:-1]
     capacity, idle = polytope.cluster.capacity, np.maximum(1 - polytope.used(tasks), 0.0)
+    groups, order = by_level(level), np.argsort(level, kind="stable")
     rank = np.empty(len(x), dtype=np.intp)
     for g, group in enumerate(groups):
         rank[group] = g
-    best, which, condition = np.full(len(x), np.inf), np.full(len(x), -1), np.full(len(x), np.inf)
+    best, bound, condition = (np.full(len(x), np.inf) for _ in range(3))
+    which = np.full(len(x), -1)
     part, spare = fractions * polytope.gamma / x[polytope.pair_user], 1 - np.minimum(floor / x, 1.0)
     for s, unit in enumerate(np.nan_to_num(prices.reshape(-1, *capacity.shape), posinf=0.0)):
         rows = polytope.row_prices(np.maximum(unit, 0.0))
@@ -151,12 +150,8 @@ def proved(polytope: Polytope, tasks: Array, groups: list[Index], prices: Array,
         cost = polytope.price_per_task(rows) * x[polytope.pair_user]
         least = np.minimum.reduceat(cost, start)
         above = np.add.reduceat(part * (cost - least[polytope.pair_user]), start)
-        own = np.bincount(rank, np.maximum(above, 0.0), len(groups)).cumsum()
-        paid = np.bincount(rank, np.maximum(least * spare + above, 0.0), len(groups))
-        others = np.append(paid[::-1].cumsum()[::-1][1:], 0.0)
-        gap = (float(rows @ idle) + own + others)[rank]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            bound = np.where(least > _NOTHING, gap / least, np.inf)
+        gap = float(rows @ idle) + unprotected(above[order], (least * spare)[order])
+        bound[order] = least_rises(level[order], gap, np.where(least > _NOTHING, least, 0.0)[order])
         better = bound < best
         best[better], which[better] = bound[better], s
         spent = np.bincount(rank, least, len(groups))[rank]
@@ -164,11 +159,52 @@ def proved(polytope: Polytope, tasks: Array, groups: list[Index], prices: Array,
     return Proof(best, which, condition)
 
 
+def unprotected(above: Array, spare: Array) -> Array:
+    """What those lose who keep their tasks, up to each user by level, and those have who do not, (..., users)."""
+    own, others = np.maximum(above, 0.0), np.maximum(spare + above, 0.0)
+    after = np.cumsum(others[..., ::-1], axis=-1)[..., ::-1]
+    return np.asarray(np.cumsum(own, axis=-1) + np.append(after[..., 1:], np.zeros_like(after[..., :1]), axis=-1))
+
+
+@np.errstate(divide="ignore", invalid="ignore")
+def least_rises(level: Array, gap: Array, least: Array) -> Array:
+    """Bounds of rises, `min_{m >= n} max(level_m / level_n - 1, gap_m / least_n)`, (..., users) by level.
+
+    If those up to m keep their tasks `gap_m` is left for others, and n costs `least_n`. Levels grow with m and gaps
+    fall: the best is next to where both meet.
+    """
+    first, last = np.arange(level.shape[-1]), level.shape[-1] - 1
+    low, high = np.broadcast_to(first, level.shape), np.full(level.shape, last)
+    best = np.full(level.shape, np.inf)
+    for _ in range(len(first).bit_length()):
+        m = (low + high) // 2
+        above, left = (np.take_along_axis(each, m, axis=-1) for each in (level, gap))
+        above, left = above / level - 1, np.where(least > 0, left / least, np.inf)
+        best = np.fmin(best, np.maximum(above, left))
+        low = np.where(above < left, np.minimum(m + 1, last), low)
+        high = np.where(above < left, high, np.maximum(m - 1, first))
+    return best
+
+
 def by_level(level: Array) -> list[Index]:
     """Users by level, lowest first; neighbours closer than SAME_LEVEL chained together."""
     order = np.argsort(level, kind="stable")
     steps = np.flatnonzero(level[order][1:] > level[order][:-1] * (1 + SAME_LEVEL)) + 1
     return list(np.split(order, steps))
+
+
+def _asked(level: Array, wanted: Mask) -> Iterator[tuple[Index, float]]:
+    """Wanted users who are asked about together, lowest levels first, and the highest level that then keeps its tasks.
+
+    Those are chained together whose neighbours are closer than SAME_LEVEL, in pieces where chains are long.
+    """
+    for group in by_level(level):
+        left = group[wanted[group]]
+        while len(left):
+            near = level[left] <= level[left[0]] * (1 + _WIDE)
+            some, left = left[near], left[~near]
+            reach = level[some[-1]] * (1 + _WIDE)
+            yield some, float(level[group][level[group] <= reach].max())
 
 
 def rise_and_prices(
@@ -282,17 +318,17 @@ def held(
     Users who are `free` of their limits, and whom nothing holds to `tol` so far, are asked about in a linear program
     for each of their levels, unless there are too many pairs.
     """
-    groups, sets = by_level(level), [] if hint is None else list(hint)
-    wanted = free & (proved(polytope, tasks, groups, np.array(sets), floor).rise > tol)
+    sets = [] if hint is None else list(hint)
+    wanted = free & (proved(polytope, tasks, level, np.array(sets), floor).rise > tol)
     x = polytope.user_tasks(polytope.fractions(tasks))
-    for group in groups if wanted.any() and len(polytope.gamma) <= polytopes.LARGE else []:
-        hungry = group[wanted[group]]
+    for hungry, top in _asked(level, wanted) if len(polytope.gamma) <= polytopes.LARGE else ():
+        hungry = hungry[wanted[hungry]]
         if len(hungry):
-            rows = rise_and_prices(polytope, x, kept(level <= level[group].max(), x, floor), hungry)[1]
+            rows = rise_and_prices(polytope, x, kept(level <= top, x, floor), hungry)[1]
             if rows is not None:
                 sets.append(polytope.unit_prices(rows))
-                wanted &= proved(polytope, tasks, groups, sets[-1], floor).rise > tol
-    return sets, proved(polytope, tasks, groups, np.array(sets), floor)
+                wanted &= proved(polytope, tasks, level, sets[-1], floor).rise > tol
+    return sets, proved(polytope, tasks, level, np.array(sets), floor)
 
 
 def distances(

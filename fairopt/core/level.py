@@ -75,7 +75,7 @@ class State:
         self.user, self.server, self.pair, self.rising, self.exact, self.full, self.held = faces
         self.row = pairs.present & ~self.full
         self.count = len(pairs.user) + np.count_nonzero(self.row) + np.count_nonzero(~self.exact)
-        self.best = self.lowest = self.last = np.inf
+        self.best = self.last = np.inf
         self.known, self.still = False, 0
         self.good = self.early = point
         self.rough = True
@@ -135,11 +135,21 @@ class State:
         fixed = ~rising & (self.held > 0)
         if fixed.any():
             met = float((have[fixed] / self.held[fixed]).min())
-            low = low * min(met, 1.0) if met > 1 - SAME else 0.0
+            low = max(low * min(met, 1.0) if met > 1 - SAME else 0.0, self.shared()[1])
         left = float(self.lam.sum() - (least * self.held)[~rising].sum())
         total = float(np.maximum(least[rising], 0.0).sum())
         paid = self.full.any() and (least[~self.exact] < 0).any()
         return low, left / total if total > 0 and not paid else np.inf, least
+
+    def shared(self) -> tuple[Array, float]:
+        """Amounts of which the held get theirs and the others what is left, in the same proportions, and the level."""
+        pairs = self.pairs
+        up = pairs.of_user(self.rising)
+        each = self.y * pairs.of_user(np.where(self.rising > 0, 1.0, self.held) / self.have)
+        before, after = pairs.use(each * (1 - up)), pairs.use(each * up)
+        room = np.divide(1 - before, after, out=np.full(after.shape, np.inf), where=after > 0)
+        level = float(room.min())
+        return each * np.where(up > 0, level, 1.0), level
 
 
 class Newton:

@@ -108,15 +108,13 @@ class Leximin:
         if stop.any():
             self._stopped(at, stop)
             if not at.rising.any():
+                at.y = at.shared()[0]
                 return self._cut(at, low, high, least)
             low, high, least = at.bounds()
         # Where equations contradict each other by rounding, bounds may cross: then products know better.
         gap = max(_gap(low, high), at.mu * at.count / abs(at.t))
         better = gap < (1.0 if at.known else 0.9) * at.best
-        # Nothing is proved from below while one who is held misses its level: then products tell whether it gets on.
-        falling = low <= 0 and at.mu < 0.5 * at.lowest
-        at.still = 0 if better or falling else at.still + 1
-        at.lowest = min(at.lowest, at.mu)
+        at.still = 0 if better else at.still + 1
         if better:
             at.best, at.good = gap, at.now
         lost = not at.known and (at.still > _PATIENCE or not np.isfinite(at.t))
@@ -143,6 +141,8 @@ class Leximin:
         at.rising = np.where(stop, 0.0, at.rising)
         at.held = np.where(stop, self.cap[at.user], at.held)
         at.s = np.where(stop, np.maximum(at.have - at.held, 0.1 * at.held), at.s)
+        left = max(float(at.rising @ at.p), TINY)
+        at.z, at.lam, at.p = at.z / left, at.lam / left, at.p / left
         at.best = np.inf
         at.residuals()
 

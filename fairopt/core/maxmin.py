@@ -8,7 +8,7 @@ import numpy as np
 
 from ..certificates.bottleneck import rises
 from ..certificates.ill_scaled import SEEN
-from ..certificates.leximin import SAME_LEVEL
+from ..certificates.leximin import least_rises, unprotected
 from ..model._arrays import Array, Index, Mask
 from ..model.problem import Problem
 from . import simplex
@@ -136,7 +136,7 @@ def owed(q: Stack, rate: Array, tasks: Array, everywhere: bool) -> Array:
 
 
 def lexicographic_rise(q: Stack, rate: Array, tasks: Array, prices: Array) -> Array:
-    """Largest relative rise (B,) of a user that prices leave open, or the width of a level if larger.
+    """Largest relative rise (B,) of a user that prices leave open.
 
     An upper bound of `certificates.lexicographic_rise`, whose linear programs may prove more.
 
@@ -158,7 +158,6 @@ def lexicographic_rise(q: Stack, rate: Array, tasks: Array, prices: Array) -> Ar
     def ordered(values: Array) -> Array:
         return np.take_along_axis(values, order, axis=1)
 
-    low, last = _groups(ordered(level))
     idle = np.where(q.rows, np.maximum(1 - q.used(fractions(q, tasks)), 0.0), 0.0)
     unused = np.einsum("bskr,rkb->bs", prices, idle)
     unit = np.where(usable, total[:, :, None] / np.where(usable, gamma, 1.0), 0.0)
@@ -169,26 +168,10 @@ def lexicographic_rise(q: Stack, rate: Array, tasks: Array, prices: Array) -> Ar
         least = np.where(able, np.where(usable, cost, np.inf).min(axis=2), 0.0)
         above = ordered(np.where(able, (part * (cost - least[:, :, None])).sum(axis=2), 0.0))
         least = ordered(least)
-        own = np.cumsum(np.maximum(above, 0.0), axis=1)
-        paid = np.cumsum(np.maximum(least + above, 0.0)[:, ::-1], axis=1)[:, ::-1]
-        others = np.append(paid[:, 1:], np.zeros((count, 1)), axis=1)
-        gap = unused[:, s, None] + np.take_along_axis(own + others, last, axis=1)
-        best = np.minimum(best, np.divide(gap, least, out=np.full(gap.shape, np.inf), where=least > 0))
+        gap = unused[:, s, None] + unprotected(above, least)
+        best = np.minimum(best, least_rises(ordered(level), gap, least))
     rise = np.where(ordered(able), np.minimum(best, ordered(q.limit.T / total - 1)), 0.0)
-    width = np.where(ordered(able), ordered(level) / low - 1, 0.0)
-    return np.where(none, np.inf, np.maximum(np.maximum(rise, width).max(axis=1), 0.0))
-
-
-def _groups(level: Array) -> tuple[Array, Index]:
-    """Group sorted levels (B, N) that are equal: the least level of each user's group, and the end of the group."""
-    count, users = level.shape
-    with np.errstate(invalid="ignore"):
-        apart = level[:, 1:] > level[:, :-1] * (1 + SAME_LEVEL)
-    yes, at = np.ones((count, 1), dtype=bool), np.arange(users)
-    first = np.maximum.accumulate(np.where(np.append(yes, apart, axis=1), at, 0), axis=1)
-    last = np.minimum.accumulate(np.where(np.append(apart, yes, axis=1), at, users)[:, ::-1], axis=1)[:, ::-1]
-    low = np.take_along_axis(level, first, axis=1)
-    return np.where(np.isfinite(low), low, 1.0), last
+    return np.where(none, np.inf, np.maximum(rise.max(axis=1), 0.0))
 
 
 def _hidden(q: Stack, rate: Array) -> Mask:

@@ -82,6 +82,21 @@ def test_levels_that_nearly_tie(off: float) -> None:
     np.testing.assert_allclose(found.arrays.user_tasks, exact.tasks.astype(float).sum(axis=1), rtol=1e-9)
 
 
+@pytest.mark.parametrize("off", [1e-8, 1e-7, 1e-6, 1e-5])
+@pytest.mark.parametrize(("users", "more"), [(2, 0), (30, 0), (120, 0), (2, 1), (30, 1), (2, -1), (12, -1)])
+def test_levels_next_to_each_other_are_no_single_level(users: int, more: int, off: float) -> None:
+    """Each above the last by `off`, on servers of their own, one or two, or whom the next below may not follow."""
+    level = (1 + off) ** np.arange(users)
+    eligible = np.repeat(np.eye(users, dtype=bool), 1 + max(more, 0), axis=1)
+    eligible |= np.eye(users, k=more, dtype=bool) if more < 0 else False
+    capacity = np.repeat(level, 1 + max(more, 0))[:, None] * [1.0, 2.0]
+    cluster = Cluster(capacity, np.ones((users, 2)), eligible=eligible)
+    found = get("drfh").solve(cluster, 1e-9)
+    np.testing.assert_allclose(found.arrays.user_tasks, level * (1 + max(more, 0)), rtol=1e-9)
+    if users <= 30:  # by linear programs
+        assert get("drfh").certify(cluster, found.tasks)[0].residual <= 1e-6
+
+
 def test_parts_are_raised_one_after_the_other() -> None:
     """Twenty clusters in one that share nothing: levels of each, in no more steps than alone."""
     one = spread(12, 6, 2)
@@ -120,6 +135,24 @@ def test_users_held_far_below_the_last_level_keep_it(seed: int) -> None:
     assert found.level.max() > 1e8 * found.level.min()
     assert np.bincount(problem.polytope.pair_user, found.amounts()) == pytest.approx(found.level, rel=1e-9)
     assert get("task-maxmin").solve(cluster, engine="native").certificate.residual < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("users", "servers", "seed", "zeros"), [(60, 20, 2, 0.2), (100, 40, 0, 0.2), (100, 40, 2, 0.0)]
+)
+@pytest.mark.parametrize(("part", "most"), [(0.5, 0.95), (0.9, 1.05), (1.0, 1.5)])
+def test_who_has_enough_is_held_early(
+    users: int, servers: int, seed: int, zeros: float, part: float, most: float
+) -> None:
+    """Task counts about the level: a bound of it is known from the first steps, so that they stop nobody late."""
+    cluster, rng = spread(users, servers, seed, zeros), np.random.default_rng(seed)
+    plain = get("drfh").solve(cluster).arrays.user_tasks
+    enough = np.where(rng.random(users) < part, plain * rng.uniform(0.3, most, users), np.inf)
+    problem = Problem(cluster := cluster.replace(max_tasks=enough), get("drfh").criterion(cluster))
+    with np.errstate(all="ignore"):
+        found = Leximin(problem.polytope, problem.criterion)
+    assert found.steps <= 15 + 9 * max(len(found.stages) - 1, 0)
+    assert get("drfh").solve(cluster, engine="native").certificate.residual < 1e-9
 
 
 def test_hundreds_who_stop_at_their_task_counts_at_once_are_no_dead_end() -> None:
