@@ -236,7 +236,8 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
     method = EquilibriumSystem.of(polytope, criterion)
     prices = int(method.row.sum())
     many = len(method.weight) >= max(500, 5 * prices)
-    few, steep = game and not many and prices <= _FEW, game and criterion.alpha > (_JAMMED if many else _STEEP)
+    few, near = game and not many and prices <= _FEW, method.positive and not len(polytope.limited)
+    steep = game and not near and criterion.alpha > (_JAMMED if many else _STEEP)
     small = problem.cluster.shape[0] * problem.cluster.shape[1] <= _LEVELS and (few or steep)
 
     def in_money() -> Iterator[Solution]:
