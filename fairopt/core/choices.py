@@ -21,8 +21,7 @@ Users, servers and pairs of a stack follow each other, problem after problem.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -56,6 +55,17 @@ class System(Protocol):
     log_gain: Array  # (pairs,), log of phi gamma
     per_task: Array  # (pairs, resources), of whole servers
     row: Mask  # (servers, resources), rows that some pair uses
+
+
+class Users(NamedTuple):
+    """Pairs of users as a `System`, in any units of theirs."""
+
+    start: Index
+    user: Index
+    server: Index
+    log_gain: Array
+    per_task: Array
+    row: Mask
 
 
 class Choices:
@@ -327,18 +337,6 @@ class Choices:
         return result[given], np.ones(self.count, dtype=bool)
 
 
-@dataclass
-class _Pairs:
-    """Pairs of a stack as a `System`, tasks in units of the user's largest gamma."""
-
-    start: Index
-    user: Index
-    server: Index
-    log_gain: Array
-    per_task: Array
-    row: Mask
-
-
 def greatest(problems: list[Problem]) -> tuple[Array, Array]:
     """Solve a stack of problems: tasks (B, N, K) of their greatest PS-DSF allocations, and exploitabilities (B,).
 
@@ -353,7 +351,7 @@ def greatest(problems: list[Problem]) -> tuple[Array, Array]:
         some, own = q.some(known), rate[..., known]
         problem, user, server = np.nonzero(some.usable.transpose(2, 0, 1))
         here = user, server, problem
-        pairs = _Pairs(
+        pairs = Users(
             np.searchsorted(problem * users + user, np.arange(some.usable.shape[2] * users + 1)),
             problem * users + user,
             problem * servers + server,

@@ -1,4 +1,15 @@
-"""The data of concave welfare and of the game in units of a problem, and where a run of `welfare` begins."""
+r"""The data of concave welfare and of the game in units of a problem, and where a run of `welfare` begins.
+
+alpha has two ends at which the game is known: at 1 it is one program, and its limit at infinity is PS-DSF, whose prices
+of servers P and tasks X `choices` finds where demands are positive. Near that end the game is measured in its limit:
+prices of servers in `P_i^alpha`, what users pay in what their tasks are worth at X. Then prices and pays are of order 1
+whatever alpha is, and a task is worth on a server
+
+.. math::
+    (\phi_n \gamma_{ni} / (P_i X_n))^\alpha \le 1
+
+beside its price, 1 where n runs in the limit. Choices as smooth as `_SMOOTH / alpha` are where the run begins.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +22,18 @@ from ..model._arrays import Array
 from ..model.criterion import Criterion, FairnessEfficiency, log_sum
 from ..model.problem import Problem
 from .algebra import Pairs
+from .choices import Choices, Users
 
 TINY = 1e-300
 #: Where alpha begins.
 GENTLE = 4.0
 #: So far above a unit of welfare, in logarithms, worth no longer grows: numbers of who has a limit would overflow.
 _MOST = 500.0
+#: Temperature of the choices near PS-DSF from which the game begins, times alpha; the part of its share that a pair
+#: has at least, in products; and the least worth of a task there, in logarithms: nobody goes where it is worth less.
+_SMOOTH, _AT_LEAST, _WORTHLESS = 0.25, 0.03, -300.0
+#: Limits of task counts are far from what a user has in PS-DSF up to this part of them.
+_FAR = 0.9
 #: Steps of mirror descent to a first point, and over how many of them it is an average: they go to and fro.
 _DESCENTS, _LAST = 25, 13
 #: With more pairs, most users being on most servers, welfare without limits takes another start, and bolder steps.
@@ -73,34 +90,38 @@ class Market:
     def __init__(self, problem: Problem, weight: float | None = None) -> None:
         #: At which the log of the weight of the sum of shares is held, if it is.
         self.weight = weight
+        self.most = np.inf
         polytope, rule = problem.polytope, problem.criterion
         self.polytope, self.problem = polytope, problem
         servers = polytope.cluster.shape[1]
         crowd = np.bincount(polytope.pair_server, minlength=servers)
         self.unit: Array = np.bincount(polytope.pair_user, polytope.gamma / crowd[polytope.pair_server]).astype(float)
         self.unit = np.minimum(self.unit, polytope.limit)
-        demand = polytope.cluster.demand[polytope.users] * self.unit[:, None]
-        with np.errstate(divide="ignore"):
-            inverse = np.where(polytope.cluster.capacity > 0, 1 / polytope.cluster.capacity, 0.0)
-        self.pairs = Pairs(polytope.pair_user, polytope.pair_server, demand, inverse)
+        self.pairs = self._pairs()
         self.row = self.pairs.present
-        #: What of each user a server could run, (pairs,).
-        self.size = 1 / self.pairs.takes.max(axis=1)
         own = self.own = rule.restrict(polytope.users)
+        #: The game's limit, from which it begins, and logs of units of pay (users,) and of prices (servers,).
+        self.limit: Choices | None = None
+        self.log_user, self.log_server = np.zeros(len(self.unit)), np.zeros(servers)
         #: In the game logs of what a user could run on a server, beside the most on any, (pairs,).
         self.log_gamma: Array | None = None
         if rule.scope == "game":
             largest = np.maximum.reduceat(polytope.gamma, polytope.start[:-1])
             self.log_gamma = np.log(polytope.gamma / largest[polytope.pair_user])
             self.own = own = replace(own, share=1 / largest)
-        if not isinstance(own, FairnessEfficiency):
+            if type(rule) is Criterion and rule.alpha > GENTLE:
+                self._near_limit()
+        #: What of each user a server could run, (pairs,).
+        self.size = 1 / self.pairs.takes.max(axis=1)
+        if self.limit is not None:
+            self._take(own.alpha)
+        elif not isinstance(own, FairnessEfficiency):
             self._take(min(own.alpha, GENTLE))
         limited, floored = polytope.limited, np.flatnonzero(own.floor > 0)
         self.user = np.concatenate([limited, floored])
         self.sign = np.repeat([1.0, -1.0], [len(limited), len(floored)])
         self.bound = np.concatenate([polytope.limit[limited], own.floor[floored]]) / self.unit[self.user]
         self.of_row = self.of_limit = 1.0
-        self.most = np.inf
         #: What is left of weights after a step, at least, at first and later. Where limits bind prices swing; in the
         #: game without limits some are so far below others that weights have to fall with them.
         game = self.log_gamma is not None
@@ -114,11 +135,34 @@ class Market:
         if isinstance(rule, FairnessEfficiency):
             self.ratio = float(np.log(rule.efficient) - np.log(rule.fair))
 
+    def _pairs(self) -> Pairs:
+        """Pairs in units of users."""
+        cluster = self.polytope.cluster
+        with np.errstate(divide="ignore"):
+            inverse = np.where(cluster.capacity > 0, 1 / cluster.capacity, 0.0)
+        demand = cluster.demand[self.polytope.users] * self.unit[:, None]
+        return Pairs(self.polytope.pair_user, self.polytope.pair_server, demand, inverse)
+
+    def _near_limit(self) -> None:
+        """Measure the game in its limit, if that has no zero demands nor limits near what users have."""
+        pairs, own, polytope = self.pairs, self.own, self.polytope
+        if not ((pairs.takes > 0) | ~self.row[pairs.server]).all():
+            return
+        gain = np.log((own.weight / self.unit)[pairs.user] * polytope.gamma)
+        near = Choices(Users(pairs.start, pairs.user, pairs.server, gain, pairs.takes, self.row))
+        near.cool(_SMOOTH / own.alpha)
+        if near.tau > _SMOOTH / own.alpha or not (near.total * self.unit < _FAR * polytope.limit).all():
+            return
+        self.limit, self.unit = near, self.unit * near.total
+        self.pairs, self.level, self.most = self._pairs(), 0.0, _MOST
+        self.log_user, self.log_server = own.log_marginal(self.unit) + np.log(self.unit), own.alpha * near.price
+
     def _take(self, alpha: float) -> None:
         """Switch to another alpha; in the game the worth of a task on each server follows."""
         self.own = replace(self.own, alpha=alpha)
         if self.log_gamma is not None:
-            self.pairs = self.pairs.worth(np.exp((alpha - 1) * self.log_gamma))
+            log = (alpha - 1) * self.log_gamma + self.pairs.of_user(self.log_user)
+            self.pairs = self.pairs.worth(np.exp(np.maximum(log - self.log_server[self.pairs.server], _WORTHLESS)))
 
     @property
     def steep(self) -> bool:
@@ -144,7 +188,7 @@ class Market:
             log = np.logaddexp(fair, tilt)
             part = np.exp(tilt - log)
             return Worth(log + np.log(own.share) + log_unit, own.alpha * (1 - part), part)
-        log = own.log_marginal(tasks) + log_unit
+        log = own.log_marginal(tasks) + log_unit - self.log_user
         return Worth(np.minimum(log, self.most), np.where(log < self.most, own.elasticity(tasks), 0.0), 0.0)
 
     def tilt(self, x: Array, free: bool = False) -> tuple[float, Array]:
@@ -204,6 +248,8 @@ class Market:
         size = self.size
         if self.plain:
             return self._even()
+        if self.limit is not None:
+            return self._at_limit(self.limit)
         crowd = np.bincount(pairs.server, minlength=len(pairs.inverse))
         y = 0.7 * size / crowd[pairs.server]
         caps = np.flatnonzero(self.sign > 0)
@@ -273,6 +319,21 @@ class Market:
         w = np.where(self.row, np.maximum(1 - pairs.use(y), 0.1), 1.0)
         return Point(y, z, lam, w, x, p, np.zeros(0), np.zeros(0), tilt)
 
+    def _at_limit(self, near: Choices) -> Point:
+        """Starting point at smoothed choices near the game's limit, and at equal prices of a server's resources."""
+        pairs, y = self.pairs, np.zeros(len(self.size))
+        y[near.pairs] = near.near
+        lam = self.row / np.maximum(self.row.sum(axis=1, keepdims=True), 1)
+        cost = pairs.cost(lam)
+        p = 0.9 * pairs.least(cost)
+        z = cost - pairs.of_user(p)
+        turnover = np.minimum(self.size, 1.0) * pairs.of_user(pairs.least(cost))
+        y = np.maximum(y, _AT_LEAST * turnover / z)
+        y = y * (0.9 / np.maximum(pairs.use(y).max(axis=1), 0.9))[pairs.server]
+        x = p ** (-1 / self.own.alpha)
+        w = np.where(self.row, np.maximum(1 - pairs.use(y), 0.1), 1.0)
+        return Point(y, z, lam, w, x, p, 0.1 * p[self.user], self.bound - x[self.user], 0.0)
+
     def steepened(self, at: Point, alpha: float) -> Point:
         """Starting point for a larger alpha: prices of rows grow by powers of the levels of their users."""
         pairs, own, cost = self.pairs, self.own, self.pairs.cost(at.lam)
@@ -319,7 +380,7 @@ class Market:
         """True if a warm start has the same pairs, limits and units; at alpha = 0 its prices say nothing of levels."""
         at, own = start.point, (self.size.shape, self.row.shape, self.bound.shape)
         alike = (at.y.shape, at.lam.shape, at.xi.shape) == own and np.array_equal(start.unit, self.unit)
-        return alike and start.alpha > 0
+        return alike and self.limit is None and start.alpha > 0
 
 
 @dataclass(frozen=True)

@@ -326,6 +326,6 @@ def _weighed(problem: Problem, tol: float, weight: float) -> Candidate:
 def _judged(q: Market, at: Point, tol: float, steps: int) -> Candidate:
     polytope = q.polytope
     fractions = polytope.inside(at.y * q.pairs.of_user(q.unit) / polytope.gamma)
-    log_rows = np.log(at.lam[polytope.row_server, polytope.row_resource]) + q.level
+    log_rows = np.log(at.lam[polytope.row_server, polytope.row_resource]) + q.level + q.log_server[polytope.row_server]
     error = error_at(polytope, q.problem.criterion, polytope.allocation(fractions), log_rows, tol)
     return Candidate(fractions, log_rows, error, steps)

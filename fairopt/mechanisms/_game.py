@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 #: Best responses, and CVXPY, stand in for the equilibrium engine up to this number of pairs (user, server), for so many
 #: seconds each.
-RESPONDING, DECLARED, _PATIENCE = 5000, 500, 5.0
+RESPONDING, DECLARED, _PATIENCE = 250_000, 500, 5.0
 #: Below this alpha tasks may span more than numbers hold.
 _SMALL = 1e-2
 
@@ -120,7 +120,7 @@ class GameMechanism(Mechanism):
         pairs = int(np.count_nonzero(problem.cluster.eligible))
         if engine == "best-response" and pairs <= RESPONDING:
             # A response of a pair takes .1 to 40 microseconds; of certificates 24 are looked at.
-            offers = played.solutions(problem, tol, int(2e6 / max(pairs, 1)))
+            offers = played.solutions(problem, tol, int(1e7 / max(pairs, 1)))
             return within(_PATIENCE, islice(offers, 24))
         if engine == "declarative" and pairs <= DECLARED:
             return within(_PATIENCE, self.solutions(problem, engine, tol, None))

@@ -157,6 +157,15 @@ class Candidates:
             self.notes += (note,)
         return self.best
 
+    def shared_out(self, why: str) -> Solution:
+        """A partition by weight, for `why` no engine has an answer: somebody may want what there is, flagged."""
+        polytope, server = self.problem.polytope, self.problem.polytope.pair_server
+        weight = self.problem.criterion.weight[polytope.users][polytope.pair_user]
+        tasks = polytope.allocation(polytope.inside(weight / np.bincount(server, weight)[server]))
+        best = Solution(tasks, None, "none", status="a partition by weight", notes=(why,))
+        self._certified(best, "none")
+        return best
+
     def _failed(self, error: SolverError) -> None:
         """Record a failure, keeping earlier messages."""
         self.failure = error if self.failure is None else SolverError(f"{self.failure}; {error}")
@@ -354,9 +363,12 @@ def solve(
     # Candidates are compared on the merged cluster, which may be a thousand times smaller.
     found = Candidates(mechanism, reduced, tol)
     best = found.search(engines, solver, None if earlier is None else earlier.engine)
-    if best is None or found.verdict is None:
+    if best is None:
         text = f"{found.failure or f'{mechanism}: no answer'} (engines tried: {', '.join(found.tried)})"
-        raise SolverError(f"{text}{advice(seen, problem.criterion)}") from found.failure
+        text += advice(seen, problem.criterion)
+        if throw:
+            raise SolverError(text) from found.failure
+        best = found.shared_out(text)
     best, index = indexed(mechanism, reduced, found, leave=engine in (None, engines[0]) and solver is None)
     allocation = _expanded(mechanism, problem, merging, order, found, best, index, notes + _idle(merging), watch)
     if allocation.flagged and throw:

@@ -34,6 +34,7 @@ from ...engines.small import in_levels
 from ...model._arrays import Array
 from ...model.problem import Problem
 from ..model.equilibrium_system import EquilibriumSystem, solution, suppress_fp_warnings
+from ..responses import played
 from ..responses.rounds import Sweeps
 from . import entropy_homotopy
 from .continuation import Reached, Step, StepControl, damped_newton, stepped, towards
@@ -219,6 +220,8 @@ _FEW = 64
 #: Above this alpha prices in money are further apart than doubles resolve, and levels come first; above that one many
 #: users jam the interior point.
 _STEEP, _JAMMED = 64.0, 2.0
+#: Most rounds of responses where task counts bind.
+_ROUNDS = 511
 #: Most pairs of users and servers of the interior point in levels, whose algebra is dense.
 _LEVELS = 3_000
 
@@ -236,7 +239,8 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
     method = EquilibriumSystem.of(polytope, criterion)
     prices = int(method.row.sum())
     many = len(method.weight) >= max(500, 5 * prices)
-    few, steep = game and not many and prices <= _FEW, game and criterion.alpha > (_JAMMED if many else _STEEP)
+    few, near = game and not many and prices <= _FEW, method.positive and not len(polytope.limited)
+    steep = game and not near and criterion.alpha > (_JAMMED if many else _STEEP)
     small = problem.cluster.shape[0] * problem.cluster.shape[1] <= _LEVELS and (few or steep)
 
     def in_money() -> Iterator[Solution]:
@@ -253,6 +257,9 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
         yield from in_levels(problem, tol, "equilibrium")
     if steep:
         yield from in_money()
+    if game and len(polytope.limited):  # where they bind responses come to an end in a tenth of the homotopy's time
+        for found in played.solutions(problem, tol, _ROUNDS):
+            yield replace(found, engine="equilibrium")
     # The smoothed path often has no beginning at small alpha, and knows no limits.
     smooth = not (many or criterion.alpha < 1 or len(polytope.limited))
     if not (many or few) and (prices <= _FEW or not smooth):
