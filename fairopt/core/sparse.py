@@ -1,0 +1,237 @@
+r"""Sparse Schur complements: minimum degree as long as little fills in, and a dense end.
+
+Users and servers are a bipartite graph. Eliminating one side leaves a matrix over the other,
+
+.. math::
+    S_{jk} = \delta_{jk} - \sum_g l_{gj} \cdot r_{gk},
+
+in which two unknowns meet if they share a member g of the eliminated side. Unknowns with few neighbours are eliminated
+in order of their degrees, in lists; what is left is nearly full from some point on (of random graphs about half of the
+unknowns), and LAPACK's.
+
+Source: George, Liu, "The evolution of the minimum degree ordering algorithm", SIAM Review 31 (1989).
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import NamedTuple
+
+import numpy as np
+
+from .._libraries import sp
+from .._loops import compiled
+from ..model._arrays import Array, Index
+from .factors import factored
+
+#: So few unknowns are not worth an order, and no more are eliminated from lists once one has that part of the others
+#: for neighbours.
+_FEW, _FULL = 250, 0.25
+#: Least pivot, as a part of the diagonal before elimination.
+_PIVOT = 1e-14
+
+
+class Order(NamedTuple):
+    """Members of groups, and lists of those who are eliminated one by one.
+
+    Attributes
+    ----------
+    size : unknowns of a node, which follow each other
+    place : (nodes,), when each is eliminated
+    start, member : (groups + 1,), (members,), those of each eliminated group by place
+    at : (members,), places of nodes
+    pointer, later : (early + 1,) and lists of places, those with which each early unknown meets
+    """
+
+    size: int
+    place: Index
+    start: Index
+    member: Index
+    at: Index
+    pointer: Index
+    later: Index
+
+
+def ordered(group: Index, node: Index, groups: int, nodes: int, size: int) -> Order:
+    """Order nodes of `size` unknowns each that meet in groups, (members,) of both; unknowns of a node are together."""
+    order, later = _minimum_degree(group, node, groups, nodes) if nodes * size > _FEW else (list(range(nodes)), [])
+    place = np.empty(nodes, dtype=np.intp)
+    place[order] = np.arange(nodes)
+    unknowns, lists = np.arange(size), [np.zeros(0, dtype=np.intp)]
+    for k, some in enumerate(later):
+        others = (np.sort(place[some])[:, None] * size + unknowns).ravel()
+        lists += [np.concatenate([k * size + unknowns[r + 1 :], others]) for r in range(size)]
+    member = np.lexsort((place[node], group))
+    start = np.searchsorted(group[member], np.arange(groups + 1))
+    pointer = np.cumsum([len(each) for each in lists])
+    return Order(size, place, start, member, place[node[member]], pointer, np.concatenate(lists))
+
+
+def _minimum_degree(group: Index, node: Index, groups: int, nodes: int) -> tuple[list[int], list[Index]]:
+    """Nodes in order of elimination, and neighbours of the early ones then; sets of nodes are bits of integers."""
+    incidence = sp.csr_matrix((np.ones(len(node), dtype=np.int32), (group, node)), (groups, nodes))
+    graph = sp.csr_matrix(incidence.T @ incidence)
+    degree = (np.diff(graph.indptr) - 1).tolist()
+    early: list[int] = []
+    later: list[Index] = []
+    if min(degree) <= _FULL * nodes:
+        near = [sum(1 << j for j in row.tolist()) for row in np.split(graph.indices, graph.indptr[1:-1])]
+        heap = [(d, k) for k, d in enumerate(degree)]
+        heapq.heapify(heap)
+        while heap:
+            d, k = heapq.heappop(heap)
+            if d != degree[k]:
+                continue
+            if d > _FULL * (nodes - len(early)):
+                break
+            mine = near[k] & ~(1 << k)
+            bits = np.frombuffer(mine.to_bytes(nodes // 8 + 1, "little"), dtype=np.uint8)
+            some = np.flatnonzero(np.unpackbits(bits, bitorder="little"))
+            early.append(k)
+            later.append(some)
+            degree[k] = -1
+            for j in some.tolist():
+                near[j] = (near[j] | mine) & ~(1 << k)
+                if (now := near[j].bit_count() - 1) != degree[j]:
+                    degree[j] = now
+                    heapq.heappush(heap, (now, j))
+    return early + [k for k, d in enumerate(degree) if d >= 0], later
+
+
+class Factors:
+    """A Schur complement of unit diagonal, plus `along along'`, factored.
+
+    Parameters
+    ----------
+    left, right : (members, k), k unknowns of a node or as many factors of one; `right` None: the same as `left`
+    beside : (size (size - 1)/2, nodes), what is below the diagonal in the block of a node
+    along : (unknowns,), by place; not with `right`
+    single : the end may be in single precision
+    """
+
+    def __init__(
+        self, order: Order, left: Array, right: Array | None, beside: Array, along: Array, single: bool
+    ) -> None:
+        self.order, self.symmetric = order, right is None
+        early = self.early = len(order.pointer) - 1
+        self.diagonal = np.ones(early)
+        self.low, self.up = np.zeros(len(order.later)), np.zeros(0 if right is None else len(order.later))
+        end = np.zeros((len(along) - early,) * 2, dtype=np.float32 if single else np.float64, order="F")
+        diagonal = np.einsum("ii->i", end)
+        diagonal += 1.0
+        lists = order.pointer, order.later, self.diagonal, self.low, self.up, end, self.symmetric
+        block = np.empty(beside.shape)
+        block[:, order.place] = beside
+        _joined(order.size, order.start, order.at, left, left if right is None else right, block, *lists)
+        _eliminated(*lists)
+        # The unknown of `along` comes last, with -1 on the diagonal.
+        self.along = along.copy()
+        _forward(order.pointer, order.later, self.low, self.along)
+        self.last = 1 + float(self.along[:early] ** 2 @ (1 / self.diagonal))
+        if along.any():
+            end += np.outer(self.along[early:], self.along[early:] / self.last).astype(end.dtype)
+        self.scale = 1 / np.sqrt(np.maximum(diagonal, _PIVOT))
+        end *= self.scale.astype(end.dtype)
+        end *= self.scale[:, None].astype(end.dtype)
+        diagonal[:] = 1.0
+        self.factor = factored(end, self.symmetric)
+
+    def solve(self, given: Array) -> Array:
+        """Solve for given numbers (unknowns,), by place."""
+        x, early, pointer, later = given.copy(), self.early, self.order.pointer, self.order.later
+        _forward(pointer, later, self.low, x)
+        along, end = self.along[:early], self.along[early:]
+        last = -float(along @ (x[:early] / self.diagonal))
+        x[early:] = self.factor((x[early:] + end * (last / self.last)) * self.scale) * self.scale
+        x[:early] -= along * ((float(end @ x[early:]) - last) / self.last)
+        up = self.low if self.symmetric else self.up
+        _backward(pointer, later, self.diagonal, up, self.symmetric, x)
+        return x
+
+
+@compiled(inner=True)
+def _subtract(i, j, value, pointer, later, diagonal, low, up, end):  # type: ignore[no-untyped-def]
+    """Subtract a value from an entry of S; above the diagonal from `up`."""
+    early = len(pointer) - 1
+    if i >= early and j >= early:
+        end[i - early, j - early] -= value
+    elif i == j:
+        diagonal[i] -= value
+    else:
+        first, last = min(i, j), max(i, j)
+        begin, stop = pointer[first], pointer[first + 1]
+        k = begin + np.searchsorted(later[begin:stop], last)
+        if i > j:
+            low[k] -= value
+        else:
+            up[k] -= value
+
+
+@compiled
+def _joined(size, start, at, left, right, beside, pointer, later, diagonal, low, up, end, symmetric):  # type: ignore[no-untyped-def]
+    """Subtract products of members of groups, and add what is beside the diagonal."""
+    early, width = len(pointer) - 1, left.shape[1]
+    for g in range(len(start) - 1):
+        for f in range(start[g], start[g + 1]):
+            for e in range(f + 1, start[g + 1]):
+                for s in range(size):
+                    for r in range(size):
+                        i, j, value, other = at[e] * size + r, at[f] * size + s, 0.0, 0.0
+                        if size > 1:
+                            value, other = left[e, r] * right[f, s], left[f, s] * right[e, r]
+                        else:
+                            for k in range(width):
+                                value += left[e, k] * right[f, k]
+                                other += left[f, k] * right[e, k]
+                        if j >= early:
+                            end[i - early, j - early] -= value
+                        else:
+                            _subtract(i, j, value, pointer, later, diagonal, low, up, end)
+                        if not symmetric:
+                            _subtract(j, i, other, pointer, later, diagonal, low, up, end)
+    for k in range(beside.shape[1]):
+        t = 0
+        for r in range(size):
+            for s in range(r):
+                i, j, value = k * size + r, k * size + s, -beside[t, k]
+                t += 1
+                _subtract(i, j, value, pointer, later, diagonal, low, up, end)
+                if not symmetric:
+                    _subtract(j, i, value, pointer, later, diagonal, low, up, end)
+
+
+@compiled
+def _eliminated(pointer, later, diagonal, low, up, end, symmetric):  # type: ignore[no-untyped-def]
+    """Eliminate early unknowns; `low` is divided by pivots."""
+    early = len(pointer) - 1
+    for v in range(early):
+        diagonal[v] = max(diagonal[v], _PIVOT)
+        begin, stop = pointer[v], pointer[v + 1]
+        for b in range(begin, stop):
+            j, other = later[b], (low[b] if symmetric else up[b]) / diagonal[v]
+            if other == 0:
+                continue
+            for a in range(b if symmetric else begin, stop):
+                value = low[a] * other
+                if j >= early and later[a] >= early:
+                    end[later[a] - early, j - early] -= value
+                else:
+                    _subtract(later[a], j, value, pointer, later, diagonal, low, up, end)
+        for b in range(begin, stop):
+            low[b] /= diagonal[v]
+
+
+@compiled
+def _forward(pointer, later, low, x):  # type: ignore[no-untyped-def]
+    for v in range(len(pointer) - 1):
+        for a in range(pointer[v], pointer[v + 1]):
+            x[later[a]] -= low[a] * x[v]
+
+
+@compiled
+def _backward(pointer, later, diagonal, up, symmetric, x):  # type: ignore[no-untyped-def]
+    for v in range(len(pointer) - 2, -1, -1):
+        known = 0.0
+        for a in range(pointer[v], pointer[v + 1]):
+            known += up[a] * x[later[a]]
+        x[v] = x[v] / diagonal[v] - known if symmetric else (x[v] - known) / diagonal[v]
