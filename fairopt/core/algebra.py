@@ -205,8 +205,8 @@ class Pairs:
         """Order of the side that is left, for elimination from lists."""
         users, (servers, size) = len(self.demand), self.inverse.shape
         if self.order == "users listed":
-            return ordered(self.user, self.server, users, servers, size)
-        return ordered(self.server, self.user, servers, users, 1)
+            return ordered(self.user, self.server, servers, size)
+        return ordered(self.server, self.user, users)
 
 
 class Equations:
@@ -302,14 +302,17 @@ def _precise(at: Equations, table: Array, rows: int) -> tuple[Array, Callable[..
     return table, blas.dsyrk
 
 
-def _from_lists(at: Equations, takes: Array, own: Array, along: Array) -> Callable[[Array], Array]:
-    """Factor `1 - sums of weight^2 takes takes' / value`, from what pairs take (pairs, k) in scaled units."""
-    order = at.pairs.lists
-    left, right = (at.weight[:, None] * takes)[order.member], None
-    if at.pairs.value is not None:
-        bought = left / at.pairs.value[order.member, None]
-        left, right = (left, bought) if at.pairs.order == "users listed" else (bought, left)
-    return Factors(order, left, right, own, along, at.rough and len(along) > _DOUBLE).solve
+def _from_lists(
+    at: Equations, takes: Array, others: tuple[Index, Index, Array], along: Array
+) -> Callable[[Array], Array]:
+    """Factor `1 + along along'` less sums of `weight^2 takes takes' / value`; `takes` by members, in scaled units."""
+    pairs, order = at.pairs, at.pairs.lists
+    left, rough = takes[order.member], at.rough and len(along) > _DOUBLE
+    right = left
+    if pairs.value is not None:
+        bought = left / np.repeat(pairs.value, len(takes) // len(pairs.value))[order.member, None]
+        left, right = (left, bought) if pairs.order == "users listed" else (bought, left)
+    return Factors(order, left, right, others, along, pairs.value is None, rough).solve
 
 
 class _UsersFirst:
@@ -322,14 +325,16 @@ class _UsersFirst:
         self.diagonal = np.maximum(mine + at.idle.T, _TINY)
         active = at.row.T if listed else at.row.T & (mine > 0)
         scale = np.where(active, 1 / np.sqrt(self.diagonal), 0.0)
-        if listed:
-            size = len(scale)
-            self.rows = np.argsort(pairs.lists.place * size + np.arange(size)[:, None], axis=None)
+        if listed:  # by server and resource
+            size, k = scale.shape
+            self.rows = np.arange(scale.size).reshape(size, k).T.ravel()
             self.scale = scale.ravel()[self.rows]
-            takes = pairs.takes * scale.T[pairs.server] / np.sqrt(at.whole)[pairs.user, None]
-            r, s = np.tril_indices(size, -1)
-            beside, along = own[r, s] * scale[r] * scale[s], border.ravel()[self.rows] * self.scale
-            self.factor = _from_lists(at, takes, beside, along)
+            weight = at.weight / np.sqrt(at.whole)[pairs.user]
+            takes = pairs.takes * scale.T[pairs.server] * weight[:, None]
+            r, s = np.nonzero(np.tri(size, k=-1) if pairs.value is None else ~np.eye(size, dtype=bool))
+            first, second = (np.arange(k) * size + each[:, None] for each in (r, s))
+            others = first.ravel(), second.ravel(), (own[r, s] * scale[r] * scale[s]).ravel()
+            self.factor = _from_lists(at, takes.reshape(-1, 1), others, border.ravel()[self.rows] * self.scale)
             return
         self.rows = np.flatnonzero(active)
         self.scale, count = scale.ravel()[self.rows], len(self.rows)
@@ -411,18 +416,15 @@ class _ServersFirst:
         self.length = max(float(self.rising @ self.of_rising), _TINY)
 
     def _lists(self, at: Equations, root: Array, along: Array) -> None:
-        pairs, order = at.pairs, at.pairs.lists
+        pairs = at.pairs
         taken = (at.row * pairs.inverse)[pairs.server] * pairs.demand[pairs.user] * pairs.of_user(root)[:, None]
         half = np.einsum("qsp,ps->pq", self.root[:, :, pairs.server], taken)
         left = 1 - pairs.sums((half**2).sum(axis=1) * self.weight * self.bought)
         even = 1 / np.sqrt(np.maximum(left, 1e-15))
-        self.scale, self.place = root * even, order.place
-        half *= pairs.of_user(even)[:, None]
-        by_place = np.empty(len(along))
-        by_place[order.place] = along * even
-        factor = _from_lists(at, half, np.zeros((0, len(along))), by_place)
-        rank = np.argsort(order.place)
-        self.factor = lambda given: factor(given[rank])[order.place]
+        self.scale = root * even
+        half *= (pairs.of_user(even) * self.weight)[:, None]
+        none = np.zeros(0, dtype=np.intp)
+        self.factor = _from_lists(at, half, (none, none, none * 1.0), along * even)
 
     def _tables(self, at: Equations, root: Array, along: Array) -> None:
         pairs, n, inverse = at.pairs, len(along), at.row.T * at.pairs.inverse.T

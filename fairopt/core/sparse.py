@@ -36,35 +36,43 @@ class Order(NamedTuple):
 
     Attributes
     ----------
-    size : unknowns of a node, which follow each other
-    place : (nodes,), when each is eliminated
+    place : (unknowns,), when each is eliminated
     start, member : (groups + 1,), (members,), those of each eliminated group by place
-    at : (members,), places of nodes
+    at, host : (members,), places of unknowns; members of one host do not meet in groups
     pointer, later : (early + 1,) and lists of places, those with which each early unknown meets
     """
 
-    size: int
     place: Index
     start: Index
     member: Index
     at: Index
+    host: Index
     pointer: Index
     later: Index
 
 
-def ordered(group: Index, node: Index, groups: int, nodes: int, size: int) -> Order:
-    """Order nodes of `size` unknowns each that meet in groups, (members,) of both; unknowns of a node are together."""
+def ordered(group: Index, node: Index, nodes: int, size: int = 1, host: Index | None = None) -> Order:
+    """Order nodes of `size` unknowns each that meet in groups, (members,) of both; unknowns of a node are together.
+
+    Members of one node, or of one `host` (members,), do not meet.
+    """
+    groups = int(group.max(initial=-1)) + 1
     order, later = _minimum_degree(group, node, groups, nodes) if nodes * size > _FEW else (list(range(nodes)), [])
-    place = np.empty(nodes, dtype=np.intp)
+    place, unknowns = np.empty(nodes, dtype=np.intp), np.arange(size)
     place[order] = np.arange(nodes)
-    unknowns, lists = np.arange(size), [np.zeros(0, dtype=np.intp)]
+    lists = [np.zeros(0, dtype=np.intp)]
     for k, some in enumerate(later):
         others = (np.sort(place[some])[:, None] * size + unknowns).ravel()
         lists += [np.concatenate([k * size + unknowns[r + 1 :], others]) for r in range(size)]
+
+    def each(values: Index) -> Index:
+        return np.asarray((values[:, None] * size + unknowns).ravel())
+
     member = np.lexsort((place[node], group))
-    start = np.searchsorted(group[member], np.arange(groups + 1))
-    pointer = np.cumsum([len(each) for each in lists])
-    return Order(size, place, start, member, place[node[member]], pointer, np.concatenate(lists))
+    start = np.searchsorted(group[member], np.arange(groups + 1)) * size
+    apart = np.repeat((node if host is None else host)[member], size)
+    pointer = np.cumsum([len(one) for one in lists])
+    return Order(each(place), start, each(member), each(place[node[member]]), apart, pointer, np.concatenate(lists))
 
 
 def _minimum_degree(group: Index, node: Index, groups: int, nodes: int) -> tuple[list[int], list[Index]]:
@@ -103,29 +111,31 @@ class Factors:
 
     Parameters
     ----------
-    left, right : (members, k), k unknowns of a node or as many factors of one; `right` None: the same as `left`
-    beside : (size (size - 1)/2, nodes), what is below the diagonal in the block of a node
-    along : (unknowns,), by place; not with `right`
+    left, right : (members, k), what is subtracted being `left . right` of two members of a group; by `order.member`
+    others : rows, columns and values of more entries beside the diagonal
+    along : (unknowns,)
+    symmetric : `right` is as good as `left`, and of `others` one of two is given, that in the later row
     single : the end may be in single precision
     """
 
     def __init__(
-        self, order: Order, left: Array, right: Array | None, beside: Array, along: Array, single: bool
-    ) -> None:
-        self.order, self.symmetric = order, right is None
+        self, order: Order, left: Array, right: Array, others: tuple[Index, Index, Array], along: Array,
+        symmetric: bool, single: bool = False,
+    ) -> None:  # fmt: skip
+        self.order, self.symmetric = order, symmetric
         early = self.early = len(order.pointer) - 1
         self.diagonal = np.ones(early)
-        self.low, self.up = np.zeros(len(order.later)), np.zeros(0 if right is None else len(order.later))
+        self.low, self.up = np.zeros((2, len(order.later)))
         end = np.zeros((len(along) - early,) * 2, dtype=np.float32 if single else np.float64, order="F")
         diagonal = np.einsum("ii->i", end)
         diagonal += 1.0
-        lists = order.pointer, order.later, self.diagonal, self.low, self.up, end, self.symmetric
-        block = np.empty(beside.shape)
-        block[:, order.place] = beside
-        _joined(order.size, order.start, order.at, left, left if right is None else right, block, *lists)
-        _eliminated(*lists)
+        lists = order.pointer, order.later, self.diagonal, self.low, self.up, end
+        _added(order.place[others[0]], order.place[others[1]], others[2], *lists)
+        _joined(order.start, order.at, order.host, left, right, *lists, symmetric)
+        _eliminated(*lists, symmetric)
         # The unknown of `along` comes last, with -1 on the diagonal.
-        self.along = along.copy()
+        self.along = np.empty(len(along))
+        self.along[order.place] = along
         _forward(order.pointer, order.later, self.low, self.along)
         self.last = 1 + float(self.along[:early] ** 2 @ (1 / self.diagonal))
         if along.any():
@@ -134,19 +144,19 @@ class Factors:
         end *= self.scale.astype(end.dtype)
         end *= self.scale[:, None].astype(end.dtype)
         diagonal[:] = 1.0
-        self.factor = factored(end, self.symmetric)
+        self.factor = factored(end, symmetric)
 
     def solve(self, given: Array) -> Array:
-        """Solve for given numbers (unknowns,), by place."""
-        x, early, pointer, later = given.copy(), self.early, self.order.pointer, self.order.later
+        """Solve for given numbers, (unknowns,)."""
+        early, pointer, later, x = self.early, self.order.pointer, self.order.later, np.empty(len(given))
+        x[self.order.place] = given
         _forward(pointer, later, self.low, x)
         along, end = self.along[:early], self.along[early:]
         last = -float(along @ (x[:early] / self.diagonal))
         x[early:] = self.factor((x[early:] + end * (last / self.last)) * self.scale) * self.scale
         x[:early] -= along * ((float(end @ x[early:]) - last) / self.last)
-        up = self.low if self.symmetric else self.up
-        _backward(pointer, later, self.diagonal, up, self.symmetric, x)
-        return x
+        _backward(pointer, later, self.diagonal, self.low if self.symmetric else self.up, self.symmetric, x)
+        return x[self.order.place]
 
 
 @compiled(inner=True)
@@ -168,36 +178,31 @@ def _subtract(i, j, value, pointer, later, diagonal, low, up, end):  # type: ign
 
 
 @compiled
-def _joined(size, start, at, left, right, beside, pointer, later, diagonal, low, up, end, symmetric):  # type: ignore[no-untyped-def]
-    """Subtract products of members of groups, and add what is beside the diagonal."""
+def _added(i, j, value, pointer, later, diagonal, low, up, end):  # type: ignore[no-untyped-def]
+    for k in range(len(value)):
+        _subtract(i[k], j[k], -value[k], pointer, later, diagonal, low, up, end)
+
+
+@compiled
+def _joined(start, at, host, left, right, pointer, later, diagonal, low, up, end, symmetric):  # type: ignore[no-untyped-def]
+    """Subtract products of members of groups."""
     early, width = len(pointer) - 1, left.shape[1]
     for g in range(len(start) - 1):
         for f in range(start[g], start[g + 1]):
+            j = at[f]
             for e in range(f + 1, start[g + 1]):
-                for s in range(size):
-                    for r in range(size):
-                        i, j, value, other = at[e] * size + r, at[f] * size + s, 0.0, 0.0
-                        if size > 1:
-                            value, other = left[e, r] * right[f, s], left[f, s] * right[e, r]
-                        else:
-                            for k in range(width):
-                                value += left[e, k] * right[f, k]
-                                other += left[f, k] * right[e, k]
-                        if j >= early:
-                            end[i - early, j - early] -= value
-                        else:
-                            _subtract(i, j, value, pointer, later, diagonal, low, up, end)
-                        if not symmetric:
-                            _subtract(j, i, other, pointer, later, diagonal, low, up, end)
-    for k in range(beside.shape[1]):
-        t = 0
-        for r in range(size):
-            for s in range(r):
-                i, j, value = k * size + r, k * size + s, -beside[t, k]
-                t += 1
-                _subtract(i, j, value, pointer, later, diagonal, low, up, end)
+                if host[e] == host[f]:
+                    continue
+                i, value, other = at[e], 0.0, 0.0
+                for k in range(width):
+                    value += left[e, k] * right[f, k]
+                    other += left[f, k] * right[e, k]
+                if j >= early:
+                    end[i - early, j - early] -= value
+                else:
+                    _subtract(i, j, value, pointer, later, diagonal, low, up, end)
                 if not symmetric:
-                    _subtract(j, i, value, pointer, later, diagonal, low, up, end)
+                    _subtract(j, i, other, pointer, later, diagonal, low, up, end)
 
 
 @compiled
