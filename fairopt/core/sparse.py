@@ -14,7 +14,6 @@ Source: George, Liu, "The evolution of the minimum degree ordering algorithm", S
 
 from __future__ import annotations
 
-import heapq
 from typing import NamedTuple
 
 import numpy as np
@@ -27,8 +26,8 @@ from .factors import factored
 #: So few unknowns are not worth an order, and no more are eliminated from lists once one has that part of the others
 #: for neighbours.
 _FEW, _FULL = 250, 0.25
-#: Least pivot, as a part of the diagonal before elimination.
-_PIVOT = 1e-14
+#: What is left of a diagonal of 1 that may be rounding: such an unknown is held where it is, or nearly.
+_LOST = 1e-13
 
 
 class Order(NamedTuple):
@@ -56,14 +55,20 @@ def ordered(group: Index, node: Index, nodes: int, size: int = 1, host: Index | 
 
     Members of one node, or of one `host` (members,), do not meet.
     """
-    groups = int(group.max(initial=-1)) + 1
-    order, later = _minimum_degree(group, node, groups, nodes) if nodes * size > _FEW else (list(range(nodes)), [])
-    place, unknowns = np.empty(nodes, dtype=np.intp), np.arange(size)
-    place[order] = np.arange(nodes)
-    lists = [np.zeros(0, dtype=np.intp)]
-    for k, some in enumerate(later):
-        others = (np.sort(place[some])[:, None] * size + unknowns).ravel()
-        lists += [np.concatenate([k * size + unknowns[r + 1 :], others]) for r in range(size)]
+    groups, unknowns = int(group.max(initial=-1)) + 1, np.arange(size)
+    order, near = np.arange(nodes), np.zeros((0, nodes), dtype=bool)
+    if nodes * size > _FEW:
+        incidence = sp.csr_matrix((np.ones(len(node), dtype=np.int32), (group, node)), (groups, nodes))
+        near = (incidence.T @ incidence).toarray() > 0
+        early = _least_degrees(near, order)
+        near = near[order[:early]][:, order]
+    place = np.argsort(order)
+    # Places of unknowns of nodes that meet; those of one node do.
+    k, j = (each[:, None, None] * size for each in np.nonzero(near))
+    first, second = (each.ravel() for each in np.broadcast_arrays(k + unknowns[:, None], j + unknowns))
+    first, second = first[second > first], second[second > first]
+    later = second[np.lexsort((second, first))]
+    pointer = np.searchsorted(np.sort(first), np.arange(len(near) * size + 1))
 
     def each(values: Index) -> Index:
         return np.asarray((values[:, None] * size + unknowns).ravel())
@@ -71,39 +76,43 @@ def ordered(group: Index, node: Index, nodes: int, size: int = 1, host: Index | 
     member = np.lexsort((place[node], group))
     start = np.searchsorted(group[member], np.arange(groups + 1)) * size
     apart = np.repeat((node if host is None else host)[member], size)
-    pointer = np.cumsum([len(one) for one in lists])
-    return Order(each(place), start, each(member), each(place[node[member]]), apart, pointer, np.concatenate(lists))
+    return Order(each(place), start, each(member), each(place[node[member]]), apart, pointer, later)
 
 
-def _minimum_degree(group: Index, node: Index, groups: int, nodes: int) -> tuple[list[int], list[Index]]:
-    """Nodes in order of elimination, and neighbours of the early ones then; sets of nodes are bits of integers."""
-    incidence = sp.csr_matrix((np.ones(len(node), dtype=np.int32), (group, node)), (groups, nodes))
-    graph = sp.csr_matrix(incidence.T @ incidence)
-    degree = (np.diff(graph.indptr) - 1).tolist()
-    early: list[int] = []
-    later: list[Index] = []
-    if min(degree) <= _FULL * nodes:
-        near = [sum(1 << j for j in row.tolist()) for row in np.split(graph.indices, graph.indptr[1:-1])]
-        heap = [(d, k) for k, d in enumerate(degree)]
-        heapq.heapify(heap)
-        while heap:
-            d, k = heapq.heappop(heap)
-            if d != degree[k]:
-                continue
-            if d > _FULL * (nodes - len(early)):
-                break
-            mine = near[k] & ~(1 << k)
-            bits = np.frombuffer(mine.to_bytes(nodes // 8 + 1, "little"), dtype=np.uint8)
-            some = np.flatnonzero(np.unpackbits(bits, bitorder="little"))
-            early.append(k)
-            later.append(some)
-            degree[k] = -1
-            for j in some.tolist():
-                near[j] = (near[j] | mine) & ~(1 << k)
-                if (now := near[j].bit_count() - 1) != degree[j]:
-                    degree[j] = now
-                    heapq.heappush(heap, (now, j))
-    return early + [k for k, d in enumerate(degree) if d >= 0], later
+@compiled
+def _least_degrees(near, order):  # type: ignore[no-untyped-def]
+    """Eliminate nodes of least degree while that is small; how many, with `order` permuted.
+
+    `near` (nodes, nodes) becomes a row of each eliminated node of those left with which it meets, and of itself.
+    """
+    count = len(order)
+    degree = np.zeros(count, dtype=np.int64)
+    some = np.empty(count, dtype=np.int64)
+    for v in range(count):
+        degree[v] = near[v].sum() - 1
+    for early in range(count):
+        best = early
+        for k in range(early, count):
+            if degree[order[k]] < degree[order[best]]:
+                best = k
+        v = order[best]
+        if degree[v] > _FULL * (count - early):
+            return early
+        order[best], order[early] = order[early], v
+        size = 0
+        for k in range(early + 1, count):
+            if near[v, order[k]]:
+                some[size] = order[k]
+                size += 1
+        for a in range(size):
+            j = some[a]
+            near[j, v] = False
+            degree[j] -= 1
+            for b in range(size):
+                if not near[j, some[b]]:
+                    near[j, some[b]] = True
+                    degree[j] += 1
+    return count
 
 
 class Factors:
@@ -126,7 +135,7 @@ class Factors:
         early = self.early = len(order.pointer) - 1
         self.diagonal = np.ones(early)
         self.low, self.up = np.zeros((2, len(order.later)))
-        end = np.zeros((len(along) - early,) * 2, dtype=np.float32 if single else np.float64, order="F")
+        end = np.zeros((len(along) - early,) * 2, order="F")
         diagonal = np.einsum("ii->i", end)
         diagonal += 1.0
         lists = order.pointer, order.later, self.diagonal, self.low, self.up, end
@@ -139,12 +148,12 @@ class Factors:
         _forward(order.pointer, order.later, self.low, self.along)
         self.last = 1 + float(self.along[:early] ** 2 @ (1 / self.diagonal))
         if along.any():
-            end += np.outer(self.along[early:], self.along[early:] / self.last).astype(end.dtype)
-        self.scale = 1 / np.sqrt(np.maximum(diagonal, _PIVOT))
-        end *= self.scale.astype(end.dtype)
-        end *= self.scale[:, None].astype(end.dtype)
+            end += np.outer(self.along[early:], self.along[early:] / self.last)
+        self.scale = 1 / np.sqrt(np.where(diagonal > _LOST, diagonal, 1.0))
+        end *= self.scale
+        end *= self.scale[:, None]
         diagonal[:] = 1.0
-        self.factor = factored(end, symmetric)
+        self.factor = factored(end.astype(np.float32) if single else end, symmetric)
 
     def solve(self, given: Array) -> Array:
         """Solve for given numbers, (unknowns,)."""
@@ -210,7 +219,7 @@ def _eliminated(pointer, later, diagonal, low, up, end, symmetric):  # type: ign
     """Eliminate early unknowns; `low` is divided by pivots."""
     early = len(pointer) - 1
     for v in range(early):
-        diagonal[v] = max(diagonal[v], _PIVOT)
+        diagonal[v] = diagonal[v] if diagonal[v] > _LOST else 1.0
         begin, stop = pointer[v], pointer[v + 1]
         for b in range(begin, stop):
             j, other = later[b], (low[b] if symmetric else up[b]) / diagonal[v]
