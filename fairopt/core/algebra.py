@@ -21,21 +21,18 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
 from .._libraries import blas, sp
 from ..model._arrays import Array, Index, Mask
 from .factors import factored
+from .sparse import Factors, Order, ordered
 
-#: What a coupling of two pairs of a user in a list costs, in operations of a product of dense matrices.
-_COUPLING = 900.0
+#: What a product in lists costs, in operations of a product of dense matrices.
+_LISTED = 60.0
 #: Factors of at most so many rows are in double precision, with all pairs.
 _DOUBLE = 250
-#: Couplings so far below the diagonal are left out of lists. In single precision all others begin there: what fills in
-#: stays above the least normal number, below which arithmetic takes ten times as long.
-_NOTHING = 1e-13
 #: Where pairs are at least that part of users times servers, sums over them are products of dense tables.
 _DENSE = 0.25
 _TINY = 1e-300
@@ -192,45 +189,24 @@ class Pairs:
 
     @cached_property
     def order(self) -> str:
-        """Order of elimination with the fewest operations: "listed", "spread" or "servers"."""
-        users, rows, count = len(self.demand), float(self.inverse.size), np.diff(self.start)
-        coupled = float((count * (count - 1)).sum()) / 2 * self.inverse.shape[1] ** 2
+        """What is eliminated first, users or servers, from lists or from tables: whatever takes fewest operations."""
+        users, (servers, size) = float(len(self.demand)), self.inverse.shape
+        rows, of_user, of_server = float(servers * size), np.diff(self.start), np.bincount(self.server).astype(float)
         cost = {
-            "listed": _COUPLING * coupled + rows**3 / 3,
-            "spread": users * rows**2 + rows**3 / 3,
-            "servers": float(users) ** 2 * rows + users**3 / 3,
+            "users listed": _LISTED * size**2 * float(of_user @ (of_user - 1)) / 2 + rows**3 / 3,
+            "servers listed": _LISTED * size * float(of_server @ (of_server - 1)) / 2 + users**3 / 3,
+            "users": users * rows**2 + rows**3 / 3,
+            "servers": users**2 * rows + users**3 / 3,
         }
         return min(cost, key=cost.__getitem__)
 
     @cached_property
-    def coupled(self) -> Coupled:
-        """Couplings of every two pairs of a user, as far as they do not depend on weights."""
-        one, other = _two(self.start[:-1], np.diff(self.start))
-        takes = (np.ascontiguousarray(self.takes[each].T) for each in (one, other))
-        return Coupled(one, other, self.user[one], self.server[one], self.server[other], *takes)
-
-
-class Coupled(NamedTuple):
-    """Couplings of two pairs of one user, (k,): the user, both servers, and unit use of each, (resources, k)."""
-
-    one: Index
-    other: Index
-    user: Index
-    i: Index
-    j: Index
-    left: Array
-    right: Array
-
-
-def _two(start: Index, count: Index) -> tuple[Index, Index]:
-    """List every two pairs of users with `count` pairs from `start` on, the pair on the later server first."""
-    ones, others = [np.zeros(0, dtype=np.intp)], [np.zeros(0, dtype=np.intp)]
-    for size in np.unique(count[count > 1]):
-        later, earlier = np.tril_indices(int(size), -1)
-        begin = start[count == size][:, None]
-        ones.append((begin + later).ravel())
-        others.append((begin + earlier).ravel())
-    return np.concatenate(ones), np.concatenate(others)
+    def lists(self) -> Order:
+        """Order of the side that is left, for elimination from lists."""
+        users, (servers, size) = len(self.demand), self.inverse.shape
+        if self.order == "users listed":
+            return ordered(self.user, self.server, servers, size)
+        return ordered(self.server, self.user, users)
 
 
 class Equations:
@@ -256,7 +232,7 @@ class Equations:
         self.border = np.zeros(idle.shape)
         if rising.any():
             self.border = self._out(pairs.weighed_use(weight, rising / self.whole))
-        if pairs.order != "servers":
+        if pairs.order.startswith("users"):
             # What a user's other pairs weigh: for the largest of them summed, not subtracted.
             all_of = pairs.of_user(self.whole)
             rest = all_of - weight
@@ -266,7 +242,7 @@ class Equations:
                 small[large] = 0.0
                 rest[large] = (pairs.sums(small) + loose)[pairs.user[large]]
             self.own = pairs.squares(weight * rest / all_of)
-        self.factors = (_ServersFirst if pairs.order == "servers" else _UsersFirst)(self)
+        self.factors = (_UsersFirst if pairs.order.startswith("users") else _ServersFirst)(self)
 
     def _out(self, rows: Array) -> Array:
         return np.where(self.row, rows, 0.0)
@@ -326,23 +302,45 @@ def _precise(at: Equations, table: Array, rows: int) -> tuple[Array, Callable[..
     return table, blas.dsyrk
 
 
+def _from_lists(
+    at: Equations, takes: Array, others: tuple[Index, Index, Array], along: Array
+) -> Callable[[Array], Array]:
+    """Factor `1 + along along'` less sums of `weight^2 takes takes' / value`; `takes` by members, in scaled units."""
+    pairs, order = at.pairs, at.pairs.lists
+    left, rough = takes[order.member], at.rough and len(along) > _DOUBLE
+    right = left
+    if pairs.value is not None:
+        bought = left / np.repeat(pairs.value, len(takes) // len(pairs.value))[order.member, None]
+        left, right = (left, bought) if pairs.order == "users listed" else (bought, left)
+    return Factors(order, left, right, others, along, pairs.value is None, rough).solve
+
+
 class _UsersFirst:
     """Elimination of users: a Schur complement over rows, ordered by resource."""
 
     def __init__(self, at: Equations) -> None:
-        pairs, own = at.pairs, at.own
+        pairs, own, listed = at.pairs, at.own, at.pairs.order == "users listed"
         border = at.border.T / np.sqrt(at.per_level)
-        mine = np.einsum("rrk->rk", own) + border**2
+        mine = np.einsum("rrk->rk", own) + (0.0 if listed else border**2)
         self.diagonal = np.maximum(mine + at.idle.T, _TINY)
-        active = at.row.T & (mine > 0)
-        self.rows = np.flatnonzero(active)
-        count = len(self.rows)
+        active = at.row.T if listed else at.row.T & (mine > 0)
         scale = np.where(active, 1 / np.sqrt(self.diagonal), 0.0)
-        self.scale = scale.ravel()[self.rows]
+        if listed:  # by server and resource
+            size, k = scale.shape
+            self.rows = np.arange(scale.size).reshape(size, k).T.ravel()
+            self.scale = scale.ravel()[self.rows]
+            weight = at.weight / np.sqrt(at.whole)[pairs.user]
+            takes = pairs.takes * scale.T[pairs.server] * weight[:, None]
+            r, s = np.nonzero(np.tri(size, k=-1) if pairs.value is None else ~np.eye(size, dtype=bool))
+            first, second = (np.arange(k) * size + each[:, None] for each in (r, s))
+            others = first.ravel(), second.ravel(), (own[r, s] * scale[r] * scale[s]).ravel()
+            self.factor = _from_lists(at, takes.reshape(-1, 1), others, border.ravel()[self.rows] * self.scale)
+            return
+        self.rows = np.flatnonzero(active)
+        self.scale, count = scale.ravel()[self.rows], len(self.rows)
+        matrix = self._spread(at, scale, active)
         place = np.full(active.shape, -1)
         place.ravel()[self.rows] = np.arange(count)
-        listed = pairs.order == "listed"
-        matrix = self._listed(at, scale, place) if listed else self._spread(at, scale, active)
         # Blocks of servers themselves, without a subtraction.
         for r in range(len(place)):
             for s in range(r + 1 if pairs.value is None else len(place)):
@@ -353,29 +351,6 @@ class _UsersFirst:
             matrix = rank_one(1.0, (border * scale).ravel()[self.rows], lower=1, a=matrix, overwrite_a=1)
         np.einsum("ii->i", matrix)[:] = 1.0
         self.factor = factored(matrix, pairs.value is None)
-
-    def _listed(self, at: Equations, scale: Array, place: Index) -> Array:
-        """Schur complement from the list of couplings, lower triangle, Fortran order."""
-        count, of, worth = len(self.rows), at.pairs.coupled, at.pairs.value
-        matrix = _precise(at, np.zeros((count, count), order="F"), count)[0]
-        if matrix.dtype == np.float32:
-            matrix -= _NOTHING
-        by = at.weight[of.one] * -at.weight[of.other] / at.whole[of.user]
-        left = [by * takes * each[of.i] for takes, each in zip(of.left, scale, strict=True)]
-        right = [takes * each[of.j] for takes, each in zip(of.right, scale, strict=True)]
-        rows, columns = [each[of.i] for each in place], [each[of.j] for each in place]
-        for r in range(len(place)):
-            for s in range(len(place)):
-                value = left[r] * right[s]  # nothing on rows that have no place
-                kept = np.flatnonzero(value < -_NOTHING)
-                row, column, value = rows[r][kept], columns[s][kept], value[kept]
-                if worth is None:
-                    both = [(np.minimum(row, column), np.maximum(row, column), value)]
-                else:
-                    both = [(row, column, value / worth[of.one[kept]]), (column, row, value / worth[of.other[kept]])]
-                for i, j, each in both:
-                    np.add.at(matrix.T.reshape(-1), i * count + j, each.astype(matrix.dtype))
-        return matrix
 
     def _spread(self, at: Equations, scale: Array, active: Mask) -> Array:
         """Schur complement as a product of dense matrices."""
@@ -415,16 +390,13 @@ class _ServersFirst:
     """Elimination of servers, all at once: a Schur complement over users."""
 
     def __init__(self, at: Equations) -> None:
-        pairs = at.pairs
-        self.demand, self.inverse = pairs.demand, pairs.inverse
-        n, (k, size) = len(self.demand), self.inverse.shape
-        self.table, self.bought = (pairs.table(each) for each in (at.weight, pairs.over_value(at.weight)))
-        both = (self.demand[:, :, None] * self.demand[:, None]).reshape(n, -1)
-        inverse = at.row.T * self.inverse.T  # rows that take no part are alone
-        squares = (self.bought.T @ both).T.reshape(size, size, k) * inverse[:, None] * inverse
+        pairs, order = at.pairs, at.pairs.order
+        self.plain, self.weight, self.bought = pairs.worth(None), at.weight, pairs.over_value(at.weight)
+        row, size = at.row.T, at.row.shape[1]
+        squares = pairs.squares(at.weight) * (row[:, None] & row)  # rows that take no part are alone
         diagonal = np.einsum("rrk->rk", squares)
-        diagonal += at.idle.T + ~at.row.T
-        lower, self.root = np.zeros((2, size, size, k))  # Cholesky's of every server, and its inverse
+        diagonal += at.idle.T + ~row
+        lower, self.root = np.zeros((2, *squares.shape))  # Cholesky's of every server, and its inverse
         for r in range(size):
             self.root[r, r] = 1.0
             for s in range(r + 1):
@@ -435,11 +407,31 @@ class _ServersFirst:
                     lower[r, s] = left / lower[s, s]
                     self.root[r] -= lower[r, s] * self.root[s]
             self.root[r] /= lower[r, r]
-        root = 1 / np.sqrt(at.whole)
-        table, syrk = _precise(at, self.table * root[:, None], n)
+        # So that what raises all worths together, which means nothing to prices, has a size.
+        self.rising, root = at.rising, 1 / np.sqrt(at.whole)
+        along = self.rising * root
+        along /= max(float(np.linalg.norm(along)), _TINY)
+        self._lists(at, root, along) if order == "servers listed" else self._tables(at, root, along)
+        self.of_rising = self._users(self.rising)
+        self.length = max(float(self.rising @ self.of_rising), _TINY)
+
+    def _lists(self, at: Equations, root: Array, along: Array) -> None:
+        pairs = at.pairs
+        taken = (at.row * pairs.inverse)[pairs.server] * pairs.demand[pairs.user] * pairs.of_user(root)[:, None]
+        half = np.einsum("qsp,ps->pq", self.root[:, :, pairs.server], taken)
+        left = 1 - pairs.sums((half**2).sum(axis=1) * self.weight * self.bought)
+        even = 1 / np.sqrt(np.maximum(left, 1e-15))
+        self.scale = root * even
+        half *= (pairs.of_user(even) * self.weight)[:, None]
+        none = np.zeros(0, dtype=np.intp)
+        self.factor = _from_lists(at, half, (none, none, none * 1.0), along * even)
+
+    def _tables(self, at: Equations, root: Array, along: Array) -> None:
+        pairs, n, inverse = at.pairs, len(along), at.row.T * at.pairs.inverse.T
+        table, syrk = _precise(at, pairs.table(self.weight) * root[:, None], n)
         kind = table.dtype
-        matrix, demand = np.zeros((n, n), order="F", dtype=kind), self.demand.astype(kind)
-        bought = None if pairs.value is None else _precise(at, self.bought * root[:, None], n)[0]
+        matrix, demand = np.zeros((n, n), order="F", dtype=kind), pairs.demand.astype(kind)
+        bought = None if pairs.value is None else _precise(at, pairs.table(self.bought) * root[:, None], n)[0]
         for one in self.root:
             wide = demand @ (one * inverse).astype(kind)
             if bought is None:
@@ -449,18 +441,12 @@ class _ServersFirst:
                 matrix -= (wide * bought) @ (wide * table).T
         diagonal = np.einsum("ii->i", matrix)
         diagonal += 1.0
-        # So that what raises all worths together, which means nothing to prices, has a size.
-        self.rising, along = at.rising, at.rising * root
-        if (total := float(along @ along)) > 0:
-            matrix += np.outer(along, along) / total
-        size_of = np.maximum(diagonal, 1e-15)
-        self.scale = root / np.sqrt(size_of)
-        even = 1 / np.sqrt(size_of)
+        matrix += np.outer(along, along)
+        even = 1 / np.sqrt(np.maximum(diagonal, 1e-15))
+        self.scale = root * even
         matrix *= even
         matrix *= even[:, None]
         self.factor = factored(matrix, pairs.value is None)
-        self.of_rising = self._users(self.rising)
-        self.length = max(float(self.rising @ self.of_rising), _TINY)
 
     def _users(self, values: Array) -> Array:
         return np.asarray(self.factor(values * self.scale) * self.scale)
@@ -473,7 +459,6 @@ class _ServersFirst:
     def solve(self, rows: Array) -> Array:
         """Apply the inverse of the Schur complement over rows, (servers, resources)."""
         direct = self._servers(rows)
-        worth = self._users(((self.bought @ (direct * self.inverse)) * self.demand).sum(axis=1))
+        worth = self._users(self.plain.weighed_cost(self.bought, direct))
         worth -= self.of_rising * (float(self.rising @ worth) / self.length)
-        back = (self.table.T @ (worth[:, None] * self.demand)) * self.inverse
-        return np.asarray(direct + self._servers(back))
+        return np.asarray(direct + self._servers(self.plain.weighed_use(self.weight, worth)))

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from .._libraries import lapack, optimize, sp, sparse_linalg
 from ..model._arrays import Array, Index, Mask
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
+from .sparse import Factors, Order, ordered
 
 Solve = Callable[[Array], Array]
 
@@ -168,13 +170,25 @@ class Conditions:
     @property
     def heavy(self) -> bool:
         """True if the matrix over rows would take gigabytes."""
-        thin = len(self.own.weight) if self.few_users else len(self.rows)
-        return thin * len(self.rows) > _LARGE
+        if self.few_users:
+            return len(self.own.weight) * len(self.rows) > _LARGE
+        return (len(self.rows) - (len(self.order.pointer) - 1 if self.listed else 0)) ** 2 > _LARGE
 
     @property
     def few_users(self) -> bool:
         """True if users are so few that rows are best coupled by thin matrices."""
         return 50 * len(self.own.weight) < len(self.rows)
+
+    @cached_property
+    def listed(self) -> bool:
+        """True if rows are so few of each user that they are coupled from lists."""
+        couples = 10.0 * np.bincount(self.user[self.pair]) ** 2
+        return bool(couples.sum() < len(self.own.weight) * len(self.rows) ** 2)
+
+    @cached_property
+    def order(self) -> Order:
+        """Order of rows, which users couple; those of a server apart."""
+        return ordered(self.user[self.pair], self.row, len(self.rows), 1, self.server[self.pair])
 
     def some(self, pairs: Mask, rows: Mask) -> Conditions:
         return Conditions(self.polytope, self.criterion, self.pairs[pairs], self.rows[rows])
@@ -406,23 +420,24 @@ class _State:
             mean = np.bincount(c.user, weight * value, users) / total
             return np.asarray(weight * (value - slope * mean[c.user]))
 
-        place, shape = (c.user[c.pair], c.row), (users, count)
-        left = sp.csr_matrix((use * (each / total[c.user])[c.pair], place), shape)
-        right = sp.csr_matrix((share * weight[c.pair], place), shape)
+        before, after = use * (each / total[c.user])[c.pair], share * weight[c.pair]
         # Blocks of servers, each of which a user has one pair of, are not a difference.
-        host = c.polytope.row_server[c.rows]
         first, second = _couples(c.pair)
         block = use[first] * (weight * rest / total[c.user])[c.pair[first]] * share[second]
-        if c.few_users:
-            of_rows_alone = _less_thin(left, right, host, (c.row[first], c.row[second], block), soft[self.rows])
-        else:
-            if 10 * (np.bincount(place[0]) ** 2).sum() < users * count**2:
-                matrix = -(left.T @ right).toarray()
+        first, second, of_rows_alone = c.row[first], c.row[second], None
+        if c.few_users or not c.listed:
+            place, shape = (c.user[c.pair], c.row), (users, count)
+            left, right = (sp.csr_matrix((values, place), shape) for values in (before, after))
+            host = c.polytope.row_server[c.rows]
+            if c.few_users:
+                of_rows_alone = _less_thin(left, right, host, (first, second, block), soft[self.rows])
             else:
                 matrix = -left.toarray().T @ right.toarray()
-            matrix[host[:, None] == host] = 0.0
-            matrix += np.bincount(c.row[first] * count + c.row[second], block, count * count).reshape(count, count)
-            of_rows_alone = _regular(matrix, soft[self.rows])
+                matrix[host[:, None] == host] = 0.0
+                matrix += np.bincount(first * count + second, block, count * count).reshape(count, count)
+                of_rows_alone = _regular(matrix, soft[self.rows])
+        else:
+            of_rows_alone = _from_lists(c.order, c.row, before, after, (first, second, block), soft[self.rows])
         if of_rows_alone is None:
             return None
 
@@ -445,6 +460,19 @@ def _regular(matrix: Array, more: Array) -> Solve | None:
     np.einsum("ii->i", matrix)[:] += more
     factors, order, info = lapack.dgetrf(matrix)
     return None if info else lambda given: lapack.dgetrs(factors, order, given)[0]
+
+
+def _from_lists(
+    order: Order, row: Index, before: Array, after: Array, block: tuple[Index, Index, Array], soft: Array
+) -> Solve:
+    """Solver for server blocks less what users couple, with `soft` added to its diagonal."""
+    first, second, value = block
+    own = first == second
+    even = 1 / np.sqrt(soft + np.bincount(first[own], value[own], len(soft)))
+    left, right = ((each * even[row])[order.member, None] for each in (before, after))
+    others = first[~own], second[~own], (value * even[first] * even[second])[~own]
+    found = Factors(order, left, right, others, np.zeros(len(soft)), False)
+    return lambda given: found.solve(given * even) * even
 
 
 def _couples(group: Index) -> tuple[Index, Index]:
