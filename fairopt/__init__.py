@@ -55,7 +55,7 @@ _MODULES = {
             "sweeps",
         )
     },
-    "metrics": "result.metrics",
+    "metrics": "study.metrics",
     "plot": "result.plot",
     "workloads": "workloads",
 }

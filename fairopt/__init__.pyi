@@ -41,11 +41,11 @@ from .mechanisms.utilitarian import Utilitarian as Utilitarian
 from .model.cluster import Cluster as Cluster
 from .model.criterion import Criterion as Criterion
 from .model.merging import merge as merge
-from .result import metrics as metrics
 from .result import plot as plot
 from .result.allocation import Allocation as Allocation
 from .scheduling.fluid import fluid as fluid
 from .scheduling.workload import Workload as Workload
+from .study import metrics as metrics
 from .study.alpha_path import alpha_path as alpha_path
 from .study.compare import compare as compare
 from .study.find_alpha import find_alpha as find_alpha

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -35,3 +36,11 @@ def test_mechanisms_of_others_stay_outside() -> None:
         assert "Outside" not in dir(fairopt)
     finally:
         del REGISTRY["outside"]
+
+
+def test_no_import_hides_in_a_string() -> None:
+    """Import contracts see statements only: front doors, registries and loaders alone import modules by name."""
+    root = Path(fairopt.__file__).parent
+    by_name = {file.relative_to(root).as_posix() for file in root.rglob("*.py") if "import_module(" in file.read_text()}
+    loaders = {"_libraries.py", "_numba.py", "mechanisms/_registry.py", "report/figures.py"}
+    assert {name for name in by_name if not name.endswith("__init__.py")} == loaders

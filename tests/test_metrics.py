@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import clusters
 
+import fairopt as fo
 from fairopt.errors import DataError
 from fairopt.mechanisms import get
 from fairopt.model.cluster import Cluster
@@ -63,3 +64,13 @@ def test_fairness_has_a_price_and_use_is_a_part(cluster: Cluster) -> None:
     if metrics.social_welfare(efficient) > 0:
         assert -1e-6 <= metrics.price_of_fairness(fair, efficient) < 1
     assert metrics.min_share(fair) >= metrics.min_share(efficient) - 1e-9
+
+
+def test_a_summary_computes_measures_of_the_allocation_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, due = get("drfh").solve(EXAMPLE), fo.metrics.entitlement(EXAMPLE)
+    monkeypatch.setattr("fairopt.mechanisms.Mechanism.solve", lambda *_, **__: pytest.fail("a hidden solve"))
+    assert not {*fo.metrics.DUE} & {*found.summary(), *fo.compare(EXAMPLE, [found])}
+    assert {*found.summary(["tasks", fo.metrics.distance])} == {"tasks", "distance", "certificate", "seconds"}
+    assert fo.compare(EXAMPLE, [found], entitled=due)["distance"].tolist() == [0]
+    with pytest.raises(DataError, match="no measure 'distances'; there are tasks, min_share"):
+        found.summary(["distances"])

@@ -103,14 +103,15 @@ def compare(options: argparse.Namespace) -> int:
     named = opened(options)
     cluster, runs = named.cluster, [] if named.running is None else [named.running]
     chosen: list[Entry] = [*runs, *mechanisms.chosen(listed(options.mechanisms))]
+    entitled = options.entitled or ("drfh" if runs else None)
     frame = compare_all(
-        cluster, chosen, tol=options.tol, solver=options.solver, entitled=options.entitled, progress=not options.json
+        cluster, chosen, tol=options.tol, solver=options.solver, entitled=entitled, progress=not options.json
     )
 
     def shown() -> None:
         table, others = report.comparison(frame)
-        if options.entitled:
-            others.insert(0, f"satisfaction, distance and complaints are relative to {options.entitled}")
+        if entitled:
+            others.insert(0, f"satisfaction, distance and complaints are relative to {entitled}")
         _screen.say((named.source or repr(cluster).partition("\n")[0]).splitlines())
         print(_screen.table(table))
         _screen.say(f"- {line}" for line in others)

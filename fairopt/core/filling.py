@@ -1,4 +1,4 @@
-r"""Max-min of single servers, a stack of them: progressive filling, and how far tasks are from it.
+r"""Max-min of single servers, a stack of them, by progressive filling.
 
 User n has a level x_n/gain_n with the tasks `elsewhere` and at most `room` here, and uses `per_task[n, r]` of a whole
 server for each. All levels rise together until a user has enough or meets a full resource. In a round the level is

@@ -18,9 +18,9 @@ from ..errors import DataError, FairoptError
 from ..model._arrays import Array, Mask
 from ..model._names import listed, some
 from ..model.cluster import Cluster
-from ..result import metrics
 from ..result.allocation import Allocation
 from ..result.holds import holds
+from ..study import metrics
 from .edits import MOST_SERVERS, Edited, Start, State, alpha, number
 from .session import Session, margins, summed
 from .view import SHOWN, held_texts, words

@@ -15,9 +15,9 @@ from ..certificates import Certificate
 from ..game.selection import MAYBE_OTHERS
 from ..model._arrays import Array, Index, ratio
 from ..model.merging import Split, unmerged
-from ..result import metrics
 from ..result.allocation import Allocation
 from ..result.holds import Holds, holds
+from ..study import metrics
 from .edits import Edited, Start
 
 #: Bands with a colour of their own; of more, the largest but for one band of others.
@@ -77,7 +77,7 @@ def view(start: Start, edited: Edited, found: Allocation, drawn: Bands) -> dict[
 
 def measures(found: Allocation) -> dict[str, Any]:
     """The numbers that are shown."""
-    return {name: tidy(metrics.MEASURES[name](found)) for name in SHOWN}
+    return {name: tidy(metrics.KNOWN[name](found)) for name in SHOWN}
 
 
 def bands(start: Start, edited: Edited, found: Allocation) -> Bands:

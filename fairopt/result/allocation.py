@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -385,13 +385,24 @@ class Allocation(Frozen):
             columns[axis] = [self._named(axis)[k] if k >= 0 else None for k in places]
         return pd.DataFrame(columns | {"bound": found.bound}, index=self._named("user"))
 
-    def summary(self, measures: Collection[str] | None = None) -> dict[str, Any]:
-        """One row of a comparison: every measure or those named, utilization per resource, certificate, seconds."""
+    def summary(self, measures: Iterable[str | metrics.Measure] | None = None) -> dict[str, Any]:
+        """One row of a comparison: measures, utilization per resource, certificate, seconds.
+
+        Parameters
+        ----------
+        measures : names of `fairopt.metrics.MEASURES`, or functions such as `fairopt.metrics.distance`
+            By default all of `MEASURES`. Those relative to what users are entitled to cost a solve of their own, and
+            are computed only where they are asked for.
+
+        Raises
+        ------
+        DataError
+            There is no measure of this name.
+        """
         _plugins.installed()
         row: dict[str, Any] = {}
-        for name, measure in metrics.MEASURES.items():
-            if measures is not None and name not in measures:
-                continue
+        for each in metrics.MEASURES if measures is None else measures:
+            name, measure = metrics.named(each)
             if name == "utilization":
                 used = zip(self.cluster.resources, self.arrays.utilization.tolist(), strict=True)
                 row |= {f"use_{resource}": part for resource, part in used}

@@ -16,8 +16,8 @@ from ..game.selection import MAYBE_OTHERS
 from ..mechanisms import Mechanism
 from ..model._same import different_clusters
 from ..model.cluster import Cluster, expected
-from ..result import metrics
 from ..result.allocation import Allocation
+from . import metrics
 
 
 class Problem(Protocol):
@@ -52,7 +52,8 @@ def compare(
         (`Mechanism.problem`), and functions that return tasks of a cluster as `Allocation.of` takes them.
     tol, solver : as in `Mechanism.solve`
     entitled : whose answer `satisfaction`, `distance` and `complaints` are relative to
-        A mechanism or its name, an allocation, or the tasks of users; by default DRFH.
+        A mechanism or its name, an allocation, or the tasks of users. By default these three are left out: they cost a
+        solve of their own.
     progress : show a progress bar
 
     Returns
@@ -61,8 +62,8 @@ def compare(
     are missing) and `notes`; `certified`, whether a criterion judged it, or its tasks are only known to be feasible, or
     there are none; tasks in all, smallest and largest weighted dominant share, utilization per resource (`use_...`)
     and its mean over resources, Jain's index of weighted dominant shares, welfare (sum of dominant shares), measures of
-    who is below what it is `entitled` to (docs/measures.md), certificate, seconds. What is missing, as the use of a
-    resource that no server has, is printed as a blank. `fairopt.plot.compare` draws the frame.
+    who is below what it is `entitled` to where that is given (docs/measures.md), certificate, seconds. What is missing,
+    as the use of a resource that no server has, is printed as a blank. `fairopt.plot.compare` draws the frame.
     Single-pool mechanisms are solved on the pool: where there are several servers these rows are `pooled`, marked
     (`DRF*`), and stand last, as their tasks need not fit on the servers.
 
@@ -104,7 +105,7 @@ def compare(
     columns = ["mechanism", "status", "notes", "pooled"]
     for name in metrics.MEASURES:
         columns += [*(f"use_{part}" for part in cluster.resources if name == "utilization"), name]
-    columns += ["certified", "certificate", "seconds"]
+    columns += [*(metrics.DUE if entitled is not None else ()), "certified", "certificate", "seconds"]
     frame = Blank(rows, columns=columns).sort_values("pooled", kind="stable")
     frame["mechanism"] = marked(frame["mechanism"], frame["pooled"])
     return frame.set_index("mechanism")

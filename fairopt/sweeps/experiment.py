@@ -19,7 +19,7 @@ from ..game.dynamics.orders import ORDERS
 from ..model import _files
 from ..model._files import Table
 from ..model._validate import finite
-from ..result import metrics
+from ..study import metrics
 from ..workloads.sources import CLUSTERS, WORKLOADS, Sources
 from . import origin, simulate, solve
 from .cell import Cell, Job
@@ -176,7 +176,7 @@ MECHANISMS = Kind(
         "measures": (
             _one_of(
                 solve.MEASURES,
-                lambda value: isinstance(value, str) and value in metrics.MEASURES,
+                lambda value: isinstance(value, str) and value in metrics.KNOWN,
                 ", or a number that fairopt compare shows, plug-ins' included",
             ),
             solve.MEASURES[:3],

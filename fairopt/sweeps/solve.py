@@ -22,8 +22,8 @@ from ..mechanisms._label import written
 from ..mechanisms.alphapf_vds import AlphaPFVDS
 from ..mechanisms.utilitarian import Utilitarian
 from ..model.cluster import Cluster
-from ..result import metrics
 from ..result.allocation import Allocation, Trace
+from ..study import metrics
 from ..study.compare import pooled
 from . import code, origin
 from .cell import Cell, Named, Row
@@ -47,7 +47,7 @@ LIES = 60
 #: The smallest cluster on which every mechanism has something to do.
 TINY = Cluster([[9, 18], [12, 6]], [[1, 4], [3, 1], [2, 2]])
 #: What a row has of the summary as columns; other measures are in the table `measured`, where they are asked for.
-_COLUMNS = ("tasks", "min_share", "max_share", "utilization", "jain", "welfare", "certificate")
+_COLUMNS = ("tasks", "min_share", "max_share", "utilization", "jain", "welfare")
 #: More classes than this are not classes; larger tables of tasks are not kept.
 _MOST_CLASSES, _MOST_TASKS = 64, 10_000
 #: Names, engines and orders that have answered in this process.
@@ -171,7 +171,7 @@ def named(mechanism: Mechanism) -> Named[Mechanism]:
 
 def measure(name: str) -> str:
     """A measure, and what the file of its plug-in held: another file is another measure."""
-    made_by = metrics.MEASURES.get(name) if name not in MEASURES else None
+    made_by = metrics.KNOWN.get(name) if name not in MEASURES else None
     digest = "" if made_by is None else _plugins.digest_of(made_by.__module__)
     return f"{name}@{digest}" if digest else name
 
@@ -181,9 +181,9 @@ def measured(cell: Cell, cluster: Cluster, found: Allocation) -> Row:
     users, servers, resources = cluster.shape
     mechanism: Any = cell.job.what.made
     asked = cell.measures
-    names = [text.partition("@")[0] for text in asked]
-    summary, stats, certificate = found.summary({*_COLUMNS, *names}), found.stats, found.certificate
-    row = {name: summary[name] for name in _COLUMNS} | {
+    names = [name for text in asked if (name := text.partition("@")[0]) not in MEASURES]
+    summary, stats, certificate = found.summary(_COLUMNS), found.stats, found.certificate
+    row = {name: summary[name] for name in (*_COLUMNS, "certificate")} | {
         "status": "missed" if found.flagged else "ok", "answered": stats.engine, "pooled": pooled(cluster, found),
         "users": users, "servers": servers, "resources": resources,
         "density": float(cluster.eligible.mean()) if cluster.constrained else 1.0,
@@ -194,8 +194,7 @@ def measured(cell: Cell, cluster: Cluster, found: Allocation) -> Row:
     }  # fmt: skip
     if "utilization" in asked:
         row["use"] = use(found, classes="classes" in asked)
-    row["measured"] = [{"measure": name, "value": float(summary[name])}
-                       for name in names if name in metrics.MEASURES and name not in MEASURES]  # fmt: skip
+    row["measured"] = [{"measure": name, "value": float(metrics.KNOWN[name](found))} for name in names]
     if "crossings" in asked:
         row["measured"] += crossings(mechanism, cluster)
     if "violations" in asked:
