@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from shlex import quote
 from typing import Any, NamedTuple, Self
 
 from .._libraries import pa, pd
@@ -198,7 +199,11 @@ class Store:
     @contextmanager
     def _errors(self, kind: type[Exception]) -> Iterator[None]:
         """Convert errors of the file to errors of fairopt."""
-        damaged = f"{self.file} is damaged; move it away, and its cells are computed again"
+        file, left = quote(str(self.file)), quote(str(self.folder / "left.sqlite"))
+        damaged = (
+            f"{self.file} is damaged; move it away, and its cells are computed again, or save those that are left: "
+            f"sqlite3 {file} .dump | sed 's/^ROLLBACK.*/COMMIT;/' | sqlite3 {left}, which then takes its place"
+        )
         try:
             yield
         except (sqlite3.OperationalError, OSError) as error:

@@ -288,11 +288,22 @@ def _yaml(path: Path) -> Iterable[dict[str, Any]]:
         yaml = of_an_extra("yaml")
     except DataError as error:
         raise DataError(f"{path} is YAML: {error}; or write JSON: kubectl ... -o json") from None
+    remedy = "write it with: kubectl get nodes,pods,namespaces -A -o yaml"
+
+    class Written(yaml.SafeLoader):  # type: ignore[misc]
+        """Of what is written out: nine aliases in each of nine lists would stand for billions of objects."""
+
+        def compose_node(self, parent: object, index: object) -> Any:
+            if self.check_event(yaml.AliasEvent):
+                alias = self.peek_event()
+                name, line = str(alias.anchor)[:40], alias.start_mark.line + 1
+                raise DataError(f"{path} line {line}: *{name} stands for what is written elsewhere; {remedy}")
+            return super().compose_node(parent, index)
+
     try:
-        documents = list(yaml.safe_load_all(_files.read(path, "snapshot"))) or [None]
+        documents = list(yaml.load_all(_files.read(path, "snapshot"), Written)) or [None]
     except (yaml.YAMLError, RecursionError) as error:
         raise DataError(f"{path} is not valid YAML: {str(error)[:200]}") from None
-    remedy = "write it with: kubectl get nodes,pods,namespaces -A -o yaml"
     return [one for found in documents for one in objects(found, "items", path, remedy)]
 
 

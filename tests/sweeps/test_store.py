@@ -112,6 +112,22 @@ def test_what_is_no_store_of_this_version_is_refused_and_left_alone(tmp_path: Pa
         assert store.file.read_bytes() == data
 
 
+@pytest.mark.skipif(shutil.which("sqlite3") is None, reason="no sqlite3 here")
+def test_what_a_lost_page_leaves_is_saved_as_the_error_says(tmp_path: Path) -> None:
+    store = sweeps.Store(tmp_path / "a store")
+    store.write([row(f"k{k}") for k in range(200)])
+    data = bytearray(store.file.read_bytes())
+    data[-8192:-4096] = bytes(4096)
+    store.file.write_bytes(data)
+    with pytest.raises(DataError, match="those that are left") as error:
+        store.read()
+    [command] = re.findall(r"left: (.*), which", str(error.value))
+    subprocess.run(command, shell=True, check=True, stderr=subprocess.DEVNULL)
+    store.file.with_name("left.sqlite").replace(store.file)
+    assert 100 < len(store.read().frame()) < 200
+    store.write([row("more")])
+
+
 WRITER = """
 import sys
 from datetime import UTC, datetime

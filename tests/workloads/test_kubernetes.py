@@ -111,6 +111,14 @@ def test_yaml_is_the_same(tmp_path: Path) -> None:
     assert one == other
 
 
+def test_yaml_that_stands_for_more_than_it_says_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("yaml")
+    levels = (f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 9)}]" for k in range(1, 10))
+    (tmp_path / "bomb.yaml").write_text("\n".join(["a0: &a0 {kind: Pod}", *levels, "items: *a9"]))
+    with pytest.raises(DataError, match=r"bomb.yaml line 2: \*a0 stands for what is written elsewhere; write it with"):
+        fo.open_source(f"kubernetes:{tmp_path / 'bomb.yaml'}")
+
+
 def test_pods_that_nobody_may_run_are_left_out_by_name() -> None:
     lost = pod("lost", "x", {"cpu": "1"}, nodeSelector={"disk": "nvme"})
     found = snapshot([*NODES, *PODS, lost], "here")
