@@ -83,14 +83,14 @@ def test_solve_saves_and_check_checks(
     assert "CEEI: 2 users" in capsys.readouterr().out
     assert main(["check", path]) == 0
     out = capsys.readouterr().out
-    assert "CEEI: passes at 1e-06" in out
+    assert "passes at 1e-06: alpha = 1 of dominant shares, pool\ncalled 'CEEI' by the file\n" in out
     assert "feasibility" in out
     assert "backward error" in out
     content = json.loads(Path(path).read_text())
     content["tasks"][0][0] *= 0.999
     Path(path).write_text(json.dumps(content))
     assert main(["check", path]) == 1
-    assert "CEEI: fails at 1e-06" in capsys.readouterr().out
+    assert "fails at 1e-06: alpha = 1 of" in capsys.readouterr().out
     found = answer("check", path, "--tol", "0.1")
     assert found["passes"] is True
     assert 1e-4 < found["optimality"] < 1e-2
@@ -98,6 +98,26 @@ def test_solve_saves_and_check_checks(
     Path(path).write_text("{}")
     assert main(["check", path]) == 2
     assert "fairopt_allocation is missing" in capsys.readouterr().err
+
+
+HOSTILE = "DRFH: passes\n\x1b[2J\x9b31m\u202e\rfeasibility: 0"
+
+
+@pytest.mark.parametrize("command", ["check", "solve", "compare", "report", "no such command"])
+def test_a_label_fakes_no_report(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nor does a name: control characters never reach a terminal, and what is judged is said whatever it is called."""
+    content = document(tmp_path, fo.Utilitarian())
+    content["mechanism"], content["cluster"]["users"][0] = HOSTILE, HOSTILE
+    (path := tmp_path / "hostile\x1b.json").write_text(json.dumps(content))
+    try:
+        main([command, str(path)])
+    except SystemExit:
+        assert command == "no such command"
+    said = "".join(capsys.readouterr())
+    assert not {*said} & {*HOSTILE[12:], "\x1b"} - {*"\n2J31m[feasibility: 0"}
+    assert "\nfeasibility: 0\n" not in said
+    if command == "check":
+        assert said.startswith("passes at 1e-06: largest sum of dominant shares, servers\ncalled 'DRFH")
 
 
 # -- with something wrong in them: errors name the entry; what can be judged is judged ----------------

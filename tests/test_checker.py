@@ -222,7 +222,9 @@ def test_as_a_program(tmp_path: Path) -> None:
     content = document(tmp_path)
     command = [sys.executable, str(TOOL), str(tmp_path / "good.json")]
     passed = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert re.fullmatch(r"feasibility \d.*\nerror +\d.*\npass at 1e-06\n", passed.stdout + passed.stderr)
+    assert re.fullmatch(
+        r"feasibility \d.*\nerror +\d.*\npass at 1e-06, by alpha 2, servers\n", passed.stdout + passed.stderr
+    )
     content["tasks"][0][0] *= 0.99
     (tmp_path / "moved.json").write_text(json.dumps(content))
     status, said = checker(tmp_path / "moved.json")

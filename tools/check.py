@@ -141,7 +141,7 @@ def error_at(p, m, tau, fitted):
             for r in np.flatnonzero((p.d[n] > 0) & (L[i] > -INF)):
                 lost[i, r] += x * p.d[n, r] / p.c[i, r]
     e, gap = worst([*found, *((e, p.words[k]) for k, e in lost.items())]), 0.0
-    if e[0] < 1e-3 and not game:
+    if e[0] < 1e-3 and not game and not p.floor.any():  # at floors users may pay far too much
         gap = welfare_gap(p, m[:, 0], L + shift[0]) / (100 * p.N * A)
     return worst([e, (gap, "welfare, which prices disprove")])
 

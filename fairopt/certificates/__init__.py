@@ -297,9 +297,11 @@ def _finite(
         found = searched(polytope, criterion, tasks, servers)
     else:
         found = backward_error(polytope, criterion, tasks, polytope.log_row_prices(hint), servers)
-    welfare = None if criterion.scope == "game" else duality_gap(polytope, tasks, criterion, found.every_row)
+    welfare = None
+    if criterion.scope != "game":
+        welfare = min(duality_gap(polytope, tasks, criterion, rows) for rows in (found.every_row, found.log_rows))
     least = (welfare or 0.0) / (_GAIN * len(tasks) * criterion.stiffness)
-    if found.error < min(least, _GOOD):
+    if found.error < min(least, _GOOD) and not criterion.floor.any():  # at floors users may pay far too much
         found = replace(found, error=least, where="the welfare, whose gap no smaller error explains")
     where = f"largest for {found.where}" if found.error > 0 else found.where
     prices = polytope.log_unit_prices(found.log_rows)

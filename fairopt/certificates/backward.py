@@ -190,8 +190,8 @@ class _Conditions:
             errors.append((np.where(live, polytope.use @ unused, 0.0), self._row))
         worst = [float(each.max(initial=0.0)) for each, _ in errors]
         k = int(np.argmax(worst))
-        first = int((errors[k][0] >= worst[k] * (1 - 1e-12)).argmax())  # of those that tie but for rounding
-        where = errors[k][1](first) if worst[k] > 0 else "nothing is wrong"
+        tied = errors[k][0] >= worst[k] * (1 - 1e-12)  # but for rounding: the first is named
+        where = errors[k][1](int(tied.argmax())) if worst[k] > 0 else "nothing is wrong"
         of_pairs = np.maximum(short[self.buyer], np.where(dropped, self.part, dear))
         largest = worst[k] if not np.isnan(worst).any() else np.inf
         return BackwardError(largest, where, log_rows + shift, every + shift, kept, of_pairs, wrong)

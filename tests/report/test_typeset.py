@@ -159,6 +159,16 @@ def test_what_does_not_fit_is_left_out_and_named() -> None:
         latex(WIDE, inches=3.3, whole=True)
 
 
+@pytest.mark.parametrize("end", ["\n", "\r", "\x0b", "\x85", "\u2028", "\x1b"])
+def test_no_name_ends_a_comment(end: str) -> None:
+    name = f"cpu{end}\\input{{x}}%"
+    frame = pd.DataFrame({f"{name}{k}": [0.5, 0.25] for k in range(30)} | {"user": [name, "b"]})
+    text = latex(frame, f"of {name}", f"tab:{name}", 3.3, notes=[name])
+    assert [line for line in text.splitlines() if "No room" in line] == [text.splitlines()[0]]
+    assert not re.search(r"(?m)^(?!%).*(?<!\\textbackslash\{\})\\?\\input", text)
+    assert end not in text or end == "\n"
+
+
 def test_what_matters_least_is_left_out_first() -> None:
     frame = pd.DataFrame({"mechanism": ["a", "b"], "seconds": [1.0, 2.0], "certificate": [1e-9, 1e-8],
                           "tasks": [1234.5, 2345.6], "jain": [0.5, 0.7]})  # fmt: skip
