@@ -207,9 +207,8 @@ def error(p):
     for tau in (1e-6, 1e-9, 1e-12, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0) if np.isfinite(m[p.usable]).all() else ():
         if best[0] <= tau:
             break
-        if best[0] <= 1e-4 or tau >= 1e-6:
-            found = error_at(p, m, tau, False)
-            best = min(best, found, found if found[0] <= tau else error_at(p, m, tau, True), key=lambda one: one[0])
+        found = error_at(p, m, tau, False)
+        best = min(best, found, found if found[0] <= tau else error_at(p, m, tau, True), key=lambda one: one[0])
     return best
 
 

@@ -23,10 +23,14 @@ import fairopt as fo  # noqa: E402
 
 #: Of the distributed game, with servers of three types.
 ROUNDS, PLAYED = "30 rounds, alpha=3", "users, 30 servers"
+#: Half of the users have at most a part of their level; each has a server of its own, all of nearly one size.
+COUNTED, PINNED = "task counts, 30 servers", "a server a user"
 SHAPES = {
     "google-like users": (500, 2000), "10 users, servers": (150, 600), "3 servers a user": (100, 400),
-    PLAYED: (500, 2000),
+    PLAYED: (500, 2000), COUNTED: (150, 600), PINNED: (100, 400),
 }  # fmt: skip
+#: Shapes on which these alone are measured.
+ALONE = {PLAYED: (ROUNDS, "alphapf-vds(alpha=3)"), COUNTED: ("drfh", "tsf"), PINNED: ("drfh", "tsf")}
 #: Solved by CVXPY alone, or for one resource alone, or without a default.
 LEFT_OUT = ("cmmf", "concave-game", "maxmin")
 VARIANTS = ("alphapf-vds(alpha=3)", "asset-fairness(scope=servers)", "ceei(scope=servers)")
@@ -45,6 +49,16 @@ def cluster(shape: str, size: int) -> fo.Cluster:
     if shape == PLAYED:
         return fo.open_source(f"bitbrains-like?vms={size}&servers=30&seed=5").cluster
     rng = np.random.default_rng(7)
+    if shape == COUNTED:
+        capacity, demand = (np.exp(0.5 * rng.standard_normal((k, 4))) for k in (30, size))
+        unit = demand / (share := (demand / capacity.sum(axis=0)).max(axis=1))[:, None]
+        level = (capacity.sum(axis=0) / unit.sum(axis=0)).min() / share  # in tasks, of all without counts
+        return fo.Cluster(
+            capacity, demand, max_tasks=np.where(np.arange(size) % 2, rng.uniform(0.3, 1.2, size) * level, np.inf)
+        )
+    if shape == PINNED:
+        capacity = np.stack([np.full(size, 32.0), 65_842_000.0 + rng.integers(400, size=size)], axis=1)
+        return fo.Cluster(capacity, [[0.1, 1e6]] * size, eligible=np.eye(size, dtype=bool))
     users = 10 if shape == "10 users, servers" else 2 * size
     capacity, demand = rng.gamma(4, 0.25, (size, 2)) + 0.05, rng.gamma(2, 0.5, (users, 2)) + 0.05
     if users == 10:
@@ -92,7 +106,7 @@ def main() -> int:
     """Print the table, in which what is amiss is marked."""
     names = [name for name in (*fo.mechanisms.names(), *VARIANTS) if name not in LEFT_OUT]
     cells = [(shape, name) for shape in SHAPES
-             for name in ([ROUNDS, "alphapf-vds(alpha=3)"] if shape == PLAYED else names)]  # fmt: skip
+             for name in ALONE.get(shape, names)]  # fmt: skip
     for shape, name in cells:  # what is imported and loaded once is shared by all
         solve(name, cluster(shape, SHAPES[shape][0]))
     amiss = 0

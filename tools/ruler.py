@@ -64,12 +64,15 @@ MECHANISMS = {
         "ps-dsf",
         "bottleneck-fairness",
         "concave-utility",
+        "utilitarian",
     ]
 }
 #: Of a cluster one of these two is asked.
 EITHER = ("bottleneck-fairness", "concave-utility")
 #: The others take minutes each at 200 x 2,000.
 FEW = ("drfh", "ceei(scope=servers)", "alpha-fair(alpha=3)", "alphapf-vds(alpha=3)", "ps-dsf")
+#: What alone is asked of families, the last of them of no other.
+ALONE = {"pinned": ("drfh", "tsf"), "far-larger": ("utilitarian",)}
 #: Clusters by family, users, servers (of `tests/families.py`: at most), how many, and where they are from.
 SOURCES = [
     *(
@@ -93,6 +96,11 @@ limited 30 2 4 lognormal?users=30&servers=2
 limited 200 2 2 lognormal?users=200&servers=2
 limited 1000 4 1 lognormal?users=1000&servers=4
 limited 5000 4 1 lognormal?users=5000&servers=4
+counted 100 30 4 lognormal?users=100&servers=30
+counted 200 60 2 lognormal?users=200&servers=60
+counted 500 100 1 lognormal?users=500&servers=100
+pinned 300 300 1 lognormal?users=300&servers=300
+far-larger 46 19 3 lognormal?users=46&servers=19
 google-like 100 1000 2 google-like?users=100&servers=1000
 google-like 1000 12583 1 google-like?users=1000&servers=12583
 google-like 2000 12583 1 google-like?users=2000&servers=12583
@@ -132,7 +140,7 @@ class Problem(NamedTuple):
 
 @lru_cache(maxsize=1)
 def draw(where: str, source: str) -> fo.Cluster:
-    """The cluster of this name; of a family of its own, `limited`, half of the users have at most so many tasks."""
+    """The cluster of this name; of families of their own, `limited` and `counted`, half of the users have a limit."""
     family, size, seed = where.split("/")
     if family == "papers":
         return papers.instance(size)
@@ -142,6 +150,17 @@ def draw(where: str, source: str) -> fo.Cluster:
     if source == "larger":
         return LARGER[family.removeprefix("larger-")](n, k, rng)
     found = workloads.open_source(source, rng=rng).cluster
+    if family == "pinned":  # on servers of nearly one size
+        capacity = found.capacity[0] * (1 + 6e-6 * rng.random((k, 1)))
+        return found.replace(capacity=capacity, eligible=np.eye(n, dtype=bool))
+    if family == "far-larger":
+        return found.replace(
+            capacity=found.capacity * np.where(np.arange(k) == 0, 10 ** rng.uniform(3, 9), 1.0)[:, None]
+        )
+    if family == "counted":  # about the level that all could have in one pool
+        whole, unit = found.capacity.sum(axis=0), found.demand / found.dominant_share_per_task[:, None]
+        level = (whole / unit.sum(axis=0)).min() / found.dominant_share_per_task
+        return found.replace(max_tasks=np.where(rng.random(n) < 0.5, rng.uniform(0.3, 0.95, n) * level, np.inf))
     if family != "limited":
         return found
     part = np.where(rng.random(n) < 0.5, 10 ** rng.uniform(-1, 1, n), np.inf)  # of a user's fair part
@@ -154,7 +173,8 @@ def corpus() -> Iterator[Problem]:
     for family, n, k, count, source in map(str.split, SOURCES):
         clusters += [(f"{family}/{n}x{k}/{seed}", source) for seed in range(int(count))]
     for where, source in clusters:
-        for mechanism in FEW if "/200x2000/" in where else MECHANISMS:
+        asked = FEW if "/200x2000/" in where else ALONE.get(where.split("/")[0], [*MECHANISMS][:-1])
+        for mechanism in asked:
             if mechanism != EITHER[zlib.crc32(where.encode()) % 2]:
                 yield Problem(where, source, mechanism)
 

@@ -41,8 +41,6 @@ _SMALLEST = 1e-12
 LEVELS = (1e-6, 1e-9, 1e-12)
 #: Where the first does not do, larger ones: how wrong a bad answer is.
 COARSE = (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0)
-#: Smaller levels are tried where the first comes to this at most.
-NEAR = 1e-4
 #: Exponents so far below their sum's largest are computed on their own.
 _FAR = 500.0
 #: Prices so many times A below the largest, in logs, are none: rounding would hide what stands beside them.
@@ -98,9 +96,14 @@ def backward_error(
 
 
 def error_at(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Array, tau: float) -> float:
-    """The error at one level tau: a bound like any other, for engines on their way."""
-    problem = _Conditions(polytope, criterion, tasks)
-    return np.inf if problem.impossible else problem.best(log_rows, tau).error
+    """The error at one level tau: a bound like any other, for engines on their way.
+
+    At alpha = 0 also at smaller ones: a server may give users less than tau of what they could have in all.
+    """
+    problem, levels = _Conditions(polytope, criterion, tasks), LEVELS if criterion.alpha == 0 else ()
+    if problem.impossible:
+        return np.inf
+    return min(problem.best(log_rows, level).error for level in (tau, *levels))
 
 
 class _Conditions:
@@ -151,7 +154,7 @@ class _Conditions:
             return BackwardError(np.inf, self.impossible, log_rows, log_rows, none, residual, np.zeros(len(log_rows)))
         log_rows = np.where(np.isnan(log_rows) | np.isposinf(log_rows), -np.inf, log_rows)
         best = self.best(log_rows, LEVELS[0])
-        for tau in (*(LEVELS[1:] if best.error <= NEAR else ()), *COARSE):
+        for tau in (*LEVELS[1:], *COARSE):
             if best.error <= tau:
                 break
             best = min(best, self.best(log_rows, tau), key=lambda found: found.error)

@@ -8,7 +8,9 @@ from ..certificates import backward
 from ..model._arrays import Array, Mask
 from .system import Stack
 
-_FINE, _COARSE, _NEAR = backward.LEVELS, backward.COARSE, backward.NEAR
+_FINE, _COARSE = backward.LEVELS, backward.COARSE
+#: On the way smaller levels are tried where the first comes to this at most.
+_NEAR = 1e-4
 
 
 class Point:
@@ -112,7 +114,7 @@ def backward_errors(q: Stack, z: Array, log_rows: Array, on_the_way: bool = Fals
         best, going = np.full(len(q.alpha), np.inf), point.possible
         for tau in (*_FINE, *(() if on_the_way else _COARSE)):
             going = going & (best > tau)
-            fine = _FINE[0] > tau
+            fine = on_the_way and _FINE[0] > tau
             for fitted in (False, True):
                 todo = going & (best <= _NEAR) if fine else going
                 todo = todo & (best > tau)

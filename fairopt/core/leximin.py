@@ -257,18 +257,21 @@ class Leximin:
     def prices(self) -> Array:
         """Prices per resource unit that prove the levels, (stages, servers, resources)."""
         result = np.zeros((len(self.stages), *self.inverse.shape))
-        for number, prices in enumerate(result):
-            self._prove(number, prices)
+        signed, earlier = any((stage.prices < 0).any() for stage in self.stages), list[Stage]()
+        for stage, prices in zip(self.stages, result, strict=True):
+            self._prove(stage, earlier, prices)
             prices *= self.inverse
+            if signed or len(stage.dropped):  # others are never needed
+                earlier.append(stage)
         return result
 
-    def _prove(self, number: int, prices: Array) -> None:
+    def _prove(self, stage: Stage, earlier: list[Stage], prices: Array) -> None:
         """Add multiples of earlier stages' prices, large enough to exclude dropped pairs."""
-        stage, pairs = self.stages[number], self.pairs
+        pairs = self.pairs
         prices[stage.servers] = stage.prices
         user_price = np.zeros(len(self.level))
         user_price[stage.users] = stage.user_price
-        for before in reversed(self.stages[:number]):
+        for before in reversed(earlier):
             user, server = pairs.user[before.dropped], pairs.server[before.dropped]
             here, factor = prices[before.servers], 0.0
             if user_price[user].any():

@@ -84,3 +84,14 @@ def test_the_gap_bounds_what_is_missing(seed: int) -> None:
     whole = found.criterion.fair + found.criterion.efficient
     assert gap >= missing / whole - 1e-9
     assert min(gap, certificate.optimality) > 1e-6
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("larger", [1e3, 1e6, 1e9])
+def test_one_server_is_far_larger_than_the_others(larger: float, seed: int) -> None:
+    """These give nobody a millionth of what it could have in all, and are judged all the same."""
+    rng = np.random.default_rng(seed)
+    capacity, demand = 100 * np.exp(0.5 * rng.standard_normal((19, 3))), np.exp(0.5 * rng.standard_normal((46, 3)))
+    capacity[0] *= larger
+    found = fo.Utilitarian().solve(fo.Cluster(capacity, demand), engine="native")
+    assert found.certificate.residual < 1e-7
