@@ -56,6 +56,10 @@ def test_engines_that_give_up(mechanism: Mechanism, monkeypatch: pytest.MonkeyPa
         mechanism.solve(ONE_RESOURCE)
     with pytest.raises(SolverError):
         check_answer(mechanism, ONE_RESOURCE, Tally())
+    shared = mechanism.solve(ONE_RESOURCE, throw=False)
+    assert "no luck" in shared.notes[-1]
+    assert shared.certificate.feasibility <= 1e-12
+    assert (shared.arrays.user_tasks > 0).all()
 
 
 @variants
