@@ -129,16 +129,16 @@ class _Conditions:
             n = who[int(np.argmin(unit))]
             self.impossible = f"user {polytope.cluster.users[n]!r}, who runs nothing, although it could"
             return
-        log_marginal = own.log_marginal(total)
         room = np.where(np.isfinite(polytope.limit), np.maximum(1 - total / polytope.limit, 0.0), np.inf)
         self.part = self.tasks / unit[self.user]
         if self.game:
             self.buyer, self.seller = np.arange(len(self.user)), self.server
-            self.marginal, self.room = log_marginal[self.user, self.server], room[self.user]
+            self.marginal, self.room = own.log_marginal_of(total, self.user, self.server), room[self.user]
             self.bought, self.surplus = self.part, np.full(len(self.user), np.inf)
         else:
             self.buyer, self.seller = self.user, np.zeros(len(who), dtype=np.intp)
-            self.marginal, self.room, self.bought, self.surplus = log_marginal, room, total / unit, own.surplus(total)
+            self.marginal, self.room = own.log_marginal(total), room
+            self.bought, self.surplus = total / unit, own.surplus(total)
         if np.isneginf(self.marginal).any():
             k = int(np.argmin(self.marginal))
             flat = self._pair(k) if self.game else self._user(k)

@@ -165,7 +165,7 @@ def _active(polytope: Polytope, criterion: Criterion, tasks: Array, found: Backw
     cost = log_price_per_task(polytope, found.log_rows)
     # By how much pairs are dearer: in the game than a task is worth, otherwise than where it costs least.
     if game:
-        worth = rule.log_marginal(total)[user, polytope.pair_server]
+        worth = rule.log_marginal_of(total, user, polytope.pair_server)
     else:
         worth = np.minimum.reduceat(cost, polytope.start[:-1])[user]
     slack = (cost - worth) / scale

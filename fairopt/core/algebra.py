@@ -30,7 +30,7 @@ from .factors import factored
 from .sparse import Factors, Order, ordered
 
 #: What a product in lists costs, in operations of a product of dense matrices.
-_LISTED = 60.0
+_LISTED = 200.0
 #: Factors of at most so many rows are in double precision, with all pairs.
 _DOUBLE = 250
 #: Where pairs are at least that part of users times servers, sums over them are products of dense tables.

@@ -195,7 +195,8 @@ class Conditions:
 
     def at(self, tasks: Array, log_rows: Array, excess: Array) -> Point:
         total = np.bincount(self.user, tasks, len(self.polytope.users)).astype(float)
-        marginal, slope = (self._of_pairs(one) for one in (self.own.log_marginal(total), self.own.elasticity(total)))
+        marginal, slope = self.own.log_marginal_of(total, self.user, self.server), self.own.elasticity(total)
+        slope = slope[self.user, self.server] if slope.ndim == 2 else slope[self.user]
         each = self.log_use + log_rows[self.row]
         top = np.full(len(tasks), -np.inf)
         np.maximum.at(top, self.pair, each)
@@ -211,9 +212,6 @@ class Conditions:
         slope, weighty = slope / self.scale, np.maximum(part, tasks / self.gamma)
         return Point(tasks, log_rows, excess, total, part, weighty, slack, slope, share, weight, idle, room)
 
-    def _of_pairs(self, values: Array) -> Array:
-        return np.asarray(values[self.user, self.server] if values.ndim == 2 else values[self.user])
-
     def started(self, tasks: Array, log_rows: Array, excess: Array | None = None) -> Point:
         """Starting point on all pairs and rows; a row without a price gets a negligible one.
 
@@ -222,7 +220,7 @@ class Conditions:
         """
         users = len(self.polytope.users)
         total = np.bincount(self.user, tasks, users).astype(float)
-        value = self._of_pairs(self.own.log_marginal(total)) + self.log_gamma
+        value = self.own.log_marginal_of(total, self.user, self.server) + self.log_gamma
         least = np.full(len(log_rows), np.inf)
         np.minimum.at(least, self.row, value[self.pair] - self.log_use)
         if excess is not None:

@@ -68,10 +68,10 @@ class Point(NamedTuple):
 
 
 class State:
-    """State of a part, a connected component of users and servers."""
+    """State of a part, a connected component of users and servers; `before` is the stage that it comes from."""
 
-    def __init__(self, pairs: Pairs, faces: Faces, point: Point) -> None:
-        self.pairs = pairs
+    def __init__(self, pairs: Pairs, faces: Faces, point: Point, before: int = -1) -> None:
+        self.pairs, self.before = pairs, before
         self.user, self.server, self.pair, self.rising, self.exact, self.full, self.held = faces
         self.row = pairs.present & ~self.full
         self.count = len(pairs.user) + np.count_nonzero(self.row) + np.count_nonzero(~self.exact)

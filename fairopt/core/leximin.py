@@ -45,7 +45,8 @@ class Stage(NamedTuple):
     """Prices (servers, resources) of whole capacities that prove a level, and the pairs that they exclude.
 
     `user_price` (users,) is the least that a unit of each costs, `surplus` (dropped,) by what pairs cost too much;
-    `full` are the rows that these prices fill, whose own may be negative from then on.
+    `full` are the rows that these prices fill, whose own may be negative from then on; `before` is the stage of which
+    this is one of the parts, -1 for none.
     """
 
     servers: Index
@@ -55,6 +56,7 @@ class Stage(NamedTuple):
     user_price: Array
     dropped: Index
     surplus: Array
+    before: int
 
 
 def _gap(low: float, high: float) -> float:
@@ -166,7 +168,8 @@ class Leximin:
             total = max(float(least[rising].sum()), TINY)
             lost = np.flatnonzero(dropped)
             prices, user_price, surplus = (each / total for each in (at.lam, least, at.z[lost]))
-            self.stages.append(Stage(at.server, prices, filled, at.user, user_price, at.pair[lost], surplus))
+            stage = Stage(at.server, prices, filled, at.user, user_price, at.pair[lost], surplus, at.before)
+            self.stages.append(stage)
         else:
             load = max(float(at.use.max()), 1.0)
         held, exact = np.where(frozen & rising, low, at.held), at.exact | frozen
@@ -176,7 +179,7 @@ class Leximin:
         faces = at.faces._replace(
             rising=np.where(frozen, 0.0, np.where(again, 1.0, at.rising)), exact=exact, full=at.full | filled, held=held
         )
-        return self._apart(pairs, faces, ~dropped, at.y / load, start)
+        return self._apart(pairs, faces, ~dropped, at.y / load, start, len(self.stages) - 1 if risen else at.before)
 
     def _waiting(self, at: State, waiting: Mask) -> State:
         """Hold users whose floors exceed the level, and restart their part."""
@@ -184,11 +187,13 @@ class Leximin:
         if not rising.any():
             raise SolverError("floors leave no level to anybody")
         faces = at.faces._replace(rising=rising, held=np.where(waiting, self.floor[at.user], at.held))
-        return State(at.pairs, faces, cold(at.pairs, faces))
+        return State(at.pairs, faces, cold(at.pairs, faces), at.before)
 
     # --- taking apart
 
-    def _apart(self, pairs: Pairs, faces: Faces, stay: Mask, y: Array, start: Point | None = None) -> list[State]:
+    def _apart(
+        self, pairs: Pairs, faces: Faces, stay: Mask, y: Array, start: Point | None = None, before: int = -1
+    ) -> list[State]:
         """Split into connected parts that are still to be raised, cold or warm; record finished ones."""
         users, servers = len(faces.user), len(faces.server)
         of_user, of_server, count = np.zeros(users, dtype=np.intp), np.zeros(servers, dtype=np.intp), 1
@@ -210,16 +215,27 @@ class Leximin:
             mine = Pairs(*places, pairs.demand[u], pairs.inverse[s])
             own = faces.taken(u, s, p)
             own = own._replace(full=own.full & mine.present)
-            if len(s) == 1 and not self.floor[own.user].any():
-                self._filled(mine, own)
+            if min(len(s), len(u)) == 1 and not self.floor[own.user].any():
+                (self._filled if len(s) == 1 else self._alone)(mine, own, before)
                 continue
-            at = State(mine, own, cold(mine, own) if start is None else start.taken(u, s, p))
+            at = State(mine, own, cold(mine, own) if start is None else start.taken(u, s, p), before)
             if start is not None:
                 renew(at)
             left.append(at)
         return left
 
-    def _filled(self, pairs: Pairs, faces: Faces) -> None:
+    def _alone(self, pairs: Pairs, faces: Faces, before: int) -> None:
+        """Give its servers to the only user of a part: a price for the scarcest resource of each."""
+        most = 1 / pairs.takes.max(axis=1)
+        level = min(float(most.sum()), float(self.cap[faces.user[0]]))
+        self.level[faces.user], self.amount[faces.pair] = level, most * (level / most.sum())
+        if level < self.cap[faces.user[0]]:
+            scarce = pairs.takes.argmax(axis=1)[:, None] == np.arange(pairs.takes.shape[1])
+            nobody = np.zeros(0, dtype=np.intp)
+            prices = scarce * most[:, None]
+            self.stages.append(Stage(faces.server, prices, scarce, faces.user, np.ones(1), nobody, np.zeros(0), before))
+
+    def _filled(self, pairs: Pairs, faces: Faces, before: int) -> None:
         """Fill the only server of a part: every level is where its next resource is full."""
         rising, held, cap, none = faces.rising > 0, faces.held.copy(), self.cap[faces.user], np.zeros(0, dtype=np.intp)
         while rising.any():
@@ -236,7 +252,10 @@ class Leximin:
                 stop, cost = rising & (pairs.takes @ scarce > 0), pairs.takes @ scarce / rate[scarce]
                 held[stop] = levels.min()
                 prices = (scarce / rate[scarce])[None]
-                self.stages.append(Stage(faces.server, prices, scarce[None], faces.user, cost, none, np.zeros(0)))
+                self.stages.append(
+                    Stage(faces.server, prices, scarce[None], faces.user, cost, none, np.zeros(0), before)
+                )
+                before = len(self.stages) - 1
             rising &= ~stop
         self.level[faces.user] = held
         self.amount[faces.pair] = held / max(float((held @ pairs.takes).max()), 1.0)
@@ -257,21 +276,19 @@ class Leximin:
     def prices(self) -> Array:
         """Prices per resource unit that prove the levels, (stages, servers, resources)."""
         result = np.zeros((len(self.stages), *self.inverse.shape))
-        signed, earlier = any((stage.prices < 0).any() for stage in self.stages), list[Stage]()
-        for stage, prices in zip(self.stages, result, strict=True):
-            self._prove(stage, earlier, prices)
+        for number, prices in enumerate(result):
+            self._prove(number, prices)
             prices *= self.inverse
-            if signed or len(stage.dropped):  # others are never needed
-                earlier.append(stage)
         return result
 
-    def _prove(self, stage: Stage, earlier: list[Stage], prices: Array) -> None:
+    def _prove(self, number: int, prices: Array) -> None:
         """Add multiples of earlier stages' prices, large enough to exclude dropped pairs."""
-        pairs = self.pairs
+        stage, pairs = self.stages[number], self.pairs
         prices[stage.servers] = stage.prices
         user_price = np.zeros(len(self.level))
         user_price[stage.users] = stage.user_price
-        for before in reversed(earlier):
+        while stage.before >= 0:
+            before = stage = self.stages[stage.before]
             user, server = pairs.user[before.dropped], pairs.server[before.dropped]
             here, factor = prices[before.servers], 0.0
             if user_price[user].any():

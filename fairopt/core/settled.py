@@ -58,12 +58,11 @@ class Shown:
 
     def __init__(self, polytope: Polytope, criterion: Criterion, x: Array, log_rows: Array) -> None:
         self.polytope, self.criterion, self.log_rows = polytope, criterion, log_rows
-        own, scale = criterion.restrict(polytope.users), criterion.stiffness
-        self.user = user = polytope.pair_user
+        scale, user = criterion.stiffness, polytope.pair_user
+        self.user = user
         self.total = np.add.reduceat(x, polytope.start[:-1])
         self.part = x / self.total[user]
-        marginal = own.log_marginal(self.total)
-        marginal = marginal[user, polytope.pair_server] if marginal.ndim == 2 else marginal[user]
+        marginal = criterion.restrict(polytope.users).log_marginal_of(self.total, user, polytope.pair_server)
         # Where nothing has a price, users who are served in full pay next to nothing.
         least = marginal - FREE * scale
         self.cost = np.maximum(log_price_per_task(polytope, log_rows), least)

@@ -199,6 +199,11 @@ def _joined(start, at, host, left, right, pointer, later, diagonal, low, up, end
     for g in range(len(start) - 1):
         for f in range(start[g], start[g + 1]):
             j = at[f]
+            if symmetric and width == 1 and j >= early:  # most of the time where groups are large
+                for e in range(f + 1, start[g + 1]):
+                    if host[e] != host[f]:
+                        end[at[e] - early, j - early] -= left[e, 0] * right[f, 0]
+                continue
             for e in range(f + 1, start[g + 1]):
                 if host[e] == host[f]:
                     continue

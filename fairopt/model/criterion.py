@@ -130,8 +130,17 @@ class Criterion(Frozen):
         # The slope at no tasks at all is infinite: nothing bounds what such a user could gain.
         return np.where(tasks > 0, np.maximum(loss, 0.0), np.where(high > 0, np.inf, 0.0))
 
+    def log_marginal_of(self, user_tasks: Array, user: Index, server: Index) -> Array:
+        """`log_marginal` of pairs, (pairs,): without those that nobody asks for."""
+        if self.share.ndim == 1:
+            return self.log_marginal(user_tasks)[user]
+        own = replace(self, share=self.share[user, server], weight=self.weight[user])
+        return own.log_marginal(user_tasks[user])
+
     def restrict(self, users: Index) -> Criterion:
         """The same criterion for some of the users."""
+        if np.array_equal(users, np.arange(len(self.weight))):
+            return self
         rows = {name: getattr(self, name)[users] for name in ("share", "weight", "cap", "floor")}
         return replace(self, **rows)
 
