@@ -6,6 +6,7 @@ without making it smaller, which is quicker.
 
 from __future__ import annotations
 
+import functools
 import gc
 import json
 import os
@@ -25,6 +26,7 @@ from fairopt.explorer import session
 from fairopt.model._arrays import Array, read_only
 from fairopt.model.cluster import Cluster
 from fairopt.scheduling import simulator
+from fairopt.solving import solve
 
 # A tenth of the time goes by looking for garbage among what libraries have made, which stays.
 gc.set_threshold(10_000, 10, 10)
@@ -32,6 +34,15 @@ gc.set_threshold(10_000, 10, 10)
 _numba.SILENCE = 1e6  # seconds
 # The compiled loop decides alike (`scheduling/test_compiled.py`), and takes seconds for each policy.
 simulator.PLAINLY = 10**7
+
+
+@functools.wraps(solve.broken)
+def _raised(_: str, error: Exception) -> None:
+    raise error
+
+
+# A bug of an engine is not hidden by the next one's answer.
+solve.broken = _raised
 
 # No explain phase: it traces every line of the solvers.
 _SEARCH = (Phase.explicit, Phase.reuse, Phase.generate)

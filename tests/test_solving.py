@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+import warnings
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -14,6 +16,7 @@ from numpy.testing import assert_allclose
 
 import fairopt as fo
 from fairopt.errors import SolverError
+from fairopt.solving import solve
 
 
 def _exhausted(*_: object, **__: object) -> Any:
@@ -30,6 +33,28 @@ def test_an_engine_without_memory_is_a_candidate_that_failed(monkeypatch: pytest
     monkeypatch.setattr("fairopt.engines.reference.declarative.solutions", _exhausted)
     size = "ran out of memory on 2 users x 2 servers x 2 resources, 4 pairs"
     with pytest.raises(SolverError, match=f"native engine {size}; the declarative engine {size}"):
+        mechanism.solve(cluster)
+
+
+@pytest.mark.parametrize("error", [IndexError("index 1"), ZeroDivisionError(), RuntimeError("singular"), KeyError(3)])
+def test_nothing_but_our_errors_leaves_solve(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def fails(*_: object, **__: object) -> Iterator[Any]:
+        raise error
+        yield
+
+    cluster, mechanism = fo.Cluster([[9, 18], [5, 2]], [[1, 4], [3, 1]]), fo.DRFH()
+    expected = mechanism.solve(cluster).arrays.user_tasks
+    monkeypatch.setattr(solve, "broken", solve.broken.__wrapped__)
+    monkeypatch.setattr("fairopt.engines.native.solutions", fails)
+    found, what = mechanism.solve(cluster), re.escape(f"the native engine broke down ({type(error).__name__}: {error})")
+    assert_allclose(found.arrays.user_tasks, expected, rtol=1e-5)
+    assert re.match(f"{what}: please report it", found.notes[0])
+    monkeypatch.setattr("fairopt.engines.reference.declarative.solutions", _exhausted)
+    with pytest.raises(SolverError, match=f"{what}; the declarative engine ran out of memory") as raised:
+        mechanism.solve(cluster)
+    assert raised.value.__cause__.__cause__ is error
+    monkeypatch.setattr("fairopt.engines.native.solutions", lambda *_, **__: warnings.warn("odd", stacklevel=1))
+    with pytest.raises(UserWarning, match="odd"):
         mechanism.solve(cluster)
 
 

@@ -44,6 +44,10 @@ _TABLEAU = 5_000
 _MANY = 2_000
 #: Larger parts may be ties; levels that differ by less, in logs, are the same, and parts below it none.
 _TIED, _SAME = 3e-7, 1e-10
+#: With more ties of users who have several than the second for each row (a resource of a server), and than the first in
+#: all, times rows, it is not told who goes where: users who are short of one resource on both of two servers are tied
+#: there all alike, and each of the others whom prices pass on the way takes a program.
+_CROWD = 2e5, 20
 
 
 class System(Protocol):
@@ -224,7 +228,10 @@ class Choices:
         ends = self.user[near], users + self.server[near]
         graph = sp.csr_array((1 - np.log(self.near[near]), ends), (nodes, nodes))
         forest = csgraph.minimum_spanning_tree(graph).tocoo()
-        edges = near[np.searchsorted(ends[0] * nodes + ends[1], np.sort(forest.row * nodes + forest.col))]
+        # SciPy's indices are of 32 bits, which the number of a pair of nodes may exceed.
+        edges = near[
+            np.searchsorted(ends[0] * nodes + ends[1], np.sort(forest.row.astype(np.intp) * nodes + forest.col))
+        ]
         user, server, gain = self.user[edges], users + self.server[edges], self.gain[edges]
         tree = self._connected(self.user[edges], self.server[edges])
         roots = np.zeros(nodes - len(edges), dtype=np.intp)
@@ -304,30 +311,37 @@ class Choices:
         .. math::
             \\max \\sum_g s_g, \\quad \\sum_i f_{ni} = s_{g(n)}, \\quad \\sum_n f_{ni} X_n a_{nir} \\le 1,
 
-        g being groups of servers that ties connect. Who may go to a server without a price rises further, there.
+        g being groups of servers that ties connect; f of who has one tie is `s_g`, and no unknown. Who may go to a
+        server without a price rises further, there.
         """
         q, users, servers, result = self.q, len(total), len(self.price), np.zeros(len(self.q.server))
-        given, resources = left, q.row.shape[1]
+        given, resources, failed = left, q.row.shape[1], np.zeros(self.count, dtype=bool)
         while len(left):
-            user, server, every = q.user[left], q.server[left], np.arange(len(left))
+            user, server = q.user[left], q.server[left]
             group = self._connected(user, server)
-            who, number = np.unique(user, return_inverse=True)
-            groups, of_user = np.unique(group[who], return_inverse=True)
+            groups, of_pair = np.unique(group[user], return_inverse=True)
+            split = np.flatnonzero(np.bincount(user)[user] > 1)
+            if len(split) > max(_CROWD[0] / q.row.size, _CROWD[1] * q.row.size):
+                return result[given], failed
+            who, number = np.unique(user[split], return_inverse=True)
+            column = len(split) + of_pair
+            column[split] = np.arange(len(split))
             use = (q.per_task[left] * total[user][:, None]).ravel()
-            at = (server[:, None] * resources + np.arange(resources)).ravel(), np.repeat(every, resources)
-            uses = sp.csr_array((use, at), (servers * resources, len(left) + len(groups)))
-            ends = np.append(number, np.arange(len(who))), np.append(every, len(left) + of_user)
-            sums = sp.csr_array((np.repeat([1.0, -1.0], [len(left), len(who)]), ends))
-            cost = np.repeat([0.0, -1.0], [len(left), len(groups)])
+            at = (server[:, None] * resources + np.arange(resources)).ravel(), np.repeat(column, resources)
+            uses = sp.csr_array((use, at), (servers * resources, len(split) + len(groups)))
+            of_user = np.searchsorted(groups, group[who])
+            ends = np.append(number, np.arange(len(who))), np.append(column[split], len(split) + of_user)
+            sums = sp.csr_array((np.repeat([1.0, -1.0], [len(split), len(who)]), ends), (len(who), uses.shape[1]))
+            cost = np.repeat([0.0, -1.0], [len(split), len(groups)])
             exact = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-            method = "highs-ds" if len(left) < _MANY else "highs-ipm"
+            method = "highs-ds" if len(split) < _MANY else "highs-ipm"
             answer = optimize.linprog(
                 cost, uses, np.ones(uses.shape[0]), sums, np.zeros(len(who)), method=method, options=exact
             )
             if answer.status != 0:
-                return result[given], np.zeros(self.count, dtype=bool)
-            part, rise = np.maximum(answer.x[: len(left)], 0.0), answer.x[len(left) :]
-            part *= (rise[of_user] / np.maximum(np.bincount(number, part), 1e-300))[number]
+                return result[given], failed
+            part, rise = np.maximum(answer.x[column], 0.0), answer.x[len(split) :]
+            part[split] *= (rise[of_user] / np.maximum(np.bincount(number, part[split]), 1e-300))[number]
             price = -answer.ineqlin.marginals.reshape(servers, resources).sum(axis=1)
             free = price < 1e-9 / np.bincount(group[users:], minlength=group.max() + 1)[group[users:]]
             rises = np.zeros(users, dtype=bool)

@@ -267,8 +267,9 @@ def limit(method: EquilibriumSystem, tol: float, prices: PriceStart | None = Non
 
     alpha of the method counts where nothing is followed.
     """
-    if method.positive:
-        for exact in _greatest(method):
+    near = Choices(method) if method.positive else None
+    if near is not None:
+        for exact in _greatest(method, near):
             yield exact
             # One round of exact responses takes away what the linear program's tolerance has left.
             rounded = Sweeps(method, np.inf)
@@ -276,7 +277,10 @@ def limit(method: EquilibriumSystem, tol: float, prices: PriceStart | None = Non
             rounded.gauss_seidel(state)
             yield replace(exact, tasks=state.tasks)
     ends, start = furthest(method, prices), Found(np.empty(0), "best responses", 0)
-    if ends is None:
+    if ends is None and near is not None and near.tau <= _TRIES[-1]:
+        tasks = np.bincount(near.pairs, near.tasks, len(method.server))
+        start = replace(start, tasks=tasks * np.minimum(method.limit / method.sums(tasks), 1.0)[method.user])
+    elif ends is None:
         start = replace(start, tasks=method.begin(0.3))
     else:
         place = ends.last
@@ -288,9 +292,8 @@ def limit(method: EquilibriumSystem, tol: float, prices: PriceStart | None = Non
     yield from _responses(method, start, _ROUNDS, tol)
 
 
-def _greatest(method: EquilibriumSystem) -> Iterator[Found]:
+def _greatest(method: EquilibriumSystem, near: Choices) -> Iterator[Found]:
     """The greatest PS-DSF allocation, once it is proved to be that, and if no task count binds there."""
-    near = Choices(method)
     for tau in _TRIES:
         near.cool(tau)
         tasks, proved = near.greatest()

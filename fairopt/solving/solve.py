@@ -19,7 +19,7 @@ from ..core import last_digits
 from ..engines.base import LAST_DIGITS, Run, Solution
 from ..engines.maxmin import check_floors
 from ..engines.reference import solvers
-from ..errors import DataError, SolverError
+from ..errors import DataError, FairoptError, SolverError
 from ..model import _validate
 from ..model._arrays import Array, deferred, frozen
 from ..model._same import unfit_start
@@ -97,6 +97,13 @@ def _moved(
     )
 
 
+def broken(name: str, error: Exception) -> SolverError:
+    """The failure of an engine that ended in an exception which is no `FairoptError`; that is its cause."""
+    failure = SolverError(f"the {name} engine broke down ({type(error).__name__}: {error})")
+    failure.__cause__ = error
+    return failure
+
+
 @dataclass
 class Candidates:
     """Candidates of a mechanism's engines on one (merged) cluster.
@@ -152,6 +159,12 @@ class Candidates:
                 users, servers, resources = self.problem.cluster.shape
                 size = f"{users} users x {servers} servers x {resources} resources, {self.eligible} pairs"
                 self._failed(SolverError(f"the {name} engine ran out of memory on {size}"))
+            except (FairoptError, Warning):  # warnings are errors where somebody made them so
+                raise
+            except Exception as error:  # a bug is no reason not to ask the next engine
+                failure = broken(name, error)
+                self._failed(failure)
+                self.notes += (f"{failure}: please report it with the cluster (cluster.save(...))",)
         if self.best is not None and self.answered != engines[0]:
             note = f"the {engines[0]} engine did not reach the tolerance: this is the {self.answered} one's answer"
             self.notes += (note,)
@@ -167,8 +180,11 @@ class Candidates:
         return best
 
     def _failed(self, error: SolverError) -> None:
-        """Record a failure, keeping earlier messages."""
-        self.failure = error if self.failure is None else SolverError(f"{self.failure}; {error}")
+        """Record a failure, keeping earlier messages, and where it comes from."""
+        earlier, self.failure = self.failure, error
+        if earlier is not None:
+            self.failure = SolverError(f"{earlier}; {error}")
+            self.failure.__cause__ = error.__cause__ or earlier.__cause__
 
     def _stand_in(self, name: str) -> Iterator[Solution] | None:
         """Candidates of another engine; solvers get little time where data are beyond their range."""

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import fairopt as fo
 from fairopt.core import choices
+from fairopt.game import psdsf
 from fairopt.papers import instance
 
 
@@ -79,3 +80,22 @@ def test_task_counts_that_do_not_bind() -> None:
     tight = fo.PSDSF().solve(shared.replace(max_tasks=np.where(np.arange(8) == 2, 0.5, 2.0) * free))
     assert tight.arrays.user_tasks[2] <= 0.5 * free[2] * (1 + 1e-9)
     assert tight.certify().passes(1e-6)
+
+
+def test_pairs_of_nodes_may_be_more_than_32_bits_count() -> None:
+    """The number of a pair among 50,000 users and two servers: SciPy's graphs are in 32 bits."""
+    rng = np.random.default_rng(2)
+    answer = fo.PSDSF().solve(fo.Cluster(rng.lognormal(0, 0.5, (2, 3)), rng.lognormal(0, 0.5, (50_000, 3))))
+    assert answer.stats.solver == "linear programs"
+
+
+@pytest.mark.parametrize("rows", [0, np.inf])
+def test_crowds_of_ties(rows: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Users short of one resource on two servers are tied there by the hundred: without programs it ends near."""
+    rng = np.random.default_rng(1)
+    shared = fo.Cluster(rng.lognormal(0, 0.5, (5, 4)), rng.lognormal(0, 0.5, (400, 4)))
+    monkeypatch.setattr(choices, "_CROWD", (rows, 0))
+    monkeypatch.setattr(psdsf, "_WORK", 0)
+    answer, greatest = fo.PSDSF().solve(shared), rows > 0
+    assert answer.stats.solver == ("linear programs" if greatest else "best responses")
+    assert any("not shown to be the limit" in note for note in answer.notes) == (not greatest)
