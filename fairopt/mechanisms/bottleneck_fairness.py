@@ -31,7 +31,7 @@ class BottleneckFairness(Mechanism):
     Properties: sharing incentive, Pareto (of this selection). Not strategy-proof.
 
     Source: Dolev, Feitelson, Halpern, Kupferman, Linial, "No justified complaints", ITCS 2012; selection: Gutman and
-    Nisan, "Fair allocation without trade", AAMAS 2012 (arXiv:1204.4286).
+    Nisan, "Fair allocation without trade", AAMAS 2012.
 
     >>> import fairopt as fo
     >>> fo.BottleneckFairness().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]])).user_tasks.round(3).tolist()

@@ -21,7 +21,7 @@ from fairopt.mechanisms import GameMechanism, Mechanism, get
 from fairopt.mechanisms.alphapf_vds import AlphaPFVDS
 from fairopt.model._arrays import Array
 from fairopt.model.cluster import Cluster
-from fairopt.model.criterion import Criterion, criterion
+from fairopt.model.criterion import Criterion, FairnessEfficiency, criterion
 from fairopt.model.polytope import Polytope
 
 SMALL = {
@@ -172,6 +172,73 @@ def test_a_problem_is_changed_by_name() -> None:
     assert most.value >= more.user_tasks.value.sum() - 1e-6
     # The one that they came of is as it was.
     assert set(problem.named) == {"capacity"}
+
+
+def test_names_are_indices() -> None:
+    cluster = Cluster([[9, 18], [4, 2]], [[1, 4], [3, 1]], users=["ann", "bob"], servers=["s1", "s2"])
+    problem = get("ceei", scope="servers").problem(cluster)
+    problem.solve(solver="CLARABEL")
+    tasks, total = problem.tasks.value, problem.user_tasks.value
+    assert problem.tasks["ann", "s2"].value == problem.tasks[0, 1].value == tasks[0, 1]
+    assert_array_equal(problem.tasks[["bob", "ann"], "s1"].value, tasks[::-1, 0])
+    assert_array_equal(problem.tasks[:, "s2"].value, tasks[:, 1])
+    assert problem.user_tasks["bob"].value == problem.program.user_tasks["bob"].value == total[1]
+    with pytest.raises(DataError, match="user_tasks has no 'eve'; known: ann, bob"):
+        problem.user_tasks["eve"]
+    assert str(problem).splitlines()[0] == "maximize weight @ log(user_tasks)"
+    assert "x.T @ demand <= capacity" in str(problem)
+    assert "phi_n \\log x_n" in problem._repr_html_()
+
+
+@pytest.mark.parametrize("mechanism", MAXMIN, ids=identify)
+def test_all_levels_of_max_min(mechanism: Mechanism) -> None:
+    cluster = fitting(mechanism, SMALL["placement and limits"])
+    answer, problem = mechanism.solve(cluster), mechanism.problem(cluster)
+    problem.lexicographic()
+    assert_allclose(problem.user_tasks.value, answer.arrays.user_tasks, rtol=1e-6)
+    assert problem.allocation(criterion=mechanism).certificate.passes()
+
+
+def test_all_levels_of_a_changed_problem() -> None:
+    cluster = SMALL["two servers, weights"]
+    floored = get("guaranteed-alpha-fair", alpha=np.inf).solve(cluster)
+    problem = get("drfh").problem(cluster)
+    changed = problem.adding(floor=problem.user_tasks >= floored.criterion.floor)
+    changed.lexicographic()
+    assert_allclose(changed.user_tasks.value, floored.arrays.user_tasks, rtol=1e-6)
+    with pytest.raises(DataError, match="no max-min, so that it is one program"):
+        get("ceei").problem(cluster).lexicographic()
+
+
+@pytest.mark.parametrize(
+    "mechanism", [m for m in [*VARIANTS, *OTHERS] if not isinstance(m, GameMechanism)], ids=identify
+)
+def test_parameters_are_compiled_once(mechanism: Mechanism) -> None:
+    cluster = fitting(mechanism, SMALL["two servers, weights"])
+    problem = mechanism.problem(cluster, parameters=True)
+    assert {"capacity", "demand"} <= problem.param_dict.keys()
+    # A weighted power mean has weights to a power.
+    powers = isinstance(mechanism.criterion(mechanism.prepare(cluster)[0]), FairnessEfficiency)
+    assert problem.is_dcp(dpp=True) != powers
+
+
+def test_derivatives_of_a_problem_are_those_of_the_allocation() -> None:
+    diffcp = pytest.importorskip("diffcp")
+    assert diffcp
+    mechanism, cluster = get("ceei", scope="servers"), Cluster([[9, 18], [5, 4]], [[1, 4], [3, 1], [2, 2]], [1, 2, 1])
+    problem, tasks = mechanism.problem(cluster, parameters=True), mechanism.solve(cluster).arrays.user_tasks
+    problem.solve(requires_grad=True)
+    known = mechanism.solve(cluster).sensitivity()
+    for n, each in enumerate(cluster.users):
+        problem.var_dict["x"].gradient = np.outer(np.arange(3) == n, [1.0, 1.0])
+        problem.backward()
+        for name, frame in (("capacity", known.capacities), ("weight", known.weights)):
+            parameter = problem.param_dict[name]
+            found = np.ravel(parameter.gradient * parameter.value / tasks[n])
+            assert_allclose(found, frame[each], atol=1e-4)
+    problem.param_dict["capacity"].value = 2 * cluster.capacity
+    problem.solve(solver="CLARABEL")
+    assert_allclose(problem.user_tasks.value, 2 * tasks, rtol=1e-4)
 
 
 # -- constraints that a criterion does not express -----------------------------------------------

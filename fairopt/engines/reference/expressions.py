@@ -12,11 +12,28 @@ Names = tuple[tuple[str, ...], ...]
 
 
 class Named(cp.atoms.affine.wraps.Wrap):  # type: ignore[misc]
-    """An expression under a name; along axes with names it takes these as indices, `tasks["ann", "s2"]`."""
+    """An expression under a name; along axes with names it takes these as indices, `tasks["ann", "s2"]`.
 
-    def __init__(self, expression: cp.Expression, title: str = "", axes: Names = ()) -> None:
-        self.title, self.axes = title, axes
+    With `rules`, constraints of its program, it is divided by a weight without dividing by a parameter (DPP): the
+    quotient is a variable, under a new rule `weight * quotient <= expression`.
+    """
+
+    def __init__(
+        self,
+        expression: cp.Expression,
+        title: str = "",
+        axes: Names = (),
+        rules: dict[str, cp.Constraint] | None = None,
+    ) -> None:
+        self.title, self.axes, self._rules = title, axes, rules
         super().__init__(expression)
+
+    def __truediv__(self, weight: Any) -> cp.Expression:
+        if self._rules is None:
+            return super().__truediv__(weight)
+        quotient = cp.Variable(self.shape, name=f"{self.title}_by_weight", nonneg=True)
+        self._rules[quotient.name()] = cp.multiply(weight, quotient) <= self
+        return quotient
 
     def get_data(self) -> list[Any]:
         return [self.title, self.axes]
@@ -38,23 +55,6 @@ class Named(cp.atoms.affine.wraps.Wrap):  # type: ignore[misc]
         if key not in axis:
             raise DataError(f"{self.title} has no {key!r}; known: {', '.join(axis[:8])}, or a number from 0")
         return axis.index(key)
-
-
-class Share(cp.Variable):  # type: ignore[misc]
-    """A share as a variable below its definition, so that objectives hold no product of parameters (DPP).
-
-    Divided by a weight, a parameter too, it gives another variable, `weight * level <= share`.
-    """
-
-    def __init__(self, shape: tuple[int, ...], name: str, constraints: dict[str, cp.Constraint]) -> None:
-        super().__init__(shape, name=name, nonneg=True)
-        self._constraints = constraints
-
-    def __truediv__(self, weight: Any) -> cp.Expression:
-        label = f"{self.name()}_by_weight"
-        level = cp.Variable(self.shape, name=label, nonneg=True)
-        self._constraints[label] = cp.multiply(weight, level) <= self
-        return level
 
 
 def definitions(expressions: list[cp.Expression]) -> dict[str, str]:

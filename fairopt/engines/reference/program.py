@@ -177,9 +177,10 @@ class Textbook(Program):
         tasks: Array | None = None,
         parameters: bool = False,
     ) -> None:
-        from .expressions import Named, Share
+        from .expressions import Named
 
-        self._kinds, self._parameters = (Named, Share), parameters
+        self._kind, self._parameters = Named, parameters
+        self.constraints = {}
         self.cluster, self.criterion = cluster, criterion
         self.servers = np.arange(cluster.shape[1]) if server is None else np.array([server])
         limit = criterion.limits(cluster)
@@ -196,11 +197,11 @@ class Textbook(Program):
             elsewhere = self.others.sum(axis=1)[self.users]
             limit = np.maximum(limit, elsewhere)
             total = cp.Constant(elsewhere, name="tasks_elsewhere") + total
-        self.user_tasks = Named(total, "user_tasks", (tuple(cluster.users[n] for n in self.users),))
+        self.user_tasks = self._named(total, "user_tasks", tuple(cluster.users[n] for n in self.users))
         self.weight = self._symbol("weight", criterion.weight[self.users])
         demand = self._symbol("demand", cluster.demand[self.users])
         capacity = self._symbol("capacity", cluster.capacity[self.servers])
-        self.constraints = {"capacity": self.x.T @ demand <= capacity}
+        self.constraints["capacity"] = self.x.T @ demand <= capacity
         if not self.usable.all():
             self.constraints["placement"] = self._named(self.x[np.nonzero(~self.usable)], "x[barred]") == 0
         for name, number, rows in (("max_tasks", limit, np.isfinite(limit)), ("min_tasks", floor, floor > 0)):
@@ -215,16 +216,11 @@ class Textbook(Program):
             return cp.Parameter(value.shape, nonneg=True, name=name, value=np.array(value))
         return super()._symbol(name, value)
 
-    def _named(self, expression: cp.Expression, title: str) -> cp.Expression:
-        return self._kinds[0](expression, title)
+    def _named(self, expression: cp.Expression, title: str, *axes: tuple[str, ...]) -> cp.Expression:
+        return self._kind(expression, title, axes, self.constraints if self._parameters else None)
 
     def _share(self, per_task: Array, tasks: cp.Expression, label: str) -> cp.Expression:
-        defined = cp.multiply(self._symbol(f"{label}_per_task", per_task), tasks)
-        if not self._parameters:
-            return self._named(defined, label)
-        share = self._kinds[1](defined.shape, label, self.constraints)
-        self.constraints[label] = share <= defined
-        return share
+        return self._named(cp.multiply(self._symbol(f"{label}_per_task", per_task), tasks), label)
 
 
 #: Above this alpha a power of a share leaves the range of numbers within a factor of a million: it is compared near 1.
