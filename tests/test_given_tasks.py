@@ -238,7 +238,7 @@ def test_a_function_is_a_mechanism(cluster: fo.Cluster, capsys: pytest.CaptureFi
 
 def test_what_is_no_mechanism_says_what_it_lacks() -> None:
     class Half(fo.mechanisms.Mechanism):
-        def formulate(self, program: Any) -> Any: ...
+        def program(self, p: Any) -> Any: ...
 
     with pytest.raises(DataError, match=r"Half lacks criterion\(cluster\), what fair means .*@fairopt.mechanism"):
         Half()  # type: ignore[abstract]

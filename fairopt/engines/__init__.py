@@ -1,1 +1,1 @@
-"""Engines: from (cluster, criterion, formulation) to tasks and prices. Only `reference.solvers` calls one of CVXPY."""
+"""Engines: from (cluster, criterion, program) to tasks and prices. Only `reference.solvers` calls one of CVXPY."""

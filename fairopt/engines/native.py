@@ -1,4 +1,4 @@
-"""The native engines of the global mechanisms: from a criterion alone, without a formulation.
+"""The native engines of the global mechanisms: from a criterion alone, without a program.
 
 Where there is room for all tasks prices are zero, and there is nothing to optimize (`served`).
 """

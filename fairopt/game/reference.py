@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,7 +25,8 @@ from ..certificates import backward_error, bottleneck, by_server, exploitability
 from ..engines.base import Run, Solution
 from ..engines.reference import declarative, solvers
 from ..engines.reference.declarative import LeximinProblem
-from ..engines.reference.program import Formulation, Leximin, Program, alpha_fair, welfare_factor
+from ..engines.reference.program import Leximin, Program, Statement, Textbook
+from ..engines.reference.scaled import Scaled, statement, welfare_factor
 from ..errors import DataError, SolverError
 from ..model._arrays import Array, Index, Mask
 from ..model.cluster import Cluster
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from ..engines.reference.named_problem import NamedProblem
 
 
-class ServerProgram(Program):
+class ServerProgram(Scaled):
     """The own column of one server: shares are virtual dominant shares `s[n,i] = (y_n + x[n,i])/gamma[n,i]`.
 
     What the others give, `y_n`, and the unit of the shares are parameters (`give`), so that nothing is compiled
@@ -48,14 +49,16 @@ class ServerProgram(Program):
     """
 
     def __init__(self, polytope: Polytope, criterion: Criterion, server: int) -> None:
-        self.alpha, self._rule = criterion.alpha, criterion
+        self.polytope, self.cluster, self.criterion = polytope, polytope.cluster, criterion
+        self.alpha, self.servers = criterion.alpha, np.array([server])
         self.pairs: Index = np.flatnonzero(polytope.pair_server == server)
-        self.users: Index = polytope.pair_user[self.pairs]
+        self.members: Index = polytope.pair_user[self.pairs]
+        self.users: Index = polytope.users[self.members]
         self.rows: Index = np.flatnonzero(polytope.row_server == server)
         self.gamma: Array = polytope.gamma[self.pairs]
-        self.limit: Array = polytope.limit[self.users]
+        self.limit: Array = polytope.limit[self.members]
         count = len(self.pairs)
-        self.weight = criterion.restrict(polytope.users).weight[self.users]
+        self.weight = criterion.weight[self.users]
         self.unit = np.ones(count)
         self.fraction = cp.Variable(count, nonneg=True, name=f"fraction of server {server}")
         self._elsewhere = cp.Parameter(count, nonneg=True, name="share elsewhere")
@@ -64,14 +67,14 @@ class ServerProgram(Program):
         self._factor = cp.Parameter(count, nonneg=True, name="factor")
         self._room = cp.Parameter(count, nonneg=True, name="room up to the limit")
         self._floor = cp.Parameter(count, nonneg=True, value=np.zeros(count), name="fraction of those who are settled")
-        self.share = self._elsewhere + self.fraction
-        self.user_tasks = cp.multiply(self.gamma, self.share)
+        self.sigma = self._elsewhere + self.fraction
+        self.user_tasks = cp.multiply(self.gamma, self.sigma)
         # A variable of its own, as parameters (the factor) must not multiply parameters: CVXPY would compile anew.
         self.scaled_share = cp.Variable(count, name="share / unit")
         self.use = sp.csr_matrix(polytope.use[self.rows][:, self.pairs])
         self.constraints = {"capacity": self.use @ self.fraction <= 1}
         if not criterion.scale_free:
-            self.scaled_share = self.share
+            self.scaled_share = self.sigma
         elif not np.isinf(self.alpha):
             scaled = self._scaled_elsewhere + cp.multiply(self._inverse_unit, self.fraction)
             self.constraints["scaled_share"] = self.scaled_share <= scaled
@@ -81,15 +84,15 @@ class ServerProgram(Program):
 
     def log_worth(self, share: Array) -> Array:
         """Log of what a fraction of the server is worth, (users here,), to users with virtual dominant shares."""
-        if isinstance(self._rule, ConcaveWelfare):
+        if isinstance(self.criterion, ConcaveWelfare):
             with np.errstate(divide="ignore"):
-                return np.asarray(np.log(self._rule.slope(share / self.weight)))
+                return np.asarray(np.log(self.criterion.slope(share / self.weight)))
         return np.asarray(self.alpha * (np.log(self.weight) - np.log(share)))
 
     @property
     def scale_free(self) -> bool:
         """True if worth is a power of the share, so that the unit of shares is free."""
-        return self._rule.scale_free
+        return self.criterion.scale_free
 
     def factor(self, alpha: float) -> cp.Parameter:
         return self._factor
@@ -187,19 +190,23 @@ class Response:
 
 
 class ServerProblem:
-    """The best response of one server, as its mechanism formulates it."""
+    """The best response of one server: the program that `state` makes of its unknowns, by default the criterion's."""
 
     def __init__(
-        self, polytope: Polytope, criterion: Criterion, server: int, formulate: Callable[[Program], Formulation]
+        self,
+        polytope: Polytope,
+        criterion: Criterion,
+        server: int,
+        state: Callable[[Program], Statement] = statement,
     ) -> None:
         self.program = ServerProgram(polytope, criterion, server)
-        self.formulation = formulate(self.program)
+        self.statement = state(self.program)
         self.runs: list[Run] = []
         self._maxmin: LeximinProblem | None = None
-        if isinstance(self.formulation.objective, Leximin):
-            self._maxmin = LeximinProblem(self.formulation, self._cost, runs=self.runs)
+        if isinstance(self.statement.objective, Leximin):
+            self._maxmin = LeximinProblem(self.statement, self._cost, runs=self.runs)
         else:
-            self._problem = cp.Problem(self.formulation.objective, list(self.formulation.constraints.values()))
+            self._problem = cp.Problem(self.statement.objective, list(self.statement.constraints.values()))
 
     def respond(self, elsewhere: Array, share: Array, solver: str | None = None) -> tuple[Array, Array]:
         """The server's best fractions (users here,), and prices of its whole capacities (rows here,), the largest 1.
@@ -281,14 +288,14 @@ class ServerProblem:
 
     def _log_price(self) -> Array:
         """Logs of the duals of capacity, without what is only inaccuracy."""
-        prices = self.formulation.constraints["capacity"].dual_value
+        prices = self.statement.constraints["capacity"].dual_value
         rows = np.zeros(len(self.program.rows)) if prices is None else np.abs(prices)
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(np.where(rows > _PRICED * rows.max(initial=0.0), rows, 0.0)))
 
     def _cost(self) -> Array:
         """Cost of the whole server for each user at the last prices; a binding limit counts too."""
-        constraints = self.formulation.constraints
+        constraints = self.statement.constraints
         prices = np.abs(constraints["capacity"].dual_value)
         cost = self.program.use.T @ prices / max(prices.max(initial=0.0), np.finfo(float).tiny)
         if "max_tasks" in constraints:
@@ -312,7 +319,9 @@ def server_problem(
     criterion: Criterion,
     server: str | int,
     tasks: object,
-    formulate: Callable[[Program], Formulation],
+    state: Callable[[Program], Statement],
+    formula: str = "",
+    scaled: bool | None = None,
 ) -> NamedProblem:
     """Problem of a server over its own column of tasks (users, servers), given the other columns.
 
@@ -321,7 +330,7 @@ def server_problem(
     DataError
         There is no such server, nobody can run there, or the tasks are no table of numbers >= 0.
     """
-    from ..engines.reference.named_problem import STEEP, Places, named_problem
+    from ..engines.reference.named_problem import named_problem, scaled_by_default
 
     names = list(cluster.servers)
     known = server in names if isinstance(server, str) else 0 <= server < len(names)
@@ -332,18 +341,21 @@ def server_problem(
     if others.shape != cluster.shape[:2] or not (np.isfinite(others).all() and (others >= 0).all()):
         raise DataError(f"tasks must be numbers >= 0 of shape (users, servers) = {cluster.shape[:2]}")
     others[:, i] = 0.0
-    polytope = Polytope(cluster, criterion.limits(cluster))
-    program = ServerProgram(polytope, criterion, i)
-    if not len(program.pairs):
+    limits = criterion.limits(cluster)
+    if not (cluster.usable[:, i] & (limits > 0)).any():
         raise DataError(f"no user can run anything on server {names[i]!r}; choose another server")
-    elsewhere = others.sum(axis=1)[polytope.users[program.users]]
-    if program.scale_free and STEEP <= program.alpha < np.inf:
-        unit = np.maximum(program.maxmin_share(elsewhere), SMALLEST)
+    if not (scaled_by_default(criterion) if scaled is None else scaled):
+        program = Textbook(cluster, criterion, i, others)
+        return named_problem(program, state(program), formula)
+    inside = ServerProgram(Polytope(cluster, limits), criterion, i)
+    inside.others = others
+    elsewhere = others.sum(axis=1)[inside.users]
+    if inside.scale_free and scaled_by_default(criterion):
+        unit = np.maximum(inside.maxmin_share(elsewhere), SMALLEST)
     else:  # shares near 1: what users have elsewhere, and their part by weight here
-        unit = elsewhere / program.gamma + program.weight / program.weight.sum()
-    program.give(elsewhere, unit)
-    places = Places(polytope, program.pairs, program.rows, others)
-    return named_problem(cluster, formulate(program), program, places)
+        unit = elsewhere / inside.gamma + inside.weight / inside.weight.sum()
+    log_unit = inside.give(elsewhere, unit)
+    return named_problem(inside, replace(statement(inside), log_unit=log_unit), formula)
 
 
 #: Rounds without progress that end it; progress is an exploitability below this part of the least so far.
@@ -354,19 +366,18 @@ _WORTH = 0.3
 
 def solutions(
     problem: Problem,
-    formulate: Callable[[Program], Formulation],
     tol: float,
     solver: str | None = None,
+    state: Callable[[Program], Statement] = statement,
     max_rounds: int = 200,
 ) -> Iterator[Solution]:
-    """Ever better answers, for a judge to take the first good one. `formulate` states one server's problem."""
+    """Ever better answers, for a judge to take the first good one. `state` states one server's problem."""
     criterion, polytope, cluster = problem.criterion, problem.polytope, problem.cluster
-    # What servers state is looked at before anything is solved.
-    problems = {int(i): ServerProblem(polytope, criterion, int(i), formulate) for i in np.unique(polytope.pair_server)}
+    problems = {int(i): ServerProblem(polytope, criterion, int(i), state) for i in np.unique(polytope.pair_server)}
     start = Solution(np.zeros(cluster.shape[:2]), None, "declarative", status="nobody has anything")
     if criterion.alpha > 0:
         whole = Problem(cluster, proportional(cluster, criterion))
-        start = next(declarative.solutions(whole, lambda program: alpha_fair(program, 1.0), solver))
+        start = next(declarative.solutions(whole, solver))
     yield from _best_responses(polytope, criterion, problems, start, tol, solver, max_rounds)
 
 
@@ -399,7 +410,7 @@ def _best_responses(
             if gaps[i] <= idle:
                 continue
             program = problem.program
-            totals = (polytope.tasks @ fractions)[program.users]
+            totals = (polytope.tasks @ fractions)[program.members]
             elsewhere = np.maximum(totals - program.gamma * fractions[program.pairs], 0.0)
             fractions[program.pairs], prices[program.rows] = problem.respond(elsewhere, totals / program.gamma, solver)
             runs += problem.runs
@@ -443,7 +454,7 @@ class CvxpySweeps(Sweeps):
             return 0.0
         method, polytope = self.method, self.method.polytope
         if server not in self._problems:
-            self._problems[server] = ServerProblem(polytope, self._rule, server, self._formulate)
+            self._problems[server] = ServerProblem(polytope, self._rule, server)
         user = polytope.pair_user[mine]
         size = method.largest[user]
         elsewhere = np.maximum(state.total[user] - state.tasks[mine], 0.0)
@@ -470,8 +481,3 @@ class CvxpySweeps(Sweeps):
             state.log_price[server] = -np.inf
             state.log_price[server, polytope.row_resource[rows]] = found.log_price / self.alpha
         return change
-
-    def _formulate(self, program: Program) -> Formulation:
-        if math.isinf(self.alpha):
-            return Formulation(Leximin(program.share / program.weight), program.constraints)
-        return alpha_fair(program, self.alpha)

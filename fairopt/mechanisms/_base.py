@@ -1,10 +1,12 @@
-"""Base class of mechanisms: a criterion and a formulation. Solving, certifying and wrapping are inherited."""
+"""Base class of mechanisms: a criterion and a program. Solving, certifying and wrapping are inherited."""
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -13,13 +15,13 @@ import numpy as np
 from ..certificates import advice
 from ..engines import native
 from ..engines.base import Solution
+from ..engines.reference import scaled as scaling
 from ..engines.reference import solvers
-from ..engines.reference.program import ClusterProgram, Formulation, Program, alpha_fair, check_expressed
+from ..engines.reference.program import Program, Statement, check_expressed, f_alpha, lexmaxmin, maximise
 from ..errors import CertificateError, DataError, FairoptError, SolverError
 from ..model import polytope
 from ..model.cluster import Cluster, expected
 from ..model.criterion import Criterion
-from ..model.polytope import Polytope
 from ..model.problem import Problem
 from ..result.allocation import Allocation
 from ..solving import solve as solving
@@ -46,9 +48,9 @@ REGISTRY: Registry[type[Mechanism]] = Registry(__package__, Path(__file__).paren
 class Mechanism(Solvable):
     """A way to share a cluster. Subclasses are frozen dataclasses whose fields are the mechanism's parameters.
 
-    A subclass states `name`, `title` and `source`, and defines `criterion`, of the pool if its `scope` is "pool";
-    outside the alpha-fair family it brings its own `formulate` and `certify`. That is all: it then solves, compares,
-    and takes part in the generic tests.
+    A subclass states `name`, `title` and `source`, and defines `criterion`, of the pool if its `scope` is "pool", and
+    `program`, the same in CVXPY; what criteria do not express takes a `certify` of its own. That is all: it then
+    solves, compares, and takes part in the generic tests.
     """
 
     name: ClassVar[str] = ""
@@ -102,15 +104,39 @@ class Mechanism(Solvable):
             note += "; placement constraints ignored"
         return cluster.pool(), (note,)
 
-    def formulate(self, program: Program) -> Formulation:
-        """The mechanism as a CVXPY problem over the tasks of `program`: alpha-fair welfare of its shares."""
-        return alpha_fair(program, program.alpha)
+    def program(self, p: Program) -> Statement:
+        """State the convex program over the tasks of `p`; by default that of the criterion, if it is alpha-fair."""
+        rule = p.criterion
+        if type(rule) is not Criterion:
+            raise DataError(f"{self} states no program; define program(p), with the objective that its criterion has")
+        if rule.share.ndim == 1:
+            levels, weight = p.share(rule.share) / p.weight, p.weight
+        elif rule.scope == "game":
+            levels, weight = p.virtual_share / p.weight, p.weight
+        else:
+            levels, weight = p.server_share / p.pair_weight, p.pair_weight
+        if rule.alpha == math.inf:
+            return lexmaxmin(levels, p.constraints)
+        return maximise(weight @ f_alpha(levels, rule.alpha), p.constraints)
 
-    def problem(self, cluster: Cluster) -> NamedProblem:
-        """The mechanism as a convex program on `cluster`, to change, read duals of, and solve with any solver.
+    def problem(self, cluster: Cluster, *, scaled: bool | None = None, parameters: bool = False) -> NamedProblem:
+        r"""The mechanism as a convex program on `cluster`, to print, change, read duals of, and solve with any solver.
 
-        Tasks and constraints are there by name (`NamedProblem`). Lexicographic max-min is a sequence of programs: this
-        is the first of them, which maximises the least level. No server or user is merged.
+        Unknowns are the tasks `x`, (users, servers), of those who can run anything; constraints and tasks are there by
+        name (`NamedProblem`). Lexicographic max-min is a sequence of programs: this is the first, which maximises the
+        least level. No server or user is merged.
+
+        Parameters
+        ----------
+        scaled : bool, optional
+            True: shares in units near 1, fractions of servers as unknowns, and power cones, as the declarative engine
+            solves it; the objective is the mechanism's but for a constant and a positive factor. False: as printed in
+            papers, where solvers lose users from alpha = 5 on, within 0.01 of alpha = 1, and where data span many
+            decades. Default: True for such alphas.
+        parameters : bool
+            Make capacity, demand, weight and shares per task `cp.Parameter`s, for DPP: the problem is compiled once and
+            has derivatives by them. Values of shares per task follow from capacity and demand; who changes these sets
+            them anew.
 
         Raises
         ------
@@ -121,30 +147,33 @@ class Mechanism(Solvable):
 
         self.check(expected(cluster))
         seen, _ = self.prepare(cluster)
-        return cluster_problem(seen, self.criterion(seen), self.formulate)
+        rule = self.criterion(seen)
+        return cluster_problem(seen, rule, self.program, self.formula, scaled=scaled, parameters=parameters)
 
-    def formulation(self, program: Program) -> Formulation:
-        """`formulate`, and `DataError` for a constraint that nobody would judge: the criterion does not express it."""
-        found = self.formulate(program)
-        if self.judged_by_criterion:
-            check_expressed(program, found, str(self))
-        return found
+    @property
+    def formula(self) -> str:
+        """The definition in LaTeX, as the docstring of the class has it; '' if it has none."""
+        text = textwrap.dedent("    " + (type(self).__doc__ or "").partition(".. math::")[2])
+        return "\n".join(itertools.takewhile(lambda line: not line[:1].strip(), text.splitlines())).strip()
 
     def check_statement(self, problem: Problem) -> None:
-        """The same before an engine answers that reads the criterion alone: at the first solve of this mechanism.
+        """`DataError` unless program and criterion say the same, at the first solve of this mechanism.
 
-        Not of the package's own: tests check these, and users need not wait for CVXPY.
+        Engines read the criterion alone. Not of the package's own: tests check these, and users need not wait for
+        CVXPY.
         """
-        own = type(self).__module__.startswith(f"{__package__}.")
+        kind = type(self)
+        own = kind.__module__.startswith(f"{__package__}.") or kind.program is Mechanism.program
         if own or not self.judged_by_criterion or "_stated" in vars(self):
             return
         if len(problem.polytope.users):
-            self.formulation(self.program(problem.polytope, problem.criterion))
+            check_expressed(self, self.program, problem.cluster, problem.criterion)
             vars(self)["_stated"] = True  # no field: nothing that tells mechanisms apart
 
-    def program(self, polytope: Polytope, criterion: Criterion) -> Program:
-        """Program of a cluster, as passed to `formulate`."""
-        return ClusterProgram(polytope, criterion)
+    def scaled_program(self, criterion: Criterion) -> Callable[[Program], Statement]:
+        """What the declarative engine solves: the criterion's program, or `program` where the criterion is not all."""
+        criterions = self.met_by_criterion or type(self).program is Mechanism.program
+        return scaling.statement if criterions and scaling.expressible(criterion) else self.program
 
     def engines(self, criterion: Criterion | None = None) -> tuple[str, ...]:
         """Engines that can run this mechanism, the default first.
@@ -174,12 +203,12 @@ class Mechanism(Solvable):
 
         `warm` is what an earlier solution of the same engine offered to start from.
         """
+        self.check_statement(problem)
         if engine == "native":
-            self.check_statement(problem)
             return self._native(problem, tol, warm)
         from ..engines.reference import declarative
 
-        return declarative.solutions(problem, self.formulation, solver)
+        return declarative.solutions(problem, solver, self.scaled_program(problem.criterion))
 
     def _native(self, problem: Problem, tol: float, warm: object) -> Iterator[Solution]:
         """The native engines; where one unit of welfare does not fit all users, the game's, which has none."""

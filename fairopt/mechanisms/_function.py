@@ -60,7 +60,7 @@ class FunctionMechanism(Mechanism):
     def criterion(self, cluster: Cluster) -> NoReturn:
         raise DataError(f"{self} is a function, which states no criterion and no convex program")
 
-    def formulate(self, program: Program) -> NoReturn:
+    def program(self, p: Program) -> NoReturn:
         raise DataError(f"{self} is a function, which states no criterion and no convex program")
 
     def __reduce__(self) -> tuple[Any, ...]:

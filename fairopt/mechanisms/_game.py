@@ -1,4 +1,4 @@
-"""Mechanisms of the per-server game: a formulation of one server's problem, and its equilibrium."""
+"""Mechanisms of the per-server game: the program of one server, and its equilibrium."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from .._libraries import cp
 from ..engines.base import Solution
-from ..engines.reference.program import Program
+from ..engines.reference.program import Program, Statement, maximise
 from ..errors import DataError, FairoptError, NotConverged
 from ..game import engine as game_engine
 from ..game import reference
@@ -20,7 +21,6 @@ from ..game.responses import chained, played
 from ..model._arrays import Array
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion, virtual_share_per_task
-from ..model.polytope import Polytope
 from ..model.problem import Problem
 from ..result.allocation import Allocation
 from ..solving.solve import within
@@ -37,9 +37,14 @@ RESPONDING, DECLARED, _PATIENCE = 250_000, 500, 5.0
 _SMALL = 1e-2
 
 
+def _potential(p: Program) -> Statement:
+    """The game at alpha = 1: proportional fairness of tasks, whose optimum is the only equilibrium."""
+    return maximise(p.weight @ cp.log(p.user_tasks), p.constraints)
+
+
 @dataclasses.dataclass(frozen=True)
 class GameMechanism(Mechanism):
-    """`formulate` states what one server maximises; an allocation is fair when no server would change its own.
+    """`program` states what one server maximises; an allocation is fair when no server would change its own.
 
     Finite task counts bind all servers together (a generalised Nash equilibrium): server i may serve n up to what
     others leave of `q_n`.
@@ -47,7 +52,7 @@ class GameMechanism(Mechanism):
 
     merges_users: ClassVar[bool] = True
 
-    def problem(self, cluster: Cluster) -> NamedProblem:
+    def problem(self, cluster: Cluster, *, scaled: bool | None = None, parameters: bool = False) -> NamedProblem:
         """The whole game as one program, at alpha = 1: proportional fairness of tasks over all servers.
 
         Raises
@@ -65,16 +70,20 @@ class GameMechanism(Mechanism):
                 f"{self} is a game and no single program: use server_problem(cluster, server, tasks), or "
                 f"{'choose alpha=1' if has_alpha else 'take AlphaPFVDS(1)'}, where the game is one"
             )
-        return cluster_problem(cluster, reference.proportional(cluster, rule), self.formulate)
+        potential = reference.proportional(cluster, rule)
+        return cluster_problem(cluster, potential, _potential, self.formula, scaled=scaled, parameters=parameters)
 
-    def server_problem(self, cluster: Cluster, server: str | int, tasks: Array) -> NamedProblem:
+    def server_problem(
+        self, cluster: Cluster, server: str | int, tasks: Array, *, scaled: bool | None = None
+    ) -> NamedProblem:
         """Problem of one server, by name or number from 0, over its column of `tasks` (users, servers).
 
         The other columns are held; its own is not read. With the tasks of an equilibrium the answer is that column.
-        From alpha = 10 on shares are measured in the server's max-min shares.
+        `scaled` as in `problem`: from alpha = 5 on shares are by default measured in the server's max-min shares.
         """
         self.check(cluster)
-        return reference.server_problem(cluster, self.criterion(cluster), server, tasks, self.formulate)
+        rule = self.criterion(cluster)
+        return reference.server_problem(cluster, rule, server, tasks, self.program, self.formula, scaled)
 
     def engines(self, criterion: Criterion | None = None) -> tuple[str, ...]:
         rule = self._ordinary() if criterion is None else criterion
@@ -85,8 +94,8 @@ class GameMechanism(Mechanism):
     def tolerance(self, engine: str) -> float:
         return 1e-4 if engine == "declarative" else self.default_tol
 
-    def game(self, cluster: Cluster, alpha: float) -> Criterion:
-        """The criterion: virtual dominant shares `x_n / gamma[n,i]` at every server."""
+    def virtual_criterion(self, cluster: Cluster, alpha: float) -> Criterion:
+        """The criterion of alpha-fair servers: virtual dominant shares `x_n / gamma[n,i]` at every server."""
         return criterion(cluster, partial(virtual_share_per_task, cluster), alpha, "game")
 
     def solutions(
@@ -99,7 +108,7 @@ class GameMechanism(Mechanism):
     ) -> Iterator[Solution]:
         self.check_statement(problem)
         if engine == "declarative":
-            return reference.solutions(problem, self.formulation, tol, solver)
+            return reference.solutions(problem, tol, solver, self.scaled_program(problem.criterion))
         if engine == "best-response":
             return played.solutions(problem, tol)
         return self.equilibria(problem, tol, warm)
@@ -107,10 +116,6 @@ class GameMechanism(Mechanism):
     def equilibria(self, problem: Problem, tol: float, warm: object) -> Iterator[Solution]:
         """Candidates of the engine `equilibrium`."""
         return game_engine.solutions(problem, tol, warm)
-
-    def program(self, polytope: Polytope, criterion: Criterion) -> Program:
-        """The first server's."""
-        return reference.ServerProgram(polytope, criterion, int(polytope.pair_server.min()))
 
     def stand_in(self, problem: Problem, engine: str, tol: float) -> Iterator[Solution] | None:
         """Best responses and CVXPY for a few seconds, as an error after one must not become one after minutes.

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
+from .._libraries import cp
+from ..engines.reference.program import Program, Statement, f_alpha, lexmaxmin, maximise
 from ..errors import DataError
 from ..model import _intake, _validate
 from ..model._arrays import Array
@@ -36,6 +39,11 @@ def share_per_task(cluster: Cluster, share: Share) -> Array:
     return _intake.plain(_validate.row(numbers, "share", cluster.users, "user"), "the share per task")
 
 
+def share_of(p: Program, share: Share) -> cp.Expression:
+    """`u_n x_n`, (users,), in a program."""
+    return p.share(share_per_task(p.cluster, share), f"{share}_share" if isinstance(share, str) else "share")
+
+
 def share_rule(share: Share) -> ShareRule:
     """Rule by which shares follow from the data, for derivatives; unknown for a function."""
     if callable(share):
@@ -45,10 +53,13 @@ def share_rule(share: Share) -> ShareRule:
 
 @dataclass(frozen=True)
 class AlphaFair(Mechanism):
-    """Alpha-fair welfare of a global share.
+    r"""Maximise alpha-fair welfare of a global share.
 
-        maximise  sum_n phi_n f_alpha(sigma_n / phi_n),    sigma_n = u_n x_n,
-        f_alpha(t) = t^(1-alpha)/(1-alpha),  log t at alpha = 1;  alpha = infinity: lexicographic max-min
+    .. math::
+        \max_x \sum_n \phi_n f_\alpha(\sigma_n / \phi_n), \quad \sigma_n = u_n x_n, \quad
+        f_\alpha(t) = \frac{t^{1-\alpha}}{1-\alpha}, \quad f_1(t) = \log t
+
+    alpha = infinity is lexicographic max-min of `sigma_n / phi_n`.
 
     Parameters
     ----------
@@ -58,7 +69,12 @@ class AlphaFair(Mechanism):
 
     Properties: Pareto for every alpha. alpha = 1 is CEEI; alpha = infinity with dominant shares is DRFH, on a pool DRF.
 
-    Source: Mo and Walrand 2000; for several resources Joe-Wong et al., INFOCOM 2012.
+    Source: Mo and Walrand, IEEE/ACM ToN 8(5), 2000; for several resources Joe-Wong et al.,
+    INFOCOM 2012.
+
+    >>> import fairopt as fo
+    >>> fo.AlphaFair(2).solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]])).user_tasks.round(3).tolist()
+    [3.728, 1.757]
     """
 
     name = "alpha-fair"
@@ -86,6 +102,12 @@ class AlphaFair(Mechanism):
             cls(3.0, "asset", "pool"),
             cls(2.0, "task"),
         )
+
+    def program(self, p: Program) -> Statement:
+        share = share_of(p, self.share)
+        if self.alpha == math.inf:
+            return lexmaxmin(share / p.weight, p.constraints)
+        return maximise(p.weight @ f_alpha(share / p.weight, self.alpha), p.constraints)
 
     def criterion(self, cluster: Cluster) -> Criterion:
         rule = share_rule(self.share)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ..engines.base import Solution
+from ..engines.reference.program import Program, Statement, f_alpha, lexmaxmin, maximise
 from ..game import selection
 from ..game.curve.curve import Crossing
 from ..model import _validate
@@ -20,9 +21,11 @@ from ._game import GameMechanism
 
 @dataclass(frozen=True)
 class AlphaPFVDS(GameMechanism):
-    """Every server i maximises its own utility over its own column of x, given the others:
+    r"""Let every server i maximise its own utility over its own column of x, given the others.
 
-        U_i(x) = sum_n phi_n f_alpha(s[n,i] / phi_n),    s[n,i] = x_n / gamma[n,i],    x_n = sum_j x[n,j]
+    .. math::
+        \max_{x_{\cdot i}} \sum_n \phi_n f_\alpha(s_{ni} / \phi_n), \quad
+        s_{ni} = \frac{x_n}{\gamma_{ni}}, \quad x_n = \sum_j x_{nj}
 
     The allocation is a Nash equilibrium of the servers. alpha = 1 is one convex program (CEEI on servers);
     alpha = infinity is `PSDSF`; alpha = 0 leaves each server a linear program of its own. Otherwise there is no
@@ -45,7 +48,12 @@ class AlphaPFVDS(GameMechanism):
     for alpha >= 1, and Pareto for alpha = 1. Not Pareto for large alpha (at 4 and 10 with capacities (2,2), (1,2)
     and demands (3,2), (1,4)), not strategy-proof (at alpha = 1 it is CEEI).
 
-    Source: Khamse-Ashari, Lambadaris, Kesidis, Urgaonkar, Zhao, arXiv 1712.10114 (PF), sections 3 to 5.
+    Source: Khamse-Ashari, Lambadaris, Kesidis, Urgaonkar, Zhao, IEEE TPDS 29(12), 2018 (PF), sections 3 to 5
+    (arXiv:1712.10114).
+
+    >>> import fairopt as fo
+    >>> fo.AlphaPFVDS(3).solve(fo.Cluster([[2, 2], [1, 2]], [[3, 2], [1, 4]])).user_tasks.round(3).tolist()
+    [0.649, 0.675]
     """
 
     name = "alphapf-vds"
@@ -103,5 +111,10 @@ class AlphaPFVDS(GameMechanism):
     def trials(cls) -> tuple[Mechanism, ...]:
         return tuple(cls(alpha) for alpha in ALPHAS)
 
+    def program(self, p: Program) -> Statement:
+        if self.alpha == math.inf:
+            return lexmaxmin(p.virtual_share / p.weight, p.constraints)
+        return maximise(p.weight @ f_alpha(p.virtual_share / p.weight, self.alpha), p.constraints)
+
     def criterion(self, cluster: Cluster) -> Criterion:
-        return self.game(cluster, self.alpha)
+        return self.virtual_criterion(cluster, self.alpha)

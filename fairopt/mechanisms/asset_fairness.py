@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from ..engines.reference.program import Program, Statement, lexmaxmin
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
 from ._base import Mechanism
@@ -15,9 +16,9 @@ from ._claim import claim
 
 @dataclass(frozen=True)
 class AssetFairness(Mechanism):
-    """Lexicographic max-min of what users hold, all resources added up as shares of the whole.
+    r"""Lexicographic max-min of what users hold, all resources added up as shares of the whole.
 
-        lex max min_n  sigma_n / phi_n,    sigma_n = x_n sum_r d[n,r] / C_r
+    .. math:: \operatorname{lex\,max\,min}_n\ \sigma_n / \phi_n, \quad \sigma_n = x_n \sum_r d_{nr} / C_r
 
     Parameters
     ----------
@@ -26,7 +27,11 @@ class AssetFairness(Mechanism):
     Properties: envy-freeness, Pareto, strategy-proofness. Not sharing incentive, bottleneck fairness or resource
     monotonicity (DRF theorems 1, 2, 3).
 
-    Source: Ghodsi et al., NSDI 2011, section 5.1.
+    Source: Ghodsi et al., NSDI 2011, section 5.1 (doi:10.5555/1972457.1972490).
+
+    >>> import fairopt as fo
+    >>> fo.AssetFairness().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]])).user_tasks.round(2).tolist()
+    [2.52, 2.16]
     """
 
     name = "asset-fairness"
@@ -52,6 +57,9 @@ class AssetFairness(Mechanism):
     @classmethod
     def trials(cls) -> tuple[Mechanism, ...]:
         return (cls("servers"),)
+
+    def program(self, p: Program) -> Statement:
+        return lexmaxmin(p.asset_share / p.weight, p.constraints)
 
     def criterion(self, cluster: Cluster) -> Criterion:
         return criterion(cluster, cluster.share_per_task.sum(axis=1), np.inf, self.scope, share_rule="asset")

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._libraries import cp
 from ..certificates import Certificate, feasibility
+from ..engines.reference.program import Program, Statement, maximise
 from ..model._arrays import Array, ratio
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
@@ -16,9 +18,11 @@ from ._claim import claim
 
 @dataclass(frozen=True)
 class BottleneckFairness(Mechanism):
-    """Every user has all its tasks, or at least its entitlement on some resource that is used up.
+    r"""Give every user all its tasks, or at least its entitlement on some resource that is used up.
 
-        x_n = q_n   or   x_n d[n,r] >= C_r phi_n / sum_m phi_m   for some r with  sum_m x_m d[m,r] = C_r
+    .. math::
+        x_n = q_n \quad\text{or}\quad x_n d_{nr} \ge C_r \phi_n / \textstyle\sum_m \phi_m
+        \ \text{ for some } r \text{ with } \textstyle\sum_m x_m d_{mr} = C_r
 
     Many allocations do that. The one selected is the market equilibrium of Gutman and Nisan, `maximise sum_n phi_n
     log x_n` with `x_n <= q_n`: at its prices an unsatisfied user spends its whole budget, so that on some priced
@@ -28,6 +32,10 @@ class BottleneckFairness(Mechanism):
 
     Source: Dolev, Feitelson, Halpern, Kupferman, Linial, "No justified complaints", ITCS 2012; selection: Gutman and
     Nisan, "Fair allocation without trade", AAMAS 2012.
+
+    >>> import fairopt as fo
+    >>> fo.BottleneckFairness().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]])).user_tasks.round(3).tolist()
+    [4.091, 1.636]
     """
 
     name = "bottleneck-fairness"
@@ -48,6 +56,9 @@ class BottleneckFairness(Mechanism):
     def met_by_criterion(self) -> bool:
         """Yes: the selection is an optimum of the criterion with `x_n <= q_n`; `certify` checks the property itself."""
         return True
+
+    def program(self, p: Program) -> Statement:
+        return maximise(p.weight @ cp.log(p.user_tasks), p.constraints)
 
     def criterion(self, cluster: Cluster) -> Criterion:
         return criterion(cluster, cluster.dominant_share_per_task, 1.0, "pool", share_rule="dominant")

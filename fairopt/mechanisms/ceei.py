@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from .._libraries import cp
+from ..engines.reference.program import Program, Statement, maximise
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
 from ._base import Mechanism
@@ -13,9 +15,9 @@ from ._claim import claim
 
 @dataclass(frozen=True)
 class CEEI(Mechanism):
-    """Every user spends an equal (weighted) income at market prices; equivalently
+    r"""Let every user spend an equal (weighted) income at market prices that clear.
 
-        maximise  sum_n phi_n log x_n.
+    .. math:: \max_x \sum_n \phi_n \log x_n
 
     The share per task cancels. Prices clear: a resource with a positive price is used up.
 
@@ -26,7 +28,12 @@ class CEEI(Mechanism):
     Properties: sharing incentive, envy-freeness, Pareto, bottleneck fairness of the pool. Not strategy-proof (DRF
     theorem 4), not population monotone (theorem 5).
 
-    Source: Varian 1974; Ghodsi et al., NSDI 2011, section 5.2; as a convex program Eisenberg and Gale 1959.
+    Source: Varian, J. Economic Theory 9, 1974 (doi:10.1016/0022-0531(74)90075-1); Ghodsi et al., NSDI 2011, section
+    5.2; as a convex program Eisenberg and Gale 1959 (doi:10.1214/aoms/1177706369).
+
+    >>> import fairopt as fo
+    >>> fo.CEEI().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]])).user_tasks.round(3).tolist()
+    [4.091, 1.636]
     """
 
     name = "ceei"
@@ -46,6 +53,9 @@ class CEEI(Mechanism):
     @classmethod
     def trials(cls) -> tuple[Mechanism, ...]:
         return (cls("servers"),)
+
+    def program(self, p: Program) -> Statement:
+        return maximise(p.weight @ cp.log(p.user_tasks), p.constraints)
 
     def criterion(self, cluster: Cluster) -> Criterion:
         return criterion(cluster, cluster.dominant_share_per_task, 1.0, self.scope, share_rule="dominant")

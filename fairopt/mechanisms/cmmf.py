@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..engines.reference.program import Program, Statement, lexmaxmin
 from ..errors import DataError
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
@@ -15,13 +16,17 @@ from ._claim import claim
 
 @dataclass(frozen=True)
 class CMMF(Mechanism):
-    """Lexicographic max-min of machines (of one resource) under placement constraints.
+    r"""Lexicographic max-min of machines (of one resource) under placement constraints.
 
-        lex max min_n  x_n d[n] / (C phi_n)
+    .. math:: \operatorname{lex\,max\,min}_n\ \sigma_n / \phi_n, \quad \sigma_n = x_n d_n / C
 
     Properties: those of max-min on one resource: envy-freeness, Pareto, strategy-proofness in demand and placement.
 
     Source: Ghodsi, Zaharia, Shenker, Stoica, "Choosy", EuroSys 2013.
+
+    >>> import fairopt as fo
+    >>> fo.CMMF().solve(fo.Cluster([[3], [1]], [[1], [1]], eligible=[[1, 0], [1, 1]])).user_tasks.tolist()
+    [2.0, 2.0]
     """
 
     name = "cmmf"
@@ -48,6 +53,9 @@ class CMMF(Mechanism):
                 f"CMMF is for one resource, this cluster has {len(cluster.resources)}; "
                 f"choose it with cluster.select(resources=[{cluster.resources[0]!r}])"
             )
+
+    def program(self, p: Program) -> Statement:
+        return lexmaxmin(p.dominant_share / p.weight, p.constraints)
 
     def criterion(self, cluster: Cluster) -> Criterion:
         return criterion(cluster, cluster.share_per_task[:, 0], np.inf, "servers", share_rule="asset")

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from .._libraries import cp
-from ..engines.reference.program import Formulation, Program
+from ..engines.reference.program import Program, Statement, maximise
 from ..engines.reference.utility import Utility, UtilitySlope, log1p
 from ..errors import DataError
 from ..model.cluster import Cluster
@@ -26,9 +26,11 @@ _DECADES = 6
 
 @dataclass(frozen=True)
 class ConcaveGame(GameMechanism):
-    """Every server i maximises the welfare of its users under a utility that is given as a function, given the others:
+    r"""Let every server i maximise welfare under a utility that is given as a function, given the others.
 
-        U_i(x) = sum_n phi_n U(s[n,i] / phi_n),    s[n,i] = x_n / gamma[n,i],    x_n = sum_j x[n,j]
+    .. math::
+        \max_{x_{\cdot i}} \sum_n \phi_n U(s_{ni} / \phi_n), \quad
+        s_{ni} = x_n / \gamma_{ni}, \quad x_n = \sum_j x_{nj}
 
     The allocation is a Nash equilibrium of the servers, found by best responses in CVXPY, for small clusters; 1e-4 is
     asked for. As for `AlphaPFVDS` it is observed, not proved, that they converge, and there may be several equilibria.
@@ -48,7 +50,12 @@ class ConcaveGame(GameMechanism):
 
     Properties: Pareto on every server alone where U' > 0.
 
-    Source: Khamse-Ashari et al., TPDS 2018 (PF), section 3: servers with concave utilities U_i.
+    Source: Khamse-Ashari et al., IEEE TPDS 29(12), 2018 (PF), section 3: servers with concave utilities U_i
+    (arXiv:1712.10114).
+
+    >>> import cvxpy as cp, fairopt as fo
+    >>> fo.ConcaveGame(cp.log).solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]])).user_tasks.round(3).tolist()
+    [4.091, 1.636]
     """
 
     name = "concave-game"
@@ -97,7 +104,6 @@ class ConcaveGame(GameMechanism):
             "engine sees all of them"
         )
 
-    def formulate(self, program: Program) -> Formulation:
-        """Server i's problem; `program.share` is its users' virtual dominant shares."""
-        utility = UtilitySlope(self.utility).expression(program.share / program.weight)
-        return Formulation(cp.Maximize(program.weight @ utility), program.constraints)
+    def program(self, p: Program) -> Statement:
+        utility = UtilitySlope(self.utility).expression(p.virtual_share / p.weight)
+        return maximise(p.weight @ utility, p.constraints)

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from .._libraries import cp
-from ..engines.reference.program import Formulation, Program
+from ..engines.reference.program import Program, Statement, maximise
 from ..engines.reference.utility import Utility, UtilitySlope, log1p
 from ..errors import DataError
 from ..model._arrays import Array
@@ -16,7 +16,7 @@ from ..model.cluster import Cluster
 from ..model.criterion import ConcaveWelfare, Criterion, criterion
 from ..result.allocation import Allocation
 from ._base import Mechanism
-from .alpha_fair import Share, share_per_task
+from .alpha_fair import Share, share_of, share_per_task
 
 #: `-d log U' / d log t` at an answer above which errors name it: of `-exp(-k t)` it is `k t`. Clusters up to 16 were
 #: solved, and some above 60 were not.
@@ -63,9 +63,9 @@ def why(best: Allocation) -> str:
 
 @dataclass(frozen=True)
 class ConcaveUtility(Mechanism):
-    """The largest welfare under a utility that is given as a function, in CVXPY.
+    r"""Maximise welfare under a utility that is given as a function, in CVXPY.
 
-        maximise  sum_n phi_n U(sigma_n / phi_n),    sigma_n = u_n x_n
+    .. math:: \max_x \sum_n \phi_n U(\sigma_n / \phi_n), \quad \sigma_n = u_n x_n
 
     Parameters
     ----------
@@ -83,7 +83,12 @@ class ConcaveUtility(Mechanism):
 
     Properties: Pareto where U' > 0. Depends on the unit of the share unless U is alpha-fair.
 
-    Source: Kelly, "Charging and rate control for elastic traffic", 1997: users with concave utilities.
+    Source: Kelly, "Charging and rate control for elastic traffic", 1997: users with concave utilities
+    (doi:10.1002/ett.4460080106).
+
+    >>> import cvxpy as cp, fairopt as fo
+    >>> fo.ConcaveUtility(cp.log1p).solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]])).user_tasks.round(3).tolist()
+    [4.091, 1.636]
     """
 
     name = "concave-utility"
@@ -113,9 +118,6 @@ class ConcaveUtility(Mechanism):
     def reason(self, best: Allocation) -> str:
         return why(best)
 
-    def formulate(self, program: Program) -> Formulation:
-        slope, level = UtilitySlope(self.utility), program.unit / program.weight
-        factor = program.factor(1.0)  # weights, 0 for those who are settled
-        largest = float((factor * slope(level) * level).max())  # of welfares at the margin
-        utility = slope.expression(program.share / program.weight)
-        return Formulation(cp.Maximize((factor / (largest or 1.0)) @ utility), program.constraints)
+    def program(self, p: Program) -> Statement:
+        utility = UtilitySlope(self.utility).expression(share_of(p, self.share) / p.weight)
+        return maximise(p.weight @ utility, p.constraints)

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..engines.reference.program import Program, Statement, lexmaxmin
 from ..errors import DataError
 from ..model import _intake
+from ..model._arrays import Array
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
 from ._base import Mechanism
@@ -16,9 +18,9 @@ from ._claim import claim
 
 @dataclass(frozen=True)
 class DRF(Mechanism):
-    """Lexicographic max-min of (weighted) dominant shares on the pool.
+    r"""Lexicographic max-min of (weighted) dominant shares on the pool.
 
-        lex max min_n  sigma_n / phi_n,    sigma_n = x_n max_r d[n,r] / (C_r w[n,r])
+    .. math:: \operatorname{lex\,max\,min}_n\ \sigma_n / \phi_n, \quad \sigma_n = x_n \max_r \frac{d_{nr}}{C_r w_{nr}}
 
     Parameters
     ----------
@@ -31,7 +33,12 @@ class DRF(Mechanism):
     leaves, and a liar may help others at no loss. Not resource monotonicity (no mechanism with sharing incentive and
     Pareto has it: DRF theorem 6).
 
-    Source: Ghodsi et al., NSDI 2011, sections 4.1 and 4.3; zero demands as in Parkes, Procaccia, Shah, EC 2012.
+    Source: Ghodsi et al., NSDI 2011, sections 4.1 and 4.3 (doi:10.5555/1972457.1972490); zero demands as in Parkes,
+    Procaccia, Shah, EC 2012.
+
+    >>> import fairopt as fo
+    >>> fo.DRF().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]])).user_tasks.tolist()
+    [3.0, 2.0]
     """
 
     name = "drf"
@@ -68,12 +75,20 @@ class DRF(Mechanism):
             rows = _intake.matrix(self.resource_weights, "resource_weights", "user", "resource").tolist()
             object.__setattr__(self, "resource_weights", tuple(map(tuple, rows)))
 
+    def program(self, p: Program) -> Statement:
+        share = p.dominant_share if self.resource_weights is None else p.share(self.weighted_share(p.cluster))
+        return lexmaxmin(share / p.weight, p.constraints)
+
     def criterion(self, cluster: Cluster) -> Criterion:
         if self.resource_weights is None:
             return criterion(cluster, cluster.dominant_share_per_task, np.inf, "pool", share_rule="dominant")
+        return criterion(cluster, self.weighted_share(cluster), np.inf, "pool")
+
+    def weighted_share(self, cluster: Cluster) -> Array:
+        """`max_r d[n,r] / (C_r w[n,r])`, (users,), the dominant share of a task under `resource_weights`."""
         weights = np.array(self.resource_weights)
         if weights.shape != cluster.demand.shape or not (np.isfinite(weights) & (weights > 0)).all():
             raise DataError(
                 f"resource_weights must be numbers > 0 of shape (users, resources) = {cluster.demand.shape}, all finite"
             )
-        return criterion(cluster, (cluster.share_per_task / weights).max(axis=1), np.inf, "pool")
+        return np.asarray((cluster.share_per_task / weights).max(axis=1))

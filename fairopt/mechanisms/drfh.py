@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..engines.reference.program import Program, Statement, lexmaxmin
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
 from ._base import Mechanism
@@ -14,9 +15,11 @@ from ._claim import claim
 
 @dataclass(frozen=True)
 class DRFH(Mechanism):
-    """Lexicographic max-min of global dominant shares over servers.
+    r"""Lexicographic max-min of global dominant shares over servers.
 
-        lex max min_n  sigma_n / phi_n,    sigma_n = x_n max_r d[n,r] / C_r,    C_r = sum_i c[i,r]
+    .. math::
+        \operatorname{lex\,max\,min}_n\ \sigma_n / \phi_n, \quad
+        \sigma_n = x_n \max_r d_{nr} / C_r, \quad C_r = \sum_i c_{ir}
 
     The one linear program printed in the paper equalises once; that is enough only when every demand is positive
     and nobody is kept off a server. Here every level is raised.
@@ -25,7 +28,11 @@ class DRFH(Mechanism):
     population monotonicity for positive demands. Not sharing incentive: with capacities (6,1), (1,2) and demands
     (1,2), (1,1) user 1 has 2/3 tasks where 3/4 are due. Not bottleneck fairness per server (PF, figure 1).
 
-    Source: Wang, Li, Liang, arXiv 1308.0083, section IV.
+    Source: Wang, Li, Liang, INFOCOM 2014, section IV (arXiv:1308.0083).
+
+    >>> import fairopt as fo
+    >>> fo.DRFH().solve(fo.Cluster([[6, 1], [1, 2]], [[1, 2], [1, 1]])).user_tasks.round(3).tolist()
+    [0.667, 1.333]
     """
 
     name = "drfh"
@@ -50,6 +57,9 @@ class DRFH(Mechanism):
         *claim("sharing-incentive", "strong-sharing-incentive", "per-server-bottleneck-fairness", holds=False),
         *claim("population-monotonicity", "resource-monotonicity", "strong-group-strategy-proofness", holds=False),
     )
+
+    def program(self, p: Program) -> Statement:
+        return lexmaxmin(p.dominant_share / p.weight, p.constraints)
 
     def criterion(self, cluster: Cluster) -> Criterion:
         return criterion(cluster, cluster.dominant_share_per_task, np.inf, "servers", share_rule="dominant")

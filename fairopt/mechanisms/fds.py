@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._libraries import cp
-from ..engines.reference.program import Formulation, Program, power_mean
+from ..engines.reference.program import Program, Statement, f_alpha, maximise
 from ..errors import DataError
 from ..model import _validate
 from ..model._arrays import Array
@@ -20,10 +20,11 @@ from ._claim import claim
 
 @dataclass(frozen=True)
 class FDS(Mechanism):
-    """Fairness on dominant shares of Joe-Wong et al.
+    r"""Maximise fairness and efficiency of dominant shares, as Joe-Wong et al. weigh them.
 
-        maximise  sgn(1-beta) (sum_n (sigma_n / T)^(1-beta))^(1/beta) T^lam,    sigma_n = x_n max_r d[n,r]/C_r,
-        T = sum_n sigma_n
+    .. math::
+        \max_x\ \operatorname{sgn}(1-\beta) \Big(\sum_n (\sigma_n / T)^{1-\beta}\Big)^{1/\beta} T^\lambda, \quad
+        \sigma_n = x_n \max_r d_{nr} / C_r, \quad T = \sum_n \sigma_n
 
     Parameters
     ----------
@@ -37,7 +38,11 @@ class FDS(Mechanism):
 
     Properties: Pareto where convex; sharing incentive at lam = (1-beta)/beta for beta > 1, not in general for beta < 1.
 
-    Source: Joe-Wong, Sen, Lan, Chiang, IEEE/ACM ToN 21(6), 2013.
+    Source: Joe-Wong, Sen, Lan, Chiang, IEEE/ACM ToN 21(6), 2013 (doi:10.1109/TNET.2012.2233213).
+
+    >>> import fairopt as fo
+    >>> fo.FDS(3, -1).solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]])).user_tasks.round(3).tolist()
+    [3.744, 1.752]
     """
 
     name = "fds"
@@ -107,24 +112,31 @@ class FDS(Mechanism):
             **alpha_fair_part.plain, fair=abs(1 - self.beta) / self.beta, efficient=self._efficient
         )
 
-    def formulate(self, program: Program) -> Formulation:
+    def program(self, p: Program) -> Statement:
+        """The logarithm of the objective's size, which is concave; where lam is (1-beta)/beta, alpha-fair welfare."""
+        share, beta = p.share(self.share(p.cluster)), self.beta
         if self._efficient == 0:
-            return super().formulate(program)
-        fair, efficient = abs(1 - self.beta) / self.beta, self._efficient
-        mean, constraints = power_mean(program, self.beta)
-        total = cp.sum(program.share) / program.unit.sum()
-        return Formulation(cp.Maximize(fair * cp.log(mean) + efficient * cp.log(total)), constraints)
+            return maximise(p.weight @ f_alpha(share / p.weight, beta), p.constraints)
+        mean = cp.pnorm(cp.multiply(p.weight ** (beta / (1 - beta)), share), 1 - beta, approx=False)
+        fair = abs(1 - beta) / beta
+        return maximise(fair * cp.log(mean) + self._efficient * cp.log(cp.sum(share)), p.constraints)
 
 
 @dataclass(frozen=True)
 class GFJ(FDS):
-    """Generalised fairness on jobs of Joe-Wong et al.: as `FDS`, on numbers of tasks instead of dominant shares.
+    r"""Maximise fairness and efficiency as `FDS`, of numbers of tasks instead of dominant shares.
 
-        maximise  sgn(1-beta) (sum_n (x_n / T)^(1-beta))^(1/beta) T^lam,    T = sum_n x_n
+    .. math::
+        \max_x\ \operatorname{sgn}(1-\beta) \Big(\sum_n (x_n / T)^{1-\beta}\Big)^{1/\beta} T^\lambda, \quad
+        T = \sum_n x_n
 
     Parameters, convexity and errors as in `FDS`.
 
-    Source: Joe-Wong, Sen, Lan, Chiang, IEEE/ACM ToN 21(6), 2013.
+    Source: Joe-Wong, Sen, Lan, Chiang, IEEE/ACM ToN 21(6), 2013 (doi:10.1109/TNET.2012.2233213).
+
+    >>> import fairopt as fo
+    >>> fo.GFJ(0.5).solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]])).user_tasks.round(3).tolist()
+    [4.091, 1.636]
     """
 
     name = "gfj"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..engines.reference.program import Program, Statement, f_alpha, lexmaxmin, maximise
 from ..errors import DataError
 from ..model import _intake, _validate
 from ..model._arrays import Array
@@ -19,13 +20,14 @@ from ._base import Mechanism
 
 @dataclass(frozen=True)
 class GuaranteedAlphaFair(Mechanism):
-    """Alpha-fair welfare of dominant shares where everybody has a part of what a partition would give it.
+    r"""Maximise alpha-fair welfare where everybody has a part of what a partition would give it.
 
-        maximise  sum_n phi_n f_alpha(sigma_n / phi_n)    where  x_n >= min(part benchmark_n, q_n),
-        sigma_n = x_n max_r d[n,r] / C_r,    benchmark_n = phi_n / sum_m phi_m sum_i gamma[n,i]
+    .. math::
+        \max_x \sum_n \phi_n f_\alpha(\sigma_n / \phi_n) \ \text{ where } x_n \ge \min(p\, b_n, q_n), \quad
+        \sigma_n = x_n \max_r \frac{d_{nr}}{C_r}, \quad b_n = \frac{\phi_n}{\sum_m \phi_m} \sum_i \gamma_{ni}
 
-    The benchmark is the sharing incentive's: the tasks that n could run with its weight's part of every server that it
-    may use.
+    p is `part`. The benchmark b is the sharing incentive's: the tasks that n could run with its weight's part of every
+    server that it may use.
 
     Parameters
     ----------
@@ -35,7 +37,13 @@ class GuaranteedAlphaFair(Mechanism):
 
     Properties: sharing incentive for part >= 1, Pareto. alpha = infinity is DRFH with floors; part = 0 is `AlphaFair`.
 
-    Source: floors on alpha-fair shares are ours; the benchmark is that of Khamse-Ashari et al., TPDS 2018, section 3.
+    Source: floors on alpha-fair shares are ours; the benchmark is that of Khamse-Ashari et al., TPDS 2018, section 3
+    (arXiv:1712.10114).
+
+    >>> import fairopt as fo
+    >>> cluster = fo.Cluster([[6, 1], [1, 2]], [[1, 2], [1, 1]])
+    >>> fo.GuaranteedAlphaFair(float("inf")).solve(cluster).user_tasks.round(3).tolist()
+    [0.75, 1.25]
     """
 
     name = "guaranteed-alpha-fair"
@@ -62,6 +70,11 @@ class GuaranteedAlphaFair(Mechanism):
         """The tasks of each user with its weight's part of every server that it may use, (users,)."""
         alone = merge(cluster, users=False).cluster.gamma.sum(axis=1)  # thousands of machines are a few kinds
         return np.asarray(cluster.weight / cluster.weight.sum() * alone)
+
+    def program(self, p: Program) -> Statement:
+        if self.alpha == math.inf:
+            return lexmaxmin(p.dominant_share / p.weight, p.constraints)
+        return maximise(p.weight @ f_alpha(p.dominant_share / p.weight, self.alpha), p.constraints)
 
     def criterion(self, cluster: Cluster) -> Criterion:
         users = len(cluster.users)

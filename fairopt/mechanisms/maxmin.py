@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..engines.reference.program import Program, Statement, lexmaxmin
 from ..errors import DataError
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
@@ -15,16 +16,20 @@ from ._claim import claim
 
 @dataclass(frozen=True)
 class MaxMin(Mechanism):
-    """Nobody gets more than it demands, and what is left over is divided equally (by weight).
+    r"""Give nobody more than it demands, and divide what is left over equally (by weight).
 
-        lex max min_n  a_n / phi_n,    a_n = d[n] x_n <= d[n] q_n,    sum_n a_n <= C
+    .. math:: \operatorname{lex\,max\,min}_n\ a_n / \phi_n, \quad a_n = d_n x_n \le d_n q_n, \quad \sum_n a_n \le C
 
     The demand of a user is its task limit: `Cluster([[15]], [[1]] * 4, max_tasks=[2, 3, 6, 7])` divides 15 among
     demands of 2, 3, 6 and 7.
 
     Properties: all of them, for one resource.
 
-    Source: Bertsekas and Gallager, "Data Networks", 6.5.2; LEC "Water Filling".
+    Source: Bertsekas and Gallager, "Data Networks", 2nd edition, 1992, section 6.5.2.
+
+    >>> import fairopt as fo
+    >>> fo.MaxMin().solve(fo.Cluster([[15]], [[1]] * 4, max_tasks=[2, 3, 6, 7])).user_tasks.tolist()
+    [2.0, 3.0, 5.0, 5.0]
     """
 
     name = "maxmin"
@@ -58,6 +63,10 @@ class MaxMin(Mechanism):
                 f"max-min is for one resource, this cluster has {len(cluster.resources)}; use DRF for several, or "
                 f"choose one with cluster.select(resources=[{cluster.resources[0]!r}])"
             )
+
+    def program(self, p: Program) -> Statement:
+        amount = p.share(p.cluster.demand[:, 0], "amount")
+        return lexmaxmin(amount / p.weight, p.constraints)
 
     def criterion(self, cluster: Cluster) -> Criterion:
         return criterion(cluster, cluster.demand[:, 0], np.inf, "pool", share_rule="demand")

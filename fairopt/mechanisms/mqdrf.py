@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..engines.reference.program import Program, Statement, lexmaxmin
 from ..errors import DataError
 from ..model._arrays import Index
 from ..model.cluster import Cluster
@@ -17,9 +18,11 @@ from ._claim import claim
 
 @dataclass(frozen=True)
 class MQDRF(Mechanism):
-    """DRF under a cap per user that depends on its level, which is its age.
+    r"""DRF under a cap per user that depends on its level, which is its age.
 
-        lex max min_n  sigma_n,    sigma_n = x_n max_r d[n,r] / C_r  <=  DK_k / N_k   for n in level k
+    .. math::
+        \operatorname{lex\,max\,min}_n\ \sigma_n, \quad
+        \sigma_n = x_n \max_r d_{nr} / C_r \le DK_k / N_k \ \text{ for n in level k}
 
     Parameters
     ----------
@@ -36,6 +39,10 @@ class MQDRF(Mechanism):
     where 50 fit. Weights play no part.
 
     Source: Liu, Liu, "Multi-Level Queue Dominant Resource Fairness in Cloud Computing", definition 1.
+
+    >>> import fairopt as fo
+    >>> fo.MQDRF((0.5,)).solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]])).user_tasks.tolist()
+    [1.125, 0.75]
     """
 
     name = "mqdrf"
@@ -95,6 +102,9 @@ class MQDRF(Mechanism):
         """Levels of so many users, from 1, (users,), and the sizes of levels."""
         levels = np.ones(count, dtype=int) if self.levels is None else np.array(self.levels)
         return levels, np.array([count] if self.sizes is None else self.sizes)
+
+    def program(self, p: Program) -> Statement:
+        return lexmaxmin(p.dominant_share, p.constraints)
 
     def criterion(self, cluster: Cluster) -> Criterion:
         count = len(cluster.users)

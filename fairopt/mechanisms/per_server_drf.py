@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from ..engines.reference.program import Program, Statement, lexmaxmin
 from ..errors import DataError
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion, virtual_share_per_task
@@ -17,16 +18,20 @@ from ._claim import claim
 
 @dataclass(frozen=True)
 class PerServerDRF(Mechanism):
-    """DRF inside every server on its own, with no coordination.
+    r"""DRF inside every server on its own, with no coordination.
 
-        for every i:  lex max min_n  x[n,i] / (gamma[n,i] phi_n)
+    .. math:: \operatorname{lex\,max\,min}_n\ \frac{x_{ni}}{\gamma_{ni} \phi_n} \quad \text{for every server i}
 
     `x[n,i]/gamma[n,i]` is the dominant share of n on server i. Servers do not know what others give, so finite task
     counts cannot be kept: they are an error.
 
     Properties: sharing incentive, envy-freeness. Not Pareto (DRFH section III: 6 tasks each where 10 are possible).
 
-    Source: Wang, Li, Liang, arXiv 1308.0083, section III.
+    Source: Wang, Li, Liang, INFOCOM 2014, section III (arXiv:1308.0083).
+
+    >>> import fairopt as fo
+    >>> fo.PerServerDRF().solve(fo.Cluster([[2, 12], [12, 2]], [[0.2, 1], [1, 0.2]])).user_tasks.round(3).tolist()
+    [6.0, 6.0]
     """
 
     name = "per-server-drf"
@@ -52,6 +57,9 @@ class PerServerDRF(Mechanism):
                 f"per-server DRF cannot keep the task limit of user {name!r}, as servers do not coordinate; "
                 "use DRFH, or drop the limits with cluster.replace(max_tasks=None)"
             )
+
+    def program(self, p: Program) -> Statement:
+        return lexmaxmin(p.server_share / p.pair_weight, p.constraints)
 
     def criterion(self, cluster: Cluster) -> Criterion:
         return criterion(cluster, partial(virtual_share_per_task, cluster), np.inf, "per_server")

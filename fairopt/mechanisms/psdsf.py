@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..engines.reference.program import Program, Statement, lexmaxmin
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 from ._claim import claim
@@ -14,9 +15,11 @@ from ._game import GameMechanism
 
 @dataclass(frozen=True)
 class PSDSF(GameMechanism):
-    """Every server gives lexicographic max-min of virtual dominant shares, given what users have elsewhere.
+    r"""Lexicographic max-min of virtual dominant shares at every server, given what users have elsewhere.
 
-        for every i:  lex max min_n  s[n,i] / phi_n,    s[n,i] = x_n / gamma[n,i],    x_n = sum_j x[n,j]
+    .. math::
+        \operatorname{lex\,max\,min}_n\ s_{ni} / \phi_n \ \text{ over } x_{\cdot i} \text{ for every server i}, \quad
+        s_{ni} = x_n / \gamma_{ni}, \quad x_n = \sum_j x_{nj}
 
     x is PS-DSF iff for every usable pair (n,i) some resource that n needs is used up on i, and whoever uses it there
     has a weighted virtual dominant share at most that of n. Such x need not be unique. Returned is the limit of
@@ -30,7 +33,11 @@ class PSDSF(GameMechanism):
     (2,2), (1,2) and demands (3,2), (1,4) users have 2/3 and 1/2 tasks where both could have 2/3. Not strategy-proof
     (docs/properties.md).
 
-    Source: Khamse-Ashari, Lambadaris, Kesidis, Urgaonkar, Zhao, ICC 2017 (arXiv 1611.00404), definition 4.
+    Source: Khamse-Ashari, Lambadaris, Kesidis, Urgaonkar, Zhao, ICC 2017, definition 4 (arXiv:1611.00404).
+
+    >>> import fairopt as fo
+    >>> fo.PSDSF().solve(fo.Cluster([[2, 2], [1, 2]], [[3, 2], [1, 4]])).user_tasks.round(3).tolist()
+    [0.667, 0.5]
     """
 
     name = "ps-dsf"
@@ -50,5 +57,8 @@ class PSDSF(GameMechanism):
         *claim("population-monotonicity", "resource-monotonicity", holds=False),
     )
 
+    def program(self, p: Program) -> Statement:
+        return lexmaxmin(p.virtual_share / p.weight, p.constraints)
+
     def criterion(self, cluster: Cluster) -> Criterion:
-        return self.game(cluster, np.inf)
+        return self.virtual_criterion(cluster, np.inf)

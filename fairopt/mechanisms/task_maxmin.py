@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..engines.reference.program import Program, Statement, lexmaxmin
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
 from ._base import Mechanism
@@ -14,13 +15,17 @@ from ._claim import claim
 
 @dataclass(frozen=True)
 class TaskMaxMin(Mechanism):
-    """Lexicographic max-min of the number of tasks.
+    r"""Lexicographic max-min of the number of tasks.
 
-        lex max min_n  x_n / phi_n
+    .. math:: \operatorname{lex\,max\,min}_n\ x_n / \phi_n
 
     A baseline: it depends on what a user calls a task, and rewards whoever cuts its work into larger ones.
 
     Source: folklore; the share `u_n = 1` in the family of max-min mechanisms.
+
+    >>> import fairopt as fo
+    >>> fo.TaskMaxMin().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]])).user_tasks.tolist()
+    [2.25, 2.25]
     """
 
     name = "task-maxmin"
@@ -39,6 +44,9 @@ class TaskMaxMin(Mechanism):
         *claim("bottleneck-fairness", "per-server-bottleneck-fairness", "single-resource-fairness", holds=False),
         *claim("population-monotonicity", "resource-monotonicity", holds=False),
     )
+
+    def program(self, p: Program) -> Statement:
+        return lexmaxmin(p.user_tasks / p.weight, p.constraints)
 
     def criterion(self, cluster: Cluster) -> Criterion:
         return criterion(cluster, np.ones(len(cluster.users)), np.inf, "servers", share_rule="constant")

@@ -7,18 +7,29 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..model._arrays import ratio
+from ..engines.reference.program import Program, Statement, lexmaxmin
+from ..model._arrays import Array, ratio
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
 from ._base import Mechanism
 from ._claim import claim
 
 
+def task_share_per_task(cluster: Cluster) -> Array:
+    """`1 / sum_i gamma0[n,i]`, (users,); servers of equal capacity are counted, not repeated."""
+    count = Counter(map(tuple, cluster.capacity.tolist()))
+    servers = tuple(str(k) for k in range(len(count)))
+    kinds = cluster.derived(capacity=np.array([*count]), eligible=None, servers=servers)
+    return np.asarray(ratio(1.0, kinds.gamma0 @ np.array([*count.values()]), np.inf))
+
+
 @dataclass(frozen=True)
 class TSF(Mechanism):
-    """Lexicographic max-min of task shares: tasks against what the user could run alone, placement ignored.
+    r"""Lexicographic max-min of task shares: tasks against what the user could run alone, placement ignored.
 
-        lex max min_n  sigma_n / phi_n,    sigma_n = x_n / sum_i gamma0[n,i],    gamma0[n,i] = min_r c[i,r]/d[n,r]
+    .. math::
+        \operatorname{lex\,max\,min}_n\ \sigma_n / \phi_n, \quad
+        \sigma_n = \frac{x_n}{\sum_i \gamma^0_{ni}}, \quad \gamma^0_{ni} = \min_r c_{ir} / d_{nr}
 
     Properties: envy-freeness, Pareto, strategy-proofness. Sharing incentive holds against the benchmark of its
     paper but fails against `sum_i gamma[n,i] phi_n / sum phi`: with capacities (10,10), (100,1), demands (1,1), (1,.01)
@@ -26,6 +37,10 @@ class TSF(Mechanism):
     (1,2), (3,1) and demands (1,3), (2,2) resource 2 is dominant for both, and its shares are .6 and .4.
 
     Source: Wang, Li, Liang, Li, SC 2016.
+
+    >>> import fairopt as fo
+    >>> fo.TSF().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]])).user_tasks.tolist()
+    [3.0, 2.0]
     """
 
     name = "tsf"
@@ -51,10 +66,9 @@ class TSF(Mechanism):
         *claim("population-monotonicity", "resource-monotonicity", holds=False),
     )
 
+    def program(self, p: Program) -> Statement:
+        task_share = p.share(task_share_per_task(p.cluster), "task_share")
+        return lexmaxmin(task_share / p.weight, p.constraints)
+
     def criterion(self, cluster: Cluster) -> Criterion:
-        count = Counter(map(tuple, cluster.capacity.tolist()))
-        servers = tuple(str(k) for k in range(len(count)))
-        kinds = cluster.derived(capacity=np.array([*count]), eligible=None, servers=servers)
-        alone = kinds.gamma0 @ np.array([*count.values()])
-        share = ratio(1.0, alone, np.inf)
-        return criterion(cluster, share, np.inf, "servers", share_rule="alone")
+        return criterion(cluster, task_share_per_task(cluster), np.inf, "servers", share_rule="alone")

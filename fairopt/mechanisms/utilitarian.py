@@ -5,18 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from .._libraries import cp
+from ..engines.reference.program import Program, Statement, maximise
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
 from ._base import Mechanism
 from ._claim import claim
-from .alpha_fair import Share, share_per_task
+from .alpha_fair import Share, share_of, share_per_task
 
 
 @dataclass(frozen=True)
 class Utilitarian(Mechanism):
-    """The largest total share, whoever gets it; weights do not matter.
+    r"""Maximise the total share, whoever gets it; weights do not matter.
 
-        maximise  sum_n sigma_n,    sigma_n = u_n x_n
+    .. math:: \max_x \sum_n \sigma_n, \quad \sigma_n = u_n x_n
 
     Parameters
     ----------
@@ -25,6 +27,10 @@ class Utilitarian(Mechanism):
     Properties: Pareto. Nothing else: whoever needs much for a share of 1 may get nothing.
 
     Source: alpha = 0 of the alpha-fair family; the benchmark of the price of fairness.
+
+    >>> import fairopt as fo
+    >>> fo.Utilitarian("task").solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]])).user_tasks.round(3).tolist()
+    [4.091, 1.636]
     """
 
     name = "utilitarian"
@@ -44,6 +50,9 @@ class Utilitarian(Mechanism):
     @classmethod
     def trials(cls) -> tuple[Mechanism, ...]:
         return (cls(scope="pool"), cls("task"))
+
+    def program(self, p: Program) -> Statement:
+        return maximise(cp.sum(share_of(p, self.share)), p.constraints)
 
     def criterion(self, cluster: Cluster) -> Criterion:
         return criterion(cluster, share_per_task(cluster, self.share), 0.0, self.scope)

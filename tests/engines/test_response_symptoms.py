@@ -18,7 +18,7 @@ def server_problem(name: str, cluster: Cluster, server: int = 0, **parameters: f
     mechanism = get(name, **parameters)
     criterion = mechanism.criterion(cluster)
     polytope = Polytope(cluster, criterion.limits(cluster))
-    return ServerProblem(polytope, criterion, server, mechanism.formulate)
+    return ServerProblem(polytope, criterion, server)
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ LIMITED = FREE.replace(max_tasks=[math.inf, 3, math.inf, math.inf, 2])
 def problem_of(cluster: fo.Cluster, alpha: float, server: int = 0) -> ServerProblem:
     mechanism = get("alphapf-vds", alpha=alpha)
     rule = mechanism.criterion(cluster)
-    return ServerProblem(Polytope(cluster, rule.limits(cluster)), rule, server, mechanism.formulate)
+    return ServerProblem(Polytope(cluster, rule.limits(cluster)), rule, server)
 
 
 @pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0, 20.0, 64.0])

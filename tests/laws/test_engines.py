@@ -1,20 +1,17 @@
-"""Every engine of a mechanism answers on its own, they agree, and the declarative one solves the formulation."""
+"""Every engine of a mechanism answers on its own, they agree, and program and criterion say the same."""
 
 from __future__ import annotations
 
 from contextlib import nullcontext
-from functools import partial
 
 import numpy as np
 import pytest
 from kernels import without_kernels
 from numpy.testing import assert_allclose
 
-from fairopt.engines.reference.program import Formulation, Program
-from fairopt.game import reference
+from fairopt.engines.reference.program import check_expressed
 from fairopt.mechanisms import Mechanism
 from fairopt.model.cluster import Cluster
-from fairopt.model.problem import Problem
 
 from .registry import OTHERS, UNIQUE, VARIANTS, identify, refuses
 
@@ -61,33 +58,10 @@ def test_engines_agree(mechanism: Mechanism) -> None:
 
 
 @pytest.mark.parametrize("mechanism", [*VARIANTS, *OTHERS], ids=identify)
-def test_the_criterion_expresses_the_formulation(mechanism: Mechanism) -> None:
+def test_program_and_criterion_say_the_same(mechanism: Mechanism) -> None:
     """Of the package's own mechanisms nobody looks before an engine answers that reads the criterion alone."""
     seen = [mechanism.prepare(cluster)[0] for cluster in CLUSTERS.values() if not refuses(mechanism, cluster)]
     assert seen
+    assert "program" in {name for kind in type(mechanism).__mro__[:2] for name in vars(kind)}
     for cluster in seen:
-        problem = Problem(cluster, mechanism.criterion(cluster))
-        assert mechanism.formulation(mechanism.program(problem.polytope, problem.criterion)).constraints
-
-
-@pytest.mark.parametrize("mechanism", VARIANTS, ids=identify)
-def test_the_formulation_is_what_is_solved(mechanism: Mechanism, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With tighter limits in the formulation the answer is not the mechanism's, and is not returned.
-
-    Nor in games, where the formulation states one server's problem: other programs may find where to start, no more.
-    """
-    cluster = next(cluster for cluster in reversed(CLUSTERS.values()) if not refuses(mechanism, cluster))
-    right = mechanism.solve(cluster).arrays.user_tasks
-    formulate = type(mechanism).formulate
-
-    def scarce(self: Mechanism, program: Program) -> Formulation:
-        made = formulate(self, program)
-        rules = {name: rule for name, rule in made.constraints.items() if name != "min_tasks"}  # could not be met
-        return Formulation(made.objective, {**rules, "max_tasks": program.fraction <= 0.1})
-
-    # `formulate` with that is refused before it is solved (test_statements.py): this is behind that check.
-    monkeypatch.setattr(type(mechanism), "formulation", scarce)
-    monkeypatch.setattr(reference, "solutions", partial(reference.solutions, max_rounds=4))  # or games try for long
-    flagged = mechanism.solve(cluster, engine="declarative", solver="CLARABEL", throw=False)
-    assert flagged.flagged
-    assert flagged.arrays.user_tasks.sum() < 0.5 * right.sum()
+        check_expressed(mechanism, mechanism.program, cluster, mechanism.criterion(cluster))

@@ -1,4 +1,4 @@
-"""The reference engine: solve a mechanism's formulation as it is written, in CVXPY.
+"""The reference engine: solve a mechanism's program in CVXPY, scaled as its criterion allows (`scaled`).
 
 `Leximin` objectives go to successive linear programs; concave ones to cones, with every share measured in its
 max-min level. Users whose welfare is too small to be seen beside the largest are settled afterwards, one scale at a
@@ -27,7 +27,8 @@ from ...model.polytope import Polytope
 from ...model.problem import Problem
 from ..base import Run, Solution
 from . import solvers
-from .program import ClusterProgram, Formulation, Leximin, Program
+from .program import Leximin, Program, Statement
+from .scaled import ClusterProgram, statement
 
 #: A level's row counts as priced from this part of the largest dual on.
 _POSITIVE = 1e-3
@@ -44,21 +45,21 @@ class LeximinProblem:
     row has a tiny dual, from those who are free.
     """
 
-    formulation: Formulation
+    statement: Statement
     cost: Callable[[], Array]
     unit: Array | float = 1.0  # what each level is measured in while solving
     runs: list[Run] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        assert isinstance(self.formulation.objective, Leximin)
-        count = self.formulation.objective.levels.shape[0]
+        assert isinstance(self.statement.objective, Leximin)
+        count = self.statement.objective.levels.shape[0]
         self._unit: Array = np.broadcast_to(np.asarray(self.unit, dtype=float), (count,))
-        self.levels = cp.multiply(1 / self._unit, self.formulation.objective.levels)
+        self.levels = cp.multiply(1 / self._unit, self.statement.objective.levels)
         self._common = cp.Variable(name="level")
         self._rising = cp.Parameter(count, nonneg=True)
         self._floor = cp.Parameter(count, nonneg=True)
         self._fixed = self.levels >= cp.multiply(self._rising, self._common) + self._floor
-        self._round = cp.Problem(cp.Maximize(self._common), [*self.formulation.constraints.values(), self._fixed])
+        self._round = cp.Problem(cp.Maximize(self._common), [*self.statement.constraints.values(), self._fixed])
 
     def solve(self, solver: str | None = None) -> Array:
         """The lexicographically largest levels; the variables hold an allocation that has them.
@@ -84,7 +85,7 @@ class LeximinProblem:
         return levels
 
 
-Formulate = Callable[[Program], Formulation]
+State = Callable[[Program], Statement]
 
 
 #: Users whose welfare at the margin is below this part of the largest are settled in a later solve.
@@ -93,21 +94,24 @@ _VISIBLE = 1e-7
 _RESCALINGS = 3
 
 
-def solutions(problem: Problem, formulate: Formulate, solver: str | None = None) -> Iterator[Solution]:
-    """Answers to a formulation, one per solver that fits, for a judge to take the first good one."""
+def solutions(problem: Problem, solver: str | None = None, state: State = statement) -> Iterator[Solution]:
+    """Answers to a program, one per solver that fits, for a judge to take the first good one.
+
+    `state` makes it of the unknowns; by default it is the criterion's.
+    """
     criterion, polytope = problem.criterion, problem.polytope
-    formulation = formulate(ClusterProgram(polytope, criterion))
-    if isinstance(formulation.objective, Leximin):
-        yield from _leximin(polytope, criterion, formulate, solver)
+    stated = state(ClusterProgram(polytope, criterion))
+    if isinstance(stated.objective, Leximin):
+        yield from _leximin(polytope, criterion, state, solver)
         return
     levels, runs = maxmin_levels(polytope, criterion)
-    fits = solvers.solvers_for(cp.Problem(formulation.objective, list(formulation.constraints.values())), solver)
+    fits = solvers.solvers_for(cp.Problem(stated.objective, list(stated.constraints.values())), solver)
     failure: SolverError | None = None
     for name in fits:
         unit = levels
         try:
             for _ in range(_RESCALINGS):
-                solution = _concave(polytope, criterion, formulate, unit, name, runs)
+                solution = _concave(polytope, criterion, state, unit, name, runs)
                 yield solution
                 # Not good enough, if we are asked on: measure shares in those just found.
                 share = (solution.tasks.sum(axis=1) * criterion.share)[polytope.users]
@@ -118,13 +122,13 @@ def solutions(problem: Problem, formulate: Formulate, solver: str | None = None)
         raise failure
 
 
-def _leximin(polytope: Polytope, criterion: Criterion, formulate: Formulate, solver: str | None) -> Iterator[Solution]:
+def _leximin(polytope: Polytope, criterion: Criterion, state: State, solver: str | None) -> Iterator[Solution]:
     """Max-min answers; if the first is not good enough, the next measure levels and tasks in those found."""
     tasks, unit = None, None
     for _ in range(_RESCALINGS):
         start = _clock.now()
         program = ClusterProgram(polytope, criterion, tasks=tasks)
-        problem = LeximinProblem(formulate(program), program.cost, program.typical_level if unit is None else unit)
+        problem = LeximinProblem(state(program), program.cost, program.typical_level if unit is None else unit)
         build = _clock.now() - start
         levels = problem.solve(solver)
         yield _solution(polytope, program, None, problem.runs, build)
@@ -136,15 +140,16 @@ def _leximin(polytope: Polytope, criterion: Criterion, formulate: Formulate, sol
 def maxmin_levels(polytope: Polytope, criterion: Criterion) -> tuple[Array, list[Run]]:
     """The share of every user under max-min, (users,): the unit in which shares are near 1."""
     program = ClusterProgram(polytope, replace(criterion, alpha=np.inf))
-    formulation = Formulation(Leximin(program.share / program.weight), program.constraints)
-    problem = LeximinProblem(formulation, program.cost, program.typical_level)
+    problem = LeximinProblem(
+        Statement(Leximin(program.sigma / program.weight), program.constraints), program.cost, program.typical_level
+    )
     levels = problem.solve()
     # Floors may leave nothing.
     return np.where(levels > 0, levels, program.typical_level) * program.weight, problem.runs
 
 
 def _concave(
-    polytope: Polytope, criterion: Criterion, formulate: Formulate, unit: Array, solver: str, before: list[Run]
+    polytope: Polytope, criterion: Criterion, state: State, unit: Array, solver: str, before: list[Run]
 ) -> Solution:
     fixed = np.zeros(len(polytope.users))
     runs, build, prices = list(before), 0.0, None
@@ -152,12 +157,12 @@ def _concave(
     while True:
         start = _clock.now()
         program = ClusterProgram(polytope, criterion, unit, fixed, tasks=unit / own.share)
-        formulation = formulate(program)
-        problem = cp.Problem(formulation.objective, list(formulation.constraints.values()))
+        stated = state(program)
+        problem = cp.Problem(stated.objective, list(stated.constraints.values()))
         build += _clock.now() - start
         runs.append(solvers.solve(problem, solver))
         if prices is None:
-            prices = polytope.unit_prices(np.maximum(formulation.constraints["capacity"].dual_value, 0.0))
+            prices = polytope.unit_prices(np.maximum(stated.constraints["capacity"].dual_value, 0.0))
         tasks = polytope.tasks @ polytope.inside(program.fraction.value)
         if not (tasks > 0).all():
             # alpha = 0, where nobody's welfare is too small to be seen; or an answer for the judge to reject.
@@ -170,6 +175,8 @@ def _concave(
         fixed = np.where(seen, tasks, fixed)
 
 
-def _solution(polytope: Polytope, program: Program, prices: Array | None, runs: list[Run], build: float) -> Solution:
+def _solution(
+    polytope: Polytope, program: ClusterProgram, prices: Array | None, runs: list[Run], build: float
+) -> Solution:
     tasks = polytope.allocation(polytope.inside(program.fraction.value))
     return Solution(tasks, prices, "declarative", tuple(runs), build, len(runs), runs[-1].status)
