@@ -111,11 +111,14 @@ def merge(cluster: Cluster, servers: bool = True, users: bool = True) -> Merging
         return unmerged(cluster)
     first_server, first_user = _first(server_of), _first(user_of)
     capacity = np.zeros((len(first_server), cluster.shape[2]))
-    np.add.at(capacity, server_of, cluster.capacity)
+    # Sums from the least on: to the last bit the same, whoever is named first.
+    rising = np.lexsort(cluster.capacity.T)
+    np.add.at(capacity, server_of[rising], cluster.capacity[rising])
     # The unit of merged tasks: the least demand of all, whoever is named first.
     entry = _some_entry(cluster.demand)
     least = np.lexsort([entry, user_of])[np.searchsorted(np.sort(user_of), np.arange(len(first_user)))]
-    weight = np.bincount(user_of, cluster.weight)
+    rising = np.argsort(cluster.weight)
+    weight = np.bincount(user_of[rising], cluster.weight[rising])
     merged = cluster.derived(
         capacity=capacity,
         demand=cluster.demand[least],
