@@ -13,7 +13,7 @@ import numpy as np
 from .. import mechanisms
 from .._libraries import of_an_extra
 from ..errors import DataError
-from ..mechanisms.alpha_fair import share_per_task
+from ..mechanisms.alpha_fair import Share, share_per_task
 from ..model import _validate
 from ..model._names import short
 from ..model.criterion import FairnessEfficiency
@@ -86,8 +86,9 @@ def stated(allocation: Allocation) -> str:
         return "feasibility alone"
     rule, cluster, shares = allocation.criterion, allocation.cluster, "virtual"
     if rule.share.ndim == 1:
-        kinds, runs = ("dominant", "asset", "task"), cluster.runnable
-        named = {share_per_task(cluster, kind)[runs].tobytes(): kind for kind in kinds}
+        kinds: tuple[Share, ...] = "dominant", "asset", "task"
+        runs = cluster.runnable
+        named = {share_per_task(cluster, kind)[runs].tobytes(): str(kind) for kind in kinds}
         shares = named.get(rule.share[runs].tobytes(), "its own")
     goal = {0.0: "largest sum", np.inf: "max-min"}.get(rule.alpha, f"alpha = {rule.alpha:g}")
     more = [f"{name}s of its own" for name, usual in defaults(cluster).items() if (getattr(rule, name) != usual).any()]
