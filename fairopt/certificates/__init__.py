@@ -20,7 +20,7 @@ from ..model.polytope import Polytope
 from ..model.problem import Problem
 from .backward import BackwardError, backward_error, by_server, log_price_per_task, searched
 from .blocking import Blocking, blocking
-from .bottleneck import exploitability, rises
+from .bottleneck import exploitability, rises, taking
 from .condition import conditions
 from .ill_scaled import SEEN, advice, ill_scaling
 from .leximin import SUFFICIENT, distances, lexicographic_rise, maxmin_condition
@@ -51,7 +51,7 @@ class Certificate(Frozen):
         `sum_n x_n dF/dx_n`. It vouches for welfare, not for tasks.
     conditions : (users,) or None
         By what factor, at most and to first order, a relative change of the data moves each user's tasks; infinite
-        where nothing is proved, `None` where it is not known. Estimated when it is first read.
+        where nothing is proved, NaN or, of all, `None` where it is not known. Estimated when it is first read.
     """
 
     feasibility: float
@@ -316,7 +316,7 @@ def _infinite(
 ) -> _Judgement:
     """Largest possible rise, or the distance from the optimum of a small cluster too ill-scaled for doubles."""
     cluster, alone = polytope.cluster, criterion.scope in ("game", "per_server")
-    proof, where = None, "nobody can rise"
+    proof, where, known = None, "nobody can rise", None
 
     def largest(who: Index, i: int) -> str:
         return f"largest for user {cluster.users[who[i]]!r}" + (f" on server {servers[i]!r}" if alone else "")
@@ -325,15 +325,16 @@ def _infinite(
         rise, who = exploitability(polytope, tasks, criterion)
         i = int(rise.argmax())
         where = largest(who, i) if rise[i] > 0 else where
+        known = deferred(partial(taking, polytope, tasks, criterion)) if criterion.scope == "game" else None
     else:
+        prices = hint
         if hint is not None:  # the largest of each level is 1
-            hint = np.where(np.isfinite(hint), hint, -np.inf)
-            hint -= np.maximum(hint.max(axis=(-2, -1), keepdims=True), -np.finfo(float).max)
-        prices = None if hint is None else np.exp(hint)
+            prices = np.exp(hint - np.nan_to_num(hint.max(axis=(-2, -1), keepdims=True), neginf=0.0))
         most, proof, where = lexicographic_rise(polytope, tasks, criterion, prices)
         rise = np.array([most])
     with np.errstate(divide="ignore"):
-        found = _Judgement(float(rise.max()), _measure(criterion), where, None if proof is None else np.log(proof))
+        log_prices = None if proof is None else np.log(proof)
+    found = _Judgement(float(rise.max()), _measure(criterion), where, log_prices, None, known)
     # Prices may seem to prove what is not so where users are lost in the rounding of others.
     proved = found.optimality <= SUFFICIENT
     doubtful = not proved or (

@@ -97,6 +97,31 @@ def beyond_numbers(levels: Array) -> Mask:
     return np.asarray(~((levels > 1e-290) & (levels < 1e290)))
 
 
+#: What is no more than that, of levels or of a user's tasks, leaves three digits certain.
+DIGITS = 1e-3
+
+
+def taking(polytope: Polytope, tasks: Array, criterion: Criterion) -> Array | None:
+    """Conditions of PS-DSF, (all users,): infinite of who takes what alone holds users below it, else NaN, unknown.
+
+    `None` if nobody does. A rise is relative to the tasks of who could rise: it does not see that somebody who needs
+    1e-7 of what holds these has many tasks too many.
+    """
+    cluster, totals = polytope.cluster, tasks.sum(axis=1)
+    levels, hungry = criterion.levels(totals), totals < criterion.limits(cluster) * (1 - DIGITS)
+    result = np.full(len(totals), np.nan)
+    for i in range(cluster.shape[1]):
+        some = polytope.users[polytope.pair_user[polytope.pair_server == i]]
+        demand, here, level = cluster.demand[some], tasks[some, i], levels[some, i, None]
+        needs = (demand > 0) & (here @ demand >= cluster.capacity[i] * (1 - DIGITS))
+        there = needs & (here > DIGITS * totals[some])[:, None]
+        top = np.where(there, level, 0.0).max(axis=0, initial=0.0)
+        owed = hungry[some, None] & (~needs | (level * (1 + DIGITS) < top)).all(axis=1, keepdims=True)
+        lowest = np.where(needs & owed, level, np.inf).min(axis=0, initial=np.inf)
+        result[some[(there & (level > lowest * (1 + DIGITS))).any(axis=1)]] = np.inf
+    return None if np.isnan(result).all() else result
+
+
 def exploitability(polytope: Polytope, tasks: Array, criterion: Criterion) -> tuple[Array, Index]:
     """Per server: its exploitability (servers,), and the user who attains it (servers,).
 

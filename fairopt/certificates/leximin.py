@@ -27,7 +27,7 @@ from ..model.criterion import Criterion
 from ..model.merging import Split
 from ..model.polytope import Polytope
 from . import _linear
-from .bottleneck import beyond_numbers
+from .bottleneck import DIGITS, beyond_numbers
 
 #: Users whose levels are closer than this may have one level, and are as good as at a limit so close.
 SAME_LEVEL = 1e-7
@@ -252,6 +252,10 @@ def maxmin_condition(
     distance from an exact optimum there is nothing to add. Levels closer than `SAME_LEVEL` are one; so close to its
     limit a user is held by it, unless prices prove that capacity leaves it less.
 
+    Who stands above others and needs what holds them, however little, has it only as long as they lack that: its tasks
+    would fall by e times `sum_ir lambda_ir c_ir / P_n` at the prices of their level, if they had e more. Prices below
+    1e-4 of the largest may be rounding, and are left out of that.
+
     1 for who is held by its task limit or floor or can run nothing, infinite where no prices prove a level. `prices`
     (levels, servers, resources) are a hint; without, those of a linear program per level are taken, unless there are
     too many pairs. On one server no prices are needed.
@@ -277,10 +281,18 @@ def maxmin_condition(
     free = (to_limit > SAME_LEVEL) & above
     hint = hints(merged, None if prices is None else prices[..., split.merging.first_server, :])
     asked = free & (merged.shape[1] > 1)
-    proof = held(polytope, table, level, own.floor, asked, hint, _PROVES)[1]
+    sets, proof = held(polytope, table, level, own.floor, asked, hint, _PROVES)
     # Capacity may hold who is a little below its limit, and not the limit.
     found = np.where(proof.rise <= _PROVES, proof.condition, np.inf)
-    result[users] = np.where(free | (above & (proof.rise < to_limit)), found, 1.0)
+    found = np.where(free | (above & (proof.rise < to_limit)), found, 1.0)
+    for s in np.unique(proof.which[proof.rise <= _PROVES]):
+        lowest = level[(proof.which == s) & (proof.rise <= _PROVES)].min()
+        rows = polytope.row_prices(np.maximum(sets[s], 0.0))
+        rows[rows < _PROVES * rows.max()] = 0.0  # rounding, perhaps
+        paid = np.minimum.reduceat(polytope.price_per_task(rows), polytope.start[:-1]) * x
+        takes = above & (paid > 0) & (level > lowest * (1 + DIGITS))
+        found = np.where(takes, np.maximum(found, rows.sum() / np.where(takes, paid, 1.0)), found)
+    result[users] = found
     return result
 
 

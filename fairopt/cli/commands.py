@@ -13,9 +13,10 @@ import numpy as np
 from .. import mechanisms
 from .._libraries import of_an_extra
 from ..errors import DataError
-from ..mechanisms.alpha_fair import share_per_task
+from ..mechanisms.alpha_fair import Share, share_per_task
 from ..model import _validate
 from ..model._names import short
+from ..model.criterion import FairnessEfficiency
 from ..result import _show
 from ..result.allocation import Allocation
 from ..result.allocation_file import defaults
@@ -83,15 +84,16 @@ def stated(allocation: Allocation) -> str:
     """What an allocation is judged by, in words: whatever it is called."""
     if not allocation.certificate.judged:
         return "feasibility alone"
-    rule, cluster, runs = allocation.criterion, allocation.cluster, allocation.cluster.runnable
+    rule, cluster, shares = allocation.criterion, allocation.cluster, "virtual"
+    if rule.share.ndim == 1:
+        kinds: tuple[Share, ...] = "dominant", "asset", "task"
+        runs = cluster.runnable
+        named = {share_per_task(cluster, kind)[runs].tobytes(): str(kind) for kind in kinds}
+        shares = named.get(rule.share[runs].tobytes(), "its own")
     goal = {0.0: "largest sum", np.inf: "max-min"}.get(rule.alpha, f"alpha = {rule.alpha:g}")
-    shares = "virtual" if rule.share.ndim == 2 else "its own"
-    for name in ("dominant", "asset", "task") if rule.share.ndim == 1 else ():
-        if np.allclose(share_per_task(cluster, name)[runs], rule.share[runs], 1e-9, 0):
-            shares = name
     more = [f"{name}s of its own" for name, usual in defaults(cluster).items() if (getattr(rule, name) != usual).any()]
-    more += [f"{name} = {getattr(rule, name):g}" for name in ("fair", "efficient") if hasattr(rule, name)]
-    return ", ".join([f"{goal} of {shares} shares, {rule.scope.replace('_', ' ')}", *more])
+    more += ["FDS"] if isinstance(rule, FairnessEfficiency) else []
+    return ", ".join([f"{goal} of {shares} shares", rule.scope.replace("_", " "), *more])
 
 
 def compare(options: argparse.Namespace) -> int:

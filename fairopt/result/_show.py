@@ -143,9 +143,9 @@ def certain(columns: Mapping[str, Array], certificate: Certificate, given: bool 
     `given` are shown as they are.
     """
     bound, tasks = None if given else off(certificate), columns["tasks"]
-    apart = np.zeros(len(tasks)) if bound is None else bound
+    apart = np.zeros(len(tasks)) if bound is None else np.nan_to_num(bound, nan=0.0, posinf=np.inf)
     # Parts of a user's tasks below 1e-12 are nothing, whatever the certificate.
-    least = np.maximum(max(0.0 if given else certificate.residual, 1e-12), np.nan_to_num(apart, nan=0.0, posinf=0.0))
+    least = np.maximum(max(0.0 if given else certificate.residual, 1e-12), np.where(np.isinf(apart), 0.0, apart))
     dust = np.minimum(least, _UNCERTAIN) * tasks
     with np.errstate(divide="ignore"):
         digits = np.clip(np.floor(-np.log10(apart)), 0, _MOST).astype(int).tolist()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -149,3 +150,26 @@ def test_a_limit_just_above_what_capacity_leaves_holds_nobody(above: float) -> N
     assert first(free) > 1.01
     assert first(replace(free, cluster=limited(1 + above))) == pytest.approx(first(free), rel=1e-6)
     assert first(fo.DRFH().solve(limited(0.9))) == 1
+
+
+@pytest.mark.parametrize("mechanism", [fo.DRFH(), fo.TSF(), fo.PSDSF()], ids=str)
+@pytest.mark.parametrize(("users", "servers", "powers"), [(8, 3, range(6, 16)), (30, 10, (8, 11, 14))])
+def test_who_needs_little_of_what_holds_others_has_their_level_or_is_uncertain(
+    mechanism: fo.mechanisms.Mechanism, users: int, servers: int, powers: Iterable[int]
+) -> None:
+    """Its level is that of others (PS-DSF: on some server), however little it needs, or no certificate claims it."""
+    for power in powers:
+        rng = np.random.default_rng(power)
+        capacity = np.column_stack([rng.uniform(1, 2, servers), rng.uniform(50, 60, servers)])
+        demand = np.column_stack([rng.uniform(0.5, 1.5, users), rng.uniform(0.05, 0.1, users)])
+        demand[-1] = 10.0**-power, 1
+        allocation = mechanism.solve(fo.Cluster(capacity, demand), throw=False)
+        levels = allocation.criterion.levels(allocation.arrays.user_tasks).reshape(users, -1)
+        right = (np.abs(levels[-1] / levels[0] - 1) < 1e-4).any()
+        assert right or allocation.flagged or f"user{users}" in allocation.uncertain()
+
+
+@pytest.mark.parametrize("little", [1e-7, 1e-10, 1e-13])
+def test_psdsf_of_who_needs_little_of_what_holds_others(little: float) -> None:
+    allocation = fo.PSDSF().solve(fo.Cluster([[1, 1]], [[1, 0.1], [1, 0.1], [little, 1]]), throw=False)
+    assert allocation.arrays.user_tasks[2] == pytest.approx(0.5, rel=1e-3) or "user3" in allocation.uncertain()
