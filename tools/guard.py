@@ -33,7 +33,7 @@ SHAPES = {
 ALONE = {PLAYED: (ROUNDS, "alphapf-vds(alpha=3)"), COUNTED: ("drfh", "tsf"), PINNED: ("drfh", "tsf")}
 #: Solved by CVXPY alone, or for one resource alone, or without a default.
 LEFT_OUT = ("cmmf", "concave-game", "maxmin")
-VARIANTS = ("alphapf-vds(alpha=3)", "asset-fairness(scope=servers)", "ceei(scope=servers)")
+VARIANTS = ("alphapf-vds(alpha=3)", "alphapf-vds(alpha=64)", "asset-fairness(scope=servers)", "ceei(scope=servers)")
 #: Powers of the size that CPU seconds and memory may grow by; below the floors (s, MiB) growth is not seen.
 MOST, FLOOR = (1.7, 1.3), (0.02, 8.0)
 #: CPU seconds that a solve may take.

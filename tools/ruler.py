@@ -44,35 +44,38 @@ from fairopt.errors import FairoptError  # noqa: E402
 
 #: Pairs (user, server) up to which condition numbers are cheap; CPU seconds that an answer may take.
 CHEAP, LIMIT = 2_500, 12.0
-MECHANISMS = {
-    spec: fo.mechanisms.one(spec)
-    for spec in [
-        "drf",
-        "drfh",
-        "tsf",
-        "asset-fairness(scope=servers)",
-        "task-maxmin",
-        "cmmf",
-        "ceei(scope=servers)",
-        "alpha-fair(alpha=0.5)",
-        "alpha-fair(alpha=3)",
-        "alpha-fair(alpha=50)",
-        "alphapf-vds(alpha=0.5)",
-        "alphapf-vds(alpha=1)",
-        "alphapf-vds(alpha=3)",
-        "alphapf-vds(alpha=8)",
-        "ps-dsf",
-        "bottleneck-fairness",
-        "concave-utility",
-        "utilitarian",
-    ]
-}
+#: Every alpha, and what is asked of most clusters.
+ALPHAS = [
+    f"{name}(alpha={alpha:g})"
+    for name in ("alphapf-vds", "alpha-fair")
+    for alpha in (0.2, 0.5, 1, 3, 8, 16, 64, 200, 500, np.inf)
+]
+USUAL = [
+    "drf",
+    "drfh",
+    "tsf",
+    "asset-fairness(scope=servers)",
+    "task-maxmin",
+    "cmmf",
+    "ceei(scope=servers)",
+    "alpha-fair(alpha=0.5)",
+    "alpha-fair(alpha=3)",
+    "alpha-fair(alpha=50)",
+    "alphapf-vds(alpha=0.5)",
+    "alphapf-vds(alpha=1)",
+    "alphapf-vds(alpha=3)",
+    "alphapf-vds(alpha=8)",
+    "ps-dsf",
+    "bottleneck-fairness",
+    "concave-utility",
+]
+MECHANISMS = {spec: fo.mechanisms.one(spec) for spec in [*USUAL, *ALPHAS, "utilitarian"]}
 #: Of a cluster one of these two is asked.
 EITHER = ("bottleneck-fairness", "concave-utility")
 #: The others take minutes each at 200 x 2,000.
 FEW = ("drfh", "ceei(scope=servers)", "alpha-fair(alpha=3)", "alphapf-vds(alpha=3)", "ps-dsf")
-#: What alone is asked of families, the last of them of no other.
-ALONE = {"pinned": ("drfh", "tsf"), "far-larger": ("utilitarian",)}
+#: What alone is asked of families.
+ALONE = {"pinned": ("drfh", "tsf"), "far-larger": ("utilitarian",), "every-alpha": ALPHAS}
 #: Clusters by family, users, servers (of `tests/families.py`: at most), how many, and where they are from.
 SOURCES = [
     *(
@@ -117,6 +120,13 @@ alibaba-limited 1000 1500 1 alibaba-like?users=1000&servers=1500&max_tasks=true
 alibaba-limited 5000 1500 1 alibaba-like?users=5000&servers=1500&max_tasks=true
 bitbrains-like 30 6 3 bitbrains-like?vms=30&servers=6
 bitbrains-like 100 20 2 bitbrains-like?vms=100&servers=20
+every-alpha-dense 200 50 2 lognormal?users=200&servers=50
+every-alpha-dense 300 100 2 lognormal?users=300&servers=100
+every-alpha-dense 500 100 1 lognormal?users=500&servers=100
+every-alpha-dense 1000 200 1 lognormal?users=1000&servers=200
+every-alpha-placed 2000 500 1 lognormal?users=2000&servers=500&density=.006
+every-alpha-bitbrains 300 30 1 bitbrains-like?vms=300&servers=30
+every-alpha-google 500 12583 1 google-like?users=500&servers=12583
 kubernetes-like 54 39 2 kubernetes-like?nodes=40&pods=400
 slurm-like 145 60 2 slurm-like?nodes=60""".splitlines(),
 ]
@@ -173,7 +183,7 @@ def corpus() -> Iterator[Problem]:
     for family, n, k, count, source in map(str.split, SOURCES):
         clusters += [(f"{family}/{n}x{k}/{seed}", source) for seed in range(int(count))]
     for where, source in clusters:
-        asked = FEW if "/200x2000/" in where else ALONE.get(where.split("/")[0], [*MECHANISMS][:-1])
+        asked = FEW if "/200x2000/" in where else ALONE.get(where.split("/")[0], USUAL)
         for mechanism in asked:
             if mechanism != EITHER[zlib.crc32(where.encode()) % 2]:
                 yield Problem(where, source, mechanism)

@@ -248,7 +248,7 @@ class Candidate:
 
 
 def run(
-    problem: Problem, tol: float, start: object = None, most: int = 60, patience: float = math.inf,
+    problem: Problem, tol: float, start: object = None, most: int = 90, patience: float = math.inf,
     weight: float | None = None,
 ) -> Candidate:  # fmt: skip
     """Solve by the interior point, from a warm start if one fits: the best iterate.

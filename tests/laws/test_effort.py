@@ -76,6 +76,20 @@ def test_the_first_engine_answers_in_as_many_rounds_as_ever(mechanism: Mechanism
     assert found.stats.rounds <= 1.5 * ROUNDS[kind][MECHANISMS.index(mechanism)] + 3
 
 
+@pytest.mark.parametrize("source", ["200&servers=50", "300&servers=100&seed=12", "300&servers=100&density=.03"])
+def test_no_alpha_takes_long(source: str) -> None:
+    """The game near its limit is measured in that, where prices at alpha = 500 would be 300 decades apart, and takes
+    fewer steps the nearer it is. The second cluster at 200 has a matrix that is singular in single precision."""
+    shared = fo.open_source(f"lognormal?users={source}").cluster
+    game = [fo.AlphaPFVDS(alpha).solve(shared) for alpha in (0.2, 3, 16, 64, 200, 500, np.inf)]
+    assert {one.stats.engine for one in game} == {"equilibrium"}
+    assert {one.stats.solver for one in game[:-1]} == {"interior point"}
+    assert np.median([one.stats.rounds for one in game[2:-1]]) <= 14  # those that need last digits take more
+    tasks = [np.log(one.arrays.user_tasks) for one in game[1:]]
+    assert (np.diff([np.abs(one - tasks[-1]).max() for one in tasks]) < 0).all()
+    assert fo.AlphaFair(500).solve(shared).stats.engine == "native"
+
+
 def test_dense_welfare_of_many_pairs_takes_bold_steps() -> None:
     """From an even start, 23 rounds; by those of smaller problems 36."""
     rng = np.random.default_rng(1)
