@@ -303,7 +303,7 @@ def _precise(at: Equations, table: Array, rows: int) -> tuple[Array, Callable[..
 
 
 def _from_lists(
-    at: Equations, takes: Array, others: tuple[Index, Index, Array], along: Array
+    at: Equations, takes: Array, others: tuple[Index, Index, Array] | None, along: Array
 ) -> Callable[[Array], Array]:
     """Factor `1 + along along'` less sums of `weight^2 takes takes' / value`; `takes` by members, in scaled units."""
     pairs, order = at.pairs, at.pairs.lists
@@ -312,7 +312,7 @@ def _from_lists(
     if pairs.value is not None:
         bought = left / np.repeat(pairs.value, len(takes) // len(pairs.value))[order.member, None]
         left, right = (left, bought) if pairs.order == "users listed" else (bought, left)
-    return Factors(order, left, right, others, along, pairs.value is None, rough).solve
+    return Factors(order, left, right, others, along if pairs.value is None else None, rough).solve
 
 
 class _UsersFirst:
@@ -423,8 +423,7 @@ class _ServersFirst:
         even = 1 / np.sqrt(np.maximum(left, 1e-15))
         self.scale = root * even
         half *= (pairs.of_user(even) * self.weight)[:, None]
-        none = np.zeros(0, dtype=np.intp)
-        self.factor = _from_lists(at, half, (none, none, none * 1.0), along * even)
+        self.factor = _from_lists(at, half, None, along * even)
 
     def _tables(self, at: Equations, root: Array, along: Array) -> None:
         pairs, n, inverse = at.pairs, len(along), at.row.T * at.pairs.inverse.T

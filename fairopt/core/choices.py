@@ -32,6 +32,7 @@ from . import simplex
 from .factors import stack_solved
 from .judge import infeasibility
 from .maxmin import fractions, owed
+from .sparse import Factors, Order, ordered
 from .system import stacked
 
 #: tau at first; the temperature of resources in tau; most Newton steps at one tau.
@@ -112,6 +113,7 @@ class Choices:
         self.start = np.searchsorted(self.user, np.arange(len(q.start) - 1))
         self.gain, self.per_task = q.log_gain[self.pairs], q.per_task[self.pairs]
         self.rows = (self.server[:, None] * q.row.shape[1] + np.arange(q.row.shape[1])).ravel()
+        self.order: Order | None = None
 
     def _excess(self) -> Array:
         """Choices at the prices, and F (servers,)."""
@@ -147,18 +149,17 @@ class Choices:
         spread = (self.steep - 1) * cost
         few = 4 * self.users < self.servers
         if self.count == 1 and not few and 5 * len(self.pairs) + 20_000 < self.users * self.servers:
-            ends = np.append(self.start, len(self.pairs))
-            part = sp.csr_array((self.near, self.server, ends), shape[1:])
-            paid = sp.csc_array((spread, self.server, ends), shape[:0:-1])
-            matrix = -(paid @ part).toarray()[None]
-        else:
-            cell = self.user * self.servers + (self.server if self.count == 1 else self.server % self.servers)
-            paid, part = np.zeros((2, self.count * self.users * self.servers))
-            paid[cell], part[cell] = spread, self.near
-            paid, part = paid.reshape(shape)[some], part.reshape(shape)[some]
-            if few:
-                return self._by_users(paid, part, own, wanted)
-            matrix = -np.matmul(paid.swapaxes(1, 2), part)
+            if self.order is None:
+                self.order = ordered(self.user, self.server, self.servers)
+            left = (spread / own[0, self.server])[self.order.member, None]
+            return Factors(self.order, left, self.near[self.order.member, None]).solve(wanted[0] / own[0])[None]
+        cell = self.user * self.servers + (self.server if self.count == 1 else self.server % self.servers)
+        paid, part = np.zeros((2, self.count * self.users * self.servers))
+        paid[cell], part[cell] = spread, self.near
+        paid, part = paid.reshape(shape)[some], part.reshape(shape)[some]
+        if few:
+            return self._by_users(paid, part, own, wanted)
+        matrix = -np.matmul(paid.swapaxes(1, 2), part)
         np.einsum("bii->bi", matrix)[:] = own
         return stack_solved(matrix, wanted[:, :, None])[:, :, 0]
 

@@ -469,7 +469,7 @@ def _from_lists(
     even = 1 / np.sqrt(soft + np.bincount(first[own], value[own], len(soft)))
     left, right = ((each * even[row])[order.member, None] for each in (before, after))
     others = first[~own], second[~own], (value * even[first] * even[second])[~own]
-    found = Factors(order, left, right, others, np.zeros(len(soft)), False)
+    found = Factors(order, left, right, others)
     return lambda given: found.solve(given * even) * even
 
 

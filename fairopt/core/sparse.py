@@ -59,7 +59,8 @@ def ordered(group: Index, node: Index, nodes: int, size: int = 1, host: Index | 
     order, near = np.arange(nodes), np.zeros((0, nodes), dtype=bool)
     if nodes * size > _FEW:
         incidence = sp.csr_matrix((np.ones(len(node), dtype=np.int32), (group, node)), (groups, nodes))
-        near = (incidence.T @ incidence).toarray() > 0
+        near = np.zeros((nodes, nodes), dtype=bool)
+        near[(incidence.T @ incidence).nonzero()] = True
         early = _least_degrees(near, order)
         near = near[order[:early]][:, order]
     place = np.argsort(order)
@@ -122,16 +123,17 @@ class Factors:
     ----------
     left, right : (members, k), what is subtracted being `left . right` of two members of a group; by `order.member`
     others : rows, columns and values of more entries beside the diagonal
-    along : (unknowns,)
-    symmetric : `right` is as good as `left`, and of `others` one of two is given, that in the later row
+    along : (unknowns,), if S is symmetric: `right` is as good as `left`, and of `others` one of two is given, that in
+        the later row
     single : the end may be in single precision
     """
 
     def __init__(
-        self, order: Order, left: Array, right: Array, others: tuple[Index, Index, Array], along: Array,
-        symmetric: bool, single: bool = False,
+        self, order: Order, left: Array, right: Array, others: tuple[Index, Index, Array] | None = None,
+        along: Array | None = None, single: bool = False,
     ) -> None:  # fmt: skip
-        self.order, self.symmetric = order, symmetric
+        self.order, self.symmetric = order, along is not None
+        symmetric, along = self.symmetric, np.zeros(len(order.place)) if along is None else along
         early = self.early = len(order.pointer) - 1
         self.diagonal = np.ones(early)
         self.low, self.up = np.zeros((2, len(order.later)))
@@ -139,7 +141,8 @@ class Factors:
         diagonal = np.einsum("ii->i", end)
         diagonal += 1.0
         lists = order.pointer, order.later, self.diagonal, self.low, self.up, end
-        _added(order.place[others[0]], order.place[others[1]], others[2], *lists)
+        if others is not None:
+            _added(order.place[others[0]], order.place[others[1]], others[2], *lists)
         _joined(order.start, order.at, order.host, left, right, *lists, symmetric)
         _eliminated(*lists, symmetric)
         # The unknown of `along` comes last, with -1 on the diagonal.
