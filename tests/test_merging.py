@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 from strategies import clusters
 
+from fairopt.model import _arrays
 from fairopt.model.cluster import Cluster
 from fairopt.model.merging import merge
 
@@ -92,3 +93,10 @@ def test_prices_are_per_unit() -> None:
     prices = np.array([[1.0, 2.0], [3.0, 4.0]])
     assert_array_equal(merging.split_prices(prices), [[1, 2], [3, 4], [1, 2], [1, 2]])
     assert merging.split_prices(None) is None
+
+
+def test_rows_are_told_apart_whose_codes_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = np.array([[1.0, 2.0], [2.0, 1.0], [1.0, 2.0], [3.0, 0.0]])
+    nothing = type("Rng", (), {"integers": lambda *_, size, dtype: np.zeros(size, dtype)})
+    monkeypatch.setattr(np.random, "default_rng", lambda _: nothing())
+    assert _arrays.numbered(rows).tolist() == [0, 1, 0, 2]

@@ -83,3 +83,40 @@ def test_what_is_factorised_grows_as_users_do(name: str, monkeypatch: pytest.Mon
         fo.mechanisms.parse(name)[0].solve(fo.open_source(f"google-like?users={users}&servers=12583&seed=5").cluster)
         largest.append(max(handed))
     assert all(after <= 2.5 * before for before, after in pairwise(largest)), largest
+
+
+def _in_classes() -> fo.Cluster:
+    """Sixty users whose demands are multiples of six, with weights, places by class, and three task limits."""
+    rng = np.random.default_rng(4)
+    of, limits = rng.integers(0, 6, 60), np.full(60, np.inf)
+    limits[:3] = 0.01
+    demand = rng.uniform(0.1, 1, (6, 3))[of] * rng.uniform(0.5, 2, (60, 1))
+    return fo.Cluster(
+        rng.uniform(1, 3, (4, 3)), demand, rng.uniform(0.5, 2, 60), (rng.random((6, 4)) < 0.7)[of], max_tasks=limits
+    )
+
+
+@pytest.mark.parametrize("name", ["drfh", "tsf", "asset-fairness(scope=servers)", "ceei(scope=servers)", "ps-dsf",
+                                  "alpha-fair(alpha=3)", "alphapf-vds(alpha=3)"])  # fmt: skip
+def test_merged_users_have_the_certificate_of_all(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster, mechanism, found = _in_classes(), fo.mechanisms.parse(name)[0], {}
+    for least in (0, 100):
+        monkeypatch.setattr(solve, "_USERS", least)
+        found[least] = mechanism.solve(cluster, 1e-8)
+    merged, single = found[0], found[100]
+    assert len(merged.warm.merging.cluster.users) == 9
+    assert_allclose(merged.arrays.user_tasks, single.arrays.user_tasks, rtol=1e-6)
+    assert_allclose(mechanism.solve(cluster, 1e-8, start=merged).arrays.user_tasks, single.arrays.user_tasks, rtol=1e-6)
+    whole = merged.certify()
+    assert whole.residual <= 1e-8
+    assert abs(whole.residual - merged.certificate.residual) <= 1e-9
+    if whole.conditions is not None:
+        assert_allclose(merged.certificate.conditions, whole.conditions, rtol=1e-6)
+
+
+@pytest.mark.parametrize("rule", [fo.AlphaFair(3, share="task"), fo.GuaranteedAlphaFair(3)])
+def test_users_stay_apart_where_sizes_of_tasks_count(rule: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solve, "_USERS", 0)
+    cluster = _in_classes()
+    for start in (None, fo.DRFH().solve(cluster)):
+        assert len(rule.solve(cluster, start=start).warm.merging.cluster.users) == 60

@@ -74,7 +74,7 @@ MECHANISMS = {spec: fo.mechanisms.one(spec) for spec in [*USUAL, *ALPHAS, "utili
 EITHER = ("bottleneck-fairness", "concave-utility")
 #: The others take minutes each at 200 x 2,000.
 FEW = ("drfh", "ceei(scope=servers)", "alpha-fair(alpha=3)", "alphapf-vds(alpha=3)", "ps-dsf")
-#: What alone is asked of families.
+#: What alone is asked of families whose names begin so.
 ALONE = {"pinned": ("drfh", "tsf"), "far-larger": ("utilitarian",), "every-alpha": ALPHAS}
 #: Clusters by family, users, servers (of `tests/families.py`: at most), how many, and where they are from.
 SOURCES = [
@@ -183,8 +183,8 @@ def corpus() -> Iterator[Problem]:
     for family, n, k, count, source in map(str.split, SOURCES):
         clusters += [(f"{family}/{n}x{k}/{seed}", source) for seed in range(int(count))]
     for where, source in clusters:
-        asked = FEW if "/200x2000/" in where else ALONE.get(where.split("/")[0], USUAL)
-        for mechanism in asked:
+        own = next((asked for name, asked in ALONE.items() if where.startswith(name)), USUAL)
+        for mechanism in FEW if "/200x2000/" in where else own:
             if mechanism != EITHER[zlib.crc32(where.encode()) % 2]:
                 yield Problem(where, source, mechanism)
 

@@ -278,7 +278,7 @@ def limit(method: EquilibriumSystem, tol: float, prices: PriceStart | None = Non
             yield replace(exact, tasks=state.tasks)
     ends, start = furthest(method, prices), Found(np.empty(0), "best responses", 0)
     if ends is None and near is not None and near.tau <= _TRIES[-1]:
-        tasks = np.bincount(near.pairs, near.tasks, len(method.server))
+        tasks: Array = np.bincount(near.pairs, near.tasks, len(method.server)).astype(float)
         start = replace(start, tasks=tasks * np.minimum(method.limit / method.sums(tasks), 1.0)[method.user])
     elif ends is None:
         start = replace(start, tasks=method.begin(0.3))
@@ -286,9 +286,9 @@ def limit(method: EquilibriumSystem, tol: float, prices: PriceStart | None = Non
         place = ends.last
         offered = PriceStart.of(ends.first) if ends.first else None
         start = replace(start, tasks=place.here.tasks, steps=place.steps, prices=offered)
-        tasks = solved(place, _UNMOVED)
-        if tasks is not None:
-            yield from _rounded(method, replace(start, tasks=tasks), tol)
+        followed = solved(place, _UNMOVED)
+        if followed is not None:
+            yield from _rounded(method, replace(start, tasks=followed), tol)
     yield from _responses(method, start, _ROUNDS, tol)
 
 

@@ -87,8 +87,13 @@ def ratio(above: ArrayLike, below: NDArray[Any], otherwise: float = 0.0) -> Arra
 def numbered(rows: NDArray[Any]) -> Index:
     """Equal rows get equal numbers, 0 for the first row, in order of appearance. Compares bytes: no -0.0, please."""
     rows = np.ascontiguousarray(rows)
-    whole = rows.view([("", np.void, rows.shape[1] * rows.itemsize)]).ravel()
-    _, first, inverse = np.unique(whole, return_index=True, return_inverse=True)
+    words = rows.view(np.uint64) if rows.itemsize == 8 else rows.astype(np.uint64)
+    factors = np.random.default_rng(0).integers(2**63, size=rows.shape[1], dtype=np.uint64) * 2 + 1
+    codes = (words ^ (words >> 32)) @ factors  # a number is sorted ten times as fast as a row
+    _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    if (words[first[inverse]] != words).any():
+        whole = rows.view([("", np.void, rows.shape[1] * rows.itemsize)]).ravel()
+        _, first, inverse = np.unique(whole, return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.intp)
     rank[np.argsort(first)] = np.arange(len(first))
     return np.asarray(rank[inverse.ravel()])

@@ -12,7 +12,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from .. import _clock
-from ..certificates import Certificate, advice
+from ..certificates import Certificate, advice, feasibility
 from ..certificates.backward import backward_error
 from ..certificates.ill_scaled import beyond_doubles
 from ..core import last_digits
@@ -24,7 +24,7 @@ from ..model import _validate
 from ..model._arrays import Array, deferred, frozen
 from ..model._same import unfit_start
 from ..model.cluster import Cluster, expected
-from ..model.criterion import FairnessEfficiency
+from ..model.criterion import Criterion, FairnessEfficiency
 from ..model.merging import Merging, Split, merge, unmerged
 from ..model.problem import Problem
 from ..result.allocation import Allocation, Stats, idle
@@ -392,12 +392,31 @@ def solve(
     return allocation
 
 
+#: Of fewer users those who are alike are not looked for where only time is to be saved.
+_USERS = 2_000
+
+
 def _merged(mechanism: Solvable, problem: Problem, earlier: Earlier | None) -> Merging:
-    """Proportional servers are one, unless sizes of shares matter, and where the mechanism allows it users."""
-    cluster, users = problem.cluster, mechanism.merges_users
+    """Proportional servers are one, unless sizes of shares matter, and where that is the same or allowed users."""
+    cluster, users = problem.cluster, _merges_users(mechanism, problem)
     if not problem.criterion.scale_free:
         return unmerged(cluster)
     return merge(cluster, users=users) if earlier is None else earlier.merged(cluster, users)
+
+
+def _merges_users(mechanism: Solvable, problem: Problem) -> bool:
+    """True if the mechanism says that users with proportional demands are one, or they are over a pool or servers.
+
+    Where shares grow as demands do their levels are equal: of users who can do the same worth is concave in each one's
+    tasks, and `sum_n phi_n f(s_n / phi_n)` is largest, and its least level too, for s in proportion to weights, when it
+    is `phi f(s / phi)` of their sums. At alpha = 0 any split is as good.
+    """
+    cluster, rule = problem.cluster, problem.criterion
+    if mechanism.merges_users or len(cluster.users) < _USERS or not mechanism.judged_by_criterion:
+        return mechanism.merges_users
+    grows = rule.share_rule in ("dominant", "asset", "alone", "demand") and rule.weight is cluster.weight
+    free = not rule.floor.any() and bool(np.isinf(rule.cap).all())
+    return type(rule) is Criterion and rule.scope in ("pool", "servers") and rule.alpha > 0 and grows and free
 
 
 def _expanded(
@@ -418,8 +437,12 @@ def _expanded(
         tasks, prices = order.tasks(tasks), order.prices(prices)
     tasks = frozen(tasks)
     if order is not None or not merging.trivial:  # sums of other rows, or in another order, round otherwise
-        split = Split.of(merging, tasks)
-        verdict = mechanism.certified(problem, split, merging.split_prices(prices))
+        split, prices = Split.of(merging, tasks), merging.split_prices(prices)
+        if order is None and mechanism.judged_by_criterion and len(merging.cluster.users) < len(problem.cluster.users):
+            proof = merging.split_prices(verdict[1])
+            verdict = _of_every_user(mechanism, problem, merging, split, verdict[0], proof), proof
+        else:
+            verdict = mechanism.certified(problem, split, prices)
         tasks = deferred(split)
     certificate, prices = verdict
     return Allocation(
@@ -433,9 +456,30 @@ def _expanded(
         notes + found.notes + best.notes,
         found.tol,
         mechanism.certify,
-        warm=Earlier(merging, mechanism.merges_users, best.warm, order),
+        warm=Earlier(merging, _merges_users(mechanism, problem), best.warm, order),
         index=index,
     )
+
+
+def _of_every_user(
+    mechanism: Solvable, problem: Problem, merging: Merging, split: Split, merged: Certificate, prices: Array | None
+) -> Certificate:
+    """The certificate of merged users as that of all: feasibility anew, and the same optimality.
+
+    Users who were merged have one level, as their tasks are split by weight, and one cost and worth of a task in units
+    of its size: what one of them could gain, or lacks, is the same part of its tasks as of those of all. What they use
+    and what they are worth are the sums. Only conditions are of each one's own data.
+    """
+    cluster = problem.cluster
+    violation, worst = feasibility(cluster, split, problem.limits, problem.criterion.floor)
+    if violation <= merged.optimality:
+        worst = merged.worst
+        for name, n in zip(
+            merging.cluster.users, np.unique(merging.user_of, return_index=True)[1].tolist(), strict=True
+        ):
+            worst = worst.replace(f"user {name!r}", f"user {cluster.users[n]!r}")
+    conditions = deferred(lambda: mechanism.certified(problem, split, prices)[0].conditions)
+    return Certificate(violation, merged.optimality, merged.measure, worst, merged.gap, conditions)
 
 
 def _idle(merging: Merging) -> tuple[str, ...]:
