@@ -28,6 +28,7 @@ from ._base import Mechanism
 
 if TYPE_CHECKING:
     from ..engines.reference.named_problem import NamedProblem
+    from ..game.programs import Game
 
 
 #: Best responses, and CVXPY, stand in for the equilibrium engine up to this number of pairs (user, server), for so many
@@ -67,7 +68,7 @@ class GameMechanism(Mechanism):
         if rule.alpha != 1 or not rule.scale_free:
             has_alpha = any(field.name == "alpha" for field in dataclasses.fields(self))
             raise DataError(
-                f"{self} is a game and no single program: use server_problem(cluster, server, tasks), or "
+                f"{self} is a game and no single program: use game(cluster), which has one for every server, or "
                 f"{'choose alpha=1' if has_alpha else 'take AlphaPFVDS(1)'}, where the game is one"
             )
         potential = reference.proportional(cluster, rule)
@@ -84,6 +85,21 @@ class GameMechanism(Mechanism):
         self.check(cluster)
         rule = self.criterion(cluster)
         return reference.server_problem(cluster, rule, server, tasks, self.program, self.formula, scaled)
+
+    def game(self, cluster: Cluster, *, scaled: bool | None = None) -> Game:
+        """The game as one convex program per server, to change and to play; `scaled` as in `server_problem`.
+
+            fo.AlphaPFVDS(3).game(cluster).bounding("ann", "s2", most=5).solve().trace
+
+        Raises
+        ------
+        DataError
+            The mechanism is not defined on this cluster, or nobody can run anything there.
+        """
+        from ..game import programs
+
+        self.check(cluster)
+        return programs.game(self, cluster, scaled)
 
     def engines(self, criterion: Criterion | None = None) -> tuple[str, ...]:
         rule = self._ordinary() if criterion is None else criterion

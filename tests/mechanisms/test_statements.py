@@ -55,7 +55,9 @@ def test_problems_have_the_answers(mechanism: Mechanism, name: str) -> None:
     answer = mechanism.solve(cluster)
     if isinstance(mechanism, GameMechanism) and (answer.criterion.alpha != 1 or not answer.criterion.scale_free):
         remedy = "choose alpha=1" if isinstance(mechanism, AlphaPFVDS) else "take AlphaPFVDS(1)"
-        said = re.escape(f"no single program: use server_problem(cluster, server, tasks), or {remedy}, where the game")
+        said = re.escape(
+            f"no single program: use game(cluster), which has one for every server, or {remedy}, where the game"
+        )
         with pytest.raises(DataError, match=said):
             mechanism.problem(cluster)
         return
