@@ -331,6 +331,7 @@ def server_problem(
     server: str | int,
     tasks: object,
     state: Callable[[Program], Statement],
+    state_scaled: Callable[[Program], Statement],
     formula: str = "",
     scaled: bool | None = None,
 ) -> NamedProblem:
@@ -361,7 +362,7 @@ def server_problem(
     inside = ServerProgram(Polytope(cluster, limits), criterion, i)
     inside.others = cp.Parameter(others.shape, nonneg=True, name="others")
     inside.give_others(others)
-    return named_problem(inside, statement(inside), formula)
+    return named_problem(inside, state_scaled(inside), formula)
 
 
 #: Rounds without progress that end it; progress is an exploitability below this part of the least so far.

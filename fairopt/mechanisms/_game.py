@@ -12,6 +12,7 @@ import numpy as np
 
 from .._libraries import cp
 from ..engines.base import Solution
+from ..engines.reference import scaled as scaling
 from ..engines.reference.program import Program, Statement, maximise
 from ..errors import DataError, FairoptError, NotConverged
 from ..game import engine as game_engine
@@ -72,7 +73,8 @@ class GameMechanism(Mechanism):
                 f"{'choose alpha=1' if has_alpha else 'take AlphaPFVDS(1)'}, where the game is one"
             )
         potential = reference.proportional(cluster, rule)
-        return cluster_problem(cluster, potential, _potential, self.formula, scaled=scaled, parameters=parameters)
+        states = _potential, scaling.statement
+        return cluster_problem(cluster, potential, *states, self.formula, scaled=scaled, parameters=parameters)
 
     def server_problem(
         self, cluster: Cluster, server: str | int, tasks: Array, *, scaled: bool | None = None
@@ -84,7 +86,9 @@ class GameMechanism(Mechanism):
         """
         self.check(cluster)
         rule = self.criterion(cluster)
-        return reference.server_problem(cluster, rule, server, tasks, self.program, self.formula, scaled)
+        return reference.server_problem(
+            cluster, rule, server, tasks, self.program, self.scaled_program(rule), self.formula, scaled
+        )
 
     def game(self, cluster: Cluster, *, scaled: bool | None = None) -> Game:
         """The game as one convex program per server, to change and to play; `scaled` as in `server_problem`.

@@ -317,7 +317,8 @@ def test_a_mechanism_that_judges_its_constraints_may_have_them() -> None:
     assert floors.stats.engine == "declarative"
     assert (floors.arrays.user_tasks >= 2.2 * (1 - 1e-6)).all()
     assert not certify(EXAMPLE, floors.tasks, floors.criterion)[0].passes()  # the criterion knows none
-    assert _WithFloors("floor").problem(EXAMPLE).named.keys() == {"capacity", "floor"}
+    for scaled in (False, True):
+        assert _WithFloors("floor").problem(EXAMPLE, scaled=scaled).named.keys() == {"capacity", "floor"}
 
 
 class _Later(_Game):

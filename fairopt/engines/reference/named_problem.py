@@ -19,7 +19,7 @@ from ...model.polytope import Polytope
 from .declarative import LeximinProblem, maxmin_levels
 from .expressions import Named, definitions, readable
 from .program import Leximin, Program, Statement, Textbook
-from .scaled import ClusterProgram, statement
+from .scaled import ClusterProgram
 
 if TYPE_CHECKING:
     from ...result.allocation import Allocation
@@ -175,6 +175,7 @@ def cluster_problem(
     cluster: Cluster,
     criterion: Criterion,
     state: Callable[[Program], Statement],
+    state_scaled: Callable[[Program], Statement],
     formula: str = "",
     *,
     scaled: bool | None = None,
@@ -193,7 +194,7 @@ def cluster_problem(
     if STEEP <= criterion.alpha < np.inf:
         unit = maxmin_levels(polytope, criterion)[0]
     inside = ClusterProgram(polytope, criterion, unit)
-    return named_problem(inside, statement(inside), formula)
+    return named_problem(inside, state_scaled(inside), formula)
 
 
 def named_problem(program: Program, stated: Statement, formula: str = "") -> NamedProblem:
