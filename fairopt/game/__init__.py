@@ -11,11 +11,13 @@ if TYPE_CHECKING:
     from .dynamics.distributed import best_response, multi_start
     from .dynamics.orders import Network
     from .enumeration.all_equilibria import Equilibria, equilibria
+    from .programs import Game
 
 _HOME = {
     "Equilibria": "fairopt.game.enumeration.all_equilibria",
     "EquilibriumCurve": "fairopt.game.curve.two_sided",
     "equilibrium_curve": "fairopt.game.curve.two_sided",
+    "Game": "fairopt.game.programs",
     "best_response": "fairopt.game.dynamics.distributed",
     "equilibria": "fairopt.game.enumeration.all_equilibria",
     "multi_start": "fairopt.game.dynamics.distributed",
@@ -25,6 +27,7 @@ _HOME = {
 __all__ = [
     "Equilibria",
     "EquilibriumCurve",
+    "Game",
     "Network",
     "Trace",
     "best_response",

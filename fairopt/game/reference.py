@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -111,9 +111,21 @@ class ServerProgram(Scaled):
             return 0.0
         waiting = np.isnan(fixed) if fixed is not None else np.ones(len(unit), dtype=bool)
         self._floor.value = np.zeros(len(unit)) if fixed is None else np.where(waiting, 0.0, fixed * (1 - 1e-9))
-        self._factor.value = welfare_factor(self.weight, unit, self.alpha, np.where(waiting, 0.0, 1.0))
-        log_factor = self.alpha * np.log(self.weight) + (1 - self.alpha) * np.log(unit)
-        return float(log_factor[waiting].max())
+        self._factor.value, log_unit = welfare_factor(self.weight, unit, self.alpha, ~waiting)
+        return log_unit
+
+    def give_others(self, tasks: Array) -> None:
+        super().give_others(tasks)
+        here, present = tasks[self.users, self.servers], tasks.sum(axis=1)[self.users]
+        elsewhere = np.maximum(present - here, 0.0)
+        powers = self.scale_free and 0 < self.alpha < np.inf
+        if powers and here.any() and (present > 0).all():
+            unit = present / self.gamma
+        elif powers:
+            unit = np.maximum(self.maxmin_share(elsewhere), SMALLEST)
+        else:  # shares near 1: what users have elsewhere, and their part by weight here
+            unit = elsewhere / self.gamma + self.weight / self.weight.sum()
+        self.log_unit = self.give(elsewhere, unit)
 
     def maxmin_share(self, elsewhere: Array) -> Array:
         """Virtual dominant shares (users here,) under max-min at this server, by progressive filling."""
@@ -320,6 +332,7 @@ def server_problem(
     server: str | int,
     tasks: object,
     state: Callable[[Program], Statement],
+    state_scaled: Callable[[Program], Statement],
     formula: str = "",
     scaled: bool | None = None,
 ) -> NamedProblem:
@@ -348,14 +361,9 @@ def server_problem(
         program = Textbook(cluster, criterion, i, others)
         return named_problem(program, state(program), formula)
     inside = ServerProgram(Polytope(cluster, limits), criterion, i)
-    inside.others = others
-    elsewhere = others.sum(axis=1)[inside.users]
-    if inside.scale_free and scaled_by_default(criterion):
-        unit = np.maximum(inside.maxmin_share(elsewhere), SMALLEST)
-    else:  # shares near 1: what users have elsewhere, and their part by weight here
-        unit = elsewhere / inside.gamma + inside.weight / inside.weight.sum()
-    log_unit = inside.give(elsewhere, unit)
-    return named_problem(inside, replace(statement(inside), log_unit=log_unit), formula)
+    inside.others = cp.Parameter(others.shape, nonneg=True, name="others")
+    inside.give_others(others)
+    return named_problem(inside, state_scaled(inside), formula)
 
 
 #: Rounds without progress that end it; progress is an exploitability below this part of the least so far.

@@ -148,7 +148,8 @@ class Mechanism(Solvable):
         self.check(expected(cluster))
         seen, _ = self.prepare(cluster)
         rule = self.criterion(seen)
-        return cluster_problem(seen, rule, self.program, self.formula, scaled=scaled, parameters=parameters)
+        states = self.program, self.scaled_program(rule)
+        return cluster_problem(seen, rule, *states, self.formula, scaled=scaled, parameters=parameters)
 
     @property
     def formula(self) -> str:

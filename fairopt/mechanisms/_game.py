@@ -12,6 +12,7 @@ import numpy as np
 
 from .._libraries import cp
 from ..engines.base import Solution
+from ..engines.reference import scaled as scaling
 from ..engines.reference.program import Program, Statement, maximise
 from ..errors import DataError, FairoptError, NotConverged
 from ..game import engine as game_engine
@@ -28,6 +29,7 @@ from ._base import Mechanism
 
 if TYPE_CHECKING:
     from ..engines.reference.named_problem import NamedProblem
+    from ..game.programs import Game
 
 
 #: Best responses, and CVXPY, stand in for the equilibrium engine up to this number of pairs (user, server), for so many
@@ -67,11 +69,12 @@ class GameMechanism(Mechanism):
         if rule.alpha != 1 or not rule.scale_free:
             has_alpha = any(field.name == "alpha" for field in dataclasses.fields(self))
             raise DataError(
-                f"{self} is a game and no single program: use server_problem(cluster, server, tasks), or "
+                f"{self} is a game and no single program: use game(cluster), which has one for every server, or "
                 f"{'choose alpha=1' if has_alpha else 'take AlphaPFVDS(1)'}, where the game is one"
             )
         potential = reference.proportional(cluster, rule)
-        return cluster_problem(cluster, potential, _potential, self.formula, scaled=scaled, parameters=parameters)
+        states = _potential, scaling.statement
+        return cluster_problem(cluster, potential, *states, self.formula, scaled=scaled, parameters=parameters)
 
     def server_problem(
         self, cluster: Cluster, server: str | int, tasks: Array, *, scaled: bool | None = None
@@ -83,7 +86,24 @@ class GameMechanism(Mechanism):
         """
         self.check(cluster)
         rule = self.criterion(cluster)
-        return reference.server_problem(cluster, rule, server, tasks, self.program, self.formula, scaled)
+        return reference.server_problem(
+            cluster, rule, server, tasks, self.program, self.scaled_program(rule), self.formula, scaled
+        )
+
+    def game(self, cluster: Cluster, *, scaled: bool | None = None) -> Game:
+        """The game as one convex program per server, to change and to play; `scaled` as in `server_problem`.
+
+            fo.AlphaPFVDS(3).game(cluster).bounding("ann", "s2", most=5).solve().trace
+
+        Raises
+        ------
+        DataError
+            The mechanism is not defined on this cluster, or nobody can run anything there.
+        """
+        from ..game import programs
+
+        self.check(cluster)
+        return programs.game(self, cluster, scaled)
 
     def engines(self, criterion: Criterion | None = None) -> tuple[str, ...]:
         rule = self._ordinary() if criterion is None else criterion

@@ -55,7 +55,9 @@ def test_problems_have_the_answers(mechanism: Mechanism, name: str) -> None:
     answer = mechanism.solve(cluster)
     if isinstance(mechanism, GameMechanism) and (answer.criterion.alpha != 1 or not answer.criterion.scale_free):
         remedy = "choose alpha=1" if isinstance(mechanism, AlphaPFVDS) else "take AlphaPFVDS(1)"
-        said = re.escape(f"no single program: use server_problem(cluster, server, tasks), or {remedy}, where the game")
+        said = re.escape(
+            f"no single program: use game(cluster), which has one for every server, or {remedy}, where the game"
+        )
         with pytest.raises(DataError, match=said):
             mechanism.problem(cluster)
         return
@@ -315,7 +317,8 @@ def test_a_mechanism_that_judges_its_constraints_may_have_them() -> None:
     assert floors.stats.engine == "declarative"
     assert (floors.arrays.user_tasks >= 2.2 * (1 - 1e-6)).all()
     assert not certify(EXAMPLE, floors.tasks, floors.criterion)[0].passes()  # the criterion knows none
-    assert _WithFloors("floor").problem(EXAMPLE).named.keys() == {"capacity", "floor"}
+    for scaled in (False, True):
+        assert _WithFloors("floor").problem(EXAMPLE, scaled=scaled).named.keys() == {"capacity", "floor"}
 
 
 class _Later(_Game):

@@ -19,7 +19,7 @@ from ...model.polytope import Polytope
 from .declarative import LeximinProblem, maxmin_levels
 from .expressions import Named, definitions, readable
 from .program import Leximin, Program, Statement, Textbook
-from .scaled import ClusterProgram, statement
+from .scaled import ClusterProgram
 
 if TYPE_CHECKING:
     from ...result.allocation import Allocation
@@ -50,11 +50,16 @@ class NamedProblem(cp.Problem):  # type: ignore[misc]
     """
 
     def __init__(
-        self, program: Program, stated: Statement, levels: cp.Expression | None = None, formula: str = ""
+        self,
+        program: Program,
+        stated: Statement,
+        levels: cp.Expression | None = None,
+        formula: str = "",
+        welfare: bool = True,
     ) -> None:
         self.cluster, self.program, self.levels, self.formula = program.cluster, program, levels, formula
         self.named: dict[str, cp.Constraint] = dict(stated.constraints)
-        self._log_unit, self._answered = stated.log_unit, False
+        self._welfare, self._answered = welfare, False
         super().__init__(stated.objective, list(self.named.values()))
 
     def __str__(self) -> str:
@@ -88,7 +93,8 @@ class NamedProblem(cp.Problem):  # type: ignore[misc]
         Those of a scaled problem are in units of the mechanism's welfare, too. `None` before a solve.
         """
         dual = self.named["capacity"].dual_value
-        return None if dual is None else self.program.prices(dual) * math.exp(self._log_unit)
+        unit = math.exp(self.program.log_unit) if self._welfare else 1.0
+        return None if dual is None else self.program.prices(dual) * unit
 
     def allocation(self, label: str | Cluster = "problem", *, criterion: Any = None, tol: float = 1e-6) -> Allocation:
         """The tasks that `solve` left, as an allocation; a problem that was not solved is solved first.
@@ -151,12 +157,12 @@ class NamedProblem(cp.Problem):  # type: ignore[misc]
         """
         if taken := [name for name in constraints if name in self.named]:
             raise DataError(f"there is a constraint {taken[0]!r} already; choose another name")
-        stated = Statement(self.objective, {**self.named, **constraints}, self._log_unit)
-        return NamedProblem(self.program, stated, self.levels, self.formula)
+        stated = Statement(self.objective, {**self.named, **constraints})
+        return NamedProblem(self.program, stated, self.levels, self.formula, self._welfare)
 
     def maximising(self, objective: cp.Expression) -> NamedProblem:
         """The same constraints with another objective: `problem.maximising(cp.sum(problem.user_tasks))`."""
-        return NamedProblem(self.program, Statement(cp.Maximize(objective), self.named))
+        return NamedProblem(self.program, Statement(cp.Maximize(objective), self.named), welfare=False)
 
 
 def scaled_by_default(criterion: Criterion) -> bool:
@@ -169,6 +175,7 @@ def cluster_problem(
     cluster: Cluster,
     criterion: Criterion,
     state: Callable[[Program], Statement],
+    state_scaled: Callable[[Program], Statement],
     formula: str = "",
     *,
     scaled: bool | None = None,
@@ -187,7 +194,7 @@ def cluster_problem(
     if STEEP <= criterion.alpha < np.inf:
         unit = maxmin_levels(polytope, criterion)[0]
     inside = ClusterProgram(polytope, criterion, unit)
-    return named_problem(inside, statement(inside), formula)
+    return named_problem(inside, state_scaled(inside), formula)
 
 
 def named_problem(program: Program, stated: Statement, formula: str = "") -> NamedProblem:

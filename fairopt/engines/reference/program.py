@@ -25,14 +25,10 @@ class Leximin:
 
 @dataclass(frozen=True)
 class Statement:
-    """An objective and constraints by name, whose duals are read by it.
-
-    `log_unit` is the log of one unit of the objective, in the units of the mechanism's welfare; 0 unless scaled.
-    """
+    """An objective and constraints by name, whose duals are read by it."""
 
     objective: cp.Maximize | Leximin
     constraints: Mapping[str, cp.Constraint]
-    log_unit: float = 0.0
 
 
 def maximise(objective: cp.Expression, constraints: Mapping[str, cp.Constraint]) -> Statement:
@@ -84,7 +80,8 @@ class Program:
     user_tasks: cp.Expression
     weight: cp.Expression | Array
     constraints: dict[str, cp.Constraint]
-    others: Array | None = None  # tasks (all users, all servers) that are fixed
+    log_unit: float = 0.0  # of one unit of the objective, in the units of the mechanism's welfare
+    others: cp.Parameter | None = None  # tasks (all users, all servers) that are fixed
 
     def share(self, per_task: Array, label: str = "share") -> cp.Expression:
         """`u_n x_n`, (users,), from the share that a task counts for, `u_n` (all users of the cluster,)."""
@@ -144,6 +141,11 @@ class Program:
             table = table @ _spread(self.servers, servers).T
         return table if self.others is None else table + self.others
 
+    def give_others(self, tasks: Array) -> None:
+        """Set what other servers give, from tasks (all users, all servers); this one's column is a guess."""
+        assert self.others is not None
+        self.others.value = np.where(np.isin(np.arange(tasks.shape[1]), self.servers), 0.0, tasks)
+
     def prices(self, dual: Array) -> Array:
         """Duals of `capacity` as prices of a unit of each resource, (servers, resources)."""
         used = (self.cluster.capacity > 0) & (self.cluster.usable.T @ (self.cluster.demand > 0))
@@ -193,10 +195,9 @@ class Textbook(Program):
         self.x = cp.Variable((len(self.users), len(self.servers)), nonneg=True, name="x")
         total = cp.sum(self.x, axis=1)
         if tasks is not None:
-            self.others = np.where(np.arange(cluster.shape[1]) == server, 0.0, tasks)
-            elsewhere = self.others.sum(axis=1)[self.users]
-            limit = np.maximum(limit, elsewhere)
-            total = cp.Constant(elsewhere, name="tasks_elsewhere") + total
+            self.others = cp.Parameter(cluster.shape[:2], nonneg=True, name="others")
+            self.give_others(tasks)
+            total = self._named(cp.sum(self.others, axis=1)[self.users], "tasks_elsewhere") + total
         self.user_tasks = self._named(total, "user_tasks", tuple(cluster.users[n] for n in self.users))
         self.weight = self._symbol("weight", criterion.weight[self.users])
         demand = self._symbol("demand", cluster.demand[self.users])

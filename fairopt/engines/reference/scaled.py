@@ -5,12 +5,13 @@ The statement follows from the criterion (`statement`), so that mechanisms write
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 
 import numpy as np
 
 from ..._libraries import cp, sp
-from ...model._arrays import Array, Index
+from ...model._arrays import Array, Index, Mask
 from ...model.criterion import ConcaveWelfare, Criterion, FairnessEfficiency
 from ...model.polytope import Polytope
 from .program import Leximin, Program, Statement
@@ -54,7 +55,7 @@ class Scaled(Program):
 
     def factor(self, alpha: float) -> Array | cp.Parameter:
         """`phi_n^alpha unit_n^(1-alpha)`, the largest made 1: what the welfare of a scaled share counts."""
-        return welfare_factor(self.weight, self.unit, alpha)
+        raise NotImplementedError
 
     def prices(self, dual: Array) -> Array:
         rows = np.zeros(len(self.polytope.row_server))
@@ -62,12 +63,11 @@ class Scaled(Program):
         return self.polytope.unit_prices(rows)
 
 
-def welfare_factor(weight: Array, unit: Array, alpha: float, fixed: Array | None = None) -> Array:
-    """`weight^alpha unit^(1-alpha)` without overflow, the largest 1, and 0 for those held."""
-    log_factor = alpha * np.log(weight) + (1 - alpha) * np.log(unit)
-    if fixed is not None:
-        log_factor = np.where(fixed > 0, -np.inf, log_factor)
-    return np.asarray(np.exp(log_factor - log_factor.max()))
+def welfare_factor(weight: Array, unit: Array, alpha: float, settled: Mask) -> tuple[Array, float]:
+    """`weight^alpha unit^(1-alpha)` without overflow, the largest 1, and 0 for those settled; the log of what 1 is."""
+    log_factor = np.where(settled, -np.inf, alpha * np.log(weight) + (1 - alpha) * np.log(unit))
+    most = float(log_factor.max())
+    return np.asarray(np.exp(log_factor - most)), most
 
 
 class ClusterProgram(Scaled):
@@ -111,13 +111,14 @@ class ClusterProgram(Scaled):
         if floored := np.flatnonzero(own.floor > 0).tolist():
             relative = sp.diags(1 / own.floor[floored]) @ polytope.tasks[floored]
             self.constraints["min_tasks"] = relative @ self.fraction >= 1
-        self._fixed: Array = np.zeros(len(polytope.users)) if fixed is None else fixed
+        self._fixed: Array = np.zeros(len(self.weight)) if fixed is None else fixed
         if kept := np.flatnonzero(self._fixed).tolist():
             relative = sp.diags(1 / self._fixed[kept]) @ polytope.tasks[kept]
             self.constraints["held"] = relative @ self.fraction >= 1 - 1e-12
 
     def factor(self, alpha: float) -> Array:
-        return welfare_factor(self.weight, self.unit, alpha, self._fixed)
+        found, self.log_unit = welfare_factor(self.weight, self.unit, alpha, self._fixed > 0)
+        return found
 
     def cost(self) -> Array:
         """Least cost of a whole server by user (by pair, in the scope `per_server`), at the last prices.
@@ -174,12 +175,11 @@ def _alpha_fair(program: Scaled, alpha: float) -> Statement:
     if np.isinf(alpha):
         return Statement(Leximin(program.sigma / program.weight), program.constraints)
     scaled, factor = program.scaled_share, program.factor(alpha)
-    log_unit = float((alpha * np.log(program.weight) + (1 - alpha) * np.log(program.unit)).max())
     constraints = dict(program.constraints)
     if alpha == 0:
-        return Statement(cp.Maximize(factor @ scaled), constraints, log_unit)
+        return Statement(cp.Maximize(factor @ scaled), constraints)
     if alpha == 1:
-        return Statement(cp.Maximize(factor @ cp.log(scaled)), constraints, log_unit)
+        return Statement(cp.Maximize(factor @ cp.log(scaled)), constraints)
     gain = cp.Variable(len(program.weight), name="gain")
     one = np.ones(len(program.weight))
     power = 1 + (1 - alpha) * gain  # stands for t^(1-alpha)
@@ -187,7 +187,7 @@ def _alpha_fair(program: Scaled, alpha: float) -> Statement:
         constraints["utility"] = cp.PowCone3D(scaled, one, power, 1 - alpha)  # t^(1-alpha) >= power
     else:
         constraints["utility"] = cp.PowCone3D(power, scaled, one, 1 / alpha)  # power t^(alpha-1) >= 1
-    return Statement(cp.Maximize(factor @ gain), constraints, log_unit)
+    return Statement(cp.Maximize(factor @ gain), constraints)
 
 
 def _concave(program: Scaled, rule: ConcaveWelfare) -> Statement:
@@ -200,8 +200,8 @@ def _concave(program: Scaled, rule: ConcaveWelfare) -> Statement:
     level = program.unit / program.weight
     factor = program.factor(1.0)  # weights, 0 for those who are settled
     largest = float((factor * slope(level) * level).max()) or 1.0  # of welfares at the margin
-    log_unit = float(np.log(largest * program.weight.max()))
-    return Statement(cp.Maximize((factor / largest) @ utility), program.constraints, log_unit)
+    program.log_unit += math.log(largest)
+    return Statement(cp.Maximize((factor / largest) @ utility), program.constraints)
 
 
 def _fair_and_efficient(program: Scaled, rule: FairnessEfficiency) -> Statement:
