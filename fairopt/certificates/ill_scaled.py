@@ -13,6 +13,12 @@ from ..model.polytope import Polytope
 
 #: Below this part of what another needs a user's rise is a matter of the last digits of the other's tasks.
 SEEN = 1e-7
+#: Below this alpha tasks may span more than numbers hold.
+SMALL = 1e-2
+_SPAN = (
+    ". At so small an alpha tasks may span more than numbers hold (they go like prices to the power -1/alpha): take "
+    "alpha=0, or one from {least:g} on"
+)
 
 
 def spread(cluster: Cluster) -> tuple[float, str]:
@@ -61,7 +67,7 @@ def ill_scaling(polytope: Polytope, criterion: Criterion) -> tuple[float, tuple[
 
 
 def advice(cluster: Cluster, criterion: Criterion) -> str:
-    """The remedy where rounding hides a user of max-min, or a finite alpha is beyond doubles; empty elsewhere.
+    """The remedy where rounding hides a user of max-min, or a finite alpha may be beyond doubles; empty elsewhere.
 
     It hides one if of two users of a server, at equal levels, one needs less than 1e-7 of what the other needs of a
     resource.
@@ -72,7 +78,8 @@ def advice(cluster: Cluster, criterion: Criterion) -> str:
     criterion : of the same cluster
     """
     if np.isfinite(criterion.alpha) or criterion.scope == "game":
-        return beyond_doubles(cluster, criterion)
+        small = 0 < criterion.alpha < SMALL
+        return beyond_doubles(cluster, criterion) or (_SPAN.format(least=SMALL) if small else "")
     least, where = ill_scaling(Polytope(cluster, criterion.limits(cluster)), criterion)
     if where is None or least >= SEEN:
         return ""

@@ -43,6 +43,8 @@ _STEEPER, _STEEPER_GAME = 2.0, 3.0
 _WITHIN, _SMALL = 1e-2, 1e-11
 #: From an error below that others find last digits.
 _NEARLY = 1e-3
+#: Decades of prices that are waited for.
+_PRICES = 3.0
 
 
 class Step:
@@ -255,10 +257,12 @@ def run(
 ) -> Candidate:  # fmt: skip
     """Solve by the interior point, from a warm start if one fits: the best iterate.
 
+    At small alpha tasks span `1/alpha` times the decades of prices, and every step takes one: of `most` there are more.
     `patience`: it ends after so many steps in which products do not halve, nor alpha grows. `weight`: the log of what
     the sum of shares weighs, which is held; `Candidate.off` is by what it should change.
     """
-    polytope = problem.polytope
+    polytope, alpha = problem.polytope, problem.criterion.alpha
+    most += int(_PRICES / alpha) if alpha > 0 else 0
     q, warm = Market(problem, weight), None
     known = start if isinstance(start, Start) and q.fits(start) else None
     at = first = q.begin() if known is None else q.begin_from(known)

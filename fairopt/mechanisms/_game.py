@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 #: Best responses, and CVXPY, stand in for the equilibrium engine up to this number of pairs (user, server), for so many
 #: seconds each.
 RESPONDING, DECLARED, _PATIENCE = 250_000, 500, 5.0
-#: Below this alpha tasks may span more than numbers hold.
-_SMALL = 1e-2
 
 
 def _potential(p: Program) -> Statement:
@@ -160,15 +158,8 @@ class GameMechanism(Mechanism):
 
     def complaint(self, best: Allocation, tol: float, tried: tuple[str, ...]) -> FairoptError:
         text = f"{self}: after {best.stats.rounds} steps {best.certificate} misses tol={tol:g} "
-        text += f"(engines tried: {', '.join(tried)}){self.reason(best)}. "
-        if 0 < best.criterion.alpha < _SMALL:
-            text += (
-                "At so small an alpha tasks may span more than numbers hold (they go like prices to the power "
-                f"-1/alpha): take alpha=0, or one from {_SMALL:g} on. Or relax"
-            )
-        else:
-            text += "Relax"
+        text += f"(engines tried: {', '.join(tried)}){self.reason(best)}"
         return NotConverged(
-            f"{text} tol (the declarative engine of the game is a reference for small clusters at 1e-4), try another "
-            "engine, or take the answer flagged with throw=False"
+            f"{text}. Relax tol (the declarative engine of the game is a reference for small clusters at 1e-4), try "
+            "another engine, or take the answer flagged with throw=False"
         )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from families import draw
 
 import fairopt as fo
+from fairopt.errors import SolverError
 
 
 def plain(seed: int, users: int = 30, servers: int = 8, resources: int = 3, low: float = 0.3) -> fo.Cluster:
@@ -39,3 +41,16 @@ def test_thousands_of_tied_pairs_keep_their_last_digits() -> None:
     capacity, demand = (np.exp(0.5 * rng.standard_normal(shape)) for shape in ((100, 4), (200, 4)))
     found = fo.AlphaFair(3.0).solve(fo.Cluster(100 * capacity, demand), 1e-9)
     assert found.certificate.residual <= 1e-9
+
+
+@pytest.mark.parametrize(("family", "seed"), [("plain", 0), ("nested", 1), ("proportional", 2)])
+def test_tasks_a_hundred_decades_apart_at_small_alpha(family: str, seed: int) -> None:
+    """They go like prices to the power -1/alpha, and prices of tasks are apart where shares are `"task"`."""
+    found = fo.AlphaFair(0.01, "task").solve(draw(family, seed))
+    assert found.certify().passes(1e-6)
+    assert found.arrays.user_tasks.min() < 1e-80
+
+
+def test_tasks_beyond_numbers_are_refused_in_words() -> None:
+    with pytest.raises(SolverError, match=r"may span more than numbers hold .* take alpha=0, or one from 0.01"):
+        fo.AlphaFair(0.002, "task").solve(draw("plain", 3))
