@@ -260,7 +260,7 @@ class Market:
         if self.limit is not None:
             y = np.zeros(len(size))
             y[self.limit.pairs] = self.limit.near
-            means = [y, np.zeros(self.row.shape), excess]
+            means = [y, np.full(self.row.shape, -np.log(self.row.shape[1]) / power), excess]
         for number in range(_DESCENTS if self.limit is None else 0):
             x = pairs.sums(y)
             full = x[who] / cap
@@ -296,7 +296,7 @@ class Market:
         z = np.minimum(z, turnover / y)
         y = y * (0.9 / np.maximum(pairs.use(y).max(axis=1), 0.9))[pairs.server]
         # Where alpha is large nobody's worth is that of nine tenths of its tasks.
-        x = pairs.sums(y) if self.limit is None else p ** (-1 / power)
+        x = pairs.sums(y) if self.limit is None else np.exp(-(np.log(p) + top) / power)
         shrink = np.ones(len(x))
         shrink[who] = 0.9 / np.maximum(x[who] / cap, 0.9)
         y, x = y * pairs.of_user(shrink), x * shrink
