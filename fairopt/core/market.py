@@ -113,9 +113,7 @@ class Market:
                 self._near_limit()
         #: What of each user a server could run, (pairs,).
         self.size = 1 / self.pairs.takes.max(axis=1)
-        if self.limit is not None:
-            self._take(own.alpha)
-        elif not isinstance(own, FairnessEfficiency):
+        if self.limit is None and not isinstance(own, FairnessEfficiency):
             self._take(min(own.alpha, GENTLE))
         limited, floored = polytope.limited, np.flatnonzero(own.floor > 0)
         self.user = np.concatenate([limited, floored])
@@ -156,6 +154,7 @@ class Market:
         self.limit, self.unit = near, self.unit * near.total
         self.pairs, self.level, self.most = self._pairs(), 0.0, _MOST
         self.log_user, self.log_server = own.log_marginal(self.unit) + np.log(self.unit), own.alpha * near.price
+        self._take(own.alpha)
 
     def _take(self, alpha: float) -> None:
         """Switch to another alpha; in the game the worth of a task on each server follows."""
