@@ -21,7 +21,8 @@ Users, servers and pairs of a stack follow each other, problem after problem.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -62,7 +63,8 @@ class System(Protocol):
     row: Mask  # (servers, resources), rows that some pair uses
 
 
-class Users(NamedTuple):
+@dataclass
+class Users:
     """Pairs of users as a `System`, in any units of theirs."""
 
     start: Index

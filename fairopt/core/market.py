@@ -29,9 +29,9 @@ TINY = 1e-300
 GENTLE = 4.0
 #: So far above a unit of welfare, in logarithms, worth no longer grows: numbers of who has a limit would overflow.
 _MOST = 500.0
-#: Temperature of the choices near PS-DSF from which the game begins, times alpha; the part of its share that a pair
-#: has at least, in products; and the least worth of a task there, in logarithms: nobody goes where it is worth less.
-_SMOOTH, _AT_LEAST, _WORTHLESS = 0.25, 0.03, -300.0
+#: Temperature of the choices near PS-DSF from which the game begins, times alpha, and the least worth of a task there,
+#: in logarithms: nobody goes where it is worth less.
+_SMOOTH, _WORTHLESS = 0.25, -300.0
 #: Limits of task counts are far from what a user has in PS-DSF up to this part of them.
 _FAR = 0.9
 #: Steps of mirror descent to a first point, and over how many of them it is an average: they go to and fro.
@@ -113,9 +113,7 @@ class Market:
                 self._near_limit()
         #: What of each user a server could run, (pairs,).
         self.size = 1 / self.pairs.takes.max(axis=1)
-        if self.limit is not None:
-            self._take(own.alpha)
-        elif not isinstance(own, FairnessEfficiency):
+        if self.limit is None and not isinstance(own, FairnessEfficiency):
             self._take(min(own.alpha, GENTLE))
         limited, floored = polytope.limited, np.flatnonzero(own.floor > 0)
         self.user = np.concatenate([limited, floored])
@@ -156,6 +154,7 @@ class Market:
         self.limit, self.unit = near, self.unit * near.total
         self.pairs, self.level, self.most = self._pairs(), 0.0, _MOST
         self.log_user, self.log_server = own.log_marginal(self.unit) + np.log(self.unit), own.alpha * near.price
+        self._take(own.alpha)
 
     def _take(self, alpha: float) -> None:
         """Switch to another alpha; in the game the worth of a task on each server follows."""
@@ -243,20 +242,25 @@ class Market:
         return np.asarray(np.bincount(self.user, of_limits, len(self.unit)), dtype=float)
 
     def begin(self) -> Point:
-        """Starting point by mirror descent in logs: prices follow use, amounts follow worth over cost."""
+        """Starting point by mirror descent in logs: prices follow use, amounts follow worth over cost.
+
+        Near the limit of the game it is that, with one price for all resources of a server.
+        """
         pairs, power = self.pairs, self.power
         size = self.size
         if self.plain:
             return self._even()
-        if self.limit is not None:
-            return self._at_limit(self.limit)
         crowd = np.bincount(pairs.server, minlength=len(pairs.inverse))
         y = 0.7 * size / crowd[pairs.server]
         caps = np.flatnonzero(self.sign > 0)
         who, cap = self.user[caps], self.bound[caps]
         excess, log_lam = np.zeros(len(self.unit)), np.zeros(0)
         means: list[Any] = [0.0, 0.0, 0.0]
-        for number in range(_DESCENTS):
+        if self.limit is not None:
+            y = np.zeros(len(size))
+            y[self.limit.pairs] = self.limit.near
+            means = [y, np.full(self.row.shape, -np.log(self.row.shape[1]) / power), excess]
+        for number in range(_DESCENTS if self.limit is None else 0):
             x = pairs.sums(y)
             full = x[who] / cap
             shrink = np.ones(len(x))
@@ -290,7 +294,8 @@ class Market:
         y = np.maximum(y, np.minimum(0.05 * turnover / z, 0.07 * size / crowd[pairs.server]))
         z = np.minimum(z, turnover / y)
         y = y * (0.9 / np.maximum(pairs.use(y).max(axis=1), 0.9))[pairs.server]
-        x = pairs.sums(y)
+        # Where alpha is large nobody's worth is that of nine tenths of its tasks.
+        x = pairs.sums(y) if self.limit is None else np.exp(-(np.log(p) + top) / power)
         shrink = np.ones(len(x))
         shrink[who] = 0.9 / np.maximum(x[who] / cap, 0.9)
         y, x = y * pairs.of_user(shrink), x * shrink
@@ -318,21 +323,6 @@ class Market:
         z = np.maximum(cost - pays, 0.1 * np.maximum(cost, pays))
         w = np.where(self.row, np.maximum(1 - pairs.use(y), 0.1), 1.0)
         return Point(y, z, lam, w, x, p, np.zeros(0), np.zeros(0), tilt)
-
-    def _at_limit(self, near: Choices) -> Point:
-        """Starting point at smoothed choices near the game's limit, and at equal prices of a server's resources."""
-        pairs, y = self.pairs, np.zeros(len(self.size))
-        y[near.pairs] = near.near
-        lam = self.row / np.maximum(self.row.sum(axis=1, keepdims=True), 1)
-        cost = pairs.cost(lam)
-        p = 0.9 * pairs.least(cost)
-        z = cost - pairs.of_user(p)
-        turnover = np.minimum(self.size, 1.0) * pairs.of_user(pairs.least(cost))
-        y = np.maximum(y, _AT_LEAST * turnover / z)
-        y = y * (0.9 / np.maximum(pairs.use(y).max(axis=1), 0.9))[pairs.server]
-        x = p ** (-1 / self.own.alpha)
-        w = np.where(self.row, np.maximum(1 - pairs.use(y), 0.1), 1.0)
-        return Point(y, z, lam, w, x, p, 0.1 * p[self.user], self.bound - x[self.user], 0.0)
 
     def steepened(self, at: Point, alpha: float) -> Point:
         """Starting point for a larger alpha: prices of rows grow by powers of the levels of their users."""
