@@ -27,20 +27,25 @@ ROUNDS, PLAYED = "30 rounds, alpha=3", "users, 30 servers"
 COUNTED, PINNED = "task counts, 30 servers", "a server a user"
 #: Users in 50 classes of alike ones, and different ones.
 ALIKE, DIFFERENT = "users of 50 kinds", "users, 2 servers"
+#: As many servers as users, each of whom has three: what fills in grows fastest.
+EVEN, COUPLED = "3 of as many servers", ("drfh", "ceei(scope=servers)", "alphapf-vds(alpha=3)", "ps-dsf")
 SHAPES = {
     "google-like users": (500, 2000), "10 users, servers": (150, 600), "3 servers a user": (100, 400),
     PLAYED: (500, 2000), COUNTED: (150, 600), PINNED: (100, 400), ALIKE: (20_000, 80_000), DIFFERENT: (15_000, 60_000),
+    EVEN: (400, 1600),
 }  # fmt: skip
 #: Shapes on which these alone are measured.
 ALONE = {
     PLAYED: (ROUNDS, "alphapf-vds(alpha=3)"), COUNTED: ("drfh", "tsf"), PINNED: ("drfh", "tsf"), DIFFERENT: ("ps-dsf",),
-    ALIKE: ("drfh", "ceei(scope=servers)", "ps-dsf", "alphapf-vds(alpha=3)"),
+    ALIKE: COUPLED, EVEN: COUPLED,
 }  # fmt: skip
 #: Solved by CVXPY alone, or for one resource alone, or without a default.
 LEFT_OUT = ("cmmf", "concave-game", "maxmin")
 VARIANTS = ("alphapf-vds(alpha=3)", "alphapf-vds(alpha=64)", "asset-fairness(scope=servers)", "ceei(scope=servers)")
 #: Powers of the size that CPU seconds and memory may grow by; below the floors (s, MiB) growth is not seen.
 MOST, FLOOR = (1.7, 1.3), (0.02, 8.0)
+#: The same where only users grow, far, and of memory where users and servers grow: tables of both do as the square.
+OF_SHAPE = {ALIKE: (1.3, 1.3), DIFFERENT: (1.3, 1.3), EVEN: (1.7, 2.0)}
 #: CPU seconds that a solve may take.
 LIMIT = 12
 #: Rows that exceed them, by the power of CPU seconds that was measured.
@@ -68,7 +73,7 @@ def cluster(shape: str, size: int) -> fo.Cluster:
         rng = np.random.default_rng([1, 59])  # few ties on two servers
         demand = rng.lognormal(0, 0.5, (50 if shape == ALIKE else size, 3))
         return fo.Cluster(rng.lognormal(0, 0.5, (10 if shape == ALIKE else 2, 3)), np.resize(demand, (size, 3)))
-    users = 10 if shape == "10 users, servers" else 2 * size
+    users = {"10 users, servers": 10, EVEN: size}.get(shape, 2 * size)
     capacity, demand = rng.gamma(4, 0.25, (size, 2)) + 0.05, rng.gamma(2, 0.5, (users, 2)) + 0.05
     if users == 10:
         return fo.Cluster(capacity, demand)
@@ -104,7 +109,7 @@ def row(shape: str, name: str) -> tuple[str, bool]:
             best[k] = np.minimum(best[k], found)
         small, large = np.maximum(best, FLOOR)
         powers = np.log(large / small) / math.log(4)
-        if good := bool((powers <= (MOST[1] if shape in (ALIKE, DIFFERENT) else MOST)).all()):
+        if good := bool((powers <= OF_SHAPE.get(shape, MOST)).all()):
             break
     shown = [f"{size:5}: {seconds:6.3f} s {more:5.0f} MiB"
              for size, (seconds, more) in zip(SHAPES[shape], best, strict=True)]  # fmt: skip
@@ -114,8 +119,7 @@ def row(shape: str, name: str) -> tuple[str, bool]:
 def main() -> int:
     """Print the table, in which what is amiss is marked."""
     names = [name for name in (*fo.mechanisms.names(), *VARIANTS) if name not in LEFT_OUT]
-    cells = [(shape, name) for shape in SHAPES
-             for name in ALONE.get(shape, names)]  # fmt: skip
+    cells = [(shape, name) for shape in SHAPES for name in ALONE.get(shape, names)]
     for shape, name in cells:  # what is imported and loaded once is shared by all
         solve(name, cluster(shape, SHAPES[shape][0]))
     amiss = 0

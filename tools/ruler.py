@@ -72,10 +72,10 @@ USUAL = [
 MECHANISMS = {spec: fo.mechanisms.one(spec) for spec in [*USUAL, *ALPHAS, "utilitarian"]}
 #: Of a cluster one of these two is asked.
 EITHER = ("bottleneck-fairness", "concave-utility")
-#: The others take minutes each at 200 x 2,000.
+#: The others take minutes each at 200 x 2,000, or with as many servers as users.
 FEW = ("drfh", "ceei(scope=servers)", "alpha-fair(alpha=3)", "alphapf-vds(alpha=3)", "ps-dsf")
 #: What alone is asked of families whose names begin so.
-ALONE = {"pinned": ("drfh", "tsf"), "far-larger": ("utilitarian",), "every-alpha": ALPHAS}
+ALONE = {"pinned": ("drfh", "tsf"), "far-larger": ("utilitarian",), "every-alpha": ALPHAS, "as-many": FEW}
 #: Clusters by family, users, servers (of `tests/families.py`: at most), how many, and where they are from.
 SOURCES = [
     *(
@@ -90,6 +90,9 @@ larger-zeros 1000 200 1 larger
 three-servers 100 20 4 lognormal?users=100&servers=20&density=.15
 three-servers 300 60 2 lognormal?users=300&servers=60&density=.05
 three-servers 1000 200 1 lognormal?users=1000&servers=200&density=.015
+as-many 500 500 1 lognormal?users=500&servers=500&density=.006
+as-many 300 900 1 lognormal?users=300&servers=900&density=.0033
+as-many 2000 2000 1 lognormal?users=2000&servers=2000&density=.0015
 few-users 3 100 3 lognormal?users=3&servers=100
 few-users 10 300 2 lognormal?users=10&servers=300
 few-users 10 1000 1 lognormal?users=10&servers=1000

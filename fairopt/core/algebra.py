@@ -331,9 +331,9 @@ class _UsersFirst:
             self.scale = scale.ravel()[self.rows]
             weight = at.weight / np.sqrt(at.whole)[pairs.user]
             takes = pairs.takes * scale.T[pairs.server] * weight[:, None]
-            r, s = np.nonzero(np.tri(size, k=-1) if pairs.value is None else ~np.eye(size, dtype=bool))
-            first, second = (np.arange(k) * size + each[:, None] for each in (r, s))
-            others = first.ravel(), second.ravel(), (own[r, s] * scale[r] * scale[s]).ravel()
+            i, j = np.nonzero(np.tri(size, k=-1) if pairs.value is None else ~np.eye(size, dtype=bool))
+            first, second = (np.arange(k) * size + each[:, None] for each in (i, j))
+            others = first.ravel(), second.ravel(), (own[i, j] * scale[i] * scale[j]).ravel()
             self.factor = _from_lists(at, takes.reshape(-1, 1), others, border.ravel()[self.rows] * self.scale)
             return
         self.rows = np.flatnonzero(active)

@@ -59,7 +59,7 @@ def ordered(group: Index, node: Index, nodes: int, size: int = 1, host: Index | 
     order, near = np.arange(nodes), np.zeros((0, nodes), dtype=bool)
     if nodes * size > _FEW:
         incidence = sp.csr_matrix((np.ones(len(node), dtype=np.int32), (group, node)), (groups, nodes))
-        near = np.zeros((nodes, nodes), dtype=bool)
+        near = np.eye(nodes, dtype=bool)
         near[(incidence.T @ incidence).nonzero()] = True
         early = _least_degrees(near, order)
         near = near[order[:early]][:, order]
