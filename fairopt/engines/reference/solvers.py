@@ -118,7 +118,7 @@ def wrong_claim(solver: str, engines: tuple[str, ...], linear: bool) -> str:
     return (
         f"{solver} says so and the certificate denies it, as happens where numbers or welfares span many decades: try "
         f"{', '.join(others)}, bring weights and demands closer together, or take it flagged with throw=False. If "
-        "another solver finds the same, the formulation states another objective than the criterion, or it is a bug: "
+        "another solver finds the same, the program states another objective than the criterion, or it is a bug: "
     )
 
 
