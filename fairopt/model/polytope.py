@@ -122,20 +122,18 @@ class Polytope:
             np.minimum(part, (1 / np.maximum(used, 1.0))[self.pair_server], where=use > 0, out=part)
         return np.asarray(amount * part)
 
-    def filled(self, fractions: Array, tol: float) -> Array | None:
-        """The same point, whose full rows are used up however their sums are rounded: too much, by about that error.
+    def filled(self, tasks: Array, tol: float) -> Array | None:
+        """An allocation whose full rows are used up however their sums are rounded: too much, by about that error.
 
-        None where nobody has so few tasks that the part `tol` of these is less than such an error of a capacity.
+        None where the part `tol` of what anybody has is more than such an error of a capacity.
         """
-        rounding = (np.bincount(self.pair_server) + 4) * np.finfo(float).eps
-        with np.errstate(invalid="ignore", divide="ignore"):
-            need = self.pair_use * (self.user_tasks(fractions)[self.pair_user] / self.gamma)[:, None]
-        if not ((need > 0) & (need * tol < rounding[self.pair_server, None])).any():
+        rounding = (np.bincount(self.pair_server).max() + 4) * np.finfo(float).eps
+        part = (tasks.sum(axis=1)[self.users] / self.reach).min()
+        if tol * part * self.pair_use.min(initial=1.0, where=self.pair_use > 0) > rounding:
             return None
-        full = np.zeros(len(rounding), np.bool_)
-        for use in self.pair_use.T:
-            full |= np.abs(1 - np.bincount(self.pair_server, use * fractions)) <= rounding
-        return np.asarray(fractions * np.where(full, 1 + 3 * rounding, 1.0)[self.pair_server])
+        factor = np.ones(tasks.shape[1])
+        factor[self.row_server[np.abs(1 - self.used(tasks)) <= rounding]] += 3 * rounding
+        return np.asarray(tasks * factor)
 
     @cached_property
     def capacity(self) -> Array:

@@ -231,10 +231,9 @@ class Candidates:
             return any(self._certified(one, name) <= self.tol for one in both)
         residual = self._certified(offer, name)
         if residual > self.tol and np.isinf(self.problem.criterion.alpha):
-            polytope = self.problem.polytope
-            filled = polytope.filled(polytope.fractions(offer.tasks), self.tol)
+            filled = self.problem.polytope.filled(offer.tasks, self.tol)
             if filled is not None:
-                self._certified(replace(offer, tasks=polytope.allocation(filled)), name)
+                residual = self._certified(replace(offer, tasks=filled), name)
         again = not first and (residual > self.tol or (residual > _FINE and small))
         if again and (better := self._refined(offer, name, residual)) is not None:
             self._certified(better, name)

@@ -289,22 +289,20 @@ def _yaml(path: Path) -> Iterable[dict[str, Any]]:
     except DataError as error:
         raise DataError(f"{path} is YAML: {error}; or write JSON: kubectl ... -o json") from None
     remedy = "write it with: kubectl get nodes,pods,namespaces -A -o yaml"
+    loader: Any = None
 
-    class Written(yaml.SafeLoader):  # type: ignore[misc]
-        """Of what is written out: nine aliases in each of nine lists would stand for billions of objects."""
-
-        def compose_node(self, parent: object, index: object) -> Any:
-            if self.check_event(yaml.AliasEvent):
-                alias = self.peek_event()
-                name, line = str(alias.anchor)[:40], alias.start_mark.line + 1
-                raise DataError(f"{path} line {line}: *{name} stands for what is written elsewhere; {remedy}")
-            return super().compose_node(parent, index)
+    def refused() -> None:
+        """Nine aliases in each of nine lists would stand for billions of objects."""
+        raise DataError(f"{path} line {loader.line + 1} is an alias of what is written elsewhere; {remedy}")
 
     try:
-        documents = list(yaml.load_all(_files.read(path, "snapshot"), Written)) or [None]
+        loader, documents = yaml.SafeLoader(_files.read(path, "snapshot")), []
+        loader.fetch_alias = refused
+        while loader.check_data():
+            documents.append(loader.get_data())
     except (yaml.YAMLError, RecursionError) as error:
         raise DataError(f"{path} is not valid YAML: {str(error)[:200]}") from None
-    return [one for found in documents for one in objects(found, "items", path, remedy)]
+    return [one for found in documents or [None] for one in objects(found, "items", path, remedy)]
 
 
 def _take(item: Object, seen: _Seen, system: frozenset[str]) -> None:

@@ -43,6 +43,7 @@ def floored(alpha: float, floor: object, cluster: fo.Cluster = NAMED) -> Criteri
     return criterion(cluster, cluster.dominant_share_per_task, alpha, "servers", floor=np.array(floor, dtype=float))
 
 
+@pytest.mark.exact
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0, 2.0, 50.0, np.inf])
 def test_the_judge_knows_floors(alpha: float) -> None:
     """The right answer passes; without floors, above a floor that binds, and below it nothing does."""

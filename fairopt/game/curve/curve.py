@@ -90,7 +90,12 @@ class Run:
         # At alpha = 1 there is one equilibrium: far beyond it the curve has come back.
         if not v.sound or forward * at.theta < -np.abs(self.targets).max():
             return SINGULAR
-        scale, factors = unknowns.weights(v), Factors(unknowns.bordered(v, self._border(unknowns, v)))
+        # What grows after an event fixes the orientation. On one active set the sign of the determinant does, which no
+        # border has a say in: where two prices change places in the last digit of log alpha nothing else moves.
+        border = self._way[np.append(unknowns.members, -1)]
+        if self._event >= 0:
+            border = unknowns.gradient(v, self._event)
+        scale, factors = unknowns.weights(v), Factors(unknowns.bordered(v, border))
         t = tangent(factors, scale)
         if t is None:
             return SINGULAR
@@ -127,16 +132,6 @@ class Run:
             self.at.changed(land)
             self._event, self._back = land, None
         return None
-
-    def _border(self, unknowns: Active, v: Values) -> Array:
-        """Border row: what grows after an event, else the last tangent.
-
-        After an event it fixes the orientation. On one active set the sign of the determinant does, which no border
-        has a say in: where two prices take each other's place within the last digit of log alpha nothing else moves.
-        """
-        if self._event >= 0:
-            return unknowns.gradient(v, self._event)
-        return np.asarray(self._way[np.append(unknowns.members, -1)])
 
     def _target(self, rise: float) -> float:
         """Log alpha that the step must not pass: the next one asked for, or that of the fold; NaN for none."""
