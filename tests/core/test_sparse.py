@@ -28,8 +28,8 @@ def test_factors_solve_what_members_join(symmetric: bool, size: int) -> None:
     rng, count = np.random.default_rng(1), 300 * size
     order = ordered(user, server, 300, size)
     assert count / 5 < len(order.pointer) - 1 < 0.9 * count  # both kinds of elimination are met
-    left = 0.1 * rng.random((len(user) * size, 2))
-    right = left if symmetric else 0.1 * rng.random(left.shape)
+    left = 0.2 * rng.random((len(user) * size, 2))
+    right = left if symmetric else 0.2 * rng.random(left.shape)
     node, along = (server[:, None] * size + np.arange(size)).ravel(), rng.random(count) if symmetric else None
     matrix = np.eye(count) if along is None else np.eye(count) + np.outer(along, along)
     for e, f in np.argwhere(np.repeat(user, size)[:, None] == np.repeat(user, size)):
@@ -38,8 +38,8 @@ def test_factors_solve_what_members_join(symmetric: bool, size: int) -> None:
     others = None
     if size == 2:  # beside the diagonal in the block of a node: of symmetric ones the lower
         first, second = np.arange(300) * 2 + 1, np.arange(300) * 2
-        matrix[first, second] = matrix[second, first] = 0.3
         both = np.append(first, second), np.append(second, first), np.full(600, 0.3)
+        matrix[both[:2]] += 0.3
         others = tuple(each[:300] for each in both) if symmetric else both
     found = Factors(order, left[order.member], right[order.member], others, along)
     given = rng.standard_normal(count)
