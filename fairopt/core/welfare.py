@@ -41,8 +41,8 @@ _STEEPER, _STEEPER_GAME = 2.0, 3.0
 #: A point is judged where its mean product is below that part of the tolerance, before which it hardly ever passes, or
 #: below that number, after which rounding is near.
 _WITHIN, _SMALL = 1e-2, 1e-11
-#: From an error below that others find last digits.
-_NEARLY = 1e-3
+#: Below that mean product nothing is found in steps that fail.
+_ROUNDING = 1e-12
 #: Decades of prices that are waited for.
 _PRICES = 3.0
 
@@ -291,7 +291,7 @@ def run(
             break
         if step.mu < 1e-9 and (t < 0.5 or new.missed > 10 * step.missed):
             since += 2  # rounding is about all that is left: others find last digits from here
-            if since > 5 and best.error < _NEARLY:
+            if since > 5 and step.mu < _ROUNDING:
                 break
         short = short + 1 if t < 0.01 else 0
         if short > 10 and q.power > GENTLE:
