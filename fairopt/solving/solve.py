@@ -19,7 +19,7 @@ from ..core import last_digits
 from ..engines.base import LAST_DIGITS, Run, Solution
 from ..engines.maxmin import check_floors
 from ..engines.reference import solvers
-from ..errors import DataError, FairoptError, SolverError
+from ..errors import DataError, FairoptError, NotConverged, SolverError
 from ..model import _validate
 from ..model._arrays import Array, deferred, frozen
 from ..model._same import unfit_start
@@ -382,7 +382,8 @@ def solve(
         text = f"{found.failure or f'{mechanism}: no answer'} (engines tried: {', '.join(found.tried)})"
         text += advice(seen, problem.criterion)
         if throw:
-            raise SolverError(text) from found.failure
+            ended = found.failure is None and problem.criterion.scope == "game"
+            raise (NotConverged if ended else SolverError)(text) from found.failure
         best = found.shared_out(text)
     best, index = indexed(mechanism, reduced, found, leave=engine in (None, engines[0]) and solver is None)
     allocation = _expanded(mechanism, problem, merging, order, found, best, index, notes + _idle(merging), watch)

@@ -34,7 +34,7 @@ from .entitlement import (
 )
 
 #: All measures by name, those of plug-ins that are loaded later included.
-KNOWN: Mapping[str, Measure] = ChainMap(MEASURES, DUE)
+KNOWN: Mapping[str, Measure] = ChainMap(MEASURES, {**DUE})
 
 __all__ = [
     "DUE",
