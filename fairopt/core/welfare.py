@@ -43,8 +43,8 @@ _STEEPER, _STEEPER_GAME = 2.0, 3.0
 _WITHIN, _SMALL = 1e-2, 1e-11
 #: Below that mean product nothing is found in steps that fail.
 _ROUNDING = 1e-12
-#: Decades of prices that are waited for.
-_PRICES = 3.0
+#: Steps for the decades of tasks: for those of one decade of prices, over alpha, and for all that numbers have.
+_PRICES, _NUMBERS = 3.0, 1000.0
 
 
 class Step:
@@ -257,12 +257,12 @@ def run(
 ) -> Candidate:  # fmt: skip
     """Solve by the interior point, from a warm start if one fits: the best iterate.
 
-    At small alpha tasks span `1/alpha` times the decades of prices, and every step takes one: of `most` there are more.
+    At small alpha tasks span `1/alpha` times the decades of prices, each of which takes steps: beside `most` these.
     `patience`: it ends after so many steps in which products do not halve, nor alpha grows. `weight`: the log of what
     the sum of shares weighs, which is held; `Candidate.off` is by what it should change.
     """
     polytope, alpha = problem.polytope, problem.criterion.alpha
-    most += int(_PRICES / alpha) if alpha > 0 else 0
+    most += int(min(_PRICES / alpha, _NUMBERS)) if alpha > 0 else 0
     q, warm = Market(problem, weight), None
     known = start if isinstance(start, Start) and q.fits(start) else None
     at = first = q.begin() if known is None else q.begin_from(known)
@@ -285,6 +285,8 @@ def run(
         near = 0.9 if q.plain and t < 0.9 else 1 - np.sqrt(10 * step.mu)  # who blocks a step stays near others
         t = min(1.0, t * max(0.9 if t < 0.9 else 0.95, near))
         new, t = step.moved(change, t)
+        if not np.isfinite(new.mu + new.missed):
+            break
         gains = q.steep and step.mu < 0.5 * lowest
         slow, lowest = (0, step.mu) if gains else (slow + 1, lowest)
         if slow > patience:
