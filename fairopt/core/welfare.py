@@ -197,7 +197,9 @@ class Step:
         lw, xv = np.where(q.row, at.lam * at.w, 0.0), at.xi * at.v
         aim = self.direction(-1.0, -lw, -xv)
         t = self.longest(aim)
-        if self.rough and not t > 1e-3:  # as where factors are singular in single precision
+        if self.rough and not (
+            t > 1e-3 and np.isfinite(aim.p).all()
+        ):  # as where factors are singular in single precision
             self.rough = False
             return self.aims()
         bent, there = aim.y * aim.z, at.along(aim, t)

@@ -215,8 +215,8 @@ def start_of_curve(q: EquilibriumSystem) -> Reached[SmoothedSystem]:
 _ENDS = (1e-9, 1e-11)
 #: Systems until one is offered, and twice as many until the next: near its end thousands of users may jam it, too.
 _PATIENCE = 300
-#: Up to so many prices the homotopy is faster than what follows.
-_FEW = 64
+#: Up to so many prices the homotopy is faster than what follows; of more than those the smoothed path is not tried.
+_FEW, _MOST = 64, 500
 #: Above this alpha prices in money are further apart than doubles resolve, and levels come first; above that one many
 #: users jam the interior point.
 _STEEP, _JAMMED = 64.0, 2.0
@@ -260,8 +260,8 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
     if game and len(polytope.limited):  # where they bind responses come to an end in a tenth of the homotopy's time
         for found in played.solutions(problem, tol, _ROUNDS):
             yield replace(found, engine="equilibrium")
-    # The smoothed path often has no beginning at small alpha, and knows no limits.
-    smooth = not (many or criterion.alpha < 1 or len(polytope.limited))
+    # The smoothed path often has no beginning at small alpha, knows no limits, and of more prices takes minutes.
+    smooth = not (many or criterion.alpha < 1 or len(polytope.limited) or prices > _MOST)
     if not (many or few) and (prices <= _FEW or not smooth):
         yield from _homotopy(method, tol)
     if smooth:
