@@ -264,7 +264,8 @@ def run(
     the sum of shares weighs, which is held; `Candidate.off` is by what it should change.
     """
     polytope, alpha = problem.polytope, problem.criterion.alpha
-    most += int(min(_PRICES / alpha, _NUMBERS)) if alpha > 0 else 0
+    decades = int(min(_PRICES / alpha, _NUMBERS)) if alpha > 0 else 0
+    most += decades
     q, warm = Market(problem, weight), None
     known = start if isinstance(start, Start) and q.fits(start) else None
     at = first = q.begin() if known is None else q.begin_from(known)
@@ -295,7 +296,7 @@ def run(
             break
         if step.mu < 1e-9 and (t < 0.5 or new.missed > 10 * step.missed):
             since += 2  # rounding is about all that is left: others find last digits from here
-            if since > 5 and step.mu < _ROUNDING:
+            if since > 5 and step.mu < _ROUNDING and number > decades:
                 break
         short = short + 1 if t < 0.01 else 0
         if short > 10 and q.power > GENTLE:
