@@ -92,8 +92,10 @@ $(VENV)/run-ready: $(VENV)/bin/python pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[sweep]'
 	touch $@
 
+# CVXPY imports diffcp, whose source has an escape sequence that is an error where warnings are, unless it is compiled.
 $(VENV)/dev-ready: $(VENV)/bin/python pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev]'
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -W ignore -c 'import diffcp'
 	touch $@
 
 $(VENV)/docs-ready: $(VENV)/bin/python pyproject.toml

@@ -80,6 +80,11 @@ MANY = (
     "import fairopt as fo; c = fo.open_source('google-like?users=2000&servers=12583&seed=5').cluster; "
     "fo.AlphaPFVDS(2).solve(c)"
 )
+#: Three servers a user.
+PLACED = (
+    "import fairopt as fo; c = fo.open_source('lognormal?users=300&servers=100&density=.03').cluster; "
+    "fo.DRFH().solve(c); fo.AlphaPFVDS(2).solve(c)"
+)
 
 
 def test_no_door_of_a_small_cluster_compiles() -> None:
@@ -88,7 +93,7 @@ def test_no_door_of_a_small_cluster_compiles() -> None:
     Words for Python are `-c CODE` or `-m fairopt COMMAND`.
     """
     codes = [door.words[1] if "-c" in door.words else command(*door.words[2:]) for door in first_minutes.DOORS]
-    came = first_minutes.came(("-Werror", "-c", "\n".join([*codes, MANY])))
+    came = first_minutes.came(("-Werror", "-c", "\n".join([*codes, MANY, PLACED])))
     assert (came.failed, came.loops) == ("", 0)
 
 

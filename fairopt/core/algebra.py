@@ -27,7 +27,7 @@ import numpy as np
 from .._libraries import blas, sp
 from ..model._arrays import Array, Index, Mask
 from .factors import factored
-from .sparse import Factors, Order, ordered
+from .sparse import TABLES, Factors, Order, ordered
 
 #: What a product in lists costs, in operations of a product of dense matrices.
 _LISTED = 200.0
@@ -192,12 +192,12 @@ class Pairs:
         """What is eliminated first, users or servers, from lists or from tables: whatever takes fewest operations."""
         users, (servers, size) = float(len(self.demand)), self.inverse.shape
         rows, of_user, of_server = float(servers * size), np.diff(self.start), np.bincount(self.server).astype(float)
-        cost = {
-            "users listed": _LISTED * size**2 * float(of_user @ (of_user - 1)) / 2 + rows**3 / 3,
-            "servers listed": _LISTED * size * float(of_server @ (of_server - 1)) / 2 + users**3 / 3,
-            "users": users * rows**2 + rows**3 / 3,
-            "servers": users**2 * rows + users**3 / 3,
-        }
+        cost = {"users": users * rows**2 + rows**3 / 3, "servers": users**2 * rows + users**3 / 3}
+        if min(cost.values()) > TABLES:
+            cost |= {
+                "users listed": _LISTED * size**2 * float(of_user @ (of_user - 1)) / 2 + rows**3 / 3,
+                "servers listed": _LISTED * size * float(of_server @ (of_server - 1)) / 2 + users**3 / 3,
+            }
         return min(cost, key=cost.__getitem__)
 
     @cached_property

@@ -28,7 +28,7 @@ from .._libraries import lapack, optimize, sp, sparse_linalg
 from ..model._arrays import Array, Index, Mask
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
-from .sparse import Factors, Order, ordered
+from .sparse import TABLES, Factors, Order, ordered
 
 Solve = Callable[[Array], Array]
 
@@ -182,8 +182,8 @@ class Conditions:
     @cached_property
     def listed(self) -> bool:
         """True if rows are so few of each user that they are coupled from lists."""
-        couples = 10.0 * np.bincount(self.user[self.pair]) ** 2
-        return bool(couples.sum() < len(self.own.weight) * len(self.rows) ** 2)
+        couples, tables = 10.0 * np.bincount(self.user[self.pair]) ** 2, len(self.own.weight) * len(self.rows) ** 2
+        return bool(couples.sum() < tables > TABLES)
 
     @cached_property
     def order(self) -> Order:

@@ -23,6 +23,8 @@ from .._loops import compiled
 from ..model._arrays import Array, Index
 from .factors import factored
 
+#: Operations of products of tables below which these are quicker than it takes to compile loops over lists.
+TABLES = 3e8
 #: So few unknowns are not worth an order, and no more are eliminated from lists once one has that part of the others
 #: for neighbours.
 _FEW, _FULL = 250, 0.25

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from dataclasses import dataclass
 
@@ -225,11 +224,8 @@ def test_parameters_are_compiled_once(mechanism: Mechanism) -> None:
     assert problem.is_dcp(dpp=True) != powers
 
 
-def test_derivatives_of_a_problem_are_those_of_the_allocation(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_derivatives_of_a_problem_are_those_of_the_allocation() -> None:
     assert pytest.importorskip("diffcp")
-    solvers = importlib.import_module("cvxpy.reductions.solvers.defines")
-    # CVXPY looks for solvers when it is imported, which may have been in a test that holds imports back.
-    monkeypatch.setattr(solvers, "INSTALLED_SOLVERS", solvers.installed_solvers())
     mechanism, cluster = get("ceei", scope="servers"), Cluster([[9, 18], [5, 4]], [[1, 4], [3, 1], [2, 2]], [1, 2, 1])
     problem, tasks = mechanism.problem(cluster, parameters=True), mechanism.solve(cluster).arrays.user_tasks
     problem.solve(requires_grad=True)
