@@ -23,7 +23,7 @@ SHIPPED = {
 
 
 class BuildWithData(build_py):
-    """`fairopt/shipped/NAME` of the wheel is NAME of the checkout; `fairopt._shipped` finds both."""
+    """`fairopt/shipped/NAME` of the wheel is NAME of the checkout; `fairopt.base.shipped` finds both."""
 
     def run(self) -> None:
         super().run()

@@ -18,7 +18,7 @@ import pandas as pd
 
 import fairopt as fo
 from benchmarks.store import filled
-from fairopt import _clock
+from fairopt.base import clock
 
 SIZES = (
     (2, 2, 2), (3, 2, 2), (2, 2, 3), (3, 2, 3), (3, 2, 4), (4, 2, 3), (4, 3, 2), (3, 3, 3), (4, 3, 3), (5, 3, 3),
@@ -47,9 +47,9 @@ def drawn(size: tuple[int, int, int], number: int) -> tuple[fo.Cluster, float]:
 def answered(size: tuple[int, int, int], number: int) -> dict[str, Any]:
     """A line of the store."""
     cluster, alpha = drawn(size, number)
-    begun = _clock.cpu()
+    begun = clock.cpu()
     found = fo.game.equilibria(cluster, alpha, rng=0)
-    seconds = _clock.cpu() - begun
+    seconds = clock.cpu() - begun
     tasks = np.log(found.user_tasks)
     apart = float(np.expm1(np.ptp(tasks, axis=0).max()))
     stable = sum(radius < 1 for radius in found.radii)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from fairopt._progress import tqdm
+from fairopt.base.progress import tqdm
 
 Line = dict[str, Any]
 

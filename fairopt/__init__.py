@@ -14,7 +14,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from ._version import __version__ as __version__
+from .base.version import __version__ as __version__
 
 _HOME = {
     "Allocation": "result.allocation",
@@ -23,9 +23,9 @@ _HOME = {
     "Workload": "scheduling.workload",
     "Criterion": "model.criterion",
     "alpha_path": "study.alpha_path",
-    "best_response": "game.dynamics.distributed",
+    "best_response": "game.best_responses",
     "compare": "study.compare",
-    "explore": "explorer.explore",
+    "explore": "app.explorer.explore",
     "find_alpha": "study.find_alpha",
     "find_weights": "study.find_weights",
     "fluid": "scheduling.fluid",
@@ -34,9 +34,9 @@ _HOME = {
     "merge": "model.merging",
     "open_source": "workloads.sources",
     "open_workload": "workloads.sources",
-    "simulate": "study.simulate",
-    "solve_many": "many",
-    "sweep": "sweeps.sweep",
+    "simulate": "workloads._simulate",
+    "solve_many": "study.solve_many",
+    "sweep": "harness.sweeps",
 }
 _MODULES = {
     **{
@@ -52,7 +52,6 @@ _MODULES = {
             "report",
             "scheduling",
             "study",
-            "sweeps",
         )
     },
     "metrics": "study.metrics",

@@ -10,13 +10,12 @@ from . import properties as properties
 from . import report as report
 from . import scheduling as scheduling
 from . import study as study
-from . import sweeps as sweeps
 from . import workloads as workloads
-from ._version import __version__ as __version__
+from .app.explorer.explore import explore as explore
+from .base.version import __version__ as __version__
 from .certificates import Certificate as Certificate
-from .explorer.explore import explore as explore
-from .game.dynamics.distributed import best_response as best_response
-from .many import solve_many as solve_many
+from .game.best_responses import best_response as best_response
+from .harness.sweeps import sweep as sweep
 from .mechanisms._function import mechanism as mechanism
 from .mechanisms.alpha_fair import AlphaFair as AlphaFair
 from .mechanisms.alphapf_vds import AlphaPFVDS as AlphaPFVDS
@@ -51,7 +50,7 @@ from .study.compare import compare as compare
 from .study.find_alpha import find_alpha as find_alpha
 from .study.find_weights import find_weights as find_weights
 from .study.infer_alpha import infer_alpha as infer_alpha
-from .study.simulate import simulate as simulate
-from .sweeps.sweep import sweep as sweep
+from .study.solve_many import solve_many as solve_many
+from .workloads._simulate import simulate as simulate
 from .workloads.sources import open_source as open_source
 from .workloads.sources import open_workload as open_workload

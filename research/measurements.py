@@ -1,4 +1,4 @@
-"""Write the aggregates that come with fairopt (`fairopt/papers/data`) from a store that holds `alpha_convergence`.
+"""Write the aggregates in `fairopt/harness/papers/data` from a store that holds `alpha_convergence`.
 
     fairopt sweep alpha_convergence --traces DIR                  # about an hour
     python research/measurements.py [--store DIR]                 # FAIROPT_TRACES names the folder of traces
@@ -18,9 +18,10 @@ from typing import Any
 import pandas as pd
 
 from fairopt.errors import DataError
-from fairopt.papers import pf_measured
-from fairopt.report import Results, figures, interval
-from fairopt.report.stored import StoredCells, median_interval, reached
+from fairopt.harness.papers import pf_measured
+from fairopt.harness.report import figures
+from fairopt.harness.report.stored import StoredCells, median_interval, reached
+from fairopt.report import Results, interval
 
 FOLDER = Path(pf_measured.__file__).parent / "data"
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "alpha_convergence.png"

@@ -19,30 +19,30 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-from fairopt import _numba
+from fairopt.app.cli import main
+from fairopt.app.explorer import session
+from fairopt.base import dispatchers
 from fairopt.certificates import Certificate
-from fairopt.cli import main
-from fairopt.explorer import session
+from fairopt.mechanisms import _solve
 from fairopt.model._arrays import Array, read_only
 from fairopt.model.cluster import Cluster
 from fairopt.scheduling import simulator
-from fairopt.solving import solve
 
 # A tenth of the time goes by looking for garbage among what libraries have made, which stays.
 gc.set_threshold(10_000, 10, 10)
 # What commands print is compared, whether loops had been compiled before or not.
-_numba.SILENCE = 1e6  # seconds
+dispatchers.SILENCE = 1e6  # seconds
 # The compiled loop decides alike (`scheduling/test_compiled.py`), and takes seconds for each policy.
 simulator.PLAINLY = 10**7
 
 
-@functools.wraps(solve.broken)
+@functools.wraps(_solve.broken)
 def _raised(_: str, error: Exception) -> None:
     raise error
 
 
 # A bug of an engine is not hidden by the next one's answer.
-solve.broken = _raised
+_solve.broken = _raised
 
 # No explain phase: it traces every line of the solvers.
 _SEARCH = (Phase.explicit, Phase.reuse, Phase.generate)

@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import pytest
 
-from fairopt.engines import small
+from fairopt.core.engines import small
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from allocation_files import DAMAGE, TEXTS, answers, checker, document, put
 from numpy.testing import assert_array_equal
 
 import fairopt as fo
-from fairopt.cli import main
+from fairopt.app.cli import main
 from fairopt.errors import DataError
 from fairopt.mechanisms import Mechanism
 

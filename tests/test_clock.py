@@ -6,7 +6,7 @@ import numba
 import pytest
 from processes import python
 
-from fairopt import _clock
+from fairopt.base import clock
 
 #: In a process of its own, in which nothing has been compiled or loaded: wall clock, and what is reported.
 FRESH = """
@@ -21,10 +21,10 @@ for found in (lambda c: fo.best_response(c, 2.0), fo.AlphaPFVDS(3.0).solve):
 
 
 def test_the_clock_stands_still_while_loops_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    _clock.now()  # listens from now on
+    clock.now()  # listens from now on
     time = iter(float(second) for second in range(100))
-    monkeypatch.setattr(_clock.time, "perf_counter", lambda: next(time))
-    watch = _clock.Watch()  # reads the time at 0
+    monkeypatch.setattr(clock.time, "perf_counter", lambda: next(time))
+    watch = clock.Watch()  # reads the time at 0
     lock = numba.core.compiler_lock.global_compiler_lock
     with lock, lock:  # compilation inside a compilation counts once: from 1 to 2
         pass
@@ -44,20 +44,20 @@ def test_the_first_answer_of_a_process_reports_no_compilation() -> None:
 def test_the_processor_of_what_is_compiled_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor does it on a busy machine, where a compilation takes 9 seconds on the wall and 2 of the processor."""
     wall, own, whole = iter([0.0, 9.0]), iter([10.0, 12.0]), iter([100.0, 103.0])
-    _clock.cpu()  # listens from now on
-    monkeypatch.setattr(_clock.time, "perf_counter", lambda: next(wall))
-    monkeypatch.setattr(_clock.time, "thread_time", lambda: next(own))
-    monkeypatch.setattr(_clock.time, "process_time", lambda: next(whole))
-    begun = _clock.cpu()
+    clock.cpu()  # listens from now on
+    monkeypatch.setattr(clock.time, "perf_counter", lambda: next(wall))
+    monkeypatch.setattr(clock.time, "thread_time", lambda: next(own))
+    monkeypatch.setattr(clock.time, "process_time", lambda: next(whole))
+    begun = clock.cpu()
     with numba.core.compiler_lock.global_compiler_lock:
         pass
-    assert _clock.cpu() - begun == pytest.approx(1.0)
+    assert clock.cpu() - begun == pytest.approx(1.0)
 
 
 def test_patience_does_not_run_out_while_others_compile(monkeypatch: pytest.MonkeyPatch) -> None:
-    from fairopt.solving import solve
+    from fairopt.mechanisms import _solve
 
     used = iter([0.0, 1.0, 11.0])
-    monkeypatch.setattr(solve._clock, "cpu", lambda: next(used))
+    monkeypatch.setattr(_solve.clock, "cpu", lambda: next(used))
     offers = iter(["first", "second", "third"])
-    assert list(solve.within(5.0, offers)) == ["first", "second"]  # type: ignore[arg-type]
+    assert list(_solve.within(5.0, offers)) == ["first", "second"]  # type: ignore[arg-type]

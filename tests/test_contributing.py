@@ -53,7 +53,7 @@ def test_every_example_works(tmp_path: Path) -> None:
             printed.append(body)
         elif kind == "console" and "fairopt sweep" in body:
             codes.append(
-                re.sub(r"\$ fairopt (.*)", r"from fairopt.cli import main; assert not main('\1'.split())", body)
+                re.sub(r"\$ fairopt (.*)", r"from fairopt.app.cli import main; assert not main('\1'.split())", body)
             )
     said = python("-c", "\n".join(codes), folder=tmp_path)
     assert said.startswith("".join(printed))

@@ -22,7 +22,7 @@ import readme
 from processes import ROOT, python
 
 import fairopt as fo
-from fairopt.cli import main, parser
+from fairopt.app.cli import main, parser
 
 FILES = [*sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs/algorithms").glob("*.md")), readme.README]
 DOCS = {path.name: path.read_text(encoding="utf-8") for path in FILES}

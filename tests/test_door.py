@@ -36,7 +36,7 @@ def imported(*codes: str) -> set[str]:
 
 
 def command(*words: str) -> str:
-    return f"from fairopt.cli import main; assert not main({list(words)})"
+    return f"from fairopt.app.cli import main; assert not main({list(words)})"
 
 
 #: What needs no library, not even NumPy; what needs no other; and what needs some.
@@ -100,7 +100,7 @@ def test_no_door_of_a_small_cluster_compiles() -> None:
 LACKS = """
 import sys
 sys.modules |= dict.fromkeys(["tabulate", "shtab", "pyarrow"])
-from fairopt.cli import main
+from fairopt.app.cli import main
 assert main(["compare", "paper:drf-4.1", "-m", "drf"]) == 0
 for words in ("compare paper:drf-4.1 -m drf --out table.md", "completion bash", "sweep pf_example --smoke"):
     assert main(words.split()) == 2
@@ -143,7 +143,7 @@ def test_solvers_say_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("name", ["fairopt", "fairopt.cli"])
+@pytest.mark.parametrize("name", ["fairopt", "fairopt.app.cli"])
 def test_the_module_is_the_command(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,7 +156,7 @@ def test_the_module_is_the_command(
 
 def test_help_names_every_command() -> None:
     """Options are those of the command that is asked for; names and texts are there in any case."""
-    from fairopt.cli import parser
+    from fairopt.app.cli import parser
 
     every = parser()._subparsers._group_actions[0].choices  # type: ignore[union-attr]
     for name, made in every.items():

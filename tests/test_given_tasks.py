@@ -16,7 +16,7 @@ import pytest
 from allocation_files import checker
 
 import fairopt as fo
-from fairopt.cli import main
+from fairopt.app.cli import main
 from fairopt.errors import DataError, SolverError
 
 

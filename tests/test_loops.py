@@ -17,10 +17,10 @@ from numpy.testing import assert_array_equal
 from processes import ROOT, python
 
 import fairopt as fo
-from fairopt._loops import Loop, bundle, compiled
+from fairopt.base.loops import Loop, bundle, compiled
 
 CALLER = """
-from fairopt._loops import compiled
+from fairopt.base.loops import compiled
 from callee import twice
 STEP = 1.0
 
@@ -32,7 +32,7 @@ def total(values):
     return found
 """
 CALLEE = """
-from fairopt._loops import compiled
+from fairopt.base.loops import compiled
 
 @compiled
 def twice(value):
@@ -42,11 +42,11 @@ ASK = """
 import json, sys
 import numpy as np
 from caller import total
-from fairopt import _loops
+from fairopt.base import loops as _loops
 _loops.SMALL = -1
 value = total(np.ones(3))
-from fairopt import _numba
-print(json.dumps([value, _numba.COMPILED]))
+from fairopt.base import dispatchers
+print(json.dumps([value, dispatchers.COMPILED]))
 """
 
 
@@ -75,7 +75,7 @@ def change(path: Path, old: str, new: str) -> None:
 
 
 def test_what_is_compiled_is_kept_until_something_changes(folder: Path) -> None:
-    at_once = "from fairopt import _numba\n_numba.SILENCE = 0.0\n" + ASK
+    at_once = "from fairopt.base import dispatchers\ndispatchers.SILENCE = 0.0\n" + ASK
     value, names, said = ask(folder, at_once)
     assert (value, names) == (9.0, ["callee.twice", "caller.total"])
     assert "compiling, once" in said
@@ -94,10 +94,10 @@ WRITTEN = """
 import json, sys
 import numpy as np
 from caller import total
-from fairopt import _loops
+from fairopt.base import loops as _loops
 for values in {asked}:
     value = total(values)
-numba = sys.modules.get("fairopt._numba")
+numba = sys.modules.get("fairopt.base.dispatchers")
 print(json.dumps([value, [] if numba is None else numba.COMPILED]))
 """
 
@@ -142,7 +142,7 @@ def test_no_folder_to_write_to(folder: Path) -> None:
 
 #: A loop that is too large to be copied, below one that is copied, below one that is called from Python.
 LARGE = """
-from fairopt._loops import compiled
+from fairopt.base.loops import compiled
 
 @compiled
 def large(values):
@@ -158,17 +158,17 @@ ASK_LARGE = """
 import json, sys
 import numpy as np
 import called
-from fairopt import _loops
-from fairopt._loops import compiled
+from fairopt.base import loops as _loops
+from fairopt.base.loops import compiled
 _loops.SMALL = -1
 @compiled
 def asked(values):
     return called.one_more(values) * 2.0
 value = asked(np.ones(3))
-from fairopt import _numba
+from fairopt.base import dispatchers
 for made in getattr(asked.dispatcher, "overloads", {}).values():  # it refers to the large one, and to nothing else
     assert [one.loop for one in made.library.apart] == ["called.large"]
-print(json.dumps([value, _numba.COMPILED]))
+print(json.dumps([value, dispatchers.COMPILED]))
 """
 
 
@@ -247,7 +247,7 @@ def test_without_a_compiler(folder: Path) -> None:
 @pytest.mark.long
 def test_a_warm_up_leaves_nothing_to_compile() -> None:
     """Every loop, or one that it is a part of, is compiled; of the simulator's every policy has its own."""
-    from fairopt.sweeps import warm
+    from fairopt.harness import warm
 
     loops = {name: loop for name, loop in every_loop().items() if "scheduling" not in name}
     warm.everything()

@@ -18,13 +18,15 @@ import pytest
 from processes import ROOT, python
 
 import fairopt as fo
-from fairopt import _plugins, sweeps
-from fairopt.cli import main
+from fairopt import harness
+from fairopt.app.cli import main
+from fairopt.base import plugins
 from fairopt.errors import DataError
+from fairopt.harness.ends import Elsewhere
+from fairopt.harness.report import figures
 from fairopt.mechanisms import REGISTRY
-from fairopt.report import Results, figures
+from fairopt.report import Results
 from fairopt.result.metrics import MEASURES
-from fairopt.sweeps.ends import Elsewhere
 from fairopt.workloads.sources import CLUSTERS
 
 DOCS = ROOT / "docs"
@@ -51,9 +53,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     shutil.copy(PLUGIN, tmp_path / "own.py")
     (tmp_path / "plugged.toml").write_text(EXPERIMENT)
     monkeypatch.chdir(tmp_path)
-    before = [dict(one) for one in (REGISTRY, CLUSTERS.entries, MEASURES, _plugins._LOADED)]
+    before = [dict(one) for one in (REGISTRY, CLUSTERS.entries, MEASURES, plugins._LOADED)]
     yield tmp_path
-    for one, old in zip((REGISTRY, CLUSTERS.entries, MEASURES, _plugins._LOADED), before, strict=True):
+    for one, old in zip((REGISTRY, CLUSTERS.entries, MEASURES, plugins._LOADED), before, strict=True):
         one.clear()
         one.update(old)
 
@@ -109,7 +111,7 @@ def test_in_sweeps_and_workers(
     importlib.import_module("theirs")
     found = Results(Path("store")).of("plugged.toml").cells
     assert [found["spread"].iloc[0], found["satisfaction"].iloc[1], *found["theirs"]] == pytest.approx([1] * 4)
-    plugin = _plugins.loaded()[-1]
+    plugin = plugins.loaded()[-1]
     assert {json.loads(text)["plugins"]["own.py"] for text in found["options"]} == {plugin.digest}
     assert main(["results", "plugged.toml", "--store", "store", "--table", "measured"]) == 0
     assert "spread" in capsys.readouterr().out
@@ -119,23 +121,23 @@ def test_in_sweeps_and_workers(
 def test_another_file_is_another_cell(part: str, folder: Path) -> None:
     """The source is the plug-in's, or only the measure."""
     Path("plugged.toml").write_text(EXPERIMENT.replace('drawn = "squares?users=4&size=20"', part))
-    first, again = ({cell.key for cell in sweeps.cells_of(sweeps.load("plugged.toml"))} for _ in range(2))
+    first, again = ({cell.key for cell in harness.cells_of(harness.load("plugged.toml"))} for _ in range(2))
     assert first == again
     Path("own.py").write_text(Path("own.py").read_text().replace("user_tasks.max() /", "user_tasks.mean() /"))
-    assert not {cell.key for cell in sweeps.cells_of(sweeps.load("plugged.toml"))} & first
+    assert not {cell.key for cell in harness.cells_of(harness.load("plugged.toml"))} & first
 
 
 def test_a_worker_with_another_file_refuses(folder: Path) -> None:
-    cell = sweeps.cells_of(sweeps.load("plugged.toml"))[0]
+    cell = harness.cells_of(harness.load("plugged.toml"))[0]
     Path("own.py").write_text(Path("own.py").read_text() + "\n# changed\n")
     with pytest.raises(Elsewhere, match=r"own.py has changed since the sweep was started"):
-        sweeps.run.run(cell)
+        harness.run.run(cell)
 
 
 def test_figures(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("experiments").mkdir()
     Path("experiments/plugged.toml").write_text(EXPERIMENT.replace('"own.py"', '"../own.py"'))
-    sweeps.sweep("plugged", store="store", progress=False)
+    harness.sweep("plugged", store="store", progress=False)
     assert main(["figures", "own", "--plugin", "own.py", "--store", "store", "--out", "drawn"]) == 0
     assert Path("drawn/own.png").stat().st_size > 0
     assert main(["figures", "own.py", "--store", "store", "--out", "again"]) == 0
@@ -168,12 +170,12 @@ def test_bad_plugins_are_one_line(code: str, message: str, folder: Path, capsys:
     assert [set(one) for one in (REGISTRY, CLUSTERS.entries, MEASURES)] == before
     Path("plugged.toml").write_text(EXPERIMENT.replace("own.py", "bad.py"))
     with pytest.raises(DataError, match=r"plugged.toml:4: .*bad.py"):
-        sweeps.load("plugged.toml")
+        harness.load("plugged.toml")
 
 
 def test_files_that_are_none(folder: Path) -> None:
     with pytest.raises(DataError, match=r"must end in \.py"):
-        _plugins.load("plugged.toml")
+        plugins.load("plugged.toml")
     with pytest.raises(DataError, match=r"there is no file nowhere.py; fairopt new figure NAME writes one"):
         figures.module("nowhere.py")
 

@@ -15,7 +15,7 @@ import pytest
 import readme as tool
 from processes import ROOT
 
-from fairopt.cli import main as fairopt_command
+from fairopt.app.cli import main as fairopt_command
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 

@@ -13,8 +13,8 @@ import pytest
 from processes import ROOT
 
 import fairopt as fo
-from fairopt.cli import main
-from fairopt.report import figures
+from fairopt.app.cli import main
+from fairopt.harness.report import figures
 
 
 @pytest.mark.long
@@ -53,9 +53,9 @@ def test_links_that_lead_nowhere_are_found(tmp_path: Path) -> None:
 def test_the_command_shows_pages_and_opens_the_site(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from fairopt import _shipped
+    from fairopt.base import shipped
 
-    monkeypatch.setattr(_shipped, "folder", lambda name: tmp_path / name if name == "build" else ROOT / name)
+    monkeypatch.setattr(shipped, "folder", lambda name: tmp_path / name if name == "build" else ROOT / name)
     assert main(["docs"]) == 0
     assert re.search(r"^choose +Choose", capsys.readouterr().out, re.MULTILINE)
     assert main(["docs", "docs/choose.md"]) == 0

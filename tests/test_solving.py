@@ -16,7 +16,7 @@ from numpy.testing import assert_allclose
 
 import fairopt as fo
 from fairopt.errors import SolverError
-from fairopt.solving import solve
+from fairopt.mechanisms import _solve
 
 
 def _exhausted(*_: object, **__: object) -> Any:
@@ -26,11 +26,11 @@ def _exhausted(*_: object, **__: object) -> Any:
 def test_an_engine_without_memory_is_a_candidate_that_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster, mechanism = fo.Cluster([[9, 18], [5, 2]], [[1, 4], [3, 1]]), fo.DRFH()
     expected = mechanism.solve(cluster).arrays.user_tasks
-    monkeypatch.setattr("fairopt.engines.native.solutions", _exhausted)
+    monkeypatch.setattr("fairopt.core.engines.native.solutions", _exhausted)
     found = mechanism.solve(cluster)
     assert found.stats.engine == "declarative"
     assert_allclose(found.arrays.user_tasks, expected, rtol=1e-5)
-    monkeypatch.setattr("fairopt.engines.reference.declarative.solutions", _exhausted)
+    monkeypatch.setattr("fairopt.mechanisms.reference.declarative.solutions", _exhausted)
     size = "ran out of memory on 2 users x 2 servers x 2 resources, 4 pairs"
     with pytest.raises(SolverError, match=f"native engine {size}; the declarative engine {size}"):
         mechanism.solve(cluster)
@@ -44,16 +44,16 @@ def test_nothing_but_our_errors_leaves_solve(monkeypatch: pytest.MonkeyPatch, er
 
     cluster, mechanism = fo.Cluster([[9, 18], [5, 2]], [[1, 4], [3, 1]]), fo.DRFH()
     expected = mechanism.solve(cluster).arrays.user_tasks
-    monkeypatch.setattr(solve, "broken", solve.broken.__wrapped__)
-    monkeypatch.setattr("fairopt.engines.native.solutions", fails)
+    monkeypatch.setattr(_solve, "broken", _solve.broken.__wrapped__)
+    monkeypatch.setattr("fairopt.core.engines.native.solutions", fails)
     found, what = mechanism.solve(cluster), re.escape(f"the native engine broke down ({type(error).__name__}: {error})")
     assert_allclose(found.arrays.user_tasks, expected, rtol=1e-5)
     assert re.match(f"{what}: please report it", found.notes[0])
-    monkeypatch.setattr("fairopt.engines.reference.declarative.solutions", _exhausted)
+    monkeypatch.setattr("fairopt.mechanisms.reference.declarative.solutions", _exhausted)
     with pytest.raises(SolverError, match=f"{what}; the declarative engine ran out of memory") as raised:
         mechanism.solve(cluster)
     assert raised.value.__cause__.__cause__ is error
-    monkeypatch.setattr("fairopt.engines.native.solutions", lambda *_, **__: warnings.warn("odd", stacklevel=1))
+    monkeypatch.setattr("fairopt.core.engines.native.solutions", lambda *_, **__: warnings.warn("odd", stacklevel=1))
     with pytest.raises(UserWarning, match="odd"):
         mechanism.solve(cluster)
 
@@ -101,7 +101,7 @@ def _in_classes() -> fo.Cluster:
 def test_merged_users_have_the_certificate_of_all(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster, mechanism, found = _in_classes(), fo.mechanisms.parse(name)[0], {}
     for least in (0, 100):
-        monkeypatch.setattr(solve, "_USERS", least)
+        monkeypatch.setattr(_solve, "_USERS", least)
         found[least] = mechanism.solve(cluster, 1e-8)
     merged, single = found[0], found[100]
     assert len(merged.warm.merging.cluster.users) == 9
@@ -116,7 +116,7 @@ def test_merged_users_have_the_certificate_of_all(name: str, monkeypatch: pytest
 
 @pytest.mark.parametrize("rule", [fo.AlphaFair(3, share="task"), fo.GuaranteedAlphaFair(3)])
 def test_users_stay_apart_where_sizes_of_tasks_count(rule: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(solve, "_USERS", 0)
+    monkeypatch.setattr(_solve, "_USERS", 0)
     cluster = _in_classes()
     for start in (None, fo.DRFH().solve(cluster)):
         assert len(rule.solve(cluster, start=start).warm.merging.cluster.users) == 60

@@ -9,7 +9,7 @@ import resource
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from fairopt import _clock
+from fairopt.base import clock
 
 T = TypeVar("T")
 
@@ -19,14 +19,14 @@ BRIEF = 0.5
 
 def cost(ask: Callable[[], T]) -> tuple[T, float, float]:
     """What `ask()` returns, the CPU seconds that it takes without compiling, and MiB beyond the peak of before."""
-    before, begun = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, _clock.cpu()
+    before, begun = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, clock.cpu()
     found = ask()
-    seconds = _clock.cpu() - begun
+    seconds = clock.cpu() - begun
     more = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     if seconds < BRIEF:
-        begun = _clock.cpu()
+        begun = clock.cpu()
         ask()
-        seconds = min(seconds, _clock.cpu() - begun)
+        seconds = min(seconds, clock.cpu() - begun)
     return found, seconds, more
 
 

@@ -33,8 +33,8 @@ from families import FAMILIES, draw  # noqa: E402
 from reference import reference  # noqa: E402
 
 import fairopt as fo  # noqa: E402
+from fairopt.certificates import rational  # noqa: E402
 from fairopt.errors import FairoptError  # noqa: E402
-from fairopt.exact import rational  # noqa: E402
 from fairopt.model._arrays import Array  # noqa: E402
 from fairopt.workloads import open_source, trace_folder, traces_root  # noqa: E402
 

@@ -14,7 +14,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT)]  # of this checkout, whatever is installed
 
 from fairopt.errors import DataError  # noqa: E402
-from fairopt.report import MissingCells, Results, figures  # noqa: E402
+from fairopt.harness.report import figures  # noqa: E402
+from fairopt.report import MissingCells, Results  # noqa: E402
 
 PICTURES = ROOT / "docs" / "figures"
 #: Of the dots that `fairopt figures` draws; a figure as wide as two columns has 840.

@@ -131,8 +131,8 @@ assert Path("first-task.png").stat().st_size > 10_000
 _NOTEBOOK = """
 import sys, nbformat
 from nbclient import NotebookClient
-from fairopt import _shipped
-book = nbformat.read(_shipped.folder("notebooks") / sys.argv[1], as_version=4)
+from fairopt.base import shipped
+book = nbformat.read(shipped.folder("notebooks") / sys.argv[1], as_version=4)
 check = ("import matplotlib.pyplot as plt, fairopt as fo\\n"
          "assert all(a.has_data() for n in plt.get_fignums() for a in plt.figure(n).axes if a.axison), 'empty axes'\\n"
          "for one in [*globals().values()]:\\n"

@@ -30,7 +30,7 @@ sys.path.append(str(Path(__file__).resolve().parent))
 import property_pages
 
 import fairopt as fo
-from fairopt.cli import main as fairopt_command
+from fairopt.app.cli import main as fairopt_command
 from fairopt.report import mechanism_table
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -87,7 +87,7 @@ def stub() -> str:
     for name, path in fo._MODULES.items():
         package, _, last = path.rpartition(".")
         lines.add(f"from .{package} import {last} as {name}")
-    lines.add("from ._version import __version__ as __version__")
+    lines.add("from .base.version import __version__ as __version__")
     return "# Written by `make readme`: do not edit.\n\n" + "\n".join(sorted(lines)) + "\n"
 
 

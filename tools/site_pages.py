@@ -23,10 +23,10 @@ from PIL import Image
 
 import fairopt as fo
 from fairopt import mechanisms, papers
-from fairopt.cli import main, parser
+from fairopt.app.cli import main, parser
+from fairopt.harness.report import figures
+from fairopt.harness.report.schemas import SCHEMAS
 from fairopt.properties._base import described
-from fairopt.report import figures
-from fairopt.report.schemas import SCHEMAS
 
 #: Its name, its title, what lists say of it, and its text.
 Page = tuple[str, str, str, str]

@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import DataError
-from ..exact.rational import tried
+from ..base.errors import DataError
 from ..model import _intake
 from ..model._arrays import Array, Frozen, Index, deferred, ratio
 from ..model.cluster import Cluster
@@ -24,6 +23,7 @@ from .bottleneck import exploitability, rises, taking
 from .condition import conditions
 from .ill_scaled import SEEN, advice, ill_scaling
 from .leximin import SUFFICIENT, distances, lexicographic_rise, maxmin_condition
+from .rational import tried
 
 #: The measure of a certificate of tasks of which nothing but feasibility is claimed.
 UNJUDGED = "no criterion"

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._libraries import optimize, sp
+from ..base.libraries import optimize, sp
 from ..model._arrays import Array, Index
 from ..model.polytope import Polytope
 

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._libraries import sp
+from ..base.libraries import sp
 from ..model._arrays import Array, Mask
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import DataError, SolverError
-from ..exact.rational import leximin
+from ..base.errors import DataError, SolverError
 from ..model import polytope as polytopes
 from ..model._arrays import Array, Index, Mask
 from ..model.cluster import Cluster
@@ -22,6 +21,7 @@ from ..model.criterion import Criterion
 from ..model.merging import Split
 from ..model.polytope import Polytope
 from .leximin import SAME_LEVEL, check_levels, distances, held, hints, proofs, starved
+from .rational import leximin
 
 
 @dataclass(frozen=True)

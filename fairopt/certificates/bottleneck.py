@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._loops import compiled
+from ..base.loops import compiled
 from ..model._arrays import Array, Index, Mask, by_group, in_tables
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..exact.rational import tried
 from ..model._arrays import Array
 from ..model._validate import LEAST
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
+from .rational import tried
 
 #: Below this part of what another needs a user's rise is a matter of the last digits of the other's tasks.
 SEEN = 1e-7

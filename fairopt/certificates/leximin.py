@@ -16,18 +16,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import _clock
-from ..errors import DataError
-from ..exact import rational
-from ..exact.rational import Exact, may_run, numbers, on_one
+from ..base import clock
+from ..base.errors import DataError
 from ..model import polytope as polytopes
 from ..model._arrays import Array, Index, Mask, ratio
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 from ..model.merging import Split
 from ..model.polytope import Polytope
-from . import _linear
+from . import _linear, rational
 from .bottleneck import DIGITS, beyond_numbers
+from .rational import Exact, may_run, numbers, on_one
 
 #: Users whose levels are closer than this may have one level, and are as good as at a limit so close.
 SAME_LEVEL = 1e-7
@@ -85,11 +84,11 @@ def lexicographic_rise(
     sufficient = 1e-10 if prices is None else SUFFICIENT
     if prices is None or len(polytope.gamma) <= polytopes.LARGE:
         for hungry, top in _asked(level, rise > sufficient):
-            alone, begun = False, _clock.now()
+            alone, begun = False, clock.now()
             keep = kept(level <= top, x, own.floor)
             found = rise_and_prices(polytope, x, keep, hungry, left)[0] if left > 0 else np.inf
             rise[hungry] = np.minimum(rise[hungry], np.maximum(found, top / level[hungry] - 1))
-            left -= _clock.now() - begun
+            left -= clock.now() - begun
     n = int(np.argmax(rise))
     where = f"largest for user {users[polytope.users[n]]!r}" if rise[n] > 0 else "nobody can rise"
     return float(rise[n]), prices if alone else None, where

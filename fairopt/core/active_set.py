@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._libraries import lapack
+from ..base.libraries import lapack
 from ..model._arrays import Array, Index, Mask
 from .judge import backward_errors
 from .system import OfLimits, Stack

@@ -24,7 +24,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .._libraries import blas, sp
+from ..base.libraries import blas, sp
 from ..model._arrays import Array, Index, Mask
 from .factors import factored
 from .sparse import TABLES, Factors, Order, ordered

@@ -26,7 +26,7 @@ from typing import Protocol
 
 import numpy as np
 
-from .._libraries import csgraph, optimize, sp
+from ..base.libraries import csgraph, optimize, sp
 from ..model._arrays import Array, Index, Mask
 from ..model.problem import Problem
 from . import simplex

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .._libraries import blas, lapack
+from ..base.libraries import blas, lapack
 from ..model._arrays import Array
 
 TINY = 1e-300

@@ -24,7 +24,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .._libraries import lapack, optimize, sp, sparse_linalg
+from ..base.libraries import lapack, optimize, sp, sparse_linalg
 from ..model._arrays import Array, Index, Mask
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope

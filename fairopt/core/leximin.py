@@ -23,8 +23,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._libraries import csgraph, sp
-from ..errors import SolverError
+from ..base.errors import SolverError
+from ..base.libraries import csgraph, sp
 from ..model._arrays import Array, Index, Mask
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..base.errors import SolverError
 from ..certificates.backward import backward_error, log_price_per_task
-from ..errors import SolverError
 from ..model._arrays import Array
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope

@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._libraries import sp
-from .._loops import compiled
+from ..base.libraries import sp
+from ..base.loops import compiled
 from ..model._arrays import Array, Index
 from .factors import factored
 

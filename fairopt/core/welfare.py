@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from .._libraries import optimize
+from ..base.libraries import optimize
 from ..certificates.backward import error_at
 from ..model._arrays import Array
 from ..model.problem import Problem

@@ -6,22 +6,22 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ..mechanisms.reference.server_programs import Game
     from ..result.allocation import Trace
-    from .curve.two_sided import EquilibriumCurve, equilibrium_curve
-    from .dynamics.distributed import best_response, multi_start
-    from .dynamics.orders import Network
-    from .enumeration.all_equilibria import Equilibria, equilibria
-    from .programs import Game
+    from .all_equilibria import Equilibria, equilibria
+    from .best_responses import best_response, multi_start
+    from .orders import Network
+    from .two_sided import EquilibriumCurve, equilibrium_curve
 
 _HOME = {
-    "Equilibria": "fairopt.game.enumeration.all_equilibria",
-    "EquilibriumCurve": "fairopt.game.curve.two_sided",
-    "equilibrium_curve": "fairopt.game.curve.two_sided",
-    "Game": "fairopt.game.programs",
-    "best_response": "fairopt.game.dynamics.distributed",
-    "equilibria": "fairopt.game.enumeration.all_equilibria",
-    "multi_start": "fairopt.game.dynamics.distributed",
-    "Network": "fairopt.game.dynamics.orders",
+    "Equilibria": "fairopt.game.all_equilibria",
+    "EquilibriumCurve": "fairopt.game.two_sided",
+    "equilibrium_curve": "fairopt.game.two_sided",
+    "Game": "fairopt.mechanisms.reference.server_programs",
+    "best_response": "fairopt.game.best_responses",
+    "equilibria": "fairopt.game.all_equilibria",
+    "multi_start": "fairopt.game.best_responses",
+    "Network": "fairopt.game.orders",
     "Trace": "fairopt.result.allocation",
 }
 __all__ = [

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from ..errors import DataError
-from ..model._names import short
+from ..base.errors import DataError
+from ..base.names import short
 from ._base import REGISTRY, Mechanism
 
 if TYPE_CHECKING:

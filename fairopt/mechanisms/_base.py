@@ -12,27 +12,27 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
+from ..base.errors import CertificateError, DataError, FairoptError, SolverError
+from ..base.registry import Registry
 from ..certificates import advice
-from ..engines import native
-from ..engines.base import Solution
-from ..engines.reference import scaled as scaling
-from ..engines.reference import solvers
-from ..engines.reference.program import Program, Statement, check_expressed, f_alpha, lexmaxmin, maximise
-from ..errors import CertificateError, DataError, FairoptError, SolverError
+from ..core.engines import native
+from ..core.solution import Solution
 from ..model import polytope
 from ..model.cluster import Cluster, expected
 from ..model.criterion import Criterion
 from ..model.problem import Problem
 from ..result.allocation import Allocation
-from ..solving import solve as solving
-from ..solving.earlier import OtherUsers
-from ..solving.solvable import Solvable
+from . import _solve as solving
 from ._claim import Claim
+from ._earlier import OtherUsers
 from ._label import label
-from ._registry import Registry
+from ._solvable import Solvable
+from .reference import scaled as scaling
+from .reference import solvers
+from .reference.program import Program, Statement, check_expressed, f_alpha, lexmaxmin, maximise
 
 if TYPE_CHECKING:
-    from ..engines.reference.named_problem import NamedProblem
+    from .reference.named_problem import NamedProblem
 
 
 #: Parameters that a mechanism's label always shows.
@@ -143,7 +143,7 @@ class Mechanism(Solvable):
         DataError
             The mechanism is not defined on this cluster, or nobody can run anything there.
         """
-        from ..engines.reference.named_problem import cluster_problem
+        from .reference.named_problem import cluster_problem
 
         self.check(expected(cluster))
         seen, _ = self.prepare(cluster)
@@ -207,7 +207,7 @@ class Mechanism(Solvable):
         self.check_statement(problem)
         if engine == "native":
             return self._native(problem, tol, warm)
-        from ..engines.reference import declarative
+        from .reference import declarative
 
         return declarative.solutions(problem, solver, self.scaled_program(problem.criterion))
 
@@ -219,8 +219,8 @@ class Mechanism(Solvable):
         rule = problem.criterion
         if not 0 < rule.alpha < np.inf or type(rule) is not Criterion:
             return
-        from ..engines.welfare import fixed_at_floors
-        from ..game.equilibrium import equilibria
+        from ..core.engines.welfare import fixed_at_floors
+        from ..core.game import equilibria
 
         more = equilibria.solutions(problem, tol)
         if rule.floor.any():  # which the game does not know; nobody else finds last digits
@@ -259,7 +259,7 @@ class Mechanism(Solvable):
             (`stand_in`); one of CLARABEL, HIGHS, SCS for the declarative engine, which is then the default.
         start : Allocation, optional
             An answer to a similar problem (the same users, servers and resources): an engine that can starts there.
-            One for other users on the same servers as `fairopt.solving.earlier.OtherUsers(answer)`.
+            One for other users on the same servers as `fairopt.mechanisms._earlier.OtherUsers(answer)`.
 
         Raises
         ------

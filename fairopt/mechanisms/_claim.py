@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from ..errors import DataError
+from ..base.errors import DataError
 from ..model.cluster import Cluster
 
 #: What a claim may ask of a cluster, by name.

@@ -7,16 +7,16 @@ import inspect
 from collections.abc import Callable
 from typing import Any, ClassVar, NoReturn, TypeVar
 
+from ..base.errors import DataError
 from ..certificates import Certificate, feasible
-from ..engines.reference.program import Program
-from ..errors import DataError
 from ..model import _validate
 from ..model._arrays import Array
 from ..model.cluster import Cluster, expected
 from ..model.criterion import Criterion
 from ..result.allocation import Allocation
-from ..solving.earlier import OtherUsers
 from ._base import Mechanism
+from ._earlier import OtherUsers
+from .reference.program import Program
 
 F = TypeVar("F", bound=Callable[..., Any])
 

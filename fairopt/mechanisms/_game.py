@@ -10,26 +10,26 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from .._libraries import cp
-from ..engines.base import Solution
-from ..engines.reference import scaled as scaling
-from ..engines.reference.program import Program, Statement, maximise
-from ..errors import DataError, FairoptError, NotConverged
-from ..game import engine as game_engine
-from ..game import reference
-from ..game.model.index import index_of_answer
-from ..game.responses import chained, played
+from ..base.errors import DataError, FairoptError, NotConverged
+from ..base.libraries import cp
+from ..core.game import chained, played
+from ..core.game import engine as game_engine
+from ..core.game.index import index_of_answer
+from ..core.solution import Solution
 from ..model._arrays import Array
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion, virtual_share_per_task
 from ..model.problem import Problem
 from ..result.allocation import Allocation
-from ..solving.solve import within
 from ._base import Mechanism
+from ._solve import within
+from .reference import scaled as scaling
+from .reference import server_problem as reference
+from .reference.program import Program, Statement, maximise
 
 if TYPE_CHECKING:
-    from ..engines.reference.named_problem import NamedProblem
-    from ..game.programs import Game
+    from .reference.named_problem import NamedProblem
+    from .reference.server_programs import Game
 
 
 #: Best responses, and CVXPY, stand in for the equilibrium engine up to this number of pairs (user, server), for so many
@@ -60,7 +60,7 @@ class GameMechanism(Mechanism):
         DataError
             alpha is another, or the utility is another one: every server has a problem of its own, `server_problem`.
         """
-        from ..engines.reference.named_problem import cluster_problem
+        from .reference.named_problem import cluster_problem
 
         self.check(cluster)
         rule = self.criterion(cluster)
@@ -98,10 +98,10 @@ class GameMechanism(Mechanism):
         DataError
             The mechanism is not defined on this cluster, or nobody can run anything there.
         """
-        from ..game import programs
+        from .reference import server_programs
 
         self.check(cluster)
-        return programs.game(self, cluster, scaled)
+        return server_programs.game(self, cluster, scaled)
 
     def engines(self, criterion: Criterion | None = None) -> tuple[str, ...]:
         rule = self._ordinary() if criterion is None else criterion

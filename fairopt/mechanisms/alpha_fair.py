@@ -9,15 +9,15 @@ from typing import Literal
 
 import numpy as np
 
-from .._libraries import cp
-from ..engines.reference.program import Program, Statement, f_alpha, lexmaxmin, maximise
-from ..errors import DataError
+from ..base.errors import DataError
+from ..base.libraries import cp
 from ..model import _intake, _validate
 from ..model._arrays import Array
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, ShareRule, criterion
 from ._base import ALPHAS, Mechanism
 from ._claim import claim
+from .reference.program import Program, Statement, f_alpha, lexmaxmin, maximise
 
 Share = Literal["dominant", "asset", "task"] | Sequence[float] | Callable[[Cluster], Array]
 

@@ -6,10 +6,9 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from ..engines.base import Solution
-from ..engines.reference.program import Program, Statement, f_alpha, lexmaxmin, maximise
-from ..game import selection
-from ..game.curve.curve import Crossing
+from ..core.game import selection
+from ..core.game.curve import Crossing
+from ..core.solution import Solution
 from ..model import _validate
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
@@ -17,6 +16,7 @@ from ..model.problem import Problem
 from ._base import ALPHAS, Mechanism
 from ._claim import claim
 from ._game import GameMechanism
+from .reference.program import Program, Statement, f_alpha, lexmaxmin, maximise
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from typing import Literal
 
 import numpy as np
 
-from ..engines.reference.program import Program, Statement, lexmaxmin
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
 from ._base import Mechanism
 from ._claim import claim
+from .reference.program import Program, Statement, lexmaxmin
 
 
 @dataclass(frozen=True)

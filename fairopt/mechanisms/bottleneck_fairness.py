@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._libraries import cp
+from ..base.libraries import cp
 from ..certificates import Certificate, feasibility
-from ..engines.reference.program import Program, Statement, maximise
 from ..model._arrays import Array, ratio
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
 from ._base import Mechanism
 from ._claim import claim
+from .reference.program import Program, Statement, maximise
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from .._libraries import cp
-from ..engines.reference.program import Program, Statement, maximise
-from ..engines.reference.utility import Utility, UtilitySlope, log1p
-from ..errors import DataError
+from ..base.errors import DataError
+from ..base.libraries import cp
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion, virtual_share_per_task
 from ..result.allocation import Allocation
 from ._game import GameMechanism
 from .concave_utility import check_function, concave, why
+from .reference.program import Program, Statement, maximise
+from .reference.utility import Utility, UtilitySlope, log1p
 
 #: Most pairs (user, server) that may run: a minute or two.
 _MOST = 2000

@@ -7,16 +7,16 @@ from typing import Literal
 
 import numpy as np
 
-from .._libraries import cp
-from ..engines.reference.program import Program, Statement, maximise
-from ..engines.reference.utility import Utility, UtilitySlope, log1p
-from ..errors import DataError
+from ..base.errors import DataError
+from ..base.libraries import cp
 from ..model._arrays import Array
 from ..model.cluster import Cluster
 from ..model.criterion import ConcaveWelfare, Criterion, criterion
 from ..result.allocation import Allocation
 from ._base import Mechanism
 from .alpha_fair import Share, share_of, share_per_task
+from .reference.program import Program, Statement, maximise
+from .reference.utility import Utility, UtilitySlope, log1p
 
 #: `-d log U' / d log t` at an answer above which errors name it: of `-exp(-k t)` it is `k t`. Clusters up to 16 were
 #: solved, and some above 60 were not.

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..engines.reference.program import Program, Statement, lexmaxmin
-from ..errors import DataError
+from ..base.errors import DataError
 from ..model import _intake
 from ..model._arrays import Array
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
 from ._base import Mechanism
 from ._claim import claim
+from .reference.program import Program, Statement, lexmaxmin
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._libraries import cp
-from ..engines.reference.program import Program, Statement, f_alpha, maximise
-from ..errors import DataError
+from ..base.errors import DataError
+from ..base.libraries import cp
 from ..model import _validate
 from ..model._arrays import Array
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, FairnessEfficiency, criterion
 from ._base import Mechanism
 from ._claim import claim
+from .reference.program import Program, Statement, f_alpha, maximise
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..engines.reference.program import Program, Statement, f_alpha, lexmaxmin, maximise
-from ..errors import DataError
+from ..base.errors import DataError
 from ..model import _intake, _validate
 from ..model._arrays import Array
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
 from ..model.merging import merge
 from ._base import Mechanism
+from .reference.program import Program, Statement, f_alpha, lexmaxmin, maximise
 
 
 @dataclass(frozen=True)

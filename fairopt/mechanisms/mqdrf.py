@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..engines.reference.program import Program, Statement, lexmaxmin
-from ..errors import DataError
+from ..base.errors import DataError
 from ..model._arrays import Index
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
 from ._base import Mechanism
 from ._claim import claim
+from .reference.program import Program, Statement, lexmaxmin
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ from functools import partial
 
 import numpy as np
 
-from ..engines.reference.program import Program, Statement, lexmaxmin
-from ..errors import DataError
+from ..base.errors import DataError
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion, virtual_share_per_task
 from ..model.merging import merge
 from ._base import Mechanism
 from ._claim import claim
+from .reference.program import Program, Statement, lexmaxmin
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..engines.reference.program import Program, Statement, lexmaxmin
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 from ._claim import claim
 from ._game import GameMechanism
+from .reference.program import Program, Statement, lexmaxmin
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..engines.reference.program import Program, Statement, lexmaxmin
 from ..model._arrays import Array, ratio
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
 from ._base import Mechanism
 from ._claim import claim
+from .reference.program import Program, Statement, lexmaxmin
 
 
 def task_share_per_task(cluster: Cluster) -> Array:

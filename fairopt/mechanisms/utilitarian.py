@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from .._libraries import cp
-from ..engines.reference.program import Program, Statement, maximise
+from ..base.libraries import cp
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
 from ._base import Mechanism
 from ._claim import claim
 from .alpha_fair import Share, share_of, share_per_task
+from .reference.program import Program, Statement, maximise
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._libraries import pd
-from ..errors import DataError
+from ..base.errors import DataError
+from ..base.files import Table
+from ..base.libraries import pd
+from ..base.names import labels, some
 from . import cluster_file
 from ._arrays import Array
-from ._files import Table
 from ._intake import labelled, plain
-from ._names import labels, some
 
 _USER_COLUMNS = ("weight", "max_tasks")
 #: What the rows and columns of each argument of a cluster are.

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import DataError
+from ..base.errors import DataError
+from ..base.names import labels, short, some
 from ._arrays import Array, Mask, frozen
-from ._names import labels, short, some
 
 #: Kinds of arrays that are not numbers: truth values, complex numbers, dates, spans of time, text, bytes, records.
 _OTHERS = "bcMmUSV"

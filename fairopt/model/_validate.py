@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from .._libraries import pd
-from ..errors import DataError
-from . import _intake, _names
+from ..base import names as _names
+from ..base.errors import DataError
+from ..base.libraries import pd
+from ..base.names import short
+from . import _intake
 from ._arrays import Array, Mask, read_only
-from ._names import short
 
 #: The arguments of a cluster, in the constructor's order; they are its attributes as well.
 ARGUMENTS = ("capacity", "demand", "weight", "eligible", "max_tasks", "resources", "users", "servers")

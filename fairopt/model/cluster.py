@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import DataError
-from . import _arrays, _intake, _names, _validate, cluster_file
+from ..base import names as _names
+from ..base.errors import DataError
+from ..base.names import label, short
+from . import _arrays, _intake, _validate, cluster_file
 from ._arrays import Array, Index, Mask, frozen, read_only
-from ._names import label, short
 from ._validate import ARGUMENTS
 
 if TYPE_CHECKING:

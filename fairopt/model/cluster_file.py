@@ -35,10 +35,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..errors import DataError
-from . import _files, _intake
-from ._files import Table
-from ._names import MOST_SERVERS, TRUTHS, copies, label, short, some
+from ..base import files as _files
+from ..base.errors import DataError
+from ..base.files import Table
+from ..base.names import MOST_SERVERS, TRUTHS, copies, label, short, some
+from . import _intake
 
 #: The largest table, in bytes.
 MOST_BYTES = 2**30

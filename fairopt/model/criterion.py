@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from ..errors import DataError
+from ..base.errors import DataError
 from . import _intake, _validate
 from ._arrays import Array, Frozen, Index, deferred, ratio, read_only
 from .cluster import Cluster

@@ -22,10 +22,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._libraries import sp
+from ..base.libraries import sp
+from ..base.names import apart
 from . import _arrays
 from ._arrays import Array, Frozen, Index, ratio, read_only
-from ._names import apart
 from .cluster import Cluster
 
 

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .._libraries import sp
+from ..base.libraries import sp
 from ._arrays import Array, Index, row_pointers
 from .cluster import Cluster
 

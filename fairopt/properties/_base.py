@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import DataError
-from ..exact.rational import numbers
+from ..base.errors import DataError
+from ..base.registry import Registry
+from ..certificates.rational import numbers
 from ..mechanisms import Mechanism
-from ..mechanisms._registry import Registry
 from ..model.cluster import Cluster
 
 #: Arrays of doubles, or of `Fraction` where nothing is rounded: properties compute with both.

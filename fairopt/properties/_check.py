@@ -8,9 +8,10 @@ from itertools import islice
 
 import numpy as np
 
-from .. import _clock, mechanisms
-from .._libraries import pd
-from ..errors import DataError
+from .. import mechanisms
+from ..base import clock
+from ..base.errors import DataError
+from ..base.libraries import pd
 from ..mechanisms import Mechanism
 from ..model import _validate
 from ..model.cluster import Cluster, expected
@@ -139,9 +140,9 @@ def report(
         raise DataError(f"properties are {properties!r}; give a list of names, such as [{properties!r}]")
     rows: dict[str, tuple[float, str]] = {}
     wanted = [get(name) for name in (names() if properties is None else properties)]
-    known, end = dict[int, Numbers | None](), _clock.cpu() + seconds
+    known, end = dict[int, Numbers | None](), clock.cpu() + seconds
     for prop in sorted(wanted, key=lambda each: each.compares):  # those first that take one answer
-        left = end - _clock.cpu()
+        left = end - clock.cpu()
         if reason := prop.unfit(chosen) or prop.domain(shared):
             rows[prop.name] = np.nan, f"says nothing: {reason}"
         elif left <= 0:
@@ -165,14 +166,14 @@ def _worst(
 ) -> tuple[tuple[Finding, Instance] | None, int, bool]:
     """The largest loss among these, or those for which there is time; how many that were, and whether all of them."""
     worst: tuple[Finding, Instance] | None = None
-    left, tried, begun, size = iter(some), 0, _clock.cpu(), 1 if np.isfinite(seconds) else None
+    left, tried, begun, size = iter(some), 0, clock.cpu(), 1 if np.isfinite(seconds) else None
     while part := list(islice(left, size)):
         # Losses below a hundred times what answers are certified to are rounding.
         cases_of_part = zip(cases(mechanism, part, 1e-8, known), part, strict=True)
         found = [(prop.find(case), instance) for case, instance in cases_of_part if case is not None]
         worst = max([*([] if worst is None else [worst]), *found], key=lambda each: each[0].violation, default=None)
         tried += len(part)
-        spent = _clock.cpu() - begun
+        spent = clock.cpu() - begun
         if size is not None:  # twice as many at once, or as many as there is time for
             size = min(2 * size, int((seconds - spent) / max(spent, 1e-9) * tried))
             if size < 1:

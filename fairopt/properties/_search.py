@@ -14,8 +14,8 @@ import numpy as np
 from numpy.random import Generator
 
 from .. import mechanisms
-from .._progress import tqdm
-from ..errors import DataError
+from ..base.errors import DataError
+from ..base.progress import tqdm
 from ..mechanisms import Mechanism
 from ..mechanisms._claim import CONDITIONS
 from ..model import _validate

@@ -15,14 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from .. import _clock, _plugins, mechanisms
-from .._libraries import of_an_extra, pd
-from .._progress import tqdm
-from .._version import __version__
-from ..errors import DataError
+from .. import mechanisms
+from ..base import clock, files
+from ..base import plugins as _plugins
+from ..base.errors import DataError
+from ..base.libraries import of_an_extra, pd
+from ..base.progress import tqdm
+from ..base.version import __version__
 from ..mechanisms import Mechanism
 from ..mechanisms._claim import CONDITIONS
-from ..model import _files, _validate
+from ..model import _validate
 from ._base import Property, get, names
 from ._search import hunt
 from ._tasks import clusters
@@ -113,7 +115,7 @@ class Outcome:
             return []
         return [name for name, holds in CONDITIONS.items() if all(map(holds, clusters(self.witness.instance)))]
 
-    def document(self) -> _files.Table:
+    def document(self) -> files.Table:
         """Plain data of the cell."""
         plain = {name: getattr(self, name) for name in _ENTRIES}
         found = None if self.witness is None else self.witness.document()
@@ -127,7 +129,7 @@ def outcome(document: Any) -> Outcome:
     try:
         cell = Cell(document["mechanism"], document["property"], tuple(document["conditions"]))
         found = document["witness"]
-        plain: _files.Table = {name: kind(document[name]) for name, kind in _ENTRIES.items()}
+        plain: files.Table = {name: kind(document[name]) for name, kind in _ENTRIES.items()}
         return Outcome(cell, **plain, witness=None if found is None else Witness.of(found))
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(f"a stored cell is damaged: {type(error).__name__} {error}") from None
@@ -307,7 +309,7 @@ def _searched(cell: Cell, trials: int, seconds: float, folder: Path | None, seed
     if now.cell != cell or now.seed != seed:
         raise DataError(f"{path} is of {now.cell.name} with seed {now.seed}; use another folder, or that seed")
     while now.open(trials, seconds):
-        start = _clock.cpu()
+        start = clock.cpu()
         size = min(BLOCK, trials - now.trials)
         rng = np.random.default_rng(cell.seeds(seed, now.blocks))
         try:
@@ -319,15 +321,15 @@ def _searched(cell: Cell, trials: int, seconds: float, folder: Path | None, seed
                 now,
                 blocks=now.blocks + 1,
                 trials=now.trials + found.trials,
-                seconds=now.seconds + _clock.cpu() - start,
+                seconds=now.seconds + clock.cpu() - start,
                 doubted=max(now.doubted, found.doubted),
                 witness=found.witness,
             )
         if path is not None:
-            _files.folder(path.parent)
-            _files.write(path, json.dumps(now.document(), indent=1, allow_nan=False) + "\n", "stored cell")
+            files.folder(path.parent)
+            files.write(path, json.dumps(now.document(), indent=1, allow_nan=False) + "\n", "stored cell")
     return now
 
 
 def _read(path: Path) -> Outcome:
-    return _files.read_json(path, "stored cell", outcome)
+    return files.read_json(path, "stored cell", outcome)

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._libraries import pd
-from ..errors import DataError
+from ..base.errors import DataError
+from ..base.libraries import pd
 from ..mechanisms import REGISTRY, Mechanism, one
 from ..mechanisms._claim import Claim
 from ._base import names

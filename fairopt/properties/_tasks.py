@@ -9,13 +9,13 @@ from itertools import islice, takewhile
 
 import numpy as np
 
-from ..errors import DataError, SolverError
-from ..exact import rational
-from ..many import solve_many
+from ..base.errors import DataError, SolverError
+from ..certificates import rational
 from ..mechanisms import Mechanism
 from ..model._arrays import Array, Mask
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
+from ..study.solve_many import solve_many
 from ._base import Case, Deviation, Numbers, Property
 
 

@@ -9,13 +9,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..errors import DataError, FairoptError
-from ..exact.enclosure import enclosed
+from ..base.errors import DataError, FairoptError
 from ..mechanisms import GameMechanism, Mechanism
 from ..mechanisms.psdsf import PSDSF
 from ..model._arrays import Array
 from ..result.allocation import Allocation
 from ._base import Case, Finding, Property, get
+from ._enclosure import enclosed
 from ._tasks import Instance, clusters, exact, seen, speaks_of
 from .undominated_equilibrium import alternatives, enumerable
 

@@ -6,12 +6,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..certificates import _linear
+from ..base.errors import SolverError
+from ..certificates import _linear, rational
+from ..certificates.rational import numbers
 from ..core import maxmin
-from ..engines.small import fastest
-from ..errors import SolverError
-from ..exact import rational
-from ..exact.rational import numbers
+from ..core.engines.small import fastest
 from ..mechanisms.alpha_fair import AlphaFair
 from ..model._arrays import ratio
 from ..model.cluster import Cluster

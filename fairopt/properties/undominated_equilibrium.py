@@ -6,15 +6,15 @@ from contextlib import suppress
 
 import numpy as np
 
-from ..errors import FairoptError
-from ..exact.enclosure import enclosed
-from ..game.dynamics.distributed import best_response
-from ..game.enumeration.all_equilibria import EnumerationOptions, Equilibria, equilibria
+from ..base.errors import FairoptError
+from ..game.all_equilibria import EnumerationOptions, Equilibria, equilibria
+from ..game.best_responses import best_response
 from ..mechanisms import GameMechanism, Mechanism
 from ..mechanisms.psdsf import PSDSF
 from ..model.cluster import Cluster
 from ..result.allocation import Allocation
 from ._base import Case, Dues, Numbers, Property
+from ._enclosure import enclosed
 from .pareto_optimality import dominating
 
 #: What looking for all equilibria of a cluster may take.

@@ -10,10 +10,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ..errors import DataError
+from ..base import files
+from ..base.errors import DataError
+from ..base.names import short
 from ..mechanisms import Mechanism, _label, one
-from ..model import _files, cluster_file
-from ..model._names import short
+from ..model import cluster_file
 from ..model._validate import finite
 from ..model.cluster import Cluster
 from ._base import Deviation, Finding, Property, described, get, shown
@@ -113,7 +114,7 @@ class Witness:
                 raise DataError(f"the witness speaks {said}; what is found now: {now or 'there is no other'}")
         return again.finding
 
-    def document(self) -> _files.Table:
+    def document(self) -> files.Table:
         """The witness file as plain data: two cluster files, and numbers as doubles or as text of fractions."""
         stated = {one.name: _plain(getattr(self, one.name)) for one in dataclasses.fields(self)}
         return {"fairopt_witness": VERSION, **stated}
@@ -134,21 +135,21 @@ class Witness:
         keys = ("fairopt_witness", *(one.name for one in dataclasses.fields(cls)))
         for odd in sorted(set(document) ^ set(keys)):
             raise DataError(f"{short(odd)} is {'unknown' if odd in document else 'missing'}; known: {', '.join(keys)}")
-        stated: _files.Table = {name: document[name] for name in keys[1:]}
+        stated: files.Table = {name: document[name] for name in keys[1:]}
         for name in ("mechanism", "property", "text", "route", "selection"):
             if not isinstance(stated[name], str) or len(stated[name]) > _LONGEST:
                 raise DataError(f"{name} is {short(stated[name])}; it must be a text of at most {_LONGEST} characters")
         for name in ("before", "after", "violation"):
             stated[name] = _values(stated[name], name)
         users, bounds = stated["users"], stated["violation"]
-        if not _files.texts(users) or (users and stated["changed"] is None):
+        if not files.texts(users) or (users and stated["changed"] is None):
             raise DataError("users must be a list of names, empty where nothing is changed")
         if len(bounds) != 2 or not 0 < bounds[0] <= bounds[1] <= 1:
             said = short(document["violation"])
             raise DataError(f"violation is {said}; it must be two numbers, 0 < low <= high <= 1")
         for name, numbers in (("cluster", "before"), ("changed", "after")):
             if stated[name] is not None or name == "cluster":
-                with _files.inside(name):
+                with files.inside(name):
                     stated[name] = Cluster(**cluster_file.arguments(stated[name])[0])
             if len(stated[numbers]) != (0 if stated[name] is None else len(stated[name].users)):
                 raise DataError(f"{numbers} must have a number for every user")
@@ -157,7 +158,7 @@ class Witness:
     def save(self, path: str | Path) -> None:
         """Write a witness file (JSON)."""
         text = json.dumps(self.document(), indent=1, allow_nan=False)
-        _files.write(Path(path), f"{text}\n", "witness file")
+        files.write(Path(path), f"{text}\n", "witness file")
 
     @classmethod
     def load(cls, path: str | Path) -> Witness:
@@ -168,7 +169,7 @@ class Witness:
         DataError
             The file is damaged, or is none; the message says where.
         """
-        return _files.read_json(path, "witness file", cls.of)
+        return files.read_json(path, "witness file", cls.of)
 
     def __repr__(self) -> str:
         low, high = self.violation

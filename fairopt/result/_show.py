@@ -10,10 +10,10 @@ from textwrap import wrap
 
 import numpy as np
 
-from .._libraries import pd
+from ..base.libraries import pd
+from ..base.names import listed
 from ..certificates import Certificate
 from ..model._arrays import Array
-from ..model._names import listed
 from .arrays import Answer
 
 #: Numbers by user, by name.

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
-from .. import _clock, _plugins
-from .._libraries import pd
+from ..base import clock, plugins
+from ..base.errors import DataError
+from ..base.libraries import pd
+from ..base.names import apart, listed
 from ..certificates import ByCriterion, Certificate, blocking, feasible
-from ..errors import DataError
 from ..model import _frames, _validate
 from ..model._arrays import Array, Frozen, deferred
-from ..model._names import apart, listed
 from ..model.cluster import Cluster, expected
 from ..model.criterion import Criterion
 from ..model.merging import Split
@@ -325,7 +325,7 @@ class Allocation(Frozen):
         cls, cluster: Cluster, tasks: Array, label: str, by: Any, tol: float, throw: bool,
         log_prices: Array | None = None, origin: tuple[str, str] = ("given", "given"), *remarks: str,
     ) -> Self:  # fmt: skip
-        begun = _clock.now()
+        begun = clock.now()
         judge, rule, notes = _judge(cluster, by)
         certificate, proof = judge(cluster, tasks, log_prices)
         if not certificate.feasibility <= tol:
@@ -341,7 +341,7 @@ class Allocation(Frozen):
             rule = deferred(partial(_none, label))
         notes = (*remarks, *notes, *idle([cluster.users[n] for n in np.flatnonzero(~cluster.runnable)]))
         engine, status = origin
-        stats = Stats(engine, "none", status, 0, 0.0, 0.0, 0.0, _clock.now() - begun)
+        stats = Stats(engine, "none", status, 0, 0.0, 0.0, 0.0, clock.now() - begun)
         prices = proof if log_prices is None else log_prices
         return cls(label, cluster, tasks, certificate, rule, prices, stats, notes, tol, judge)
 
@@ -399,7 +399,7 @@ class Allocation(Frozen):
         DataError
             There is no measure of this name.
         """
-        _plugins.installed()
+        plugins.installed()
         row: dict[str, Any] = {}
         for each in metrics.MEASURES if measures is None else measures:
             name, measure = metrics.named(each)

@@ -15,11 +15,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..errors import DataError
-from ..model import _files, _validate
+from ..base import files
+from ..base.errors import DataError
+from ..base.files import Table
+from ..base.names import label, short
+from ..model import _validate
 from ..model._arrays import Array
-from ..model._files import Table
-from ..model._names import label, short
 from ..model.cluster import Cluster
 from ..model.cluster_file import known_keys
 from ..model.criterion import Criterion, FairnessEfficiency, criterion, virtual_share_per_task
@@ -60,7 +61,7 @@ class StatedAnswer:
 
 def write(path: str | Path, claim: StatedAnswer) -> None:
     """Write an allocation file: into another file first, so that a failure leaves an old one as it was."""
-    _files.write(Path(path), json.dumps(_document(claim), allow_nan=False) + "\n", "allocation file")
+    files.write(Path(path), json.dumps(_document(claim), allow_nan=False) + "\n", "allocation file")
 
 
 def is_one(path: Path) -> bool:
@@ -73,7 +74,7 @@ def is_one(path: Path) -> bool:
 
 def read(path: str | Path) -> StatedAnswer:
     """Read an allocation file; every error names the file and the entry."""
-    return _files.read_json(path, "allocation file", _claim)
+    return files.read_json(path, "allocation file", _claim)
 
 
 def _document(claim: StatedAnswer) -> Table:
@@ -149,13 +150,13 @@ def _cluster(given: Any) -> Cluster:
     arguments: Table = {}
     for key in _NAMES:
         arguments[key] = names = _needed(given, key, "cluster.")
-        if not names or not _files.texts(names):
+        if not names or not files.texts(names):
             _wrong(f"cluster.{key}", f"is {short(names)}; it must be a list of names")
     for key, (axes, null) in _ARRAYS.items():
         if key in given or key in ("capacity", "demand"):
             shape = tuple(len(arguments[axis]) for axis in axes)
             arguments[key] = _numbers(given, "cluster.", key, shape, null)
-    with _files.inside("cluster", "cluster"):
+    with files.inside("cluster", "cluster"):
         return Cluster(**arguments)
 
 
@@ -178,7 +179,7 @@ def _criterion(cluster: Cluster, given: Any) -> Criterion:
         for n in np.flatnonzero(~((numbers[name] > 0) | ((numbers[name] == 0) & (name != "weight")))):
             least = "> 0" if name == "weight" else ">= 0"
             _wrong(f"criterion.{name}[{n}]", f"of user {cluster.users[n]!r} must be {least}")
-    with _files.inside("criterion", "criterion"):
+    with files.inside("criterion", "criterion"):
         named = scope if isinstance(scope, str) else short(scope)
         rule = criterion(cluster, share, alpha, named, **numbers)  # type: ignore[arg-type]
     if not any(name in given for name in _FACTORS):

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .._libraries import pd
+from ..base.libraries import pd
 from ..certificates import Certificate
 from ..model._arrays import Array, ratio
 from ..model.cluster import Cluster

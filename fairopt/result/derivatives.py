@@ -16,14 +16,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._libraries import sp
+from ..base.errors import DataError, SolverError
+from ..base.libraries import sp
+from ..base.names import listed
 from ..certificates.backward import log_price_per_task
 from ..certificates.leximin import by_level, held, hints
 from ..core.first_order import Active, Entries, Equations, Factors, Prices, assembled, parts, summed
 from ..core.settled import ZERO, settled
-from ..errors import DataError, SolverError
 from ..model._arrays import Array, Index, Mask, ratio
-from ..model._names import listed
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, ShareRule, virtual_share_per_task
 from ..model.merging import Merging, Split, unmerged

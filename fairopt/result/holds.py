@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..base.errors import DataError, SolverError
 from ..certificates.blocking import blocking
-from ..errors import DataError, SolverError
 from ..model._arrays import Index, ratio
 from ..model.merging import Split, unmerged
 

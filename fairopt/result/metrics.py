@@ -8,9 +8,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _plugins
-from .._libraries import pd
-from ..errors import DataError
+from ..base import plugins
+from ..base.errors import DataError
+from ..base.libraries import pd
 from ..model._arrays import Array, Mask
 from ..model._same import different_clusters
 from .arrays import Answer
@@ -36,7 +36,7 @@ def measure(function: M, name: str = "") -> M:
     taken = {"mechanism", "status", "notes", "alpha", "certificate", "seconds", "steps"}
     if name in taken or name.startswith("use_"):
         raise DataError(f"a measure cannot be called {name!r}, as another column is; rename yours")
-    _plugins.distinct("measures", name, MEASURES.get(name), function)
+    plugins.distinct("measures", name, MEASURES.get(name), function)
     MEASURES[name] = function
     return function
 

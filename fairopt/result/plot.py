@@ -15,11 +15,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from .._libraries import pd
+from ..base.errors import DataError, SolverError
+from ..base.libraries import pd
+from ..base.names import meant
 from ..certificates import _linear
-from ..errors import DataError, SolverError
 from ..model._arrays import Array, ratio
-from ..model._names import meant
 from ..model._validate import whole
 from ..model.cluster import Cluster
 from ..model.polytope import Polytope

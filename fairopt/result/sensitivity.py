@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .._libraries import pd
-from ..errors import DataError
+from ..base.errors import DataError
+from ..base.libraries import pd
+from ..base.names import apart
 from ..model._arrays import Array, Mask, ratio
-from ..model._names import apart
 from ..model.cluster import Cluster
 from ..model.merging import merge
 from . import metrics

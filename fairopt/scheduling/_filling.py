@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..errors import DataError
+from ..base.errors import DataError
 from ..model._arrays import Array
 from ..model.cluster import Cluster
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._libraries import pd
-from ..errors import DataError
+from ..base.errors import DataError
+from ..base.libraries import pd
+from ..base.names import MOST_SERVERS, TRUTHS, copies, labels
 from ..model._arrays import Array, Index, Mask, from_sizes
-from ..model._names import MOST_SERVERS, TRUTHS, copies, labels
 
 Whole = NDArray[np.int64]
 

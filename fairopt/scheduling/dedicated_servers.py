@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .._libraries import pd
-from ..errors import DataError
+from ..base.errors import DataError
+from ..base.libraries import pd
 from ..model._arrays import Index, from_sizes
 from .policies import Policy
 from .schedule import Schedule

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from .._libraries import pd
+from ..base.libraries import pd
 from ..model.cluster import Cluster, expected
 from ._filling import ordered
 

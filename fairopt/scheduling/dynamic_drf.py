@@ -8,9 +8,9 @@ from typing import Literal
 
 import numpy as np
 
-from .._libraries import cp, pd
-from ..engines.reference import solvers
-from ..errors import SolverError
+from ..base.errors import SolverError
+from ..base.libraries import cp, pd
+from ..mechanisms.reference import solvers
 from ..model._arrays import Array
 from ..model.cluster import Cluster, expected
 from ._filling import highest, normalised, ordered, pool_of

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _clock
-from .._loops import Loop
-from ..errors import DataError
+from ..base import clock
+from ..base.errors import DataError
+from ..base.loops import Loop
 from .loop import handed, variant
 from .loop import tables as at
 from .loop.rounds import FINISHED, GROW, advance
@@ -135,7 +135,7 @@ def run(
     parts = _rules(setup) if knows(policy) else _methods(setup, t)
     now = compiled and plainly <= 0
     loop = handed(advance, parts, now)
-    interrupted, begun = False, _clock.cpu()
+    interrupted, begun = False, clock.cpu()
     try:
         with np.errstate(all="ignore"):
             # After so many instants, compiled or plain, the clock and the keyboard are looked at.
@@ -144,7 +144,7 @@ def run(
                     t = grown(t, int(t.n[at.STARTED] + 2 * (t.n[at.OPEN] + t.n[at.ENDS])))
                 if progress is not None:
                     progress(int(t.n[at.ENDED]))
-                if compiled and not now and (t.n[at.STARTED] >= plainly or _clock.cpu() - begun > PATIENCE):
+                if compiled and not now and (t.n[at.STARTED] >= plainly or clock.cpu() - begun > PATIENCE):
                     loop, now = handed(advance, parts, True), True  # from the same tables
     except KeyboardInterrupt:
         interrupted = True

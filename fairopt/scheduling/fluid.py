@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _clock, mechanisms
-from .._libraries import pd
-from .._progress import tqdm
-from ..errors import DataError
+from .. import mechanisms
+from ..base import clock
+from ..base.errors import DataError
+from ..base.libraries import pd
+from ..base.progress import tqdm
 from ..mechanisms import Mechanism
+from ..mechanisms._earlier import OtherUsers
 from ..model import _validate
 from ..model._arrays import Array, Mask, ratio
-from ..solving.earlier import OtherUsers
 from .schedule import Outcome, used_parts
 from .workload import NEVER, SECOND, By, Workload, one_of, owner, players
 
@@ -124,10 +125,10 @@ class FluidRun:
         here = np.flatnonzero(those)
         rate, about = np.zeros(len(those)), {}
         if len(here) and self.up.any():
-            begun = _clock.now()
+            begun = clock.now()
             sharing = players(self.workload, here, self.up, self.by, self.limits)
             start = self._start if self.warm else None
-            build = _clock.now() - begun
+            build = clock.now() - begun
             found = self.mechanism.solve(sharing.cluster, self.tol, throw=self.throw, start=start)
             offered = OtherUsers(found)
             self._start = self._start if offered.earlier is None else offered

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._libraries import pd
+from ..base.libraries import pd
 from ..model._arrays import Array, ratio
 from ..model.cluster import Cluster, expected
 from ._filling import highest, normalised, pool_of

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._libraries import pd
-from ..errors import DataError
+from ..base.errors import DataError
+from ..base.libraries import pd
 from ..model import _intake
 from ..model._arrays import Array, Mask, ratio
 from .engine import Runs

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..errors import DataError
+from ..base.errors import DataError
 from ..model import _validate
 from ..model._arrays import Array, Mask, from_sizes, ratio
 from .loop import tables as at

@@ -7,8 +7,9 @@ from typing import Literal
 
 import numpy as np
 
-from .. import _clock, _progress
-from ..errors import DataError
+from ..base import clock
+from ..base import progress as _progress
+from ..base.errors import DataError
 from ..model import _validate
 from . import engine as engines
 from . import policies
@@ -85,7 +86,7 @@ def simulate(
     setup = Setup(workload, chosen)
     if impossible == "raise":
         _all_possible(setup)
-    watch = _clock.Watch()
+    watch = clock.Watch()
     with _progress.tqdm(total=workload.tasks, desc=str(chosen), unit="task", disable=not progress) as bar:
         runs, used = _run(setup, engine, stop, lambda ended: bar.update(ended - bar.n), thrashing)
     possible = np.empty(workload.groups, dtype=bool)

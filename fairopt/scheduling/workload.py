@@ -8,12 +8,12 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from .._libraries import pd
-from ..errors import DataError
+from ..base.errors import DataError
+from ..base.libraries import pd
+from ..base.names import MOST_SERVERS as MOST_SERVERS
+from ..base.names import short
 from ..model import _validate
 from ..model._arrays import Array, Frozen, Index, Mask, frozen
-from ..model._names import MOST_SERVERS as MOST_SERVERS
-from ..model._names import short
 from ..model.cluster import Cluster
 from ._intake import LONGEST, arguments, to_frames
 from ._intake import NEVER as NEVER

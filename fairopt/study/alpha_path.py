@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import mechanisms
-from .._libraries import pd
-from ..engines.small import Together
-from ..errors import DataError, FairoptError
-from ..game.curve.two_sided import EquilibriumCurve, equilibrium_curve
+from ..base.errors import DataError, FairoptError
+from ..base.libraries import pd
+from ..core.engines.small import Together
+from ..game.two_sided import EquilibriumCurve, equilibrium_curve
 from ..mechanisms import Mechanism
+from ..mechanisms._earlier import OtherAlphas
 from ..mechanisms.alphapf_vds import AlphaPFVDS
 from ..model import _validate
 from ..model.cluster import Cluster
 from ..result.allocation import Allocation
-from ..solving.earlier import OtherAlphas
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -159,7 +159,7 @@ def alpha_path(
     seconds = _validate.number(seconds, "seconds", "a number > 0, such as 60, or infinity", lambda some: some > 0)
     follower = Follower(cluster, mechanism, tol, throw, values)
     if progress:
-        from .._progress import tqdm
+        from ..base.progress import tqdm
 
         values = tqdm(values, desc="alpha path", unit="alpha")
     found = [(alpha, follower(alpha)) for alpha in values]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._libraries import pd
+from ..base.libraries import pd
 
 
 class Blank(pd.DataFrame):  # type: ignore[misc]

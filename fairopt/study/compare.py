@@ -9,10 +9,10 @@ from functools import partial
 from typing import Any, Protocol, TypeGuard
 
 from .. import mechanisms
-from .._libraries import pd
-from .._progress import tqdm
-from ..errors import DataError, FairoptError
-from ..game.selection import MAYBE_OTHERS
+from ..base.errors import DataError, FairoptError
+from ..base.libraries import pd
+from ..base.progress import tqdm
+from ..core.game.selection import MAYBE_OTHERS
 from ..mechanisms import Mechanism
 from ..model._same import different_clusters
 from ..model.cluster import Cluster, expected
@@ -21,7 +21,7 @@ from . import metrics
 
 
 class Problem(Protocol):
-    """A changed problem of a mechanism, `fairopt.engines.reference.named_problem.NamedProblem`."""
+    """A changed problem of a mechanism, `fairopt.mechanisms.reference.named_problem.NamedProblem`."""
 
     cluster: Cluster
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from .. import mechanisms
-from ..errors import FairoptError
+from ..base.errors import FairoptError
 from ..model import _validate
 from ..model._arrays import Array, Mask, ratio, read_only
 from ..model.cluster import Cluster

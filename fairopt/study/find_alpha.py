@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .._libraries import optimize
-from ..errors import DataError
+from ..base.errors import DataError
+from ..base.libraries import optimize
 from ..mechanisms.alphapf_vds import AlphaPFVDS
 from ..model import _validate
 from ..model.cluster import Cluster

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from .. import mechanisms
-from .._libraries import optimize, pd
-from ..errors import DataError, NotConverged
+from ..base import names as _names
+from ..base.errors import DataError, NotConverged
+from ..base.libraries import optimize, pd
 from ..mechanisms import Mechanism
-from ..model import _names, _validate
+from ..model import _validate
 from ..model._arrays import Array, Index
 from ..model.cluster import Cluster, expected
 from ..model.criterion import Criterion

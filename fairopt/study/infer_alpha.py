@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._libraries import optimize, pd, special
-from ..errors import DataError, NotConverged, SolverError
+from ..base import names as _names
+from ..base.errors import DataError, NotConverged, SolverError
+from ..base.libraries import optimize, pd, special
 from ..mechanisms.alphapf_vds import AlphaPFVDS
-from ..model import _names, _validate
+from ..model import _validate
 from ..model._arrays import Array, Index
 from ..model.cluster import Cluster, expected
 from ..model.merging import merge

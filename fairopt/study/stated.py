@@ -20,9 +20,9 @@ from functools import cached_property
 
 import numpy as np
 
-from .._libraries import optimize, sp
+from ..base.errors import DataError, SolverError
+from ..base.libraries import optimize, sp
 from ..certificates import _linear
-from ..errors import DataError, SolverError
 from ..model._arrays import Array, Index
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion

@@ -21,9 +21,9 @@ from typing import Literal
 
 import numpy as np
 
-from .._libraries import pd
-from ..errors import DataError
-from ..model._names import short
+from ..base.errors import DataError
+from ..base.libraries import pd
+from ..base.names import short
 
 _DTYPE = {"int": "int64", "number": "float64", "text": "str"}
 SUFFIXES = (".csv", ".csv.gz")

@@ -29,8 +29,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from .._libraries import special, stats
-from ..errors import DataError
+from ..base.errors import DataError
+from ..base.libraries import special, stats
 from ..model import _validate
 from ..model._arrays import Array, Index, Mask
 from ..scheduling.workload import Whole

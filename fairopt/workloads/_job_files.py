@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from .._libraries import pd
-from ..errors import DataError
-from ..model import _files
+from ..base import files
+from ..base.errors import DataError
+from ..base.libraries import pd
 from ..scheduling.workload import FIRST_LINE, MOST_SERVERS, Workload
 from . import _csv
 
@@ -154,7 +154,7 @@ def save(workload: Workload, folder: str | Path) -> None:
     place.mkdir(parents=True, exist_ok=True)
     for name, table in workload.to_frames().items():
         if name != "changes" or len(table):
-            _files.write(place / f"{name}.csv", table.to_csv(index=False), "table of a workload")
+            files.write(place / f"{name}.csv", table.to_csv(index=False), "table of a workload")
 
 
 def _table(path: Path) -> pd.DataFrame | None:

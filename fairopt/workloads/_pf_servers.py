@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import DataError
+from ..base.errors import DataError
 from ..model._arrays import Array, Index
 from ._draw import positive
 

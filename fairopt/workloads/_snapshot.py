@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DataError
+from ..base.errors import DataError
+from ..base.names import listed
 from ..model._arrays import Array
-from ..model._names import listed
 from ..model.cluster import Cluster
 from ..result.allocation import Allocation
 

@@ -17,8 +17,8 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from .._libraries import pd
-from ..errors import DataError
+from ..base.errors import DataError
+from ..base.libraries import pd
 from ..model._arrays import Mask
 from ..model.cluster import Cluster
 from . import _csv

@@ -18,8 +18,8 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from .._libraries import pd
-from ..errors import DataError
+from ..base.errors import DataError
+from ..base.libraries import pd
 from ..model.cluster import Cluster
 from ..scheduling.workload import one_of
 from . import _csv

@@ -22,10 +22,10 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from .._libraries import of_an_extra
-from ..errors import DataError
-from ..model import _files
-from ..model._names import listed
+from ..base import files
+from ..base.errors import DataError
+from ..base.libraries import of_an_extra
+from ..base.names import listed
 from ._snapshot import GIB, Shape, Snapshot, objects, of_shapes, quantity
 from .sources import reader
 
@@ -170,7 +170,7 @@ def items(path: Path) -> Iterator[dict[str, Any]]:
     DataError
         The file cannot be read, has no such list, or is cut off or damaged in one: with the number of the item.
     """
-    text = _files.read(path, "snapshot")
+    text = files.read(path, "snapshot")
     found = _ITEMS.search(text)
     if found is None:
         raise DataError(f"{path} has no list 'items'; write it with: kubectl get nodes,pods,namespaces -A -o json")
@@ -296,7 +296,7 @@ def _yaml(path: Path) -> Iterable[dict[str, Any]]:
         raise DataError(f"{path} line {loader.line + 1} is an alias of what is written elsewhere; {remedy}")
 
     try:
-        loader, documents = yaml.SafeLoader(_files.read(path, "snapshot")), []
+        loader, documents = yaml.SafeLoader(files.read(path, "snapshot")), []
         loader.fetch_alias = refused
         while loader.check_data():
             documents.append(loader.get_data())
@@ -311,7 +311,7 @@ def _take(item: Object, seen: _Seen, system: frozenset[str]) -> None:
     seen.report[f"objects of kind {kind}" if kind in _KINDS else "objects of other kinds, left out"] += 1
     metadata = item.get("metadata")
     who = metadata.get("name") if isinstance(metadata, dict) else None
-    with _files.inside(f"{kind} {who!r}"):
+    with files.inside(f"{kind} {who!r}"):
         if kind == "Node":
             _node(item, seen)
         elif kind == "Pod":

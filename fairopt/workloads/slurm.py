@@ -16,8 +16,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..errors import DataError
-from ..model import _files
+from ..base import files
+from ..base.errors import DataError
 from ._draw import Count, Room
 from ._snapshot import GIB, Shape, Snapshot, objects, of_shapes, quantity
 from .sources import generator, reader
@@ -99,7 +99,7 @@ def snapshot(
 
 
 def _read(path: Path) -> Any:
-    return _files.parse_json(_files.read(path, "Slurm snapshot"), path)
+    return files.parse_json(files.read(path, "Slurm snapshot"), path)
 
 
 def _number(value: object, what: str) -> int | None:

@@ -29,9 +29,9 @@ from urllib.parse import parse_qsl
 
 import numpy as np
 
-from .. import _plugins
-from ..errors import DataError
-from ..model._names import TRUTHS
+from ..base import plugins
+from ..base.errors import DataError
+from ..base.names import TRUTHS
 from ..scheduling.workload import Workload
 from . import _job_files
 from ._snapshot import Snapshot
@@ -194,7 +194,7 @@ class Sources(Generic[Made]):
 
     def known(self) -> dict[str, str]:
         """Every name with one line about it and its options, readers first."""
-        _plugins.installed()
+        plugins.installed()
         return {
             entry.name: f"{entry.description}; options {', '.join([*entry.options, 'seed'])}"
             for entry in sorted(self.entries.values(), key=lambda entry: not entry.folder)
@@ -219,7 +219,7 @@ class Sources(Generic[Made]):
 
     def _read(self, name: str) -> tuple[Entry, dict[str, Any], str | None]:
         """The entry that a name stands for, its options, and the seed as text."""
-        _plugins.installed()
+        plugins.installed()
         path, _, query = name.partition("?")
         kind, colon, directory = path.partition(":")
         entry, given = self._entry(kind), _pairs(query, name)
@@ -254,7 +254,7 @@ class Sources(Generic[Made]):
 
     def _check(self, entry: Entry) -> None:
         name, old = entry.name, self.entries.get(entry.name)
-        _plugins.distinct("sources", name, old and old.function, entry.function)
+        plugins.distinct("sources", name, old and old.function, entry.function)
         if not re.fullmatch("[a-z0-9_-]+", name):
             raise DataError(f"a source cannot be called {name!r}: write small letters, digits, - and _")
         if "rng" not in parameters(entry.function):

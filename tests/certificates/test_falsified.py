@@ -24,8 +24,8 @@ import pytest
 from families import draw
 
 import fairopt as fo
+from fairopt.certificates import rational
 from fairopt.errors import DataError
-from fairopt.exact import rational
 from fairopt.mechanisms import Mechanism
 
 MECHANISMS: list[Mechanism] = [

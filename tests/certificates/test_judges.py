@@ -8,9 +8,8 @@ from families import EXAMPLE
 from hypothesis import given, settings
 from strategies import plain_clusters
 
-from fairopt.certificates import Certificate, certify, feasibility, leximin
+from fairopt.certificates import Certificate, certify, feasibility, leximin, rational
 from fairopt.errors import DataError
-from fairopt.exact import rational
 from fairopt.mechanisms import GameMechanism, Mechanism, get
 from fairopt.model._arrays import Array
 from fairopt.model.cluster import Cluster

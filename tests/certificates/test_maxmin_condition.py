@@ -11,10 +11,9 @@ from families import EXAMPLE, draw
 from numpy.testing import assert_allclose
 
 import fairopt as fo
-from fairopt.certificates import certify, feasibility
+from fairopt.certificates import certify, feasibility, rational
 from fairopt.certificates.leximin import lexicographic_rise, maxmin_condition
 from fairopt.errors import DataError
-from fairopt.exact import rational
 from fairopt.model._arrays import Array
 from fairopt.model.polytope import Polytope
 

@@ -16,11 +16,11 @@ import pytest
 
 import fairopt as fo
 from fairopt import papers
-from fairopt.cli import _unraisable, main, parser, reproduce
+from fairopt.app.cli import _unraisable, main, parser, reproduce
 from fairopt.errors import NotConverged
-from fairopt.report import figures, instances, schemas
-from fairopt.report.typeset import PAGE
-from fairopt.sweeps.schema import LONG, SIMULATIONS
+from fairopt.harness.report import figures, instances, schemas
+from fairopt.harness.report.typeset import PAGE
+from fairopt.harness.schema import LONG, SIMULATIONS
 
 CLUSTER = "kind,name,cpu,memory\nserver,s,9,18\nuser,A,1,4\nuser,B,3,1\n"
 
@@ -98,9 +98,9 @@ def test_pools_are_shared_by_their_own_commands(file: Path, tmp_path: Path, answ
 
 def test_what_is_declared_is_what_the_code_knows() -> None:
     """Every command has its function; choices and defaults of commands.toml are those of the modules."""
-    declared = tomllib.loads((files("fairopt.cli") / "commands.toml").read_text(encoding="utf-8"))["commands"]
+    declared = tomllib.loads((files("fairopt.app.cli") / "commands.toml").read_text(encoding="utf-8"))["commands"]
     for name, said in declared.items():
-        assert callable(getattr(import_module(f"fairopt.cli.{said['module']}"), name.replace("-", "_")))
+        assert callable(getattr(import_module(f"fairopt.app.cli.{said['module']}"), name.replace("-", "_")))
     choices = {(name, one["flags"][0]): one["choices"] for name, said in declared.items()
                for one in said.get("options", ()) if "choices" in one}  # fmt: skip
     assert choices["schema", "kind"] == list(schemas.SCHEMAS)
@@ -115,7 +115,7 @@ def test_what_is_declared_is_what_the_code_knows() -> None:
 
 
 def test_reader_that_stops_early_gets_no_traceback() -> None:
-    command = f"{sys.executable} -m fairopt.cli compare paper:drf-4.1 -m drf | head -c 1"
+    command = f"{sys.executable} -m fairopt.app.cli compare paper:drf-4.1 -m drf | head -c 1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
     assert "Traceback" not in done.stderr
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from processes import ROOT
 
-from fairopt.cli import fairness, main
+from fairopt.app.cli import fairness, main
 from fairopt.properties import Witness
 
 WITNESS = ROOT / "docs" / "witnesses" / "drf--population-monotonicity.json"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fairopt import sweeps
-from fairopt.cli import main
+from fairopt import harness
+from fairopt.app.cli import main
 
 
 def test_a_copied_experiment_has_its_clusters(
@@ -18,7 +18,7 @@ def test_a_copied_experiment_has_its_clusters(
     made = sorted(path.name for path in Path("experiments").iterdir())
     assert made == ["four_users.json", "mine.toml", "three_users.json"]
     assert "-> experiments/three_users.json" in capsys.readouterr().out
-    ours, copied = (sweeps.cells_of(sweeps.load(name)) for name in ("hysteresis", Path("experiments/mine.toml")))
+    ours, copied = (harness.cells_of(harness.load(name)) for name in ("hysteresis", Path("experiments/mine.toml")))
     assert [cell.key for cell in ours] == [cell.key for cell in copied]
     Path("experiments/four_users.json").write_text("mine")
     assert main(["new", "experiment", "other", "--from", "hysteresis"]) == 0

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from processes import ROOT
 
-from fairopt import sweeps
-from fairopt.cli import main
-from fairopt.cli.reproduce import PAPERS, experiments_of, figures_of
+from fairopt import harness
+from fairopt.app.cli import main
+from fairopt.app.cli.reproduce import PAPERS, experiments_of, figures_of
+from fairopt.harness.experiment import known
 from fairopt.papers import claims
-from fairopt.sweeps.experiment import known
 
 
 def test_a_paper_from_nothing(
@@ -39,14 +39,14 @@ def test_a_paper_from_nothing(
     assert sum(made["claims"].values()) == len(claims("MQDRF"))
 
     # Once more: the cells are there, tables and figures are the same, byte for byte, and what is no answer is counted.
-    sweep, statuses = sweeps.sweep, iter(["missed", "failed"])
+    sweep, statuses = harness.sweep, iter(["missed", "failed"])
 
     def worse(*names: Any, **options: Any) -> Any:
         frame = sweep(*names, **options)
         frame.loc[frame.index[0], "status"] = next(statuses)
         return frame
 
-    monkeypatch.setattr(sweeps, "sweep", worse)
+    monkeypatch.setattr(harness, "sweep", worse)
     assert main(["reproduce", "mqdrf", "--smoke", "--out", str(out)]) == 0
     assert "2 ok, 1 missed their tolerance, 0 failed" in capsys.readouterr().out
     assert json.loads((out / "manifest.json").read_text(encoding="utf-8"))["files"] == made["files"]

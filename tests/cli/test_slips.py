@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 import fairopt as fo
-from fairopt.cli import main
+from fairopt.app.cli import main
 from fairopt.result import _show
 
 CSV = "kind,name,count,weight,cpu,memory\nserver,s,1,,9,18\nuser,A,,1,1,4\nuser,B,,1,3,1\n"
@@ -195,7 +195,7 @@ def test_completion(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 def outside(words: list[str], **more: object) -> subprocess.CompletedProcess[str]:
     """The command in a process of its own."""
-    return subprocess.run([sys.executable, "-m", "fairopt.cli", *words], stderr=subprocess.PIPE, text=True, **more)  # type: ignore[call-overload,no-any-return]
+    return subprocess.run([sys.executable, "-m", "fairopt.app.cli", *words], stderr=subprocess.PIPE, text=True, **more)  # type: ignore[call-overload,no-any-return]
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")

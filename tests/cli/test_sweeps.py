@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 import fairopt as fo
-import fairopt.report.figures
+import fairopt.harness.report.figures
 from fairopt import report
-from fairopt.cli import main
+from fairopt.app.cli import main
 from fairopt.errors import NotConverged
 
 EXPERIMENT = """

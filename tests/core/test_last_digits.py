@@ -11,11 +11,11 @@ from families import FAMILIES, draw
 import fairopt as fo
 from fairopt.certificates.backward import backward_error
 from fairopt.core import last_digits
-from fairopt.engines.base import Solution
+from fairopt.core.solution import Solution
+from fairopt.mechanisms._solve import at_vertex, with_last_digits
 from fairopt.model.cluster import Cluster
 from fairopt.model.merging import merge
 from fairopt.model.problem import Problem
-from fairopt.solving.solve import at_vertex, with_last_digits
 
 MECHANISMS = [fo.AlphaFair(0.5), fo.AlphaFair(50.0), fo.CEEI(scope="servers"), fo.AlphaPFVDS(3.0)]
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairopt.certificates import _linear
+from fairopt.certificates import _linear, rational
 from fairopt.core.filling import filled
 from fairopt.core.leximin import Leximin
-from fairopt.exact import rational
 from fairopt.mechanisms import get
 from fairopt.model.cluster import Cluster
 from fairopt.model.problem import Problem

@@ -10,11 +10,10 @@ from families import some_zero
 from hypothesis import given, settings
 from strategies import clusters
 
-from fairopt.certificates import _linear, certify
+from fairopt.certificates import _linear, certify, rational
 from fairopt.core import level
 from fairopt.core import leximin as core
-from fairopt.engines import maxmin
-from fairopt.exact import rational
+from fairopt.core.engines import maxmin
 from fairopt.mechanisms import get
 from fairopt.model.cluster import Cluster
 from fairopt.model.polytope import Polytope

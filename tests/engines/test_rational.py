@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from families import draw
 
-from fairopt.certificates import certify
+from fairopt.certificates import certify, rational
 from fairopt.certificates.leximin import proofs
+from fairopt.certificates.rational import Exact
 from fairopt.errors import SolverError
-from fairopt.exact import rational
-from fairopt.exact.rational import Exact
 from fairopt.mechanisms import get
 from fairopt.model.cluster import Cluster
 from fairopt.model.criterion import Criterion

@@ -6,8 +6,8 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from fairopt.game.reference import ServerProblem
 from fairopt.mechanisms import get
+from fairopt.mechanisms.reference.server_problem import ServerProblem
 from fairopt.model.cluster import Cluster
 from fairopt.model.polytope import Polytope
 

@@ -12,7 +12,7 @@ from kernels import without_kernels
 
 import fairopt as fo
 from fairopt.core import maxmin
-from fairopt.engines import small
+from fairopt.core.engines import small
 from fairopt.mechanisms import Mechanism
 
 pytestmark = pytest.mark.kernels

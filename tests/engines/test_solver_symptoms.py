@@ -13,11 +13,10 @@ import numpy as np
 import pytest
 from families import EXAMPLE
 
-from fairopt.engines.base import Run, Solution
-from fairopt.engines.reference import solvers
+from fairopt.core.solution import Run, Solution
 from fairopt.errors import CertificateError, NotConverged, SolverError
-from fairopt.mechanisms import get
-from fairopt.solving import solve
+from fairopt.mechanisms import _solve, get
+from fairopt.mechanisms.reference import solvers
 
 from .symptoms import VARIANT, nine_eighteen
 
@@ -76,7 +75,7 @@ def test_whose_claim_is_wrong_is_said_with_what_to_try(monkeypatch: pytest.Monke
         yield ours
 
     monkeypatch.setattr(type(get("ceei")), "solutions", solutions)
-    monkeypatch.setattr(solve, "with_last_digits", lambda *_: None)
+    monkeypatch.setattr(_solve, "with_last_digits", lambda *_: None)
     with pytest.raises(CertificateError, match="This is a bug: please report it"):
         get("ceei").solve(EXAMPLE, engine="native")
 
@@ -90,10 +89,10 @@ def test_a_bad_status_with_a_good_answer_is_judged_by_its_certificate(monkeypatc
 
 @pytest.mark.parametrize("name", ["ps-dsf", "alphapf-vds"])
 def test_wrong_responses_of_servers_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from fairopt.game import reference
+    from fairopt.mechanisms.reference import server_problem
 
     monkeypatch.setattr(solvers, "solve", liar("optimal", 0.9))
-    monkeypatch.setattr(reference, "solutions", partial(reference.solutions, max_rounds=2))
+    monkeypatch.setattr(server_problem, "solutions", partial(server_problem.solutions, max_rounds=2))
     with pytest.raises(NotConverged, match="misses tol"):
         get(name).solve(VARIANT, engine="declarative")
     assert get(name).solve(VARIANT, throw=False, engine="declarative").flagged
@@ -139,11 +138,11 @@ def test_what_a_solver_prints_is_in_its_error_and_not_in_the_output(
 ) -> None:
     """As SCS does where QDLDL cannot factorise: `--json` would be no JSON."""
 
-    def solve(*_: object, **__: object) -> None:
+    def _solve(*_: object, **__: object) -> None:
         sys.stdout.write("KKT matrix has < n positive\neigenvalues.\n")
         raise ValueError("ScsWork allocation error!")
 
-    monkeypatch.setattr(cp.Problem, "solve", solve)
+    monkeypatch.setattr(cp.Problem, "solve", _solve)
     with pytest.raises(SolverError, match=r"SCS failed: ScsWork allocation error! KKT .* positive eigenvalues\. Try"):
         solvers.solve(cp.Problem(cp.Minimize(0)), "SCS")
     assert capsys.readouterr() == ("", "")

@@ -8,9 +8,9 @@ import pytest
 
 import fairopt as fo
 from fairopt.core import welfare
+from fairopt.core.game import equilibria
 from fairopt.errors import SolverError
-from fairopt.game.equilibrium import equilibria
-from fairopt.solving import solve
+from fairopt.mechanisms import _solve
 
 from .test_welfare import plain
 
@@ -19,7 +19,7 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """The interior point after one step, without other engines and without last digits."""
     monkeypatch.setattr(welfare, "run", partial(welfare.run, most=1))
     monkeypatch.setattr(equilibria, "solutions", lambda *_: iter(()))
-    monkeypatch.setattr(solve, "with_last_digits", lambda *_: None)
+    monkeypatch.setattr(_solve, "with_last_digits", lambda *_: None)
 
 
 def test_the_declarative_engine_steps_in(monkeypatch: pytest.MonkeyPatch) -> None:

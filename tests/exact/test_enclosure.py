@@ -9,9 +9,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import fairopt as fo
-from fairopt.exact import enclosure
-from fairopt.exact.enclosure import Enclosure, enclosed
-from fairopt.properties import get
+from fairopt.properties import _enclosure, get
+from fairopt.properties._enclosure import Enclosure, enclosed
 from fairopt.properties._search import draw
 
 
@@ -90,5 +89,5 @@ def test_ties_are_not_enclosed() -> None:
 def test_too_many_equations_are_not_solved(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = fo.Cluster([[2.0]], [[1], [2]])
     assert box(fo.AlphaPFVDS(2.0), cluster) is not None
-    monkeypatch.setattr(enclosure, "_SIZE", 2)
+    monkeypatch.setattr(_enclosure, "_SIZE", 2)
     assert box(fo.AlphaPFVDS(2.0), cluster) is None

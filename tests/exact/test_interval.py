@@ -9,8 +9,8 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 
-from fairopt.exact.enclosure import DIGITS, Box, Interval, contracted, interval, logarithm, rank
-from fairopt.exact.rational import numbers
+from fairopt.certificates.rational import numbers
+from fairopt.properties._enclosure import DIGITS, Box, Interval, contracted, interval, logarithm, rank
 
 TINY = F(1, 10 ** (DIGITS - 2))
 

@@ -10,7 +10,7 @@ from families import draw
 
 import fairopt as fo
 from fairopt.certificates import feasibility
-from fairopt.exact.rational import is_psdsf, nearest_psdsf
+from fairopt.certificates.rational import is_psdsf, nearest_psdsf
 
 
 def test_the_definition() -> None:

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from fairopt.explorer import Session
-from fairopt.explorer.server import Server
+from fairopt.app.explorer import Session
+from fairopt.app.explorer.server import Server
 
 
 @contextmanager

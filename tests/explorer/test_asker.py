@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fairopt.explorer import page
+from fairopt.app.explorer import page
 
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="no node here")
 

@@ -14,8 +14,8 @@ from chromium import READY, Chromium, missing
 from numpy.testing import assert_allclose
 
 import fairopt as fo
-from fairopt.explorer import Session
-from fairopt.explorer import page as pages
+from fairopt.app.explorer import Session
+from fairopt.app.explorer import page as pages
 from fairopt.workloads import open_source
 
 from .conftest import serving

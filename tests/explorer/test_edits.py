@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import fairopt as fo
+from fairopt.app.explorer import Start
+from fairopt.app.explorer.edits import State, number, shared
 from fairopt.errors import DataError
-from fairopt.explorer import Start
-from fairopt.explorer.edits import State, number, shared
 
 
 def racks() -> fo.Cluster:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from chromium import READY, Chromium, missing
 
-from fairopt.explorer import Session, State
-from fairopt.explorer.session import ALPHAS
+from fairopt.app.explorer import Session, State
+from fairopt.app.explorer.session import ALPHAS
 from fairopt.workloads import open_source
 
 from .conftest import serving

@@ -16,12 +16,12 @@ from game.clusters import SEVERAL
 from numpy.testing import assert_allclose
 
 import fairopt as fo
-from fairopt.cli import main
-from fairopt.explorer import Session, State
-from fairopt.explorer import page as pages
-from fairopt.explorer import session as sessions
-from fairopt.explorer.page import module, program
-from fairopt.explorer.session import ALPHAS
+from fairopt.app.cli import main
+from fairopt.app.explorer import Session, State
+from fairopt.app.explorer import page as pages
+from fairopt.app.explorer import session as sessions
+from fairopt.app.explorer.page import module, program
+from fairopt.app.explorer.session import ALPHAS
 from fairopt.workloads.sources import CLUSTERS
 
 

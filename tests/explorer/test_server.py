@@ -17,10 +17,10 @@ from pathlib import Path
 import pytest
 
 import fairopt as fo
-from fairopt.cli import main
+from fairopt.app.cli import main
+from fairopt.app.explorer import Session
+from fairopt.app.explorer.server import LARGEST, Server
 from fairopt.errors import DataError
-from fairopt.explorer import Session
-from fairopt.explorer.server import LARGEST, Server
 
 from .conftest import serving
 

@@ -16,11 +16,11 @@ from game.clusters import SEVERAL
 from numpy.testing import assert_allclose
 
 import fairopt as fo
-from fairopt.explorer import Session, State
-from fairopt.explorer import session as module
-from fairopt.explorer import view as views
-from fairopt.explorer.standing import standing
-from fairopt.explorer.texts import head
+from fairopt.app.explorer import Session, State
+from fairopt.app.explorer import session as module
+from fairopt.app.explorer import view as views
+from fairopt.app.explorer.standing import standing
+from fairopt.app.explorer.texts import head
 from fairopt.result import metrics
 from fairopt.workloads import open_source
 
@@ -219,7 +219,7 @@ def test_of_several_equilibria_the_user_who_differs_most_is_named(monkeypatch: p
     assert found is not None
     assert found[1] == SEVERAL.users[apart]
     assert_allclose(sorted(map(float, found[2].split(" or "))), sorted(tasks[:, apart]), rtol=1e-3)
-    monkeypatch.setattr("fairopt.explorer.session.equilibrium_curve", None)
+    monkeypatch.setattr("fairopt.app.explorer.session.equilibrium_curve", None)
     assert ask(Session(fo.Cluster(np.ones((10, 1)), np.ones((11, 1)))), "several", alpha=3) == {"text": ""}
 
 

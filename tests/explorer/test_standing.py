@@ -9,10 +9,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 import fairopt as fo
+from fairopt.app.explorer import Start, State
+from fairopt.app.explorer.session import gainers, summed
+from fairopt.app.explorer.standing import standing, what_if
 from fairopt.errors import DataError, SolverError
-from fairopt.explorer import Start, State
-from fairopt.explorer.session import gainers, summed
-from fairopt.explorer.standing import standing, what_if
 from fairopt.workloads import Snapshot
 
 

@@ -15,10 +15,10 @@ from workloads.test_kubernetes import node, pod
 
 import fairopt as fo
 from fairopt import metrics
-from fairopt.cli import main
+from fairopt.app.cli import main
+from fairopt.app.explorer import Session, State
+from fairopt.app.explorer.standing import Standing, standing
 from fairopt.errors import DataError
-from fairopt.explorer import Session, State
-from fairopt.explorer.standing import Standing, standing
 from fairopt.workloads import kubernetes, slurm
 
 GPU = "nvidia.com/gpu"

@@ -65,7 +65,7 @@ def test_what_cannot_be_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     for given in ({"mechanism": "nobody"}, {"alpha": -1}, {"alpha": "x"}, {"cluster": "cluster.toml"}):
         with pytest.raises(DataError):
             fo.explore(**{"cluster": cluster} | given)
-    monkeypatch.delitem(sys.modules, "fairopt.explorer.widget", raising=False)
+    monkeypatch.delitem(sys.modules, "fairopt.app.explorer.widget", raising=False)
     monkeypatch.setitem(sys.modules, "anywidget", None)
     with pytest.raises(DataError, match=r"pip install 'fairopt\[notebook\]'"):
         fo.explore(cluster)

@@ -5,9 +5,9 @@ from pathlib import Path
 import matplotlib as mpl
 import pytest
 
-from fairopt import sweeps
+from fairopt import harness
+from fairopt.harness.report.figures import known, module
 from fairopt.report import Results
-from fairopt.report.figures import known, module
 
 mpl.use("Agg")
 
@@ -18,7 +18,7 @@ def smoke(swept: Path) -> Results:
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("FAIROPT_TRACES", raising=False)
         for need in sorted({need for name in known() for need in module(name).NEEDS}):
-            sweeps.sweep(need, store=swept, smoke=True, progress=False)
+            harness.sweep(need, store=swept, smoke=True, progress=False)
     return Results(swept, smoke=True)
 
 

@@ -13,12 +13,12 @@ from numpy.testing import assert_allclose
 from PIL import Image
 from processes import ROOT
 
-from fairopt import papers, sweeps
-from fairopt.cli import main
+from fairopt import harness, papers
+from fairopt.app.cli import main
+from fairopt.harness.report.figures import draw, known, save
+from fairopt.harness.report.stored import StoredCells
 from fairopt.mechanisms import Mechanism
 from fairopt.report import Results
-from fairopt.report.figures import draw, known, save
-from fairopt.report.stored import StoredCells
 
 EVERY = sorted(known())
 
@@ -143,7 +143,7 @@ def test_failed_cells_and_traces_that_are_not_there_are_said(tmp_path: Path) -> 
         'title = "x"\n[clusters]\na = "paper:drf-4.1"\nb = "bitbrains?vms=4&servers=3"\n'
         '[[grid]]\nmechanisms = ["maxmin", "drf"]\n[[grid]]\nclusters = ["a"]\nmechanisms = "ceei"\n'
     )
-    sweeps.sweep(path, store=tmp_path / "store", progress=False)
+    harness.sweep(path, store=tmp_path / "store", progress=False)
     found = Results(tmp_path / "store").of(path)
     assert any("failed and are left out" in note and "--retry" in note for note in found.notes)
     assert "maxmin" not in set(found.cells["name"])

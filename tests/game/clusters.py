@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import fairopt as fo
-from fairopt.game.model.equilibrium_system import EquilibriumSystem
+from fairopt.core.game.equilibrium_system import EquilibriumSystem
 from fairopt.model.merging import merge
 from fairopt.model.polytope import Polytope
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fairopt.core.game import response, rounds
 from fairopt.errors import DataError
 from fairopt.game import Network, best_response
-from fairopt.game.responses import _response, rounds
 
 from .clusters import plain
 
@@ -73,7 +73,7 @@ def test_an_outage_of_no_server(server: int | str) -> None:
 
 def test_numbers_of_any_kind_are_compiled_once() -> None:
     """An int for alpha or damping once had every loop compiled again."""
-    loops = [rounds.sweep, rounds.play, _response.respond]
+    loops = [rounds.sweep, rounds.play, response.respond]
     best_response(plain(0), 2.0, damping=1.0)
     before = [len(loop.signatures) for loop in loops]
     given: dict[str, Any] = {"damping": 1, "tol": np.float32(1e-6), "max_rounds": np.int64(500)}

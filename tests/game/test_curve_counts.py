@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt.game.curve.curve import follow
+from fairopt.core.game.curve import follow
 from fairopt.model.problem import Problem
 
 from .clusters import FIRST, SEVERAL

@@ -14,7 +14,7 @@ import pytest
 import fairopt as fo
 from fairopt.errors import DataError, NotConverged
 from fairopt.game import Network, Trace, best_response, multi_start
-from fairopt.game.dynamics import distributed
+from fairopt.game import best_responses as distributed
 from fairopt.papers import instance
 
 from .clusters import plain

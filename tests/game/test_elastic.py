@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt import _loops
-from fairopt.game.dynamics.orders import Network, rounds
-from fairopt.game.responses._response import respond
-from fairopt.game.responses.elastic import elastic, jump
-from fairopt.game.responses.rounds import State, Sweeps, leverage
+from fairopt.base import loops
+from fairopt.core.game.elastic import elastic, jump
+from fairopt.core.game.response import respond
+from fairopt.core.game.rounds import State, Sweeps, leverage
+from fairopt.game.orders import Network, rounds
 from fairopt.model._arrays import Array
 from fairopt.workloads import open_source
 
@@ -36,7 +36,7 @@ def chain(servers: int, seed: int) -> fo.Cluster:
 @pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0])
 def test_leverage_is_the_derivative_of_a_response_in_its_line(alpha: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Several resources are full: with one the matrix of the formula is a number, and hardly anything of it shows."""
-    monkeypatch.setattr(_loops._WRITTEN, "running", True)  # the package calls no loop alone that this would compile
+    monkeypatch.setattr(loops._WRITTEN, "running", True)  # the package calls no loop alone that this would compile
     rng = np.random.default_rng(3)
     users, resources = 12, 3
     use = rng.uniform(0.01, 1, (users, resources)) ** 3

@@ -7,8 +7,8 @@ import pytest
 from families import some_zero
 
 import fairopt as fo
-from fairopt.game.equilibrium import equilibria
-from fairopt.game.equilibrium.coupling import CoupledGame
+from fairopt.core.game import equilibria
+from fairopt.core.game.coupling import CoupledGame
 from fairopt.model._arrays import Array
 
 from .clusters import equations

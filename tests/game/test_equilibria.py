@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt.engines.base import Solution
+from fairopt.core.game.selection import unique
+from fairopt.core.solution import Solution
 from fairopt.errors import DataError, SolverError
-from fairopt.game.enumeration import all_equilibria
-from fairopt.game.enumeration.all_equilibria import EnumerationOptions
-from fairopt.game.selection import unique
+from fairopt.game import all_equilibria
+from fairopt.game.all_equilibria import EnumerationOptions
 from fairopt.model._arrays import Array
 from fairopt.model.criterion import criterion, virtual_share_per_task
 from fairopt.model.problem import Problem
@@ -75,13 +75,13 @@ def test_an_engine_that_ends_at_index_minus_one_is_left(monkeypatch: pytest.Monk
     def answer(problem: Problem, tol: float, warm: object) -> Any:
         yield Solution(middle.tasks, None, "equilibrium", log=middle.log_prices, fine=True)
 
-    monkeypatch.setattr("fairopt.game.engine.solutions", answer)
+    monkeypatch.setattr("fairopt.core.game.engine.solutions", answer)
     left = fo.AlphaPFVDS(3).solve(SEVERAL)
     assert left.index == 1
     assert any("which best responses leave" in note for note in left.notes)
     assert any("first equilibrium on the curve" in note for note in left.notes)
     assert apart(left.arrays.user_tasks, middle.arrays.user_tasks) > 0.01
-    monkeypatch.setattr("fairopt.game.selection._first", lambda *arguments: iter(()))
+    monkeypatch.setattr("fairopt.core.game.selection._first", lambda *arguments: iter(()))
     assert any("chained in alpha" in note for note in fo.AlphaPFVDS(3).solve(SEVERAL).notes)
     monkeypatch.setattr(fo.AlphaPFVDS, "neighbours", lambda *arguments: iter(()))
     kept = fo.AlphaPFVDS(3).solve(SEVERAL)

@@ -9,10 +9,9 @@ import pytest
 
 import fairopt as fo
 from fairopt.core import welfare
-from fairopt.engines.base import Solution
+from fairopt.core.game import equilibria, played
+from fairopt.core.solution import Solution
 from fairopt.errors import NotConverged
-from fairopt.game.equilibrium import equilibria
-from fairopt.game.responses import played
 from fairopt.model.problem import Problem
 from fairopt.papers import instance
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import fairopt as fo
-from fairopt.game.model.index import active_at, index_of_answer
+from fairopt.core.game.index import active_at, index_of_answer
 
 from .clusters import SEVERAL
 from .test_equilibria import drawn, game

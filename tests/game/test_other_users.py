@@ -7,7 +7,7 @@ import pytest
 
 import fairopt as fo
 from fairopt.mechanisms import one
-from fairopt.solving.earlier import OtherUsers
+from fairopt.mechanisms._earlier import OtherUsers
 from fairopt.workloads import google_like
 
 

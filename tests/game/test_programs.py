@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 
 import fairopt as fo
 from fairopt.errors import DataError, NotConverged, SolverError
-from fairopt.game import programs
+from fairopt.mechanisms.reference import server_programs
 
 CLUSTER = fo.Cluster(
     [[6, 10], [5, 2]], [[1, 4], [3, 1], [1, 1]], [1, 2, 0.5], users=["a", "b", "c"], servers=["s1", "s2"],
@@ -68,4 +68,4 @@ def test_what_a_game_refuses() -> None:
 
 
 def test_the_example() -> None:
-    assert doctest.testmod(programs).failed == 0
+    assert doctest.testmod(server_programs).failed == 0

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import fairopt as fo
 from fairopt.core import choices
-from fairopt.game import psdsf
+from fairopt.core.game import psdsf
 from fairopt.papers import instance
 
 

@@ -7,8 +7,7 @@ import pytest
 from families import in_another_order
 
 import fairopt as fo
-from fairopt.game import psdsf
-from fairopt.game.equilibrium import entropy_homotopy
+from fairopt.core.game import entropy_homotopy, psdsf
 from fairopt.workloads import google_like
 
 from .clusters import equations, integers

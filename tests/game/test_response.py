@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from families import some_zero
 
-from fairopt.game.dynamics.distributed import best_response
-from fairopt.game.responses._response import fill, respond
-from fairopt.game.responses.rounds import Sweeps
+from fairopt.core.game.response import fill, respond
+from fairopt.core.game.rounds import Sweeps
+from fairopt.game.best_responses import best_response
 from fairopt.model._arrays import Array
 from fairopt.workloads import open_source
 

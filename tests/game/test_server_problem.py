@@ -13,8 +13,8 @@ from families import some_zero
 import fairopt as fo
 from fairopt.errors import SolverError
 from fairopt.game import best_response
-from fairopt.game.reference import Response, ServerProblem, residual
 from fairopt.mechanisms import get
+from fairopt.mechanisms.reference.server_problem import Response, ServerProblem, residual
 from fairopt.model._arrays import Array
 from fairopt.model.polytope import Polytope
 

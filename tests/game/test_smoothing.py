@@ -9,9 +9,9 @@ import pytest
 
 import fairopt as fo
 from benchmarks.families import FAMILIES
-from fairopt.game.equilibrium import equilibria
+from fairopt.core.game import equilibria
+from fairopt.mechanisms._solve import with_last_digits
 from fairopt.model.problem import Problem
-from fairopt.solving.solve import with_last_digits
 
 from .clusters import equations
 

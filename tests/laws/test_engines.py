@@ -9,8 +9,8 @@ import pytest
 from kernels import without_kernels
 from numpy.testing import assert_allclose
 
-from fairopt.engines.reference.program import check_expressed
 from fairopt.mechanisms import Mechanism
+from fairopt.mechanisms.reference.program import check_expressed
 from fairopt.model.cluster import Cluster
 
 from .registry import OTHERS, UNIQUE, VARIANTS, identify, one_answer, refuses, resources, takes_limits

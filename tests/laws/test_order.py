@@ -11,14 +11,13 @@ from families import in_another_order
 from numpy.testing import assert_allclose, assert_array_equal
 
 import fairopt as fo
-from fairopt._loops import compiling
-from fairopt.engines.base import Solution
+from fairopt.base.loops import compiling
+from fairopt.core.solution import Solution
 from fairopt.errors import FairoptError, SolverError
-from fairopt.mechanisms import Mechanism, get
+from fairopt.mechanisms import Mechanism, _solve, get
 from fairopt.model.criterion import Criterion
 from fairopt.model.problem import Problem
 from fairopt.result.allocation import Allocation
-from fairopt.solving import solve
 
 from .registry import VARIANTS, identify, refuses, resources
 
@@ -106,7 +105,7 @@ def test_too_far_apart_is_refused_early_with_the_ratio(
             yield Solution(np.full(problem.cluster.shape[:2], 1e-9), None, engine, status="optimal")
 
     monkeypatch.setattr(fo.AlphaFair, "solutions", solutions)
-    monkeypatch.setattr(solve, "HOPELESS_SECONDS", 0.0)
+    monkeypatch.setattr(_solve, "HOPELESS_SECONDS", 0.0)
     rng = np.random.default_rng(0)
     weight = 10 ** np.linspace(-8, 8, users)
     cluster = fo.Cluster(rng.uniform(1, 10, (servers, 2)), rng.uniform(0.1, 3, (users, 2)), weight)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt import cli
+from fairopt.app import cli
 from fairopt.errors import DataError, FairoptError
 from fairopt.mechanisms import Mechanism
 from fairopt.model._validate import LEAST, MOST

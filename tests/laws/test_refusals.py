@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fairopt.engines.base import Solution
+from fairopt.core.solution import Solution
 from fairopt.errors import CertificateError, DataError, FairoptError, NotConverged, SolverError
 from fairopt.mechanisms import Mechanism
 from fairopt.model.problem import Problem

@@ -16,10 +16,9 @@ from numpy.testing import assert_allclose
 from strategies import clusters
 
 import fairopt as fo
-from fairopt.certificates import blocking, certify
-from fairopt.engines.maxmin import met
+from fairopt.certificates import blocking, certify, rational
+from fairopt.core.engines.maxmin import met
 from fairopt.errors import DataError
-from fairopt.exact import rational
 from fairopt.model.criterion import Criterion, criterion
 from fairopt.model.polytope import Polytope
 from fairopt.model.problem import Problem

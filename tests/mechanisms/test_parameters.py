@@ -125,8 +125,8 @@ def test_shares_in_every_form() -> None:
 
 
 def test_get_and_parse() -> None:
+    from fairopt.base.registry import parameters
     from fairopt.mechanisms import names
-    from fairopt.mechanisms._registry import parameters
 
     assert names() == sorted(names())
     assert get("ALPHAPF_vds", alpha=3) == get("alphapf-vds", alpha=3)

@@ -10,13 +10,13 @@ from families import draw
 from numpy.testing import assert_allclose
 
 import fairopt as fo
-from fairopt.engines import native
-from fairopt.engines.base import Solution
+from fairopt.core.engines import native
+from fairopt.core.game import engine as game_engine
+from fairopt.core.game import played
+from fairopt.core.solution import Solution
 from fairopt.errors import FairoptError, SolverError
-from fairopt.game import engine as game_engine
-from fairopt.game import reference
-from fairopt.game.responses import played
 from fairopt.mechanisms import _game
+from fairopt.mechanisms.reference import server_problem
 from fairopt.model.problem import Problem
 
 EXAMPLE = fo.Cluster([[9, 18], [4, 2]], [[1, 4], [3, 1]])
@@ -53,7 +53,7 @@ def test_the_engines_of_the_game_in_their_order(alpha: float, monkeypatch: pytes
 
 
 def test_errors_name_the_engines_that_were_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    for engine in (game_engine, played, reference):
+    for engine in (game_engine, played, server_problem):
         monkeypatch.setattr(engine, "solutions", broken)
     with pytest.raises(SolverError, match=r"no luck \(engines tried: equilibrium, best-response, declarative\)"):
         fo.PSDSF().solve(EXAMPLE)
@@ -82,7 +82,7 @@ def test_what_would_take_minutes_is_not_tried_unasked(monkeypatch: pytest.Monkey
 
 def test_power_cones_of_thousands_of_pairs_are_not_tried_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "solutions", nothing)
-    monkeypatch.setattr("fairopt.game.equilibrium.equilibria.solutions", nothing)
+    monkeypatch.setattr("fairopt.core.game.equilibria.solutions", nothing)
     rng = np.random.default_rng(0)
     shared = fo.Cluster(rng.uniform(1, 2, (51, 2)), rng.uniform(1, 2, (100, 2)))
     with pytest.raises(FairoptError, match=r"engines tried: native\)"):

@@ -13,12 +13,12 @@ from laws.registry import OTHERS, VARIANTS, identify, one_answer, resources, tak
 from numpy.testing import assert_allclose, assert_array_equal
 
 from fairopt.certificates import Certificate, certify, feasibility
-from fairopt.engines.reference.named_problem import scaled_by_default
-from fairopt.engines.reference.program import Program, Statement, lexmaxmin, maximise
 from fairopt.errors import DataError
-from fairopt.game.reference import ServerProblem
 from fairopt.mechanisms import GameMechanism, Mechanism, get
 from fairopt.mechanisms.alphapf_vds import AlphaPFVDS
+from fairopt.mechanisms.reference.named_problem import scaled_by_default
+from fairopt.mechanisms.reference.program import Program, Statement, lexmaxmin, maximise
+from fairopt.mechanisms.reference.server_problem import ServerProblem
 from fairopt.model._arrays import Array
 from fairopt.model.cluster import Cluster
 from fairopt.model.criterion import Criterion, FairnessEfficiency, criterion

@@ -44,7 +44,7 @@ def test_a_bar_in_a_notebook_leaves_the_filters_of_warnings_alone() -> None:
     """They hold for all threads, and the bar of a compilation is shown from its own: a cell once printed a warning."""
     script = """
 import warnings, ipykernel.zmqshell
-from fairopt import _progress
+from fairopt.base import progress as _progress
 warnings.catch_warnings = warnings.simplefilter = warnings.filterwarnings = None
 print(type(_progress.tqdm(total=1)).__name__)
 """

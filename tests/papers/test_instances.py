@@ -7,8 +7,8 @@ from numpy.testing import assert_allclose
 
 from fairopt import papers
 from fairopt.errors import DataError
+from fairopt.harness.papers import counterexamples, pf
 from fairopt.mechanisms import get
-from fairopt.papers import counterexamples, pf
 
 
 @pytest.mark.parametrize("name", papers.instances())

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from fairopt import papers, sweeps
+from fairopt import harness, papers
 from fairopt.papers import MEASURED_OTHERWISE, NOT_REPRODUCED, Measurements, measurements
 
 ALPHAS = [0.1, 0.2, 0.35, 0.5, 0.7, 0.8, 0.9, 0.95, 1, 1.05, 1.1, 1.25, 1.5, 2, 3, 5, 8, 16, 32, 64, math.inf]
@@ -21,7 +21,7 @@ def claim_of(words: str) -> papers.Claim:
 
 def test_every_cluster_has_every_alpha() -> None:
     data = measurements()
-    experiment = sweeps.load(data.about["experiment"])
+    experiment = harness.load(data.about["experiment"])
     assert set(data.clusters()) == {source.name for source in experiment.sources}
     for cluster in data.clusters():
         assert data.equilibria(cluster).index.tolist() == ALPHAS

@@ -232,7 +232,7 @@ def test_refusals() -> None:
 def test_a_report_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """The clock advances by a second with every look at it: fewer changes are tried, and some properties not at all."""
     ticks = itertools.count()
-    monkeypatch.setattr(_check, "_clock", SimpleNamespace(cpu=lambda: float(next(ticks))))
+    monkeypatch.setattr(_check, "clock", SimpleNamespace(cpu=lambda: float(next(ticks))))
     cluster, done = fo.papers.instance("found-37"), []
     frame = fo.properties.report("drfh", cluster, seconds=60, done=lambda: done.append(1))
     assert list(frame.index) == fo.properties.names()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fairopt.cli import main
+from fairopt.app.cli import main
 
 
 @pytest.fixture(scope="session")

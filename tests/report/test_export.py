@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from fairopt import report
+from fairopt.base import files
 from fairopt.errors import DataError
-from fairopt.model import _files
-from fairopt.report.export import csv, file_name, markdown
+from fairopt.harness.report.export import csv, file_name, markdown
 
 from .conftest import tags
 
@@ -77,7 +77,7 @@ def test_what_fails_leaves_the_old_file(suffix: str, tmp_path: Path, monkeypatch
     def full(descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(_files.os, "fsync", full)
+    monkeypatch.setattr(files.os, "fsync", full)
     with pytest.raises(DataError, match=r"cannot write the table .*No space left on device"):
         report.export(pd.DataFrame({"a": [2]}), path)
     assert [one.name for one in tmp_path.iterdir()] == [path.name]

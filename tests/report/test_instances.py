@@ -12,9 +12,9 @@ from numpy.testing import assert_allclose
 from scipy.io import mmread
 
 import fairopt as fo
-from fairopt.cli import main
+from fairopt.app.cli import main
 from fairopt.errors import DataError
-from fairopt.report import instances
+from fairopt.harness.report import instances
 
 #: Of the numbers of each cluster (`fingerprint`). A set never changes: another one has another name.
 FROZEN = {

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 from processes import ROOT
 
-from fairopt.cli import main
+from fairopt.app.cli import main
 
 PAGE = (ROOT / "docs" / "paper-figure.md").read_text(encoding="utf-8")
 [COMMANDS] = re.findall(r"test_paper_page\.py[^\n]*\n```sh\n(.*?)```", PAGE, re.DOTALL)

@@ -8,11 +8,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from fairopt import report, sweeps
-from fairopt.cli import main
+from fairopt import harness, report
+from fairopt.app.cli import main
+from fairopt.harness.experiment import known
+from fairopt.harness.report import published
 from fairopt.mechanisms import Mechanism
-from fairopt.report import published
-from fairopt.sweeps.experiment import known
 
 
 @pytest.fixture(autouse=True)
@@ -64,14 +64,14 @@ def test_every_experiment_is_listed_with_the_sweep_that_it_lacks(
     assert {"mechanisms", "comparison-bitbrains", "pf_table1-pareto", "drf_figures-thm4-lie"} <= written
     captured = capsys.readouterr()
     assert "alphaPF-VDS(alpha=3)" in captured.out
-    assert not any(f"sweep {name} " in captured.err for name in known() if sweeps.load(name).quick)
+    assert not any(f"sweep {name} " in captured.err for name in known() if harness.load(name).quick)
     (tmp_path / "few").mkdir()
     own = ["--smoke", "--store", str(tmp_path / "few"), "--out", str(tmp_path)]
     assert main(["tables", *own]) == 1  # a store that holds nothing
     said = capsys.readouterr().err
     assert all(f"fairopt sweep {name} --smoke --store {tmp_path / 'few'}" in said for name in known())
     monkeypatch.undo()  # this one sweeps
-    sweeps.sweep("drfh_figures", smoke=True, store=tmp_path / "few", progress=False)
+    harness.sweep("drfh_figures", smoke=True, store=tmp_path / "few", progress=False)
     assert main(["tables", "scaling", "drfh_figures", *own]) == 1
     assert (tmp_path / "drfh_figures-figure1.csv").exists()  # what is there is made all the same
 
@@ -121,7 +121,7 @@ def test_a_failed_mechanism_is_left_out_and_a_missed_tolerance_said(
         'title = "x"\ntable = "clusters"\nclusters.a = "lognormal?users=9&servers=4"\n[[grid]]\nmechanisms = ["cmmf"]\n'
         '[[grid]]\nmechanisms = "alphapf-vds"\nalphas = 3\nengines = "best-response"\nmax_rounds = 1\n'
     )
-    sweeps.sweep(path, store=tmp_path, progress=False)
+    harness.sweep(path, store=tmp_path, progress=False)
     [table] = report.tables_of(str(path), report.Results(tmp_path))
     assert table.frame["mechanism"].tolist() == ["alphaPF-VDS(alpha=3)"]
     assert table.title.endswith("; N = 9 users, K = 4 servers")

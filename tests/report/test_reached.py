@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from fairopt import report, sweeps
+from fairopt import harness, report
 from fairopt.errors import DataError
 from fairopt.report import Results, median_interval, reached, tables_of
 
@@ -57,7 +57,7 @@ def test_games_of_a_sweep(tmp_path: Path) -> None:
     """Against the curves themselves: when each residual is at or below the level for good."""
     path = tmp_path / "games.toml"
     path.write_text(EXPERIMENT)
-    sweeps.sweep(path, store=tmp_path / "store", progress=False)
+    harness.sweep(path, store=tmp_path / "store", progress=False)
     results = Results(tmp_path / "store")
     found = results.of(path)
     table = reached(found)

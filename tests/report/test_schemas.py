@@ -12,11 +12,11 @@ import pytest
 from processes import ROOT
 
 from fairopt import Cluster, papers
-from fairopt.cli import main
+from fairopt.app.cli import main
 from fairopt.errors import DataError
-from fairopt.report.schemas import SCHEMAS, cluster, experiments
-from fairopt.sweeps import load
-from fairopt.sweeps.experiment import MECHANISMS, POLICIES
+from fairopt.harness import load
+from fairopt.harness.experiment import MECHANISMS, POLICIES
+from fairopt.harness.report.schemas import SCHEMAS, cluster, experiments
 
 EXPERIMENTS = sorted((ROOT / "experiments").glob("*.toml"))
 

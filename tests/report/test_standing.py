@@ -11,9 +11,9 @@ import pytest
 from families import EXAMPLE
 
 import fairopt as fo
-from fairopt.cli import main
-from fairopt.explorer.standing import standing
-from fairopt.report.standing import GLOSSARY, as_html, as_markdown, sections
+from fairopt.app.cli import main
+from fairopt.app.explorer.report import GLOSSARY, as_html, as_markdown, sections
+from fairopt.app.explorer.standing import standing
 from fairopt.workloads import Snapshot
 from fairopt.workloads.kubernetes_like import drawn
 
@@ -58,7 +58,7 @@ def test_weights_are_not_shared_twice(capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_what_is_left_out_is_said(few_alphas: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of three users one row is shown: the one that is most below."""
-    monkeypatch.setattr("fairopt.report.standing._ROWS", 1)
+    monkeypatch.setattr("fairopt.app.explorer.report._ROWS", 1)
     cluster = fo.Cluster([[30]], [[1], [1], [1]], users=["a", "b", "c"])
     runs = Snapshot(cluster, "", placement=np.array([[8], [2], [5]]))
     listed = {one.title: one for one in sections(standing(cluster, snapshot=runs, requested=["weight.a=2"]))}

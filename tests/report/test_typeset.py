@@ -13,8 +13,8 @@ import pytest
 
 from fairopt import papers, report
 from fairopt.errors import DataError
-from fairopt.report.typeset import latex, typeset, words
-from fairopt.sweeps.experiment import known, load
+from fairopt.harness.experiment import known, load
+from fairopt.harness.report.typeset import latex, typeset, words
 
 #: Widths, and classes of documents whose columns have them.
 LAYOUTS = {

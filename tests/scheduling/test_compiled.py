@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairopt._loops import Loop
+from fairopt.base.loops import Loop
 from fairopt.errors import DataError
 from fairopt.scheduling import Thrashing, engine, policies, setup, simulate
 from fairopt.scheduling.engine import State

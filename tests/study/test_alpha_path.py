@@ -17,8 +17,8 @@ from numpy.testing import assert_allclose
 
 import fairopt as fo
 from fairopt.errors import DataError, NotConverged, SolverError
-from fairopt.game import reference
 from fairopt.mechanisms import REGISTRY, Mechanism
+from fairopt.mechanisms.reference import server_problem
 from fairopt.study.alpha_path import AlphaPath, Follower, refined
 
 PATH = [*(float(alpha) for alpha in np.geomspace(0.2, 64, 9)), math.inf]
@@ -116,7 +116,9 @@ def test_what_cannot_be_followed(alphas: Any, mechanism: Any, message: str) -> N
 
 
 def test_out_of_reach(monkeypatch: pytest.MonkeyPatch, out_of_reach: float) -> None:
-    monkeypatch.setattr(reference, "solutions", partial(reference.solutions, max_rounds=2))  # or it tries for long
+    monkeypatch.setattr(
+        server_problem, "solutions", partial(server_problem.solutions, max_rounds=2)
+    )  # or it tries for long
     shared = cluster(0, 4, 2)
     with pytest.raises(NotConverged, match="misses tol"):
         fo.alpha_path(shared, [1.5], tol=out_of_reach)

@@ -8,8 +8,8 @@ import pytest
 from families import EXAMPLE
 
 import fairopt as fo
-from fairopt import report, sweeps
-from fairopt.cli import main
+from fairopt import harness, report
+from fairopt.app.cli import main
 from fairopt.errors import DataError
 from fairopt.mechanisms import Mechanism
 from fairopt.study.compare import NOTE
@@ -133,7 +133,7 @@ def test_the_mark_is_on_the_screen_and_in_exports(
     written, store = [], tmp_path / "store"
     for kind in ("clusters", "means"):
         experiment.write_text(text.replace("KIND", kind))
-        sweeps.sweep(experiment, store=store, progress=False)
+        harness.sweep(experiment, store=store, progress=False)
         (table,) = report.tables_of(str(experiment), report.Results(store))
         assert [label.lower() for label in table.frame["mechanism"]] == ["drfh", "drf*"]
         assert NOTE in table.notes

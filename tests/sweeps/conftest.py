@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from fairopt import _plugins, sweeps
+from fairopt import harness
+from fairopt.base import plugins
 
 from .small import EXPERIMENT, sweep
 
@@ -21,14 +22,14 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _no_plugins() -> Iterator[None]:
     """What other tests of this process have loaded is in no row."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_plugins, "_LOADED", {})
+        patch.setattr(plugins, "_LOADED", {})
         yield
 
 
 @pytest.fixture(scope="session")
-def serial(file: Path, swept: Path) -> sweeps.Store:
+def serial(file: Path, swept: Path) -> harness.Store:
     """The experiment computed here, cell after cell: what every other way to compute it must give."""
-    store = sweeps.Store(swept.with_name("serial"))
+    store = harness.Store(swept.with_name("serial"))
     sweep(file, store)
     return store
 

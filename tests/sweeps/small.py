@@ -17,7 +17,7 @@ from typing import Any
 import pandas as pd
 from processes import ROOT
 
-from fairopt import sweeps
+from fairopt import harness
 
 EXPERIMENT = """
 title = "A small one"
@@ -50,23 +50,23 @@ CELLS = 7 * 5 + 6 * 2 + 3 * 2
 
 def sweep(file: str | Path, store: Any, **more: Any) -> pd.DataFrame:
     """The rows of an experiment, in silence."""
-    return sweeps.sweep(file, store=store, progress=False, **more)
+    return harness.sweep(file, store=store, progress=False, **more)
 
 
-def cells_of(file: Path) -> list[sweeps.Cell]:
-    return sweeps.cells_of(sweeps.load(file))
+def cells_of(file: Path) -> list[harness.Cell]:
+    return harness.cells_of(harness.load(file))
 
 
-def load(path: Path, text: str, smoke: bool = False) -> sweeps.Experiment:
+def load(path: Path, text: str, smoke: bool = False) -> harness.Experiment:
     """The experiment of this text, written into the file."""
     path.write_text(text)
-    return sweeps.load(path, smoke)
+    return harness.load(path, smoke)
 
 
 #: Ctrl-C counts, even where the tests themselves run in the background and do not hear it.
 START = (
     "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
-    "runpy.run_module('fairopt.cli', run_name='__main__', alter_sys=True)"
+    "runpy.run_module('fairopt.app.cli', run_name='__main__', alter_sys=True)"
 )
 
 

@@ -15,10 +15,10 @@ import pandas as pd
 import pytest
 
 import fairopt as fo
-from fairopt import report, sweeps
-from fairopt.cli import main
+from fairopt import harness, report
+from fairopt.app.cli import main
+from fairopt.harness import code
 from fairopt.mechanisms import REGISTRY, Mechanism
-from fairopt.sweeps import code
 
 from .small import cells_of, sweep
 
@@ -112,13 +112,13 @@ def copied(copy: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         ("certificates/leximin.py", {"drfh", "tsf"}),
         ("workloads/generators.py", {"drfh", "tsf"}),
         ("workloads/data/*", {"drfh", "tsf"}),
-        ("sweeps/solve.py", {"drfh", "tsf"}),
+        ("harness/solve.py", {"drfh", "tsf"}),
         ("mechanisms/drfh.py", {"drfh"}),
         ("mechanisms/_base.py", {"drfh", "tsf"}),
-        ("report/export.py", set()),
-        ("cli/sweeps.py", set()),
-        ("papers/pf.py", set()),
-        ("sweeps/store.py", set()),
+        ("harness/report/export.py", set()),
+        ("app/cli/sweeps.py", set()),
+        ("harness/papers/pf.py", set()),
+        ("harness/store.py", set()),
         ("study/compare.py", set()),
         ("scheduling/schedule.py", set()),
         ("mechanisms/ceei.py", set()),
@@ -175,10 +175,10 @@ def test_answers_of_other_code_are_named_and_taken_on_request(
     assert taken.cells["key"].tolist() == first["key"].tolist()
     assert taken.notes[0] == f"{other}, and are taken all the same"
     assert f"{other}, and are taken all the same" in told("sweep", "--accept-older")
-    assert len(sweeps.Store(store).read().frame()) == 3
+    assert len(harness.Store(store).read().frame()) == 3
 
     assert f"{other} (--accept-older takes them)" in told("sweep")
-    assert len(sweeps.Store(store).read().frame()) == 5
+    assert len(harness.Store(store).read().frame()) == 5
     again = sweep(file, store)
     assert old not in set(again["code"])
     pd.testing.assert_series_equal(again["jain"], first["jain"])
@@ -195,7 +195,7 @@ def test_an_error_of_other_code_is_no_answer(tmp_path: Path, monkeypatch: pytest
         then.setattr(code, "of", lambda *_: "0" * 24)
         then.setattr(fo.TSF, "solve", fail)
         sweep(file, tmp_path / "store")
-    plan = sweeps.plan(file, store=tmp_path / "store", accept_older=True)
+    plan = harness.plan(file, store=tmp_path / "store", accept_older=True)
     assert [cell.job.what.text for cell in plan.missing] == ["tsf"]
     assert plan.failed == ()
 

@@ -8,11 +8,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 import fairopt as fo
-from fairopt import sweeps
-from fairopt._shipped import folder
+from fairopt import harness
+from fairopt.base.shipped import folder
 from fairopt.errors import DataError
-from fairopt.sweeps.run import run
-from fairopt.sweeps.solve import crossings
+from fairopt.harness.run import run
+from fairopt.harness.solve import crossings
 
 from .small import load
 
@@ -56,7 +56,7 @@ def test_other_mechanisms_have_none(mechanism: fo.Mechanism) -> None:
 
 
 def test_a_cell_has_them_or_says_why_not(path: Path) -> None:
-    good, bad = map(run, sweeps.cells_of(load(path, TEXT.format("[3, inf]"))))
+    good, bad = map(run, harness.cells_of(load(path, TEXT.format("[3, inf]"))))
     names = [each["measure"] for each in good["measured"]]
     assert names == ["crossing 1: tasks of A", "crossing 1: tasks of B", "crossing 1: index"]
     assert (bad["status"], "has no crossings" in bad["error"]) == ("failed", True)

@@ -15,23 +15,23 @@ from typing import Any
 
 import pytest
 
-from fairopt import mechanisms, sweeps
+from fairopt import harness, mechanisms
 from fairopt.errors import FairoptError
-from fairopt.sweeps import executors
-from fairopt.sweeps.cell import Named, Work
-from fairopt.sweeps.ends import Stopped
-from fairopt.sweeps.run import run
+from fairopt.harness import executors
+from fairopt.harness.cell import Named, Work
+from fairopt.harness.ends import Stopped
+from fairopt.harness.run import run
 
 from .small import CELLS, cells_of, command, dask_cluster, keys_stored, sweep, until
 
 ENDED = {"status": "ok", "finished": datetime(2026, 1, 1, tzinfo=UTC)}
 
 
-def works(cells: list[sweeps.Cell]) -> list[Work]:
+def works(cells: list[harness.Cell]) -> list[Work]:
     return executors.works(cells, [cell.key for cell in cells])
 
 
-def all_there(store: sweeps.Store, serial: sweeps.Store) -> None:
+def all_there(store: harness.Store, serial: harness.Store) -> None:
     """Every cell once, with the bits that it has when it is computed here."""
     assert len(keys_stored(store.folder)) == CELLS
     assert store.read().same_as(serial.read()) == []
@@ -61,15 +61,15 @@ def test_cells_sent_together_come_back_in_time(file: Path, monkeypatch: pytest.M
     assert {len(batch) for batch in found} == {16, len(todo) * 20 % 16}
 
 
-def test_any_executor_gives_the_same_bits(file: Path, serial: sweeps.Store, tmp_path: Path) -> None:
+def test_any_executor_gives_the_same_bits(file: Path, serial: harness.Store, tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as one:
         sweep(file, tmp_path, executor=one)
         assert one.submit(int).result() == 0  # and is left as it was
-    all_there(sweeps.Store(tmp_path), serial)
+    all_there(harness.Store(tmp_path), serial)
 
 
-def test_a_process_that_dies_costs_its_cells_once_more(file: Path, serial: sweeps.Store, tmp_path: Path) -> None:
-    store = sweeps.Store(tmp_path)
+def test_a_process_that_dies_costs_its_cells_once_more(file: Path, serial: harness.Store, tmp_path: Path) -> None:
+    store = harness.Store(tmp_path)
 
     def kill() -> None:
         os.kill(int(store.read().frame()["process"].iloc[0]), signal.SIGKILL)
@@ -83,10 +83,10 @@ def test_a_process_that_dies_costs_its_cells_once_more(file: Path, serial: sweep
 
 
 def test_dask_loses_a_worker_and_no_cell_and_its_scheduler_and_no_cell_fails(
-    file: Path, serial: sweeps.Store, tmp_path: Path
+    file: Path, serial: harness.Store, tmp_path: Path
 ) -> None:
     distributed = pytest.importorskip("distributed")
-    store, other = sweeps.Store(tmp_path / "store"), sweeps.Store(tmp_path / "other")
+    store, other = harness.Store(tmp_path / "store"), harness.Store(tmp_path / "other")
     with dask_cluster(tmp_path, 2) as (address, (scheduler, victim, survivor)):
 
         def at_work() -> bool:
@@ -131,7 +131,7 @@ class Deadly(Executor):
     ("error", "raised", "said"),
     [
         (MemoryError("4 workers died"), Stopped, r"1 cells were not .* such as .* on .*: MemoryError: 4 workers died"),
-        (sweeps.Elsewhere("other code"), sweeps.Elsewhere, "other code"),
+        (harness.Elsewhere("other code"), harness.Elsewhere, "other code"),
         (CancelledError(), Stopped, "is gone, or was told to give up"),
         (BrokenExecutor("killed"), Stopped, r"processes die again and again \(memory\?\)"),
     ],
@@ -156,12 +156,12 @@ def test_a_process_that_read_other_code_computes_nothing(file: Path) -> None:
     cell = cells_of(file)[0]
     nobodys = dataclasses.replace(cell.job, what=Named("nobodys", mechanisms.one))
     for change, said in (({"code": "0" * 24}, "has other code for drfh"), ({"job": nobodys}, "does not know nobodys")):
-        with pytest.raises(sweeps.Elsewhere, match=said):
+        with pytest.raises(harness.Elsewhere, match=said):
             run(dataclasses.replace(cell, **change))
 
 
-def test_two_at_once_into_one_store(file: Path, serial: sweeps.Store, tmp_path: Path) -> None:
-    store = sweeps.Store(tmp_path)
+def test_two_at_once_into_one_store(file: Path, serial: harness.Store, tmp_path: Path) -> None:
+    store = harness.Store(tmp_path)
     with command("sweep", file, "--store", tmp_path) as other:
         until(lambda: len(keys_stored(tmp_path)) > 0)
         sweep(file, store)

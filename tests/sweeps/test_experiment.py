@@ -11,9 +11,9 @@ from families import EXAMPLE
 from processes import ROOT
 
 import fairopt as fo
-from fairopt import sweeps
+from fairopt import harness
 from fairopt.errors import DataError
-from fairopt.sweeps.experiment import known
+from fairopt.harness.experiment import known
 
 from .small import cells_of, load, sweep
 
@@ -43,7 +43,7 @@ two = "lognormal?users=2&servers=2"
 
 
 def test_a_grid_is_a_product(path: Path) -> None:
-    cells = sweeps.cells_of(load(path, GOOD))
+    cells = harness.cells_of(load(path, GOOD))
     games = [cell for cell in cells if cell.job.engine == "best-response"]
     others = [cell.job.what for cell in cells if cell.job.engine != "best-response"]
     # The paper's cluster once, as nothing about it is random; two others drawn twice; three mechanisms each.
@@ -56,17 +56,17 @@ def test_a_grid_is_a_product(path: Path) -> None:
 
 def test_a_grid_may_have_draws_of_its_own(path: Path) -> None:
     text = GOOD.replace('engines = "best-response"', 'engines = "best-response"\nrepetitions = 3')
-    cells = sweeps.cells_of(load(path, text))
+    cells = harness.cells_of(load(path, text))
     for games, draws in ((True, [0, 1, 2]), (False, [0, 1])):
         found = {cell.repetition for cell in cells if (cell.job.engine == "best-response") == games}
         assert sorted(found) == draws
-    assert {cell.repetition for cell in sweeps.cells_of(load(path, text, smoke=True))} == {0}
+    assert {cell.repetition for cell in harness.cells_of(load(path, text, smoke=True))} == {0}
     with pytest.raises(DataError, match=r":16: grid.2.repetitions: a table of each cluster shows one draw"):
         load(path, text.replace("repetitions = 2\n", "table = 'clusters'\n"))
 
 
 def test_smoke_is_the_same_but_smaller(path: Path) -> None:
-    cells = sweeps.cells_of(load(path, GOOD, smoke=True))
+    cells = harness.cells_of(load(path, GOOD, smoke=True))
     assert {cell.origin.text for cell in cells} == {"paper:drf-4.1", "lognormal?users=2&servers=2"}
     assert len(cells) == 2 * 2 + 1
 
@@ -116,7 +116,7 @@ BAD = [
 def test_a_bad_file_is_named_with_line_and_key(path: Path, old: str, new: str, line: int, message: str) -> None:
     assert old in GOOD
     with pytest.raises(DataError, match=re.escape(f"{path}:{line}: {message}")):
-        sweeps.cells_of(load(path, GOOD.replace(old, new, 1)))
+        harness.cells_of(load(path, GOOD.replace(old, new, 1)))
 
 
 def test_an_option_that_only_the_trace_has(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,7 +124,7 @@ def test_an_option_that_only_the_trace_has(path: Path, monkeypatch: pytest.Monke
     text = 'title = "T"\n[clusters.b]\nsource = "bitbrains"\nstatistic = "provisioned"\n[[grid]]\nmechanisms = "drfh"\n'
     experiment = load(path, text)  # there may be a trace where it is run
     with pytest.raises(DataError, match=r":4: clusters.b.statistic: option statistic of bitbrains needs the trace"):
-        sweeps.cells_of(experiment)
+        harness.cells_of(experiment)
 
 
 def test_engines_are_those_that_solve_would_take(path: Path, tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_a_default_engine_that_fails_is_stood_in_for(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As in `solve`: and `answered` says so."""
-    from fairopt.engines import native
+    from fairopt.core.engines import native
 
     monkeypatch.setattr(native, "solutions", lambda *_, **__: iter(()))
     path.write_text('title = "T"\nclusters.b = "paper:drf-4.1"\n[[grid]]\nmechanisms = "drf"\n')
@@ -173,7 +173,7 @@ def test_the_example_of_the_documentation_is_sound(tmp_path: Path, monkeypatch: 
         "resources = ['cpu']\n[[servers]]\ncapacity = [2]\n[[users]]\ndemand = [1]\n"
     )
     example = text.split("```toml\n")[1].split("```")[0]
-    cells = sweeps.cells_of(load(tmp_path / "e.toml", example))
+    cells = harness.cells_of(load(tmp_path / "e.toml", example))
     # Five mechanisms on five random clusters of 100 draws; then two orders with two dampings, and the engine, on all
     # seven clusters, where times are measured 100 times on those that are not random too.
     assert len(cells) == 5 * 5 * 100 + (2 * 2 + 1) * 7 * 100

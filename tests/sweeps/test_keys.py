@@ -9,25 +9,25 @@ from pathlib import Path
 import pytest
 
 import fairopt as fo
-from fairopt import sweeps
-from fairopt.sweeps import Elsewhere
-from fairopt.sweeps.run import run
+from fairopt import harness
+from fairopt.harness import Elsewhere
+from fairopt.harness.run import run
 
 from .small import CELLS, load
 
 VMS = "bitbrains?vms=3&servers=2"
 
 
-def cell(path: Path, source: str, traces: Path | None = None) -> sweeps.Cell:
+def cell(path: Path, source: str, traces: Path | None = None) -> harness.Cell:
     """The only one of an experiment on one cluster."""
     text = f'title = "T"\nclusters.b = "{source}"\n[[grid]]\nmechanisms = "drfh"\n'
-    (found,) = sweeps.cells_of(load(path, text), None if traces is None else str(traces))
+    (found,) = harness.cells_of(load(path, text), None if traces is None else str(traces))
     return found
 
 
 def test_keys_tell_what_determines_a_cell_and_nothing_else(path: Path, file: Path) -> None:
     def keys_of(text: str) -> list[str]:
-        return [cell.key for cell in sweeps.cells_of(load(path, text))]
+        return [cell.key for cell in harness.cells_of(load(path, text))]
 
     text = file.read_text()
     keys = {*keys_of(text)}
@@ -62,7 +62,7 @@ def test_a_trace_is_known_by_what_it_holds(path: Path, tmp_path: Path, monkeypat
 def test_a_paper_whose_example_is_corrected_is_another_cluster(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = cell(path, "paper:drf-4.1")
     cluster = fo.papers.instance("drf-4.1")
-    monkeypatch.setattr(fo.papers, "instance", lambda _: cluster.replace(capacity=[[9, 18.5]]))
+    monkeypatch.setattr(harness.papers, "instance", lambda _: cluster.replace(capacity=[[9, 18.5]]))
     assert before.key != cell(path, "paper:drf-4.1").key
 
 

@@ -9,16 +9,16 @@ import pandas as pd
 import pytest
 
 import fairopt as fo
-from fairopt import sweeps
-from fairopt.cli import main
+from fairopt import harness
+from fairopt.app.cli import main
 from fairopt.errors import DataError
+from fairopt.harness import code
+from fairopt.harness.origin import workload
+from fairopt.harness.run import run
+from fairopt.harness.schema import CELLS, SIMULATIONS
+from fairopt.harness.simulate import Simulate
 from fairopt.report import MissingCells, Results, interval, tables_of
 from fairopt.scheduling.policies.fifo import FIFO
-from fairopt.sweeps import code
-from fairopt.sweeps.origin import workload
-from fairopt.sweeps.run import run
-from fairopt.sweeps.schema import CELLS, SIMULATIONS
-from fairopt.sweeps.simulate import Simulate
 
 from .small import cells_of, sweep
 
@@ -79,20 +79,20 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def test_cells_are_policies_on_workloads(experiment: Path) -> None:
-    loaded = sweeps.load(experiment)
-    cells = sweeps.cells_of(loaded)
+    loaded = harness.load(experiment)
+    cells = harness.cells_of(loaded)
     assert loaded.schema is SIMULATIONS
     # Two draws of two workloads under three, and one of a file under two.
     assert len(cells) == len({cell.key for cell in cells}) == 2 * 2 * 3 + 2
     assert {cell.job.what.text for cell in cells} == {"best-fit-drfh", "slots(n=6)", "fluid:drfh", "fifo"}
-    tiny = sweeps.cells_of(sweeps.load(experiment, smoke=True))
+    tiny = harness.cells_of(harness.load(experiment, smoke=True))
     assert ({cell.job.until for cell in tiny}, len(tiny)) == ({1800.0, None}, 2 * 3 + 2)
 
 
 def test_a_sweep_stores_them_beside_others_and_goes_on(there: tuple[Path, Path]) -> None:
     path, store = there
     assert {path.parent.name for path in store.rglob("*.sqlite")} == {"simulations"}
-    assert not sweeps.plan(path, store=store).missing
+    assert not harness.plan(path, store=store).missing
     frame = sweep(path, store)
     assert (len(frame), set(frame["status"])) == (14, {"ok"})
     fifo = frame[(frame["workload"] == "fixed") & (frame["policy"] == "fifo")]
@@ -147,7 +147,7 @@ def test_a_cell_that_fails_is_a_row(experiment: Path, tmp_path: Path) -> None:
 
 
 def test_another_file_is_another_cell(experiment: Path, tmp_path: Path) -> None:
-    def fixed() -> list[sweeps.Cell]:
+    def fixed() -> list[harness.Cell]:
         return [cell for cell in cells_of(experiment) if cell.source == "fixed"]
 
     before, tasks = {cell.key for cell in fixed()}, tmp_path / "mine" / "tasks.csv"
@@ -157,7 +157,7 @@ def test_another_file_is_another_cell(experiment: Path, tmp_path: Path) -> None:
     assert before.isdisjoint(cell.key for cell in cells)
     tasks.write_text(text)
     workload.cache_clear()
-    with pytest.raises(sweeps.Elsewhere, match="has changed"):
+    with pytest.raises(harness.Elsewhere, match="has changed"):
         run(cells[0])
 
 
@@ -183,7 +183,7 @@ def test_bad_files_are_named_with_their_line(experiment: Path, old: str, new: st
     assert old in EXPERIMENT
     experiment.write_text(EXPERIMENT.replace(old, new))
     with pytest.raises(DataError, match=message):
-        sweeps.load(experiment)
+        harness.load(experiment)
 
 
 def test_simulate_takes_names_and_workloads() -> None:

@@ -10,9 +10,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 import fairopt as fo
-from fairopt import sweeps
-from fairopt.sweeps import executors, stack
-from fairopt.sweeps.run import run
+from fairopt import harness
+from fairopt.harness import executors, stack
+from fairopt.harness.run import run
 
 from .small import load, sweep
 
@@ -34,7 +34,7 @@ measures = ["utilization", "classes", "tasks"]
 """
 TOGETHER = {"drfh", "tsf", "drf", "ceei", "per-server-drf", "alpha-fair", "alphapf-vds"}
 #: What may differ: what a cell took, and where the same tasks of a user run.
-LOOSE = {*sweeps.store_of("x", False).schema.chance, "certificate", "feasibility", "optimality", "steps"}
+LOOSE = {*harness.store_of("x", False).schema.chance, "certificate", "feasibility", "optimality", "steps"}
 
 
 @pytest.fixture
@@ -43,8 +43,8 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stack, "TOGETHER", 5)
 
 
-def drawn(path: Path, users: object = 4, density: float = 1.0) -> list[sweeps.Cell]:
-    return sweeps.cells_of(load(path, TEXT.format(users=users, density=density)))
+def drawn(path: Path, users: object = 4, density: float = 1.0) -> list[harness.Cell]:
+    return harness.cells_of(load(path, TEXT.format(users=users, density=density)))
 
 
 @pytest.mark.parametrize(("users", "density"), [(4, 1.0), (2, 1.0), (5, 0.6)])
@@ -78,7 +78,7 @@ def compared(together: dict[str, Any], alone: dict[str, Any]) -> None:
 @pytest.mark.usefixtures("few")
 def test_what_was_computed_before_does_not_matter(path: Path, tmp_path: Path) -> None:
     keys = [cell.key for cell in drawn(path, [3, 4])]
-    whole, some = sweeps.Store(tmp_path / "whole"), sweeps.Store(tmp_path / "some")
+    whole, some = harness.Store(tmp_path / "whole"), harness.Store(tmp_path / "some")
     frame = sweep(path, whole)
     assert (frame["status"] == "ok").all()
     some.write([row for k, row in enumerate(whole.read().table.to_pylist()) if k % 3])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
 import shutil
@@ -17,10 +16,9 @@ from typing import Any
 
 import pytest
 
-import fairopt as fo
-from fairopt import sweeps
+from fairopt import harness
 from fairopt.errors import DataError
-from fairopt.sweeps.schema import COLUMNS, LONG
+from fairopt.harness.schema import COLUMNS, LONG
 
 from .small import CELLS, ENV, keys_stored, sweep
 
@@ -32,7 +30,7 @@ def row(key: str, status: str = "ok", after: float = 0.0, **more: Any) -> dict[s
 
 
 def test_rows_come_back_with_their_long_tables(tmp_path: Path) -> None:
-    store = sweeps.Store(tmp_path / "new" / "store")
+    store = harness.Store(tmp_path / "new" / "store")
     assert store.read().frame().empty
     curve = [{"round": 1, "residual": 0.1, "seconds": 1.0}, {"round": 2, "residual": 0.01, "seconds": 2.0}]
     store.write([row("b", jain=0.5, curve=curve)])
@@ -48,7 +46,7 @@ def test_rows_come_back_with_their_long_tables(tmp_path: Path) -> None:
 
 
 def test_a_cell_that_comes_twice_counts_once(tmp_path: Path) -> None:
-    store = sweeps.Store(tmp_path)
+    store = harness.Store(tmp_path)
     for one in (
         row("a", "failed", 0, error="old"), row("a", "failed", 2, error="new"),
         row("b", "ok", 3, jain=0.2), row("b", "missed", 1, jain=0.1), row("b", "failed", 0, error="x"),
@@ -57,31 +55,31 @@ def test_a_cell_that_comes_twice_counts_once(tmp_path: Path) -> None:
     frame = store.read().frame().set_index("key")
     assert (frame["error"]["a"], frame["jain"]["b"]) == ("new", 0.1)
     with pytest.raises(DataError, match="is a file"):
-        sweeps.Store(store.file).read()
+        harness.Store(store.file).read()
 
 
 @pytest.mark.parametrize(
     "name", ["jain", "source", "use.utilization", "curve.residual", "allocated.tasks", "seconds", "curve.seconds"]
 )
-def test_same_as_sees_every_difference(serial: sweeps.Store, tmp_path: Path, name: str) -> None:
+def test_same_as_sees_every_difference(serial: harness.Store, tmp_path: Path, name: str) -> None:
     """The last bit of a number, and no times."""
     column, _, part = name.partition(".")
     rows = serial.read().table.to_pylist()
     changed = next(one for one in rows if one[column])
     place, key = (changed[column][0], part) if part else (changed, name)
     place[key] = place[key] * (1 + 1e-15) if isinstance(place[key], float) else f"{place[key]}x"
-    other = sweeps.Store(tmp_path)
+    other = harness.Store(tmp_path)
     other.write(rows)
     assert other.read().same_as(serial.read()) == ([] if name.endswith("seconds") else [name])
 
 
-def change(store: sweeps.Store, statement: str, *values: object) -> None:
+def change(store: harness.Store, statement: str, *values: object) -> None:
     with closing(sqlite3.connect(store.file)) as base, base:
         base.execute(statement, values)
 
 
-def test_a_damaged_row_is_named_and_computed_again(serial: sweeps.Store, file: Path, tmp_path: Path) -> None:
-    store = sweeps.Store(tmp_path / "store")
+def test_a_damaged_row_is_named_and_computed_again(serial: harness.Store, file: Path, tmp_path: Path) -> None:
+    store = harness.Store(tmp_path / "store")
     store.write(serial.read().table.to_pylist())
     with closing(sqlite3.connect(store.file)) as base:
         key, row = base.execute("SELECT key, row FROM cells LIMIT 1 OFFSET 7").fetchone()
@@ -89,7 +87,7 @@ def test_a_damaged_row_is_named_and_computed_again(serial: sweeps.Store, file: P
     contents = store.read()
     assert contents.damaged == (key,)
     assert key not in contents.frame()["key"].tolist()
-    assert [cell.key for cell in sweeps.plan(file, store=store).missing] == [key]
+    assert [cell.key for cell in harness.plan(file, store=store).missing] == [key]
     said: list[str] = []
     assert len(sweep(file, store, say=said.append)) == CELLS
     assert key in said[0]
@@ -98,7 +96,7 @@ def test_a_damaged_row_is_named_and_computed_again(serial: sweeps.Store, file: P
 
 
 def test_what_is_no_store_of_this_version_is_refused_and_left_alone(tmp_path: Path) -> None:
-    store = sweeps.Store(tmp_path)
+    store = harness.Store(tmp_path)
     store.write([row("a")])
     whole = store.file.read_bytes()
     change(store, "UPDATE format SET name = 'fairopt-cells-9'")
@@ -114,7 +112,7 @@ def test_what_is_no_store_of_this_version_is_refused_and_left_alone(tmp_path: Pa
 
 @pytest.mark.skipif(shutil.which("sqlite3") is None, reason="no sqlite3 here")
 def test_what_a_lost_page_leaves_is_saved_as_the_error_says(tmp_path: Path) -> None:
-    store = sweeps.Store(tmp_path / "a store")
+    store = harness.Store(tmp_path / "a store")
     store.write([row(f"k{k}") for k in range(200)])
     data = bytearray(store.file.read_bytes())
     data[-8192:-4096] = bytes(4096)
@@ -132,8 +130,8 @@ WRITER = """
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from fairopt import sweeps
-with sweeps.Store(Path(sys.argv[1])) as store:
+from fairopt import harness
+with harness.Store(Path(sys.argv[1])) as store:
     for k in range(100_000):
         store.write([{"key": f"{sys.argv[2]}{k}", "status": "ok", "finished": datetime.now(UTC)}])
         print(f"{sys.argv[2]}{k}", flush=True)
@@ -151,14 +149,14 @@ def test_two_write_at_once_and_are_killed_and_no_row_that_was_acknowledged_is_lo
         writer.kill()
         acknowledged += writer.communicate()[0].rpartition("\n")[0].split()
     assert len(acknowledged) >= 40
-    sweeps.Store(tmp_path).write([row("after")])
+    harness.Store(tmp_path).write([row("after")])
     acknowledged.append("after")
-    assert {*acknowledged} <= {*sweeps.Store(tmp_path).read().frame()["key"]} & {*keys_stored(tmp_path)}
+    assert {*acknowledged} <= {*harness.Store(tmp_path).read().frame()["key"]} & {*keys_stored(tmp_path)}
 
 
-def test_a_store_is_read_where_nobody_may_write(serial: sweeps.Store) -> None:
+def test_a_store_is_read_where_nobody_may_write(serial: harness.Store) -> None:
     with tempfile.TemporaryDirectory() as name:
-        store = sweeps.Store(Path(shutil.copytree(serial.folder, Path(name) / "store")))
+        store = harness.Store(Path(shutil.copytree(serial.folder, Path(name) / "store")))
         for path, mode in ((Path(name), 0o755), (store.file, 0o444), (store.folder, 0o555)):
             path.chmod(mode)
         user = os.geteuid()
@@ -172,10 +170,12 @@ def test_a_store_is_read_where_nobody_may_write(serial: sweeps.Store) -> None:
             store.folder.chmod(0o755)
 
 
-def test_a_full_disk_is_one_line_and_the_same_command_goes_on(file: Path, serial: sweeps.Store, tmp_path: Path) -> None:
+def test_a_full_disk_is_one_line_and_the_same_command_goes_on(
+    file: Path, serial: harness.Store, tmp_path: Path
+) -> None:
     code = (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000));"
-        "from fairopt.cli import main; sys.exit(main(sys.argv[1:]))"
+        "from fairopt.app.cli import main; sys.exit(main(sys.argv[1:]))"
     )
     store = tmp_path / "store"
     words = [sys.executable, "-c", code, "sweep", file, "--store", store]
@@ -188,22 +188,12 @@ def test_a_full_disk_is_one_line_and_the_same_command_goes_on(file: Path, serial
         done.stderr,
     )
     sweep(file, store)
-    assert sweeps.Store(store).read().same_as(serial.read()) == []
+    assert harness.Store(store).read().same_as(serial.read()) == []
 
 
 def test_a_store_of_parquet_is_refused(tmp_path: Path) -> None:
     (tmp_path / "part-0.parquet").touch()
-    for touch in (sweeps.Store(tmp_path).read, lambda: sweeps.Store(tmp_path).write([row("new")])):
+    for touch in (harness.Store(tmp_path).read, lambda: harness.Store(tmp_path).write([row("new")])):
         with pytest.raises(DataError, match=r"is a store of a version before 0\.2; keep it"):
             touch()
     assert [path.name for path in tmp_path.iterdir()] == ["part-0.parquet"]
-
-
-def test_the_earlier_home_has_the_names_and_warns() -> None:
-    for name in ("Store", "Experiment", "compare", "cells"):
-        with pytest.warns(DeprecationWarning, match=r"fairopt\.study and fairopt\.sweeps now"):
-            assert getattr(fo.harness, name) in (*vars(sweeps).values(), fo.compare)
-    with pytest.raises(DataError, match="is an experiment now: fairopt sweep pf_semidynamic"):
-        importlib.import_module("fairopt.harness.semi_dynamic").pf_section6()
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        _ = fo.harness.nothing

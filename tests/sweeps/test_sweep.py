@@ -15,18 +15,18 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import fairopt as fo
-from fairopt import sweeps
-from fairopt.cli import main
-from fairopt.game.dynamics import distributed
-from fairopt.sweeps import executors
-from fairopt.sweeps import solve as solve_module
-from fairopt.sweeps.origin import cluster
-from fairopt.sweeps.run import run
+from fairopt import harness
+from fairopt.app.cli import main
+from fairopt.game import best_responses
+from fairopt.harness import executors
+from fairopt.harness import solve as solve_module
+from fairopt.harness.origin import cluster
+from fairopt.harness.run import run
 
 from .small import CELLS, cells_of, command, keys_stored, sweep, until
 
 
-def test_a_row_says_what_the_library_says(serial: sweeps.Store, file: Path) -> None:
+def test_a_row_says_what_the_library_says(serial: harness.Store, file: Path) -> None:
     cell = next(c for c in cells_of(file) if c.job.what.text == "ps-dsf" and c.source == "paper")
     contents = serial.read()
     row = contents.frame([cell.key]).iloc[0]
@@ -48,7 +48,7 @@ def test_a_row_says_what_the_library_says(serial: sweeps.Store, file: Path) -> N
     assert_array_equal(tasks, allocation.tasks)
 
 
-def test_a_game_keeps_its_curve(serial: sweeps.Store, file: Path) -> None:
+def test_a_game_keeps_its_curve(serial: harness.Store, file: Path) -> None:
     games = [c for c in cells_of(file) if c.job.engine == "best-response" and c.source == "drawn"]
     contents = serial.read()
     frame = contents.frame([cell.key for cell in games])
@@ -64,7 +64,7 @@ def test_a_game_keeps_its_curve(serial: sweeps.Store, file: Path) -> None:
     assert frame["rounds"].nunique() > 1
 
 
-def test_every_repetition_draws_a_cluster_and_every_mechanism_gets_the_same(serial: sweeps.Store, file: Path) -> None:
+def test_every_repetition_draws_a_cluster_and_every_mechanism_gets_the_same(serial: harness.Store, file: Path) -> None:
     frame = serial.read().frame()
     drawn = frame[(frame["cluster"] == "drawn") & frame["price_of_fairness"].notna()]
     # Welfare / (1 - price) is the largest welfare of the cluster: a fingerprint of it.
@@ -81,7 +81,7 @@ def test_classes_of_servers_add_up(path: Path, tmp_path: Path) -> None:
         'title = "T"\nclusters.b = "bitbrains-like?vms=6&servers=20"\n[[grid]]\nmechanisms = ["drfh", "drf"]\n'
     )
     frame = sweep(path, tmp_path / "s")
-    use = sweeps.Store(tmp_path / "s").read().long("use", frame["key"][:1])
+    use = harness.Store(tmp_path / "s").read().long("use", frame["key"][:1])
     use["used"] = use["servers"] * use["capacity"] * use["utilization"]
     classes = use[use["class"] != "all"]
     # 3 types of servers, 2 storages, 2 links, at most; PF section 6.
@@ -118,7 +118,7 @@ def test_seconds_are_the_processors_and_the_walls_stand_beside_them(
         return lambda *given, **more: time.sleep(waited) or real(*given, **more)
 
     monkeypatch.setattr(fo.DRFH, "solve", late(fo.DRFH.solve))
-    monkeypatch.setattr(distributed, "_measured", late(distributed._measured))
+    monkeypatch.setattr(best_responses, "_measured", late(best_responses._measured))
     cells = cells_of(file)
     for cell in (cells[0], next(cell for cell in cells if cell.job.engine == "best-response")):
         row = run(cell)
@@ -133,18 +133,18 @@ def test_half_a_game_is_not_a_result(file: Path, monkeypatch: pytest.MonkeyPatch
     def interrupted(*_: object) -> float:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(distributed, "_measured", interrupted)
+    monkeypatch.setattr(best_responses, "_measured", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run(cell)
 
 
-def test_the_estimate_is_the_mean_of_the_past(serial: sweeps.Store, file: Path, tmp_path: Path) -> None:
+def test_the_estimate_is_the_mean_of_the_past(serial: harness.Store, file: Path, tmp_path: Path) -> None:
     rows = serial.read().table.to_pylist()
-    store = sweeps.Store(tmp_path)
-    assert sweeps.plan(file, store=store).seconds() == (0.0, CELLS)
+    store = harness.Store(tmp_path)
+    assert harness.plan(file, store=store).seconds() == (0.0, CELLS)
     kept = [row | {"elapsed": 2.0} for row in rows if row["repetition"] == 0]
     store.write(kept)
-    seconds, unknown = sweeps.plan(file, store=store).seconds()
+    seconds, unknown = harness.plan(file, store=store).seconds()
     assert unknown == 0
     assert seconds == pytest.approx(2.0 * (CELLS - len(kept)))
 
@@ -160,9 +160,9 @@ def nobody_left(session: int) -> bool:
 
 @pytest.mark.parametrize(("stop", "jobs"), [(signal.SIGKILL, 1), (signal.SIGINT, 2)], ids=["kill", "ctrl-c"])
 def test_stopped_at_any_moment_it_loses_at_most_what_is_in_flight_and_goes_on(
-    file: Path, serial: sweeps.Store, tmp_path: Path, stop: signal.Signals, jobs: int
+    file: Path, serial: harness.Store, tmp_path: Path, stop: signal.Signals, jobs: int
 ) -> None:
-    store = sweeps.Store(tmp_path / "store")
+    store = harness.Store(tmp_path / "store")
     with command("sweep", file, "--jobs", jobs, "--store", store.folder) as process:
         until(lambda: len(keys_stored(store.folder)) >= 5)
         os.killpg(process.pid, stop)  # a terminal tells every process
@@ -190,7 +190,7 @@ def test_ctrl_c_stops_one_process_cleanly_and_says_how_to_go_on(
 ) -> None:
     cells, signalled = cells_of(file), signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    def stopped(cell: sweeps.Cell, *more: Any) -> Any:
+    def stopped(cell: harness.Cell, *more: Any) -> Any:
         if cell.key == cells[5].key:
             signal.raise_signal(signal.SIGINT)
         return run(cell, *more)
@@ -206,15 +206,15 @@ def test_ctrl_c_stops_one_process_cleanly_and_says_how_to_go_on(
 
 
 def test_only_what_is_missing_is_computed(
-    serial: sweeps.Store, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    serial: harness.Store, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = serial.read().table.to_pylist()
-    store = sweeps.Store(tmp_path)
+    store = harness.Store(tmp_path)
     store.write(rows[:-7])
     computed: list[str] = []
     monkeypatch.setattr(executors, "run", lambda cell, *more: computed.append(cell.key) or run(cell, *more))
-    sweeps.sweep(file, store=store, progress=False)
+    harness.sweep(file, store=store, progress=False)
     assert sorted(computed) == sorted(row["key"] for row in rows[-7:])
     assert store.read().same_as(serial.read()) == []
-    sweeps.sweep(file, store=store, progress=False)
+    harness.sweep(file, store=store, progress=False)
     assert len(computed) == 7

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 import fairopt as fo
-from fairopt import sweeps
-from fairopt.sweeps import code
-from fairopt.sweeps.origin import cluster
-from fairopt.sweeps.run import run
-from fairopt.sweeps.solve import VIOLATED
+from fairopt import harness
+from fairopt.harness import code
+from fairopt.harness.origin import cluster
+from fairopt.harness.run import run
+from fairopt.harness.solve import VIOLATED
 
 from .small import load
 
@@ -28,7 +28,7 @@ measures = {}
 
 
 def test_a_cell_says_what_the_properties_say(path: Path) -> None:
-    for cell in sweeps.cells_of(load(path, TEXT.format('["violations"]'))):
+    for cell in harness.cells_of(load(path, TEXT.format('["violations"]'))):
         found = {each["measure"]: each["value"] for each in run(cell)["measured"]}
         assert set(found) == set(VIOLATED)
         drawn, _ = cluster(cell.origin, cell.seed, cell.repetition, None)
@@ -41,7 +41,7 @@ def test_a_cell_says_what_the_properties_say(path: Path) -> None:
 
 def test_the_key_changes_with_the_code_of_properties(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def keys(measures: str) -> set[str]:
-        return {cell.key for cell in sweeps.cells_of(load(path, TEXT.format(measures)))}
+        return {cell.key for cell in harness.cells_of(load(path, TEXT.format(measures)))}
 
     before = keys('["violations"]'), keys('["utilization"]')
     real = code.of_fairopt

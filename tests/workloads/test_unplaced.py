@@ -13,8 +13,8 @@ import pytest
 from processes import ROOT
 
 import fairopt as fo
-from fairopt.cli import main
-from fairopt.model._files import unplaced
+from fairopt.app.cli import main
+from fairopt.base.files import unplaced
 from fairopt.workloads import open_workload, save_workload
 
 from .conftest import Write

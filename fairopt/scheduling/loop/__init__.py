@@ -9,7 +9,7 @@ from __future__ import annotations
 from types import FunctionType
 from typing import Any
 
-from ..._loops import Loop
+from ...base.loops import Loop
 
 #: Loops with parts of a policy, by these, and by their content: what is compiled once is not compiled again.
 _HANDED: dict[Any, Loop] = {}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..._loops import compiled
-from .tables import (
+from ...base.loops import compiled
+from .tables import (  # fmt: skip
     ACTIVE,
     AFTER,
     AGAIN,
@@ -58,7 +58,7 @@ from .tables import (
     WAITS,
     put,
     raised,
-)  # fmt: skip
+)
 
 #: The most microseconds that a slow task takes.
 _LATE = 4e18

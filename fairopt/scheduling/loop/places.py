@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..._loops import compiled
+from ...base.loops import compiled
 from .tables import BLOCKS, EXACT, PLACEMENT, QUEUE, SLOT, STALE, TREE, next_leaf, raised, sufficient
 
 #: Distances of ratios are rounded by less, relative to the ratios.

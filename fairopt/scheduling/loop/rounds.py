@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..._loops import compiled
+from ...base.loops import compiled
 from .events import down, end, leave, next_end, pop, settle, share, start, up, wait
 from .places import find, scan
-from .tables import (
+from .tables import (  # fmt: skip
     ACTIVE,
     BASE,
     BEGIN,
@@ -57,7 +57,7 @@ from .tables import (
     next_leaf,
     put,
     sufficient,
-)  # fmt: skip
+)
 
 #: Does the policy compare pairs of queue and server, of those furthest behind alone; is the best server found without a
 #: look at all; does it limit what a queue may hold; see more than rules are given?

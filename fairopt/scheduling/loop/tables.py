@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._loops import bundle, compiled
+from ...base.loops import bundle, compiled
 from ...model._arrays import Array, Mask
 from ..workload import Whole
 

@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from ..._loops import compiled
-from ...errors import DataError
+from ...base.errors import DataError
+from ...base.loops import compiled
+from ...base.registry import Registry
 from ...mechanisms._label import label
-from ...mechanisms._registry import Registry
 from ...model._arrays import Array
 from ..loop import handed
 from ..workload import Whole, Workload

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...errors import DataError
+from ...base.errors import DataError
 from ..workload import Whole, Workload
 from ._base import Policy
 

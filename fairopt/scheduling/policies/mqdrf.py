@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import DataError
+from ...base.errors import DataError
 from ...model import _validate
 from ...model._arrays import Array
 from ..loop.tables import SINCE

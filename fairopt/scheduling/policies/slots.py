@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...errors import DataError
+from ...base.errors import DataError
 from ..workload import Whole, Workload
 from ._base import Policy
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ..._libraries import pd
+from ...base.libraries import pd
 from ...scheduling.workload import Workload
 from .. import alibaba
 from .._draw import Count, not_negative

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from ..._libraries import pd
-from ...errors import DataError
+from ...base.errors import DataError
+from ...base.libraries import pd
 from ...model._arrays import Array
 from ...scheduling.workload import Whole, Workload
 from .. import google2011

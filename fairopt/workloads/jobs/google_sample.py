@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..._libraries import pd
+from ...base.libraries import pd
 from ...model._arrays import Array
 from ...scheduling.workload import Workload
 from .. import google2011

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..._libraries import pd
+from ...base.libraries import pd
 from ...scheduling.workload import Workload
 from .._draw import Count, Positive, measured
 from ..sources import workload_generator

@@ -13,8 +13,8 @@ from typing import Annotated
 
 import numpy as np
 
-from ..._libraries import pd
-from ...errors import DataError
+from ...base.errors import DataError
+from ...base.libraries import pd
 from ...scheduling.workload import Workload
 from .. import _csv
 from .._csv import Column

@@ -1,0 +1,1 @@
+"""The applications: command line and explorer."""

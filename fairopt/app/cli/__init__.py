@@ -1,0 +1,179 @@
+"""The command `fairopt`: parse, call, print."""
+
+from __future__ import annotations
+
+import argparse
+import atexit
+import errno
+import gc
+import importlib
+import io
+import os
+import sys
+import tomllib
+from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from ...base import plugins
+from ...base.errors import DataError, FairoptError
+from ...base.names import plain
+from ._slips import Parser, inches, parse, picture_file, table_file
+
+#: New objects before Python looks for garbage.
+_GARBAGE = 100_000
+
+
+@cache
+def _declared() -> dict[str, Any]:
+    return tomllib.loads((resources.files(__package__) / "commands.toml").read_text(encoding="utf-8"))
+
+
+class _Single(argparse.Action):
+    """Deprecated option `--single` for `--width 3.3`, until 0.3."""
+
+    def __call__(self, parser: object, options: argparse.Namespace, *_: object) -> None:
+        print("fairopt: --single is --width 3.3 now, and goes with 0.3", file=sys.stderr)
+        options.width = 3.3
+
+
+#: What types, actions and helps of options are called.
+_KINDS = {
+    "int": int,
+    "float": float,
+    "inches": inches,
+    "table": table_file,
+    "picture": picture_file,
+    "single": _Single,
+    "hidden": argparse.SUPPRESS,
+}
+
+
+def parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
+    """The command line; where its arguments are known, with the options of their command only."""
+    from ...base.version import __version__
+
+    root = Parser(
+        prog="fairopt",
+        description="Fair allocation of servers with several resources; every answer carries a certificate.",
+    )
+    root.add_argument("--version", action="version", version=f"fairopt {__version__}")
+    commands = root.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    wanted = next((word for word in arguments or () if not word.startswith("-")), None)
+    shared = _declared()["shared"]
+    for name, said in _declared()["commands"].items():
+        made = commands.add_parser(name, help=said["help"], description=said["help"])
+        if arguments is not None and wanted not in (name, "completion"):
+            continue
+        alike = said.get("shared", [])
+        every = [*(shared[each] for each in alike), *said.get("options", ()), shared["plugin"]]
+        for option in every:
+            given = {key: value for key, value in option.items() if key != "flags"}
+            given |= {key: _KINDS.get(given[key], given[key]) for key in ("type", "action", "help") if key in given}
+            made.add_argument(*option["flags"], **given)
+        if "traces" in alike and any(option["flags"] == ["file"] for option in every):
+            made.formatter_class, made.epilog = argparse.RawDescriptionHelpFormatter, _declared()["file_help"]
+    return root
+
+
+def _run(options: argparse.Namespace) -> int:
+    """Call the function of the command's name."""
+    module = importlib.import_module(f".{_declared()['commands'][options.command]['module']}", __package__)
+    return int(getattr(module, options.command.replace("-", "_"))(options))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the exit status. Errors are one line on standard error, without a traceback.
+
+    Without arguments it is that of the process, which is then the command's own.
+    """
+    if arguments is None:  # what is imported is no garbage, at the end neither: looking through it takes a third
+        gc.set_threshold(_GARBAGE)
+        atexit.register(gc.freeze)
+        sys.unraisablehook = _unraisable
+    for name in ("stdin", "stdout", "stderr"):  # closed: whatever is opened next would have its number
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "r+"))  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")  # an encoding that lacks a character is no error
+    with redirect_stdout(Screen(sys.stdout)), redirect_stderr(Screen(sys.stderr)):
+        return _answered(arguments)
+
+
+class Screen:
+    """A stream for people: control characters, but tabs and ends of lines, are written as Python writes them."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream  # where progress bars go
+
+    def write(self, text: str) -> int:
+        """Write text."""
+        return int(self.stream.write(plain(text, "\n\t")))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+
+def _answered(arguments: Sequence[str] | None) -> int:
+    try:
+        given = sys.argv[1:] if arguments is None else list(arguments)
+        root = parser(given)
+        options = parse(root, given)
+        options.parser = root
+        for file in options.plugin:
+            plugins.load(file)
+        status = _run(options)
+        sys.stdout.flush()
+        return status
+    except FairoptError as error:
+        return _failed(str(error), 2 if isinstance(error, DataError) else 1)
+    except KeyboardInterrupt:
+        return _failed("interrupted", 130)
+    except BrokenPipeError:  # whoever read our output (head, less) has enough
+        _silence()
+        return 0
+    except OSError as error:
+        _silence()
+        return _failed(_of_system(error), 2)
+    except MemoryError:
+        return _failed("there is not enough memory for this; take fewer users or servers", 2)
+
+
+def _failed(text: str, status: int) -> int:
+    print(f"fairopt: {' '.join(text.split())}", file=sys.stderr)
+    return status
+
+
+def _unraisable(found: sys.UnraisableHookArgs) -> None:
+    """Report errors in finalizers, but those of the compiler's objects that Ctrl-C left half made."""
+    module = str(getattr(found.object, "__module__", ""))
+    if not (isinstance(found.exc_value, AttributeError) and module.startswith("llvmlite.")):
+        sys.__unraisablehook__(found)
+
+
+def _silence() -> None:
+    """Keep Python from complaining at its end about what could not be printed."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):  # no real stream
+        return
+
+
+_REMEDIES = {
+    "ENOSPC EDQUOT": "free some space, or write elsewhere",
+    "EACCES EPERM EROFS": "choose a place that you may write to, or a file that you may read",
+    "ENAMETOOLONG": "choose a shorter name",
+    "ENOENT": "name a file or folder that exists",
+    "ENOTDIR EEXIST": "a file is where a folder is needed; choose another place",
+    "EISDIR": "a folder is where a file is needed; choose another name",
+}
+
+
+def _of_system(error: OSError) -> str:
+    """Say what the system refused, and what to do about it."""
+    where, code = error.filename or "the output", errno.errorcode.get(error.errno or 0, "?")
+    remedies = [f"; {text}" for codes, text in _REMEDIES.items() if code in codes.split()]
+    return f"{where}: {error.strerror or error}{''.join(remedies)}"

@@ -1,0 +1,93 @@
+"""Output: tables no wider than the terminal, prose, and strict JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterable
+from textwrap import wrap
+from typing import Any
+
+import numpy as np
+
+from ...base.libraries import pd
+from ...base.names import plain
+from ...result._show import cut, joined
+
+#: The longest text of a cell on a terminal.
+_LONGEST = 48
+
+
+def give(frame: pd.DataFrame, options: argparse.Namespace, shown: Callable[[], None] | None = None) -> int:
+    """Write a table where that is asked for; print it, as JSON or as it is `shown`."""
+    if options.out:
+        from ...harness import report
+
+        report.export(frame, options.out)
+    if options.json:
+        print_json(frame.to_dict(orient="records"))
+    elif shown is not None:
+        shown()
+    else:
+        print(table(frame))
+    return 0
+
+
+def print_json(value: Any) -> None:
+    """Print a value; numpy's numbers and arrays as plain ones, what JSON does not know as text."""
+    print(json.dumps(_plain(value), indent=1, default=str, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no NaN and no infinity: null, and a string."""
+    if isinstance(value, np.ndarray | np.generic):
+        return _plain(value.tolist())
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not np.isfinite(value):
+        return None if np.isnan(value) else str(value)
+    return value
+
+
+def width() -> int | None:
+    """Columns of the terminal, or of COLUMNS; None where lines may have any length, as in a pipe."""
+    if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal():
+        return max(20, shutil.get_terminal_size().columns)
+    return None
+
+
+def shows_progress(options: argparse.Namespace) -> bool:
+    """True if progress can be shown: on a terminal, and not with JSON output."""
+    return not options.json and sys.stderr.isatty()
+
+
+def table(frame: pd.DataFrame, longest: int | None = None) -> str:
+    """A table for people; what is wider than the terminal is broken, with the first column before every part."""
+    from ...harness import report
+
+    shown = report.for_people(frame)
+    most = width()
+    if most is None:
+        return str(shown.to_string(index=False, max_colwidth=longest))
+    most_of_cell = min(longest or _LONGEST, most // 2 - 1)
+    cells = [[cut(str(name), most_of_cell), *(cut(text, most_of_cell) for text in shown.iloc[:, k])]
+             for k, name in enumerate(shown.columns)]  # fmt: skip
+    columns = [[text.rjust(max(map(len, column))) for text in column] for column in cells]
+    return joined(columns, most)
+
+
+def say(texts: Iterable[str]) -> None:
+    """Print lines of prose, broken at the terminal's width."""
+    most = width()
+    for text in map(plain, texts):
+        print(*([text] if most is None else wrap(text, most, subsequent_indent="  ")), sep="\n")
+
+
+def warn(text: str) -> None:
+    """Print a line of the command's own on standard error."""
+    print(f"fairopt: {plain(text)}", file=sys.stderr)

@@ -1,0 +1,107 @@
+"""Slips on the command line: one line that says what was meant."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from ...base.errors import DataError
+from ...base.names import meant
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        text = " ".join(message.split())
+        if text.endswith("are required: FILE"):
+            text += " (behind a list of mechanisms it is taken for one more: write FILE first, or --mechanisms a,b)"
+        self.exit(2, f"fairopt: {text}{self._command(text)}; {self.prog} --help tells more\n")
+
+    def _command(self, message: str) -> str:
+        found = re.match(r"argument COMMAND: invalid choice: '([^']*)'", message)
+        if found is None:
+            return ""
+        known = re.findall(r"[a-z][\w-]+", message.partition("choose from")[2])
+        return meant(found[1], known, 0.5)
+
+
+def inches(text: str) -> float:
+    """The width of a figure or table."""
+    width = float(text)
+    if not 1 <= width <= 40:
+        raise argparse.ArgumentTypeError(f"it must be from 1 to 40 inches; got {text}")
+    return width
+
+
+def table_file(text: str) -> Path:
+    """A file of a table; one that there is no format for is an error before anything is computed."""
+    from ...harness.report import exportable
+
+    return _checked(text, exportable)
+
+
+def picture_file(text: str) -> Path:
+    """The same of a picture."""
+    from ...harness.report.figures import drawable
+
+    return _checked(text, drawable)
+
+
+def _checked(text: str, check: Callable[[Path], object]) -> Path:
+    try:
+        check(Path(text))
+    except DataError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return Path(text)
+
+
+def parse(parser: argparse.ArgumentParser, given: Sequence[str]) -> argparse.Namespace:
+    """The options; what no option is ends the program with a hint."""
+    options, unknown = parser.parse_known_args(given)
+    if unknown:
+        sub = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+        made = sub.choices[options.command]
+        made.error(f"unrecognized arguments: {' '.join(unknown)}{_hint(made, given, unknown[0])}")
+    return options
+
+
+def listed(values: Sequence[str] | None) -> list[str] | None:
+    """The items of a list whose items stand apart by spaces, commas, or both; commas in brackets part nothing."""
+    if values is None:
+        return None
+    items: list[str] = []
+    for value in values:
+        depth, item = 0, ""
+        for character in value:
+            depth += (character in "([{") - (character in ")]}")
+            if character == "," and depth <= 0:
+                items.append(item.strip())
+                item = ""
+            else:
+                item += character
+        items.append(item.strip())
+    return [item for item in items if item]
+
+
+def _hint(parser: argparse.ArgumentParser, given: Sequence[str], name: str) -> str:
+    """The option that was meant by one that there is not: a parameter of mechanisms goes with their names."""
+    from ... import mechanisms
+
+    name, _, value = name.partition("=")
+    if not name.startswith("--"):
+        return ""
+    known = [option for option in parser._option_string_actions if option.startswith("--")]
+    parameter = name.removeprefix("--").replace("-", "_")
+    having = (kind for kind in ("alphapf-vds", *mechanisms.names())
+              if parameter in (field.name for field in dataclasses.fields(mechanisms.REGISTRY[kind])))  # fmt: skip
+    option = next((one for one in known if one.startswith("--mechanism")), "")
+    if option and (kind := next(having, None)):
+        value = value or next(iter(given[given.index(name) + 1 :]), "...")
+        return f"; did you mean {option} '{kind}({parameter}={value})'?"
+    longer = [option for option in known if name.startswith(option)]
+    return meant(name, longer or known, 0.5)

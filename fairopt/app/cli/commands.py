@@ -1,0 +1,235 @@
+"""Commands on one cluster, or on none: solve, check, compare, path, claims, dynamic-drf, hug and completion."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ... import mechanisms
+from ...base.errors import DataError
+from ...base.libraries import of_an_extra
+from ...base.names import short
+from ...mechanisms.alpha_fair import Share, share_per_task
+from ...model import _validate
+from ...model.criterion import FairnessEfficiency
+from ...result import _show
+from ...result.allocation import Allocation
+from ...result.allocation_file import defaults
+from . import _screen
+from ._open import opened
+from ._screen import print_json
+from ._slips import listed
+
+#: The most alphas of one path.
+_MOST = 10_000
+
+
+def solve(options: argparse.Namespace) -> int:
+    """`fairopt solve FILE --mechanism NAME`."""
+    named = opened(options)
+    mechanism = mechanisms.one(options.mechanism)
+    allocation = mechanism.solve(named.cluster, options.tol, solver=options.solver)
+    if options.save:
+        allocation.save(options.save)
+    if options.out:
+        from ...harness import report
+
+        report.export(allocation.to_frame().reset_index(), options.out)
+    if not options.json:
+        _screen.say((named.source or "").splitlines())
+        print(_show.text(allocation, allocation._columns(), _screen.width()))
+        return 0
+    prices = allocation.arrays.prices
+    print_json(
+        {
+            "mechanism": str(mechanism),
+            "cluster": named.called,
+            "users": dict(zip(allocation.cluster.users, allocation.arrays.user_tasks.tolist(), strict=True)),
+            "servers": list(allocation.cluster.servers),
+            "tasks": allocation.tasks.tolist(),
+            "prices": None if prices is None else prices.tolist(),
+            "summary": allocation.summary(),
+            "certificate": allocation.certificate.to_dict(),
+            "stats": vars(allocation.stats) | {"versions": dict(allocation.stats.versions)},
+            "notes": list(allocation.notes),
+        }
+    )
+    return 0
+
+
+def check(options: argparse.Namespace) -> int:
+    """`fairopt check FILE`; exit 1 if the allocation misses the tolerance."""
+    allocation = Allocation.load(options.file)
+    tol = allocation.tol if options.tol is None else _validate.tolerance(options.tol)
+    certificate = allocation.certificate
+    passes, by = certificate.passes(tol), stated(allocation)
+    numbers = {"feasibility": certificate.feasibility, "optimality": certificate.optimality}
+    if options.json:
+        about = {"mechanism": allocation.mechanism, "criterion": by, "measure": certificate.measure}
+        print_json(about | {"worst": certificate.worst} | numbers | {"tol": tol, "passes": passes})
+    else:
+        print(f"{'passes' if passes else 'fails'} at {tol:g}: {by}\ncalled {short(allocation.mechanism)} by the file")
+        print(f"feasibility: {certificate.feasibility:.1e}")
+        print(f"{certificate.measure}: {certificate.optimality:.1e}" if certificate.judged else certificate.measure)
+        print(certificate.worst)
+    return 0 if passes else 1
+
+
+def stated(allocation: Allocation) -> str:
+    """What an allocation is judged by, in words: whatever it is called."""
+    if not allocation.certificate.judged:
+        return "feasibility alone"
+    rule, cluster, shares = allocation.criterion, allocation.cluster, "virtual"
+    if rule.share.ndim == 1:
+        kinds: tuple[Share, ...] = "dominant", "asset", "task"
+        runs = cluster.runnable
+        named = {share_per_task(cluster, kind)[runs].tobytes(): str(kind) for kind in kinds}
+        shares = named.get(rule.share[runs].tobytes(), "its own")
+    goal = {0.0: "largest sum", np.inf: "max-min"}.get(rule.alpha, f"alpha = {rule.alpha:g}")
+    more = [f"{name}s of its own" for name, usual in defaults(cluster).items() if (getattr(rule, name) != usual).any()]
+    more += ["FDS"] if isinstance(rule, FairnessEfficiency) else []
+    return ", ".join([f"{goal} of {shares} shares", rule.scope.replace("_", " "), *more])
+
+
+def compare(options: argparse.Namespace) -> int:
+    """`fairopt compare FILE [--mechanisms ...]`; exit 1 if a mechanism that applies failed."""
+    from ...harness import report
+    from ...study.compare import Entry
+    from ...study.compare import compare as compare_all
+
+    named = opened(options)
+    cluster, runs = named.cluster, [] if named.running is None else [named.running]
+    chosen: list[Entry] = [*runs, *mechanisms.chosen(listed(options.mechanisms))]
+    entitled = options.entitled or ("drfh" if runs else None)
+    frame = compare_all(
+        cluster, chosen, tol=options.tol, solver=options.solver, entitled=entitled, progress=not options.json
+    )
+
+    def shown() -> None:
+        table, others = report.comparison(frame)
+        if entitled:
+            others.insert(0, f"satisfaction, distance and complaints are relative to {entitled}")
+        _screen.say((named.source or repr(cluster).partition("\n")[0]).splitlines())
+        print(_screen.table(table))
+        _screen.say(f"- {line}" for line in others)
+
+    _screen.give(frame.reset_index(), options, shown)
+    failed = [status for status in frame["status"] if status != "ok" and not status.startswith("not applicable")]
+    return 1 if failed else 0
+
+
+def claims(options: argparse.Namespace) -> int:
+    """`fairopt claims`; exit 1 if a claim is neither reproduced nor shown to be in error."""
+    from ...harness import papers, report
+
+    frame = papers.check(papers.claims(options.paper, options.item), progress=not options.json)
+    columns = ["item", "paper", "instance", "claim", "printed", "ours", "verdict"]
+    if options.json:
+        print_json(frame.to_dict(orient="records"))
+    else:
+        print(_screen.table(frame[columns], 48))
+        measured = frame[~frame["instance"].isin(papers.instances())]
+        _screen.say([f"- {row['claim']}: {row['verdict']}; {row['note']}" for row in measured.to_dict("records")])
+        kinds = frame["verdict"].str.split(",").str[0].value_counts()
+        print("\n" + ", ".join(f"{count} {kind}" for kind, count in kinds.items()))
+    if options.out:
+        every = [*columns, "note"]
+        written = report.write(frame[every], Path(options.out), "claims", "Claims of the papers, checked")
+        if not options.json:
+            print(f"-> {', '.join(str(path) for path in written)}")
+    return int((frame["verdict"] == papers.NOT_REPRODUCED).any())
+
+
+def path(options: argparse.Namespace) -> int:
+    """`fairopt path FILE --mechanism NAME --alphas LOW:HIGH:COUNT`."""
+    from ...harness.report import figures
+    from ...study.alpha_path import alpha_path
+
+    alphas = values(options.alphas)
+    named = opened(options)
+    found = alpha_path(
+        named.cluster, alphas, mechanism=options.mechanism, tol=options.tol, progress=_screen.shows_progress(options)
+    )
+    frame = found.reset_index()
+
+    def shown() -> None:
+        _screen.say([f"{found.mechanism} on {named.source or options.file}"])
+        print(_screen.table(frame))
+        for name in filter(None, (options.out, options.plot)):
+            print(f"-> {name}")
+
+    if options.plot:
+        figures.write(found.draw(), options.plot)
+    return _screen.give(frame, options, shown)
+
+
+def values(given: Sequence[str] | None) -> list[float] | None:
+    """Alphas from a command line: numbers, `inf`, and `LOW:HIGH:COUNT`, from LOW to HIGH by equal factors; or None."""
+    if given is None:
+        return None
+    alphas: list[float] = []
+    for text in listed(given) or [""]:
+        match = re.fullmatch(r"([^:]+):([^:]+):([0-9]{1,5})", text)
+        low, high, count = match.groups() if match else (text, None, 1)
+        try:
+            first, last = float(low), float(high or low)
+        except ValueError:
+            raise DataError(f"--alphas {text}: write numbers, inf, or LOW:HIGH:COUNT such as 0.1:100:40") from None
+        if high is None:
+            alphas.append(_validate.alpha(first))
+        elif 0 < first < math.inf and 0 < last < math.inf and 1 <= int(count) <= _MOST:
+            alphas += np.geomspace(first, last, int(count)).tolist()
+        else:
+            raise DataError(f"--alphas {text}: both ends must be finite and > 0 (name 0 and inf by themselves), and "
+                            f"the count a whole number from 1 to {_MOST:,}")  # fmt: skip
+    return alphas
+
+
+def dynamic_drf(options: argparse.Namespace) -> int:
+    """`fairopt dynamic-drf FILE [--order USER ...]`: every user's tasks after each arrival."""
+    from ... import scheduling
+
+    found = scheduling.dynamic_drf(opened(options).cluster, options.order).tasks
+    return _screen.give(found.reset_index(allow_duplicates=True), options)
+
+
+def hug(options: argparse.Namespace) -> int:
+    """`fairopt hug FILE`: every tenant's progress, and its part of each link in the link's units."""
+    from ... import scheduling
+
+    found = scheduling.hug(opened(options).cluster).to_frame()
+    return _screen.give(found.reset_index(allow_duplicates=True), options)
+
+
+def completion(options: argparse.Namespace) -> int:
+    """Print the script; the shell reads it with `eval "$(fairopt completion bash)"`."""
+    shtab = of_an_extra("shtab")
+    from ...harness import papers
+    from ...harness.experiment import known
+    from ...harness.report import figures
+
+    root: argparse.ArgumentParser = options.parser
+    root.prog = "fairopt"
+    sub = next(action for action in root._actions if isinstance(action, argparse._SubParsersAction))
+    names = {("figures", "names"): list(figures.known())}
+    for each in (("tables", "names"), ("sweep", "experiments"), ("results", "experiment")):
+        names[each] = list(known())
+    for command, made in sub.choices.items():
+        for action in made._actions:
+            if action.dest in ("mechanism", "mechanisms"):
+                action.choices = mechanisms.names()
+            elif (command, action.dest) in names:
+                action.choices = names[command, action.dest]
+            elif action.metavar == "DIR":
+                action.complete = shtab.DIRECTORY
+            elif action.metavar == "FILE":
+                action.complete = shtab.FILE
+            if command != "check" and action.dest == "file":
+                action.help = f"a cluster file, or paper:NAME such as paper:{next(iter(papers.instances()))}"
+    print(shtab.complete(root, options.shell))
+    return 0

@@ -1,0 +1,85 @@
+"""A cluster in the browser, as a page to share, or as a report of what a change would do."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import webbrowser
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from ...base.errors import DataError
+from . import _screen
+from ._open import opened
+from ._screen import print_json
+from ._slips import listed
+
+
+def explore(options: argparse.Namespace) -> int:
+    """`fairopt explore FILE [--out page.html]`; serves until Ctrl-C."""
+    from ..explorer import Session, State
+    from ..explorer import page as pages
+    from ..explorer.edits import alpha
+
+    out = Path(options.out) if options.out else None
+    if out is not None and out.suffix.lower() not in (".html", ".htm"):
+        raise DataError(f"--out {out}: a page ends in .html")
+    named = opened(options)
+    name = named.called.splitlines()[0]
+    session = Session(named.cluster, State(options.mechanism, alpha(options.alpha)), name, named.running)
+    if out is not None:
+        pages.write(session, out, progress=sys.stderr.isatty())
+        print(f"-> {out}")
+        return 0
+    from ..explorer.server import Server
+
+    with Server(session, options.port) as server, TemporaryDirectory() as folder:
+        try:
+            print(f"{name}\n{server.address} (Ctrl-C stops)", flush=True)
+            if not options.no_browser:
+                # Words that a browser is started with can be read by every account: the address comes from a file.
+                page = Path(folder, "explorer.html")
+                page.write_text(f'<meta http-equiv="refresh" content="0; url={server.address}">', encoding="utf-8")
+                webbrowser.open(page.as_uri())
+            server.serve_forever(poll_interval=0.2)
+        except KeyboardInterrupt:
+            print()
+    return 0
+
+
+def report(options: argparse.Namespace) -> int:
+    """`fairopt report FILE [--what-if ...] [--out FILE]`."""
+    from ...base import files
+    from ..explorer import State
+    from ..explorer import report as wording
+    from ..explorer.edits import alpha
+    from ..explorer.standing import COMPARED, standing
+
+    out = Path(options.out) if options.out else None
+    if out is not None and out.suffix.lower() not in (".md", ".html", ".htm"):
+        raise DataError(f"--out {out}: a report ends in .md or .html")
+    if options.weights == "shared" and "weights=shared" in options.file:
+        raise DataError(f"{options.file} shares its weights already, and --weights shared would again; leave one out")
+    named = opened(options)
+    edits = {"weights": "shared"} if options.weights == "shared" else {}
+    first, *others = listed([options.mechanism]) or [options.mechanism]
+    found = standing(
+        named.cluster,
+        State(first, alpha(options.alpha), edits),
+        source=named.called.splitlines()[0],
+        snapshot=named.snapshot,
+        requested=options.what_if,
+        policy=options.policy,
+        compared=others or COMPARED,
+    )
+    if out is not None:
+        page = wording.as_markdown(found) if out.suffix == ".md" else wording.as_html(found, sys.stderr.isatty())
+        files.write(out, page, "report")
+        print(f"-> {out}")
+    elif options.json:
+        names = ("measures", "groups", "users", "resources", "margins", "changes")
+        made = {name: frame.to_dict("records") for name in names if (frame := getattr(found, name)) is not None}
+        print_json({"verdict": found.verdict} | made | {"notes": found.notes})
+    else:
+        print(wording.text(found, lambda frame: _screen.table(frame, 40)))
+    return 0

@@ -1,0 +1,124 @@
+"""Names of all there is; the documentation and schemas; loops compiled ahead; frozen instances for other solvers."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pydoc
+import webbrowser
+from pathlib import Path
+
+from ...base import clock, shipped
+from ...base.errors import DataError, FairoptError
+from ...base.libraries import pd
+from ...harness import papers, report
+from ...harness.report import instances as frozen
+from ...harness.report.schemas import SCHEMAS
+from ...workloads import known, known_workloads
+from . import _screen
+from ._screen import print_json
+
+
+def mechanisms(options: argparse.Namespace) -> int:
+    """`fairopt mechanisms`."""
+    return give(report.mechanism_table().frame, options)
+
+
+def instances(options: argparse.Namespace) -> int:
+    """`fairopt instances`."""
+    rows = [
+        {"name": f"paper:{name}", "paper": one.paper, "where": one.where, "what": one.description}
+        for name, one in sorted(papers.instances().items())
+    ]
+    return give(pd.DataFrame(rows), options)
+
+
+def sources(options: argparse.Namespace) -> int:
+    """`fairopt sources`, and `fairopt workloads`: by name, with their options apart."""
+    rows = []
+    for name, text in (known_workloads() if options.command == "workloads" else known()).items():
+        about, _, of = text.partition("; options ")
+        rows.append({"name": name, "what": about, "options": of})
+    return give(pd.DataFrame(rows), options)
+
+
+workloads = sources
+
+
+def policies(options: argparse.Namespace) -> int:
+    """`fairopt policies`."""
+    from ...scheduling.policies import REGISTRY
+
+    rows = [{"name": name, "policy": kind.title, "source": kind.source} for name, kind in sorted(REGISTRY.items())]
+    return give(pd.DataFrame(rows), options)
+
+
+def give(frame: pd.DataFrame, options: argparse.Namespace) -> int:
+    """Print a list, in lines on a terminal, where nothing is cut off; write it where that is asked for."""
+
+    def lines() -> None:
+        for row in frame.to_dict(orient="records"):
+            _screen.say([": ".join([row.pop("name"), "; ".join(str(text) for text in row.values() if text)])])
+
+    return _screen.give(frame, options, None if _screen.width() is None else lines)
+
+
+def docs(options: argparse.Namespace) -> int:
+    """`fairopt docs`: the site where it was built and can be opened, else the pages as text, which come along."""
+    folder, site = shipped.folder("docs"), shipped.folder("build").resolve() / "site" / "index.html"
+    pages = {str(path.relative_to(folder).with_suffix("")): path for path in sorted(folder.rglob("*.md"))}
+    wanted = (options.page or "").removeprefix("docs/").removesuffix(".md")
+    if wanted and wanted not in pages:
+        raise DataError(f"there is no page {wanted!r}; known: {', '.join(pages)}")
+    if not wanted and site.is_file() and (options.where or webbrowser.open(site.as_uri())):
+        if options.where:
+            print(site)
+    elif options.where:
+        print(pages[wanted or "index"])
+    elif wanted:
+        pydoc.pager(pages[wanted].read_text(encoding="utf-8"))
+    else:
+        titles = {
+            name: path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ") for name, path in pages.items()
+        }
+        listed = [f"{name:{max(map(len, pages)) + 2}}{title}" for name, title in titles.items()]
+        pydoc.pager("\n".join(["`fairopt docs PAGE` shows one of", "", *listed, ""]))
+    return 0
+
+
+def schema(options: argparse.Namespace) -> int:
+    """`fairopt schema`."""
+    print_json(SCHEMAS[options.kind]())
+    return 0
+
+
+def warmup(options: argparse.Namespace) -> int:
+    """`fairopt warmup`."""
+    from ...base import dispatchers
+    from ...harness import warm
+
+    watch = clock.Watch()
+    warm.everything(progress=_screen.shows_progress(options))
+    if not (folders := dispatchers.folders()):
+        raise FairoptError("there is no folder to keep compiled loops in; set NUMBA_CACHE_DIR to one")
+    where, made = os.path.commonpath(folders), len(dispatchers.COMPILED)
+    if options.json:
+        print_json({"compiled": made, "seconds": watch.loops, "folder": where})
+    elif made:
+        print(f"{made} loops compiled in {watch.loops:.0f} s, and kept below {where}")
+    else:
+        print(f"all loops are compiled already, and kept below {where}")
+    return 0
+
+
+def bench(options: argparse.Namespace) -> int:
+    """`fairopt bench`."""
+    if options.action == "list":
+        print("\n".join(frozen.names()))
+        return 0
+    count = 0
+    for row in frozen.export(Path(options.out), options.names or None):
+        count += 1
+        print(f"{row['name']}: {row['users']} x {row['servers']}, certificate {row['certificate']:.1e}", flush=True)
+    print(f"{count} instances and index.json in {options.out}")
+    return 0

@@ -1,0 +1,182 @@
+"""`fairopt tables` and `fairopt figures`, from stored results, and `fairopt reproduce PAPER`, a paper's from
+nothing."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ... import harness
+from ...base import clock
+from ...base import files as _files
+from ...base.names import meant
+from ...harness import papers, report
+from ...harness.experiment import known
+from ...harness.report import figures as drawing
+from ...harness.report.stored import manifest
+from ...harness.report.typeset import PAGE
+from . import _screen
+from ._open import existing
+from ._screen import print_json
+from ._slips import listed
+from .sweeps import STOPPED, computed
+
+
+def _out(options: argparse.Namespace, usual: str) -> Path:
+    """Folder to write to; tiny versions, which are no results, are kept apart."""
+    return Path(options.out or usual, "smoke" if options.smoke and options.out is None else "")
+
+
+def _store(options: argparse.Namespace) -> Path:
+    return harness.store_of(options.store, options.smoke).folder
+
+
+def _results(options: argparse.Namespace) -> report.Results:
+    store = None if options.store is None else Path(options.store)
+    return report.Results(store, options.smoke, options.traces, options.accept_older)
+
+
+def tables(options: argparse.Namespace) -> int:
+    """`fairopt tables`; exit 1 if an experiment asked for by name lacks cells, or all do, 2 if there is no store."""
+    results, out = _results(options), _out(options, "results")
+    columns, rows = listed(options.columns), listed(options.rows)
+    shown: dict[str, object] = {}
+    seen: list[report.Table] = []
+
+    def give(whole: report.Table) -> None:
+        seen.append(whole)
+        if (table := whole.chosen(columns, rows)) is None:
+            return
+        written = table.write(out, options.width)
+        if options.json:
+            shown[table.name] = table.frame.to_dict(orient="records")
+            return
+        print(f"\n## {table.title}\n\n{_screen.table(table.frame, 56)}")
+        notes = (*table.details, *table.notes)
+        print(*(f"- {note}" for note in notes), f"-> {', '.join(map(str, written))}", sep="\n", flush=True)
+
+    def make(name: str) -> None:
+        for table in report.tables_of(name, results):
+            give(table)
+
+    if not options.names:
+        existing(_store(options))
+        give(report.mechanism_table())
+    status = _each(options, list(known()), make)
+    asked = [*(columns or ()), *(rows or ())] if status == 0 else []  # tables that lack cells may have them
+    if never := [one for one in asked if not any(t.chosen([one], None) or t.chosen(None, [one]) for t in seen)]:
+        columns = [str(name) for table in seen for name in table.frame]
+        _screen.warn(f"no table here has {', '.join(never)}{meant(never[0], columns)}")
+        status = 1
+    if options.json:
+        print_json(shown)
+    return status
+
+
+def figures(options: argparse.Namespace) -> int:
+    """`fairopt figures`; exit 1 if a figure asked for by name lacks cells, or all do, 2 if there is no store."""
+    if options.list:
+        for name in options.names or drawing.known():
+            module = drawing.module(name)
+            print(f"{name}: {next(iter((module.__doc__ or '').splitlines()), '')} [{', '.join(module.NEEDS)}]")
+        return 0
+    if not options.names:
+        existing(_store(options))
+    results, out = _results(options), _out(options, drawing.out())
+
+    def make(name: str) -> None:
+        figure = drawing.draw(name, results, options.width, options.style)
+        written = drawing.save(figure, out, drawing.title(name), drawing.caption(name), options.style)
+        print(f"{name} -> {', '.join(str(path) for path in written)}", flush=True)
+        for need in drawing.module(name).NEEDS:
+            for note in results.of(need).notes:
+                print(f"- {note}")
+
+    return _each(options, list(drawing.known()), make)
+
+
+def _each(options: argparse.Namespace, every: list[str], make: Callable[[str], None]) -> int:
+    """Make what is asked for, or everything; what lacks cells is named, and the rest is made all the same.
+
+    Without a store it is the command that is wrong: `DataError`.
+    """
+    requested, missing = options.names, 0
+    for name in requested or every:
+        try:
+            make(name)
+        except report.MissingCells as error:
+            existing(_store(options), str(error))
+            _screen.warn(f"{name}: {error}")
+            missing += 1
+    return int(missing > 0 and (bool(requested) or missing == len(every)))
+
+
+#: Papers by what they are called here: the key of their claims. Their experiments begin with the name,
+PAPERS = {"drf": "DRF", "drfh": "DRFH", "mqdrf": "MQDRF", "pf": "PF", "lecture": "LEC"}
+#: or are these: the lecture draws what two users can have.
+_OTHERS = {"lecture": ("two_users",)}
+
+
+def experiments_of(paper: str) -> list[str]:
+    """Its experiments, by name."""
+    return [name for name in known() if name.startswith(f"{paper}_") or name in _OTHERS.get(paper, ())]
+
+
+def figures_of(paper: str) -> list[str]:
+    """The figures that are drawn from its experiments."""
+    mine = set(experiments_of(paper))
+    return [name for name in drawing.known() if set(drawing.module(name).NEEDS) <= mine]
+
+
+def reproduce(options: argparse.Namespace) -> int:
+    """`fairopt reproduce`; exit 1 if a cell failed or a claim is not reproduced, 130 after Ctrl-C."""
+    folder = Path(options.out or Path("reproduced", options.paper))
+    store, names, status = folder / "store", experiments_of(options.paper), 0
+    vars(options).update(store=store, threads=1, retry=False, accept_older=False, dask=None)  # as of `fairopt sweep`
+    seconds: dict[str, float] = {}
+    for name in names:
+        with _timed(seconds, f"experiment {name}"):
+            status = max(status, computed(name, options))
+        if status == STOPPED:
+            return STOPPED
+    if options.dry_run:
+        return 0
+    results, inches = report.Results(store, options.smoke, options.traces), options.width or PAGE
+    with _timed(seconds, "tables"):
+        made = [table for name in names for table in report.tables_of(name, results)]
+        files = [path for table in made for path in table.write(folder / "tables", inches)]
+    with _timed(seconds, "figures"):
+        for name in figures_of(options.paper):
+            figure = drawing.draw(name, results, options.width)
+            files += drawing.save(figure, folder / "figures", name, drawing.caption(name))
+    with _timed(seconds, "claims"):
+        verdicts, written = _claims(PAPERS[options.paper], folder, inches)
+        files += written
+    said = manifest(options.paper, names, results, files, folder, verdicts, seconds)
+    _files.write(folder / "manifest.json", json.dumps(said, indent=1) + "\n", "manifest")
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+    print(
+        f"claims: {counts}\n{len(files)} files -> {folder}, {folder / 'manifest.json'}; {sum(seconds.values()):.0f} s"
+    )
+    return int(status > 0 or papers.NOT_REPRODUCED in verdicts)
+
+
+def _claims(key: str, folder: Path, inches: float) -> tuple[dict[str, int], list[Path]]:
+    """Every claim, computed now: how many of each verdict, and the files of the table."""
+    frame = papers.check(papers.claims(key), progress=sys.stderr.isatty())
+    columns = ["item", "where", "claim", "printed", "ours", "correct", "verdict", "note"]
+    kinds = frame["verdict"].str.split(",").str[0].value_counts()
+    verdicts = {str(kind): int(count) for kind, count in kinds.items()}
+    label = f"claims-{key.lower()}"  # of which a document may have several
+    return verdicts, report.write(frame[columns], folder, "claims", f"Claims of {key}, checked", inches, label)
+
+
+@contextmanager
+def _timed(seconds: dict[str, float], step: str) -> Iterator[None]:
+    begun = clock.now()
+    yield
+    seconds[step] = clock.now() - begun

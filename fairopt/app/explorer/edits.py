@@ -1,0 +1,275 @@
+"""A cluster with edits: what a person has typed into the tables, checked, with the field that an error belongs to.
+
+Identical servers are one entry with a count. Edits are keys and what was typed: `users/3/demand/1`, `users/3/weight`,
+`users/3/max_tasks`, `users/3/on`, `users/3/eligible/2` (of an entry), `servers/0/capacity/1`, `servers/0/count`,
+`servers/0/on`; and `weights`, which is `each` or `shared`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...base.errors import DataError
+from ...base.libraries import pd
+from ...base.names import short
+from ...model import _validate
+from ...model._arrays import Array, Index, numbered
+from ...model.cluster import Cluster
+
+Where = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class State:
+    """The subject of a question: a mechanism by its name, an alpha, and edits by their keys."""
+
+    mechanism: str = "alphapf-vds"
+    alpha: float = 1.0
+    edits: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, given: Any) -> State:
+        """Parse JSON; infinity is the text `inf`, and errors name the field."""
+        if not isinstance(given, dict):
+            raise DataError("a state is an object with mechanism, alpha and edits")
+        edits = given.get("edits", {})
+        if not isinstance(edits, dict):
+            raise DataError("edits must be an object")
+        mechanism = given.get("mechanism", cls.mechanism)
+        if not isinstance(mechanism, str):
+            raise DataError("mechanism must be a name", ("mechanism",))
+        return cls(mechanism, alpha(given.get("alpha", cls.alpha)), edits)
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON that `of` reads."""
+        number = "inf" if math.isinf(self.alpha) else self.alpha
+        return {"mechanism": self.mechanism, "alpha": number, "edits": dict(self.edits)}
+
+
+def alpha(given: Any) -> float:
+    """An alpha as a number or as text; the field is `alpha`."""
+    try:
+        return _validate.alpha(number(given, ("alpha",), "alpha"))
+    except DataError as error:
+        raise DataError(str(error), ("alpha",)) from None
+
+
+def number(given: Any, where: tuple[str | int, ...], what: str) -> float:
+    """A number as it is or as text, with a comma for a point; infinity is `inf` or `∞`."""
+    text = str(given).strip().replace("∞", "inf").replace("\u2212", "-")
+    text = text.replace(",", ".") if text.count(",") == 1 and "." not in text else text
+    try:
+        if isinstance(given, bool) or not isinstance(given, int | float | str) or "_" in text:
+            raise ValueError
+        return float(text)
+    except (ValueError, OverflowError):
+        raise DataError(f"{what} is {short(given)}; write a number, such as 2.5", where) from None
+
+
+#: The most servers that counts may make.
+MOST_SERVERS = 100_000
+
+
+_STEM = re.compile(r"[-_. ]?\d+$")
+
+
+@dataclass(frozen=True, eq=False)
+class Edited:
+    """A cluster after edits, and which entry and which user of the start each server and user is."""
+
+    cluster: Cluster
+    entry_of: Index  # (servers,)
+    user_of: Index  # (users,)
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """The cluster that was handed in, with entries of identical servers."""
+
+    cluster: Cluster
+    entry_of: Index  # (servers,)
+    first: Index  # (entries,): its first server
+    names: tuple[str, ...]  # of entries
+    groups: tuple[str, ...]  # of users: the namespace or account in front of `/` or `: `, else the user itself
+
+    @classmethod
+    def of(cls, cluster: Cluster) -> Start:
+        """Entries of a cluster."""
+        codes: list[Array] = [cluster.capacity + 0.0]
+        if cluster.constrained:
+            codes.append(np.packbits(cluster.eligible, axis=0).T.astype(float))
+        # From this many servers on identical ones are one entry; below, identical ones called alike (`rack-1`,
+        # `rack-2`).
+        if len(cluster.servers) < 25:
+            stems = {name: k for k, name in enumerate(dict.fromkeys(_STEM.sub("", one) for one in cluster.servers))}
+            codes.append(np.array([[float(stems[_STEM.sub("", one)])] for one in cluster.servers]))
+        entry_of = numbered(np.column_stack(codes))
+        first = np.unique(entry_of, return_index=True)[1]
+        names = _names(cluster.servers, entry_of, len(first))
+        return cls(cluster, entry_of, first, names, tuple(group(name) for name in cluster.users))
+
+    @property
+    def counts(self) -> Index:
+        """(entries,): how many servers."""
+        return np.bincount(self.entry_of, minlength=len(self.first))
+
+    def edited(self, edits: Mapping[str, Any]) -> Edited:
+        """The cluster after edits.
+
+        Raises
+        ------
+        DataError
+            An edit is no number, or makes no cluster; `where` is the field: its key, in parts.
+        """
+        base, first = self.cluster, self.first
+        servers: dict[str, NDArray[Any]] = {
+            "capacity": base.capacity[first],
+            "count": self.counts,
+            "on": np.ones(len(first), dtype=bool),
+        }
+        users: dict[str, NDArray[Any]] = {
+            "demand": base.demand.copy(),
+            "weight": base.weight.copy(),
+            "max_tasks": base.max_tasks.copy(),
+            "on": np.ones(len(base.users), dtype=bool),
+            "eligible": base.eligible[:, first],
+        }
+        weights, tables = "each", {"servers": servers, "users": users}
+        for key, value in edits.items():
+            where: tuple[Any, ...] = tuple(
+                int(part) if part.isdecimal() and len(part) < 9 else part for part in str(key).split("/")
+            )
+            if where == ("weights",) and value in ("each", "shared"):
+                weights = value
+                continue
+            try:
+                kind, row, what, *column = where
+                table, place = tables[kind][what], (row, *column)
+                known = np.ndim(table[place]) == 0
+            except (ValueError, KeyError, IndexError):
+                known = False
+            if not known:
+                raise DataError(f"there is no field {short(key)}", where)
+            table[place] = _READ[what](value, where)
+        count = np.where(servers["on"], servers["count"], 0)
+        return self._made(servers["capacity"], count, users, weights)
+
+    def _made(self, capacity: Array, count: Index, users: Mapping[str, NDArray[Any]], weights: str) -> Edited:
+        """The cluster of so many servers of every entry; errors are moved to their fields."""
+        entry_of, user_of = np.repeat(np.arange(len(count)), count), np.flatnonzero(users["on"])
+        if not len(entry_of):
+            raise DataError("no server is left; switch one on, or give it a count", ("servers",))
+        if not len(user_of):
+            raise DataError("no user is left; switch one on", ("users",))
+        if len(entry_of) > max(MOST_SERVERS, len(self.entry_of)):
+            raise DataError(f"{len(entry_of):,} servers; there may be at most {MOST_SERVERS:,}", ("servers",))
+        base, weight, eligible = self.cluster, users["weight"][user_of], users["eligible"]
+        try:
+            made = Cluster(
+                capacity[entry_of],
+                users["demand"][user_of],
+                shared(weight, [self.groups[n] for n in user_of]) if weights == "shared" else weight,
+                None if eligible.all() else eligible[np.ix_(user_of, entry_of)],
+                users["max_tasks"][user_of],
+                base.resources,
+                [base.users[n] for n in user_of],
+                _servers(self, count),
+            )
+        except DataError as error:
+            raise DataError(str(error), _field(error.where, entry_of, user_of, base.resources)) from None
+        return Edited(made, entry_of, user_of)
+
+
+def group(user: str) -> str:
+    """The namespace or account that a user is of, by its name: `research/2 cpu`, `physics: 4 cpu`."""
+    return re.split(r"/|: ", user, maxsplit=1)[0]
+
+
+def shared(weight: Array, groups: Sequence[str]) -> Array:
+    """Two levels of weight: what a group has is shared in equal parts among its users."""
+    of = pd.factorize(np.array(groups, dtype=object))[0]
+    return np.asarray(weight / np.bincount(of)[of])
+
+
+def _names(servers: Sequence[str], entry_of: Index, count: int) -> tuple[str, ...]:
+    """Name of a server; of several their common prefix, or the first and the number of others."""
+    members = _members(servers, entry_of, count)
+    stems = [{_STEM.sub("", name) for name in names} for names in members]
+    common = [next(iter(one)) if len(one) == 1 and len(names) > 1 else ""
+              for one, names in zip(stems, members, strict=True)]  # fmt: skip
+    return tuple(
+        names[0] if len(names) == 1
+        else stem if stem and common.count(stem) == 1 and stem not in servers
+        else f"{names[0]} +{len(names) - 1}"
+        for names, stem in zip(members, common, strict=True)
+    )  # fmt: skip
+
+
+def _members(servers: Sequence[str], entry_of: Index, count: int) -> list[list[str]]:
+    """The servers of every entry."""
+    members: list[list[str]] = [[] for _ in range(count)]
+    for name, entry in zip(servers, entry_of.tolist(), strict=True):
+        members[entry].append(name)
+    return members
+
+
+def _servers(start: Start, count: Index) -> list[str]:
+    """Names of servers: those of the start, and new ones where there are more."""
+    taken, made = set(start.cluster.servers), []
+    known = _members(start.cluster.servers, start.entry_of, len(start.names))
+    for own, wanted in zip(known, count.tolist(), strict=True):
+        stem = _STEM.sub("", own[0]) or own[0]
+        new = (name for k in itertools.count(len(own) + 1) if (name := f"{stem}-{k}") not in taken)
+        mine = [*own[:wanted], *itertools.islice(new, max(wanted - len(own), 0))]
+        taken.update(mine)
+        made += mine
+    return made
+
+
+def _switch(value: Any, where: Where) -> bool:
+    if not isinstance(value, bool):
+        raise DataError(f"{where[-1]} is {short(value)}; it must be true or false", where)
+    return value
+
+
+def _limit(value: Any, where: Where) -> float:
+    return math.inf if value is None or str(value).strip() == "" else number(value, where, "a task limit")
+
+
+def _count(value: Any, where: Where) -> int:
+    given = number(value, where, "a count")
+    if not math.isfinite(given) or given != int(given) or given < 0:
+        raise DataError(f"a count is {short(value)}; write a whole number >= 0", where)
+    if given > MOST_SERVERS:
+        raise DataError(f"a count is {given:g}; there may be at most {MOST_SERVERS:,}", where)
+    return int(given)
+
+
+#: How the fields of a server or a user are read.
+_READ: Mapping[str, Callable[[Any, Where], float]] = {
+    "capacity": partial(number, what="a capacity"),
+    "count": _count,
+    "on": _switch,
+    "demand": partial(number, what="a demand"),
+    "weight": partial(number, what="a weight"),
+    "max_tasks": _limit,
+    "eligible": _switch,
+}
+
+
+def _field(where: Where, entry_of: Index, user_of: Index, resources: Sequence[str]) -> Where:
+    """The field that an error of `Cluster` is about."""
+    rows = {"servers": entry_of, "users": user_of}
+    if len(where) < 3 or where[0] not in rows or not isinstance(where[1], int):
+        return where
+    tail = tuple(resources.index(part) if part in resources else part for part in where[3:])
+    return (where[0], int(rows[str(where[0])][where[1]]), where[2], *tail)

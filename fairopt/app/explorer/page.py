@@ -1,0 +1,169 @@
+"""A page to share: one file with everything inside, answers along the path of alpha included. It works offline."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import math
+import zlib
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ...base import files
+from ...base.errors import FairoptError
+from ...base.progress import tqdm
+from ...game.two_sided import equilibrium_curve
+from ...model import cluster_file
+from ...study.alpha_path import Follower
+from . import texts
+from .edits import State
+from .session import SIDE, Session, few, several
+
+_PLACE = Path(__file__).with_name("static")
+_PARTS = ("words.js", "draw.js", "tables.js", "asker.js", "explorer.js")
+_HEAD = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+{policy}<title>{title}</title>
+{style}
+</head>
+<body>
+"""
+
+#: A page that is a file loads nothing from anywhere.
+_POLICY = (
+    '<meta http-equiv="Content-Security-Policy" '
+    "content=\"default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:\">\n"
+)
+
+
+def module() -> str:
+    """The module in the form of anywidget: a default export with `render`."""
+    return _joined(*_PARTS) + "\nexport default { render };\n"
+
+
+def program() -> str:
+    """The same for a page of its own, with the model that the page's host provides."""
+    return _joined(*_PARTS, "hosts.js")
+
+
+def style() -> str:
+    """The style sheet."""
+    return _joined("explorer.css")
+
+
+def _joined(*names: str) -> str:
+    return "\n".join((_PLACE / name).read_text(encoding="utf-8") for name in names)
+
+
+#: Mechanisms with an alpha whose whole paths are there.
+_FOLLOWED = ("alphapf-vds", "alpha-fair")
+
+
+def head(title: str, linked: bool) -> str:
+    """The beginning of a page: with links to a server's files, or as a file of its own."""
+    sheet = '<link rel="stylesheet" href="explorer.css">' if linked else f"<style>\n{style()}</style>"
+    return _HEAD.format(policy="" if linked else _POLICY, title=html.escape(title), style=sheet)
+
+
+def served(title: str) -> str:
+    """The page of the local server."""
+    return (
+        head(f"{title}: fairopt", linked=True)
+        + '<main id="explorer"></main>\n<script type="module" src="explorer.js"></script>\n</body>\n</html>\n'
+    )
+
+
+def page(session: Session, progress: bool = False) -> str:
+    """The page as text."""
+    return (
+        head(f"{session.source}: fairopt", linked=False)
+        + '<main id="explorer"></main>\n'
+        + scripts(session, progress)
+        + "</body>\n</html>\n"
+    )
+
+
+def scripts(session: Session, progress: bool = False) -> str:
+    """The explorer of a page: its answers, and the module."""
+    packed = pack(answers(session, progress))
+    return f'<script type="text/plain" id="data">{packed}</script>\n<script type="module">\n{program()}</script>\n'
+
+
+def pack(data: Any) -> str:
+    """Data as text for a page: JSON, deflated (a fifth of its size), in base64, so that no name in it is markup."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+
+
+def write(session: Session, path: Path, progress: bool = False) -> None:
+    """Write the page, whole or not at all."""
+    files.write(path, page(session, progress), "page")
+
+
+def answers(session: Session, progress: bool = False) -> dict[str, Any]:
+    """Everything that the page can be asked."""
+    start = session.begin()
+    state = session.state
+    alphas = start["alphas"]
+    values = list(map(float, alphas))
+    cluster = session.start.edited(state.edits).cluster
+
+    def stored(state: State) -> dict[str, Any]:
+        requested = {"aside": True, "state": state.to_json()}
+        more.setdefault(state.mechanism, []).append(session.reply({"ask": "more"} | requested))
+        return session.reply({"ask": "answer"} | requested)
+
+    single = [name for name in dict.fromkeys((*SIDE, state.mechanism)) if name not in _FOLLOWED]
+    views: dict[str, list[Any]] = {name: [] for name in (*_FOLLOWED, *single)}
+    more: dict[str, list[Any]] = {}
+    count = len(_FOLLOWED) * len(alphas) + len(single)
+    with tqdm(total=count, desc="answers", unit="answer", disable=not progress, leave=False) as done:
+        for name in _FOLLOWED:
+            path = Follower(cluster, name, None, alphas=values)
+            for alpha in values:
+                requested = replace(state, mechanism=name, alpha=alpha)
+                with suppress(FairoptError):  # it is said where the answer is asked for
+                    session.know(requested, path(alpha))
+                views[name].append(stored(requested))
+                done.update()
+        for name in single:
+            views[name] = [stored(replace(state, mechanism=name))]
+            done.update()
+    good = [name for name, found in views.items() if not all("error" in one for one in found)]
+    start["mechanisms"] = [
+        one | {"alpha": one["alpha"] and one["name"] in _FOLLOWED} for one in start["mechanisms"] if one["name"] in good
+    ]
+    inner = [alpha for alpha in values if 0 < alpha < math.inf and alpha != 1]
+    # The curve is followed once, and beyond the last alphas, as folds come back from there.
+    ends = [inner[0] / 2, *inner, 2 * inner[-1]]
+    said: dict[str, str] = {}
+    with suppress(FairoptError):
+        if few(cluster):
+            curve = equilibrium_curve(cluster, ends, seconds=1.0)
+            said = {f"{alpha:g}": several(curve, alpha) for alpha in inner}  # as JavaScript writes it
+    nearest = min(alphas, key=lambda alpha: abs(_place(alpha) - _place(state.alpha)))
+    start["state"] = state.to_json() | {"alpha": nearest}
+    calls = {}
+    for name in good:
+        call = texts.solved(session.mechanism(replace(state, mechanism=name, alpha=2.0)))
+        calls[name] = call.replace("alpha=2.0", "alpha=ALPHA") if name in _FOLLOWED else call
+    return {
+        "start": start,
+        "views": views,
+        "several": said,
+        "more": more,
+        "head": texts.head(cluster),
+        "calls": calls,
+        "file": cluster_file.text(cluster),
+    }
+
+
+def _place(alpha: float | str) -> float:
+    value = float(alpha)
+    return 1.0 if math.isinf(value) else value / (1 + value)

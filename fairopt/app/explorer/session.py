@@ -1,0 +1,316 @@
+"""Questions and answers: what all three hosts ask, as JSON. Bad input is an answer too, with the field at fault."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ... import mechanisms
+from ...base.errors import DataError, FairoptError, SolverError
+from ...game.two_sided import EquilibriumCurve, equilibrium_curve
+from ...mechanisms import Mechanism
+from ...mechanisms.alphapf_vds import AlphaPFVDS
+from ...model import cluster_file
+from ...model._arrays import Array
+from ...model.cluster import Cluster, expected
+from ...result.allocation import Allocation
+from . import texts
+from .edits import Edited, Start, State
+from .view import SHOWN, Bands, bands, measures, tidied, view
+
+#: Users and servers, multiplied, up to which derivatives are taken: a move waits for them.
+_DERIVED = 4000
+
+
+#: Of the path: equally far apart on the axis of alpha, `alpha / (1 + alpha)`; 0, 1, 3 and infinity are among them.
+ALPHAS: tuple[float | str, ...] = (*(float(f"{k / (40 - k):.3g}") for k in range(40)), "inf")
+
+#: Mechanisms that stand side by side; those with an alpha have that of the state.
+SIDE = ("alphapf-vds", "alpha-fair", "ps-dsf", "drfh", "tsf", "per-server-drf", "ceei", "utilitarian", "drf")
+
+#: Allocations that are kept: those of mechanisms side by side, and some states before.
+_KEPT = 30
+#: Rows of what more of a resource adds.
+_ROWS = 12
+
+
+@dataclass(eq=False)
+class Session:
+    """One cluster that somebody looks at. `reply` answers questions of the view; `last` is the state asked last.
+
+    Parameters
+    ----------
+    cluster : Cluster
+    state : where to begin
+    source : what the cluster is called
+    running : what runs on it, where that is known
+    """
+
+    cluster: Cluster
+    state: State = field(default_factory=State)
+    source: str = "cluster"
+    running: Allocation | None = None
+    start: Start = field(init=False)
+    last: State = field(init=False)
+    _edited: tuple[str, Edited] | None = field(init=False, default=None)
+    _found: OrderedDict[tuple[str, Mechanism], Allocation] = field(init=False, default_factory=OrderedDict)
+    _drawn: Bands | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        self.start, self.last = Start.of(expected(self.cluster)), self.state
+        self.mechanism(self.state)
+
+    def reply(self, question: Any) -> dict[str, Any]:
+        """The answer to a question, or `error` in words and `where`, the key of the field at fault."""
+        known: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+            "start": lambda q: self.begin(),
+            "now": self._now,
+            "answer": self._answer,
+            "row": self._row,
+            "several": self._several,
+            "more": self._more,
+            "python": lambda q: {
+                "text": texts.head(self.edited(_state(q)).cluster) + texts.solved(self.mechanism(_state(q)))
+            },
+            "file": lambda q: {"text": cluster_file.text(self.edited(_state(q)).cluster)},
+        }
+        ask = question.get("ask") if isinstance(question, dict) else None
+        if not isinstance(ask, str) or ask not in known:
+            return {"error": f"a question asks for one of {', '.join(known)}", "where": ""}
+        try:
+            made = known[ask](question)
+        except DataError as error:
+            return {"error": str(error), "where": "/".join(map(str, error.where))}
+        except FairoptError as error:
+            return {"error": f"{type(error).__name__}: {error}", "where": ""}
+        if ask in ("answer", "now") and not question.get("aside"):
+            self.last = _state(question)
+        return made
+
+    def begin(self) -> dict[str, Any]:
+        """The parts that do not change: the cluster as it was handed in, mechanisms, alphas of the path."""
+        start, base = self.start, self.start.cluster
+        eligible = base.eligible[:, start.first]
+        placed = base.constrained and eligible.size <= 20_000
+        known = [
+            {"name": name, "title": mechanisms.kind(name).title, "alpha": _has_alpha(name)}
+            for name in mechanisms.names()
+        ]
+        if (own := self.state.mechanism) not in mechanisms.names():
+            known.append({"name": own, "title": str(self.mechanism(self.state)), "alpha": False})
+        users = zip(base.users, base.demand.tolist(), base.weight.tolist(), base.max_tasks.tolist(), strict=True)
+        return {
+            "source": self.source,
+            "state": self.state.to_json(),
+            "resources": list(base.resources),
+            "servers": [
+                {"name": name, "count": int(count), "capacity": base.capacity[first].tolist()}
+                for name, count, first in zip(start.names, start.counts, start.first, strict=True)
+            ],
+            "users": [
+                {"name": name, "demand": demand, "weight": weight, "max_tasks": limit if math.isfinite(limit) else ""}
+                for name, demand, weight, limit in users
+            ],
+            "running": None if self.running is None else tidied(self.running.arrays.user_tasks),
+            "measures": list(SHOWN.items()),
+            "now": None if self.running is None else measures(self.running),
+            "eligible": ["".join("01"[int(ok)] for ok in row) for row in eligible] if placed else None,
+            "placement": eligible.size <= 20_000,
+            "grouped": len({*start.groups}) < len(base.users),
+            "mechanisms": known,
+            "side": list(SIDE),
+            "alphas": list(ALPHAS),
+        }
+
+    def edited(self, state: State) -> Edited:
+        """The cluster of a state: the same object until edits change, with what is known of it."""
+        key = _key(state)
+        if self._edited is None or self._edited[0] != key:
+            self._edited = key, self.start.edited(state.edits)
+        return self._edited[1]
+
+    def mechanism(self, state: State) -> Mechanism:
+        """The mechanism of a state, at its alpha if it has one."""
+        try:
+            kind, given = mechanisms.described(state.mechanism)
+            if _has_alpha(kind.name) and "alpha" not in given:
+                given["alpha"] = state.alpha
+            return mechanisms.get(kind.name, **given)
+        except DataError as error:
+            raise DataError(str(error), error.where or ("mechanism",)) from None
+
+    def allocation(self, state: State | None = None) -> Allocation:
+        """The certified answer at a state, by default the last one that was asked about; the last ones are kept.
+
+        What the mechanism asks of a cluster is an error of the mechanism's field.
+        """
+        state = self.last if state is None else state
+        mechanism = self.mechanism(state)
+        if (_key(state), mechanism) not in self._found:
+            try:
+                self.know(state, mechanism.solve(self.edited(state).cluster))
+            except DataError as error:
+                raise DataError(str(error), error.where or ("mechanism",)) from None
+        return self._found[_key(state), mechanism]
+
+    def know(self, state: State, found: Allocation) -> None:
+        """Keep what is known as the answer of a state."""
+        self._found[_key(state), self.mechanism(state)] = found
+        while len(self._found) > _KEPT:
+            self._found.popitem(last=False)
+
+    def runs(self, edited: Edited) -> Allocation | None:
+        """Running tasks of the remaining users on the remaining servers."""
+        if self.running is None:
+            return None
+        base, cluster = self.running.cluster, edited.cluster
+        place = {name: i for i, name in enumerate(base.servers)}
+        # Servers that edits have added run nothing: they find the column behind the last.
+        column = np.array([place.get(name, len(place)) for name in cluster.servers])
+        table = np.pad(self.running.tasks, ((0, 0), (0, 1)))[np.ix_(edited.user_of, column)]
+        return Allocation.of(cluster, table, "running", throw=False)
+
+    def _now(self, question: dict[str, Any]) -> dict[str, Any]:
+        """A state is shown whose answer the view has already."""
+        self.edited(_state(question))
+        self.mechanism(_state(question))
+        return {}
+
+    def _answer(self, question: dict[str, Any]) -> dict[str, Any]:
+        state = _state(question)
+        edited, found = self.edited(state), self.allocation(state)
+        if self._drawn is None:
+            self._drawn = bands(self.start, edited, found)
+        return view(self.start, edited, found, self._drawn)
+
+    def _row(self, question: dict[str, Any]) -> dict[str, Any]:
+        """One mechanism among others, side by side."""
+        state = dataclasses.replace(_state(question), mechanism=str(question.get("mechanism")))
+        row: dict[str, Any] = {"mechanism": str(self.mechanism(state)), "name": state.mechanism}
+        servers = len(self.edited(state).cluster.servers)
+        try:
+            found = self.allocation(state)
+        except FairoptError as error:
+            return row | {"status": str(error)}
+        return row | {"status": "", "pooled": len(found.cluster.servers) < servers} | measures(found)
+
+    def _more(self, question: dict[str, Any]) -> dict[str, Any]:
+        """Gains from a little more of a resource on a kind of server, and whose; why not, where that is not known."""
+        state = _state(question)
+        users, servers, _ = self.edited(state).cluster.shape
+        if users * servers > _DERIVED:
+            return {"rows": [], "note": f"Not asked of more than {_DERIVED:,} pairs of user and server."}
+        every, note = margins(self.start, self.edited(state), self.allocation(state))
+        rows = [[one.nodes, one.resource, float(f"{one.tasks:.3g}"), one.gainers] for one in every[:_ROWS]]
+        left = len(every) - len(rows)
+        return {"rows": rows, "note": f"{left} more, not shown. {note}" if left else note}
+
+    def _several(self, question: dict[str, Any]) -> dict[str, Any]:
+        """The number of equilibria of alphaPF-VDS that the curve from alpha = 1 crosses, where that is looked for.
+
+        The curve is followed to twice alpha (below 1: to half of it), as folds come back from there.
+        """
+        state = _state(question)
+        cluster, alpha = self.edited(state).cluster, state.alpha
+        between = 0 < alpha < np.inf and abs(math.log(alpha)) > 1e-9
+        if not isinstance(self.mechanism(state), AlphaPFVDS) or not between or not few(cluster):
+            return {"text": ""}
+        beyond = alpha * 2.0 ** math.copysign(1, alpha - 1)
+        return {"text": several(equilibrium_curve(cluster, [alpha, beyond], seconds=1.0), alpha)}
+
+
+def few(cluster: Cluster) -> bool:
+    """True if so few share that other equilibria are looked for."""
+    return len(cluster.users) * len(cluster.servers) <= 100
+
+
+def several(curve: EquilibriumCurve, alpha: float) -> str:
+    """Say how many equilibria a curve crosses at an alpha; empty unless there are two."""
+    tasks = np.array([curve.user_tasks(one.user_tasks) for one in curve.crossings(alpha)])
+    if len(tasks) < 2:
+        return ""
+    apart = int(np.argmax(np.ptp(tasks, axis=0)))
+    span = " or ".join(f"{value:.4g}" for value in tasks[:, apart])
+    return (
+        f"There are {len(tasks)} equilibria on the curve from alpha = 1: {curve.cluster.users[apart]} has {span} tasks."
+    )
+
+
+def _key(state: State) -> str:
+    return json.dumps(dict(state.edits), sort_keys=True)
+
+
+def _state(question: dict[str, Any]) -> State:
+    return State.of(question.get("state", {}))
+
+
+def _has_alpha(name: str) -> bool:
+    return "alpha" in (each.name for each in dataclasses.fields(mechanisms.kind(name)))
+
+
+#: So much more of a resource, as a part.
+_MORE = 0.01
+
+
+class Margin(NamedTuple):
+    """A kind of node, how many there are, a resource, tasks gained by 1% more of it, and by whom."""
+
+    nodes: str
+    size: int
+    resource: str
+    tasks: float
+    gainers: str
+
+
+def margins(start: Start, edited: Edited, found: Allocation) -> tuple[list[Margin], str]:
+    """Margins by kind of node and resource, the largest first, with notes.
+
+    There are none where the answer has no derivatives; then the words say why.
+    """
+    try:
+        moves = found.sensitivity().derivatives
+    except (DataError, SolverError) as error:
+        return [], f"No derivatives: {error}."
+    cluster, tasks, there = found.cluster, found.arrays.user_tasks, found.cluster.capacity > 0
+    by_capacity = moves.of_tasks(np.eye(len(tasks)))[moves.rows["capacities"]].reshape(*there.shape, -1)
+    names, of = ["all nodes"], np.zeros(1, dtype=np.intp)
+    if len(cluster.servers) == len(edited.cluster.servers):
+        entries, of = np.unique(edited.entry_of, return_inverse=True)
+        names = [start.names[entry] for entry in entries]
+    count, gains = np.zeros((len(names), there.shape[1]), dtype=int), np.zeros((len(names), *by_capacity.shape[1:]))
+    np.add.at(count, of, there)
+    np.add.at(gains, of, np.where(there[:, :, None] & (tasks > 0), by_capacity * tasks * _MORE, 0.0))
+    # Gains below this part of all tasks, for so much more, are none.
+    least = 1e-7 * float(tasks.sum())
+    rows = [
+        Margin(names[k], int(count[k, r]), cluster.resources[r], *summed(cluster.users, gains[k, r], least))
+        for k, r in np.argwhere(np.isfinite(gains).all(axis=2) & (np.abs(gains).max(axis=2) > least)).tolist()
+    ]
+    unknown = int(np.isnan(gains).any(axis=2).sum())
+    note = f"{_MORE:.0%} more there, to first order; a larger step has to be solved."
+    if unknown:
+        note += f" {unknown} of {int((count > 0).sum())} kinds of nodes and resources have no derivative, as at a kink."
+    return sorted(rows, key=lambda row: -row.tasks), note
+
+
+def summed(users: tuple[str, ...], gain: Array, least: float) -> tuple[float, str]:
+    """Tasks that all gain together, and who gains most; up to `least` tasks, of anybody or in all, are none."""
+    gain = np.where(np.abs(gain) > least, gain, 0.0)
+    everything = float(gain.sum())
+    return everything if abs(everything) > least else 0.0, gainers(users, gain)
+
+
+def gainers(users: tuple[str, ...], gain: Array, most: int = 3) -> str:
+    """Users who gain most, the largest first, with their tasks; of equal gains, as shown, in the cluster's order."""
+    # Users that are named gain more than this part of what all gain who do.
+    least = 0.05 * float(gain[gain > 0].sum())
+    shown = np.array([float(f"{value:.3g}") for value in gain])
+    first = [n for n in np.argsort(-shown, kind="stable")[:most] if gain[n] > least]
+    return ", ".join(f"{users[n]} +{gain[n]:.3g}" for n in first)

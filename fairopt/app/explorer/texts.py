@@ -1,0 +1,33 @@
+"""A cluster and a mechanism as Python."""
+
+from __future__ import annotations
+
+from pprint import pformat
+
+import numpy as np
+
+from ...mechanisms import Mechanism, _label
+from ...model.cluster import Cluster
+
+
+def solved(mechanism: Mechanism) -> str:
+    """The lines that solve with a mechanism."""
+    return f'allocation = fo.mechanisms.one("{_label.written(mechanism)}").solve(cluster)\nprint(allocation)\n'
+
+
+def head(cluster: Cluster) -> str:
+    """The lines that make a cluster."""
+    users, servers, resources = cluster.shape
+    # So many numbers of a cluster are written into Python; larger ones are saved first.
+    if (users + servers) * resources + (users * servers if cluster.constrained else 0) > 4000:
+        made = ["# save the cluster file from the explorer first", 'cluster = fo.Cluster.load("cluster.toml")']
+    else:
+        plain = {"weight": (cluster.weight == 1).all(), "eligible": not cluster.constrained,
+                 "max_tasks": np.isinf(cluster.max_tasks).all()}  # fmt: skip
+        names = [one for one in ("capacity", "demand", "weight", "eligible", "max_tasks") if not plain.get(one)]
+        given = {name: pformat(getattr(cluster, name).tolist(), width=100) for name in names}
+        given |= {name: repr(list(getattr(cluster, name))) for name in ("resources", "users", "servers")}
+        if "max_tasks" in given:
+            given["max_tasks"] = given["max_tasks"].replace("inf", 'float("inf")')
+        made = ["cluster = fo.Cluster(", *(f"    {name}={text}," for name, text in given.items()), ")"]
+    return "\n".join(["import fairopt as fo", "", *made, ""])

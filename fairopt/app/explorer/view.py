@@ -1,0 +1,219 @@
+"""An answer as what is drawn and read: JSON, of bounded size whatever the cluster's."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...base.libraries import pd
+from ...certificates import Certificate
+from ...core.game.selection import MAYBE_OTHERS
+from ...model._arrays import Array, Index, ratio
+from ...model.merging import Split, unmerged
+from ...result.allocation import Allocation
+from ...result.holds import Holds, holds
+from ...study import metrics
+from .edits import Edited, Start
+
+#: Bands with a colour of their own; of more, the largest but for one band of others.
+_COLOURED = 9
+#: Rows of users; of more, the largest of them, and the others in groups by what holds them.
+_ROWS = 200
+
+
+#: Measures that are shown, here and on the page, and their titles.
+SHOWN = {
+    "tasks": "tasks",
+    "utilization": "utilization",
+    "min_share": "smallest share",
+    "jain": "Jain's index",
+    "min_share_wanting": "smallest share (want more)",
+    "jain_wanting": "Jain's index (want more)",
+    "satisfaction": "satisfaction",
+    "distance": "distance",
+    "complaints": "complaints",
+}
+
+#: What a certificate's number means.
+_MEANS = {
+    "backward error": "the tasks are exact for data that differ from these by at most {0}, relatively",
+    "lexicographic rise": "nobody could rise by more than {0}, relatively, without a poorer one falling",
+    "distance from the optimum": "no user's tasks are farther than {0} from the exact optimum, relatively",
+    "exploitability": "no server owes a user more than {0} of its tasks",
+    "complaint": "no user has a justified complaint beyond {0}",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Bands:
+    """Users or groups with a colour. `of`: the band of each user of the start, `len(names)` of others."""
+
+    names: tuple[str, ...]
+    of: Index  # (users of the start,)
+    what: str  # of whom the names are, in words; empty for users
+
+
+def view(start: Start, edited: Edited, found: Allocation, drawn: Bands) -> dict[str, Any]:
+    """An answer for people. `drawn`: who has a colour, the same at every answer of a session."""
+    holding = holds(found)
+    return {
+        "mechanism": found.mechanism,
+        "pooled": len(found.cluster.servers) < len(edited.cluster.servers),
+        "bars": _bars(start, edited, found, drawn),
+        "users": _users(edited, found, holding, drawn),
+        "measures": measures(found),
+        "use": tidied(found.arrays.utilization),
+        "certificate": words(found.certificate, found.tol),
+        "flagged": found.flagged,
+        "notes": [note for note in found.notes if note != MAYBE_OTHERS],
+        "equilibrium": _equilibrium(found),
+    }
+
+
+def measures(found: Allocation) -> dict[str, Any]:
+    """The numbers that are shown."""
+    return {name: tidy(metrics.KNOWN[name](found)) for name in SHOWN}
+
+
+def bands(start: Start, edited: Edited, found: Allocation) -> Bands:
+    """Choose who has a colour: everybody, or the groups with the largest dominant shares, in their order.
+
+    Of more users than colours those of one namespace or account are a group; of very many without such names those who
+    need most, as a part of the whole cluster, of one resource.
+    """
+    cluster = start.cluster
+    keys, what = list(cluster.users), ""
+    if len(keys) > _COLOURED and len({*start.groups}) < len(keys):
+        keys, what = list(start.groups), "namespaces or accounts"
+    elif len(keys) > _ROWS:
+        mostly = cluster.share_per_task.argmax(axis=1)
+        keys, what = [f"mostly {cluster.resources[r]}" for r in mostly], "users by the resource that they need most of"
+    of, names = pd.factorize(np.array(keys, dtype=object))
+    chosen = np.arange(len(names))
+    if len(names) > _COLOURED:
+        shares = np.bincount(of[edited.user_of], weights=found.arrays.dominant_shares, minlength=len(names))
+        chosen = np.sort(np.argsort(-shares, kind="stable")[: _COLOURED - 1])
+    band = np.full(len(names), len(chosen))
+    band[chosen] = np.arange(len(chosen))
+    return Bands(tuple(names[k] for k in chosen), band[of], what)
+
+
+def words(certificate: Certificate, tol: float) -> str:
+    """A certificate as a sentence."""
+    means = _MEANS.get(certificate.measure, f"its {certificate.measure} is {{0}}")
+    means = means.format(_size(certificate.optimality, tol))
+    verdict = "Certified" if certificate.passes(tol) else "NOT certified"
+    over = f"nothing is overused by more than {_size(certificate.feasibility, tol)}"
+    return f"{verdict} (tolerance {tol:g}): {over}, and {means}."
+
+
+def tidy(value: float) -> float | None:
+    """A number as it is sent: with so many digits, and none for what is no number."""
+    # Digits that are sent.
+    return float(f"{value:.6g}") if math.isfinite(value) else None
+
+
+def tidied(values: NDArray[Any]) -> list[float | None]:
+    """Several."""
+    return [tidy(value) for value in values.tolist()]
+
+
+def _size(value: float, tol: float) -> str:
+    """An error in one digit; below a thousandth of the tolerance rounding decides it."""
+    return f"{max(value, 1e-3 * tol):.0e}"
+
+
+def _bars(start: Start, edited: Edited, found: Allocation, drawn: Bands) -> dict[str, Any]:
+    """Used parts of capacities, stacked by bands and the others, per entry and resource, or per resource."""
+    cluster, count = found.cluster, len(drawn.names)
+    band = drawn.of[edited.user_of]
+    labels: list[str]
+    entries = np.unique(edited.entry_of)
+    # Bars (an entry of servers and a resource each); of more, one bar per resource of all servers.
+    single = len(cluster.servers) < len(edited.cluster.servers) or len(entries) * len(cluster.resources) > 60
+    if single or len(edited.cluster.servers) == 1:
+        whole, tasks, labels = cluster.pooled_capacity[None], found.arrays.user_tasks[:, None], ["all servers"]
+        labels = [start.names[entries[0]]] if len(edited.cluster.servers) == 1 else labels
+    else:
+        whole, tasks = _by_entry(edited, found, entries)
+        counts = np.bincount(edited.entry_of)[entries].tolist()
+        labels = [start.names[e] + (f" ×{k}" if k > 1 else "") for e, k in zip(entries, counts, strict=True)]
+    use = np.zeros((count + 1, *whole.shape))
+    for k in range(count + 1):
+        mine = band == k
+        use[k] = tasks[mine].T @ cluster.demand[mine]
+    part = ratio(use, whole[None])
+    others = int((band == count).sum())
+    heights = (part if others else part[:-1]).round(3).tolist()  # bars are 190 pixels tall
+    of_band = np.bincount(band, weights=found.arrays.user_tasks, minlength=count + 1)
+    return {"servers": labels, "bands": list(drawn.names), "what": drawn.what, "others": others, "heights": heights,
+            "tasks": tidied(of_band), "there": (whole > 0).astype(int).tolist()}  # fmt: skip
+
+
+def _by_entry(edited: Edited, found: Allocation, entries: Index) -> tuple[Array, Array]:
+    """Capacity (entries, resources) and tasks (users, entries)."""
+    of = np.searchsorted(entries, edited.entry_of)
+    whole = np.zeros((len(entries), found.cluster.shape[2]))
+    np.add.at(whole, of, found.cluster.capacity)
+    split = found._split or Split(unmerged(found.cluster), found.tasks)
+    part = np.zeros((split.merged.shape[1], len(entries)))
+    np.add.at(part, (split.merging.server_of, of), split.merging.server_part)
+    return whole, split.merged @ part
+
+
+def _users(edited: Edited, found: Allocation, holding: Holds, drawn: Bands) -> dict[str, Any]:
+    """Rows of users; of many, the largest, and groups of the others."""
+    tasks, shares, weight = found.arrays.user_tasks, found.arrays.dominant_shares, found.cluster.weight
+    text = held_texts(found, holding)
+    order = np.arange(len(tasks))
+    if len(tasks) > _ROWS:
+        order = np.sort(np.argsort(-shares / weight, kind="stable")[:_ROWS])
+    shown = {
+        "of": edited.user_of[order].tolist(),
+        "band": drawn.of[edited.user_of[order]].tolist(),
+        "tasks": tidied(tasks[order]),
+        "share": tidied(shares[order]),
+        "held": [text[n] for n in order.tolist()],
+    }
+    others = np.setdiff1d(np.arange(len(tasks)), order)
+    groups = defaultdict(list)
+    for n in others.tolist():
+        groups[text[n]].append(n)
+    listed = sorted(groups.items(), key=lambda item: -len(item[1]))
+    return shown | {"groups": [
+        {"held": label, "users": len(mine), "tasks": tidy(float(tasks[mine].sum())),
+         "least": tidy(float(shares[mine].min())), "most": tidy(float(shares[mine].max()))}
+        for label, mine in listed[:20]
+    ]}  # fmt: skip
+
+
+def held_texts(found: Allocation, holding: Holds) -> list[str]:
+    """The bottleneck of each user, in words."""
+    cluster, one = found.cluster, len(found.cluster.servers) == 1
+    said = {"task limit": "has all its tasks", "unproved": "not known"}
+    held = zip(holding.by.tolist(), holding.server.tolist(), holding.resource.tolist(), strict=True)
+    return [
+        said.get(by, by) if by != "capacity"
+        else cluster.resources[r] if one
+        else f"{cluster.resources[r]} on {cluster.servers[i]}"
+        for by, i, r in held
+    ]  # fmt: skip
+
+
+def _equilibrium(found: Allocation) -> str:
+    """Say what is known of other equilibria; empty where the answer is the only one."""
+    if found.criterion.scope != "game" or found.criterion.alpha == 1:
+        return ""
+    if np.isfinite(found.criterion.alpha) and len(found.cluster.users) * len(found.cluster.servers) <= 500:
+        if found.index == 0:
+            return "Tasks of users are not locally unique here: there are other equilibria beside it."
+        if found.index == -1:
+            return "Best responses leave this equilibrium (index -1): there are others."
+    if MAYBE_OTHERS in found.notes:
+        return "There may be other equilibria at this alpha: it is not shown that this is the only one."
+    return ""

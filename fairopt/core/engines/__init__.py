@@ -1,0 +1,1 @@
+"""Engines by criterion: which method answers, at which size, and its candidates."""

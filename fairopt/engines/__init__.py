@@ -1,1 +1,0 @@
-"""Engines: from (cluster, criterion, program) to tasks and prices. Only `reference.solvers` calls one of CVXPY."""

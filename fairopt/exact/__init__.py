@@ -1,1 +1,0 @@
-"""Max-min of small clusters in rational arithmetic: for engines and judges alike."""

@@ -1,0 +1,494 @@
+"""`equilibria`: all equilibria of alphaPF-VDS at one alpha, each certified.
+
+Candidates are put together: the same tasks once, splits averaged, equations solved to the last digits, and the index.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple, overload
+
+import numpy as np
+
+from ..base import clock
+from ..base.errors import DataError, SolverError
+from ..base.libraries import pd
+from ..base.names import apart
+from ..certificates import ByCriterion, certify_problem
+from ..core.first_order import Active
+from ..core.game import engine
+from ..core.game.equilibrium_system import EquilibriumSystem
+from ..core.game.index import active_at, index, spectral_radius
+from ..core.game.rounds import Sweeps
+from ..core.settled import settled
+from ..model import _validate
+from ..model._arrays import Array, Index
+from ..model.cluster import Cluster, expected
+from ..model.criterion import Criterion, criterion, virtual_share_per_task
+from ..model.merging import Merging, Split, merge
+from ..model.problem import Problem
+from ..result.allocation import Allocation, Stats, idle
+from .best_responses import generator_of
+from .cells import Game, TooLargeError, cells, faces
+from .parts import solutions
+
+#: Tasks that differ by less than this part are the same, to users and of two candidates: certificates reach 1e-8.
+_SAME = 1e-6
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Equilibria(Sequence[Allocation]):
+    """A list of certified allocations, all of them equilibria of one game, the largest welfare first.
+
+    Welfare is `sum_n phi_n log x_n`, which orders them and no more: every one is an equilibrium.
+
+    Attributes
+    ----------
+    allocations : tuple of Allocation
+    indices : tuple of int
+        +1 or -1; 0 where tasks are not locally unique, or where the data are degenerate.
+    radii : tuple of float
+        Spectral radius of a round of best responses, servers in turn: below 1 it comes back to the equilibrium, above
+        it leaves. NaN where a task count binds.
+    complete : bool
+        Was every product of faces gone through, and do indices sum to +1, as those of all equilibria do? See
+        `docs/equilibria.md` for what that proves.
+    tried : mapping of str to str
+        What looked for equilibria, and what came of it.
+    """
+
+    allocations: tuple[Allocation, ...]
+    indices: tuple[int, ...]
+    radii: tuple[float, ...]
+    complete: bool
+    tried: Mapping[str, str]
+
+    def __len__(self) -> int:
+        return len(self.allocations)
+
+    @overload
+    def __getitem__(self, key: int) -> Allocation: ...
+    @overload
+    def __getitem__(self, key: slice) -> tuple[Allocation, ...]: ...
+    def __getitem__(self, key: int | slice) -> Allocation | tuple[Allocation, ...]:
+        return self.allocations[key]
+
+    def __iter__(self) -> Iterator[Allocation]:
+        return iter(self.allocations)
+
+    @property
+    def attrs(self) -> dict[str, object]:
+        """`complete` and `tried`, as frames carry them."""
+        return {"complete": self.complete, "tried": dict(self.tried)}
+
+    @property
+    def user_tasks(self) -> Array:
+        """(equilibria, users)."""
+        return np.array([one.arrays.user_tasks for one in self.allocations])
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per equilibrium, from 1: `index`, `radius`, `stable`, `certificate`, and every user's tasks."""
+        columns: dict[str, object] = {
+            "index": self.indices,
+            "radius": self.radii,
+            "stable": [radius < 1 for radius in self.radii],
+            "certificate": [one.certificate.residual for one in self.allocations],
+        }
+        names = apart(self.allocations[0].cluster.users, list(columns), "user")
+        columns |= dict(zip(names, self.user_tasks.T, strict=True))
+        frame = pd.DataFrame(columns, index=self._numbers)
+        frame.attrs = self.attrs
+        return frame
+
+    def preferences(self) -> pd.DataFrame:
+        """Preferences over equilibria: a row per user, its tasks in each, and the number of the best (`best`).
+
+        `best` is 0 for users to whom all are the same.
+        """
+        tasks = self.user_tasks.T
+        frame = pd.DataFrame(
+            tasks, columns=self._numbers, index=pd.Index(self.allocations[0].cluster.users, name="user")
+        )
+        most, least = tasks.max(axis=1), tasks.min(axis=1)
+        frame["best"] = np.where(most - least <= _SAME * most, 0, tasks.argmax(axis=1) + 1)
+        return frame
+
+    def pareto(self) -> pd.DataFrame:
+        """Every two: `better` (the row gives nobody less, and somebody more), `worse`, `incomparable` or `same`."""
+        tasks = self.user_tasks
+        words = np.full((len(self), len(self)), "same", dtype=object)
+        for a, mine in enumerate(tasks):
+            for b, other in enumerate(tasks):
+                more, less = (
+                    bool((mine > other * (1 + _SAME)).any()),
+                    bool((mine < other * (1 - _SAME)).any()),
+                )
+                if more or less:
+                    words[a, b] = "incomparable" if more and less else "better" if more else "worse"
+        return pd.DataFrame(words, index=self._numbers, columns=self._numbers)
+
+    @property
+    def _numbers(self) -> pd.Index:
+        return pd.RangeIndex(1, len(self) + 1, name="equilibrium")
+
+    def __repr__(self) -> str:
+        if not self.allocations:
+            return "no equilibrium found"
+        known = "all of them" if self.complete else "there may be more"
+        many = f"{len(self)} equilibri{'um' if len(self) == 1 else 'a'}"
+        lines = [f"{self.allocations[0].mechanism}: {many}, {known}"]
+        lines += self.to_frame().to_string(float_format="{:.6g}".format).splitlines()
+        return "\n".join([*lines, *(f"{name}: {text}" for name, text in self.tried.items())])
+
+
+@dataclass(frozen=True)
+class Verified:
+    """One equilibrium.
+
+    Attributes
+    ----------
+    active : its active set, with tasks and prices to the last digits
+    tasks, log_prices : (users, servers), and per resource unit (servers, resources), -inf for none
+    index : +1 or -1; 0 where tasks are not locally unique, or where what is nearly active decides
+    radius : spectral radius of a round of best responses
+    by : who found it first
+    """
+
+    active: Active
+    tasks: Array
+    log_prices: Array
+    index: int
+    radius: float
+    by: str
+
+
+class Collected:
+    """Equilibria of one game, as they are found."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.system = EquilibriumSystem.of(problem.polytope, problem.criterion)
+        self.found: list[Verified] = []
+        self.lost = 0  # candidates whose equations could not be solved
+
+    @property
+    def whole(self) -> bool:
+        """True if indices are not 0 and sum to 1, and no candidate was lost."""
+        indices = [one.index for one in self.found]
+        return sum(indices) == 1 and 0 not in indices and not self.lost
+
+    def take(self, tasks: Array, log_price: Array, by: str) -> int:
+        """Add candidates: tasks (candidates, pairs), log level prices (candidates, servers, resources). How many new.
+
+        Of those with the same X tasks and prices are averaged: splits of an equilibrium are a convex set, and so are
+        the prices that support it; their middle has all pairs and rows that may be active.
+        """
+        before, system = len(self.found), self.system
+        totals = np.log(np.add.reduceat(tasks, system.start[:-1], axis=1)) if len(tasks) else tasks
+        left = np.arange(len(tasks))
+        while len(left):
+            near = np.abs(totals[left] - totals[left[0]]).max(axis=1) < _SAME
+            group, left = left[near], left[~near]
+            if not self._known(totals[group[0]] + np.log(system.largest)):
+                mean = np.logaddexp.reduce(system.alpha * log_price[group]) - np.log(len(group))
+                self._add(tasks[group].mean(axis=0), mean[system.polytope.row_server, system.polytope.row_resource], by)
+        return len(self.found) - before
+
+    def _known(self, log_total: Array) -> bool:
+        """True if these are the tasks (users,) of a known equilibrium."""
+        return any(np.abs(np.log(one.active.total) - log_total).max() < _SAME for one in self.found)
+
+    def _add(self, tasks: Array, log_rows: Array, by: str) -> None:
+        """Add the equilibrium near tasks (pairs,) and log prices of whole capacities (rows,), with index and radius.
+
+        The index is 0 if it depends on pairs or rows that are outside without slack.
+        """
+        problem, polytope = self.problem, self.problem.polytope
+        try:
+            active = settled(
+                polytope, problem.criterion, polytope.allocation(tasks / self.system.gamma), log_rows, None
+            )
+        except SolverError:
+            self.lost += 1
+            return
+        # A candidate may have been farther from its equilibrium than others with the same are from each other.
+        if not self._known(np.log(active.total)):
+            whole = polytope.allocation(
+                polytope.inside(active.part * active.total[polytope.pair_user] / polytope.gamma)
+            )
+            log_prices = polytope.log_unit_prices(active.prices[0].log_rows)
+            found, more = (active_at(problem, whole, log_prices, weak) for weak in (0.0, 1e-8))
+            assert found is not None
+            assert more is not None
+            sign = index(found)
+            sign = (sign or 0) if index(more) == sign else 0
+            self.found.append(Verified(active, whole, log_prices, sign, spectral_radius(found), by))
+
+
+@dataclass(frozen=True)
+class EnumerationOptions:
+    """Budget of an enumeration."""
+
+    #: CPU seconds.
+    seconds: float = 60.0
+    #: Most subsets of users and resources of servers, and faces of them.
+    subsets: float = 1e6
+    faces: int = 24_000
+    #: Beyond enumeration: starts of best responses, and most rounds of each.
+    starts: int = 20
+    rounds: int = 2000
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = EnumerationOptions()
+
+
+#: The tolerance that the engine is asked for, and the change of a round of best responses that ends them.
+_FINE = 1e-10
+#: By what part data are changed that ties make degenerate.
+JITTER = 1e-6
+_OTHER_ALPHA = {
+    0.0: "alpha is 0, where every server has a linear program of its own and splits are rarely unique: take a small "
+    "positive alpha, such as 0.01",
+    math.inf: "alpha is infinite: PS-DSF has continua of allocations, and PSDSF().solve(cluster) is their limit from "
+    "finite alpha: take a large finite alpha, such as 64",
+}
+
+
+def equilibria(
+    cluster: Cluster,
+    alpha: float,
+    *,
+    tol: float = 1e-8,
+    rng: np.random.Generator | int | None = None,
+    options: EnumerationOptions = OPTIONS,
+) -> Equilibria:
+    """All equilibria of alphaPF-VDS that can be found: on small clusters all there are.
+
+    Servers and users that are alike are merged first. Then, within `options.seconds`, every product of faces of
+    servers' polytopes is gone through (`docs/algorithms/equilibria.md`). Where that takes longer, the engine's
+    answer and best responses from random starts are what is found, and `complete` is False.
+
+    Parameters
+    ----------
+    cluster : where the game is played
+    alpha : in (0, infinity)
+    tol : what every certificate reaches; equilibria that miss it are not in the list, and `tried` counts them
+    rng : seed or generator of random starts, beyond enumeration
+    options : what may be spent
+
+    Returns
+    -------
+    Equilibria
+        a sequence of allocations, with `indices`, `radii`, `complete`, `tried`, `to_frame()`, `preferences()` and
+        `pareto()`. Allocations with the same tasks of users are one equilibrium, however tasks are split over servers.
+
+    Raises
+    ------
+    DataError
+        alpha is 0 or infinite, or another argument is wrong.
+
+    With task counts that bind equilibria are continua (a generalised equilibrium): those in which no count binds are
+    enumerated, others only looked for, and `complete` is False.
+    """
+    alpha, tol, rng = _validate.alpha(alpha), _validate.tolerance(tol), generator_of(rng)
+    if alpha in _OTHER_ALPHA:
+        raise DataError(_OTHER_ALPHA[alpha])
+    watch = clock.Watch()
+    merging = merge(expected(cluster))
+    problem = Problem(merging.cluster, _rule(merging.cluster, alpha))
+    if not len(problem.polytope.users):
+        raise DataError("no user can run anything: there is one allocation, the empty one; check eligible and demands")
+    collected, tried = Collected(problem), {}
+    system = collected.system
+    made = enumerated(system, options)
+    collected.take(made.tasks, made.log_price, "enumeration")
+    bounded = bool(len(problem.polytope.limited))
+    if not (made.reason or bounded or collected.whole):
+        made = enumerated(jittered(system), options)
+        collected.take(made.tasks, made.log_price, "enumeration")
+        tried["ties"] = f"enumerated with all data changed by {JITTER:g}, then solved as they are"
+    finished = not (made.reason or bounded) and collected.whole
+    tried["enumeration"] = _told(made, bounded, collected)
+    if not finished:
+        others = {"engine": _of_engine(problem, system), "best responses": _responses(problem, system, rng, options)}
+        for name, offers in others.items():
+            new = [collected.take(tasks[None], log_price[None], name) for tasks, log_price in offers]
+            tried[name] = f"answers: {len(new)}, of them new: {sum(new)}"
+    original = Problem(cluster, _rule(cluster, alpha))
+    pairs = [(_allocation(original, merging, one, tol, watch), one) for one in _ends(collected.found)]
+    missed = sum(found.flagged for found, _ in pairs)
+    if missed:
+        tried["certificates"] = f"{missed} more missed tol={tol:g}"
+    pairs = sorted((each for each in pairs if not each[0].flagged), key=lambda each: -_welfare(each[0]))
+    return Equilibria(
+        tuple(found for found, _ in pairs),
+        tuple(one.index for _, one in pairs),
+        tuple(one.radius for _, one in pairs),
+        finished and not missed,
+        tried,
+    )
+
+
+def _rule(cluster: Cluster, alpha: float) -> Criterion:
+    return criterion(cluster, partial(virtual_share_per_task, cluster), alpha, "game")
+
+
+def _ends(found: list[Verified]) -> list[Verified]:
+    """All of them, but of a continuum (index 0, one active set) only two that are far apart."""
+    kept = [one for one in found if one.index != 0]
+    continua: dict[tuple[bytes, bytes], list[Verified]] = {}
+    for one in found:
+        if one.index == 0:
+            key = one.active.pairs.tobytes(), one.active.rows.tobytes()
+            continua.setdefault(key, []).append(one)
+    for points in continua.values():
+        tasks = np.log([one.active.total for one in points])
+        first = int(np.abs(tasks - tasks[0]).max(axis=1).argmax())
+        last = int(np.abs(tasks - tasks[first]).max(axis=1).argmax())
+        kept += [points[k] for k in sorted({first, last})]
+    return kept
+
+
+def _told(made: Enumeration, bounded: bool, collected: Collected) -> str:
+    """Outcome of the enumeration, in words."""
+    if made.reason:
+        return f"not finished: {made.reason}"
+    text = f"finished: {made.cells} products of faces, {made.parts} parts solved"
+    text += f"; indices sum to {sum(one.index for one in collected.found)}"
+    if any(one.index == 0 for one in collected.found):
+        text += "; index 0: degenerate, or part of a continuum"
+    return f"{text}; task counts can bind, where equilibria are continua" if bounded else text
+
+
+def _of_engine(problem: Problem, system: EquilibriumSystem) -> Iterator[tuple[Array, Array]]:
+    """Tasks (pairs,) and log level prices of the engine's answer, where enumeration does not finish."""
+    polytope = problem.polytope
+    for found in engine.solutions(problem, _FINE):
+        if found.log_prices is not None:
+            tasks = found.tasks[polytope.users[polytope.pair_user], polytope.pair_server]
+            levels = polytope.by_server(polytope.log_row_prices(found.log_prices), unused=-np.inf) / system.alpha
+            yield tasks / system.largest[system.user], levels
+            return
+
+
+def _responses(
+    problem: Problem, system: EquilibriumSystem, rng: np.random.Generator, options: EnumerationOptions
+) -> Iterator[tuple[Array, Array]]:
+    """The same near where best responses from random tasks end, servers in turn."""
+    sweeps, users = Sweeps(system), np.bincount(system.server)
+    for _ in range(options.starts):
+        part = rng.exponential(size=len(system.user)) / users[system.server]
+        state = sweeps.start(problem.polytope.inside(part) * system.gamma)
+        for _ in range(options.rounds):
+            if sweeps.gauss_seidel(state) <= _FINE:
+                break
+        yield state.tasks.copy(), np.where(system.row, state.log_price, -np.inf)
+
+
+def _allocation(problem: Problem, merging: Merging, one: Verified, tol: float, watch: clock.Watch) -> Allocation:
+    """An equilibrium of the merged cluster as a certified allocation of the original one."""
+    begun, alpha = clock.now(), problem.criterion.alpha
+    split = Split.of(merging, one.tasks)
+    certificate, proof = certify_problem(problem, split, merging.split_prices(one.log_prices))
+    stats = Stats(one.by, "none", "found", 0, 0.0, 0.0, watch.seconds, clock.now() - begun, {}, watch.loops)
+    cluster = problem.cluster
+    notes = idle([cluster.users[n] for n in np.flatnonzero(~cluster.runnable)])
+    notes += (_index_note(one),)
+    name = f"alphaPF-VDS(alpha={alpha:g})"
+    judge = ByCriterion(problem.criterion)
+    made = name, cluster, split(), certificate, problem.criterion, proof, stats, notes, tol, judge
+    return Allocation(*made, index=one.index)
+
+
+def _index_note(one: Verified) -> str:
+    way = "best responses leave it" if one.radius > 1 else "best responses come back to it"
+    return f"an equilibrium of index {one.index:+d}" + ("" if math.isnan(one.radius) else f"; {way}")
+
+
+def _welfare(found: Allocation) -> float:
+    tasks = found.arrays.user_tasks
+    runs = tasks > 0
+    return float(found.cluster.weight[runs] @ np.log(tasks[runs]))
+
+
+class Enumeration(NamedTuple):
+    """Equilibria found, and how.
+
+    Attributes
+    ----------
+    tasks, log_price : (solutions, pairs) and, in levels, (solutions, servers, resources)
+    reason : why not all cells were gone through; empty if they were
+    cells, parts : products of faces of all servers that were looked at, and connected parts of them that were solved
+    """
+
+    tasks: Array
+    log_price: Array
+    reason: str
+    cells: int
+    parts: int
+
+
+def enumerated(system: EquilibriumSystem, options: EnumerationOptions = OPTIONS) -> Enumeration:
+    """Solutions of all cells; the same allocation may stand in several. None if there are too many cells."""
+    (servers, resources), users = system.row.shape, len(system.weight)
+    tasks, levels = [np.zeros((0, len(system.user)))], [np.zeros((0, servers, resources))]
+    seen, parts, reason = 0, 0, ""
+    try:
+        game, order = arranged(system, options)
+        for faces_of in cells(game):
+            solved = solutions(game, faces_of)
+            whole = np.zeros((len(solved.tasks), servers, users))
+            level = np.full((len(whole), servers, resources), -np.inf)
+            whole[:, order], level[:, order] = solved.tasks, solved.prices
+            tasks.append(whole[:, system.server, system.user])
+            levels.append(level)
+            seen, parts = seen + len(faces_of), parts + solved.parts
+    except TooLargeError as error:
+        reason = str(error)
+    return Enumeration(np.concatenate(tasks), np.concatenate(levels), reason, seen, parts)
+
+
+def arranged(system: EquilibriumSystem, options: EnumerationOptions) -> tuple[Game, Index]:
+    """The game, servers with few faces first, and its servers in their order.
+
+    Raises
+    ------
+    TooLargeError
+        It has too many faces.
+    """
+    (servers, resources), users = system.row.shape, len(system.weight)
+    names, shape, until = system.polytope.cluster.servers, (servers, users), clock.cpu() + options.seconds
+    use, gain, size = np.zeros((*shape, resources)), np.full(shape, -np.inf), np.ones(shape)
+    use[system.server, system.user] = system.use
+    gain[system.server, system.user] = system.log_gain
+    size[system.server, system.user] = system.gamma
+    usable = gain > -np.inf
+    many = 2.0 ** (usable.sum(axis=1) + resources)
+    if many.sum() > options.subsets:
+        raise TooLargeError(f"server {names[int(many.argmax())]!r} has too many users")
+    host, support, rows = faces(use, usable, until)
+    count = np.bincount(host, minlength=servers)
+    if count.sum() > options.faces:
+        raise TooLargeError(f"server {names[int(count.argmax())]!r} has {count.max()} faces")
+    order = np.argsort(np.where(count, count, np.inf), kind="stable")[: np.count_nonzero(count)]
+    known, gain = usable[order], gain[order]
+    middle = np.nanmedian(np.where(known, gain - np.mean(gain, axis=0, where=known), np.nan), axis=1)
+    place = np.zeros(servers, np.intp)
+    place[order] = np.arange(len(order))
+    of = np.argsort(place[host], kind="stable")
+    found = use[order], gain, size[order], middle, place[host[of]], support[of], rows[of]
+    return Game(system.alpha, *found, until), order
+
+
+def jittered(system: EquilibriumSystem) -> EquilibriumSystem:
+    """The same game with demands of pairs and gains changed by up to `JITTER`, relatively, always in the same way."""
+    rng, other = np.random.default_rng(0), copy(system)
+    factor = np.exp(JITTER * rng.uniform(-1, 1, system.use.shape))
+    other.use, other.per_task = system.use * factor, system.per_task * factor
+    other.log_gain = system.log_gain + JITTER * rng.uniform(-1, 1, len(system.user))
+    return other

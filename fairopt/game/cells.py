@@ -1,0 +1,273 @@
+"""Products of faces of servers in which an equilibrium may be: by counting, and by linear programs in prices.
+
+A column of an equilibrium lies in the relative interior of a face `{z_S > 0, (D z)_R = 1, the rest zero or <= 1}` of
+its server's polytope on which some positive prices of R are maximal: a support S and rows R. Users without a demand for
+any row of R could take more for nothing, so every usable pair must need one.
+
+Counting: the pairs of a connected part ask for ties, one for each server of a user but the first; ties are homogeneous
+linear equations in prices `lambda c`, so that a part with as many as rows has no prices in general.
+Linear programs: users prefer the servers they are on, which is linear in prices too:
+
+    cost_ni / exp(alpha gain_ni) = cost_nj / exp(alpha gain_nj)  (n on i and j),   <=  (n on i, not on j),
+
+cost_ni = sum_r D_nir lambda_ir c_ir. Two servers at a time are tabulated; from three on all at once,
+as small linear programs of one shape, by the simplex method from a feasible basis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from ..base import clock
+from ..model._arrays import Array, Index, Mask
+
+#: Entries below this are rounding.
+_TINY = 1e-9
+
+
+def highest(rows: Array, level: Array, enough: float = np.inf) -> tuple[Array, Array]:
+    """The largest t (programs,) with `rows @ y + level t <= 0, .., 0, 1`, `y >= 0`; and y (programs, unknowns).
+
+    t is -1 where the method fails, and may be less than the largest where it is more than `enough`. A basic variable is
+    `table[i, -1] - sum_j table[i, j] free_j`; variables are numbered, columns first, then slacks of rows. Of ties the
+    largest pivot leaves, after many steps without gain the first variable (Bland).
+    """
+    programs, count, size = rows.shape
+    best, point = np.full(programs, -1.0), np.zeros((programs, size))
+    table = np.concatenate([rows, level[..., None], np.zeros((programs, count, 1))], axis=2)
+    table[:, -1, -1] = 1.0
+    basic = np.tile(np.arange(size + 1, size + 1 + count), (programs, 1))
+    free = np.tile(np.arange(size + 1), (programs, 1))
+    which, still = np.arange(programs), np.zeros(programs, np.intp)
+    enter, top = np.full(programs, size), np.full(programs, -1)  # t enters first, and its row stays
+    for _ in range(50 * (size + count)):
+        k = np.arange(len(which))
+        bland = still[:, None] > size + count
+        column = table[k, :, enter]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(column > _TINY, table[:, :, -1] / column, np.inf)
+        least = ratio.min(axis=1)
+        out = np.where(ratio <= least[:, None] + 1e-13, np.where(bland, basic, -column), np.inf).argmin(axis=1)
+        top = np.where(top < 0, out, top)
+        fails = (least == np.inf) | ((out == top) & (free[k, enter] != size))
+        before, at = table[k, top, -1], table[k, out, enter][:, None]
+        row = table[k, out] / at
+        table -= column[..., None] * row[:, None]
+        table[k, :, enter], table[k, out] = -column / at, row
+        table[k, out, enter] = 1 / at[:, 0]
+        basic[k, out], free[k, enter] = free[k, enter], basic[k, out]
+        table[:, :, -1] = np.maximum(table[:, :, -1], 0.0)
+        cost = table[k, top, :-1]
+        t = table[k, top, -1]
+        still = np.where(t <= before, still + 1, 0)
+        ends = ~fails & ((cost.min(axis=1) >= -_TINY) | (t > enough))
+        best[which[ends]] = t[ends]
+        program, i = np.nonzero(ends[:, None] & (basic < size))
+        point[which[program], basic[program, i]] = table[program, i, -1]
+        stay = ~fails & ~ends
+        if not stay.any():
+            break
+        if not stay.all():
+            table, basic, free, which, still, top, cost = (
+                one[stay] for one in (table, basic, free, which, still, top, cost)
+            )
+        bland = still[:, None] > size + count
+        enter = np.where(cost < -_TINY, np.where(bland, free, cost), np.inf).argmin(axis=1)
+    return best, point
+
+
+#: Linear programs that are solved at once.
+_CHUNK = 1000
+
+
+class TooLargeError(Exception):
+    """Raised if cells are too many for time or memory."""
+
+
+@dataclass(frozen=True)
+class Game:
+    """Servers in the order in which they are gone through; faces are numbered server by server."""
+
+    alpha: float
+    use: Array  # (servers, users, resources), D
+    gain: Array  # (servers, users), log phi gamma, -inf where not usable; users in units of their largest gamma
+    size: Array  # (servers, users), gamma in these units
+    middle: Array  # (servers,), what log prices are measured from
+    host: Index  # (faces,), server
+    support: Mask  # (faces, users)
+    rows: Mask  # (faces, resources)
+    until: float  # CPU time at which it is too late
+
+    @property
+    def strict(self) -> bool:
+        """True if prices are comparable in doubles: up to alpha = 6."""
+        return self.alpha < 6.0
+
+
+def _chunks(numbers: Index, until: float) -> Iterator[Index]:
+    for first in range(0, len(numbers), _CHUNK):
+        if clock.cpu() > until:
+            raise TooLargeError("it would have taken more than EnumerationOptions.seconds")
+        yield numbers[first : first + _CHUNK]
+
+
+def faces(use: Array, usable: Mask, until: float) -> tuple[Index, Mask, Mask]:
+    """Servers (faces,), supports (faces, users) and rows (faces, resources) of faces of servers.
+
+    Fractions of the support have a common margin, fill its rows, and no other row over.
+
+    Raises
+    ------
+    TooLargeError
+        It is too late.
+    """
+    users, resources = use.shape[1:]
+    found = []
+    for i, own in enumerate(usable):
+        number, part = np.indices((2**resources, 2 ** int(own.sum()))).reshape(2, -1)[:, 1:]
+        support, rows = np.zeros((len(part), users), bool), number[:, None] >> np.arange(resources) & 1 > 0
+        support[:, own] = part[:, None] >> np.arange(own.sum()) & 1
+        needs = use[i, own] > 0
+        good = (support.sum(axis=1) >= rows.sum(axis=1)) & rows.any(axis=1) & ~(rows & ~needs.any(axis=0)).any(axis=1)
+        good &= (rows[:, None] & needs).any(axis=2).all(axis=1)
+        found.append((np.full(good.sum(), i), support[good], rows[good]))
+    host, support, rows = (np.concatenate(each) for each in zip(*found, strict=True))
+    kept = []
+    for some in _chunks(np.arange(len(host)), until):
+        members, full = support[some], rows[some]
+        need = use[host[some]].swapaxes(1, 2)
+        over = members[:, None] * (need - need[np.arange(len(some)), full.argmax(axis=1)][:, None])
+        program = np.concatenate([over, -over * full[..., None], members[:, None]], axis=1)
+        kept.append(some[highest(program, np.matvec(program, members), 1e-9)[0] > 1e-9])
+    chosen = np.concatenate(kept)
+    return host[chosen], support[chosen], rows[chosen]
+
+
+def connected(on: Mask) -> Mask:
+    """Servers that are, by pairs (cells, servers, users): (cells, first server of a part, servers)."""
+    joined = on @ on.transpose(0, 2, 1)
+    for _ in range(on.shape[1].bit_length()):
+        joined = joined @ joined
+    return np.asarray(joined.argmax(axis=2)[:, None] == np.arange(on.shape[1])[:, None])
+
+
+def _counted(g: Game, chosen: Index) -> Index:
+    """Select cells (cells, servers) in which every part has fewer ties than rows."""
+    on = g.support[chosen]
+    member = connected(on)
+    spare = np.matvec(member.astype(int), g.rows[chosen].sum(axis=2) - on.sum(axis=2)) + (member @ on).sum(axis=2)
+    return chosen[np.flatnonzero(((spare > 0) | ~member.any(axis=2)).all(axis=1))]
+
+
+def _beside(g: Game, chosen: Index, j: int, together: Mask | None) -> Index:
+    """Cells (cells, servers), each with every face of server j: fewer ties than rows, and a place for everybody."""
+    own, usable = np.flatnonzero(g.host == j), g.gain > -np.inf
+    support, rows, found = g.support[own], g.rows[own].sum(axis=1), [np.zeros((0, chosen.shape[1] + 1), np.intp)]
+    # Who is left out costs more than all rows.
+    dear = 1.0 + usable.shape[0] * g.rows.shape[1]
+    faces = np.column_stack([support, ~support * dear, -rows, np.ones(len(own))]).T.astype(np.float32)
+    for some in _chunks(chosen, g.until):
+        on, left = g.support[some], (g.host[some][..., None] != np.arange(len(usable))).all(axis=1)
+        left[:, j] = False
+        there = on.any(axis=1)
+        asked = usable.any(axis=0) & ~there & ~(left @ usable)
+        ties = on.sum(axis=(1, 2)) - there.sum(axis=1) - g.rows[some].sum(axis=(1, 2))
+        cells = np.column_stack([there, asked, np.ones(len(some)), ties]).astype(np.float32)
+        fits = cells @ faces < 0
+        if together is not None:
+            fits &= np.logical_and.reduce([together[np.ix_(face, own)] for face in some.T])
+        at, face = np.nonzero(fits)
+        found.append(np.column_stack([some[at], own[face]]))
+    return np.concatenate(found)
+
+
+def _priced(g: Game, chosen: Index, strict: bool, enough: float = np.inf) -> tuple[Mask, Array]:
+    """Feasibility of prices (positive if `strict`) at which users prefer their servers, and such prices.
+
+    `chosen` (cells, servers) are faces of some servers; prices (cells, servers, resources), 0 for none.
+    """
+    on, paid, servers = g.support[chosen], g.rows[chosen], g.host[chosen]
+    (cells, count, users), resources = on.shape, paid.shape[2]
+    home, level = on.argmax(axis=1)[:, None], (g.gain - g.middle[:, None])[servers]
+    c, a, n = np.ogrid[:cells, : count - 1, :users]
+    away = (home + 1 + a) % count
+    asked = on.any(axis=1, keepdims=True) & (level[c, away, n] > -np.inf)
+    with np.errstate(invalid="ignore"):
+        apart = np.where(asked, g.alpha * (level[c, away, n] - level[c, home, n]), 0.0)[..., None]
+    cost = paid[:, :, None] * g.use[servers]
+    rows = np.zeros((cells, count - 1, users, count, resources))
+    rows[c, a, n, home] = np.exp(np.minimum(apart, 0.0)) * cost[c, home, n] * asked[..., None]
+    rows[c, a, n, away] = -np.exp(np.minimum(-apart, 0.0)) * cost[c, away, n] * asked[..., None]
+    shape = cells, (count - 1) * users, count * resources
+    rows = rows.reshape(shape) / np.maximum(np.abs(rows).max(axis=(3, 4)).reshape(*shape[:2], 1), 1e-300)
+    tied = on[c, away, n].reshape(shape[:2])
+    ties = np.argsort(~tied, axis=1, kind="stable")[:, : tied.sum(axis=1).max(initial=0), None]
+    equal = np.take_along_axis(-rows * tied[..., None], ties, 1)
+    own = paid.reshape(cells, 1, shape[2]).astype(float)
+    program = np.concatenate([rows, equal, own] if strict else [rows, equal, -own, own], axis=1)
+    least = own[:, 0] * strict
+    level = np.matvec(program, least)
+    if not strict:
+        level[:, -2] = 1.0
+    found, prices = highest(program, level, enough)
+    return (found > 1e-10) | (found == -1.0), (prices + found[:, None] * least).reshape(paid.shape) * paid
+
+
+def _fitting(g: Game, chosen: Index) -> Mask:
+    """True for cells (cells, servers) that have prices."""
+    found = [_priced(g, some, g.strict, 1e-10)[0] for some in _chunks(chosen, g.until)]
+    return np.concatenate([np.zeros(0, bool), *found])
+
+
+def _together(g: Game) -> tuple[Index, Mask]:
+    """Compatible faces of two servers, (couples, 2) and (faces, faces), servers in order.
+
+    Where they are many it is looked at for the first user, and then for one more at a time.
+    """
+    users, couples = g.use.shape[1], np.zeros((0, 2), np.intp)
+    for i, j in combinations(range(len(g.gain)), 2):
+        couples = np.concatenate([couples, _beside(g, np.argwhere(g.host == i), j, None)])
+    _, kinds = np.unique(np.column_stack([g.host, g.rows]), axis=0, return_inverse=True)
+    for k in range(1, users + 1):
+        _, kind, kinds = np.unique(2 * kinds + g.support[:, k - 1], return_index=True, return_inverse=True)
+        if k == users or len(couples) > _CHUNK:
+            first = replace(g, use=g.use[:, :k], gain=g.gain[:, :k], support=g.support[:, :k])
+            fits = np.zeros((len(kind), len(kind)), bool)
+            fits[tuple(kinds[couples].T)] = True
+            asked = np.argwhere(fits)
+            fits[tuple(asked.T)] = _fitting(first, kind[asked])
+            couples = couples[fits[tuple(kinds[couples].T)]]
+    together = np.zeros((len(g.host), len(g.host)), bool)
+    together[tuple(couples.T)] = True
+    return couples, together
+
+
+def cells(g: Game) -> Iterator[Index]:
+    """Faces (some, servers) that may go together.
+
+    Raises
+    ------
+    TooLargeError
+        It is too late.
+    """
+    (couples, together), servers = _together(g), len(g.gain)
+    chosen = couples[g.host[couples[:, 1]] < 2] if servers > 1 else np.zeros((1, 0), np.intp)
+    for j in range(chosen.shape[1], servers):
+        chosen = _beside(g, chosen, j, together)
+        if j < servers - 1:
+            chosen = chosen[_fitting(g, chosen)]
+    for some in _chunks(chosen, g.until):
+        yield _counted(g, some)
+
+
+def prices(g: Game, chosen: Index) -> tuple[Mask, Array]:
+    """Prices of cells (cells, servers), (cells, servers, resources), 0 for none, and which cells have any."""
+    fits, found = _priced(g, chosen, True)
+    if not g.strict:
+        left = np.flatnonzero(~fits)
+        fits[left], found[left] = _priced(g, chosen[left], False)
+    return fits, found

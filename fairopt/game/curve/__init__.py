@@ -1,1 +1,0 @@
-"""The curve of equilibria through alpha = 1, and which equilibrium it makes the answer."""

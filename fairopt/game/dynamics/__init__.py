@@ -1,1 +1,0 @@
-"""The distributed game as it would run: orders, networks, starts."""

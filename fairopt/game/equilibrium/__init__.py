@@ -1,1 +1,0 @@
-"""Equilibria of the per-server game for every finite alpha, without playing it."""

@@ -1,1 +1,0 @@
-"""The equations of an equilibrium, on the arrays of a polytope."""

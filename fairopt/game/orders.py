@@ -1,0 +1,171 @@
+"""In which order servers respond, and what they know when they do. Every order is a generator of rounds.
+
+A round is one response of every server, about: in the asynchronous game servers act on clocks of their own. A message
+is one server's column of x, sent to one other server with a user in common; its numbers are those of these users.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import DataError
+from ..base.names import some
+from ..core.game.elastic import cosine, elastic
+from ..core.game.rounds import State, Sweeps, compare
+from ..model._arrays import Index
+from ..model._validate import number
+from ..model.cluster import Cluster
+
+ORDERS = ("elastic", "cyclic", "random", "over-relaxed", "jacobi", "asynchronous")
+#: Messages and numbers sent in a round, and the largest change asked for.
+Round = tuple[int, int, float]
+
+Outage = tuple[int | str, float, float]
+
+_RULE = "give a loss in [0, 1) and a finite delay and drift >= 0"
+_OUTAGE = "an outage is (server, first round, last round), such as (0, 5, 30) or ('server1', 5, 30)"
+
+
+@dataclass(frozen=True)
+class Network:
+    """Network of the asynchronous game: losses, delays and outages (PF section 5.2), times in rounds.
+
+    Parameters
+    ----------
+    loss : probability that a message never arrives
+    delay : messages take a uniformly random time up to this
+    outages : (server, first round, last round) in which a server, by name or number from 0, stands still: it keeps
+        serving what it serves
+    drift : spread (log-normal) of the servers' clocks around one response per round
+
+    Raises
+    ------
+    DataError
+    """
+
+    loss: float = 0.0
+    delay: float = 0.0
+    outages: tuple[Outage, ...] = ()
+    drift: float = 0.2
+
+    def __post_init__(self) -> None:
+        for name, most in (("loss", 1.0), ("delay", math.inf), ("drift", math.inf)):
+            value = number(getattr(self, name), f"{name} of the network", f"a number: {_RULE}")
+            if not 0 <= value < most:
+                raise DataError(f"{name} of the network is {value:g}: {_RULE}")
+            object.__setattr__(self, name, value)
+        try:
+            object.__setattr__(self, "outages", tuple(_outage(*outage) for outage in self.outages))
+        except TypeError:
+            raise DataError(f"outages of the network are {self.outages!r}: give a list, and {_OUTAGE}") from None
+
+
+def _outage(server: Any, first: Any, last: Any) -> Outage:
+    if not isinstance(server, str | Integral):
+        raise DataError(f"an outage of the network is of server {server!r}, which names none: {_OUTAGE}")
+    what = f"a round of the outage of server {server!r} of the network"
+    first = number(first, what, f"a number; {_OUTAGE}")
+    place = server if isinstance(server, str) else int(server)
+    return place, first, number(last, what, f"a number from the first round on; {_OUTAGE}", lambda end: end >= first)
+
+
+def network_of(value: Any, cluster: Cluster, order: str) -> Network:
+    """Check the network of a game on this cluster, only of asynchronous order; outages by server number."""
+    if value is None:
+        return Network()
+    if not isinstance(value, Network):
+        raise DataError(f"network is {value!r}; it must be a fairopt.game.Network, such as Network(loss=0.1, delay=5)")
+    if order != "asynchronous":
+        raise DataError(f"a network plays no part in order {order!r}: leave it out, or choose order='asynchronous'")
+    names = cluster.servers
+    places = {known: i for i, name in enumerate(names) for known in (i, name)}
+    try:
+        return replace(value, outages=tuple((places[server], first, last) for server, first, last in value.outages))
+    except KeyError as error:
+        raise DataError(
+            f"an outage of the network is of server {error}, which the cluster has not: give one of its names "
+            f"({some(names, 5)}) or a number from 0 to {len(names) - 1}"
+        ) from None
+
+
+def rounds(
+    order: str, sweeps: Sweeps, state: State, rng: np.random.Generator, damping: float | None, network: Network
+) -> Iterator[Round]:
+    """Play rounds in one of the `ORDERS`, in which every server sends its column to all its neighbours once.
+
+    Servers in turn know all earlier moves (Gauss-Seidel), in a new random order every round if it is `random`. The
+    factor of `over-relaxed` grows while rounds keep their direction and falls where they turn. In `elastic` order they
+    anticipate how the others answer, with three numbers sent per user. In `jacobi` order all move at once.
+    """
+    method, servers = sweeps.method, len(sweeps.method.row)
+    uses = np.zeros((servers, len(method.limit)))
+    uses[method.server, method.user] = 1
+    shared = np.asarray(uses @ uses.T, dtype=np.intp)  # users that two servers have in common
+    np.fill_diagonal(shared, 0)
+    messages, numbers = int(np.count_nonzero(shared)), int(shared.sum())
+    # 1/d, d being the most servers that a user can use: all of them may make room for it at once.
+    at_once = damping or 1.0 / int(np.diff(method.start).max())
+    relax, step = damping or (1.4 if order == "over-relaxed" else 1.0), np.zeros_like(state.tasks)
+    if order == "asynchronous":
+        yield from _asynchronous(sweeps, state, rng, damping or min(0.5, at_once), network, shared)
+    if order == "elastic":
+        for change, each, edge in elastic(sweeps, state):
+            yield messages + 2 * (servers - 1), each * numbers + edge * (servers - 1), change
+    while True:
+        before = state.tasks.copy()
+        if order == "jacobi":
+            seen = state.total.copy()
+            change = max(sweeps.respond(i, state._replace(total=seen.copy()), at_once) for i in range(servers))
+            state.total[:] = method.sums(state.tasks)
+        else:
+            change = sweeps.gauss_seidel(state, rng.permutation(servers) if order == "random" else None, relax)
+        if order == "over-relaxed" and damping is None:
+            turn = cosine(compare(sweeps.game, state, before, step).sum(axis=0))
+            relax = min(relax + 0.05, 1.8) if turn > 0.5 else 1 + (0.7 if turn < 0 else 1.0) * (relax - 1)
+        yield messages, numbers, change
+
+
+def _asynchronous(
+    sweeps: Sweeps, state: State, rng: np.random.Generator, part: float, network: Network, shared: Index
+) -> Iterator[Round]:
+    """Every server acts on its own clock, on totals x_n as received so far."""
+    method, servers = sweeps.method, len(sweeps.method.row)
+    mine = [sweeps.pairs[sweeps.first[i] : sweeps.first[i + 1]] for i in range(servers)]
+    known = np.repeat(state.tasks[None, :], servers, axis=0)  # as each server was told
+    period = np.exp(network.drift * rng.standard_normal(servers))
+    # Time, a number, server, whose letter (-1: its clock) and the column in it.
+    events = [(float(rng.uniform(0, period[i])), i, i, -1, period) for i in range(servers)]
+    heapq.heapify(events)
+    sent, numbers, end = 0, 0, 1.0
+    latest = np.zeros((servers, servers), dtype=np.int64)
+    number = servers
+    while True:
+        time, letter, i, source, column = heapq.heappop(events)
+        while time > end:
+            state.total[:] = method.sums(state.tasks)
+            yield sent, numbers, sweeps.requested(state)
+            sent, numbers, end = 0, 0, end + 1
+        if source >= 0:
+            if letter > latest[i, source]:  # a later one may have overtaken it
+                known[i, mine[source]], latest[i, source] = column, letter
+            continue
+        number += 1
+        heapq.heappush(events, (time + float(period[i]), number, i, -1, period))
+        out = any(i == server and first <= time <= last for server, first, last in network.outages)
+        if out or not len(mine[i]):
+            continue
+        sweeps.respond(i, state._replace(total=method.sums(known[i])), part)
+        known[i, mine[i]] = after = state.tasks[mine[i]]
+        for j in np.flatnonzero(shared[i]):
+            sent, numbers = sent + 1, numbers + int(shared[i, j])
+            if rng.random() < network.loss:
+                continue
+            number += 1
+            heapq.heappush(events, (time + float(rng.uniform(0, network.delay)), number, int(j), i, after))

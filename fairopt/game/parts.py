@@ -1,0 +1,307 @@
+"""Equilibria of cells, a face for every server: connected parts, those of one shape at once, then all conditions.
+
+Unknown are log level prices w_r of a part's R rows. Users take the tasks that the prices of their first server allow,
+`log X_n = gain_n - log norm_n(w)`; with T ties (servers of users but the first) the equations are
+
+    gain - log norm equal on both servers of a tie                                                    (T of them)
+    sum_r y_r (1 - sum_n d_nr X_n) = 0   for every y with sum_r y_r d_nr the same on both servers of every tie  (R - T)
+
+d_nr what a task uses of a row at the user's first server. For then tasks of pairs exist that add up to X and fill the
+rows. Ties are linear in prices, and the rest only asks for a scale if R - T = 1: prices are a null vector, and that is
+all. If R - T = 2, prices are `(1 - t) lambda' + t lambda''`, and what remains is one function of t,
+
+    sum_n beta_n cost_n(t)^(-1/alpha) = 0,   cost_n linear in t,
+
+which has at most as many roots as beta has changes of sign in the order of the zeros of cost_n ((t + s)^(-p) is totally
+positive: Karlin, "Total Positivity" (1968), chapter 3); it is looked at on a grid, and on ever finer ones where it
+changes sign.
+
+Otherwise solutions are looked for by damped Newton steps from several starts.
+
+Most cells have none, and most of these are known by bounds: what rows hold bounds tasks, prices of users with so many
+tasks are bounded, and so are, by these, tasks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from itertools import islice, product
+from typing import NamedTuple
+
+import numpy as np
+
+from ..core.factors import stack_solved
+from ..model._arrays import Array, Index, Mask
+from .cells import Game, connected, prices
+
+#: Starts of Newton's method, points of a grid, and most solutions of a cell.
+_STARTS, _GRID, _MOST = 12, 289, 16
+#: Rounds of bounds, first for all cells and then for those that are left, and by what part bounds are widened.
+_ROUNDS, _SLACK = (2, 8), 1e-6
+#: What rounding takes of a bound, in parts of what has been subtracted.
+_LOST = 1e-12
+#: Most steps of Newton's method; it has reached a solution; it has where no step helps any more.
+_STEPS, _REACHED, _STUCK = 14, 1e-12, 1e-10
+
+
+class Solved(NamedTuple):
+    """Tasks (solutions, servers, users), log level prices (.., servers, resources), and the number of parts."""
+
+    tasks: Array
+    prices: Array
+    parts: int
+
+
+@np.errstate(all="ignore")
+def solutions(g: Game, faces: Index) -> Solved:
+    """Solutions of cells (cells, servers)."""
+    servers, users, resources = g.use.shape
+    for rounds in _ROUNDS:
+        faces = faces[_bounded(g, g.support[faces], g.rows[faces], rounds)]
+    fits, start = prices(g, faces)
+    faces, start = faces[fits], start[fits]
+    on, paid = g.support[faces], g.rows[faces]
+    if not len(faces):
+        return Solved(np.zeros((0, servers, users)), np.zeros((0, servers, resources)), 0)
+    member = connected(on)
+    cell, first = np.nonzero(member.any(axis=2))
+    member = member[cell, first]
+    _, one, number = np.unique(np.where(member, faces[cell], -1), axis=0, return_index=True, return_inverse=True)
+    cell_of, member = cell[one], member[one][..., None]
+    own, paid = on[cell_of] & member, paid[cell_of] & member
+    middle, start = _middles(g, own), start[cell_of]
+    sizes = np.stack([own.sum(axis=(1, 2)), paid.sum(axis=(1, 2)), own.any(axis=1).sum(axis=1)], axis=1)
+    found = []
+    for size in np.unique(sizes, axis=0):
+        mine = np.flatnonzero((sizes == size).all(axis=1))
+        parts = Parts.of(g, own[mine], paid[mine], middle[mine], start[mine])
+        which, w = parts.roots()
+        level = np.full((len(which), servers, resources), -np.inf)
+        level[np.arange(len(which))[:, None], parts.host[which], parts.resource[which]] = w
+        found.append((mine[which], level))
+    part, level = (np.concatenate(each) for each in zip(*found, strict=True))
+    each = np.column_stack([part, np.round(level, 8).reshape(len(part), servers * resources)])
+    order = np.unique(each, axis=0, return_index=True)[1]  # by parts, and every solution once
+    ends = np.searchsorted(part[order], np.arange(len(one) + 1))
+    chosen = [
+        (k, level[order[list(each)]].max(axis=0))
+        for k, parted in enumerate(np.split(number.ravel(), np.flatnonzero(np.diff(cell)) + 1))
+        for each in islice(product(*(range(ends[q], ends[q + 1]) for q in parted)), _MOST)
+    ]
+    level = np.array([each[1] for each in chosen]).reshape(-1, servers, resources)
+    return Solved(*_split(g, on[[each[0] for each in chosen]], level), len(one))
+
+
+def _bounded(g: Game, on: Mask, paid: Mask, rounds: int) -> Mask:
+    """Cells whose conditions, each in turn, leave bounds of tasks and prices that are not empty.
+
+    Bounds are pairs (2, ..): the least, and minus the most.
+    """
+    usable, sign = g.gain > -np.inf, np.array([1.0, -1.0])[:, None, None, None]
+    use = np.where(on[..., None] & paid[:, :, None], g.use / g.size[..., None], 0.0).swapaxes(2, 3)
+    scale = np.exp(-g.alpha * np.where(usable, g.gain - g.middle[:, None], np.inf))
+    cost = paid[:, :, None] * g.use * scale[..., None]
+    asked = on | ((sign > 0) & usable)  # elsewhere a price may be as high as it likes
+    tasks, total, prices = (np.where(sign > 0, 0.0, -1e200 * one) for one in (on, on[:, :1] | True, paid))
+    for _ in range(rounds):
+        tasks = _narrowed(use, sign - _SLACK, tasks)
+        total = np.fmax(total, tasks.sum(axis=2, keepdims=True))
+        level = np.where(asked, sign * np.abs(total[::-1]) ** -g.alpha, -np.inf)
+        prices = _narrowed(cost, level - _SLACK * np.abs(level), prices)
+        level = sign * np.abs(np.matvec(cost, prices)[::-1]) ** (-1 / g.alpha)
+        total = np.fmax(total, np.where(asked, level - _SLACK * np.abs(level), -np.inf).max(axis=2, keepdims=True))
+        tasks = _narrowed(on.swapaxes(1, 2)[:, :, None], total.swapaxes(2, 3), tasks.swapaxes(2, 3)).swapaxes(2, 3)
+    good = [(one.sum(axis=0) <= -_SLACK * one[1]).all(axis=(1, 2)) for one in (tasks, total, prices)]
+    return np.asarray(np.logical_and.reduce(good))
+
+
+def _narrowed(factor: Array | Mask, level: Array, bounds: Array) -> Array:
+    """Bounds of what `factor @ .` (.., conditions, unknowns), nowhere negative, has the bounds `level` of."""
+    other = bounds[::-1]
+    room = (level + np.matvec(factor, other))[..., None] / np.where(factor > 0, factor, np.nan)
+    return np.asarray(np.fmax(bounds, np.fmax.reduce(room, axis=-2) - other - _LOST * np.abs(other)))
+
+
+def _middles(g: Game, on: Mask) -> Array:
+    """Reference log prices, (parts, servers): users that tie two servers gain the same on both."""
+    known = on.any(axis=2) & (np.cumsum(on.any(axis=2), axis=1) == 1)
+    middle = np.where(known, g.middle, -np.inf)
+    for _ in range(len(g.middle) - 1):
+        own = np.where(on & known[..., None], middle[..., None] - g.gain, -np.inf).max(axis=1)
+        level = np.where(on, own[:, None] + g.gain, -np.inf).max(axis=2)
+        middle = np.where(known, middle, level)
+        known = middle > -np.inf
+    return middle
+
+
+def _split(g: Game, on: Mask, level: Array) -> tuple[Array, Array]:
+    """Tasks (solutions, servers, users) at prices that fill rows, and prices; those at which no server owes more."""
+    servers, users, resources = g.use.shape
+    each = np.log(g.use) + g.alpha * level[:, :, None]
+    top = each.max(axis=3)
+    allowed = g.gain - (top + np.log(np.exp(each - top[..., None]).sum(axis=3))) / g.alpha
+    log_total = np.take_along_axis(allowed, on.argmax(axis=1)[:, None], 1)
+    good = (np.where(g.gain > -np.inf, allowed - log_total, -np.inf) <= 1e-8).all(axis=(1, 2))
+    on, level, total = on[good], level[good], np.exp(np.minimum(log_total[good], 300.0))
+    use = g.use / g.size[..., None]
+    of_rows = (np.eye(servers)[:, None, :, None] * use.swapaxes(1, 2)[:, :, None]).reshape(servers * resources, -1)
+    paid, pairs = (level > -np.inf).reshape(len(on), servers * resources, 1), on.reshape(len(on), 1, servers * users)
+    matrix = np.concatenate(
+        [np.tile(np.eye(users), servers) * pairs, of_rows * paid * (on * total).reshape(pairs.shape)], axis=1
+    )
+    ones = matrix.any(axis=2, keepdims=True)
+    share = np.linalg.pinv(matrix, 1e-12) @ ones
+    # A part of -1e-9 is none.
+    good = (np.abs(ones - matrix @ share).max(axis=(1, 2)) <= 1e-7) & (share.min(axis=(1, 2)) >= -1e-9)
+    tasks = np.maximum(share, 0.0).reshape(on.shape) * total
+    good &= np.einsum("ksn,snr->ksr", tasks, use).max(axis=(1, 2), initial=0.0) <= 1 + 1e-8
+    return tasks[good], level[good]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Parts of as many pairs, rows and users as each other. Users' first pairs are before their others."""
+
+    alpha: float
+    host: Index  # (parts, rows)
+    resource: Index  # (parts, rows)
+    middle: Array  # (parts, rows), what prices are measured from
+    log_use: Array  # (parts, pairs, rows), log D, -inf where not needed or on another server
+    gain: Array  # (parts, pairs)
+    away: Index  # (parts, ties), the user's first pair
+    start: Array  # (parts, rows), prices
+    tied: Array  # (parts, R - T, rows), prices at which users tie
+    buys: Array  # (parts, R - T, users), y by what a task uses
+    whole: Array  # (parts, R - T), sum of y
+    unique: Mask  # (parts,), are splits?
+
+    @classmethod
+    def of(cls, g: Game, on: Mask, paid: Mask, middle: Array, start: Array) -> Parts:
+        """Parts given by pairs (parts, servers, users) and rows (parts, servers, resources)."""
+        count, users = len(on), int(on[0].any(axis=0).sum())
+        (user, server), (host, resource) = (
+            [each.reshape(count, -1) for each in np.nonzero(one)[1:]] for one in (on.transpose(0, 2, 1), paid)
+        )
+        number: Index = np.cumsum(np.diff(user, axis=1, prepend=user[:, :1]) > 0, axis=1)
+        tie, every = np.diff(number, axis=1, prepend=-1) == 0, np.arange(count)[:, None]
+        order = every, np.argsort(tie, axis=1, kind="stable")
+        user, server, number = user[order], server[order], number[order]
+        at = server[..., None], user[..., None]
+        use = np.where(at[0] == host[:, None], g.use[(*at, resource[:, None])], 0.0)
+        middle, start = np.take_along_axis(middle, host, 1), start[every, host, resource]
+        log_use, gain, per_task, away = np.log(use), g.gain[server, user], use / g.size[at], number[:, users:]
+        cost = log_use - g.alpha * (gain[..., None] - middle[:, None])
+        one, other = cost[:, users:], cost[every, away]
+        top = np.maximum(one, other).max(axis=2, keepdims=True)
+        tied, _ = _null(np.exp(one - top) - np.exp(other - top))
+        y, unique = _null(per_task[:, users:] - per_task[every, away])
+        buys, whole = y @ per_task[:, :users].transpose(0, 2, 1), y.sum(axis=2)
+        start = start * np.exp(g.alpha * (g.middle[host] - middle))
+        return cls(g.alpha, host, resource, middle, log_use, gain, away, start, tied, buys, whole, unique)
+
+    def some(self, chosen: Index) -> Parts:
+        """Some of them, perhaps several times."""
+        return Parts(self.alpha, *(getattr(self, each.name)[chosen] for each in fields(self)[1:]))
+
+    def log_prices(self, scaled: Array) -> Array:
+        """w of prices (parts, rows), at least a part 1e-15 of the largest."""
+        least = 1e-15 * scaled.max(axis=1, keepdims=True)
+        return np.asarray(np.log(np.maximum(scaled, least)) / self.alpha + self.middle)
+
+    def levels(self, w: Array) -> tuple[Array, Array]:
+        """Log tasks that prices allow (parts, pairs), and every row's part in what a pair pays (parts, pairs, rows)."""
+        share = self.log_use + (self.alpha * w)[:, None]
+        top = share.max(axis=2, keepdims=True)
+        share = np.exp(share - top)
+        total = share.sum(axis=2, keepdims=True)
+        return np.minimum(self.gain - ((top + np.log(total)) / self.alpha)[..., 0], 300.0), share / total
+
+    def bought(self, w: Array) -> Array:
+        """Use of every y by users, (parts, R - T)."""
+        return np.asarray(np.matvec(self.buys, np.exp(self.levels(w)[0][:, : self.buys.shape[2]])))
+
+    def equations(self, w: Array) -> tuple[Array, Array]:
+        """Minus residuals (parts, rows), and derivatives by w (parts, rows, rows)."""
+        (level, share), users = self.levels(w), self.buys.shape[2]
+        each, away = self.buys * np.exp(level[:, None, :users]), (np.arange(len(w))[:, None], self.away)
+        rhs = np.concatenate([level[:, users:] - level[away], each.sum(axis=2) - self.whole], axis=1)
+        return rhs, np.concatenate([share[:, users:] - share[away], each @ share[:, :users]], axis=1)
+
+    def roots(self) -> tuple[Index, Array]:
+        """Numbers of parts that have solutions, and log prices of these (solutions, rows).
+
+        Where splits are not unique those with fewer pairs are in other cells.
+        """
+        free = self.tied.shape[1]
+        if free == 1:
+            which, w = np.arange(len(self.start)), self.log_prices(self.tied[:, 0] * np.sign(self.tied.sum(axis=2)))
+        else:
+            which, w = self._segment() if free == 2 else self._search()
+        which, w = which[self.unique[which]], w[self.unique[which]]
+        parts = self.some(which)
+        size, whole = parts.bought(w), parts.whole
+        w += np.log(np.maximum((size * whole).sum(axis=1) / (whole**2).sum(axis=1), 1e-300))[:, None]
+        w, reached = parts.newton(w)
+        return which[reached], w[reached]
+
+    def _segment(self) -> tuple[Index, Array]:
+        """R - T = 2: near the roots of one function on a segment of prices, all cells of a grid."""
+        inside = np.matvec(self.tied, self.start)
+        beside = np.vecmat(np.stack([-inside[:, 1], inside[:, 0]], axis=1), self.tied)
+        inside = np.vecmat(inside, self.tied)
+        ends = []
+        for along in (-beside, beside):
+            far = np.where(along < 0, inside / -along, np.inf).min(axis=1, keepdims=True)
+            ends.append(np.maximum(np.where(far < np.inf, inside + far * along, along), 0.0))
+        which, low, high = np.arange(len(inside)), np.full(len(inside), -36.0), np.full(len(inside), 36.0)
+        for points in (_GRID, 101):
+            u = np.linspace(low, high, points, axis=1)  # log t/(1 - t)
+            t = (1 / (1 + np.exp(-u)))[..., None]
+            each, line = self.some(np.repeat(which, points)), (1 - t) * ends[0][which, None] + t * ends[1][which, None]
+            bought = each.bought(each.log_prices(line.reshape(-1, line.shape[2])))
+            off = (bought[:, 0] * each.whole[:, 1] - bought[:, 1] * each.whole[:, 0]).reshape(u.shape)
+            k, at = np.nonzero((off[:, :-1] * off[:, 1:] <= 0) & (off[:, :-1] != 0))
+            low, high, which, line = u[k, at], u[k, at + 1], which[k], line[k, at + 1]
+        return which, self.some(which).log_prices(line)
+
+    def _search(self) -> tuple[Index, Array]:
+        """Starts of Newton's method; one where there are no ties: a concave program has one solution at most."""
+        count, rows = self.start.shape
+        starts = _STARTS if self.away.shape[1] else 1
+        k, r = np.arange(starts)[:, None], np.arange(rows)
+        moved = np.where(k > 0, 2 * ((k * 0.6180339887 * (r + 1) + 0.7548776662 * r) % 1.0) - 1, 0.0)
+        return np.repeat(np.arange(count), starts), (self.log_prices(self.start)[:, None] + moved).reshape(-1, rows)
+
+    def newton(self, w: Array) -> tuple[Array, Mask]:
+        """Damped Newton's method from w: its end, and whether that is a solution."""
+        lengths, eye = 0.3 ** np.arange(4), 1e-14 * np.eye(w.shape[1])  # some step where a pivot is next to none
+        w, reached, going = w.copy(), np.zeros(len(w), bool), np.arange(len(w))
+        for _ in range(_STEPS):
+            parts = self.some(going)
+            rhs, matrix = parts.equations(w[going])
+            size = np.abs(rhs).max(axis=1)
+            reached[going] = size <= _STUCK
+            # Where a price has fallen to nothing there is no solution in the cell.
+            on = (size > _REACHED) & (size < np.inf) & (np.abs(matrix).max(axis=1).min(axis=1) > 1e-15)
+            if not on.any():
+                break
+            going, size, scale = going[on], size[on], 1 / np.abs(matrix[on]).max(axis=2, keepdims=True)
+            step = stack_solved(matrix[on] * scale + eye, rhs[on, :, None] * scale)[..., 0]
+            longest = np.maximum(np.abs(step).max(axis=1, keepdims=True), 1.0)
+            trial = w[going, None] + lengths[:, None] * (step / longest)[:, None]
+            found = self.some(np.repeat(going, len(lengths))).equations(trial.reshape(-1, w.shape[1]))[0]
+            helps = np.abs(found).max(axis=1).reshape(-1, len(lengths)) <= (1 - 0.1 * lengths / longest) * size[:, None]
+            longer = np.flatnonzero(helps.any(axis=1))
+            going = going[longer]
+            w[going] = trial[longer, helps[longer].argmax(axis=1)]  # the longest that helps
+        return w, reached
+
+
+def _null(matrix: Array) -> tuple[Array, Mask]:
+    """Orthonormal vectors (parts, columns - rows, columns) that matrices map to 0, and whether these are all."""
+    count, rows, columns = matrix.shape
+    if not rows:
+        return np.broadcast_to(np.eye(columns), (count, columns, columns)), np.ones(count, bool)
+    matrix = matrix / np.maximum(np.abs(matrix).max(axis=2, keepdims=True), 1e-300)
+    _, sizes, right = np.linalg.svd(matrix)
+    return right[:, rows:], np.asarray((rows <= columns) & (sizes[:, -1] > 1e-10 * sizes[:, 0]))

@@ -1,1 +1,0 @@
-"""Exact best responses of servers, rounds of them, and their acceleration: compiled."""

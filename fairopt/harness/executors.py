@@ -1,0 +1,229 @@
+"""Executors of cells: this process, processes of this machine, or any other. All give the same rows.
+
+`Execute` gives packed rows in the order in which cells finish; closing it stops the work. Workers get small cells by
+the dozen, or a stack of them that is solved together (`stack`), and hand in what they have after a quarter of a second:
+what dies with one is that much and the cell or the stack it was at.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    wait,
+)
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from ..base.errors import FairoptError
+from ..base.libraries import of_an_extra
+from . import stack
+from .cell import Cell, Row, Work
+from .ends import Elsewhere, Stopped
+from .run import run, together, warm_up
+from .store import Packed, pack
+
+#: Works, the folder of traces, and threads.
+Execute = Callable[[Sequence[Work], str | None, int | None], Iterator[Packed]]
+
+#: Libraries with threads of their own, which a copy of this process would lack.
+_THREADED = ("numba", "scipy.optimize", "highspy", "clarabel", "scs", "cvxpy")
+#: Single cells that are sent together at most, seconds after which no more of them are begun, and turns of a worker.
+_SENT, _SECONDS, _TURNS = 16, 0.25, 8
+#: Where pools of threads read how many they are to have, when they are loaded.
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
+
+
+def works(cells: Sequence[Cell], missing: Iterable[str]) -> list[Work]:
+    """What there is to do for rows of `missing` (keys), in the order of cells: stacks of them, or one alone."""
+    groups: dict[object, list[Cell]] = {}
+    for cell in cells:
+        alike = (cell.origin, cell.seed, cell.job, cell.measures, cell.repetition // stack.TOGETHER)
+        groups.setdefault(alike if stack.may_be(cell) else cell.key, []).append(cell)
+    wanted = frozenset(missing)
+    found = (Work(tuple(group), wanted.intersection(cell.key for cell in group)) for group in groups.values())
+    return [work for work in found if work.wanted]
+
+
+def several(
+    todo: Sequence[Work], traces: str | None, threads: int | None, seconds: float = _SECONDS
+) -> tuple[Packed, list[Work]]:
+    """Rows of what is begun within these seconds, of one cell at least; and what is left to do."""
+    end, left = time.monotonic() + seconds, deque(todo)
+    schema, rows = todo[0].cells[0].job.schema, list[Row]()
+    while left and (not rows or time.monotonic() < end):
+        work = left.popleft()
+        if len(work.cells) == 1:
+            rows.append(run(work.cells[0], traces, threads))
+            continue
+        found, alone = together(work.cells, traces, threads)
+        asked = {cell.key for cell in work.asked}
+        rows += [row for row in found if row["key"] in asked]
+        left.extendleft(Work((cell,)) for cell in reversed(alone) if cell.key in asked)
+    return pack(rows, schema), list(left)
+
+
+def batches(todo: Sequence[Work], workers: int) -> list[list[Work]]:
+    """Cells that are sent together: sending costs as much as a small cell takes. Those of one cluster stay together."""
+    size = max(1, min(_SENT, len(todo) // (_TURNS * workers)))
+    found: list[list[Work]] = []
+    for work in todo:
+        if not found or len(found[-1]) == size or len(found[-1][-1].cells) > 1 or len(work.cells) > 1:
+            found.append([])
+        found[-1].append(work)
+    return found
+
+
+def serial(todo: Sequence[Work], traces: str | None, threads: int | None) -> Iterator[Packed]:
+    """One after another, here."""
+    while todo:
+        found, todo = several(todo, traces, threads, 0.0)
+        yield found
+
+
+def on(given: Executor, workers: int) -> Execute:
+    """An executor of `concurrent.futures` of about so many workers, such as a Dask client's `get_executor(pure=False)`.
+
+    It is left as it is at the end; what has not begun is cancelled.
+    """
+
+    def execute(todo: Sequence[Work], traces: str | None, threads: int | None) -> Iterator[Packed]:
+        at: dict[Future[Any], Any] = {}
+        try:
+            yield from _handed_in(batches(todo, workers), lambda: given, 0, len(todo), workers, at, traces, threads)
+        finally:
+            for future in at:
+                future.cancel()
+
+    return execute
+
+
+def processes(jobs: int) -> Execute:
+    """`jobs` processes of this machine."""
+
+    def execute(todo: Sequence[Work], traces: str | None, threads: int | None) -> Iterator[Packed]:
+        warm_up(work.cells[0] for work in todo)
+        made: list[Any] = []
+
+        def make() -> Executor:
+            made.append(_pool(jobs, threads))
+            return made[-1]  # type: ignore[no-any-return]
+
+        try:
+            yield from _handed_in(batches(todo, jobs), make, 3, 2 * jobs, jobs, {}, traces, threads)
+        finally:
+            for pool in made:
+                for process in [*(pool._processes or ())]:
+                    with suppress(ProcessLookupError):
+                        os.kill(process, signal.SIGKILL)  # nothing waits for what is not wanted any more
+                pool.shutdown()
+
+    return execute
+
+
+def _handed_in(
+    todo: Iterable[list[Work]], make: Callable[[], Executor], breaks: int, ahead: int, workers: int,
+    at: dict[Future[Any], Any], traces: str | None, threads: int | None,
+) -> Iterator[Packed]:  # fmt: skip
+    """Rows as they come, of at most `ahead` batches at a time; `at` are those that are sent, and with which executor.
+
+    Cells of workers that died are sent again, each by itself, and left out if that fails as well. An executor that is
+    broken is made anew so many times.
+
+    Raises
+    ------
+    Stopped
+        At the end, if cells were left out; earlier, if nobody is there to compute.
+    Elsewhere
+        A worker has other code or data.
+    """
+    queue, dead, pool = deque(todo), list[tuple[Cell, Exception]](), make()
+    while queue or at:
+        for batch in [queue.popleft() for _ in range(min(ahead - len(at), len(queue)))]:
+            at[_submitted(pool, batch, traces, threads)] = batch, pool
+        for future in wait(at, return_when=FIRST_COMPLETED).done:
+            batch, its = at.pop(future)
+            try:
+                rows, left = future.result()
+            except Elsewhere:
+                raise
+            except CancelledError:
+                raise Stopped("who computes is gone, or was told to give up its tasks") from None
+            except Exception as error:
+                if isinstance(error, BrokenExecutor) and its is pool:
+                    if not breaks:
+                        raise Stopped("processes die again and again (memory?); use fewer of them (--jobs)") from None
+                    breaks, pool = breaks - 1, make()
+                alone = [Work((cell,)) for work in batch for cell in work.asked]
+                if len(alone) > 1 or isinstance(error, BrokenExecutor):
+                    queue.extend([work] for work in alone)
+                else:
+                    dead.append((alone[0].cells[0], error))
+            else:
+                queue.extend(batches(left, workers))
+                yield rows
+    for cell, cause in dead[:1]:
+        text = " ".join(str(cause).split())
+        raise Stopped(
+            f"{len(dead)} cells were not computed, as workers died of them or could not send them (memory?), such as "
+            f"{cell.label}: {type(cause).__name__}: {text[:200]}"
+        )
+
+
+def _submitted(pool: Executor, batch: list[Work], traces: str | None, threads: int | None) -> Future[Any]:
+    """A batch that is sent; one that has failed if the executor is broken."""
+    try:
+        return pool.submit(several, batch, traces, threads)
+    except BrokenExecutor as error:
+        failed: Future[Any] = Future()
+        failed.set_exception(error)
+        return failed
+
+
+def _pool(jobs: int, threads: int | None) -> Any:
+    """Processes that have begun: copies of this one, which need no imports (seconds), unless they would miss threads.
+
+    Those of tqdm and of linear algebra are none that a copy counts on.
+    """
+    variables = {} if threads is None else dict.fromkeys(_THREAD_VARIABLES, str(threads))
+    others = [thread for thread in threading.enumerate() if thread.name not in ("MainThread", "tqdm_monitor")]
+    if sys.platform == "linux" and not others and not any(name in sys.modules for name in _THREADED):
+        copies = multiprocessing.get_context("fork")
+        pool: Any = ProcessPoolExecutor(jobs, copies, initializer=_begin, initargs=(variables,))
+    else:  # these do not run the main script again
+        loky = of_an_extra("joblib.externals.loky.process_executor")
+        pool = loky.ProcessPoolExecutor(jobs, initializer=_begin, initargs=(variables,), env=variables)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
+        pool.submit(int)
+    return pool
+
+
+def _begin(variables: dict[str, str]) -> None:
+    """Ctrl-C is for the one who started this process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.environ.update(variables)
+
+
+@contextmanager
+def dask(address: str) -> Iterator[tuple[Executor, int]]:
+    """The workers of a running Dask scheduler, such as `tcp://HOST:8786`, as an executor, and how many they are."""
+    try:
+        client = of_an_extra("distributed").Client(address, set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise FairoptError(f"no Dask scheduler answers at {address}: {error}") from None
+    with client:
+        yield client.get_executor(pure=False), max(len(client.ncores()), 1)

@@ -1,0 +1,172 @@
+"""Origins of cells: the name of a cluster or workload, its digest, and how to make it again."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..base import files as _files
+from ..base import plugins
+from ..base.errors import DataError
+from ..model._validate import ARGUMENTS
+from ..model.cluster import Cluster
+from ..model.merging import merge
+from ..scheduling.workload import Workload
+from ..workloads import load_workload
+from ..workloads._job_files import is_file
+from ..workloads.sources import CLUSTERS, WORKLOADS, Sources
+from . import papers
+from .ends import Elsewhere
+
+PAPER = "paper:"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Origin of the cluster or workload of a cell, part of the cell's key.
+
+    `kind` is `paper`, `file`, `trace` or `generator`, and `digest` what the source holds (of all but a generator), so
+    that a generator in place of a trace, or another part of a trace, is another cell.
+    """
+
+    text: str
+    kind: str
+    digest: str
+    merge: bool
+    path: str = field(default="", compare=False)  # of a file: where it is does not matter, what it holds does
+
+    @property
+    def named(self) -> str:
+        """The text with files and folders by their names, for what leaves this machine."""
+        return _files.unplaced(self.text)
+
+    @property
+    def random(self) -> bool:
+        """True if it depends on the seed."""
+        return self.kind in ("trace", "generator")
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Fields of the question."""
+        return {"text": self.text, "kind": self.kind, "digest": self.digest, "merge": self.merge}
+
+
+def check(sources: Sources[Any], text: str, folder: Path, options: tuple[str, ...]) -> None:
+    """Raise what opening a source would raise of its name alone; `of` looks if it is there."""
+    if _paper(sources, text) or _file(sources, text, folder):
+        if options:
+            raise DataError("only traces and generators take options", (options[0],))
+        return
+    sources.check(text)
+
+
+def of(sources: Sources[Any], text: str, merged: bool, folder: Path, traces: str | None) -> Origin:
+    """Origin of a named cluster or workload; files are relative to `folder`.
+
+    Raises
+    ------
+    DataError
+        There is no such source.
+    """
+    if _paper(sources, text):
+        cluster = papers.instance(text.removeprefix(PAPER))
+        made_of = [(name, np.asarray(getattr(cluster, name)).tolist()) for name in ARGUMENTS]
+        return Origin(text, "paper", hashlib.sha256(repr(made_of).encode()).hexdigest()[:16], merged)
+    if path := _file(sources, text, folder):
+        if not path.exists():
+            raise DataError(f"there is no file {path}")
+        return Origin(text, "file", contents(path), merged, str(path.resolve()))
+    sources.check(text, traces, there=True)
+    trace = sources.folder(text, traces)
+    if trace is None:
+        return Origin(text, "generator", plugins.digest_of(sources.made_by(text)), merged)
+    if not trace.exists():
+        raise DataError(f"there is no trace at {trace}")
+    return Origin(text, "trace", contents(trace), merged)
+
+
+def _paper(sources: Sources[Any], text: str) -> bool:
+    return sources is CLUSTERS and text.startswith(PAPER)
+
+
+def _file(sources: Sources[Any], text: str, folder: Path) -> Path | None:
+    """The file or folder that a text names, whether or not it is there; None for a source."""
+    cluster = text.endswith((".toml", ".json", ".csv")) and CLUSTERS.reads(text) is None
+    return folder / text if (cluster if sources is CLUSTERS else is_file(str(folder / text))) else None
+
+
+def drawn(origin: Origin, seed: int, repetition: int, traces: str | None) -> tuple[Cluster, str]:
+    """The cluster, and the line about it. The same seed and repetition draw the same cluster for every mechanism."""
+    if origin.kind == "paper":
+        found, about = papers.instance(origin.text.removeprefix(PAPER)), origin.text
+    elif origin.kind == "file":
+        found, about = Cluster.load(_unchanged(origin)), origin.named
+    else:
+        snapshot = _opened(CLUSTERS, origin, seed, repetition, traces)
+        found, about = snapshot.cluster, snapshot.source
+    return (merge(found, users=False).cluster if origin.merge else found), about
+
+
+#: The same for cells of one cluster, which follow each other.
+cluster = lru_cache(maxsize=4)(drawn)
+
+
+@lru_cache(maxsize=2)
+def workload(origin: Origin, seed: int, repetition: int, traces: str | None) -> Workload:
+    """The workload: the same seed and repetition draw the same one for every policy."""
+    if origin.kind == "file":
+        return load_workload(_unchanged(origin))
+    made: Workload = _opened(WORKLOADS, origin, seed, repetition, traces)
+    return made
+
+
+def _opened(sources: Sources[Any], origin: Origin, seed: int, repetition: int, traces: str | None) -> Any:
+    look = _known if origin.kind == "generator" else _found  # no file decides it, and thousands of cells ask
+    here, make = look(sources is WORKLOADS, origin.text, origin.merge, traces)
+    if here != origin:
+        raise Elsewhere(f"{origin.text} is a {here.kind} with other files here than where the sweep was started")
+    return make(np.random.default_rng([seed, repetition]))
+
+
+def _found(simulated: bool, text: str, merged: bool, traces: str | None) -> tuple[Origin, Callable[..., Any]]:
+    """The origin of a text as it is here, and what draws it."""
+    sources: Sources[Any] = WORKLOADS if simulated else CLUSTERS
+    return of(sources, text, merged, Path(), traces), sources.maker(text, traces)
+
+
+_known = lru_cache(maxsize=256)(_found)
+
+
+def _unchanged(origin: Origin) -> str:
+    if contents(Path(origin.path)) != origin.digest:
+        raise Elsewhere(f"{origin.path} has changed since the sweep was started")
+    return origin.path
+
+
+def contents(path: Path) -> str:
+    """The digest of a file's bytes, or of names and contents of the files below a folder, wherever that is."""
+    if not path.is_dir():
+        return _digest(str(path))[:16]
+    files = [os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names]
+    parts = sorted((os.path.relpath(file, path).split(os.sep), file) for file in files if os.path.isfile(file))
+    found = [("/".join(names), _digest(file)) for names, file in parts]
+    return hashlib.sha256(repr(found).encode()).hexdigest()[:16]
+
+
+def _digest(path: str) -> str:
+    state = os.stat(path)
+    return _digest_of(path, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
+
+
+@cache
+def _digest_of(path: str, *_: int) -> str:
+    """Read once in a process, for thousands of cells ask: what identifies the contents comes after the path."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

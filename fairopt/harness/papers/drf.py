@@ -1,0 +1,82 @@
+"""DRF: its discrete scheduler, whole tasks by enumeration, CEEI by its market (`data/drf.toml` has the claims)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...base.libraries import optimize
+from ...model._arrays import Array
+from ...model.cluster import Cluster
+from ...scheduling.discrete_drf import discrete_drf
+from ._ours import tasks
+
+
+def discrete_steps(cluster: Cluster, *ties: str) -> NDArray[np.object_]:
+    """Step by step who is picked, and shares: A's and B's (CPU, RAM, dominant), then the totals."""
+    return np.asarray(discrete_drf(cluster, ties=ties).to_numpy(dtype=object))
+
+
+def discrete_end(cluster: Cluster, *ties: str) -> Array:
+    """(CPU, GB) of A and of B in the end."""
+    last = discrete_drf(cluster, ties=ties).iloc[-1]
+    shares = last[["A CPU", "A RAM", "B CPU", "B RAM"]].to_numpy(dtype=float).reshape(2, 2)
+    return np.asarray(shares * cluster.capacity[0])
+
+
+def ceei_of_three() -> tuple[float, ...]:
+    """CEEI by its market: `x_n = 1 / (p d_n1 + q d_n2)`, all is spent so `100 (p + q) = 3`, and resource 1 clears."""
+    demand = ((4, 1), (1, 16), (16, 1))
+
+    def bought(p: float) -> tuple[float, ...]:
+        return tuple(1 / (p * d1 + (0.03 - p) * d2) for d1, d2 in demand)
+
+    def excess(p: float) -> float:
+        return sum(d1 * x for (d1, _), x in zip(demand, bought(p), strict=True)) - 100
+
+    # Excess is 20 at the left end and negative at the right one. (It also vanishes at q = 0, resource 2 overdrawn.)
+    return bought(optimize.brentq(excess, 0.015, 0.025, xtol=1e-16))
+
+
+def cpu_alone(cluster: Cluster) -> Array:
+    """Tasks of every user if CPU alone is shared, fairly."""
+    return tasks(cluster.select(resources=["CPU"]), "maxmin")
+
+
+def ram_of_cpu_alone(cluster: Cluster) -> float:
+    """The RAM that they take."""
+    return float(cpu_alone(cluster) @ cluster.demand[:, 1])
+
+
+def whole_shares(cluster: Cluster) -> tuple[float, float]:
+    """Dominant shares of `fairest_whole_tasks`."""
+    first, second = fairest_whole_tasks(cluster) * cluster.dominant_share_per_task
+    return float(first), float(second)
+
+
+def whole_share(cluster: Cluster, user: int) -> float:
+    """One of them."""
+    return whole_shares(cluster)[user]
+
+
+def whole_shares_are_equal(cluster: Cluster) -> bool:
+    """True if whole shares are exactly equal."""
+    return len(set(whole_shares(cluster))) == 1
+
+
+def fairest_whole_tasks(cluster: Cluster) -> tuple[int, int]:
+    """Leximin of dominant shares over all ways to place whole tasks of two users on identical nodes.
+
+    `most[a]`: the most tasks of the second user beside `a` of the first, for one node and then, node by node, for all.
+    """
+    demand, capacity = cluster.demand, cluster.capacity[0]
+    first = np.arange(int(np.min(capacity / demand[0])) + 1)
+    most = one = ((capacity - first[:, None] * demand[0]) / demand[1]).min(axis=1).astype(np.int64)
+    for _ in range(1, len(cluster.servers)):
+        sums = np.full(len(most) + len(one) - 1, -1)
+        for a, b in enumerate(one):
+            sums[a : a + len(most)] = np.maximum(sums[a : a + len(most)], most + b)
+        most = sums
+    share = cluster.dominant_share_per_task
+    best = max(range(len(most)), key=lambda a: sorted((a * share[0], int(most[a]) * share[1])))
+    return best, int(most[best])

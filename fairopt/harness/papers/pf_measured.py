@@ -1,0 +1,181 @@
+"""PF on time and convergence (abstract, sections 5.2 and 6), judged by what was measured here (`Measurements`).
+
+Rounds are the same on every machine; seconds are those of the machine that measured, and PF's were of another;
+`about` tells whether they are the processor's or, in older measurements, the wall's, which are no fewer. PF's tolerance
+is not stated: 1e-3 is taken, the largest part of anybody's tasks that a response would still change.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib import resources
+from io import StringIO
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ...base.libraries import pd
+from ._claim import Claim, Printed
+
+EXPERIMENT = "alpha_convergence"
+
+#: The cluster with PF's locations and virtual machines of Bitbrains, and that of thousands of users.
+_PF, _MANY = "bitbrains", "thousands"
+#: A residual at which tasks are known to a part in a thousand, and those between which convergence is judged.
+_CLOSE, _ROUGH, _LAST = 1e-3, 1e-2, 1e-6
+#: "Around" a time: within a factor of three.
+_AROUND = math.sqrt(10)
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """Aggregates over draws; alpha is infinite for PS-DSF.
+
+    Attributes
+    ----------
+    reached : DataFrame
+        By cluster, alpha, order, damping (NaN: that of the order) and residual `level`: of `n` games those that got
+        `there`, medians of `rounds`, `messages` and `seconds` (infinite where half of the games never do), and the
+        ends `rounds low`, ... of the medians' 95% intervals.
+    solved : DataFrame
+        By cluster and alpha, of the engine for the equilibrium: median `seconds` with the ends of its interval, means
+        of utilization, smallest share, Jain's index and price of fairness with half intervals (`+- jain`).
+    about : dict
+        When, by which code, where, and of what.
+    """
+
+    reached: pd.DataFrame
+    solved: pd.DataFrame
+    about: dict[str, Any]
+
+    def games(
+        self, cluster: str, level: float = 1e-3, order: str = "cyclic", damping: float | None = None
+    ) -> pd.DataFrame:
+        """Games on a cluster, by alpha."""
+        frame = self.reached
+        like = frame["damping"].isna() if damping is None else np.isclose(frame["damping"], damping)
+        chosen = frame[(frame["cluster"] == cluster) & (frame["order"] == order) & like]
+        return chosen[np.isclose(chosen["level"], level)].set_index("alpha").sort_index()
+
+    def equilibria(self, cluster: str) -> pd.DataFrame:
+        """Equilibria of a cluster, by alpha."""
+        return self.solved[self.solved["cluster"] == cluster].set_index("alpha").sort_index()
+
+    def clusters(self) -> list[str]:
+        """The clusters of the experiment, in its order."""
+        return list(self.solved["cluster"].unique())
+
+
+@cache
+def measurements() -> Measurements:
+    """Measurements shipped with fairopt."""
+    folder = resources.files(__package__) / "data"
+    reached, solved = (pd.read_csv(StringIO((folder / f"{name}.csv").read_text())) for name in ("reached", "solved"))
+    return Measurements(reached, solved, json.loads((folder / "about.json").read_text()))
+
+
+#: Whether a claim holds of measurements, and by which numbers.
+Judged: TypeAlias = Callable[[Measurements], tuple[bool, str]]
+
+
+def claims() -> tuple[Claim, ...]:
+    """Claims of PF on time and convergence."""
+    longer = Printed("increases as alpha gets larger", True)
+    second = Printed("less than 1 second in a cluster with thousands of users", True)
+    around = Printed("around 0.03 second", True)
+    converges = Printed("globally convergent", True)
+
+    def of(where: str, printed: Printed, statement: str, judged: Judged, right: bool) -> Claim:
+        return Claim(35, "PF", where, EXPERIMENT, statement, lambda data: judged(data)[0], right, printed,
+                     numbers=lambda data: judged(data)[1])  # fmt: skip
+
+    return (
+        of("6", longer, "best responses on PF's cluster take more rounds at alpha = 3 than at 1", _longer_at_3, True),
+        of("6", longer, "the larger alpha, the more rounds: on no cluster do they fall", _never_falls, False),
+        of("6", second, "best responses of all servers take less than a second with 2,000 users, alpha = 1 and 3",
+           _games_in_a_second, False),
+        of("6", second, "the equilibrium engine takes less than a second with 2,000 users, at every alpha and infinity",
+           _solved_in_a_second, True),
+        of("6", around, "PS-DSF takes around 0.03 s on PF's cluster (within a factor of three)", _psdsf_around, True),
+        of("5", converges, "every game in cyclic or random order comes to 1e-2",
+           partial(_all_come, level=_ROUGH), True),
+        of("5", converges, "every game in cyclic or random order comes to 1e-6 in one or two thousand rounds",
+           partial(_all_come, level=_LAST), False),
+        of("5", converges, "every game comes to 1e-1 if all servers go 0.8 of the way to their responses at once",
+           _jacobi_comes, False),
+    )  # fmt: skip
+
+
+def _longer_at_3(data: Measurements) -> tuple[bool, str]:
+    games = data.games(_PF, _CLOSE)
+    said = f"rounds to 1e-3: {_median(games, 1.0)} at alpha = 1, {_median(games, 3.0)} at 3"
+    return bool(games["rounds low"][3.0] > games["rounds high"][1.0]), said
+
+
+def _never_falls(data: Measurements) -> tuple[bool, str]:
+    """On no cluster does a larger alpha take fewer rounds, with disjoint intervals; said are most, and those at 64."""
+    falls, said = False, []
+    for cluster in data.clusters():
+        games = data.games(cluster, _CLOSE)
+        falls |= bool((games["rounds high"] < games["rounds low"].cummax().shift()).any())
+        if 64.0 in games.index:
+            most = float(games["rounds"].idxmax())
+            said.append(f"{cluster} {_median(games, most)} at {most:g} and {_median(games, 64.0)} at 64")
+    return not falls, f"rounds to 1e-3: {'; '.join(said)}"
+
+
+def _games_in_a_second(data: Measurements) -> tuple[bool, str]:
+    games = data.games(_MANY, _CLOSE)
+    shown = ", ".join(f"{_seconds(games, alpha)} to 1e-3 at alpha = {alpha:g}" for alpha in (1.0, 3.0))
+    draws = int(games["n"].max())
+    said = f"{shown} ({draws} draw{'s' * (draws > 1)}, the time of all servers together)"
+    return bool((games["seconds"].loc[[1.0, 3.0]] < 1).all()), said
+
+
+def _solved_in_a_second(data: Measurements) -> tuple[bool, str]:
+    solved = data.equilibria(_MANY)
+    slowest = float(solved["seconds"].idxmax())
+    shown = ", ".join(f"{_seconds(solved, alpha)} at {alpha:g}" for alpha in (1.0, 3.0))
+    said = f"alpha: {shown}; slowest {_seconds(solved, slowest)} at {slowest:g}"
+    return bool((solved["seconds"] < 1).all()), said
+
+
+def _psdsf_around(data: Measurements) -> tuple[bool, str]:
+    few, many = (data.equilibria(cluster) for cluster in (_PF, _MANY))
+    said = f"{_seconds(few, math.inf)}; with 2,000 users on 60 servers {_seconds(many, math.inf)}"
+    return bool(0.03 / _AROUND < few["seconds"][math.inf] < 0.03 * _AROUND), said
+
+
+def _all_come(data: Measurements, level: float) -> tuple[bool, str]:
+    """Undamped games of few users in cyclic or random order: they are played one server after the other, to the end."""
+    games = data.reached
+    chosen = games["order"].isin(["cyclic", "random"]) & games["damping"].isna() & (games["cluster"] != _MANY)
+    at = games[chosen & ((games["level"] / level - 1).abs() < 1e-9)]
+    there, every = int(at["there"].sum()), int(at["n"].sum())
+    return there == every, f"{there:,} of {every:,} games"
+
+
+def _jacobi_comes(data: Measurements) -> tuple[bool, str]:
+    played = [data.games("small", level, "jacobi", part) for level, part in ((1e-1, 0.8), (_CLOSE, 0.5), (_CLOSE, 0.2))]
+    most, half, fifth = (f"{games['there'].sum()} of {games['n'].sum()}" for games in played)
+    said = f"{most} games on 20 x 10; half of the way: {half} come to 1e-3, a fifth: {fifth}"
+    return bool((played[0]["there"] == played[0]["n"]).all()), said
+
+
+def _seconds(frame: pd.DataFrame, alpha: float) -> str:
+    return f"{_median(frame, alpha, 'seconds')} s"
+
+
+def _median(frame: pd.DataFrame, alpha: float, name: str = "rounds") -> str:
+    """A median with its interval: `123 [95, 160]`."""
+    row = frame.loc[alpha]
+    middle, low, high = (_text(float(row[key])) for key in (name, f"{name} low", f"{name} high"))
+    return middle if math.isnan(row[f"{name} low"]) else f"{middle} [{low}, {high}]"
+
+
+def _text(value: float) -> str:
+    return "never" if math.isinf(value) else f"{value:.0f}" if value >= 10 else f"{value:.2g}"

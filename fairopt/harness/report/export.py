@@ -1,0 +1,187 @@
+"""Tables: for people, and written as CSV, JSON, Parquet, Markdown and LaTeX.
+
+Files are whole or not at all, and no cell is markup or a formula. `typeset` makes LaTeX.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...base import files
+from ...base.errors import DataError
+from ...base.libraries import of_an_extra, pd
+from ...base.names import apart
+from ...study.compare import NOTE
+from .typeset import INTERVAL, PAGE, latex, one_line, uses
+
+#: Suffixes of the files that tables are written to.
+FORMATS = (".csv", ".parquet", ".json", ".md", ".tex")
+#: Spreadsheets compute what begins so.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+#: What Markdown reads as more than text: an underscore only at the edge of a word, a star only before one.
+_MARKUP = re.compile(r"([\\`\[\]|#~$])|(\*)(?!\s|$)|(?<!\w)(_)|(_)(?!\w)")
+_ENTITY = re.compile(r"&(?=#?\w+;)")
+
+
+def comparison(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """A frame of `study.compare` for readers: rows that have numbers; footnotes, and a line for each other row.
+
+    Raises
+    ------
+    KeyError
+        `frame` is not one of `fairopt.compare`.
+    """
+    solved = frame[frame["status"] == "ok"].drop(columns=["pooled", "status", "notes"])
+    others = [NOTE] if frame["pooled"].any() else []
+    others += [f"{name}: {status}" for name, status in frame["status"].items() if status != "ok"]
+    return solved.reset_index(), others
+
+
+def for_people(frame: pd.DataFrame) -> pd.DataFrame:
+    """The same table as strings: shares of a whole as percentages, certificates in powers of ten, four digits.
+
+    The use of a resource (`use_...`, unless it ends in ` (user)`) is in a column of its name; if another column has
+    that, in `tasks (use)` and so on. Columns of who wants more are left out where they repeat those of all users.
+    """
+    shown = {}
+    twice = [f"{name}_wanting" for name in ("min_share", "jain") if f"{name}_wanting" in frame and name in frame
+             and frame[f"{name}_wanting"].equals(frame[name])]  # fmt: skip
+    frame = frame.drop(columns=twice)
+    use = uses(frame)
+    others = {str(name) for name in frame.columns} - {*use}
+    called = dict(zip(use, apart([name.removeprefix("use_") for name in use], others, "use"), strict=True))
+    for name, column in frame.items():
+        head, form = str(name), {"certificate": "{:.1e}", "seconds": "{:.2f}"}.get(str(name), "{:.4g}")
+        if head in called or head.startswith("+- use_"):
+            head, form = called.get(head, head.replace("use_", "", 1)), "{:.1%}"
+        nothing = "all met" if head.endswith(("_wanting", "(want more)")) else ""
+        shown[head] = [_text(value, form) or nothing for value in column]
+    return pd.DataFrame(shown, index=frame.index)
+
+
+def _text(value: object, form: str) -> str:
+    if isinstance(value, float | np.floating):
+        return "" if np.isnan(value) else form.format(value)
+    return str(value)
+
+
+def write(
+    frame: pd.DataFrame,
+    folder: Path,
+    name: str,
+    caption: str,
+    inches: float = PAGE,
+    label: str = "",
+    *,
+    notes: Sequence[str] = (),
+    **more: Any,
+) -> list[Path]:
+    """Write a table as `name.csv` (every digit), `name.md` and `name.tex`; the paths written.
+
+    Parameters
+    ----------
+    frame : the table
+    folder : where; it is made, and files that are there are replaced
+    name : of the files; what a file's name should not have is replaced by `_`
+    caption : stands above the table
+    inches : width of the table in LaTeX at most: 3.3 for one column of two, 6.5 for both
+    label : what LaTeX refers to it by, after `tab:`; empty: the name
+    notes : sentences that stand below
+    more : `groups` and `whole`, as `latex` has them
+
+    Raises
+    ------
+    DataError
+        A file cannot be written, or with `whole` a column does not fit.
+    OSError
+        The folder cannot be made.
+    """
+    stem = file_name(name)
+    texts = {
+        ".csv": csv(frame),
+        ".md": f"{escape('. '.join([caption, *notes]))}\n\n{markdown(frame)}\n",
+        ".tex": latex(frame, caption, f"tab:{label or stem}", inches, notes=notes, **more),
+    }
+    files.folder(folder)
+    paths = {folder / f"{stem}{suffix}": text for suffix, text in texts.items()}
+    for path, text in paths.items():
+        files.write(path, text, "table")
+    return list(paths)
+
+
+def export(frame: pd.DataFrame, path: Path, note: str | None = None) -> None:
+    """Write a table in the format of the suffix.
+
+    Parameters
+    ----------
+    frame : the table
+    path : its suffix is one of `FORMATS`: .csv, .parquet, .json, .md or .tex; its folder is made
+    note : stands below the table where the format has room for it (.md, .tex)
+
+    Raises
+    ------
+    DataError
+        No such format, or the file cannot be written.
+    OSError
+        The folder cannot be made.
+    """
+    notes = [] if note is None else [note]
+    formats: dict[str, Callable[[], str | bytes]] = {
+        ".csv": lambda: csv(frame),
+        ".parquet": lambda: bytes(frame.to_parquet(index=False)),
+        ".json": lambda: str(frame.to_json(orient="records", date_format="iso", double_precision=15)),
+        ".md": lambda: "\n\n".join([markdown(frame), *map(escape, notes)]) + "\n",
+        ".tex": lambda: latex(frame, notes=notes) + "\n",
+    }
+    exportable(path)
+    content = formats[path.suffix]()
+    files.folder(path.parent)
+    files.write(path, content, "table")
+
+
+def exportable(path: Path) -> None:
+    """Check that there is a format for the suffix.
+
+    Raises
+    ------
+    DataError
+        There is none; the message lists the formats.
+    """
+    if path.suffix not in FORMATS:
+        raise DataError(f"cannot export to {path.name}: choose {', '.join(FORMATS)}")
+
+
+def csv(frame: pd.DataFrame) -> str:
+    """Write CSV with every digit; text that a spreadsheet would compute is escaped by an apostrophe."""
+
+    def safe(cell: object) -> object:
+        return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
+
+    shown = frame.map(safe).rename(columns=lambda name: name if str(name).startswith(INTERVAL) else safe(name))
+    return str(shown.to_csv(index=False))
+
+
+def markdown(frame: pd.DataFrame) -> str:
+    """A table for people."""
+    of_an_extra("tabulate")  # pandas asks for it
+    shown = for_people(frame).map(escape).rename(columns=escape)
+    return str(shown.to_markdown(index=False, disable_numparse=True))
+
+
+def file_name(name: str) -> str:
+    """A name as that of a file: without separators and of bounded length; what is changed is told apart by a digest."""
+    # Names of files are cut off behind this many characters.
+    plain = re.sub(r"[^\w.,=+()-]", "_", name).lstrip(".-")[:100]
+    return plain if plain == name else f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"
+
+
+def escape(text: object) -> str:
+    """Text in which Markdown sees no markup."""
+    line = _ENTITY.sub("&amp;", one_line(str(text))).replace("<", "&lt;").replace(">", "&gt;")
+    return _MARKUP.sub(lambda found: f"\\{found[0]}", line)

@@ -1,0 +1,179 @@
+"""The figures of `paper_figures/`, and of files that are named: drawing one, and writing it as PDF and PNG."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+from matplotlib import style as styles
+
+from ...base import files as _files
+from ...base import plugins
+from ...base import shipped as _shipped
+from ...base.errors import DataError
+from .stored import Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FOLDER = "paper_figures"
+#: Styles that are none of matplotlib's: that of the papers, and the settings in force.
+PAPER, NONE = "paper", "none"
+
+#: What is written across figures of tiny versions: nobody must take them for results.
+_MARK: dict[str, Any] = {
+    "ha": "center", "va": "center", "rotation": 8, "color": "#c00000", "alpha": 0.55,
+    "fontweight": "bold", "zorder": 1000,
+}  # fmt: skip
+
+
+def known() -> dict[str, Path]:
+    """Every figure that comes with the package, `fig_NAME.py`, or in a plug-in, by its name."""
+    shipped = {path.stem.removeprefix("fig_"): path for path in sorted(_folder().glob("fig_*.py"))}
+    return shipped | {name: Path(str(module.__file__)) for name, module in _plugged().items()}
+
+
+def _plugged() -> dict[str, ModuleType]:
+    """Plug-ins that are figures, by the names of their files."""
+    return {title(str(one.__file__)): one for one in plugins.modules() if _is_one(one)}
+
+
+def _is_one(made: ModuleType) -> bool:
+    return hasattr(made, "NEEDS") and hasattr(made, "figure")
+
+
+def out() -> str:
+    """The folder of figures unless told otherwise: `paper_figures/out` in a checkout, else `figures`, here."""
+    return f"{FOLDER}/out" if Path(FOLDER).is_dir() else "figures"
+
+
+def title(name: str) -> str:
+    """The name of a figure's files."""
+    return Path(name).stem.removeprefix("fig_")
+
+
+def module(name: str) -> ModuleType:
+    """A figure imported, by its name or its file `....py`: `NEEDS` (experiments), `figure(results, width)`.
+
+    Nothing is imported from the current folder unless it is named as a file.
+
+    Raises
+    ------
+    DataError
+        There is no such figure, or the file has no `NEEDS` and `figure`.
+    """
+    _package()
+    if name.endswith(".py"):
+        return _of_file(Path(name))
+    if name not in (files := known()):
+        raise DataError(f"there is no figure {name!r}; known: {', '.join(files)}; or name a file, fig_NAME.py")
+    return _plugged().get(name) or importlib.import_module(f"{FOLDER}.fig_{name}")
+
+
+def _package() -> None:
+    """The package of figures under its name, from the folder that comes with fairopt and from no other place."""
+    folder, loaded = _folder(), sys.modules.get(FOLDER)
+    if loaded is None or Path(str(loaded.__file__)).resolve().parent != folder:
+        for name in [name for name in sys.modules if name.partition(".")[0] == FOLDER]:
+            del sys.modules[name]
+        sys.path.insert(0, str(folder.parent))
+        try:
+            importlib.import_module(FOLDER)
+        finally:
+            sys.path.remove(str(folder.parent))
+
+
+def _of_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise DataError(f"there is no file {path}; fairopt new figure NAME writes one")
+    made = plugins.load(path).module
+    if not _is_one(made):
+        raise DataError(f"{path} is no figure: it must define NEEDS = (experiment, ...) and figure(results, width)")
+    return made
+
+
+def caption(name: str) -> str:
+    """The caption of a figure: its `CAPTION`, or the first lines of its file."""
+    found = module(name)
+    return " ".join(str(getattr(found, "CAPTION", (found.__doc__ or "").partition("\n\n")[0])).split())
+
+
+@contextmanager
+def style(name: str = PAPER) -> Iterator[None]:
+    """Draw so: like the papers, whatever is set; with what is set (`none`); or as a style of matplotlib, or a file.
+
+    Raises
+    ------
+    DataError
+        There is no such style.
+    """
+    with mpl.rc_context():
+        if name == PAPER:
+            mpl.rcdefaults()
+        try:
+            styles.use(_folder() / "paper.mplstyle" if name == PAPER else {} if name == NONE else name)
+        except OSError:
+            raise DataError(
+                f"there is no style {name!r}; known: {PAPER}, {NONE}, a file .mplstyle, {', '.join(styles.available)}"
+            ) from None
+        yield
+
+
+def draw(name: str, results: Results, width: float | None = None, like: str = PAPER) -> Figure:
+    """A figure from stored results, in a `style`.
+
+    Raises
+    ------
+    MissingCells
+        With the sweep that computes them.
+    """
+    arguments = {} if width is None else {"width": width}
+    with style(like):
+        figure: Figure = module(name).figure(results, **arguments)
+        if results.smoke:
+            size = min(6.0 * figure.get_figwidth(), 13.0 * figure.get_figheight())
+            figure.text(0.5, 0.5, "TINY VERSION\nnot a result", fontsize=size, **_MARK)
+    return figure
+
+
+def save(figure: Figure, folder: Path, name: str, said: str | None = None, like: str = PAPER) -> list[Path]:
+    """Write `name.pdf` (vectors) and `name.png`, and what is `said` of it as `name.txt`. The paths written.
+
+    The same figure gives the same PDF.
+    """
+    paths = [folder / f"{name}.pdf", folder / f"{name}.png"]
+    with style(like):  # some of it counts only now, such as how fonts are embedded
+        for path in paths:
+            write(figure, path)
+    if said is not None:
+        paths.append(folder / f"{name}.txt")
+        _files.write(paths[-1], f"{said}\n", "caption")
+    return paths
+
+
+def drawable(path: Path) -> str:
+    """The format of a figure's file, by its suffix; `DataError` if there is none."""
+    form = path.suffix.removeprefix(".").lower()
+    if form not in ("pdf", "png", "svg"):
+        raise DataError(f"cannot draw into {path.name}: choose .pdf, .png or .svg")
+    return form
+
+
+def write(figure: Figure, path: Path) -> None:
+    """Write a figure whole or not at all, in the format of the suffix: `.pdf` or `.svg` (vectors), `.png`."""
+    form = drawable(path)
+    file = BytesIO()
+    figure.savefig(file, format=form, metadata={"CreationDate": None} if form == "pdf" else None)
+    _files.folder(path.parent)
+    _files.write(path, file.getvalue(), "figure")
+
+
+def _folder() -> Path:
+    return _shipped.folder(FOLDER).resolve()

@@ -1,0 +1,315 @@
+"""Stored cells of an experiment, for tables and figures. Missing ones are an error that says how to compute them."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...base.errors import DataError
+from ...base.libraries import pd, stats
+from ...study.compare import marked
+from ...workloads.sources import CLUSTERS, WORKLOADS, Sources
+from ..cell import Cell
+from ..experiment import cells_of, load
+from ..run import provenance
+from ..schema import CELLS
+from ..store import Contents
+from ..sweeps import match, store_of
+
+
+def check_level(level: float) -> None:
+    """Raise DataError for a level of confidence that is none."""
+    if not 0 < level < 1:
+        raise DataError(f"level is {level}; it must be between 0 and 1, such as 0.95")
+
+
+def interval(frame: pd.DataFrame, by: Iterable[str], values: str, level: float = 0.95) -> pd.DataFrame:
+    """Mean of a column by group, with Student's confidence interval: `mean +- t s / sqrt(n)`.
+
+    Parameters
+    ----------
+    frame : a row per observation; rows whose value is missing are left out
+    by : the columns that make a group
+    values : the column
+    level : of confidence, in (0, 1)
+
+    Returns
+    -------
+    One row per group, in order of appearance: the group, `mean`, `half` (of the interval; NaN for n = 1, where nothing
+    is known of the spread), `n`.
+
+    Raises
+    ------
+    KeyError
+        The frame has no such column.
+    DataError
+        The level is not between 0 and 1.
+
+    Source: Student, "The probable error of a mean", Biometrika 6 (1908); t has n - 1 degrees of freedom.
+    """
+    check_level(level)
+    keys = list(by)
+    grouped = frame.dropna(subset=[values]).groupby(keys, sort=False, dropna=False)[values]
+    found = grouped.agg(mean="mean", s="std", n="size").reset_index()
+    n = found["n"].to_numpy()
+    several = n > 1
+    t = stats.t.ppf(0.5 + level / 2, np.where(several, n - 1, 1))
+    found["half"] = np.where(several, t * found["s"] / np.sqrt(n), np.nan)
+    return found[[*keys, "mean", "half", "n"]]
+
+
+#: What tells rows apart; columns that do not are left out.
+_CELL = ("cluster", "source", "mechanism", "engine", "order", "damping", "tol")
+_MEASURES = ("rounds", "utilization", "min_share", "jain", "welfare", "price_of_fairness", "seconds")
+#: What tells games apart.
+_GAME = ("cluster", "mechanism", "alpha", "order", "damping", "tol")
+FORMAT = "fairopt-manifest-1"
+
+
+class MissingCells(DataError):
+    """The store lacks cells of an experiment; the message names the sweep that computes them."""
+
+
+@dataclass(frozen=True)
+class StoredCells:
+    """The cells of one experiment as the store has them.
+
+    `cells` has one row per cell that gave numbers, in the order of the experiment; `experiment` and `cluster` (of
+    simulations `workload`) are those of this experiment, whichever computed the cell first, and `alpha` is infinite for
+    PS-DSF. `notes` say what a reader must know: stand-ins for traces, cells that failed (left out: they are in
+    `failed`) or missed their tolerance (kept).
+    """
+
+    cells: pd.DataFrame
+    failed: pd.DataFrame
+    notes: tuple[str, ...]
+    contents: Contents = field(repr=False)
+
+    def long(self, name: str, cells: pd.DataFrame | None = None) -> pd.DataFrame:
+        """A long table (`use`, `curve`, `reached`, ...) of some cells (default: all), whose columns are beside it."""
+        cells = self.cells if cells is None else cells
+        inside = self.contents.long(name, cells["key"])
+        left = cells.drop(columns=[column for column in inside if column != "key" and column in cells])
+        return left.merge(inside, on="key")
+
+
+@dataclass
+class Results:
+    """A store as tables and figures read it: `results.of("frontier")`.
+
+    Parameters
+    ----------
+    store : its folder; default: `results/store`, and `results/smoke/store` for tiny versions
+    smoke : read the tiny versions of the experiments
+    traces : folder of the real traces; default: FAIROPT_TRACES. Decides which cells are meant
+    accept_older : take answers of other code of fairopt or of the mechanism as well; a note says how many
+    """
+
+    store: Path | None = None
+    smoke: bool = False
+    traces: str | None = None
+    accept_older: bool = False
+    _contents: dict[str, Contents] = field(default_factory=dict, repr=False)
+    _found: dict[str, StoredCells] = field(default_factory=dict, repr=False)
+
+    def of(self, experiment: str | Path) -> StoredCells:
+        """All cells of an experiment.
+
+        Raises
+        ------
+        MissingCells
+            The store lacks some, or all of them failed; the message names the sweep.
+        DataError
+            No such experiment.
+        """
+        name = str(experiment)
+        if name not in self._found:
+            self._found[name] = self._read(name)
+        return self._found[name]
+
+    def _read(self, name: str) -> StoredCells:
+        experiment = load(name, self.smoke)
+        store = store_of(self.store, self.smoke, experiment.schema)
+        kind = experiment.schema.format
+        if kind not in self._contents:
+            self._contents[kind] = store.read()
+        contents, every = self._contents[kind], cells_of(experiment, self.traces)
+        matched = match(every, contents, self.accept_older)
+        wanted, older = matched.answered, matched.warning(self.accept_older)
+        if len(wanted) < len(every):
+            raise MissingCells(
+                f"{len(every) - len(wanted)} of {len(every)} cells of {name} are not in {store.folder}; compute them "
+                f"with: {self._command(name)}{f'. {older}' if older else ''}"
+            )
+        frame = contents.frame(wanted)
+        chosen = [wanted[key] for key in frame["key"]]
+        frame["experiment"] = [cell.experiment for cell in chosen]
+        frame[experiment.schema.source] = [cell.source for cell in chosen]
+        if experiment.schema is CELLS:
+            frame["alpha"] = frame["alpha"].where(frame["name"] != "ps-dsf", math.inf)
+            measured = contents.long("measured", wanted).pivot(index="key", columns="measure", values="value")
+            frame = frame.merge(measured, on="key", how="left")
+        notes = [older] if older and self.accept_older else []
+        notes += _notes(frame, chosen, f"fairopt sweep {Path(name).name}{' --smoke' * self.smoke} --retry")
+        bad = frame["status"] == "failed"
+        frame, failed = (part.reset_index(drop=True) for part in (frame[~bad], frame[bad]))
+        if frame.empty:
+            raise MissingCells(f"every cell of {name} failed; try again with: {self._command(name)} --retry")
+        return StoredCells(frame, failed, tuple(notes), contents)
+
+    def _command(self, name: str) -> str:
+        folder, usual = (store_of(store, self.smoke).folder for store in (self.store, None))
+        where = "" if folder == usual else f" --store {folder}"
+        traces = f" --traces {self.traces}" if self.traces else ""
+        return f"fairopt sweep {name}{' --smoke' if self.smoke else ''}{where}{traces}"
+
+
+def _notes(frame: pd.DataFrame, chosen: list[Cell], retry: str) -> Iterator[str]:
+    if stand_ins := sorted({cell.origin.text for cell in chosen if _stands_in(cell)}):
+        yield f"no trace here: calibrated generators stand in ({', '.join(stand_ins)})"
+    failed, missed = ((frame["status"] == kind).sum() for kind in ("failed", "missed"))
+    if failed:
+        yield f"{failed} of {len(frame)} cells failed and are left out; {retry}"
+    if missed:
+        yield f"{missed} of {len(frame)} cells missed their tolerance and are kept"
+
+
+def _stands_in(cell: Cell) -> bool:
+    """Was a trace asked for, and is there none?"""
+    sources: Sources[Any] = CLUSTERS if cell.job.schema is CELLS else WORKLOADS
+    return cell.origin.kind == "generator" and sources.reads(cell.origin.text) is not None
+
+
+def telling(cells: pd.DataFrame, names: Iterable[str], always: str) -> list[str]:
+    """Columns among `names` that tell rows apart, and one that stands there in any case."""
+    return [name for name in names if name == always or cells[name].nunique(dropna=False) > 1]
+
+
+def means(found: StoredCells) -> pd.DataFrame:
+    """One row per way of solving: `n` draws, then every measure that there is, as its mean and `+-` its half interval.
+
+    `missed` counts cells whose certificate misses their tolerance; they are in the means. Mechanisms
+    that answered for the pool are marked and stand last.
+    """
+    cells = found.cells.sort_values("pooled", kind="stable")
+    cells = cells.assign(missed=cells["status"] == "missed", mechanism=marked(cells["mechanism"], cells["pooled"]))
+    by = telling(cells, _CELL, "mechanism")
+    grouped = cells.groupby(by, sort=False, dropna=False)
+    table = grouped.agg(n=("key", "size"), missed=("missed", "sum")).reset_index()
+    return with_means(table, cells, by, {measure: measure for measure in _MEASURES})
+
+
+def with_means(table: pd.DataFrame, cells: pd.DataFrame, by: list[str], names: Mapping[str, str]) -> pd.DataFrame:
+    """A table with means of columns of cells by group, under these names, and half intervals, if there are any."""
+    for measure, name in names.items():
+        if cells[measure].notna().any():
+            means = interval(cells, by, measure).drop(columns="n")
+            rounding = means["half"] <= 1e-12 * means["mean"].abs()  # of equal numbers
+            half = means["half"].where(~rounding, 0.0)
+            spread = {f"+- {name}": half} if half.notna().any() else {}
+            means = means.drop(columns="half").rename(columns={"mean": name}).assign(**spread)
+            table = table.merge(means, on=by, how="left")
+    return table
+
+
+def reached(found: StoredCells) -> pd.DataFrame:
+    """A row for every way of playing and every residual: how many draws `n`, how many games got `there`, and medians.
+
+    `rounds`, `messages` and `seconds` are medians over all draws of when the residual is at or below `level` for good,
+    infinite where half of the games never are; `rounds low` and `rounds high` are the ends of the median's 95%
+    interval, and so are those of seconds. Games that were stopped at a tolerance above a level say nothing of it.
+    """
+    games = found.long("reached")
+    games = games[games["level"] >= games["tol"] * (1 - 1e-9)]
+    by = [*_GAME, "level"]
+    if games.empty:
+        return games[by]
+    games = games.assign(there=games["rounds"].notna())
+    counted = games.groupby(by, sort=False, dropna=False).agg(n=("key", "size"), there=("there", "sum")).reset_index()
+    for column in ("rounds", "messages", "seconds"):
+        late = games.assign(**{column: games[column].astype(float).fillna(np.inf)})
+        of = median_interval(late, by, column)
+        names = {"median": column, "low": f"{column} low", "high": f"{column} high"}
+        kept = [*by, *(names if column != "messages" else ["median"])]  # messages are rounds times the same number
+        counted = counted.merge(of[kept].rename(columns=names), on=by, how="left")
+    return counted.drop(columns=[name for name in ("damping", "tol") if counted[name].nunique(dropna=False) < 2])
+
+
+def median_interval(frame: pd.DataFrame, by: Iterable[str], values: str, level: float = 0.95) -> pd.DataFrame:
+    """Median of a column by group, with the interval between order statistics that covers it whatever the distribution.
+
+    Of n sorted values the k-th and the (n + 1 - k)-th, with the largest k for which `2 P(B < k) <= 1 - level`, B
+    binomial (n, 1/2): of 20 the 6th and the 15th. Values may be infinite; none may be missing.
+
+    Parameters
+    ----------
+    frame : a row per observation
+    by : the columns that make a group
+    values : the column
+    level : least probability that the interval covers the median, in (0, 1)
+
+    Returns
+    -------
+    One row per group, in order of appearance: the group, `median`, `low`, `high` (NaN below 6 values, at 95%), `n`.
+
+    Raises
+    ------
+    KeyError
+        The frame has no such column.
+    DataError
+        The level is not between 0 and 1.
+
+    Source: W. R. Thompson, "On confidence ranges for the median", Annals of Mathematical Statistics 7 (1936).
+    """
+    check_level(level)
+    keys = list(by)
+    rows = []
+    for group, of in frame.groupby(keys, sort=False, dropna=False)[values]:
+        x = np.sort(of.to_numpy(dtype=float))
+        k = int(stats.binom.ppf((1 - level) / 2, len(x), 0.5))  # the least with P(B <= k) >= (1 - level) / 2
+        low, high = (x[k - 1], x[len(x) - k]) if k else (np.nan, np.nan)
+        rows.append((*group, float(np.median(x)), low, high, len(x)))
+    return pd.DataFrame(rows, columns=[*keys, "median", "low", "high", "n"])
+
+
+def manifest(
+    paper: str, experiments: Iterable[str], results: Results, files: Iterable[Path], folder: Path,
+    verdicts: Mapping[str, int], seconds: Mapping[str, float],
+) -> dict[str, Any]:  # fmt: skip
+    """All of it, as JSON knows it; `files` are below `folder`, `seconds` by step, `verdicts` counts of claims."""
+    return {
+        "format": FORMAT,
+        "paper": paper,
+        "tiny version": results.smoke,
+        "code": provenance(),
+        "experiments": {name: _experiment(name, results) for name in experiments},
+        "claims": dict(verdicts),
+        "seconds": {step: round(value, 2) for step, value in seconds.items()},
+        "files": {path.relative_to(folder).as_posix(): _digest(path) for path in sorted(files)},
+    }
+
+
+def _experiment(name: str, results: Results) -> dict[str, Any]:
+    """Its file, seed and data: digests of what its sources drew or read, by their names."""
+    chosen, found = load(name, results.smoke), results.of(name)
+    cells = found.cells
+    data = cells[["source", "data", "digest"]].drop_duplicates().sort_values(["source", "digest"])
+    return {
+        "file": _digest(chosen.document.path),
+        "seed": chosen.seed,
+        "cells": {str(status): int(count) for status, count in cells["status"].value_counts().items()},
+        "failed": len(found.failed),
+        "code": sorted(set(cells["code"].dropna())),
+        "data": data.astype(object).where(data.notna(), None).to_dict("records"),
+        "notes": list(found.notes),
+    }
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,0 +1,462 @@
+"""Tables for LaTeX, as wide as a column of a paper or its page: columns chosen to fit, numbers to what is certain.
+
+The preamble needs `booktabs` and `array`. Widths are those of Computer Modern, in \\footnotesize at 10 points.
+
+Notation is the field's: words for columns, names of mechanisms, letters in math.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import accumulate, groupby
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...base.errors import DataError
+from ...base.libraries import pd
+from ...base.names import plain
+from ...mechanisms import REGISTRY
+from ...model._arrays import Array
+from ...scheduling.policies import REGISTRY as POLICIES
+
+#: Columns whose words are not their names with spaces.
+HEADS = {
+    "min_share": "smallest share", "max_share": "largest share", "jain": "Jain's index",
+    "tol": "tolerance", "simulate": "seconds to simulate",
+    "mean_response": "mean response (s)", "median_response": "median response (s)", "mean_wait": "mean wait (s)",
+    "printed": "in the paper", "there": "games there", "level": "residual", "missed": "tolerance missed",
+    "item": "no.", "cpu": "CPU", "gpu": "GPU", "ram": "RAM",
+}  # fmt: skip
+_SPECIAL = str.maketrans(
+    {character: f"\\{character}" for character in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$",
+       "α": r"$\alpha$", "×": r"$\times$", "∞": r"$\infty$", "<": r"\textless{}",
+       ">": r"\textgreater{}", "|": r"\textbar{}"}
+)  # fmt: skip
+#: How it is simulated, a name of ours, its parameters, its mark, and what is said of it.
+_LABEL = re.compile(
+    r"(?:(?P<how>fluid|dedicated):)?(?P<name>[a-zA-Z-]+)(?:\((?P<with>\w+=.*?)\))?(?P<mark>\*?)(?P<said>: .*)?"
+)
+#: Letters with what they are equal to, letters with an index, and users, resources and demands by number.
+_MATH = re.compile(
+    r"(?<![\w\\-])(?P<letter>alpha|beta|gamma|phi|mu|DK|sum|max|min|[xydacuwrmsnNKMU])"
+    r"(?P<index>\\_[A-Za-z0-9]{1,2}|(?<=[drxU])\d)?"
+    r"(?P<equal>\s?=\s?(?:-?[\d.]+(?:e-?\d+)?|inf|\([\d., ]+\))(?![\w/]))?(?![\w\\])"
+)
+_UNLABELLED = r"[^\w:.,=+()-]"
+_ALONE = {"alpha", "beta", "gamma", "phi", "mu"}
+_MACRO = {*_ALONE, "sum", "max", "min"}
+#: Widths of Computer Modern at 8 points, in thousandths of an em, from the space on.
+_CMR8 = """333 278 500 833 500 833 778 278 389 389 500 778 278 333 278 500 500 500 500 500 500 500 500 500 500 500 278
+278 778 778 778 472 778 749 708 722 763 680 652 785 749 360 513 777 625 916 749 778 680 778 736 556 722 749 749 1027
+749 749 611 278 500 278 500 360 500 500 556 444 556 444 306 500 556 278 306 528 278 833 556 500 556 528 390 394
+389 556 528 722 528 528 444 500 278 500 500"""
+_WIDTHS = dict(zip(map(chr, range(32, 127)), map(int, _CMR8.split()), strict=True))
+#: Of signs without the spaces around them, which they have of their own; others take 0.6.
+_MACROS = {"pm": 555, "cdot": 55, "infty": 1000, "allowbreak": 0, "sum": 1300, "max": 1700, "min": 1500}
+_TOKEN = re.compile(r"\\(?P<macro>[a-zA-Z]+)(?:\{\})?|\\?(?P<plain>.)")
+
+
+def typeset(text: object) -> str:
+    """Text for LaTeX: mechanisms and policies as papers call them, letters of formulas in math.
+
+    `alphapf-vds(alpha=3.0)` is :math:`\\alpha`PF-VDS (:math:`\\alpha = 3`), and `x_n`, `d4`, `alpha = 2` are formulas.
+    """
+    said = re.sub("(?<=[a-z]{2})_(?=[a-z]{2})", " ", str(text))  # of identifiers
+    label = _LABEL.fullmatch(said)
+    if label is not None and (title := _titles().get(label["name"])):
+        more = re.sub(r"=True\b|\.0\b", "", label["with"] or "").replace("=", " = ")
+        how = f"{label['how']} " if label["how"] else ""
+        said = f"{how}{title}{f' ({more})' if more else ''}{label['mark']}{label['said'] or ''}"
+    said = re.sub(r"(?<=\w)\((?=\w+ ?=)", " (", said)  # a label in the middle of a text
+    return re.sub(
+        "alphapf-vds",
+        r"$\\alpha$PF-VDS",
+        _MATH.sub(_formula, one_line(said).translate(_SPECIAL)),
+        flags=re.IGNORECASE,
+    )
+
+
+def one_line(text: str) -> str:
+    """Text without ends of lines, which end comments, and other control characters."""
+    return plain(" ".join(text.splitlines()))
+
+
+def _formula(found: re.Match[str]) -> str:
+    letter, index, equal = found["letter"], found["index"], found["equal"]
+    if not (index or equal or letter in _ALONE):
+        return found[0]  # a word of one letter
+    value = (equal or "").strip(" =")
+    if value and value[0] != "(":
+        value = power(float(value)).strip("$")
+    below = "_{" + index.strip("\\_") + "}" if index else ""
+    return f"${chr(92) * (letter in _MACRO)}{letter}{below}{' = ' * bool(value)}{value}$"
+
+
+@cache
+def _titles() -> dict[str, str]:
+    """Titles of mechanisms and policies, by name and by title."""
+    kinds: list[Any] = [*POLICIES.items(), *REGISTRY.items()]
+    return {key: kind.title for name, kind in kinds for key in (name, kind.title)}
+
+
+def words(name: str) -> str:
+    """The head of a column, for LaTeX."""
+    return "$n$" if name == "n" else typeset(HEADS.get(name, name.replace("_", " ")))
+
+
+def power(value: float, digits: int = 12) -> str:
+    """A number with at most so many significant digits; below 0.001 as a power of ten."""
+    if not math.isfinite(value):
+        return "" if math.isnan(value) else "$\\infty$"
+    plain = f"{value:.{digits}g}"
+    if "e" not in plain and (value == 0 or abs(value) >= 1e-3):
+        return plain
+    mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
+    mantissa = mantissa.rstrip("0").rstrip(".")
+    return f"${mantissa} \\cdot 10^{{{int(exponent)}}}$".replace("$1 \\cdot ", "$")
+
+
+@cache
+def width(text: str) -> float:
+    """Ems that a text for LaTeX takes in Computer Modern, at 8 points; exponents as wide as the rest."""
+    total = 0.34 * text.count("^{-")  # a minus is wider than a hyphen
+    for token in _TOKEN.finditer(text):
+        if macro := token["macro"]:
+            total += _MACROS.get(macro, 600) / 1000
+        elif token["plain"] not in "{}$^_" or token[0].startswith("\\"):
+            total += _WIDTHS.get(token["plain"], 800) / 1000
+    return total
+
+
+#: Inches of the page of a paper with margins of an inch; wider tables than three quarters of it span its columns.
+PAGE = 6.5
+#: How columns of half intervals begin: our own names, which programs read.
+INTERVAL = "+- "
+#: Points of an inch, and of an em in \\footnotesize; ems between columns.
+_INCH, _EM, _GAP = 72.27, 8.5, 0.9
+#: Below this part of the largest value of its column a number is rounding, and is printed as 0.
+_ROUNDING = 1e-12
+#: Certificates below this power of ten are printed as being below it.
+_LEAST = -12
+#: Significant digits where nothing says how many are certain, and of seconds, measured once.
+_DIGITS, _OF_SECONDS = 4, 2
+#: Lines of a table that fit on a page beside its caption, head and notes.
+_LINES = 40
+#: Parameters: printed as they were given.
+_GIVEN = ("alpha", "damping", "tol", "level", "until", "every", "thrashing", "n", "item")
+#: Left out first where there is no room, the last of these first of all.
+_LAST = ("max_share", "tasks_done", "missed", "certificate", "correct", "instance", "source", "name",
+         "median_response", "messages", "note", "simulate",
+         "seconds")  # fmt: skip
+#: Behind these a name without spaces may go on in the next line.
+_BREAK = re.compile(r"(\?|\\&|\\_|/|,|\(|=)(?=\S)")
+
+
+@dataclass
+class _Column:
+    """A column: its name in the frame, head in at most two lines, cells; ems that it takes, and at least needs."""
+
+    name: str
+    head: list[str]
+    cells: list[str]
+    number: bool
+    wide: float
+    least: float
+    longest: float
+    group: str
+
+    @property
+    def folded(self) -> bool:
+        return self.wide < self.longest - 1e-9
+
+
+def latex(
+    frame: pd.DataFrame,
+    caption: str | None = None,
+    label: str | None = None,
+    inches: float = PAGE,
+    *,
+    notes: Iterable[str] = (),
+    groups: Mapping[str, Sequence[str]] | None = None,
+    whole: bool = False,
+) -> str:
+    """A table for LaTeX that floats: `table` of a column, wider ones `table*`, which spans both columns of a page.
+
+    Half intervals stand behind their means, ends of intervals behind medians; what is the same in every row stands
+    below, and so do notes. Columns that do not fit are left out, those that matter least first; a comment names them.
+    Rows that fill more than a page go on in further tables, with the same columns.
+
+    Parameters
+    ----------
+    frame : the table
+    caption : stands above
+    label : of the table, for references to it; by default none
+    inches : its width at most; where nothing measured fits into a column of two, both of them
+    notes : sentences that stand below
+    groups : columns under a common head, by the head; uses of resources (`use_...`) always are
+    whole : a column that does not fit is an error
+
+    Raises
+    ------
+    DataError
+        With `whole`, a column does not fit.
+    """
+    room = inches * _INCH / _EM
+    frame = _with_data(frame)
+    if {"alpha", "mechanism"} <= {*frame.columns} and frame.groupby("mechanism")["alpha"].nunique().max() <= 1:
+        frame = frame.drop(columns="alpha")  # names of mechanisms say it
+    rows, same = _without_constants(frame)
+    every = _columns(rows, groups or {}, room)
+    different = [
+        one for k, one in enumerate(every) if all(one.number or one.cells != each.cells for each in every[k + 1 :])
+    ]
+    columns, left = _fitting(different, room)
+    two = 0.375 * PAGE <= inches < 0.6 * PAGE  # what is asked for is a column of two
+    if two and any(map(_measured, different)) and not any(map(_measured, columns)):
+        return latex(frame, caption, label, 2 * inches, notes=notes, groups=groups, whole=whole)
+    if left and whole:
+        raise DataError(f"{', '.join(left)} do not fit into {inches:g} inches")
+    foot = [typeset(note) for note in notes] + [same] * bool(same)
+    floats = "table" if inches < 0.75 * PAGE else "table*"
+    parts = _pages(columns, range(len(rows)))
+    lines = [f"% No room in {inches:g} inches for: {one_line(', '.join(left))}."] if left else []
+    for k, part in enumerate(parts, 1):
+        lines += [f"\\begin{{{floats}}}[tbp]", "\\centering\\footnotesize\\emergencystretch2em"]
+        if caption:
+            of = f" ({k} of {len(parts)})" if len(parts) > 1 else ""
+            mark = f"\\label{{{re.sub(_UNLABELLED, '-', label)}}}" if label and k == 1 else ""
+            lines.append(f"\\caption{{{typeset(caption)}{of}}}{mark}\\smallskip")
+        lines += [*_tabular(columns, part)]
+        lines += [f"\n{{\\smallskip\\raggedright {note}\\par}}" for note in foot if k == len(parts)]
+        lines.append(f"\\end{{{floats}}}")
+    return "\n".join(lines)
+
+
+def differing(sources: Sequence[str]) -> tuple[list[str], list[list[str]]]:
+    """The parts that sources `kind?name=value&...` have in common, and what each has besides."""
+    parts = [re.split("[?&]", source) for source in sources]
+    common = [part for part in parts[0] if all(part in other for other in parts)]
+    return common, [[part for part in each if part not in common] for each in parts]
+
+
+def _with_data(frame: pd.DataFrame) -> pd.DataFrame:
+    """Sources as what tells those of one cluster or workload apart: captions say the rest."""
+    names = frame.get("cluster", frame.get("workload", pd.Series("", frame.index)))
+    if "source" not in frame or not (names.any() or frame["source"].str.contains("?", regex=False).any()):
+        return frame
+    said = (
+        frame["source"]
+        .groupby(names, dropna=False)
+        .transform(lambda sources: [", ".join(each).replace("=", " = ") for each in differing([*sources])[1]])
+    )
+    return frame.assign(source=said).rename(columns={"source": "data"}) if said.any() else frame.drop(columns="source")
+
+
+def base(name: str) -> str:
+    """The mean or median that a column is the half, or an end, of an interval of; or itself."""
+    return re.sub(rf"^{re.escape(INTERVAL)}| (low|high)$", "", name)
+
+
+def uses(frame: pd.DataFrame) -> list[str]:
+    """The columns that are used parts of resources."""
+    return [name for name in map(str, frame.columns) if name.startswith("use_") and not name.endswith(" (user)")]
+
+
+def _inside(name: str, frame: pd.DataFrame) -> bool:
+    return base(name) != name and base(name) in frame
+
+
+def _measured(one: _Column) -> bool:
+    return one.number and one.name not in (*_GIVEN, *_LAST, "there")
+
+
+def _without_constants(frame: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """A table without columns that are the same in every row, and a sentence with these; of one row, all of it."""
+    same = [
+        name
+        for name in frame
+        if frame[name].nunique(dropna=False) == 1
+        and not _inside(name, frame)
+        and not (np.any(frame.get(f"{INTERVAL}{name}", 0) > 0) or np.any(pd.notna(frame.get(f"{name} low"))))
+    ]
+    rest = frame.drop(columns=[name for name in frame if base(name) in same])
+    if len(frame) < 2 or rest.empty:
+        return frame, ""
+    said = []
+    for one in _columns(frame[same].iloc[:1], {}, math.inf):
+        head, cell, unit = " ".join(one.head).strip(), one.cells[0], "\\%" if one.group else ""
+        if cell:
+            said.append(f"$n = {cell}$" if head == "$n$" else f"{head} {cell}{unit}")
+    return rest, f"In every row: {', '.join(said)}." if said else ""
+
+
+def _columns(frame: pd.DataFrame, groups: Mapping[str, Sequence[str]], room: float) -> list[_Column]:
+    alike = [("use (%)", "use_", uses(frame))]  # common head, what is left out of the others, columns
+    for group, names in groups.items():
+        word = "user " * all(name.startswith("user ") for name in names)
+        alike.append((f"{group} {word}".strip(), word, [name for name in names if name in frame]))
+    heads = {name: one for one in alike for name in one[2]}
+    nothing = pd.Series(0.0, frame.index)
+    errors = np.nan_to_num(frame.get("certificate", nothing).to_numpy(dtype=float))
+    # The significant digits of every row that its certificate, a relative error, leaves.
+    certain = (-np.log10(np.clip(errors, 10.0**-_DIGITS, 0.1)) + 1e-9).astype(int)
+    made: list[_Column] = []
+    for k, name in enumerate(map(str, frame.columns)):
+        if _inside(name, frame):
+            continue
+        column, (group, word, names) = frame.iloc[:, k], heads.get(name, ("", "", [name]))
+        number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+        if number:
+            scale = 100.0 if word == "use_" else 1.0
+            ends = [end for end in (f"{name} low", f"{name} high") if end in frame]
+            parts = (frame.get(f"{INTERVAL}{name}", nothing), frame[[*names, *ends]])
+            half, alike = (part.to_numpy(dtype=float) * scale for part in parts)
+            cells, *bounds = (_numbers(name, certain, frame[one].to_numpy(dtype=float) * scale, half, alike)
+                              for one in (name, *ends))  # fmt: skip
+            if bounds:
+                cells = [f"{cell} [{', '.join(of)}]" if all(of) else cell
+                         for cell, of in zip(cells, zip(*bounds, strict=True), strict=True)]  # fmt: skip
+        else:
+            texts = ("" if pd.isna(value) else typeset(value) for value in column)
+            cells = [_BREAK.sub(r"\1\\allowbreak{}", text) for text in texts]
+        longest = max(map(width, cells), default=0.0)
+        head = _in_lines(words(name.removeprefix(word)), longest)
+        wide = least = max([longest, *map(width, head)])
+        if not number and wide > (0.25 if any(one.number for one in made) else 0.4) * room:
+            pieces = [width(piece) for cell in [*cells, *head] for piece in re.split(r" |\\allowbreak\{\}", cell)]
+            least = min(wide, max([0.15 * room, *pieces]))
+        made.append(_Column(name, head, cells, number, wide, least, longest, typeset(group)))
+    return made
+
+
+def _numbers(
+    name: str,
+    certain: NDArray[np.int64],
+    values: Array,
+    halves: Array,
+    alike: Array,
+) -> list[str]:
+    """Cells of a column: as many decimals in each as are certain in the largest of those that are alike."""
+    if name in _GIVEN:
+        return [power(value) for value in values]
+    if name == "certificate":
+        return [f"$< 10^{{{_LEAST}}}$" if value < 10.0**_LEAST else power(value, 2) for value in values]
+    if name in ("seconds", "simulate"):
+        certain = np.minimum(certain, _OF_SECONDS)
+    finite = alike[np.isfinite(alike)]
+    largest = np.abs(finite).max(initial=0.0) * (1 + 1e-9)  # 99.9999999999 is 100
+    most = int(certain.max(initial=1)) - 1 - _order(largest)
+    enough = (k for k in range(most) if np.allclose(finite, finite.round(k), rtol=0, atol=10.0 ** -(k + 7)))
+    decimals = next(enough, most)
+    return [_cell(*one, decimals, largest) for one in zip(values, halves, certain.tolist(), strict=True)]
+
+
+def _cell(value: float, half: float, digits: int, decimals: int, largest: float) -> str:
+    """A number, with its half interval to the second digit of this; what rounding would make 0 is a power of ten."""
+    if not math.isfinite(value):
+        return power(value)
+    order = _order(value)
+    if half >= 10.0 ** (order - _DIGITS):
+        places, exponent = max(0, 1 - _order(half)), 0
+        if places > 5:
+            exponent = max(order, _order(half))
+            places += exponent
+        text = f"{value * 10.0**-exponent:.{places}f} \\pm {half * 10.0**-exponent:.{places}f}"
+        return f"$({text}) \\cdot 10^{{{exponent}}}$" if exponent else f"${text}$"
+    if abs(value) <= _ROUNDING * max(largest, 1.0):
+        return "0"
+    rounded = f"{value:.{max(0, min(decimals, digits - 1 - order))}f}"
+    return rounded.replace("-", "$-$") if float(rounded) and largest >= 1e-3 else power(value, min(3, digits))
+
+
+def _order(value: float) -> int:
+    return math.floor(math.log10(abs(value))) if value else 0
+
+
+def _in_lines(head: str, longest: float) -> list[str]:
+    """A head in two lines: the first is empty but where it is wider than the cells below."""
+    blanks = [found.start() for found in re.finditer(" (?=.{4})", head)]  # units stay where they are
+    if width(head) <= longest or not blanks:
+        return ["", head]
+    at = min(blanks, key=lambda at: abs(2 * at - len(head)))
+    return [head[:at], head[at + 1 :]]
+
+
+def _fitting(columns: Sequence[_Column], room: float) -> tuple[list[_Column], list[str]]:
+    """The columns that fit, with their widths, and names of those that do not.
+
+    They are taken in order, but for `_LAST`; those with a common head in the order of the first. What room is left,
+    folded columns share.
+    """
+    ranks: dict[str, tuple[int, int]] = {}  # of single columns and of groups
+    for k, one in enumerate(columns):
+        ranks.setdefault(one.group or one.name, (_LAST.index(one.name) if one.name in _LAST else -1, k))
+    kept: list[_Column] = []
+    for new in sorted(columns, key=lambda one: ranks[one.group or one.name]):
+        tried = [one for one in columns if one in kept or one is new]
+        if _taken(tried) <= room:
+            kept = tried
+    spare = room - _taken(kept)
+    wish = sum(one.wide - one.least for one in kept)
+    for one in kept:
+        one.wide = one.least + (one.wide - one.least) * min(1.0, spare / (wish or 1.0))
+    return kept, [one.name for one in columns if one not in kept]
+
+
+def _taken(columns: Sequence[_Column]) -> float:
+    """Ems that columns take at least, with the gaps; the last of a group is as wide as the common head asks for."""
+    total = sum(one.least + _GAP for one in columns) - _GAP
+    for group in {one.group for one in columns if one.group}:
+        inside = [one.least + _GAP for one in columns if one.group == group]
+        total += max(0.0, width(group) + _GAP - sum(inside))
+    return total
+
+
+def _pages(columns: Sequence[_Column], rows: range) -> list[list[int]]:
+    """Rows that fit on a page: a table that floats is not broken."""
+    # A folded, ragged cell fills a part of every line.
+    lines = (max(math.ceil(width(one.cells[row]) / (0.8 * one.wide)) if one.folded else 1 for one in columns)
+             for row in rows)  # fmt: skip
+    pages = groupby(zip(rows, accumulate(lines), strict=True), lambda one: (one[1] - 1) // _LINES)
+    return [[row for row, _ in page] for _, page in pages]
+
+
+def _tabular(columns: Sequence[_Column], rows: Sequence[int]) -> list[str]:
+    """Gaps of a part of an em, none at the edges; common heads over rules."""
+    kinds = [f">{{\\raggedright\\arraybackslash}}p{{{one.wide:.2f}em}}" if one.folded else "lr"[one.number]
+             for one in columns]  # fmt: skip
+    gap = f"@{{\\hspace{{{_GAP}em}}}}"
+    lines = [f"\\begin{{tabular}}{{@{{}}{gap.join(kinds)}@{{}}}}", "\\toprule"]
+    spans, rules, at = [], "", 1
+    for _, some in groupby(enumerate(columns), lambda one: one[1].group or one[0]):
+        inside = [one for _, one in some]
+        group, end = inside[0].group, at + len(inside) - 1
+        kind = f"@{{}}c{gap if end < len(columns) else '@{}'}"
+        spans.append(f"\\multicolumn{{{len(inside)}}}{{{kind}}}{{{group}}}" if group else "")
+        rules += f"\\cmidrule(lr){{{at}-{end}}}" if group else ""
+        at = end + 1
+    if rules:
+        lines += [_row(spans), rules]
+    if any(one.head[0] for one in columns):
+        lines.append(_row(one.head[0] for one in columns))
+    lines += [_row(one.head[1] for one in columns), "\\midrule"]
+    name = None
+    for row in rows:
+        cells = [one.cells[row] for one in columns]
+        # What names several rows stands in the first.
+        if cells[0] == name and len(columns) > 1 and not columns[1].number:
+            cells[0] = ""
+        lines.append(_row(cells))
+        name = cells[0] or name
+    return [*lines, "\\bottomrule", "\\end{tabular}"]
+
+
+def _row(cells: Iterable[str]) -> str:
+    return " & ".join(cells) + " \\\\"

@@ -1,0 +1,146 @@
+"""The columns of stores: one row per cell, with its long tables inside. Changing one raises the format's number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from ..base.libraries import pa
+
+#: Names of columns, and of what they hold.
+Columns = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Columns of one kind of cell.
+
+    `inputs`: what was asked; `found`: what came of it; `chance`: seconds and machines, which differ from run to run;
+    `long`: tables within the row. `folder` is where such cells are in a store, beside others; `source` is the column of
+    what they are about.
+    """
+
+    format: str
+    folder: str
+    source: str
+    inputs: Columns
+    found: Columns
+    chance: Columns
+    long: dict[str, Columns]
+
+    @cached_property
+    def columns(self) -> Columns:
+        """All but the long tables, in order."""
+        return self.inputs | self.found | self.chance
+
+    @cached_property
+    def plain(self) -> pa.Schema:
+        """The same for Parquet."""
+        return pa.schema([(name, _kind(kind)) for name, kind in self.columns.items()])
+
+    @cached_property
+    def arrow(self) -> pa.Schema:
+        """With the long tables."""
+        long = {
+            name: pa.list_(pa.struct([(field, _kind(kind)) for field, kind in fields.items()]))
+            for name, fields in self.long.items()
+        }
+        return pa.schema([*self.plain, *long.items()], metadata={"format": self.format})
+
+
+def _kind(name: str) -> Any:
+    return pa.timestamp("us", tz="UTC") if name == "time" else pa.type_for_alias(name)
+
+
+def _columns(*typed: str) -> Columns:
+    """Columns in order: lines of a type and the names that have it."""
+    found = [line.split() for line in typed]
+    return {name: kind for kind, *names in found for name in names}
+
+
+#: What was asked.
+INPUTS = _columns(
+    "string key experiment cluster source data digest",
+    "int64 seed repetition",
+    "string mechanism name",
+    "double alpha",
+    "string engine order",
+    "double damping tol",
+    "string options question code",
+)
+#: What was found. `status`: `ok`; `missed`, the certificate misses `tol`; `failed`, there is only an `error`.
+#: `answered` is the engine that did; `pooled` says that it did for the pool of all servers, without placement.
+FOUND = _columns(
+    "string status answered",
+    "bool pooled",
+    "string error about notes",
+    "int64 users servers resources",
+    "double density tasks min_share max_share jain welfare price_of_fairness utilization feasibility optimality",
+    "double certificate",
+    "string judged_by",
+    "int64 steps rounds",
+    "double messages residual exploitability",
+    "string stopped solver solver_status",
+)
+#: What it took and where: the columns that differ from run to run. `seconds` are the processor's, and `wall` those that
+#: passed meanwhile, as all others did.
+CHANCE = _columns(
+    "double drawing build compile solve certify seconds wall measuring loops elapsed",
+    "time finished",
+    "string fairopt commit versions python machine",
+    "int64 process cores threads",
+)
+#: Long tables, as lists in the row: the name of each, and its columns.
+LONG = {
+    "use": _columns("string class", "int64 servers", "string resource", "double capacity utilization"),
+    "curve": _columns("int64 round", "double residual exploitability utilization messages seconds"),
+    "reached": _columns("double level", "int64 rounds", "double messages seconds"),
+    "measured": _columns("string measure", "double value"),
+    "allocated": _columns("string user server", "double tasks"),
+}
+
+COLUMNS = INPUTS | FOUND | CHANCE
+#: Columns of long tables that differ from run to run.
+CHANCE_INSIDE = "seconds"
+
+#: A mechanism on a cluster.
+CELLS = Schema("fairopt-cells-3", "", "cluster", INPUTS, FOUND, CHANCE, LONG)
+
+#: A policy on a workload over time; seconds of the workload are in the columns that have no other unit. `simulate` is
+#: the processor's, `wall` what passed meanwhile.
+SIMULATIONS = Schema(
+    "fairopt-simulations-1",
+    "simulations",
+    "workload",
+    _columns(
+        "string key experiment workload source data digest",
+        "int64 seed repetition",
+        "string policy name",
+        "double until every thrashing",
+        "string options question code",
+    ),
+    _columns(
+        "string status error about report",
+        "int64 users servers resources jobs tasks jobs_done tasks_done tasks_waiting restarts",
+        "double mean_response median_response mean_wait utilization end load certificate",
+    ),
+    _columns(
+        "double drawing simulate wall elapsed loops",
+        "time finished",
+        "string fairopt commit versions python machine",
+        "int64 process cores threads",
+    ),
+    {
+        "use": _columns("string resource", "double utilization"),
+        "timeline": _columns("double time", "string what", "double value"),
+        "shares": _columns("double time", "string user", "double share"),
+        "each_job": _columns("string job user", "double arrival start response", "int64 tasks tasks_done"),
+        "demands": _columns("double first second", "int64 tasks"),
+        "each_user": _columns(
+            "string user",
+            "int64 jobs jobs_done tasks tasks_done",
+            "double mean_response mean_dominant_share",
+        ),
+    },
+)

@@ -1,0 +1,169 @@
+"""Draws of one source by one mechanism, solved together by the stacks of `fairopt.solve_many`.
+
+A tiny cluster says which method for small problems answers the mechanism. What that does not answer as surely as
+`Mechanism.solve` would is left to be solved by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+
+from ..base import clock
+from ..certificates import Certificate
+from ..core import maxmin
+from ..core.game.curve_system import OPTIONS as CURVE
+from ..core.game.selection import MAYBE_OTHERS, unique
+from ..core.judge import infeasibility
+from ..core.solve import finite
+from ..core.system import Stack, stacked
+from ..mechanisms import Mechanism
+from ..mechanisms._order import HARD
+from ..model._arrays import Array, Mask
+from ..model._validate import LEAST
+from ..model.cluster import Cluster
+from ..model.problem import Problem
+from ..result.allocation import Allocation, Stats
+from . import origin
+from .cell import Cell, Row
+from .solve import DEFAULT, TINY, Solve, measured
+
+#: So many draws are solved together at most, of clusters of at most so many pairs (user, server).
+TOGETHER, _PAIRS = 500, 60
+#: Solvers whose method takes stacks.
+_STACKED = ("dense interior point", "dense simplex", "water filling")
+#: What cells may measure that are solved together: what takes no other solution.
+_MEASURED = {"utilization", "convergence", "classes", "tasks"}
+
+
+def may_be(cell: Cell) -> bool:
+    """May a cell be one of a stack: a draw, solved in the default way by what all mechanisms share?"""
+    job, kind = cell.job, type(cell.job.what.made)
+    return (
+        isinstance(job, Solve)
+        and job.engine == DEFAULT
+        and cell.origin.random
+        and _MEASURED.issuperset(cell.measures)
+        and issubclass(kind, Mechanism)
+        and kind.solve is Mechanism.solve
+        and kind.certify is Mechanism.certify
+    )
+
+
+def rows(cells: Sequence[Cell], traces: str | None) -> dict[str, Row]:
+    """Rows of draws of one source by one mechanism, by key; missing ones are to be solved alone."""
+    job, begun = cells[0].job, clock.now()
+    assert isinstance(job, Solve)
+    tiny = _tiny(job)
+    drawn = [origin.drawn(cells[0].origin, cells[0].seed, cells[0].repetition, traces)]
+    if tiny.solver not in _STACKED or np.prod(drawn[0][0].shape[:2]) > _PAIRS:
+        return {}
+    drawn += [origin.drawn(cell.origin, cell.seed, cell.repetition, traces) for cell in cells[1:]]
+    drawing, watch = (clock.now() - begun) / len(cells), clock.Watch()
+    chosen = np.flatnonzero(_plain([cluster for cluster, _ in drawn])).tolist()
+    answers = _answers(job, tiny, [drawn[k][0] for k in chosen]) if chosen else []
+    took = {"drawing": drawing, "seconds": watch.cpu / len(cells), "wall": watch.seconds / len(cells)}
+    found = {}
+    for k, answer in zip(chosen, answers, strict=True):
+        if answer is not None:
+            begun, cell, (cluster, about) = clock.now(), cells[k], drawn[k]
+            row = measured(cell, cluster, answer) | {"about": about} | took
+            found[cell.key] = row | {"measuring": clock.now() - begun}
+    return found
+
+
+@cache
+def _tiny(job: Solve) -> Stats:
+    """Stats of the tiny cluster: what answers the mechanism there answers small draws."""
+    return job.allocation(TINY, np.random.default_rng(0)).stats
+
+
+def _plain(clusters: Sequence[Cluster]) -> Mask:
+    """(clusters,): where `solve` makes no other problem of it, nor notes.
+
+    That is where it has the shape of the first one, nobody has placement constraints or task limits, numbers are not
+    far apart, and no two servers, nor users, are proportional.
+    """
+    shape = clusters[0].shape
+    plain = np.array([one.shape == shape and not one.constrained and bool(np.isinf(one.max_tasks).all())
+                      for one in clusters])  # fmt: skip
+    some = np.flatnonzero(plain).tolist()
+    for name in ("weight", "capacity", "demand") if some else ():
+        amounts = np.array([getattr(clusters[k], name) for k in some])
+        relative = amounts / np.maximum(amounts.max(axis=1, keepdims=True), LEAST)  # of one resource
+        plain[some] &= np.where(relative > 0, relative, 1.0).reshape(len(some), -1).min(axis=1) > 1 / HARD
+        if name == "weight":
+            continue
+        part = amounts / amounts.sum(axis=2, keepdims=True)
+        apart = np.abs(part[:, :, None] - part[:, None]).max(axis=3) + np.eye(part.shape[1])
+        plain[some] &= (apart > 1e-9).all(axis=(1, 2))
+    return plain
+
+
+def _answers(job: Solve, tiny: Stats, clusters: Sequence[Cluster]) -> list[Allocation | None]:
+    """Answers by the method that answers a tiny cluster; None where another might have to be asked."""
+    begun, mechanism = clock.now(), job.what.made
+    prepared = [mechanism.prepare(cluster) for cluster in clusters]
+    problems = [Problem(seen, mechanism.criterion(seen)) for seen, _ in prepared]
+    rule, aim = problems[0].criterion, 0.1 * job.tol
+    given = problems if len(problems) > 1 else 2 * problems  # of one alone sums round otherwise
+    if tiny.solver == _STACKED[0]:
+        tasks, error, log_rows, steps = finite(given, aim, min(aim, 1e-12))
+    else:
+        tasks, error, _, steps = (maxmin.alone if rule.scope == "per_server" else maxmin.leximin)(given)
+        steps = steps if tiny.solver == _STACKED[1] else np.full(len(steps), tiny.rounds)
+    q = stacked(given, np.ones(len(given)) if np.isinf(rule.alpha) else None)
+    z = np.moveaxis(tasks, 0, -1) / np.where(q.usable, q.gamma, 1.0)
+    # Errors up to this are those of an answer whose last digits are found.
+    good = (error <= min(1e-10, job.tol)) & q.usable.all(axis=(0, 1))
+    others = np.zeros(len(given), dtype=bool)
+    if rule.scope == "game" and rule.alpha not in (1, np.inf):
+        good &= _stable(q, z, log_rows.transpose(2, 1, 0))
+        others[:] = abs(np.log(rule.alpha)) > np.log(CURVE.near)
+        others &= np.array([not unique(problem) for problem in given])
+    feasibility = infeasibility(q, z)
+    seconds = (clock.now() - begun) / len(problems)
+    by_steps = {int(s): replace(tiny, build=0.0, certify=0.0, solve=seconds, rounds=int(s)) for s in np.unique(steps)}
+    measure = "backward error" if np.isfinite(rule.alpha) else "lexicographic rise"
+    return [
+        Allocation(
+            str(mechanism), problem.cluster, tasks[k],
+            Certificate(float(feasibility[k]), float(error[k]), measure, ""), problem.criterion, None,
+            by_steps[int(steps[k])], (*notes, MAYBE_OTHERS) if others[k] else notes, job.tol, mechanism.certify,
+        ) if good[k] else None
+        for k, (problem, (_, notes)) in enumerate(zip(problems, prepared, strict=True))
+    ]  # fmt: skip
+
+
+def _stable(q: Stack, z: Array, log_rows: Array) -> Mask:
+    """(problems,): is the index of an equilibrium certainly +1, as `game.model.index` has it?
+
+    Unknowns that are not active have a row and a column of the identity; problems stand first in matrices.
+    """
+    users, servers, count = z.shape
+    resources = len(q.use)
+    x, slack, share = q.slacks(z, log_rows / q.power, None)
+    part = q.size * z / x[:, None]
+    pairs = (part > np.maximum(slack, 1e-12)) | (part == part.max(axis=1, keepdims=True))
+    share = np.where(pairs, share, 0.0)
+    largest = share.max(axis=1)
+    idle = np.maximum(1 - q.used(z), 0.0)
+    on = (largest > idle)[:, None] & pairs  # (R, N, K, B)
+    paid = np.where(on, share / np.where(largest > 0, largest, 1.0)[:, None], 0.0)
+    used = np.where(on, q.use * x[:, None] / q.size, 0.0)
+    first, size = users * servers, (users + resources) * servers
+    user, server, one = np.eye(users), np.eye(servers), pairs.astype(float)
+    matrix = np.zeros((count, size, size))
+    matrix[:, :first, :first] = np.einsum("nkb,njb,nm->bnkmj", one, one, user).reshape(count, first, first)
+    matrix[:, :first, first:] = np.einsum("rnkb,kj->bnkrj", paid, server).reshape(count, first, -1)
+    matrix[:, first:, :first] = -np.einsum("rnkb,kj->brjnk", used, server).reshape(count, -1, first)
+    active = np.concatenate([pairs.reshape(first, count), (largest > idle).reshape(-1, count)])
+    np.einsum("bii->bi", matrix)[...] += np.where(active.T, 1e-10, 1.0)
+    sign, _ = np.linalg.slogdet(matrix)
+    with np.errstate(all="ignore"):
+        moved = np.linalg.inv(matrix)[:, :first] * pairs.reshape(first, count).T[:, :, None]
+    moved = np.abs(moved.reshape(count, users, servers, size).sum(axis=2)).max(axis=(1, 2))
+    return np.asarray((sign > 0) & (moved < 1e6))

@@ -1,0 +1,51 @@
+"""Loops compiled before somebody waits for them: all that can be foreseen, once for a machine (`fairopt warmup`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from itertools import product
+
+import numpy as np
+
+from ..base import loops
+from ..base import progress as _progress
+from ..base.errors import FairoptError
+from ..base.libraries import pd
+from ..mechanisms import Mechanism, chosen
+from ..model.cluster import Cluster
+from ..model.problem import Problem
+from ..scheduling.simulator import simulate
+from ..scheduling.workload import Workload
+from .solve import TINY
+
+Question = Callable[[], object]
+
+
+def everything(progress: bool = False) -> None:
+    """Ask every engine of every mechanism for answers to small clusters, and the simulator for one."""
+    questions = [*_questions()]
+    for question in _progress.tqdm(questions, desc="compiling, once", unit="question", disable=not progress):
+        with suppress(FairoptError), np.errstate(all="ignore"), loops.compiling():
+            question()
+
+
+def _questions() -> Iterator[Question]:
+    tasks = pd.DataFrame({"user": "a", "duration": 1.0, "cpu": [1.0]})
+    workload = Workload.from_frames(tasks, pd.DataFrame({"cpu": [1.0]}))
+    yield partial(simulate, workload, "first-fit-drfh", engine="compiled")
+    # What has one resource is laid out otherwise.
+    for mechanism, cluster in product(chosen(None), (TINY, TINY.select(resources=TINY.resources[:1]))):
+        for engine in mechanism.engines():
+            if engine != "declarative":
+                yield partial(mechanism.solve, cluster, engine=engine, throw=False)
+                if engine != "best-response":
+                    yield partial(_exhaust, mechanism, cluster, engine)
+
+
+def _exhaust(mechanism: Mechanism, cluster: Cluster, engine: str) -> None:
+    """All that an engine would try, though the first answer is good enough."""
+    seen, _ = mechanism.prepare(cluster)
+    for _ in mechanism.solutions(Problem(seen, mechanism.criterion(seen)), engine, mechanism.default_tol, None):
+        pass

@@ -1,0 +1,88 @@
+"""Interface of mechanisms for solving."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import ClassVar
+
+from ..base.errors import FairoptError
+from ..certificates import Certificate, certify, certify_problem
+from ..core.solution import Solution
+from ..model._arrays import Array
+from ..model.cluster import Cluster
+from ..model.criterion import Criterion
+from ..model.merging import Split
+from ..model.problem import Problem
+from ..result.allocation import Allocation
+
+
+class Solvable(ABC):
+    """The part of `fairopt.mechanisms.Mechanism` that solving knows, with what most of them say."""
+
+    default_tol: ClassVar[float] = 1e-6
+    #: May users with proportional demands be merged?
+    merges_users: ClassVar[bool] = False
+
+    @abstractmethod
+    def criterion(self, cluster: Cluster) -> Criterion:
+        """Criterion on `cluster` (the pool, for single-pool mechanisms)."""
+
+    def check(self, cluster: Cluster) -> None:  # noqa: B027 - most mechanisms are defined everywhere
+        """Raise `DataError` with a remedy if the mechanism is not defined on `cluster`."""
+
+    def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
+        """The cluster that the mechanism sees, and notes on what that changed; single-pool mechanisms pool it."""
+        return cluster, ()
+
+    @property
+    def judged_by_criterion(self) -> bool:
+        """True if the criterion alone decides what is certified; False for a mechanism with its own `certify`."""
+        return type(self).certify is Solvable.certify
+
+    @property
+    def met_by_criterion(self) -> bool:
+        """True if every optimum of `criterion` passes `certify`; a mechanism with its own says so itself."""
+        return self.judged_by_criterion
+
+    def tolerance(self, engine: str) -> float:
+        """Default tolerance of `solve`."""
+        return self.default_tol
+
+    @abstractmethod
+    def engines(self, criterion: Criterion | None = None) -> tuple[str, ...]:
+        """Engines that can run this mechanism, the default first."""
+
+    @abstractmethod
+    def solutions(
+        self, problem: Problem, engine: str, tol: float, solver: str | None, warm: object = None
+    ) -> Iterator[Solution]:
+        """Candidate answers of an engine."""
+
+    @abstractmethod
+    def stand_in(self, problem: Problem, engine: str, tol: float) -> Iterator[Solution] | None:
+        """Candidates of an engine that nobody asked for."""
+
+    def index(self, problem: Problem, tasks: Array, log_prices: Array | None) -> int | None:
+        """The index of an equilibrium, by certified tasks and prices; None where there is none, as here."""
+        return None
+
+    def neighbours(self, problem: Problem, tol: float) -> Iterator[Solution]:
+        """Candidates for a stable equilibrium where `index` is -1."""
+        return iter(())
+
+    def certify(
+        self, cluster: Cluster, tasks: Array, log_prices: Array | None = None
+    ) -> tuple[Certificate, Array | None]:
+        """The certificate of `tasks` on the cluster that the mechanism sees, and the log prices that prove it."""
+        return certify(cluster, tasks, self.criterion(cluster), log_prices)
+
+    def certified(self, problem: Problem, tasks: Split, log_prices: Array | None) -> tuple[Certificate, Array | None]:
+        """The certificate of tasks of a problem; mechanisms with their own `certify` are given the whole table."""
+        if not self.judged_by_criterion:
+            return self.certify(problem.cluster, tasks(), log_prices)
+        return certify_problem(problem, tasks, log_prices)
+
+    @abstractmethod
+    def complaint(self, best: Allocation, tol: float, tried: tuple[str, ...]) -> FairoptError:
+        """The error for a best answer whose certificate misses `tol`, after some engines were tried."""

@@ -1,0 +1,502 @@
+"""Solve a mechanism on a cluster: a certified allocation.
+
+Candidates of engines in turn, each certified, until one reaches the tolerance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+
+import numpy as np
+
+from ..base import clock
+from ..base.errors import DataError, FairoptError, NotConverged, SolverError
+from ..certificates import Certificate, advice, feasibility
+from ..certificates.backward import backward_error
+from ..certificates.ill_scaled import beyond_doubles
+from ..core import last_digits
+from ..core.engines.maxmin import check_floors
+from ..core.solution import LAST_DIGITS, Run, Solution
+from ..model import _validate
+from ..model._arrays import Array, deferred, frozen
+from ..model._same import unfit_start
+from ..model.cluster import Cluster, expected
+from ..model.criterion import Criterion, FairnessEfficiency
+from ..model.merging import Merging, Split, merge, unmerged
+from ..model.problem import Problem
+from ..result.allocation import Allocation, Stats, idle
+from ._earlier import Earlier, OtherUsers
+from ._order import Order
+from ._solvable import Solvable
+from .reference import solvers
+
+
+def within(seconds: float, offers: Iterator[Solution]) -> Iterator[Solution]:
+    """The answers of an engine until it, and who judged them, took `seconds` of the processor.
+
+    The compilation of loops does not count: what an engine may do must not depend on who was there first.
+    At least one, and the last one may be late: an engine is not stopped on its way to an answer.
+    """
+    end = clock.cpu() + seconds
+    for offer in offers:
+        yield offer
+        if clock.cpu() > end:
+            return
+
+
+#: Errors above this have their last digits looked for unasked, on clusters up to this number of pairs.
+_FINE, _SMALL = 1e-10, 500
+#: Of more pairs answers are judged before their last digits are looked for, which may take longer.
+_MANY = 5_000
+#: The error of what a solver makes of the right formulation is below this.
+_FORMULATED = 5e-3
+#: Of pairs between these numbers, and below this error, a linear program is asked where a jammed answer leads; of fewer
+#: other algorithms find more digits.
+_VERTEX, _JAMMED = (2_000, 20_000), 1e-3
+#: Where numbers are beyond doubles solvers are tried for so many CPU seconds.
+HOPELESS_SECONDS = 1.0
+
+
+def with_last_digits(problem: Problem, offer: Solution) -> Solution | None:
+    """An offer with its last digits found, or None where it has no prices or that is not for its criterion."""
+    return _moved(problem, offer, LAST_DIGITS, partial(last_digits.refined, aim=1e-12))
+
+
+def at_vertex(problem: Problem, offer: Solution) -> Solution | None:
+    """Candidate from a linear program, near an equilibrium of the game at which Newton steps jam.
+
+    Where task counts bind there is a continuum of equilibria, and this would lead to another.
+    """
+    criterion = problem.criterion
+    if criterion.scope != "game" or len(problem.polytope.limited) or not 0 < criterion.alpha < np.inf:
+        return None
+    return _moved(problem, offer, "HiGHS", last_digits.vertex)
+
+
+def _moved(
+    problem: Problem, offer: Solution, by: str, find: Callable[..., last_digits.Refined | None]
+) -> Solution | None:
+    polytope, criterion, begun = problem.polytope, problem.criterion, clock.now()
+    if offer.log_prices is None or isinstance(criterion, FairnessEfficiency) or criterion.floor.any():
+        return None
+    log_rows = polytope.log_row_prices(offer.log_prices)
+    if offer.log is None:  # a solver's, which may be in a unit of every server
+        log_rows = backward_error(polytope, criterion, offer.tasks, log_rows).every_row
+    found = find(polytope, criterion, polytope.gamma * polytope.fractions(offer.tasks), log_rows)
+    if found is None:
+        return None
+    return replace(
+        offer,
+        tasks=polytope.allocation(polytope.inside(found.tasks / polytope.gamma)),
+        prices=None,
+        log=polytope.log_unit_prices(found.log_rows),
+        runs=(*offer.runs, Run(by, clock.now() - begun)),
+        rounds=offer.rounds + found.steps,
+    )
+
+
+def broken(name: str, error: Exception) -> SolverError:
+    """The failure of an engine that ended in an exception which is no `FairoptError`; that is its cause."""
+    failure = SolverError(f"the {name} engine broke down ({type(error).__name__}: {error})")
+    failure.__cause__ = error
+    return failure
+
+
+@dataclass
+class Candidates:
+    """Candidates of a mechanism's engines on one (merged) cluster.
+
+    The smallest residual over all candidates is kept.
+    """
+
+    mechanism: Solvable
+    problem: Problem
+    tol: float
+    best: Solution | None = None
+    verdict: tuple[Certificate, Array | None] | None = None
+    answered: str = ""
+    tried: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    failure: SolverError | None = None
+    build: float = 0.0  # seconds until there is a feasible set
+    seconds: float = 0.0  # of judging
+
+    @property
+    def residual(self) -> float:
+        """Residual of the best candidate."""
+        return np.inf if self.verdict is None else self.verdict[0].residual
+
+    def search(self, engines: tuple[str, ...], solver: str | None, warm: object) -> Solution | None:
+        """The first candidate that reaches the tolerance, or the best one; nothing, where nobody can run anything."""
+        begun, polytope = clock.now(), self.problem.polytope
+        self.build = clock.now() - begun
+        if not len(polytope.users):
+            shape, free = self.problem.cluster.shape, np.full(self.problem.cluster.capacity.shape, -np.inf)
+            log = free if np.isfinite(self.problem.criterion.alpha) else None
+            status = "nobody can run anything"
+            self._certified(Solution(np.zeros(shape[:2]), None, engines[0], status=status, log=log), engines[0])
+            self.tried = engines[:1]
+            return self.best
+        for name in engines:
+            try:
+                first = name == engines[0]
+                offers = (
+                    self.mechanism.solutions(self.problem, name, self.tol, solver, warm)
+                    if first
+                    else self._stand_in(name)
+                )
+                if offers is None:
+                    self.notes += (f"on such a cluster {name} is not tried unasked; engine={name!r} does",)
+                    continue
+                self.tried += (name,)
+                if any(self.reaches(offer, name) for offer in offers):
+                    break
+            except SolverError as error:
+                self._failed(error)
+            except MemoryError:
+                users, servers, resources = self.problem.cluster.shape
+                size = f"{users} users x {servers} servers x {resources} resources, {self.eligible} pairs"
+                self._failed(SolverError(f"the {name} engine ran out of memory on {size}"))
+            except (FairoptError, Warning):  # warnings are errors where somebody made them so
+                raise
+            except Exception as error:  # a bug is no reason not to ask the next engine
+                failure = broken(name, error)
+                self._failed(failure)
+                self.notes += (f"{failure}: please report it with the cluster (cluster.save(...))",)
+        if self.best is not None and self.answered != engines[0]:
+            note = f"the {engines[0]} engine did not reach the tolerance: this is the {self.answered} one's answer"
+            self.notes += (note,)
+        return self.best
+
+    def shared_out(self, why: str) -> Solution:
+        """A partition by weight, for `why` no engine has an answer: somebody may want what there is, flagged."""
+        polytope, server = self.problem.polytope, self.problem.polytope.pair_server
+        weight = self.problem.criterion.weight[polytope.users][polytope.pair_user]
+        tasks = polytope.allocation(polytope.inside(weight / np.bincount(server, weight)[server]))
+        best = Solution(tasks, None, "none", status="a partition by weight", notes=(why,))
+        self._certified(best, "none")
+        return best
+
+    def _failed(self, error: SolverError) -> None:
+        """Record a failure, keeping earlier messages, and where it comes from."""
+        earlier, self.failure = self.failure, error
+        if earlier is not None:
+            self.failure = SolverError(f"{earlier}; {error}")
+            self.failure.__cause__ = error.__cause__ or earlier.__cause__
+
+    def _stand_in(self, name: str) -> Iterator[Solution] | None:
+        """Candidates of another engine; solvers get little time where data are beyond their range."""
+        offers = self.mechanism.stand_in(self.problem, name, self.tol)
+        far = name == "declarative" and beyond_doubles(self.problem.cluster, self.problem.criterion)
+        if offers is None or not far:
+            return offers
+        return within(HOPELESS_SECONDS, offers) if self.eligible <= 100 else None
+
+    @cached_property
+    def unmerged(self) -> Merging:
+        """Each server by itself: the cluster has been merged."""
+        return unmerged(self.problem.cluster)
+
+    @property
+    def eligible(self) -> int:
+        """Pairs of users and servers."""
+        return int(np.count_nonzero(self.problem.cluster.eligible))
+
+    def reaches(self, offer: Solution, name: str) -> bool:
+        """True if an offer reaches the tolerance, or what linear programs make of one that jams near it."""
+        found, before = offer, np.inf
+        large = name != "declarative" and _VERTEX[0] < self.eligible <= _VERTEX[1] and self.mechanism.met_by_criterion
+        while not self._met(found, name):
+            jams = large and self.residual <= min(_JAMMED, 0.5 * before)
+            nearer, before = at_vertex(self.problem, found) if jams else None, self.residual
+            if nearer is None:
+                return False
+            found = nearer
+        return True
+
+    def _met(self, offer: Solution, name: str) -> bool:
+        """True if an offer reaches the tolerance, by itself or with its last digits found.
+
+        Last digits are found first on small clusters, where that takes a millisecond, and where they are known to be
+        missing, unless there are many pairs; elsewhere, and where the engine has found them, where the offer does not
+        do. The criterion must not answer for a formulation that states another: of that one the offer itself is judged
+        first.
+        """
+        small = self.eligible <= _SMALL
+        first = name != "declarative" and not offer.fine and (small or (offer.rough and self.eligible <= _MANY))
+        if first and (better := self._refined(offer, name, np.inf)) is not None:
+            both = (offer, better) if self._astray(offer, better) else (better, offer)
+            return any(self._certified(one, name) <= self.tol for one in both)
+        residual = self._certified(offer, name)
+        if residual > self.tol and np.isinf(self.problem.criterion.alpha):
+            filled = self.problem.polytope.filled(offer.tasks, self.tol)
+            if filled is not None:
+                residual = self._certified(replace(offer, tasks=filled), name)
+        again = not first and (residual > self.tol or (residual > _FINE and small))
+        if again and (better := self._refined(offer, name, residual)) is not None:
+            self._certified(better, name)
+        if name == "declarative" and small and self.residual > self.tol:
+            # Steep welfare: a solver's tasks may be right where none of its prices has a digit.
+            self._certified(replace(offer, prices=None, log=None), name)
+        return self.residual <= self.tol
+
+    def _refined(self, offer: Solution, name: str, residual: float) -> Solution | None:
+        """An offer with its last digits found.
+
+        That of a formulation only where little changes: the criterion must not answer for one that states another.
+        """
+        if np.isinf(self.problem.criterion.alpha) or not self.mechanism.met_by_criterion:
+            return None
+        better = with_last_digits(self.problem, offer)
+        formulated = name == "declarative" and residual > _FORMULATED
+        return None if better is None or (formulated and self._apart(offer, better) > _FORMULATED) else better
+
+    def _astray(self, offer: Solution, better: Solution) -> bool:
+        """True if refinement led to another equilibrium, of which there may be a continuum where a task count binds."""
+        # Last digits that change a user's tasks by so much belong to another equilibrium.
+        return self.problem.criterion.scope == "game" and self._apart(offer, better) > 1e-3
+
+    def _apart(self, offer: Solution, better: Solution) -> float:
+        """The mean relative change of tasks, users counted by their part in welfare at the margin."""
+        before, after = offer.tasks.sum(axis=1), better.tasks.sum(axis=1)
+        runs = (before > 0) & (after > 0)
+        change = np.abs(np.log(after[runs] / before[runs]))
+        if self.problem.criterion.scope == "game":
+            return float(change.max(initial=0.0))
+        part = self.problem.criterion.restrict(np.flatnonzero(runs)).log_marginal(after[runs]) + np.log(after[runs])
+        most = part.max(initial=-np.inf)  # which a utility that has become flat may be
+        return float(np.average(change, weights=np.exp(part - most))) if np.isfinite(most) else 0.0
+
+    def _certified(self, candidate: Solution, name: str) -> float:
+        """The residual of a candidate, which is kept if it is the best."""
+        begun = clock.now()
+        found = self.mechanism.certified(self.problem, Split(self.unmerged, candidate.tasks), candidate.log_prices)
+        self.seconds += clock.now() - begun
+        if self.best is None or found[0].residual < self.residual:
+            self.best, self.verdict, self.answered = candidate, found, name
+        return found[0].residual
+
+
+_LEFT = "the engine came to an equilibrium of index -1, which best responses leave: another, of index +1, was taken"
+_STAYS = "an equilibrium of index -1: best responses leave it, and there are at least two others (fo.game.equilibria)"
+_LOOSE = "index 0: users' tasks are not locally unique here, as equilibria are a continuum or two of them meet"
+
+
+def indexed(mechanism: Solvable, problem: Problem, found: Candidates, leave: bool) -> tuple[Solution, int | None]:
+    """The answer, perhaps a stable neighbour of the one that was found, and its index, perhaps deferred."""
+    assert found.best is not None
+    assert found.verdict is not None
+    best, verdict = found.best, found.verdict
+    # Tasks that are less certain than this have no index.
+    if problem.criterion.scope != "game" or verdict[0].residual > 1e-7:
+        return best, None
+    # Up to this number of usable pairs (user, server) an answer has its index at once.
+    if found.eligible > 500:
+        return best, deferred(partial(mechanism.index, problem, best.tasks, verdict[1]))
+    index = mechanism.index(problem, best.tasks, verdict[1])
+    if index == -1 and leave and _left(mechanism, problem, found):
+        found.notes += (_LEFT,)
+        return found.best, 1
+    if index == -1:
+        found.notes += (_STAYS,)
+    elif index == 0:
+        found.notes += (_LOOSE,)
+    return best, index
+
+
+def _left(mechanism: Solvable, problem: Problem, found: Candidates) -> bool:
+    """True if a neighbour of index +1 reaches the tolerance; it becomes the best candidate."""
+    for offer in mechanism.neighbours(problem, found.tol):
+        other = Candidates(mechanism, problem, found.tol)
+        try:
+            reached = other.reaches(offer, found.answered)
+        except SolverError:
+            continue
+        if not reached or other.best is None or other.verdict is None:
+            continue
+        if mechanism.index(problem, other.best.tasks, other.verdict[1]) == 1:
+            found.best, found.verdict = other.best, other.verdict
+            return True
+    return False
+
+
+def _checked(
+    mechanism: Solvable,
+    cluster: Cluster,
+    problem: Problem,
+    tol: float | None,
+    engine: str | None,
+    solver: str | None,
+    start: Allocation | OtherUsers | None,
+) -> tuple[tuple[str, ...], float, str | None, Earlier | None]:
+    """Check the arguments of `Mechanism.solve`: engines in their order, tolerance, solver, and what to start from."""
+    known = mechanism.engines(problem.criterion)
+    if engine is not None and engine not in known:
+        raise DataError(f"{mechanism} has no engine {engine!r}; it has {', '.join(known)}")
+    engines = known if engine is None else (engine,)
+    if solver is not None:
+        solver = solvers.known(solver)
+        if engine not in (None, "declarative"):
+            raise DataError(
+                f"the {engine} engine of {mechanism} takes no solver; choose engine='declarative' with {solver!r}"
+            )
+        engines = ("declarative",)
+    tol = mechanism.tolerance(engines[0]) if tol is None else _validate.tolerance(tol)
+    if isinstance(start, OtherUsers):
+        return engines, tol, solver, start.earlier
+    if start is not None and not isinstance(start, Allocation):
+        raise DataError(f"start is of type {type(start).__name__}; it must be an allocation of solve, or None")
+    if start is not None and (unfit := unfit_start(start.cluster, cluster)):
+        raise DataError(f"start is of another cluster: {unfit}; solve without it")
+    earlier = start.warm if start is not None and isinstance(start.warm, Earlier) else None
+    return engines, tol, solver, earlier
+
+
+def solve(
+    mechanism: Solvable,
+    cluster: Cluster,
+    tol: float | None = None,
+    *,
+    throw: bool = True,
+    engine: str | None = None,
+    solver: str | None = None,
+    start: Allocation | OtherUsers | None = None,
+) -> Allocation:
+    """See `Mechanism.solve`."""
+    watch = clock.Watch()
+    mechanism.check(expected(cluster))
+    seen, notes = mechanism.prepare(cluster)
+    problem = Problem(seen, mechanism.criterion(seen))
+    engines, tol, solver, earlier = _checked(mechanism, cluster, problem, tol, engine, solver, start)
+    merging = _merged(mechanism, problem, earlier)
+    reduced = problem if merging.trivial else Problem(merging.cluster, mechanism.criterion(merging.cluster))
+    check_floors(reduced)
+    order = Order.of(mechanism, reduced, None if earlier is None else earlier.order)
+    reduced = reduced if order is None else order.problem
+    # Candidates are compared on the merged cluster, which may be a thousand times smaller.
+    found = Candidates(mechanism, reduced, tol)
+    best = found.search(engines, solver, None if earlier is None else earlier.engine)
+    if best is None:
+        text = f"{found.failure or f'{mechanism}: no answer'} (engines tried: {', '.join(found.tried)})"
+        text += advice(seen, problem.criterion)
+        if throw:
+            ended = found.failure is None and problem.criterion.scope == "game"
+            raise (NotConverged if ended else SolverError)(text) from found.failure
+        best = found.shared_out(text)
+    best, index = indexed(mechanism, reduced, found, leave=engine in (None, engines[0]) and solver is None)
+    allocation = _expanded(mechanism, problem, merging, order, found, best, index, notes + _idle(merging), watch)
+    if allocation.flagged and throw:
+        raise mechanism.complaint(allocation, tol, found.tried)
+    return allocation
+
+
+#: Of fewer users those who are alike are not looked for where only time is to be saved.
+_USERS = 2_000
+
+
+def _merged(mechanism: Solvable, problem: Problem, earlier: Earlier | None) -> Merging:
+    """Proportional servers are one, unless sizes of shares matter, and where that is the same or allowed users."""
+    cluster, users = problem.cluster, _merges_users(mechanism, problem)
+    if not problem.criterion.scale_free:
+        return unmerged(cluster)
+    return merge(cluster, users=users) if earlier is None else earlier.merged(cluster, users)
+
+
+def _merges_users(mechanism: Solvable, problem: Problem) -> bool:
+    """True if the mechanism says that users with proportional demands are one, or they are over a pool or servers.
+
+    Where shares grow as demands do their levels are equal: of users who can do the same worth is concave in each one's
+    tasks, and `sum_n phi_n f(s_n / phi_n)` is largest, and its least level too, for s in proportion to weights, when it
+    is `phi f(s / phi)` of their sums. At alpha = 0 any split is as good.
+    """
+    cluster, rule = problem.cluster, problem.criterion
+    if mechanism.merges_users or len(cluster.users) < _USERS or not mechanism.judged_by_criterion:
+        return mechanism.merges_users
+    grows = rule.share_rule in ("dominant", "asset", "alone", "demand") and rule.weight is cluster.weight
+    free = not rule.floor.any() and bool(np.isinf(rule.cap).all())
+    return type(rule) is Criterion and rule.scope in ("pool", "servers") and rule.alpha > 0 and grows and free
+
+
+def _expanded(
+    mechanism: Solvable,
+    problem: Problem,
+    merging: Merging,
+    order: Order | None,
+    found: Candidates,
+    best: Solution,
+    index: int | None,
+    notes: tuple[str, ...],
+    watch: clock.Watch,
+) -> Allocation:
+    """The best candidate as an allocation of the original cluster, certified for that."""
+    assert found.verdict is not None
+    begun, tasks, prices, verdict = clock.now(), best.tasks, best.log_prices, found.verdict
+    if order is not None:
+        tasks, prices = order.tasks(tasks), order.prices(prices)
+    tasks = frozen(tasks)
+    if order is not None or not merging.trivial:  # sums of other rows, or in another order, round otherwise
+        split, prices = Split.of(merging, tasks), merging.split_prices(prices)
+        if order is None and mechanism.judged_by_criterion and len(merging.cluster.users) < len(problem.cluster.users):
+            proof = merging.split_prices(verdict[1])
+            verdict = _of_every_user(mechanism, problem, merging, split, verdict[0], proof), proof
+        else:
+            verdict = mechanism.certified(problem, split, prices)
+        tasks = deferred(split)
+    certificate, prices = verdict
+    return Allocation(
+        str(mechanism),
+        problem.cluster,
+        tasks,
+        certificate,
+        problem.criterion,
+        prices,
+        _stats(best, found.build, found.seconds + clock.now() - begun, watch.loops),
+        notes + found.notes + best.notes,
+        found.tol,
+        mechanism.certify,
+        warm=Earlier(merging, _merges_users(mechanism, problem), best.warm, order),
+        index=index,
+    )
+
+
+def _of_every_user(
+    mechanism: Solvable, problem: Problem, merging: Merging, split: Split, merged: Certificate, prices: Array | None
+) -> Certificate:
+    """The certificate of merged users as that of all: feasibility anew, and the same optimality.
+
+    Users who were merged have one level, as their tasks are split by weight, and one cost and worth of a task in units
+    of its size: what one of them could gain, or lacks, is the same part of its tasks as of those of all. What they use
+    and what they are worth are the sums. Only conditions are of each one's own data.
+    """
+    cluster = problem.cluster
+    violation, worst = feasibility(cluster, split, problem.limits, problem.criterion.floor)
+    if violation <= merged.optimality:
+        worst = merged.worst
+        for name, n in zip(
+            merging.cluster.users, np.unique(merging.user_of, return_index=True)[1].tolist(), strict=True
+        ):
+            worst = worst.replace(f"user {name!r}", f"user {cluster.users[n]!r}")
+    conditions = deferred(lambda: mechanism.certified(problem, split, prices)[0].conditions)
+    return Certificate(violation, merged.optimality, merged.measure, worst, merged.gap, conditions)
+
+
+def _idle(merging: Merging) -> tuple[str, ...]:
+    somewhere = np.asarray(merging.cluster.usable.any(axis=1))[merging.user_of]
+    return idle([merging.original.users[n] for n in np.flatnonzero(~somewhere)])
+
+
+def _stats(solution: Solution, build: float, certify: float, loops: float) -> Stats:
+    return Stats(
+        engine=solution.engine,
+        solver=next((run.solver for run in reversed(solution.runs) if run.solver != LAST_DIGITS), "none"),
+        status=solution.status,
+        rounds=solution.rounds,
+        build=build + solution.build,
+        compile=sum(run.compile for run in solution.runs),
+        solve=sum(run.solve for run in solution.runs),
+        certify=certify,
+        versions=dict(solvers.versions()),
+        loops=loops,
+    )

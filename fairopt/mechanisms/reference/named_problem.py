@@ -1,0 +1,208 @@
+"""A mechanism's problem for people: CVXPY's, with tasks, constraints and prices by name."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...base.errors import DataError, SolverError
+from ...base.libraries import cp
+from ...model._arrays import Array
+from ...model.cluster import Cluster
+from ...model.criterion import Criterion
+from ...model.polytope import Polytope
+from .declarative import LeximinProblem, maxmin_levels
+from .expressions import Named, definitions, readable
+from .program import Leximin, Program, Statement, Textbook
+from .scaled import ClusterProgram
+
+if TYPE_CHECKING:
+    from ...result.allocation import Allocation
+
+
+#: From this alpha on, and so near 1, solvers lose digits of a power of a share: the scaled form is the default.
+STEEP, NEAR_ONE = 5.0, 1e-2
+
+
+class NamedProblem(cp.Problem):  # type: ignore[misc]
+    """A `cp.Problem`: solve it with any solver that CVXPY has, `problem.solve()`. No certificate comes with the answer.
+
+    `print(problem)` shows it as papers do. Variables are found by name in `var_dict` (CVXPY's), parameters in
+    `param_dict`, constraints in `named`, duals in `named[...].dual_value`.
+
+    Attributes
+    ----------
+    cluster : the cluster that the mechanism sees (a pool, for mechanisms of one pool)
+    named : dict of str to cp.Constraint
+        `capacity`, (servers, resources); `placement`, `max_tasks` and `min_tasks` where there are any; `level` for
+        max-min. In a scaled problem `capacity` is by rows, in parts of capacities, and there are constraints for cones.
+    program : what it is written in (`fairopt.mechanisms.reference.program.Program`)
+    levels : cp.Expression or None
+        What max-min compares, `sigma_n / phi_n`. Such a problem maximises the variable `level` under `levels >= level`
+        and no more: it is the first of the sequence of programs that lexicographic max-min is. `lexicographic` runs
+        all of them.
+    formula : LaTeX of the mechanism's definition, or ''
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        stated: Statement,
+        levels: cp.Expression | None = None,
+        formula: str = "",
+        welfare: bool = True,
+    ) -> None:
+        self.cluster, self.program, self.levels, self.formula = program.cluster, program, levels, formula
+        self.named: dict[str, cp.Constraint] = dict(stated.constraints)
+        self._welfare, self._answered = welfare, False
+        super().__init__(stated.objective, list(self.named.values()))
+
+    def __str__(self) -> str:
+        lines = [f"maximize {readable(self.objective.args[0].name())}"]
+        width = max(map(len, self.named))
+        rows = [f"{name + ':':{width + 2}}{readable(str(rule))}" for name, rule in self.named.items()]
+        lines += ["subject to", *(f"  {row}" for row in rows)]
+        of = definitions([self.objective.args[0], *(part for rule in self.named.values() for part in rule.args)])
+        shown = [f"  {name} = {text}" for name, text in of.items() if not name.startswith("x[")]
+        lines += ["where", *shown] if shown else []
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        formula = f"<div>\\[{html.escape(self.formula)}\\]</div>" if self.formula else ""
+        return f"{formula}<pre>{html.escape(str(self))}</pre>"
+
+    @cached_property
+    def tasks(self) -> cp.Expression:
+        """`x[n,i]`, (users, servers), of all users, as `problem.tasks["ann", "s2"]`; `.value` after a solve."""
+        return Named(self.program.tasks, "tasks", (tuple(self.cluster.users), tuple(self.cluster.servers)))
+
+    @cached_property
+    def user_tasks(self) -> cp.Expression:
+        """`x_n`, (users,), of all users; `problem.user_tasks["ann"]`."""
+        return Named(cp.sum(self.program.tasks, axis=1), "user_tasks", (tuple(self.cluster.users),))
+
+    @property
+    def prices(self) -> Array | None:
+        """Prices, (servers, resources): duals of `capacity` per resource unit, in units of the objective.
+
+        Those of a scaled problem are in units of the mechanism's welfare, too. `None` before a solve.
+        """
+        dual = self.named["capacity"].dual_value
+        unit = math.exp(self.program.log_unit) if self._welfare else 1.0
+        return None if dual is None else self.program.prices(dual) * unit
+
+    def allocation(self, label: str | Cluster = "problem", *, criterion: Any = None, tol: float = 1e-6) -> Allocation:
+        """The tasks that `solve` left, as an allocation; a problem that was not solved is solved first.
+
+        In place of a label the problem's cluster may stand, `problem.allocation(cluster)`, also where this is pooled.
+
+        A changed problem has no criterion: its tasks are certified to be feasible, unless `criterion` is to judge them
+        (`Allocation.of`).
+
+        Raises
+        ------
+        SolverError
+            CVXPY's solver found no answer.
+        DataError
+            The answer is not feasible within `tol`: solve it again with a finer one. Or a cluster is another one.
+        """
+        from ...result.allocation import Allocation
+
+        if isinstance(label, Cluster) and self.cluster in (label, label.pool()):
+            label = "problem"
+        if not isinstance(label, str):
+            raise DataError("the problem is of another cluster: formulate it on this one")
+        if self.status is None and not self._answered:
+            self.solve()
+        if self.tasks.value is None:
+            raise SolverError(f"the problem has no answer, {self.status}: mend its constraints, or try another solver")
+        return Allocation.of(self.cluster, np.maximum(self.tasks.value, 0), label, criterion=criterion, tol=tol)
+
+    def lexicographic(self, solver: str | None = None) -> Array:
+        """Solve the whole sequence of programs of lexicographic max-min, changes of the problem included.
+
+        Returns
+        -------
+        Array (levels,)
+            Level of every user, in the order of `program.users`, at which it was held; `tasks` has an allocation.
+
+        Raises
+        ------
+        DataError
+            The problem is not max-min.
+        SolverError
+            No solver has an answer for one of the programs.
+        """
+        if self.levels is None or "level" not in self.named:
+            raise DataError("the objective is no max-min, so that it is one program: call solve()")
+        rules = {name: rule for name, rule in self.named.items() if name != "level"}
+        levels = self.levels
+        problem = LeximinProblem(Statement(Leximin(levels), rules), lambda: np.zeros(levels.shape[0]))
+        found = problem.solve(solver)
+        self._answered = True
+        return found
+
+    def adding(self, **constraints: cp.Constraint) -> NamedProblem:
+        """The same problem with more constraints, by name: `problem.adding(floor=problem.user_tasks["ann"] >= 2)`.
+
+        Raises
+        ------
+        DataError
+            A constraint has this name already.
+        """
+        if taken := [name for name in constraints if name in self.named]:
+            raise DataError(f"there is a constraint {taken[0]!r} already; choose another name")
+        stated = Statement(self.objective, {**self.named, **constraints})
+        return NamedProblem(self.program, stated, self.levels, self.formula, self._welfare)
+
+    def maximising(self, objective: cp.Expression) -> NamedProblem:
+        """The same constraints with another objective: `problem.maximising(cp.sum(problem.user_tasks))`."""
+        return NamedProblem(self.program, Statement(cp.Maximize(objective), self.named), welfare=False)
+
+
+def scaled_by_default(criterion: Criterion) -> bool:
+    """True where the printed form misleads solvers: for large alpha, and for alpha near 1 but not 1."""
+    alpha = criterion.alpha
+    return STEEP <= alpha < math.inf or 0 < abs(alpha - 1) < NEAR_ONE
+
+
+def cluster_problem(
+    cluster: Cluster,
+    criterion: Criterion,
+    state: Callable[[Program], Statement],
+    state_scaled: Callable[[Program], Statement],
+    formula: str = "",
+    *,
+    scaled: bool | None = None,
+    parameters: bool = False,
+) -> NamedProblem:
+    """The problem that a mechanism states on a whole cluster, as printed or scaled (`Mechanism.problem`)."""
+    if parameters and scaled:
+        raise DataError("units of the scaled form follow from the data, which parameters are to change: choose one")
+    if parameters or not (scaled_by_default(criterion) if scaled is None else scaled):
+        program = Textbook(cluster, criterion, parameters=parameters)
+        return named_problem(program, state(program), formula)
+    Textbook(cluster, criterion)  # can anybody run anything?
+    polytope = Polytope(cluster, criterion.limits(cluster))
+    inside = ClusterProgram(polytope, criterion)
+    unit = inside.typical_level * inside.weight
+    if STEEP <= criterion.alpha < np.inf:
+        unit = maxmin_levels(polytope, criterion)[0]
+    inside = ClusterProgram(polytope, criterion, unit)
+    return named_problem(inside, state_scaled(inside), formula)
+
+
+def named_problem(program: Program, stated: Statement, formula: str = "") -> NamedProblem:
+    """A statement as a problem; for max-min its first program, which maximises the least level."""
+    if not isinstance(stated.objective, Leximin):
+        return NamedProblem(program, stated, formula=formula)
+    levels, common = stated.objective.levels, cp.Variable(name="level")
+    typical = getattr(program, "typical_level", 1.0)
+    least = levels >= common if typical == 1 else levels / typical >= common / typical
+    first = Statement(cp.Maximize(common), {**stated.constraints, "level": least})
+    return NamedProblem(program, first, levels, formula)

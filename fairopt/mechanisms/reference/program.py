@@ -1,0 +1,312 @@
+"""Programs as papers print them: the tasks `x` of a cluster in CVXPY, and what mechanisms state about them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ...base.errors import DataError
+from ...base.libraries import cp, sp
+from ...model._arrays import Array, Index, Mask
+from ...model.cluster import Cluster
+from ...model.criterion import Criterion
+
+
+@dataclass(frozen=True)
+class Leximin:
+    """Maximise the smallest of `levels`, then the second smallest, and so on: lexicographic max-min."""
+
+    levels: cp.Expression
+
+
+@dataclass(frozen=True)
+class Statement:
+    """An objective and constraints by name, whose duals are read by it."""
+
+    objective: cp.Maximize | Leximin
+    constraints: Mapping[str, cp.Constraint]
+
+
+def maximise(objective: cp.Expression, constraints: Mapping[str, cp.Constraint]) -> Statement:
+    """Maximise a concave expression under constraints."""
+    return Statement(cp.Maximize(objective), dict(constraints))
+
+
+def lexmaxmin(levels: cp.Expression, constraints: Mapping[str, cp.Constraint]) -> Statement:
+    """Lexicographic max-min of concave `levels` under constraints."""
+    return Statement(Leximin(levels), dict(constraints))
+
+
+def f_alpha(t: cp.Expression, alpha: float) -> cp.Expression:
+    r"""Alpha-fair utility of every entry of `t`, by exact power cones.
+
+    .. math:: f_\alpha(t) = t^{1-\alpha} / (1-\alpha), \qquad f_1(t) = \log t, \qquad 0 \le \alpha < \infty
+    """
+    if alpha == 0:
+        return t
+    if alpha == 1:
+        return cp.log(t)
+    return cp.power(t, 1 - alpha, approx=False) / (1 - alpha)
+
+
+class Program:
+    """Tasks of users on servers as CVXPY expressions, for what a mechanism states about them.
+
+    Attributes
+    ----------
+    cluster : the cluster that the mechanism sees (a pool, for mechanisms of one pool)
+    criterion : the mechanism's criterion there, which knows caps, floors and weights
+    users : rows of the cluster that can run anything here; arrays of users follow it
+    servers : columns of the cluster that `x` is about: all, or one in the per-server game
+    x : (users, servers), tasks
+    user_tasks : (users,)
+        `x_n`, tasks on all servers; in the game those that other servers give included.
+    weight : (users,)
+        `phi_n`.
+    constraints : dict of str to cp.Constraint
+        `capacity`; `placement` where somebody may not, or cannot, run somewhere; `max_tasks` where limits are finite;
+        `min_tasks` where there are floors.
+    """
+
+    cluster: Cluster
+    criterion: Criterion
+    users: Index
+    servers: Index
+    x: cp.Expression
+    user_tasks: cp.Expression
+    weight: cp.Expression | Array
+    constraints: dict[str, cp.Constraint]
+    log_unit: float = 0.0  # of one unit of the objective, in the units of the mechanism's welfare
+    others: cp.Parameter | None = None  # tasks (all users, all servers) that are fixed
+
+    def share(self, per_task: Array, label: str = "share") -> cp.Expression:
+        """`u_n x_n`, (users,), from the share that a task counts for, `u_n` (all users of the cluster,)."""
+        return self._share(per_task[self.users], self.user_tasks, label)
+
+    def _share(self, per_task: Array, tasks: cp.Expression, label: str) -> cp.Expression:
+        return cp.multiply(per_task, tasks)
+
+    def _symbol(self, name: str, value: Array) -> cp.Expression:
+        return cp.Constant(value, name=name)
+
+    def _named(self, expression: cp.Expression, title: str) -> cp.Expression:
+        return expression
+
+    @cached_property
+    def dominant_share(self) -> cp.Expression:
+        """`x_n max_r d[n,r] / C_r`, (users,), with `C_r` the capacity of all servers."""
+        return self.share(self.cluster.dominant_share_per_task, "dominant_share")
+
+    @cached_property
+    def asset_share(self) -> cp.Expression:
+        """`x_n sum_r d[n,r] / C_r`, (users,)."""
+        return self.share(self.cluster.share_per_task.sum(axis=1), "asset_share")
+
+    @cached_property
+    def virtual_share(self) -> cp.Expression:
+        """`x_n / gamma[n,i]`, (users,): virtual dominant shares on server i, in the per-server game."""
+        if len(self.servers) != 1:
+            raise DataError("virtual dominant shares are those of one server: see server_problem")
+        return self._share(1 / self.cluster.gamma[self.users, self.servers[0]], self.user_tasks, "virtual_share")
+
+    @cached_property
+    def server_share(self) -> cp.Expression:
+        """`x[n,i] / gamma[n,i]`, (pairs,), of users on servers where they can run: dominant shares of each server."""
+        gamma = self.cluster.gamma[self.users][:, self.servers]
+        tasks = self._named(self.x[np.nonzero(self.usable)], "x[usable]")
+        return self._share(1 / gamma[self.usable], tasks, "server_share")
+
+    @cached_property
+    def pair_weight(self) -> cp.Expression:
+        """`phi_n` beside `server_share`, (pairs,)."""
+        return self._symbol("pair_weight", self.criterion.weight[self.users][np.nonzero(self.usable)[0]])
+
+    @cached_property
+    def usable(self) -> Mask:
+        """(users, servers), who can run where."""
+        return np.asarray(self.cluster.usable[self.users][:, self.servers])
+
+    @cached_property
+    def tasks(self) -> cp.Expression:
+        """Tasks of all users on all servers of the cluster, (users, servers)."""
+        users, servers = self.cluster.shape[:2]
+        table = self.x if self.usable.all() else cp.multiply(self.usable.astype(float), self.x)  # solvers leave 1e-12
+        if len(self.users) < users:
+            table = _spread(self.users, users) @ table
+        if len(self.servers) < servers:
+            table = table @ _spread(self.servers, servers).T
+        return table if self.others is None else table + self.others
+
+    def give_others(self, tasks: Array) -> None:
+        """Set what other servers give, from tasks (all users, all servers); this one's column is a guess."""
+        assert self.others is not None
+        self.others.value = np.where(np.isin(np.arange(tasks.shape[1]), self.servers), 0.0, tasks)
+
+    def prices(self, dual: Array) -> Array:
+        """Duals of `capacity` as prices of a unit of each resource, (servers, resources)."""
+        used = (self.cluster.capacity > 0) & (self.cluster.usable.T @ (self.cluster.demand > 0))
+        result = np.zeros(self.cluster.capacity.shape)
+        result[self.servers] = np.maximum(dual, 0.0)
+        return np.where(used, result, 0.0)
+
+
+def _spread(rows: Index, count: int) -> sp.csr_matrix:
+    """0-1 matrix (count, rows) that puts entries at these rows."""
+    return sp.csr_matrix((np.ones(len(rows)), (rows, np.arange(len(rows)))), shape=(count, len(rows)))
+
+
+class Textbook(Program):
+    r"""The feasible set as it is printed, with tasks `x` as unknowns and nothing scaled.
+
+    .. math:: \sum_n x_{ni} d_{nr} \le c_{ir}, \qquad x_{ni} \ge 0, \qquad x_n = \sum_i x_{ni} \le q_n
+
+    Parameters
+    ----------
+    server : column of the only server whose tasks are unknown; by default those of all are
+    tasks : (users, servers), what other servers give, where `server` is given
+    parameters : make capacity, demand, weight and shares per task `cp.Parameter`, compiled once (DPP)
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        criterion: Criterion,
+        server: int | None = None,
+        tasks: Array | None = None,
+        parameters: bool = False,
+    ) -> None:
+        from .expressions import Named
+
+        self._kind, self._parameters = Named, parameters
+        self.constraints = {}
+        self.cluster, self.criterion = cluster, criterion
+        self.servers = np.arange(cluster.shape[1]) if server is None else np.array([server])
+        limit = criterion.limits(cluster)
+        self.users = np.flatnonzero(cluster.usable[:, self.servers].any(axis=1) & (limit > 0))
+        if not len(self.users):
+            raise DataError(
+                "no user can run anything here, so that there is no problem; give somebody a server to run on"
+            )
+        limit, floor = limit[self.users], criterion.floor[self.users]
+        self.x = cp.Variable((len(self.users), len(self.servers)), nonneg=True, name="x")
+        total = cp.sum(self.x, axis=1)
+        if tasks is not None:
+            self.others = cp.Parameter(cluster.shape[:2], nonneg=True, name="others")
+            self.give_others(tasks)
+            total = self._named(cp.sum(self.others, axis=1)[self.users], "tasks_elsewhere") + total
+        self.user_tasks = self._named(total, "user_tasks", tuple(cluster.users[n] for n in self.users))
+        self.weight = self._symbol("weight", criterion.weight[self.users])
+        demand = self._symbol("demand", cluster.demand[self.users])
+        capacity = self._symbol("capacity", cluster.capacity[self.servers])
+        self.constraints["capacity"] = self.x.T @ demand <= capacity
+        if not self.usable.all():
+            self.constraints["placement"] = self._named(self.x[np.nonzero(~self.usable)], "x[barred]") == 0
+        for name, number, rows in (("max_tasks", limit, np.isfinite(limit)), ("min_tasks", floor, floor > 0)):
+            if rows.any():
+                some = self.user_tasks if rows.all() else self.user_tasks[np.flatnonzero(rows)]
+                bound = cp.Constant(number[rows], name=name)
+                self.constraints[name] = some <= bound if name == "max_tasks" else some >= bound
+
+    def _symbol(self, name: str, value: Array) -> cp.Expression:
+        """A constant that is printed by its name, or a parameter."""
+        if self._parameters:
+            return cp.Parameter(value.shape, nonneg=True, name=name, value=np.array(value))
+        return super()._symbol(name, value)
+
+    def _named(self, expression: cp.Expression, title: str, *axes: tuple[str, ...]) -> cp.Expression:
+        return self._kind(expression, title, axes, self.constraints if self._parameters else None)
+
+    def _share(self, per_task: Array, tasks: cp.Expression, label: str) -> cp.Expression:
+        return self._named(cp.multiply(self._symbol(f"{label}_per_task", per_task), tasks), label)
+
+
+#: Above this alpha a power of a share leaves the range of numbers within a factor of a million: it is compared near 1.
+_STEEP = 20.0
+#: Points at which objectives are compared with criteria, and how near their gradients must be.
+_POINTS, _NEAR = 3, 1e-6
+
+
+def check_expressed(
+    mechanism: object, state: Callable[[Program], Statement], cluster: Cluster, criterion: Criterion
+) -> None:
+    """Raise `DataError` where a program and its criterion, by which certificates judge, say different things.
+
+    Nothing is solved. Constraints must be those of `Program`. At random points gradients by tasks must be proportional
+    to the criterion's marginal utilities, and levels of max-min to its levels. A game is asked for its first servers.
+    """
+    rng = np.random.default_rng(0)
+    game = criterion.scope == "game"
+    for server in np.flatnonzero(cluster.usable[criterion.limits(cluster) > 0].any(axis=0))[:10] if game else (None,):
+        for _ in range(_POINTS):
+            alone = np.where(cluster.usable, cluster.gamma, 0.0) / len(cluster.users)
+            tasks = rng.uniform(0.2, 1.0, alone.shape) * alone
+            if _STEEP < criterion.alpha < math.inf:
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    level = criterion.levels(tasks.sum(axis=1))
+                    near = rng.uniform(0.8, 1.25, len(tasks)) / (level[:, server] if game else level)
+                tasks = tasks * np.where(np.isfinite(near), near, 1.0)[:, None]
+            program = Textbook(cluster, criterion, server, tasks if game else None)
+            statement = state(program)
+            _check_constraints(mechanism, program, statement)
+            program.x.value = tasks[program.users][:, program.servers]
+            _check_objective(mechanism, program, statement, tasks)
+
+
+def _check_constraints(mechanism: object, program: Program, statement: Statement) -> None:
+    own = program.constraints
+    for name, rule in statement.constraints.items():
+        if rule is not own.get(name):
+            raise DataError(
+                f"{mechanism} states a constraint {name!r}, which its criterion does not express: an answer without it "
+                "would be certified. Define certify(cluster, tasks, log_prices) in the mechanism, which judges it as "
+                "well, or drop the constraint"
+            )
+    if missing := [name for name in own if name not in statement.constraints]:
+        raise DataError(
+            f"{mechanism} leaves out the constraint {missing[0]!r}, by which its criterion judges. Give all of "
+            "p.constraints, or define certify(cluster, tasks, log_prices) in the mechanism"
+        )
+
+
+def _check_objective(mechanism: object, program: Program, statement: Statement, tasks: Array) -> None:
+    rule, objective = program.criterion, statement.objective
+    if isinstance(objective, Leximin) != math.isinf(rule.alpha):
+        raise DataError(f"{mechanism} states max-min in only one of `program` and `criterion`")
+    with np.errstate(all="ignore"):
+        if isinstance(objective, Leximin):
+            found, right = np.asarray(objective.levels.value), _levels(program, tasks)
+            log_found, log_right = np.log(found), np.log(right)
+        else:
+            slope = objective.expr.grad[program.x]
+            if slope is None:
+                raise DataError(f"CVXPY has no derivative of the objective of {mechanism}; choose a differentiable one")
+            table = slope.toarray() if sp.issparse(slope) else np.asarray(slope)  # a number, of one unknown
+            log_found = np.log(np.reshape(table, program.x.shape, order="F"))[program.usable]
+            log_right = _by_pair(program, rule.log_marginal(tasks.sum(axis=1)))
+    known = np.isfinite(log_right)
+    agree = log_found.shape == log_right.shape and (log_found[~known] == log_right[~known]).all()
+    near = _NEAR * max(1.0, np.abs(log_right[known]).max(initial=0.0))
+    if not agree or (known.any() and np.ptp((log_found - log_right)[known]) > near):
+        raise DataError(
+            f"{mechanism} states another objective in `program` than in `criterion`, by which answers are judged: at "
+            f"random tasks {'levels' if isinstance(objective, Leximin) else 'marginal utilities'} are not proportional"
+        )
+
+
+def _levels(program: Program, tasks: Array) -> Array:
+    """The criterion's levels at tasks (all users, servers), in the order of `Leximin.levels`."""
+    rule = program.criterion
+    if rule.scope == "per_server":
+        return _by_pair(program, tasks * rule.share / rule.weight[:, None])
+    levels = rule.levels(tasks.sum(axis=1))
+    return _by_pair(program, levels) if levels.ndim == 2 else np.asarray(levels[program.users])
+
+
+def _by_pair(program: Program, values: Array) -> Array:
+    """Values of all users, or of these on all servers, at usable pairs of a program."""
+    table = values if values.ndim == 2 else np.broadcast_to(values[:, None], program.cluster.shape[:2])
+    return np.asarray(table[np.ix_(program.users, program.servers)][program.usable])

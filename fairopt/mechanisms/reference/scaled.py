@@ -1,0 +1,229 @@
+"""Programs as solvers need them: fractions of servers as unknowns, shares near 1, power cones without their constant.
+
+The statement follows from the criterion (`statement`), so that mechanisms write nothing of this.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+import numpy as np
+
+from ...base.libraries import cp, sp
+from ...model._arrays import Array, Index, Mask
+from ...model.criterion import ConcaveWelfare, Criterion, FairnessEfficiency
+from ...model.polytope import Polytope
+from .program import Leximin, Program, Statement
+from .utility import UtilitySlope
+
+
+class Scaled(Program):
+    """A program over fractions `z[n,i] = x[n,i] / gamma[n,i]` of some pairs (user, server).
+
+    Attributes
+    ----------
+    fraction : (pairs,)
+    sigma : (users,), or (pairs,) in the scope `per_server`
+        The criterion's share; virtual dominant shares in the per-server game.
+    unit : like `sigma`
+        What shares are measured in while solving. A scaling, not part of the mathematics: large alpha needs shares
+        near 1 (each divided by its max-min level) to be solved at all.
+    scaled_share : `sigma / unit`
+    typical_level : what max-min levels are measured in while solving: about what everyone could have
+    """
+
+    polytope: Polytope
+    pairs: Index
+    rows: Index
+    fraction: cp.Expression
+    sigma: cp.Expression
+    scaled_share: cp.Expression
+    weight: Array
+    unit: Array
+    typical_level: float = 1.0
+
+    @cached_property
+    def x(self) -> cp.Expression:
+        at = self.polytope
+        row = np.searchsorted(self.users, at.users[at.pair_user[self.pairs]])
+        column = np.searchsorted(self.servers, at.pair_server[self.pairs])
+        shape = len(self.users), len(self.servers)
+        entries = at.gamma[self.pairs], (row * shape[1] + column, np.arange(len(row)))
+        spread = sp.csr_matrix(entries, shape=(shape[0] * shape[1], len(row)))
+        return cp.reshape(spread @ self.fraction, shape, order="C")
+
+    def factor(self, alpha: float) -> Array | cp.Parameter:
+        """`phi_n^alpha unit_n^(1-alpha)`, the largest made 1: what the welfare of a scaled share counts."""
+        raise NotImplementedError
+
+    def prices(self, dual: Array) -> Array:
+        rows = np.zeros(len(self.polytope.row_server))
+        rows[self.rows] = np.maximum(dual, 0.0)
+        return self.polytope.unit_prices(rows)
+
+
+def welfare_factor(weight: Array, unit: Array, alpha: float, settled: Mask) -> tuple[Array, float]:
+    """`weight^alpha unit^(1-alpha)` without overflow, the largest 1, and 0 for those settled; the log of what 1 is."""
+    log_factor = np.where(settled, -np.inf, alpha * np.log(weight) + (1 - alpha) * np.log(unit))
+    most = float(log_factor.max())
+    return np.asarray(np.exp(log_factor - most)), most
+
+
+class ClusterProgram(Scaled):
+    """The users of a whole cluster with a share that is global (or one per pair, in the scope `per_server`).
+
+    `tasks` (users,) are about what is expected, to scale unknowns by.
+    `fixed` (users,) are tasks that a user keeps while others are settled (0: nobody is held). A numerical matter:
+    users whose welfare is far below the largest need a solve of their own.
+    """
+
+    def __init__(
+        self,
+        polytope: Polytope,
+        criterion: Criterion,
+        unit: Array | None = None,
+        fixed: Array | None = None,
+        tasks: Array | None = None,
+    ) -> None:
+        own = criterion.restrict(polytope.users)
+        self.cluster, self.criterion, self.users = polytope.cluster, criterion, polytope.users
+        self.servers = np.arange(polytope.cluster.shape[1])
+        self.pairs, self.rows = np.arange(len(polytope.gamma)), np.arange(len(polytope.row_server))
+        self.polytope, self._each = polytope, criterion.scope == "per_server"
+        # Unknowns near 1 however small a user's part of a server is: solvers' tolerances are absolute.
+        self.typical_level, scale = _typical(polytope, own)
+        if tasks is not None:
+            scale = np.clip(tasks[polytope.pair_user] / polytope.gamma, 1e-15, 1.0)
+        self.fraction = cp.multiply(scale, cp.Variable(len(scale), nonneg=True, name="fraction / typical"))
+        self.user_tasks = polytope.tasks @ self.fraction
+        if self._each:
+            # On its own server, a user's dominant share is the fraction of its monopoly tasks.
+            self.sigma, self.weight = self.fraction, own.weight[polytope.pair_user]
+        else:
+            self.sigma = sp.diags(own.share) @ polytope.tasks @ self.fraction
+            self.weight = own.weight
+        self.unit = np.ones(len(self.weight)) if unit is None else unit
+        self.scaled_share = cp.multiply(1 / self.unit, self.sigma)
+        self.constraints = {"capacity": polytope.use @ self.fraction <= 1}
+        if len(polytope.limited) and not self._each:
+            self.constraints["max_tasks"] = polytope.use_of_limit @ self.fraction <= 1
+        if floored := np.flatnonzero(own.floor > 0).tolist():
+            relative = sp.diags(1 / own.floor[floored]) @ polytope.tasks[floored]
+            self.constraints["min_tasks"] = relative @ self.fraction >= 1
+        self._fixed: Array = np.zeros(len(self.weight)) if fixed is None else fixed
+        if kept := np.flatnonzero(self._fixed).tolist():
+            relative = sp.diags(1 / self._fixed[kept]) @ polytope.tasks[kept]
+            self.constraints["held"] = relative @ self.fraction >= 1 - 1e-12
+
+    def factor(self, alpha: float) -> Array:
+        found, self.log_unit = welfare_factor(self.weight, self.unit, alpha, self._fixed > 0)
+        return found
+
+    def cost(self) -> Array:
+        """Least cost of a whole server by user (by pair, in the scope `per_server`), at the last prices.
+
+        Relative to the largest price of a whole capacity.
+        """
+        prices = np.abs(self.constraints["capacity"].dual_value)
+        cost = self.polytope.use.T @ prices / max(prices.max(initial=0.0), np.finfo(float).tiny)
+        if self._each:
+            return np.asarray(cost)
+        least = np.full(len(self.polytope.users), np.inf)
+        np.minimum.at(least, self.polytope.pair_user, cost)
+        return least
+
+
+def _typical(polytope: Polytope, own: Criterion) -> tuple[float, Array]:
+    """A level that everyone could have, and what part of each server (pairs,) its tasks there would take of it."""
+    weight = own.weight[polytope.pair_user]
+    if own.scope == "per_server":
+        crowd = np.bincount(polytope.pair_server, weight)[polytope.pair_server]
+        return float(1 / np.median(crowd)), np.asarray(weight / crowd)
+    alone = own.levels(np.asarray(polytope.tasks.sum(axis=1)).ravel())
+    level = float(1 / (1 / alone).sum())
+    tasks = level * own.weight / own.share
+    return level, np.asarray(np.minimum(1.0, tasks[polytope.pair_user] / polytope.gamma))
+
+
+def expressible(criterion: Criterion) -> bool:
+    """True if `statement` knows the criterion's welfare in CVXPY."""
+    return not isinstance(criterion, ConcaveWelfare) or isinstance(criterion.slope, UtilitySlope)
+
+
+def statement(program: Program) -> Statement:
+    """The program of a criterion, scaled."""
+    assert isinstance(program, Scaled)
+    rule = program.criterion
+    if isinstance(rule, FairnessEfficiency):
+        return _fair_and_efficient(program, rule)
+    if isinstance(rule, ConcaveWelfare):
+        return _concave(program, rule)
+    return _alpha_fair(program, rule.alpha)
+
+
+def _alpha_fair(program: Scaled, alpha: float) -> Statement:
+    r"""Alpha-fair welfare of scaled shares; lexicographic max-min at alpha = infinity.
+
+    With `t = sigma/unit`, the welfare is, up to a constant and a positive factor,
+
+    .. math:: \sum_n B_n g(t_n), \quad B_n = \phi_n^\alpha u_n^{1-\alpha}, \quad
+        g(t) = (t^{1-\alpha} - 1)/(1-\alpha), \quad g(t) = \log t \text{ at } \alpha = 1
+
+    g is written with exact power cones and without its constant, which would drown it near alpha = 1.
+    """
+    if np.isinf(alpha):
+        return Statement(Leximin(program.sigma / program.weight), program.constraints)
+    scaled, factor = program.scaled_share, program.factor(alpha)
+    constraints = dict(program.constraints)
+    if alpha == 0:
+        return Statement(cp.Maximize(factor @ scaled), constraints)
+    if alpha == 1:
+        return Statement(cp.Maximize(factor @ cp.log(scaled)), constraints)
+    gain = cp.Variable(len(program.weight), name="gain")
+    one = np.ones(len(program.weight))
+    power = 1 + (1 - alpha) * gain  # stands for t^(1-alpha)
+    if alpha < 1:
+        constraints["utility"] = cp.PowCone3D(scaled, one, power, 1 - alpha)  # t^(1-alpha) >= power
+    else:
+        constraints["utility"] = cp.PowCone3D(power, scaled, one, 1 / alpha)  # power t^(alpha-1) >= 1
+    return Statement(cp.Maximize(factor @ gain), constraints)
+
+
+def _concave(program: Scaled, rule: ConcaveWelfare) -> Statement:
+    """Welfare of a utility of one's own, measured in the largest welfare at the margin."""
+    slope = rule.slope
+    assert isinstance(slope, UtilitySlope)
+    utility = slope.expression(program.sigma / program.weight)
+    if rule.scope == "game":
+        return Statement(cp.Maximize(program.weight @ utility), program.constraints)
+    level = program.unit / program.weight
+    factor = program.factor(1.0)  # weights, 0 for those who are settled
+    largest = float((factor * slope(level) * level).max()) or 1.0  # of welfares at the margin
+    program.log_unit += math.log(largest)
+    return Statement(cp.Maximize((factor / largest) @ utility), program.constraints)
+
+
+def _fair_and_efficient(program: Scaled, rule: FairnessEfficiency) -> Statement:
+    r"""Logarithms of a power mean of shares and of their sum, with exact power cones.
+
+    .. math:: \max\ a \log M + b \log T, \quad M \le \Big(\sum_n w_n t_n^{1-\beta}\Big)^{1/(1-\beta)}
+
+    `w_n = phi_n^beta unit_n^(1-beta)`, made to sum to 1. With `p = 1 - beta` and the perspective
+    `h_n <= M ((t_n/M)^p - 1)/p`, the mean is at least M iff `sum_n w_n h_n >= 0`: exact power cones, stable near 1.
+    """
+    beta = rule.alpha
+    p = 1 - beta
+    log_weight = beta * np.log(program.weight) + p * np.log(program.unit)
+    weight = np.exp(log_weight - log_weight.max())
+    count = len(weight)
+    mean, gain = cp.Variable(nonneg=True, name="mean"), cp.Variable(count, name="gain")
+    scaled = program.scaled_share
+    means = mean * np.ones(count)
+    if p > 0:
+        cone = cp.PowCone3D(scaled, means, means + p * gain, p)  # t^p M^(1-p) >= M + p h
+    else:
+        cone = cp.PowCone3D(means + p * gain, scaled, means, 1 / beta)  # (M + p h)^(1/beta) t^(1-1/beta) >= M
+    constraints = {**program.constraints, "utility": cone, "mean": (weight / weight.sum()) @ gain >= 0}
+    total = cp.sum(program.sigma) / program.unit.sum()
+    return Statement(cp.Maximize(rule.fair * cp.log(mean) + rule.efficient * cp.log(total)), constraints)

@@ -1,0 +1,491 @@
+"""The game as it is written, in CVXPY: the problem of one server, best responses, and the reference engine.
+
+No answer to a server's problem is believed: each is held against the conditions that define a best response
+(`residual`). Users whose welfare cannot be seen beside the largest (at alpha = 20 ten times the tasks count 1e19 times
+less) are settled in later solves, one scale at a time, while the others keep their tasks. What is not good enough is
+solved again with shares in other units.
+
+The engine begins at the proportionally fair program, which is the equilibrium for alpha = 1; at alpha = 0 with nothing,
+as each server's choice is final. Then servers respond in turn, as they are stated (Gauss-Seidel), all of them at least
+once, until the certificate is content. Correct at small size and slow; convergence is observed, not proved, for alpha
+other than 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...base.errors import DataError, SolverError
+from ...base.libraries import cp, sp
+from ...certificates import backward_error, bottleneck, by_server, exploitability
+from ...core.game.equilibrium_system import EquilibriumSystem
+from ...core.game.response import fill
+from ...core.game.rounds import State, Sweeps
+from ...core.solution import Run, Solution
+from ...model._arrays import Array, Index, Mask
+from ...model.cluster import Cluster
+from ...model.criterion import ConcaveWelfare, Criterion
+from ...model.polytope import Polytope
+from ...model.problem import Problem
+from . import declarative, solvers
+from .declarative import LeximinProblem
+from .program import Leximin, Program, Statement, Textbook
+from .scaled import Scaled, statement, welfare_factor
+
+if TYPE_CHECKING:
+    from .named_problem import NamedProblem
+
+
+class ServerProgram(Scaled):
+    """The own column of one server: shares are virtual dominant shares `s[n,i] = (y_n + x[n,i])/gamma[n,i]`.
+
+    What the others give, `y_n`, and the unit of the shares are parameters (`give`), so that nothing is compiled
+    twice. alpha cannot be one: CVXPY would have to know the cones in advance.
+    """
+
+    def __init__(self, polytope: Polytope, criterion: Criterion, server: int) -> None:
+        self.polytope, self.cluster, self.criterion = polytope, polytope.cluster, criterion
+        self.alpha, self.servers = criterion.alpha, np.array([server])
+        self.pairs: Index = np.flatnonzero(polytope.pair_server == server)
+        self.members: Index = polytope.pair_user[self.pairs]
+        self.users: Index = polytope.users[self.members]
+        self.rows: Index = np.flatnonzero(polytope.row_server == server)
+        self.gamma: Array = polytope.gamma[self.pairs]
+        self.limit: Array = polytope.limit[self.members]
+        count = len(self.pairs)
+        self.weight = criterion.weight[self.users]
+        self.unit = np.ones(count)
+        self.fraction = cp.Variable(count, nonneg=True, name=f"fraction of server {server}")
+        self._elsewhere = cp.Parameter(count, nonneg=True, name="share elsewhere")
+        self._scaled_elsewhere = cp.Parameter(count, nonneg=True, name="share elsewhere / unit")
+        self._inverse_unit = cp.Parameter(count, nonneg=True, name="1 / unit")
+        self._factor = cp.Parameter(count, nonneg=True, name="factor")
+        self._room = cp.Parameter(count, nonneg=True, name="room up to the limit")
+        self._floor = cp.Parameter(count, nonneg=True, value=np.zeros(count), name="fraction of those who are settled")
+        self.sigma = self._elsewhere + self.fraction
+        self.user_tasks = cp.multiply(self.gamma, self.sigma)
+        # A variable of its own, as parameters (the factor) must not multiply parameters: CVXPY would compile anew.
+        self.scaled_share = cp.Variable(count, name="share / unit")
+        self.use = sp.csr_matrix(polytope.use[self.rows][:, self.pairs])
+        self.constraints = {"capacity": self.use @ self.fraction <= 1}
+        if not criterion.scale_free:
+            self.scaled_share = self.sigma
+        elif not np.isinf(self.alpha):
+            scaled = self._scaled_elsewhere + cp.multiply(self._inverse_unit, self.fraction)
+            self.constraints["scaled_share"] = self.scaled_share <= scaled
+            self.constraints["fixed"] = self.fraction >= self._floor
+        if np.isfinite(self.limit).any():
+            self.constraints["max_tasks"] = self.fraction <= self._room
+
+    def log_worth(self, share: Array) -> Array:
+        """Log of what a fraction of the server is worth, (users here,), to users with virtual dominant shares."""
+        if isinstance(self.criterion, ConcaveWelfare):
+            with np.errstate(divide="ignore"):
+                return np.asarray(np.log(self.criterion.slope(share / self.weight)))
+        return np.asarray(self.alpha * (np.log(self.weight) - np.log(share)))
+
+    @property
+    def scale_free(self) -> bool:
+        """True if worth is a power of the share, so that the unit of shares is free."""
+        return self.criterion.scale_free
+
+    def factor(self, alpha: float) -> cp.Parameter:
+        return self._factor
+
+    def give(self, elsewhere: Array, unit: Array, fixed: Array | None = None) -> float:
+        """Set what the users have elsewhere, in tasks, and the unit of their shares; both (users here,).
+
+        `fixed` are the fractions of those who are solved, else NaN. Returns the log of what one is of the objective, in
+        true welfare.
+        """
+        self._elsewhere.value = elsewhere / self.gamma
+        self._scaled_elsewhere.value = self._elsewhere.value / unit
+        self._inverse_unit.value = 1 / unit
+        self._room.value = self.room(elsewhere)
+        if np.isinf(self.alpha) or not self.scale_free:
+            return 0.0
+        waiting = np.isnan(fixed) if fixed is not None else np.ones(len(unit), dtype=bool)
+        self._floor.value = np.zeros(len(unit)) if fixed is None else np.where(waiting, 0.0, fixed * (1 - 1e-9))
+        self._factor.value, log_unit = welfare_factor(self.weight, unit, self.alpha, ~waiting)
+        return log_unit
+
+    def give_others(self, tasks: Array) -> None:
+        super().give_others(tasks)
+        here, present = tasks[self.users, self.servers], tasks.sum(axis=1)[self.users]
+        elsewhere = np.maximum(present - here, 0.0)
+        powers = self.scale_free and 0 < self.alpha < np.inf
+        if powers and here.any() and (present > 0).all():
+            unit = present / self.gamma
+        elif powers:
+            unit = np.maximum(self.maxmin_share(elsewhere), SMALLEST)
+        else:  # shares near 1: what users have elsewhere, and their part by weight here
+            unit = elsewhere / self.gamma + self.weight / self.weight.sum()
+        self.log_unit = self.give(elsewhere, unit)
+
+    def maxmin_share(self, elsewhere: Array) -> Array:
+        """Virtual dominant shares (users here,) under max-min at this server, by progressive filling."""
+        tasks, per_task = np.empty(len(self.pairs)), self.use.toarray().T / self.gamma[:, None]
+        room = np.maximum(self.limit - elsewhere, 0.0)
+        fill(self.weight * self.gamma, per_task, elsewhere, room, np.empty(len(self.rows)), tasks)
+        return np.asarray((elsewhere + tasks) / self.gamma)
+
+    def room(self, elsewhere: Array) -> Array:
+        """Fractions up to the limits; without one 2, as 1 may be what capacity says already, and halve its price."""
+        return np.asarray(np.clip((self.limit - elsewhere) / self.gamma, 0.0, 2.0))
+
+
+def residual(program: ServerProgram, elsewhere: Array, fraction: Array, log_price: Array) -> float:
+    """The largest violation; `elsewhere` in tasks, `fraction` (users here,), log prices of whole capacities (rows)."""
+    has, room = elsewhere / program.gamma, program.room(elsewhere)
+    use = program.use.toarray()
+    over = max(float((use @ fraction).max(initial=0.0)) - 1, float((fraction - room).max(initial=0.0)))
+    if np.isinf(program.alpha):
+        share = has + fraction
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rises = bottleneck.rises(
+                use.T.copy(), np.ones(len(use)), fraction, share / program.weight, share, has + room
+            )
+        return max(over, float(rises.max(initial=0.0)))
+    if program.alpha == 0:
+        prices = np.exp(log_price)
+        return max(over, _missing(fraction, room, use.T @ prices, float(prices.sum())))
+    with np.errstate(all="ignore"):
+        return max(over, _misplaced(program, has, fraction, room, use, log_price))
+
+
+def _missing(fraction: Array, room: Array, cost: Array, value: float) -> float:
+    """The linear program's gap, relative: a fraction is worth 1 to everybody, and capacity `value` in all."""
+    bound = value + float((np.maximum(1 - cost, 0.0) * np.minimum(room, 1.0)).sum())
+    return (bound - float(fraction.sum())) / max(bound, np.finfo(float).tiny)
+
+
+def _misplaced(program: ServerProgram, has: Array, fraction: Array, room: Array, use: Array, log_price: Array) -> float:
+    alpha, share = program.alpha, has + fraction
+    paid = np.log(use) + log_price[:, None]  # (rows, users)
+    cost = np.logaddexp.reduce(paid, axis=0)
+    marginal = program.log_worth(share)
+    off = (marginal - cost) / alpha
+    under_allocation = np.minimum(np.expm1(np.minimum(off, 700.0)), (room - fraction) / share)
+    here = -fraction / share * np.expm1(off)
+    part = np.exp(np.minimum(paid - np.maximum(cost, marginal), 0.0)).max(axis=1)
+    idle_priced = np.maximum(1 - use @ fraction, 0.0) * part
+    values = np.concatenate([np.where(off > 0, under_allocation, np.where(fraction > 0, here, 0.0)), idle_priced])
+    return float(values.max(initial=0.0)) if not np.isnan(values).any() else np.inf
+
+
+#: Users whose welfare at the margin is below this part of the largest are settled in a later solve.
+_VISIBLE = 1e-5
+#: Prices below this part of the largest of a solve are the solver's inaccuracy.
+_PRICED = 1e-9
+#: An answer is taken with `residual <= sufficient` (see `residual`).
+_SUFFICIENT = 1e-7
+#: Most solves that are measured in the shares of the one before.
+_RESCALINGS = 4
+#: Users so near their limit are at it in the next solve, farther ones in later solves: a solver's tasks have errors.
+_FULL, _FARTHER = 1e-6, 10.0
+#: The least unit of a virtual dominant share.
+SMALLEST = 1e-12
+
+
+@dataclass(frozen=True)
+class Response:
+    """Fractions (users here,), log prices of whole capacities (rows here,), and their residual, in tasks."""
+
+    fraction: Array
+    log_price: Array
+    residual: float
+
+
+class ServerProblem:
+    """The best response of one server: the program that `state` makes of its unknowns, by default the criterion's."""
+
+    def __init__(
+        self,
+        polytope: Polytope,
+        criterion: Criterion,
+        server: int,
+        state: Callable[[Program], Statement] = statement,
+    ) -> None:
+        self.program = ServerProgram(polytope, criterion, server)
+        self.statement = state(self.program)
+        self.runs: list[Run] = []
+        self._maxmin: LeximinProblem | None = None
+        if isinstance(self.statement.objective, Leximin):
+            self._maxmin = LeximinProblem(self.statement, self._cost, runs=self.runs)
+        else:
+            self._problem = cp.Problem(self.statement.objective, list(self.statement.constraints.values()))
+
+    def respond(self, elsewhere: Array, share: Array, solver: str | None = None) -> tuple[Array, Array]:
+        """The server's best fractions (users here,), and prices of its whole capacities (rows here,), the largest 1.
+
+        `elsewhere` is what its users have on other servers, in tasks; `share` their present virtual dominant share.
+        """
+        found = self.best(elsewhere, share, solver)
+        top = found.log_price.max(initial=-np.inf)
+        return found.fraction, np.exp(found.log_price - top) if top > -np.inf else np.zeros(len(found.log_price))
+
+    def best(self, elsewhere: Array, share: Array, solver: str | None = None) -> Response:
+        """The least wrong of the answers tried; prices are marginal utilities per fraction."""
+        best: Response | None = None
+        failure: SolverError | None = None
+        full = np.zeros(len(share), dtype=bool)
+        room, last, near = self.program.room(elsewhere), share, _FULL
+        for wanted in self._units(elsewhere, share):
+            unit = last if wanted is None else wanted
+            try:
+                found = self._solve(elsewhere, np.maximum(unit, SMALLEST), full, solver)
+            except SolverError as error:
+                failure = failure or error
+                continue
+            if best is None or not best.residual <= found.residual:
+                best = found
+            if best.residual <= _SUFFICIENT:
+                break
+            # What those are worth who are at their limit may hide all prices; but they may be there wrongly.
+            full = (found.fraction >= (1 - near) * room) & (not full.any())
+            near *= _FARTHER
+            last = elsewhere / self.program.gamma + found.fraction
+        if best is None:
+            assert failure is not None
+            raise failure
+        return best
+
+    def _units(self, elsewhere: Array, share: Array) -> Iterator[Array | None]:
+        """Units of shares to try: present shares, max-min levels (docs/architecture.md), and None for the last ones."""
+        p = self.program
+        if np.isinf(p.alpha) or p.alpha == 0 or not p.scale_free:
+            yield np.ones(len(share))
+            return
+        if (share > 0).all():
+            yield share
+        yield p.maxmin_share(elsewhere)
+        yield from [None] * _RESCALINGS
+
+    def _solve(self, elsewhere: Array, unit: Array, full: Mask, solver: str | None) -> Response:
+        if self._maxmin is not None:
+            self.program.give(elsewhere, unit)
+            self._maxmin.solve(solver)
+            return self._response(elsewhere, np.maximum(self.program.fraction.value, 0.0), self._log_price())
+        p, alpha = self.program, self.program.alpha
+        room = p.room(elsewhere)
+        fixed = np.where(full | (room <= 0), room, np.nan)
+        stages: list[Array] = []
+        while (waiting := np.isnan(fixed)).any():
+            log_unit = p.give(elsewhere, unit, fixed)
+            self.runs.append(self._run(solver))
+            stages.append(self._log_price() + log_unit)
+            fraction = np.clip(p.fraction.value, 0.0, room)
+            share = np.maximum(elsewhere / p.gamma + fraction, np.finfo(float).tiny)
+            marginal = p.log_worth(share) + np.log(share)
+            seen = waiting & (marginal >= marginal[waiting].max() + np.log(_VISIBLE))
+            solved = seen if alpha > 0 and p.scale_free else waiting  # who else is seen depends on no unit
+            fixed[solved] = fraction[solved]
+        found = [self._response(elsewhere, fixed, prices) for prices in _together(stages, len(p.rows))]
+        return min(found, key=lambda response: response.residual)
+
+    def _run(self, solver: str | None) -> Run:
+        if self._problem.is_lp():
+            return solvers.first_success(self._problem, solver)
+        return solvers.solve(self._problem, solvers.solvers_for(self._problem, solver)[0])  # others are less accurate
+
+    def _response(self, elsewhere: Array, fraction: Array, log_price: Array) -> Response:
+        p = self.program
+        fraction = fraction / max(1.0, float((p.use @ fraction).max(initial=0.0)))
+        return Response(fraction, log_price, residual(p, elsewhere, fraction, log_price))
+
+    def _log_price(self) -> Array:
+        """Logs of the duals of capacity, without what is only inaccuracy."""
+        prices = self.statement.constraints["capacity"].dual_value
+        rows = np.zeros(len(self.program.rows)) if prices is None else np.abs(prices)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(np.where(rows > _PRICED * rows.max(initial=0.0), rows, 0.0)))
+
+    def _cost(self) -> Array:
+        """Cost of the whole server for each user at the last prices; a binding limit counts too."""
+        constraints = self.statement.constraints
+        prices = np.abs(constraints["capacity"].dual_value)
+        cost = self.program.use.T @ prices / max(prices.max(initial=0.0), np.finfo(float).tiny)
+        if "max_tasks" in constraints:
+            cost = cost + np.where(np.abs(constraints["max_tasks"].dual_value) > 0, 1.0, 0.0)
+        return np.asarray(cost)
+
+
+def _together(stages: list[Array], rows: int) -> Iterator[Array]:
+    """Log prices of all solves, added, or a later one in place of what an earlier could not tell from nothing."""
+    yield np.asarray(np.logaddexp.reduce(stages, axis=0)) if stages else np.full(rows, -np.inf)
+    if len(stages) > 1:
+        result = stages[0]
+        for later in stages[1:]:
+            vague = result < result.max() + np.log(_VISIBLE)
+            result = np.where(vague & (later > -np.inf), later, result)
+        yield result
+
+
+def server_problem(
+    cluster: Cluster,
+    criterion: Criterion,
+    server: str | int,
+    tasks: object,
+    state: Callable[[Program], Statement],
+    state_scaled: Callable[[Program], Statement],
+    formula: str = "",
+    scaled: bool | None = None,
+) -> NamedProblem:
+    """Problem of a server over its own column of tasks (users, servers), given the other columns.
+
+    Raises
+    ------
+    DataError
+        There is no such server, nobody can run there, or the tasks are no table of numbers >= 0.
+    """
+    from .named_problem import named_problem, scaled_by_default
+
+    names = list(cluster.servers)
+    known = server in names if isinstance(server, str) else 0 <= server < len(names)
+    if not known:
+        raise DataError(f"there is no server {server!r}; give one of {', '.join(names[:5])}, or its number from 0")
+    i = names.index(server) if isinstance(server, str) else int(server)
+    others = np.array(tasks, dtype=float)
+    if others.shape != cluster.shape[:2] or not (np.isfinite(others).all() and (others >= 0).all()):
+        raise DataError(f"tasks must be numbers >= 0 of shape (users, servers) = {cluster.shape[:2]}")
+    others[:, i] = 0.0
+    limits = criterion.limits(cluster)
+    if not (cluster.usable[:, i] & (limits > 0)).any():
+        raise DataError(f"no user can run anything on server {names[i]!r}; choose another server")
+    if not (scaled_by_default(criterion) if scaled is None else scaled):
+        program = Textbook(cluster, criterion, i, others)
+        return named_problem(program, state(program), formula)
+    inside = ServerProgram(Polytope(cluster, limits), criterion, i)
+    inside.others = cp.Parameter(others.shape, nonneg=True, name="others")
+    inside.give_others(others)
+    return named_problem(inside, state_scaled(inside), formula)
+
+
+#: Rounds without progress that end it; progress is an exploitability below this part of the least so far.
+_PATIENCE, _BETTER = 60, 0.9
+#: A judge, who may see through to the last digits, takes longer than a round: it is asked where a third is left.
+_WORTH = 0.3
+
+
+def solutions(
+    problem: Problem,
+    tol: float,
+    solver: str | None = None,
+    state: Callable[[Program], Statement] = statement,
+    max_rounds: int = 200,
+) -> Iterator[Solution]:
+    """Ever better answers, for a judge to take the first good one. `state` states one server's problem."""
+    criterion, polytope, cluster = problem.criterion, problem.polytope, problem.cluster
+    problems = {int(i): ServerProblem(polytope, criterion, int(i), state) for i in np.unique(polytope.pair_server)}
+    start = Solution(np.zeros(cluster.shape[:2]), None, "declarative", status="nobody has anything")
+    if criterion.alpha > 0:
+        whole = Problem(cluster, proportional(cluster, criterion))
+        start = next(declarative.solutions(whole, solver))
+    yield from _best_responses(polytope, criterion, problems, start, tol, solver, max_rounds)
+
+
+def _gains(polytope: Polytope, criterion: Criterion, tasks: Array, prices: Array) -> Array:
+    """Possible gains on each server, (servers,), at prices of whole capacities (rows,)."""
+    if np.isinf(criterion.alpha):
+        return exploitability(polytope, tasks, criterion)[0]
+    with np.errstate(divide="ignore"):
+        return by_server(polytope, backward_error(polytope, criterion, tasks, np.log(np.maximum(prices, 0.0))))
+
+
+def _best_responses(
+    polytope: Polytope,
+    criterion: Criterion,
+    problems: dict[int, ServerProblem],
+    start: Solution,
+    tol: float,
+    solver: str | None,
+    max_rounds: int,
+) -> Iterator[Solution]:
+    fractions = polytope.inside(polytope.fractions(start.tasks))
+    prices = np.zeros(polytope.use.shape[0]) if start.prices is None else polytope.row_prices(start.prices)
+    runs: list[Run] = list(start.runs)
+    gaps, best, since, judged = np.full(polytope.cluster.shape[1], np.inf), np.inf, 0, np.inf
+    while max_rounds > 0 and since <= _PATIENCE:
+        max_rounds -= 1
+        # Servers that would gain next to nothing may wait; with max-min that was seen to end in cycles.
+        idle = -1.0 if np.isinf(criterion.alpha) or since > 5 else 0.1 * min(tol, float(gaps.max()))
+        for i, problem in problems.items():
+            if gaps[i] <= idle:
+                continue
+            program = problem.program
+            totals = (polytope.tasks @ fractions)[program.members]
+            elsewhere = np.maximum(totals - program.gamma * fractions[program.pairs], 0.0)
+            fractions[program.pairs], prices[program.rows] = problem.respond(elsewhere, totals / program.gamma, solver)
+            runs += problem.runs
+            problem.runs.clear()
+        tasks = polytope.allocation(polytope.inside(fractions))
+        gaps = _gains(polytope, criterion, tasks, prices)
+        gap = float(gaps.max())
+        best, since = (gap, 0) if gap < _BETTER * best else (best, since + 1)
+        if gap <= max(_WORTH * judged, tol) or max_rounds == 0 or since > _PATIENCE:
+            judged = gap
+            yield Solution(
+                tasks, polytope.unit_prices(prices), "declarative", tuple(runs), start.build, len(runs), runs[-1].status
+            )
+
+
+def proportional(cluster: Cluster, criterion: Criterion) -> Criterion:
+    """The global program that the game is at alpha = 1: proportional fairness, whatever the share."""
+    share = np.where(np.isfinite(cluster.dominant_share_per_task), cluster.dominant_share_per_task, 1.0)
+    return Criterion(**(criterion.plain | {"share": share, "alpha": 1.0, "scope": "servers"}))
+
+
+#: An answer that is more wrong than this, in tasks, is none: an honest tolerance of the declared problems.
+_TRUSTED = 1e-4
+
+
+class CvxpySweeps(Sweeps):
+    """`Sweeps` whose servers are `ServerProblem`s, for the game of a criterion."""
+
+    def __init__(self, method: EquilibriumSystem, rule: Criterion) -> None:
+        super().__init__(method, rule.alpha)
+        self._rule = rule
+        self._problems: dict[int, ServerProblem] = {}
+
+    def gauss_seidel(self, state: State, order: Index | None = None, relax: float = 1.0) -> float:
+        servers = range(len(self.method.row)) if order is None else order
+        return max(self.respond(int(i), state, relax) for i in servers)
+
+    def respond(self, server: int, state: State, relax: float = 1.0) -> float:
+        mine = self.pairs[self.first[server] : self.first[server + 1]]
+        if not len(mine):
+            return 0.0
+        method, polytope = self.method, self.method.polytope
+        if server not in self._problems:
+            self._problems[server] = ServerProblem(polytope, self._rule, server)
+        user = polytope.pair_user[mine]
+        size = method.largest[user]
+        elsewhere = np.maximum(state.total[user] - state.tasks[mine], 0.0)
+        share = state.total[user] * size / polytope.gamma[mine]
+        problem = self._problems[server]
+        found = problem.best(elsewhere * size, share)
+        problem.runs.clear()
+        if not found.residual <= _TRUSTED:
+            raise SolverError(
+                f"CVXPY's best answer to the problem of server {polytope.cluster.servers[server]!r} for alpha="
+                f"{self.alpha:g} is wrong by {found.residual:.1e} of somebody's tasks, above {_TRUSTED:g}: use "
+                "server_solver='native', or bring weights and demands closer together"
+            )
+        answer = found.fraction * method.gamma[mine]
+        whole = np.maximum(elsewhere + answer, state.total[user])
+        change = float((np.abs(answer - state.tasks[mine]) / whole).max())
+        room = np.maximum(method.limit[user] - elsewhere, 0.0)
+        moved = np.clip(state.tasks[mine] + relax * (answer - state.tasks[mine]), 0.0, room)
+        moved /= max(1.0, float((method.per_task[mine] * moved[:, None]).sum(axis=0).max()))
+        state.tasks[mine] = moved
+        state.total[user] = elsewhere + moved
+        if math.isfinite(self.alpha):
+            rows = polytope.row_server == server
+            state.log_price[server] = -np.inf
+            state.log_price[server, polytope.row_resource[rows]] = found.log_price / self.alpha
+        return change

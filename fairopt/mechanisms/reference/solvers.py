@@ -1,0 +1,149 @@
+"""The only module that calls `cp.Problem.solve`: solvers, their options, times, versions and honest statuses.
+
+Clarabel for cones, HiGHS for linear programs, SCS as the second opinion. Solvers are asked for more accuracy than
+the certificate needs: a gap of 1e-6 in the objective says little about the tasks.
+"""
+
+from __future__ import annotations
+
+import io
+import warnings
+from contextlib import redirect_stdout
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from ...base import clock
+from ...base.errors import DataError, SolverError
+from ...base.libraries import cp
+from ...core.solution import Run
+
+#: No solver runs longer than this, in seconds: simplex methods can cycle.
+_SECONDS = 3600.0
+#: Cones: gaps and violations, and most steps.
+_CONES = 1e-11
+_CONE_STEPS = 500
+#: Linear programs: violations, and coefficients that are left out (by default HiGHS takes less than 1e-9 of a
+#: server for nothing).
+_LINEAR = 1e-10
+_NOTHING = 1e-12
+#: The second opinion of a first-order method, and most steps.
+_SPLITTING = 1e-9
+_SPLITTING_STEPS = 100_000
+
+#: Options by solver.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "CLARABEL": {
+        "tol_gap_abs": _CONES,
+        "tol_gap_rel": _CONES,
+        "tol_feas": _CONES,
+        "max_iter": _CONE_STEPS,
+        "time_limit": _SECONDS,
+    },
+    "HIGHS": {
+        "primal_feasibility_tolerance": _LINEAR,
+        "dual_feasibility_tolerance": _LINEAR,
+        "small_matrix_value": _NOTHING,
+        "time_limit": _SECONDS,
+    },
+    "SCS": {
+        "eps_abs": _SPLITTING,
+        "eps_rel": _SPLITTING,
+        "max_iters": _SPLITTING_STEPS,
+        "time_limit_secs": _SECONDS,
+    },
+}
+
+_PACKAGE = {"CLARABEL": "clarabel", "HIGHS": "highspy", "SCS": "scs"}
+
+
+def known(solver: str) -> str:
+    """The name of a solver as `OPTIONS` has it, in any case of letters; `DataError` if there is none."""
+    name = solver.upper() if isinstance(solver, str) else None
+    if name not in OPTIONS:
+        raise DataError(f"solver {solver!r} is not one of {', '.join(OPTIONS)}")
+    return name
+
+
+def solvers_for(problem: cp.Problem, wanted: str | None = None) -> list[str]:
+    """Solvers to try, in order: the one asked for, or those that fit the problem."""
+    if wanted is not None:
+        name = known(wanted)
+        if name == "HIGHS" and not problem.is_lp():
+            raise DataError("HiGHS solves linear programs only; choose CLARABEL or SCS for this one")
+        return [name]
+    return ["HIGHS", "CLARABEL"] if problem.is_lp() else ["CLARABEL", "SCS"]
+
+
+def solve(problem: cp.Problem, solver: str) -> Run:
+    """Solve once with one solver; the values are left in the problem's variables.
+
+    Raises
+    ------
+    SolverError
+        When there are no values to judge: the solver failed, or calls the problem infeasible or unbounded.
+        Any other status is only reported: `optimal_inaccurate` is not optimal, and neither is `optimal` until the
+        certificate says so.
+    """
+    start, said = clock.now(), io.StringIO()
+    try:
+        with warnings.catch_warnings(), redirect_stdout(said):  # SCS prints why it fails, where answers are printed
+            # CVXPY warns of inaccurate solutions; the status is reported and the certificate decides.
+            warnings.simplefilter("ignore")
+            problem.solve(solver=solver, **_options(solver))
+    except (cp.error.SolverError, ValueError) as error:
+        # ValueError: CVXPY's when a solver ends with a status that it cannot unpack.
+        why = " ".join([str(error).partition(": Solution(")[0], *said.getvalue().split()]).rstrip(".")
+        raise SolverError(f"{solver} failed: {why}. Try another solver (solver=...) or engine") from None
+    total = clock.now() - start
+    solving = float(problem.solver_stats.solve_time or 0.0)
+    if any(variable.value is None for variable in problem.variables()):
+        raise SolverError(
+            f"{solver} says {problem.status!r}. A cluster always has a feasible allocation, so this is numerical: "
+            "try another solver (solver=...), or bring weights and demands closer together"
+        )
+    return Run(solver, solving, max(total - solving, 0.0), str(problem.status))
+
+
+def wrong_claim(solver: str, engines: tuple[str, ...], linear: bool) -> str:
+    """Remedy for a solver of CVXPY that reports optimal against the certificate; "" for other solvers.
+
+    A sentence, and the beginning of another that says how to report a bug. `engines`: those that were not tried;
+    `linear`: is it a matter of linear programs?
+    """
+    if solver not in OPTIONS:
+        return ""
+    others = [f"engine={name!r}" for name in engines]
+    others += [f"solver={name!r}" for name in OPTIONS if name != solver and (linear or name != "HIGHS")]
+    return (
+        f"{solver} says so and the certificate denies it, as happens where numbers or welfares span many decades: try "
+        f"{', '.join(others)}, bring weights and demands closer together, or take it flagged with throw=False. If "
+        "another solver finds the same, the program states another objective than the criterion, or it is a bug: "
+    )
+
+
+def first_success(problem: cp.Problem, wanted: str | None = None) -> Run:
+    """Solve with the first solver that returns values at all."""
+    failures = []
+    for name in solvers_for(problem, wanted):
+        try:
+            return solve(problem, name)
+        except SolverError as error:
+            failures.append(error)
+    raise failures[0]
+
+
+def _options(solver: str) -> dict[str, Any]:
+    return {"highs_options": OPTIONS[solver]} if solver == "HIGHS" else dict(OPTIONS[solver])
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Versions of what an answer depends on."""
+    found = {}
+    for package in ("fairopt", "cvxpy", "numpy", "scipy", *_PACKAGE.values()):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return found

@@ -1,0 +1,125 @@
+"""The slope of a utility that is written in CVXPY."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...base.errors import DataError
+from ...base.libraries import cp
+from ...model._arrays import Array
+
+Utility = Callable[["cp.Expression"], "cp.Expression"]
+
+
+#: The number of levels at which the slope of a utility is checked.
+_POINTS = 80
+#: The lowest of these levels, as a part of the highest.
+_LEAST = 1e-9
+#: Permutations of levels that must not change any user's slope.
+_PERMUTATIONS = 4
+
+
+def log1p(shares: cp.Expression) -> cp.Expression:
+    """`cp.log1p`, without CVXPY until there are shares."""
+    return cp.log1p(shares)
+
+
+def _gradient(expression: cp.Expression, at: cp.Variable) -> Any:
+    """CVXPY's derivative as a sparse matrix; `None` where the expression, or a part of it, has none."""
+    with np.errstate(all="ignore"):
+        try:
+            return expression.grad[at]
+        except TypeError:  # CVXPY adds the `None` of one part to the derivative of another
+            return None
+
+
+@dataclass(frozen=True)
+class UtilitySlope:
+    """`U'(t)` of a utility, by CVXPY's derivative of the expression; infinite at levels where it has none."""
+
+    utility: Utility
+
+    def __call__(self, levels: Array) -> Array:
+        """At levels of any shape."""
+        result = np.full(levels.shape, np.inf)
+        plain = np.isfinite(levels)
+        for some in (plain & (levels > 0), plain & (levels == 0)):
+            if some.any() and (found := self._slopes(levels[some])) is not None:
+                result[some] = found
+        return result
+
+    def _slopes(self, levels: Array) -> Array | None:
+        count = len(levels)
+        at = cp.Variable(max(count, 2), nonneg=True)  # of one number CVXPY's derivative is no matrix
+        at.value = np.resize(levels, max(count, 2))
+        found = _gradient(self.expression(at), at)
+        return None if found is None else np.asarray(found.diagonal())[:count]
+
+    def expression(self, levels: cp.Expression) -> cp.Expression:
+        """The utility of levels (users,), one number each.
+
+        Raises
+        ------
+        DataError
+            It is none, it is not concave by CVXPY's rules, or it has another shape.
+        """
+        try:
+            found = self.utility(levels)
+        except Exception as error:
+            raise DataError(
+                f"the utility must be a function of a CVXPY expression, such as cp.log1p: {error}"
+            ) from None
+        if not isinstance(found, cp.Expression) or found.shape != levels.shape:
+            raise DataError(
+                "the utility must return a CVXPY expression of the shape that it is given, such as cp.log1p(s)"
+            )
+        if not found.is_concave():
+            raise DataError(
+                "the utility is not concave by CVXPY's rules; give one that is (cp.log1p, cp.sqrt, "
+                "lambda s: -cp.exp(-s)), see https://www.cvxpy.org/tutorial/dcp"
+            )
+        return found
+
+    def check(self, most: float, count: int) -> None:
+        """`DataError` unless slopes are positive at small levels and neither negative nor rising up to `most`.
+
+        Nor may they depend on the place of a level among `count` of them.
+        """
+        levels = most * np.geomspace(_LEAST, 1.0, _POINTS)
+        at = cp.Variable(_POINTS, nonneg=True)
+        at.value = levels
+        matrix = _gradient(self.expression(at), at)
+        if matrix is None:
+            raise DataError(f"the utility must have a value and a derivative at shares from 0 to {most:g}")
+        slopes = matrix.diagonal()
+        if abs(matrix).sum() > abs(slopes).sum() * (1 + 1e-12):
+            raise DataError("the utility must take every share by itself; the users' utilities are added up")
+        self._check_places(most, max(count, _POINTS))
+        with np.errstate(invalid="ignore"):
+            falls = (np.diff(slopes) <= 1e-9 * slopes[:-1]).all()
+        if not (np.isfinite(slopes).all() and falls and slopes[0] > 0 and slopes[-1] >= 0):
+            raise DataError(
+                f"the utility must increase, and ever more slowly, at weighted shares from 0 to {most:g}; its "
+                f"derivative is {slopes[0]:.3g} at {levels[0]:.3g} and {slopes[-1]:.3g} at {most:.3g}. Give another"
+            )
+
+    def _check_places(self, most: float, count: int) -> None:
+        """`DataError` if U' of a level depends on its place, or on how many levels there are.
+
+        Engines call U with the users who can run something, or with some of them, in any order.
+        """
+        rng = np.random.default_rng(0)
+        levels = rng.uniform(0.0, most, count)
+        slopes = self(levels)
+        rounding = 1e-12 * slopes[np.isfinite(slopes)].max(initial=0.0)
+        orders = [rng.permutation(count) for _ in range(_PERMUTATIONS)]
+        for order in (*orders, orders[0][: count // 2]):
+            if not np.allclose(self(levels[order]), slopes[order], rtol=1e-9, atol=rounding):
+                raise DataError(
+                    "the utility must be one function for all users; this one gives a share another worth in another "
+                    "place. Tell users apart by their weights instead"
+                )

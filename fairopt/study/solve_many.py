@@ -1,0 +1,377 @@
+"""`solve_many`: one mechanism on thousands of small clusters, by stacks."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .. import mechanisms
+from ..base.errors import DataError, FairoptError
+from ..base.libraries import pd
+from ..base.names import short
+from ..base.progress import tqdm
+from ..core import maxmin
+from ..core.choices import greatest
+from ..core.engines.small import Kind, kind_of, small_enough
+from ..core.solve import finite
+from ..mechanisms import Mechanism
+from ..model import _intake, _validate
+from ..model._arrays import Array, Frozen, Mask, frozen
+from ..model.cluster import Cluster
+from ..model.problem import Problem
+
+
+class Failure(NamedTuple):
+    """A problem without an answer."""
+
+    problem: int
+    reason: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Allocations(Frozen):
+    """Allocations and certificates of many problems. Arrays are read-only; problems are the first axis.
+
+    Where problems differ in shape, arrays are as large as the largest needs, NaN where a problem has no such user or
+    server, and NaN for problems without an answer.
+
+    Attributes
+    ----------
+    mechanism : str
+        Who made it, such as `alphaPF-VDS(alpha=3)`.
+    user_tasks : (problems, users)
+        `x_n = sum_i x[n,i]`, in tasks.
+    tasks : (problems, users, servers)
+        `x[n,i]`, in tasks; one server, the pool, for mechanisms that pool.
+    certificate : (problems,)
+        The residual of `Mechanism.certify`: the larger of the relative infeasibility and of what is open of optimality.
+        Also that of a best answer which missed `tol` and is not given; NaN where there was none.
+    failed : tuple of (problem, reason)
+        The problems without an answer, by number.
+    fallback : (problems,) of bool
+        Which were handed to `Mechanism.solve`.
+    tol : float
+        What every certificate of an answer reaches.
+    users : tuple of tuples
+        The names of every problem's users.
+    """
+
+    mechanism: str
+    user_tasks: Array
+    tasks: Array
+    certificate: Array
+    failed: tuple[Failure, ...]
+    fallback: Mask
+    tol: float
+    users: tuple[tuple[str, ...], ...]
+
+    def __len__(self) -> int:
+        """The number of problems."""
+        return len(self.certificate)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per problem and user: `tasks`, and the `certificate` of the problem; NaN for failed ones.
+
+        Of a problem whose data are none, no user is known: it has no rows.
+        """
+        counts = [len(names) for names in self.users]
+        problem = np.repeat(np.arange(len(counts)), counts)
+        place = np.concatenate([np.arange(count) for count in counts]) if counts else np.zeros(0, dtype=int)
+        names = [name for each in self.users for name in each]
+        index = pd.MultiIndex.from_arrays([problem, names], names=["problem", "user"])
+        return pd.DataFrame(
+            {"tasks": self.user_tasks[problem, place], "certificate": self.certificate[problem]}, index=index
+        )
+
+    def __repr__(self) -> str:
+        total, users, servers = self.tasks.shape
+        answered = total - len(self.failed)
+        failed = {failure.problem for failure in self.failed}
+        kept = np.array([p not in failed for p in range(total)], dtype=bool)
+        worst = f"; largest certificate {self.certificate[kept].max():.1e}, tol {self.tol:g}" if answered else ""
+        lines = [
+            f"{self.mechanism}: {answered} of {total} problems answered, of up to {users} users and {servers} servers"
+            f"{worst}"
+        ]
+        if self.fallback.any():
+            lines.append(f"one by one: {int(self.fallback.sum())}")
+        lines += [f"problem {failure.problem} failed: {failure.reason}" for failure in self.failed[:5]]
+        if len(self.failed) > 5:
+            lines.append(f"and {len(self.failed) - 5} more: see failed")
+        return "\n".join(lines)
+
+
+#: So many problems are stacked at a time: what an interruption loses, and how often the bar moves.
+_CHUNK = 1000
+
+
+def solve_many(
+    mechanism: Mechanism | str,
+    capacity: ArrayLike | Sequence[Cluster],
+    demand: ArrayLike | None = None,
+    weight: ArrayLike | None = None,
+    eligible: ArrayLike | None = None,
+    max_tasks: ArrayLike | None = None,
+    *,
+    tol: float | None = None,
+    fallback: bool = False,
+    progress: bool = False,
+) -> Allocations:
+    """Share many small clusters with one mechanism.
+
+    For thousands of clusters of a few users and servers, where `Mechanism.solve` spends its time in Python. The
+    mechanism says what is fair on every cluster (`Mechanism.criterion`); stacks of one
+    shape are solved and judged together.
+
+    Parameters
+    ----------
+    mechanism : a mechanism, or its name, such as `"alpha-fair(alpha=3)"`
+    capacity : (problems, servers, resources)
+        In resource units; or a list of clusters, of any shapes, instead of all arrays.
+    demand : (problems, users, resources)
+        In resource units per task.
+    weight, max_tasks : (problems, users), optional
+    eligible : (problems, users, servers) of bool, optional
+        As in `Cluster`. An array without the axis of problems, or with one of length 1, counts for all problems.
+    tol : float, optional
+        What every certificate must reach, as in `Mechanism.solve`. Default: the mechanism's, 1e-6.
+    fallback : bool
+        Hand problems whose certificate misses `tol` to `Mechanism.solve`. Default: they are among `failed`.
+    progress : bool
+        Show a progress bar.
+
+    Returns
+    -------
+    Allocations
+        `user_tasks` (problems, users), `tasks` (problems, users, servers), `certificate` (problems,), `failed` with
+        the number and the reason of every problem that has no answer, `to_frame()`.
+
+    Raises
+    ------
+    DataError
+        The arrays do not fit together, or the mechanism is none. What is wrong with one problem (NaN, a user who
+        demands nothing, a mechanism that is not defined there) is its reason in `failed`; the others are answered.
+
+    Notes
+    -----
+    Kernels cover criteria of the alpha-fair family without floors: lexicographic max-min over a pool, over servers and
+    inside every server, alpha in [0, infinity) over a pool and over servers, alpha > 0 in the per-server game, and
+    PS-DSF where demands are positive and no task count binds. Max-min that rounding leaves open, too, is answered by
+    `Mechanism.solve`. Others (floors, FDS, bottleneck fairness, concave
+    utilities) go to `Mechanism.solve` one by one, as do problems so large that it is faster
+    (`engines.small.LARGEST`).
+    Allocations that are not unique (PS-DSF, equilibria of the game, optima at alpha = 0, how a user's tasks are split
+    over servers) need not be those of `Mechanism.solve`: what is judged is the same. Every certificate is that of
+    `Mechanism.certify`, computed from the tasks and the prices found.
+    """
+    chosen = mechanisms.one(mechanism)
+    tol = chosen.default_tol if tol is None else _validate.tolerance(tol)
+    given = _given(capacity, demand, weight, eligible, max_tasks)
+    found = _Found(chosen, given, tol, fallback)
+    with tqdm(total=len(given), disable=None if progress else True, unit="problem", leave=False) as bar:
+        for first in range(0, len(given), _CHUNK):
+            numbers = range(first, min(first + _CHUNK, len(given)))
+            found.add(numbers)
+            bar.update(len(numbers))
+    return found.allocations()
+
+
+class _Found:
+    """Answers as they come in."""
+
+    def __init__(self, mechanism: Mechanism, given: list[Any] | Stacked, tol: float, fallback: bool) -> None:
+        self.mechanism, self.given, self.tol, self.fallback = mechanism, given, tol, fallback
+        self.tasks: list[Array | None] = [None] * len(given)
+        self.users: list[tuple[str, ...]] = [()] * len(given)
+        self.certificate = np.full(len(given), np.nan)
+        self.fell_back = np.zeros(len(given), dtype=bool)
+        self.failed: list[Failure] = []
+
+    def add(self, numbers: Iterable[int]) -> None:
+        """Solve some problems: stacks of one kind and shape, and those one by one that no kernel covers."""
+        stacks: defaultdict[tuple[Kind, tuple[int, ...]], list[tuple[int, Problem]]] = defaultdict(list)
+        single = []
+        for p in numbers:
+            try:
+                cluster = self.given[p]
+                if not isinstance(cluster, Cluster):
+                    what = f"{short(cluster)}, of type {type(cluster).__name__}"
+                    raise DataError(f"it is {what}; make a fairopt.Cluster of it")
+                self.users[p] = cluster.users
+                self.mechanism.check(cluster)
+                seen, _ = self.mechanism.prepare(cluster)
+                rule = self.mechanism.criterion(seen) if self.mechanism.judged_by_criterion else None
+            except DataError as error:
+                self.failed.append(Failure(p, str(error)))
+                continue
+            kind = None if rule is None else kind_of(rule)
+            if rule is None or kind is None or not small_enough(kind, seen.shape[0] * seen.shape[1], rule.alpha):
+                single.append(p)
+            else:
+                stacks[kind, seen.shape].append((p, Problem(seen, rule)))
+        for (kind, _), stack in stacks.items():
+            self.mechanism.check_statement(stack[0][1])  # remembered: once for a mechanism
+            single += self._stacked(kind, stack)
+        for p in single:
+            self._alone(p)
+
+    def _stacked(self, kind: Kind, stack: list[tuple[int, Problem]]) -> list[int]:
+        """Solve problems together; which are to be solved one by one?"""
+        (tasks, certificates), alone = _together(kind, [problem for _, problem in stack], self.tol), []
+        for k, (p, _) in enumerate(stack):
+            certificate = float(certificates[k])
+            if not certificate <= self.tol and (self.fallback or kind in ("psdsf", "leximin")):
+                alone.append(p)
+                continue
+            if certificate <= self.tol:
+                self.tasks[p] = tasks[k]
+            else:
+                missed = f"its certificate {certificate:.1e} misses tol={self.tol:g}; relax tol, or"
+                text = missed if np.isfinite(certificate) else "the kernel for stacks finds no answer;"
+                self.failed.append(Failure(p, f"{text} hand it to solve with fallback=True"))
+            self.certificate[p] = certificate if np.isfinite(certificate) else np.nan
+        return alone
+
+    def _alone(self, p: int) -> None:
+        """One problem by `Mechanism.solve`."""
+        self.fell_back[p] = True
+        try:
+            found = self.mechanism.solve(self.given[p], self.tol)
+        except FairoptError as error:
+            self.failed.append(Failure(p, f"{type(error).__name__}: {error}"))
+            return
+        self.tasks[p], self.certificate[p] = found.tasks, found.certificate.residual
+
+    def allocations(self) -> Allocations:
+        """All of them as arrays."""
+        shapes = [tasks.shape for tasks in self.tasks if tasks is not None]
+        users = max([1, *map(len, self.users), *(shape[0] for shape in shapes)])
+        tasks = np.full((len(self.tasks), users, max([1, *(shape[1] for shape in shapes)])), np.nan)
+        user_tasks = np.full(tasks.shape[:2], np.nan)
+        for p, own in enumerate(self.tasks):
+            if own is not None:
+                tasks[p, : own.shape[0], : own.shape[1]] = own
+                user_tasks[p, : own.shape[0]] = own.sum(axis=1)
+        return Allocations(
+            str(self.mechanism),
+            user_tasks,
+            tasks,
+            self.certificate,
+            tuple(sorted(self.failed)),
+            self.fell_back,
+            self.tol,
+            tuple(self.users),
+        )
+
+
+#: Kernels go on to this part of the tolerance, where a step more makes the rest of it small.
+_AIM = 0.1
+
+
+def _together(kind: Kind, problems: list[Problem], tol: float) -> tuple[Array, Array]:
+    """Tasks (problems, users, servers) and certificates (problems,), infinite for none, of one kind and shape."""
+    if kind in ("global", "game"):
+        return finite(problems, _AIM * tol, _AIM * tol)[:2]
+    if kind == "psdsf":
+        return greatest(problems)
+    kernels = {"leximin": maxmin.leximin, "per_server": maxmin.alone, "efficient": maxmin.largest_sum}
+    return kernels[kind](problems)[:2]
+
+
+#: The arguments of a cluster that come stacked, and their axes behind that of the problems.
+_AXES = {
+    "capacity": ("servers", "resources"),
+    "demand": ("users", "resources"),
+    "weight": ("users",),
+    "eligible": ("users", "servers"),
+    "max_tasks": ("users",),
+}
+#: From where to where their numbers are, where that is not all that are > 0.
+_RANGES: dict[str, tuple[float, ...]] = {"capacity": (0.0,), "demand": (0.0,), "weight": (), "max_tasks": (0.0, np.inf)}
+
+
+class Stacked:
+    """Arrays with the problems first; what has no such axis, or one of length 1, counts for all problems.
+
+    Shapes and types are checked at once, numbers as a whole: only a cluster with a wrong one is made in the ordinary
+    way, whose error says what is wrong.
+    """
+
+    def __init__(self, **given: Any) -> None:
+        arrays = {name: _stacked(name, given[name]) for name in _AXES if given[name] is not None}
+        for name in ("capacity", "demand"):
+            if name not in arrays:
+                raise DataError(f"{name} is missing; give stacked arrays (problems, ...), or a list of clusters")
+        counts = {name: len(array) for name, array in arrays.items() if len(array) != 1}
+        self.count = next(iter(counts.values()), 1)
+        if len({*counts.values()}) > 1 or not self.count:
+            raise DataError(f"problems differ in number: {_listed(counts)}; give one for each, or one for all")
+        users = arrays["demand"].shape[1]
+        arrays = {name: np.repeat(one, users, axis=1) if one.shape[1:] == (1,) else one for name, one in arrays.items()}
+        # What lies behind the axis of problems fits together if it is the shape of a cluster.
+        self.first = Cluster(**{name: np.ones(array.shape[1:]) for name, array in arrays.items()})
+        self.arrays: dict[str, NDArray[Any]] = {
+            name: np.broadcast_to(frozen(array), (self.count, *getattr(self.first, name).shape))
+            for name, array in arrays.items()
+        }
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, number: int) -> Cluster:
+        rows = {name: array[number] for name, array in self.arrays.items()}
+        if not self.sound[number]:
+            return Cluster(**rows)
+        if "eligible" in rows:
+            rows["eligible"] = frozen(rows["eligible"] == 1)
+        return self.first.derived(**rows)
+
+    @cached_property
+    def sound(self) -> Mask:
+        """(problems,): whose numbers are all such as a cluster has."""
+        given = self.arrays
+        with np.errstate(invalid="ignore"):
+            good = [_validate.inside(given[name], *ends) for name, ends in _RANGES.items() if name in given]
+        good.append(np.asarray(given["demand"].any(axis=2)))
+        if "eligible" in given:
+            good.append((given["eligible"] == 0) | (given["eligible"] == 1))
+        return np.asarray(np.all([each.reshape(self.count, -1).all(axis=1) for each in good], axis=0))
+
+
+def _given(capacity: Any, demand: Any, weight: Any, eligible: Any, max_tasks: Any) -> list[Any] | Stacked:
+    """Check the arguments of `solve_many`, and make clusters by number of them."""
+    if demand is not None or isinstance(capacity, np.ndarray):
+        return Stacked(capacity=capacity, demand=demand, weight=weight, eligible=eligible, max_tasks=max_tasks)
+    if any(value is not None for value in (weight, eligible, max_tasks)):
+        raise DataError("a list of clusters comes alone: weight, eligible and max_tasks are theirs")
+    if isinstance(capacity, Cluster | str) or not isinstance(capacity, Iterable):
+        raise DataError(f"problems are {short(capacity)}; give a list of clusters, or stacked capacity and demand")
+    clusters = list(capacity)
+    if not clusters:
+        raise DataError("the list of clusters is empty; give at least one")
+    if not any(isinstance(item, Cluster) for item in clusters):
+        raise DataError("demand is missing; give stacked arrays (problems, ...), or a list of clusters")
+    return clusters
+
+
+def _stacked(name: str, values: Any) -> NDArray[Any]:
+    """An array with the problems first."""
+    axes = len(_AXES[name])
+    array = _intake.plain(values, name, truths=name == "eligible")
+    if array.ndim == 0 and name in ("weight", "max_tasks"):
+        array = array[None]
+    if array.ndim == axes:
+        array = array[None]
+    if array.ndim != axes + 1:
+        raise DataError(f"{name} must have axes ({', '.join(('problems', *_AXES[name]))}); got shape {array.shape}")
+    return array
+
+
+def _listed(sizes: dict[str, int]) -> str:
+    return ", ".join(f"{name} {size}" for name, size in sizes.items())
