@@ -123,6 +123,12 @@ def test_data_can_be_read(block: Block) -> None:
     tomllib.loads(block.body) if block.kind == "toml" else json.loads(block.body)
 
 
+def test_tests_that_pages_name_are_there() -> None:
+    named = {name for text in DOCS.values() for name in re.findall(r"`(tests/[\w/.]+)", text)}
+    assert len(named) > 10
+    assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
+
+
 def test_the_two_forms_of_a_cluster_file_are_one_cluster(tmp_path: Path) -> None:
     shown = [block for block in EVERY if block.page == "cluster-file.md" and block.kind in ("toml", "csv")]
     for block in shown[:2]:

@@ -22,8 +22,9 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 import fairopt as fo
-from fairopt import mechanisms, papers
+from fairopt import mechanisms
 from fairopt.app.cli import main, parser
+from fairopt.harness import papers
 from fairopt.harness.report import figures
 from fairopt.harness.report.schemas import SCHEMAS
 from fairopt.properties._base import described
