@@ -25,6 +25,8 @@ from fairopt.properties._base import described
 from fairopt.properties._table import Link, answers, plain
 
 ROOT = Path(__file__).resolve().parent.parent
+#: A row of the table of definitions in docs/properties.md.
+_DEFINED = re.compile(r"^\| `([\w-]+)` \| (.*) \|$", re.MULTILINE)
 #: Counterexamples shown as pictures on a page, of different mechanisms.
 _PICTURES = 6
 _BLUE, _ORANGE, _RED = "#0072b2", "#e69f00", "#c00000"
@@ -40,9 +42,11 @@ SCOPE = (
 def pages(folder: Path) -> Iterator[tuple[str, str, str, str]]:
     """A page for each: its name, its title, what lists say of it, and its text."""
     survey, witnesses = rows(), _witnesses()
+    stated = dict(_DEFINED.findall((ROOT / "docs" / "properties.md").read_text(encoding="utf-8")))
     for name in properties.names():
         prop = properties.get(name)
-        lines = [f"# {name}", "", *documented(type(prop)), "", "## Mechanisms", "", *_claimed(name), ""]
+        lines = [f"# {name}", "", f"*Definition*: {stated.get(name, prop.definition)}.", "", *documented(type(prop)), ""]
+        lines += ["## Mechanisms", "", *_claimed(name), ""]
         lines += [*_searched(name, survey), "", *_counterexamples(name, witnesses[name], folder)]
         lines += [f"In Python `fairopt.properties.get({name!r})`. [All properties](../properties.md), the search for",
                   "counterexamples and its verification; [proofs](../proofs.md).", ""]  # fmt: skip
