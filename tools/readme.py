@@ -50,7 +50,7 @@ _CHOSEN = (
     "alphapf-vds(alpha=4.0)", "alpha-fair(alpha=2.0)", "utilitarian",
 )  # fmt: skip
 #: Folders of tests that are about mechanisms; those of other folders use them.
-_ROOMS_OF_TESTS = ("mechanisms", "certificates", "exact", "game")
+_ROOMS_OF_TESTS = ("mechanisms", "certificates", "game")
 STUB = ROOT / "fairopt" / "__init__.pyi"
 #: What docs/stability.md promises, as text.
 PUBLIC = ROOT / "tests" / "public.txt"
