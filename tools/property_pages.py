@@ -45,7 +45,14 @@ def pages(folder: Path) -> Iterator[tuple[str, str, str, str]]:
     stated = dict(_DEFINED.findall((ROOT / "docs" / "properties.md").read_text(encoding="utf-8")))
     for name in properties.names():
         prop = properties.get(name)
-        lines = [f"# {name}", "", f"*Definition*: {stated.get(name, prop.definition)}.", "", *documented(type(prop)), ""]
+        lines = [
+            f"# {name}",
+            "",
+            f"*Definition*: {stated.get(name, prop.definition)}.",
+            "",
+            *documented(type(prop)),
+            "",
+        ]
         lines += ["## Mechanisms", "", *_claimed(name), ""]
         lines += [*_searched(name, survey), "", *_counterexamples(name, witnesses[name], folder)]
         lines += [f"In Python `fairopt.properties.get({name!r})`. [All properties](../properties.md), the search for",
