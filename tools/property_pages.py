@@ -25,6 +25,8 @@ from fairopt.properties._base import described
 from fairopt.properties._table import Link, answers, plain
 
 ROOT = Path(__file__).resolve().parent.parent
+#: A row of the table of definitions in docs/properties.md.
+_DEFINED = re.compile(r"^\| `([\w-]+)` \| (.*) \|$", re.MULTILINE)
 #: Counterexamples shown as pictures on a page, of different mechanisms.
 _PICTURES = 6
 _BLUE, _ORANGE, _RED = "#0072b2", "#e69f00", "#c00000"
@@ -40,9 +42,18 @@ SCOPE = (
 def pages(folder: Path) -> Iterator[tuple[str, str, str, str]]:
     """A page for each: its name, its title, what lists say of it, and its text."""
     survey, witnesses = rows(), _witnesses()
+    stated = dict(_DEFINED.findall((ROOT / "docs" / "properties.md").read_text(encoding="utf-8")))
     for name in properties.names():
         prop = properties.get(name)
-        lines = [f"# {name}", "", *documented(type(prop)), "", "## Mechanisms", "", *_claimed(name), ""]
+        lines = [
+            f"# {name}",
+            "",
+            f"*Definition*: {stated.get(name, prop.definition)}.",
+            "",
+            *documented(type(prop)),
+            "",
+        ]
+        lines += ["## Mechanisms", "", *_claimed(name), ""]
         lines += [*_searched(name, survey), "", *_counterexamples(name, witnesses[name], folder)]
         lines += [f"In Python `fairopt.properties.get({name!r})`. [All properties](../properties.md), the search for",
                   "counterexamples and its verification; [proofs](../proofs.md).", ""]  # fmt: skip
@@ -84,13 +95,8 @@ def claimed(of: str, claims: list[tuple[str, Claim]]) -> list[str]:
 
 
 def proof(one: Claim) -> str:
-    """Where a claim stands, as a link where it is a proof of ours."""
-    linked = re.sub(
-        r"docs/proofs\.md, ([A-Z])\b",
-        lambda found: f"[proof {found[1]}](../proofs.md#proof-{found[1].lower()})",
-        one.source,
-    )
-    return linked if one.holds or one.source else "a counterexample"
+    """The source of a claim, with links to our proofs."""
+    return sourced(one.source, "../") if one.holds or one.source else "a counterexample"
 
 
 def _searched(name: str, survey: pd.DataFrame) -> list[str]:
@@ -206,6 +212,42 @@ def _by_number(name: str) -> str:
 def papers() -> str:
     """What papers say otherwise, and why ours differs."""
     return str(compared(rows(), link).query("why != ''").to_markdown(index=False))
+
+
+#: What is said of a property on some clusters, in this order.
+_KNOWN = {"proved": "proved", "counterexample": "refuted", "none": "unknown"}
+
+
+def known(written: str, to: str = "") -> list[str]:
+    """The properties of a mechanism, as the survey writes its name: those proved, refuted, and neither, one item each.
+
+    Proved ones have their source, refuted ones link to the counterexample; conditions on clusters are in brackets.
+    `to` leads from the page to docs/.
+    """
+    every, mechanism = rows(), mechanisms.one(written)
+    found: dict[str, dict[str, list[str]]] = {one: {} for one in _KNOWN}
+    for name, some in every[every["mechanism"] == written].groupby("property"):
+        for one in answers(mechanism, str(name), some, lambda text, to: to):
+            if one.known in _KNOWN:
+                of = "" if one.clusters == "all" else f" ({one.clusters})"
+                source = sourced(re.sub(r", \d+ trials$", "", one.text), to) if one.known == "proved" else ""
+                file = one.text.partition(" ")[0] if one.known == "counterexample" else ""
+                said = link(str(name), file).replace("](", f"]({to}") if file else str(name)
+                found[one.known].setdefault(source, []).append(f"{said}{of}")
+    lines = []
+    for one, groups in found.items():
+        parts = [", ".join(each) + f" by {source}" * bool(source) for source, each in groups.items()]
+        lines += [f"*{_KNOWN[one]}*: {'; '.join(parts)}"] if parts else []
+    return lines
+
+
+def sourced(source: str, to: str) -> str:
+    """A source of a claim, with links to our proofs."""
+    return re.sub(
+        r"docs/proofs\.md, ([A-Z])\b",
+        lambda found: f"[proof {found[1]}]({to}proofs.md#proof-{found[1].lower()})",
+        source,
+    ).replace("; ", ", ")
 
 
 def budget() -> str:
