@@ -16,7 +16,6 @@ from ...base import clock, plugins
 from ...base.errors import DataError
 from ...base.libraries import of_an_extra, pd
 from ...base.progress import tqdm
-from ...harness.report.export import file_name
 from ...mechanisms import Mechanism
 from ...model import _validate
 from ...model.cluster import Cluster
@@ -77,6 +76,8 @@ def _searched(chosen: list[Mechanism], names: list[str], options: argparse.Names
     rows = []
     for (mechanism, name), one in zip(pairs, shown, strict=True):
         if isinstance(one, Witness) and options.save:
+            from ...harness.report.export import file_name  # what else is there takes long to import
+
             Path(options.save).mkdir(parents=True, exist_ok=True)
             one.save(Path(options.save) / f"{file_name(f'{one.mechanism}--{name}')}.json")
         rows.append(
