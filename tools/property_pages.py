@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from textwrap import fill, wrap
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,6 @@ from fairopt.mechanisms import Mechanism
 from fairopt.mechanisms._claim import Claim
 from fairopt.properties import Witness
 from fairopt.properties._base import described
-from fairopt.properties._table import Link, answers, plain
 
 ROOT = Path(__file__).resolve().parent.parent
 #: A row of the table of definitions in docs/properties.md.
@@ -167,6 +166,70 @@ def _panel(axes: Axes, one: Witness) -> None:
     axes.margins(y=0.12)
 
 
+#: How a text refers to a proof, by its source, and to a counterexample, by the name of its file.
+Link = Callable[[str, str], str]
+
+
+class Answer(NamedTuple):
+    """The knowledge of a mechanism and a property among clusters of some kind."""
+
+    clusters: str  # names of conditions, or `all`
+    known: str  # `proved`, `counterexample`, `none`, `nothing`
+    text: str
+
+    @property
+    def sentence(self) -> str:
+        """The text, after the kind of clusters if not all are meant."""
+        return self.text if self.clusters == "all" else f"{self.clusters}: {self.text}"
+
+
+def answers(mechanism: Mechanism, name: str, rows: pd.DataFrame, link: Link) -> list[Answer]:
+    """Answers on all clusters, then on others where they differ.
+
+    `rows` are those of the survey about the mechanism and the property (`conditions`, `answer`, ...).
+    """
+    claims = [one for one in mechanism.claims if one.property == name and one.holds and one.about(mechanism)]
+    searched = {row["conditions"]: row for row in rows[::-1].to_dict("records")}  # the first of several
+    found: list[Answer] = []
+    for conditions in dict.fromkeys((*rows["conditions"], *(", ".join(claim.conditions) for claim in claims))):
+        row, which = searched.get(conditions, {}), conditions or "all"
+        proof = [claim for claim in claims if {*claim.conditions} <= {*conditions.split(", ")}]
+        if row.get("file"):
+            loss = f"{float(row['violation']):.3f}".replace("0.", ".", 1)
+            other = f" (none in {row['trials']})" if row["answer"] == "none" else ""
+            found.append(Answer(which, "counterexample", link(f"no: {loss}", str(row["file"])) + other))
+        elif proof:
+            trials = f", {row['trials']} trials" if row else ""
+            found.append(Answer(which, "proved", link("proved", proof[0].source) + trials))
+        elif row.get("trials"):
+            doubts = f" ({row['doubted']:.2g} not verified)" if row["doubted"] > 0 else ""
+            found.append(Answer(which, "none", f"none in {row['trials']}{doubts}"))
+    first = next((each for each in found if each.clusters == "all"), Answer("all", "nothing", ""))
+    return [first, *(each for each in found if each.clusters != "all" and each.known != first.known)]
+
+
+def plain(text: str, to: str) -> str:
+    """No links."""
+    return text
+
+
+def matrix(rows: pd.DataFrame, link: Link = plain) -> pd.DataFrame:
+    """Properties by mechanisms; a cell is what is known of all clusters, and of others after their names.
+
+    Parameters
+    ----------
+    rows : as docs/survey.csv has them
+    link : how a cell refers to a proof, `link("proved", source)`, and to a counterexample, `link(text, file)`; by
+        default without links
+    """
+    rows = rows.fillna({"conditions": "", "file": ""})
+    table: dict[str, dict[str, str]] = {}
+    for (written, name), some in rows.groupby(["mechanism", "property"], sort=False):
+        said = "; ".join(each.sentence for each in answers(mechanisms.one(written), str(name), some, link))
+        table.setdefault(str(mechanisms.one(written)), {})[str(name)] = said
+    return pd.DataFrame(table).fillna("").rename_axis("property").sort_index()
+
+
 TABLE = ROOT / "docs" / "survey.csv"
 #: Mechanisms side by side.
 _BESIDE = 8
@@ -198,7 +261,7 @@ def survey() -> str:
         r"^none( in \d+)?; ": "",
         r" \(none in \d+\)": "",
     }
-    frame = properties.matrix(rows(), link).replace(brief, regex=True)
+    frame = matrix(rows(), link).replace(brief, regex=True)
     names = sorted(frame.columns, key=_by_number)
     parts = [frame[names[k : k + _BESIDE]] for k in range(0, len(names), _BESIDE)]
     return "\n\n".join(str(part[part.ne("").any(axis=1)].to_markdown()) for part in parts)
@@ -273,7 +336,7 @@ SAID = ROOT / "docs" / "survey-papers.csv"
 def compared(rows: pd.DataFrame, link: Link = plain) -> pd.DataFrame:
     """Statements beside what is known here: `paper`, `where`, `mechanism`, `property`, `says`, `ours`, `why`.
 
-    `rows` as of `fairopt.properties.frame`. `why` explains what differs; it is empty where nothing does.
+    `rows` as docs/survey.csv has them. `why` explains what differs; it is empty where nothing does.
     """
     rows, found = rows.fillna({"conditions": "", "file": ""}), []
     for each in pd.read_csv(SAID).fillna({"note": ""}).itertuples():

@@ -25,8 +25,11 @@ SIMULATING = ("model", "scheduling", "workloads")
 ASIDE = {"app", "base", "harness", "mechanisms", "properties", "scheduling", "study"}
 #: Modules that only show or store what was computed.
 _SHOWING = ("result/plot.py", "result/_show.py", "result/allocation_file.py")
-#: Modules of this room that decide answers; and how loops are compiled.
-_ALWAYS = ("harness/origin.py", "harness/solve.py", "harness/stack.py", "harness/simulate.py", "base/loops.py")
+#: Modules of rooms aside that decide answers and measures; and how loops are compiled.
+_ALWAYS = ("harness/origin.py", "harness/solve.py", "harness/stack.py", "harness/simulate.py", "base/loops.py",
+           "study/entitlement.py", "study/metrics.py")  # fmt: skip
+#: What decides measured violations beside what solves.
+VIOLATIONS = ("properties", "study/solve_many.py")
 
 
 def solving() -> tuple[str, ...]:
@@ -36,8 +39,9 @@ def solving() -> tuple[str, ...]:
 
 
 def computing(*rooms: str) -> list[Path]:
-    """The files of rooms that count, and data of generators; of the mechanisms only what all share."""
-    files = {path for room in rooms for path in (PACKAGE / room).rglob("*") if path.is_file()}
+    """The files of rooms or modules that count, data of generators among them; of mechanisms only what all share."""
+    found = (path for room in rooms for path in (PACKAGE / room, *(PACKAGE / room).rglob("*")))
+    files = {path for path in found if path.is_file()}
     files -= {PACKAGE / name for name in _SHOWING}
     files |= {path for path in (PACKAGE / "mechanisms").glob("*.py") if _shared(path.stem)}
     files |= {PACKAGE / name for name in _ALWAYS}

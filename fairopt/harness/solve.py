@@ -89,7 +89,7 @@ class Solve:
 
     def code(self, measures: tuple[str, ...]) -> str:
         """The digest of what solves, of the mechanism, and of what measures violations."""
-        rooms = ("many", "properties") if "violations" in measures else ()
+        rooms = code.VIOLATIONS if "violations" in measures else ()
         return code.of(type(self.what.made), *code.solving(), *rooms)
 
     def warm(self) -> None:

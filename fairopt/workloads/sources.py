@@ -48,7 +48,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Entry:
-    """A generator; or a reader, with how its trace's `folder` begins, and the generator that stands in for it."""
+    """A generator; or a reader, with how its trace's `folder` begins, and perhaps a generator that stands in for it."""
 
     name: str
     description: str
@@ -141,14 +141,15 @@ class Sources(Generic[Made]):
 
     def generator(self, name: str, description: str) -> Callable[[Function], Function]:
         """Register a function of `rng` and options as the source `name`."""
-        return self.reader(name, description, folder="", stand_in="")
+        return self.reader(name, description, folder="")
 
     def reader(
-        self, name: str, description: str, *, folder: str, stand_in: str, alias: str | None = None
+        self, name: str, description: str, *, folder: str, stand_in: str = "", alias: str | None = None
     ) -> Callable[[Function], Function]:
         """Register a function of `directory`, `rng` and options as the source `name`: a trace.
 
-        Below the folder of traces its own begins with `folder`; without one the generator `stand_in` takes its place.
+        Below the folder of traces its own begins with `folder`; without one the generator `stand_in` takes its place,
+        if there is one.
         """
 
         def register(function: Function) -> Function:
@@ -240,6 +241,8 @@ class Sources(Generic[Made]):
         """The generator, or that for a trace that is not there, for which the options must make sense."""
         if not entry.folder:
             return entry
+        if not entry.stand_in:
+            raise DataError(f"{entry.name} reads what you have: name it, {entry.name}:PATH")
         trace, generator = entry.name, self._entry(entry.stand_in)
         if missing := [option for option in options if option not in generator.options]:
             raise DataError(
