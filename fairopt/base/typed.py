@@ -42,8 +42,10 @@ def typed(said: Any, kind: type[Made]) -> Made:
         if fault.startswith("Object missing"):
             missing = fault.split("`")[1]
             text, here = f"{missing} is missing", _fields(here)[missing]
+        # What one element must be comes first; the rest is about their list.
+        asked = _described(here)[: 1 if path.endswith("]`") else None]
         raise DataError(
-            f"{text}; it must be {_described(here) or wanted.replace('`object`', 'a table')}", where
+            f"{text}; it must be {'; '.join(asked) or wanted.replace('`object`', 'a table')}", where
         ) from None
 
 
@@ -53,10 +55,10 @@ def _fields(kind: Any) -> dict[str, Any]:
     return get_type_hints(struct, include_extras=True)
 
 
-def _described(kind: Any) -> str:
-    """What a type asks for, in words; empty if it does not say."""
+def _described(kind: Any) -> list[str]:
+    """What a type asks for, in words: of a list first what is in it."""
     said = (meta.description for part in _parts(kind) for meta in getattr(part, "__metadata__", ()))
-    return "; ".join(dict.fromkeys(filter(None, said)))
+    return list(dict.fromkeys(filter(None, said)))
 
 
 def _parts(kind: Any) -> Iterator[Any]:

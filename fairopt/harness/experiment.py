@@ -125,7 +125,7 @@ class Plugins(Struct, frozen=True, forbid_unknown_fields=True):
 class Entry(Struct):
     """A cluster or workload of an experiment; other keys are options of its source."""
 
-    source: Annotated[str, Meta(min_length=1, description="a source, such as 'paper:pf-fig1' or 'bitbrains?vms=100'")]
+    source: Annotated[str, Meta(min_length=1, description="a source, such as 'bitbrains?vms=100' or 'google-day'")]
     merge: _FLAG = False
 
 
@@ -188,7 +188,10 @@ MECHANISMS = Kind(
         "engines": (_many(_text("the name of an engine, or 'default'")), "default"),
         "orders": (_many(_text("one of ", *ORDERS)), "cyclic"),
         "dampings": (_many(Literal["default"] | _number("in (0, 2), or 'default'", gt=0, lt=2)), "default"),
-        "tols": (_many(Literal["default"] | _POSITIVE), "default"),
+        "tols": (
+            _many(Literal["default"] | _number("a number > 0, or 'default'", gt=0, le=sys.float_info.max)),
+            "default",
+        ),
         "max_rounds": (_one(_COUNT), 1000),
         "residuals": (_many(_POSITIVE), (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)),
         "measures": (
@@ -208,7 +211,7 @@ POLICIES = Kind(
     SIMULATIONS,
     "workloads",
     "policies",
-    {"at": (_many(_number("a number of seconds", ge=0)), ()), "quick": (_FLAG, False)},
+    {"at": (_many(_number("seconds >= 0", ge=0)), ()), "quick": (_FLAG, False)},
     {
         "workloads": (_many(_text("a name from [workloads]")), ()),
         "repetitions": (_one(_COUNT), None),
