@@ -23,7 +23,7 @@ from ..core.solve import finite
 from ..core.system import stacked
 from ..mechanisms import Mechanism
 from ..mechanisms._order import HARD
-from ..model._arrays import Array, Mask
+from ..model._arrays import Mask
 from ..model._validate import LEAST
 from ..model.cluster import Cluster
 from ..model.problem import Problem

@@ -12,7 +12,7 @@ from fairopt.errors import DataError
 from fairopt.scheduling import simulate
 from fairopt.scheduling.workload import SECOND, Workload
 from fairopt.workloads import known_workloads, load_workload, open_workload
-from fairopt.workloads._draw import PF_JOBS, Lognormal, fitted
+from fairopt.workloads._draw import Lognormal, fitted, pf_jobs
 from fairopt.workloads.jobs.google_sample import lifetimes
 from fairopt.workloads.sources import WORKLOADS
 
@@ -100,7 +100,7 @@ def test_what_is_drawn_lasts_longer_than_what_was_seen() -> None:
 
 
 def test_the_quantiles_of_pf() -> None:
-    drawn = PF_JOBS.draw(np.random.default_rng(0), np.zeros(100_000))
+    drawn = pf_jobs().draw(np.random.default_rng(0), np.zeros(100_000))
     assert (drawn <= 300).mean() == pytest.approx(0.38, abs=0.01)
     assert (drawn > 86_400).mean() == pytest.approx(0.16, abs=0.01)
 

@@ -107,7 +107,8 @@ class ClusterProgram(Scaled):
             self.sigma = cp.Constant(sp.diags(own.share) @ polytope.tasks, name="share_per_fraction") @ self.fraction
             self.weight = own.weight
         self.unit = np.ones(len(self.weight)) if unit is None else unit
-        self.scaled_share = Named(cp.multiply(cp.Constant(1 / self.unit, name="inverse_unit"), self.sigma), "scaled_share")
+        inverse = cp.Constant(1 / self.unit, name="inverse_unit")
+        self.scaled_share = Named(cp.multiply(inverse, self.sigma), "scaled_share")
         self.constraints = {"capacity": cp.Constant(polytope.use, name="use") @ self.fraction <= 1}
         if len(polytope.limited) and not self._each:
             self.constraints["max_tasks"] = cp.Constant(polytope.use_of_limit, name="use_of_limit") @ self.fraction <= 1

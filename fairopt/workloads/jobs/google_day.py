@@ -12,7 +12,7 @@ from ...base.libraries import pd
 from ...model._arrays import Array
 from ...scheduling.workload import Whole, Workload
 from .. import google2011
-from .._draw import PF_JOBS, Count, Lognormal, Marginals, Positive, above_zero, measured, positive
+from .._draw import Count, Lognormal, Marginals, Positive, above_zero, measured, pf_jobs, positive
 from ..sources import workload_generator
 
 _DAY = 86_400.0
@@ -70,7 +70,7 @@ def google_day(
     largest = capacity[capacity.sum(axis=1).argmax()]
     cut = (asks > largest).any(axis=1)
     arrival = np.sort(rng.uniform(0.0, hours * 3600, len(number)))
-    of_job = PF_JOBS.draw(rng, np.zeros(len(number)))
+    of_job = pf_jobs().draw(rng, np.zeros(len(number)))
     job = np.repeat(np.arange(len(number)), number)
     # The table's .23266 has too small a divisor (`tools/calibrate.py` measures .23075); it stays: draws would change.
     spread = Lognormal(1.0, table["sd of durations within a job"])
