@@ -1,4 +1,4 @@
-"""`fairopt properties`: what mechanisms violate, what users of a cluster could gain, and counterexamples again."""
+"""The command properties: violations by mechanism, users' gains on a cluster, and saved counterexamples."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from ._open import opened
 from ._screen import print_json
 from ._slips import listed
 
-#: What a FILE takes by default, with what is loaded before less than 20.
+#: Default CPU time in seconds for a FILE, such that the command including imports takes less than 20 s.
 _SECONDS = 13.0
-#: Properties about what a user reports.
+#: Properties about misreports.
 _LIES = (
     "strategy-proofness",
     "strategy-proofness-placement",
@@ -53,7 +53,7 @@ def properties(options: argparse.Namespace) -> int:
 
 
 def _searched(chosen: list[mechanisms.Mechanism], names: list[str], options: argparse.Namespace) -> pd.DataFrame:
-    """A row per search, the violation of the smallest counterexample or in how many trials was none; or the matrix."""
+    """Search for counterexamples: one row per mechanism and property with the smallest witness, or a matrix."""
     found = fairness.survey(
         chosen,
         names,
@@ -87,11 +87,11 @@ def _searched(chosen: list[mechanisms.Mechanism], names: list[str], options: arg
 def _reported(
     chosen: list[mechanisms.Mechanism], names: list[str], options: argparse.Namespace
 ) -> tuple[pd.DataFrame, list[str]]:
-    """A row per mechanism and property of the cluster in a file, and the same in words."""
+    """Check a given cluster: one row per mechanism and property, and sentences that summarise them."""
     cluster = opened(options).cluster
     frames: list[pd.DataFrame] = []
     words: list[str] = []
-    if not listed(options.mechanisms):  # of all mechanisms those that are defined there
+    if not listed(options.mechanisms):  # without a choice, mechanisms that do not apply to the cluster are skipped
         chosen = [mechanism for mechanism in chosen if accepted(mechanism, cluster)]
     end = clock.cpu() + (_SECONDS if options.seconds is None else options.seconds)
     shown = None if _screen.shows_progress(options) else True
@@ -111,22 +111,22 @@ def _reported(
 
 
 def _replay(options: argparse.Namespace) -> int:
-    """A saved counterexample, verified again."""
+    """Verify a saved counterexample again."""
     witness = fairness.Witness.load(options.replay)
     finding = witness.replay()
     if options.json:
         print_json({"mechanism": witness.mechanism, "property": witness.property, "user": finding.user,
                     "violation": float(finding.violation), "text": finding.text, "route": witness.route})  # fmt: skip
     else:
-        print(dataclasses.replace(witness, text=finding.text))  # what is found, not what the file says
+        print(dataclasses.replace(witness, text=finding.text))  # the replayed text takes the place of the stored one
         print("verified again")
     return 0
 
 
 def sentences(mechanism: Mechanism, cluster: Cluster, frame: pd.DataFrame, changes: int) -> Iterator[str]:
-    """Sentences on gains from lies, on other violations, on what holds, and on what nothing is said of.
+    """Sentences on gains by misreports, other violations, properties without violation, and unchecked properties.
 
-    `frame` is that of `fairopt.properties.report`, `cluster` what the mechanism shares.
+    `frame` is that of `fairopt.properties.report`, `cluster` the one prepared by the mechanism.
     """
     loss, witness = frame["violation"], frame["witness"]
     yield f"{mechanism}"
@@ -144,7 +144,7 @@ def sentences(mechanism: Mechanism, cluster: Cluster, frame: pd.DataFrame, chang
 
 
 def _proved(names: list[str], mechanism: Mechanism, cluster: Cluster, witness: pd.Series) -> str:
-    """Names, with `(proved)` where the mechanism claims the property of such clusters, or what time was for."""
+    """Names of properties, each with `(proved)` if the mechanism claims it for such clusters, or with its status."""
     claimed = {one.property for one in mechanism.claims if one.holds and one.about(mechanism) and one.met(cluster)}
     words = {name: "proved" if fairness.get(name).name in claimed else witness[name] for name in names}
     return ", ".join(f"{fairness.get(name).name}{f' ({more})' if more else ''}" for name, more in words.items())

@@ -1,4 +1,4 @@
-"""`fairopt new` and `fairopt notebooks`: copies to edit of what comes with the package."""
+"""The commands new and notebooks: editable copies of experiments, figures and notebooks of the package."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def figure(results: Results, width: float = SINGLE) -> Figure:
 
 
 def new(options: argparse.Namespace) -> int:
-    """`fairopt new experiment NAME`, `fairopt new figure NAME`."""
+    """`fairopt new experiment NAME` and `fairopt new figure NAME`: write a template, or a copy of a shipped file."""
     if not re.fullmatch(r"\w[\w-]*", options.name) or len(options.name) > 100:
         raise DataError(f"{options.name!r} is no name for a file: write letters, digits, - and _")
     experiment = options.what == "experiment"
@@ -84,7 +84,7 @@ def new(options: argparse.Namespace) -> int:
 
 
 def notebooks(options: argparse.Namespace) -> int:
-    """`fairopt notebooks DIR`."""
+    """`fairopt notebooks DIR`: copy the shipped notebooks."""
     folder = Path(options.folder)
     sources = sorted(_shipped.folder("notebooks").glob("*.ipynb"))
     for source in sources:
@@ -95,7 +95,7 @@ def notebooks(options: argparse.Namespace) -> int:
 
 
 def _give_clusters(source: Path, folder: Path) -> None:
-    """Cluster files that a copied experiment has beside it; those that are there already are left alone."""
+    """Copy the cluster files that an experiment refers to; existing files are left unchanged."""
     experiment = harness.load(source)
     for one in experiment.sources:
         given, copied = source.parent / one.text, folder / one.text
