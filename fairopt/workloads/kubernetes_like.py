@@ -1,4 +1,4 @@
-"""`kubernetes-like`: a made-up Kubernetes cluster, as objects of the shapes that `kubectl get -o json` prints."""
+"""`kubernetes-like`: a synthetic Kubernetes cluster, as objects in the format of `kubectl get -o json`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ._snapshot import Snapshot
 from .kubernetes import snapshot
 from .sources import generator
 
-#: Kinds of nodes: how often, CPUs, GiB, GPUs, their model.
+#: Kinds of nodes: probability, CPUs, GiB, GPUs, model of GPU.
 _NODES = ((0.6, 16, 64, 0, ""), (0.25, 64, 256, 0, ""), (0.1, 32, 128, 4, "t4"), (0.05, 96, 768, 8, "a100"))
-#: Shapes of pods: how often, milli-CPU, MiB, GPUs.
+#: Shapes of pods: probability, milli-CPU, MiB, GPUs.
 _SHAPES = (
     (0.4, 500, 512, 0),
     (0.3, 2000, 4 * 1024, 0),
@@ -24,25 +24,25 @@ _SHAPES = (
     (0.1, 4000, 16 * 1024, 1),
     (0.05, 16000, 64 * 1024, 2),
 )
-#: Of the DaemonSet's pod on each node: milli-CPU, MiB, GPUs, pods.
+#: Requests of the DaemonSet's pod on each node: milli-CPU, MiB, GPUs, pods.
 _AGENT = (100, 256, 0, 1)
-_PODS = 110  # of a node
+_PODS = 110  # allocatable pods of a node
 
 
 @generator("kubernetes-like", "a Kubernetes cluster, made up")
 def kubernetes_like(
     rng: np.random.Generator, nodes: Count = 100, pods: Count = 1000, namespaces: Count = 10, max_tasks: bool = True
 ) -> Snapshot:
-    """Nodes with and without GPUs, and pods of teams of different sizes; some need a model of GPU, some have ended.
+    """Draw nodes with and without GPUs, and pods of namespaces of different sizes.
 
-    Pods run where nodes have room for what they request; the others wait. As `kubernetes` reads them: a user is a
-    namespace's pods of one shape.
+    Some pods need a GPU model, and some have ended. Pods run where their requests fit, and the others wait. Users are
+    formed as by `kubernetes`: pods of one namespace and shape.
     """
     return snapshot(drawn(rng, nodes, pods, namespaces), "kubernetes-like", max_tasks=max_tasks)
 
 
 def drawn(rng: np.random.Generator, nodes: int, pods: int, namespaces: int) -> Iterator[dict[str, Any]]:
-    """The objects, one after another: namespaces, nodes, a DaemonSet's pod on each, and pods."""
+    """Yield the objects: namespaces, nodes, a pod of the DaemonSet on each, and pods."""
     for k in range(namespaces):
         weight = {"volcano.sh/namespace.weight": str(1 + k % 3)} if k % 3 else {}
         yield {"kind": "Namespace", "metadata": {"name": f"team{k + 1}", "annotations": weight}}
@@ -62,15 +62,15 @@ def drawn(rng: np.random.Generator, nodes: int, pods: int, namespaces: int) -> I
         model = ("t4", "a100")[k % 2] if gpus and rng.random() < 0.5 else ""
         ended, started = rng.random() < 0.05, rng.random() < 0.8
         nodes_tried = open_to[model if gpus else None]
-        # A pod asks eight nodes for room before it waits.
+        # Each pod tries eight random nodes.
         tried = nodes_tried[rng.integers(0, len(nodes_tried), 8)] if started and len(nodes_tried) else nodes_tried[:0]
-        asks = (0, 0, 0, 0) if ended else (cpu, memory, gpus, 1)  # what has ended takes nothing
+        asks = (0, 0, 0, 0) if ended else (cpu, memory, gpus, 1)  # completed pods use no resources
         host = "".join(f"node{n + 1}" for n in room.take(asks, tried))
         yield _pod(f"team{team + 1}", f"pod-{k}", cpu, memory, gpus, host, model=model, ended=ended)
 
 
 def _open_to(kinds: Whole, ready: Mask) -> dict[str | None, Whole]:
-    """Nodes that take pods of a model of GPU, of any (""), or of none (None: those with GPUs are tainted)."""
+    """Nodes by accepted pods: for a GPU model, any model (""), or no GPU (None, as nodes with GPUs are tainted)."""
     models = np.array([kind[4] for kind in _NODES])[kinds]
     tests = {None: models == "", "": models != "", "t4": models == "t4", "a100": models == "a100"}
     return {model: np.flatnonzero(test & ready) for model, test in tests.items()}

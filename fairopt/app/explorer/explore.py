@@ -47,6 +47,9 @@ def explore(
     ------
     DataError
         anywidget is not installed, or the mechanism or alpha is invalid.
+
+    >>> import fairopt as fo
+    >>> view = fo.explore(fo.papers.instance("drf-4.1"), "drf")  # doctest: +SKIP
     """
     from ...result.allocation import Allocation
 

@@ -60,7 +60,7 @@ def title(name: str) -> str:
 
 
 def module(name: str) -> ModuleType:
-    """Import a figure by its name or file `....py`, a module with `NEEDS` (experiments) and `figure(results, width)`."""
+    """Import a figure by name or file (`....py`), a module with `NEEDS` (experiments) and `figure(results, width)`."""
     _package()
     if name.endswith(".py"):
         return _of_file(Path(name))
