@@ -1,6 +1,6 @@
-"""Properties on the site: a page for each, with who has it and its smallest counterexamples, and tables of all.
+"""Pages of properties for the site: mechanisms that have each, its smallest counterexamples, and tables of all.
 
-Tables are those of docs/properties-table.md, from docs/survey.csv and what mechanisms and papers state.
+Tables are those of docs/properties-table.md, from docs/survey.csv and the claims of mechanisms and papers.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from fairopt.properties._base import described
 from fairopt.properties._table import Link, answers, plain
 
 ROOT = Path(__file__).resolve().parent.parent
-#: Counterexamples shown as pictures on a page, of different mechanisms.
+#: Largest number of counterexamples drawn on a page, one per mechanism.
 _PICTURES = 6
 _BLUE, _ORANGE, _RED = "#0072b2", "#e69f00", "#c00000"
-#: What a panel's marks are, as legends say it.
+#: Legend of a panel's marks.
 _BEFORE, _AFTER, _LIE, _DUE = "tasks", "after the change", "after a lie, as reported", "due to the user who misses it"
-#: Of which clusters a claim speaks, in words; `fairopt.mechanisms._claim` has the conditions.
+#: Note on the conditions of claims, which `fairopt.mechanisms._claim` defines.
 SCOPE = (
     "Without a condition *yes* holds on every cluster that the mechanism accepts: any weights, zero demands, placement "
     "constraints, finite task counts. *No* means that a counterexample is known."
@@ -38,7 +38,7 @@ SCOPE = (
 
 
 def pages(folder: Path) -> Iterator[tuple[str, str, str, str]]:
-    """A page for each: its name, its title, what lists say of it, and its text."""
+    """Yield the pages of properties: name, title, entry in lists, and text."""
     survey, witnesses = rows(), _witnesses()
     for name in properties.names():
         prop = properties.get(name)
@@ -50,12 +50,12 @@ def pages(folder: Path) -> Iterator[tuple[str, str, str, str]]:
 
 
 def documented(kind: type) -> list[str]:
-    """The docstring of a class, for Sphinx."""
+    """Docstring of a class, prepared for Sphinx."""
     return ["```{eval-rst}", f".. autoclass:: {kind.__module__}.{kind.__qualname__}", "   :no-index:", "```"]
 
 
 def _witnesses() -> defaultdict[str, list[tuple[Path, Witness]]]:
-    """All that are stored, by property, the smallest first: numbers in the cluster, and the length of the words."""
+    """Stored counterexamples by property, ordered by the size of the cluster and the length of their text."""
     found = defaultdict(list)
     for path in sorted((ROOT / "docs" / "witnesses").rglob("*.json")):
         one = Witness.load(path)
@@ -66,7 +66,7 @@ def _witnesses() -> defaultdict[str, list[tuple[Path, Witness]]]:
 
 
 def _claimed(name: str) -> list[str]:
-    """What mechanisms say of themselves, with links to proofs."""
+    """Claims of mechanisms about a property, with links to proofs."""
     kinds = sorted(mechanisms.REGISTRY.values(), key=lambda kind: kind.title.lower())
     claims = [(f"[{kind.title}](../mechanisms/{kind.name}.md)", one)
               for kind in kinds for one in kind.claims if one.property == name]  # fmt: skip
@@ -74,7 +74,7 @@ def _claimed(name: str) -> list[str]:
 
 
 def claimed(of: str, claims: list[tuple[str, Claim]]) -> list[str]:
-    """Claims with what each is of as a table, and of which clusters they are; nothing where there are none."""
+    """Table of claims with their subjects and conditions; empty without claims."""
     rows = [f"| {of} | holds | condition | source |", "|---|---|---|---|"]
     for link, one in claims:
         ends = [f"{key} = {interval(value)}" for key, value in one.parameters.items()]
@@ -84,7 +84,7 @@ def claimed(of: str, claims: list[tuple[str, Claim]]) -> list[str]:
 
 
 def proof(one: Claim) -> str:
-    """Where a claim stands, as a link where it is a proof of ours."""
+    """Source of a claim, as a link if it is one of the proofs in docs."""
     linked = re.sub(
         r"docs/proofs\.md, ([A-Z])\b",
         lambda found: f"[proof {found[1]}](../proofs.md#proof-{found[1].lower()})",
@@ -94,7 +94,7 @@ def proof(one: Claim) -> str:
 
 
 def _searched(name: str, survey: pd.DataFrame) -> list[str]:
-    """Of which mechanisms searches found nothing, and in how many trials."""
+    """Sentence on mechanisms without a counterexample, with numbers of trials."""
     none = survey[(survey["property"] == name) & (survey["answer"] == "none")]
     if none.empty:
         return []
@@ -106,7 +106,7 @@ def _searched(name: str, survey: pd.DataFrame) -> list[str]:
 
 
 def _counterexamples(name: str, witnesses: list[tuple[Path, Witness]], folder: Path) -> list[str]:
-    """One of each mechanism in words, the smallest as pictures."""
+    """Counterexamples, one per mechanism, the smallest ones with pictures."""
     first: dict[type[Mechanism], tuple[Path, Witness]] = {}
     for path, one in witnesses:
         first.setdefault(type(mechanisms.one(one.mechanism)), (path, one))
@@ -140,9 +140,10 @@ def _counterexamples(name: str, witnesses: list[tuple[Path, Witness]], folder: P
 
 
 def _panel(axes: Axes, one: Witness) -> None:
-    """Tasks of every user, after the change beside them, and a diamond at what is due to whom it is missing.
+    """Chart of users' tasks before and after a change, with a diamond at the tasks due to users who lack them.
 
-    Below stand the cluster and its change."""
+    The cluster and its change are printed below.
+    """
     finding, users = one.replay(), one.cluster.users
     at = np.arange(len(users))
     shift = 0.2 if one.changed is not None else 0
@@ -155,24 +156,25 @@ def _panel(axes: Axes, one: Witness) -> None:
     axes.set_xticks(at, users, fontsize=9)
     axes.tick_params(axis="y", labelsize=8)
     axes.set_title(one.mechanism, fontsize=9.5)
-    lines = [re.sub(r"(?<=\d), (?=\d)", ",\u00a0", line) for line in described(*one.instance)]  # rows stay whole
+    # Lines are not broken inside rows of numbers.
+    lines = [re.sub(r"(?<=\d), (?=\d)", ",\u00a0", line) for line in described(*one.instance)]
     axes.set_xlabel("\n".join(fill(line, 50) for line in lines), fontsize=8)
     axes.set_xlim(-0.6, len(users) - 0.4)
     axes.margins(y=0.12)
 
 
 TABLE = ROOT / "docs" / "survey.csv"
-#: Mechanisms side by side.
+#: Number of mechanisms per table.
 _BESIDE = 8
 
 
 def rows() -> pd.DataFrame:
-    """The stored survey."""
+    """Stored survey of properties."""
     return pd.read_csv(TABLE).fillna({"conditions": "", "file": "", "meets": "", "route": ""})
 
 
 def link(text: str, to: str) -> str:
-    """A link of docs/properties-table.md to a proof, by its source, or to a counterexample."""
+    """Link of docs/properties-table.md to a proof, by its source, or to a counterexample."""
     if to.endswith(".json"):
         return f"[{text}](witnesses/{to.removeprefix('../') if to.startswith('../') else f'found/{to}'})"
     proof = re.search(r"docs/proofs\.md, ([A-Z])", to)
@@ -180,12 +182,12 @@ def link(text: str, to: str) -> str:
 
 
 def interval(ends: tuple[float, float] | None) -> str:
-    """The values of a parameter that a claim is about."""
+    """Range of a parameter that a claim covers."""
     return "none" if ends is None else f"{ends[0]:g}" if ends[0] == ends[1] else f"{ends[0]:g} to {ends[1]:g}"
 
 
 def survey() -> str:
-    """Properties by mechanisms, a few mechanisms at a time; a counterexample is its violation."""
+    """Tables of properties by mechanisms, a few mechanisms each; a counterexample is shown by its violation."""
     brief = {
         r",? (in )?[\d,]+( trials)?(?=;|$| \()": "",
         r"\[no: ": "[",
@@ -199,17 +201,17 @@ def survey() -> str:
 
 
 def _by_number(name: str) -> str:
-    """A name by which alpha = 16 comes after alpha = 2."""
+    """Sort key by which alpha = 16 follows alpha = 2."""
     return re.sub(r"[\d.]+", lambda found: f"{float(found[0]):08.2f}", name.lower())
 
 
 def papers() -> str:
-    """What papers say otherwise, and why ours differs."""
+    """Statements of papers that differ from the results here, with reasons."""
     return str(compared(rows(), link).query("why != ''").to_markdown(index=False))
 
 
 def budget() -> str:
-    """What was spent, in a few sentences."""
+    """Sentences on the effort of the survey."""
     made = rows()
     made = made[made["trials"] > 0]
     none = made[made["answer"] == "none"]
@@ -223,15 +225,15 @@ def budget() -> str:
     return "\n".join(wrap(" ".join(said), 120, break_on_hyphens=False))
 
 
-#: Everything that papers say, with why ours differs where it does. DRF's table 2 has no body in the available text:
-#: what is denied is theorems 1 to 6, the rest from memory.
+#: All statements of papers on properties, with reasons for differences. The body of DRF's table 2 is missing in the
+#: available text: negative entries are theorems 1 to 6, and the others are from memory.
 SAID = ROOT / "docs" / "survey-papers.csv"
 
 
 def compared(rows: pd.DataFrame, link: Link = plain) -> pd.DataFrame:
-    """Statements beside what is known here: `paper`, `where`, `mechanism`, `property`, `says`, `ours`, `why`.
+    """Statements of papers and known results: `paper`, `where`, `mechanism`, `property`, `says`, `ours`, `why`.
 
-    `rows` as of `fairopt.properties.frame`. `why` explains what differs; it is empty where nothing does.
+    `rows` are those of `fairopt.properties.frame`. `why` explains a difference, and is empty without one.
     """
     rows, found = rows.fillna({"conditions": "", "file": ""}), []
     for each in pd.read_csv(SAID).fillna({"note": ""}).itertuples():

@@ -1,13 +1,14 @@
-"""Make the README tell the truth: run its code and commands, and write what they print below them.
+"""Regenerate the README: run its code and commands, and insert their output.
 
     python tools/readme.py                      # (`make readme`; tests say where it is due)
 
-A block of `python` followed by one of `text` is run, and what it prints replaces the text; in a block of `console`
-every line behind `$ ` is. Tables between `<!-- name -->` and `<!-- /name -->` are generated.
+A block of `python` followed by one of `text` is run, and its output replaces the text; in a block of `console` every
+line behind `$ ` is run. Tables between `<!-- name -->` and `<!-- /name -->` are generated.
 
-Pages of docs/ (`PAGES`, `WITH_FILES`) are made anew, and the picture of docs/first-task.md. `fairopt/__init__.pyi`
-tells type checkers the names that `fairopt/__init__.py` takes from the registry of mechanisms; tests/public.txt has the
-signatures of all."""
+Pages of docs/ (`PAGES`, `WITH_FILES`), the picture of docs/first-task.md, `fairopt/__init__.pyi` (names that
+`fairopt/__init__.py` takes from the registry of mechanisms, for type checkers) and tests/public.txt (signatures of all
+public names) are regenerated as well.
+"""
 
 from __future__ import annotations
 
@@ -41,17 +42,17 @@ _NAMES = (
     "properties", "properties-table", "simulation", "sensitivity", "equilibria", "mechanisms",
 )  # fmt: skip
 PAGES = tuple(ROOT / "docs" / f"{page}.md" for page in _NAMES)
-#: Pages that run in a folder with files of theirs, which are kept in docs/PAGE.
+#: Pages that run in a folder with files of their own, which are stored in docs/PAGE.
 WITH_FILES = {ROOT / "docs" / "first-task.md": ("cluster.csv",), ROOT / "docs" / "explorer.md": ("snapshot.json",)}
-#: Mechanisms that docs/choose.md offers.
+#: Mechanisms in docs/choose.md.
 _CHOSEN = ("alpha-fair", "alphapf-vds", "ceei", "drf", "drfh", "ps-dsf", "tsf", "utilitarian")
 STUB = ROOT / "fairopt" / "__init__.pyi"
-#: What docs/stability.md promises, as text.
+#: Public names and signatures, which docs/stability.md promises to keep.
 PUBLIC = ROOT / "tests" / "public.txt"
 
 
 def render(text: str) -> str:
-    """The README with every output and generated table made anew."""
+    """README with all outputs and generated tables updated."""
     space: dict[str, object] = {}
     text = re.sub(
         r"(```python\n(.*?)```\n+)```text\n.*?```",
@@ -72,7 +73,7 @@ def render(text: str) -> str:
 
 
 def in_folder(page: Path, text: str, folder: Path) -> str:
-    """A page with its output made anew, run in a folder that has its files, and gets what it writes."""
+    """Page with its output updated, run in a folder with its files, which receives new ones."""
     for name in WITH_FILES[page]:
         shutil.copy(page.with_suffix("") / name, folder)
     with contextlib.chdir(folder):
@@ -80,7 +81,7 @@ def in_folder(page: Path, text: str, folder: Path) -> str:
 
 
 def stub() -> str:
-    """What `import fairopt` offers, for type checkers."""
+    """Stub of the package's namespace for type checkers."""
     where = dict(fo._HOME)
     where |= {name: kind.__module__.partition(".")[2] for name, kind in fo._mechanisms().items()}
     lines = {f"from .{module} import {name} as {name}" for name, module in where.items()}
@@ -92,12 +93,12 @@ def stub() -> str:
 
 
 def public() -> str:
-    """What `import fairopt` offers: a line for every name, with its signature if it can be called."""
+    """List of public names, one line each, with the signature of callables."""
     lines = []
     for name in fo.__all__:
         thing = getattr(fo, name)
         lines.append(f"{name}{_signature(thing)}")
-        if inspect.isclass(thing) and name in fo._HOME:  # mechanisms have the methods that docs/plugins.md names
+        if inspect.isclass(thing) and name in fo._HOME:  # methods of mechanisms are listed in docs/plugins.md
             own = {one for above in thing.__mro__ if above.__module__.startswith("fairopt") for one in vars(above)}
             members = [(one, getattr(thing, one)) for one in own if not one.startswith("_") and hasattr(thing, one)]
             lines += sorted(f"{name}.{one}{_signature(member)}" for one, member in members)
@@ -113,7 +114,7 @@ def _signature(thing: object) -> str:
 def _printed(run: Callable[[], object]) -> str:
     out = io.StringIO()
     with contextlib.redirect_stdout(out), mock.patch.dict(os.environ):
-        os.environ.pop("COLUMNS", None)  # tables as wide as they are
+        os.environ.pop("COLUMNS", None)  # output is not limited to a terminal's width
         run()
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
@@ -130,13 +131,13 @@ def _mechanisms() -> str:
 
 
 def _four() -> str:
-    """The rows that README shows."""
+    """Rows of the table in the README."""
     frame = mechanism_table().frame
     return str(frame[frame["name"].isin(("alpha-fair", "alphapf-vds", "drf", "ps-dsf"))].to_markdown(index=False))
 
 
 def _gives_up() -> str:
-    """Of the mechanisms of the page the properties that they violate, each linked to its smallest counterexample."""
+    """Violated properties of the mechanisms in docs/choose.md, each linked to its smallest counterexample."""
     found: dict[str, list[str]] = {}
     for path in sorted((ROOT / "docs" / "witnesses").glob("*.json")):
         one = fo.properties.Witness.load(path)
