@@ -1,4 +1,4 @@
-"""What alpha does on a real cluster: Bitbrains and Google, in one figure."""
+"""Effect of alpha on real clusters: Bitbrains and Google."""
 
 from __future__ import annotations
 
