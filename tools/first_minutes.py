@@ -76,7 +76,7 @@ DOORS = (
 )
 
 
-class Came(NamedTuple):
+class Outcome(NamedTuple):
     """Result of a process: CPU seconds, compiled loops, reason of a failure, and output."""
 
     seconds: float
@@ -85,7 +85,7 @@ class Came(NamedTuple):
     said: str
 
 
-def came(words: tuple[str, ...], python: str = sys.executable, path: Path | None = ROOT) -> Came:
+def came(words: tuple[str, ...], python: str = sys.executable, path: Path | None = ROOT) -> Outcome:
     """Run Python with an empty cache in a folder with only cluster.csv; `path` is the location of fairopt."""
     with tempfile.TemporaryDirectory() as place:
         kept = Path(place, "kept")
@@ -101,7 +101,7 @@ def came(words: tuple[str, ...], python: str = sys.executable, path: Path | None
             said.seek(0)
             text = said.read()
         failed = f"exit status {child.returncode}: {text.strip()[-300:]}" if status else ""
-        return Came(used.ru_utime + used.ru_stime, len([*kept.rglob("*.nbc")]), failed, text)
+        return Outcome(used.ru_utime + used.ru_stime, len([*kept.rglob("*.nbc")]), failed, text)
 
 
 def installed(place: Path) -> str:

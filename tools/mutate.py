@@ -77,7 +77,7 @@ def drawn(count: int, seed: int) -> dict[str, Mutation]:
         chosen = rng.randrange(len(KINDS))
         kind, node, name, path = rng.choice([one for one in places if one[0] == chosen])
         before, old = ast.unparse(node), getattr(node, name)
-        setattr(node, name, _another(old, KINDS[kind], rng))
+        setattr(node, name, _replacement(old, KINDS[kind], rng))
         found[f"{path.as_posix()}:{node.lineno}: {before} -> {ast.unparse(node)}"] = Mutation(
             path.as_posix(), ast.unparse(trees[path]), ROOMS[path.parts[1]], everything
         )
@@ -96,14 +96,14 @@ def _places(tree: ast.Module) -> list[tuple[int, ast.AST, str]]:
     return found
 
 
-def _another(old: Any, kind: dict[Any, Any], rng: random.Random) -> Any:
+def _replacement(old: Any, kind: dict[Any, Any], rng: random.Random) -> Any:
     """Replacement of a number or an operator, or of the first of several operators."""
     if isinstance(old, int):
         return old + 1
     if isinstance(old, float):
         return 2 * old or 1.0
     if isinstance(old, list):
-        return [_another(old[0], kind, rng), *old[1:]]
+        return [_replacement(old[0], kind, rng), *old[1:]]
     return rng.choice(kind[type(old)])()
 
 

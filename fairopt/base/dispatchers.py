@@ -45,7 +45,7 @@ from . import clock
 _LOCKS: Any = import_module("fcntl") if os.name == "posix" else None
 _CLAIMS: dict[Path, int] = {}
 #: Longest wait for the lock of another process, and interval between attempts, in seconds.
-PATIENCE, _LOOK = 60.0, 0.05
+PATIENCE, _POLL = 60.0, 0.05
 #: Largest number of instructions of a callee that is copied into its callers; compilers rarely inline longer ones.
 SMALL = 100
 #: Version of the file format.
@@ -54,9 +54,9 @@ FORMAT = 5
 _SEAL = hashlib.sha256().digest_size
 #: Thresholds of the garbage collector during compilation: numba creates many long-lived objects, whose traversal takes
 #: a tenth of its time.
-_GARBAGE = (50_000, 20, 50)
+_GC_THRESHOLDS = (50_000, 20, 50)
 #: Seconds of compilation after which a message is printed.
-SILENCE = 1.0
+MESSAGE_AFTER = 1.0
 
 #: Loops with a dispatcher, by their Python functions.
 _LOOPS: dict[Any, Any] = {}
@@ -64,7 +64,7 @@ _LOOPS: dict[Any, Any] = {}
 COMPILED: list[str] = []
 
 
-def kept_or_claimed(file: Path) -> bool:
+def wait_or_claim(file: Path) -> bool:
     """Return True once the file exists, after waiting for another process; False if this process has to compile it."""
     if file.is_file() or file in _CLAIMS or _LOCKS is None:
         return file.is_file()
@@ -81,15 +81,15 @@ def kept_or_claimed(file: Path) -> bool:
         except BlockingIOError:
             if time.monotonic() > end:
                 break
-            time.sleep(_LOOK)
+            time.sleep(_POLL)
         except OSError:  # the file system has no locks
             break
     if found := file.is_file():
-        given_up(file)
+        release(file)
     return found
 
 
-def given_up(file: Path) -> None:
+def release(file: Path) -> None:
     """Release the lock of a file, which has been written, or will not be."""
     if (claim := _CLAIMS.pop(file, None)) is not None:
         with suppress(OSError):
@@ -113,7 +113,7 @@ class Library(codegen.JITCodeLibrary):  # type: ignore[misc]
         self.apart = list(dict.fromkeys([*far, *(other for one in loops if not one.large for other in one.apart)]))
         self._linking_libraries = [one for one in called if one not in far]
         super().finalize()
-        self.large = _longer(self._final_module, SMALL)
+        self.large = _exceeds(self._final_module, SMALL)
         named = [*self._final_module.functions, *self._final_module.global_variables]
         self.refers = {one.name for one in named if one.is_declaration} & _defined(self.codegen)
 
@@ -123,7 +123,7 @@ def _defined(made_by: Any) -> set[str]:
     return set(made_by._engine._defined_symbols)
 
 
-def _longer(module: Any, most: int) -> bool:
+def _exceeds(module: Any, most: int) -> bool:
     """True if a module has more than `most` instructions, wrappers for calls from Python excluded."""
     count = 0
     for function in module.functions:
@@ -135,7 +135,7 @@ def _longer(module: Any, most: int) -> bool:
     return False
 
 
-class _Steps(compiler.Compiler):  # type: ignore[misc]
+class _Pipeline(compiler.Compiler):  # type: ignore[misc]
     """Compiler pipeline that yields a `Library`, with symbol names that are the same in every process."""
 
     content = ""
@@ -147,9 +147,9 @@ class _Steps(compiler.Compiler):  # type: ignore[misc]
         return super()._compile_bytecode()
 
 
-def steps(content: str) -> type[_Steps]:
+def compiler_for(content: str) -> type[_Pipeline]:
     """Compiler pipeline for a loop with this digest."""
-    return type("Steps", (_Steps,), {"content": content})
+    return type("Steps", (_Pipeline,), {"content": content})
 
 
 class Bundle(types.Type):
@@ -176,7 +176,7 @@ class _Field(AttributeTemplate):  # type: ignore[misc]
 
 
 @lower_getattr_generic(Bundle)  # type: ignore[untyped-decorator]
-def _read(context: Any, builder: Any, bundle: Bundle, address: Any, name: str) -> Any:
+def _lower_field(context: Any, builder: Any, bundle: Bundle, address: Any, name: str) -> Any:
     k = bundle.fields.index(name)
     kind = bundle.dtype[k]
     place = cgutils.gep_inbounds(builder, address, 0, k)
@@ -185,7 +185,7 @@ def _read(context: Any, builder: Any, bundle: Bundle, address: Any, name: str) -
 
 
 @unbox(Bundle)  # type: ignore[untyped-decorator]
-def _unboxed(bundle: Bundle, value: Any, c: Any) -> Any:
+def _unbox_bundle(bundle: Bundle, value: Any, c: Any) -> Any:
     native, model = c.unbox(bundle.dtype, value), c.context.data_model_manager[bundle.dtype]
     address = cgutils.alloca_once(c.builder, model.get_data_type())
     c.builder.store(model.as_data(c.builder, native.value), address)
@@ -201,34 +201,34 @@ def _unboxed(bundle: Bundle, value: Any, c: Any) -> Any:
 
 def bundle(kind: type) -> None:
     """Register a class of named tuples to be passed by reference."""
-    typeof_impl.register(kind)(_of_its_fields)
+    typeof_impl.register(kind)(_typeof_bundle)
 
 
-def _of_its_fields(value: Any, _: object) -> Bundle:
+def _typeof_bundle(value: Any, _: object) -> Bundle:
     return Bundle(types.NamedTuple([numba.typeof(one) for one in value], type(value)))  # type: ignore[attr-defined]
 
 
 def dispatcher(loop: Any) -> Any:
     """Build the dispatcher of a `Loop`, with a cache keyed by its content."""
-    made = numba.njit(pipeline_class=steps(loop.content), **loop.options)(loop.py_func)
+    made = numba.njit(pipeline_class=compiler_for(loop.content), **loop.options)(loop.py_func)
     if made is loop.py_func:  # NUMBA_DISABLE_JIT
         return made
     if not _LOOPS:
-        typeof_impl.register(type(loop))(_of_its_dispatcher)
-        event.register("numba:compile", _Telling())
+        typeof_impl.register(type(loop))(_typeof_loop)
+        event.register("numba:compile", _Announcement())
     _LOOPS[loop.py_func] = loop
     with suppress(RuntimeError):  # no folder for the cache is writable
-        made._cache = _Kept(loop)
+        made._cache = _Cache(loop)
     return made
 
 
-def _of_its_dispatcher(loop: Any, _: object) -> Any:
+def _typeof_loop(loop: Any, _: object) -> Any:
     """Numba type of a loop, for loops that call it."""
     return types.Dispatcher(loop.dispatcher)
 
 
-class _Telling(event.Listener):  # type: ignore[misc]
-    """Listener that prints one message as soon as the process has spent `SILENCE` seconds on compilation."""
+class _Announcement(event.Listener):  # type: ignore[misc]
+    """Listener that prints one message as soon as the process has spent `MESSAGE_AFTER` seconds on compilation."""
 
     def __init__(self) -> None:
         self._depth, self._said = 0, False
@@ -240,8 +240,8 @@ class _Telling(event.Listener):  # type: ignore[misc]
         self._depth += 1
         if self._depth == 1:
             self._garbage = gc.get_threshold()
-            gc.set_threshold(*_GARBAGE)
-            self._later = threading.Timer(max(SILENCE - clock.compiled(), 0.0), self._say)
+            gc.set_threshold(*_GC_THRESHOLDS)
+            self._later = threading.Timer(max(MESSAGE_AFTER - clock.compiled(), 0.0), self._say)
             self._later.daemon = True
             self._later.start()
 
@@ -260,13 +260,13 @@ class _Telling(event.Listener):  # type: ignore[misc]
             sys.stderr.write("compiling, once: later processes load it (fairopt warmup compiles all beforehand)\n")
 
 
-class _Kept(caching.FunctionCache):  # type: ignore[misc]
+class _Cache(caching.FunctionCache):  # type: ignore[misc]
     """Cache of compiled code in files named by content, so that concurrent writers of a file write the same bytes.
 
     The name of a file comprises the function, a digest of the argument types and the processor, and a digest of the
     loop's content and numba's version. A file begins with a digest of the loop's name, its own name and the remaining
     bytes, since running corrupted machine code would crash the process. One process compiles a missing file, and the
-    others wait for it (`kept_or_claimed`).
+    others wait for it (`wait_or_claim`).
     """
 
     def __init__(self, loop: Any) -> None:
@@ -282,7 +282,7 @@ class _Kept(caching.FunctionCache):  # type: ignore[misc]
 
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
         name = self._path(sig, target_context.codegen())
-        if not kept_or_claimed(Path(self.cache_path, name)):
+        if not wait_or_claim(Path(self.cache_path, name)):
             return None
         try:
             file = Path(self.cache_path, name).read_bytes()
@@ -320,7 +320,7 @@ class _Kept(caching.FunctionCache):  # type: ignore[misc]
             if self._impl.check_cachable(data):
                 self._keep(name, data)
         finally:
-            given_up(Path(self.cache_path, name))
+            release(Path(self.cache_path, name))
 
     def _keep(self, name: str, data: Any) -> None:
         with suppress(OSError):  # without space on the disk, the next process compiles again
@@ -340,4 +340,4 @@ def _digest(*parts: object) -> str:
 
 def folders() -> set[str]:
     """Folders of compiled loops of this process; empty if no folder is writable."""
-    return {loop.dispatcher._cache.cache_path for loop in _LOOPS.values() if isinstance(loop.dispatcher._cache, _Kept)}
+    return {loop.dispatcher._cache.cache_path for loop in _LOOPS.values() if isinstance(loop.dispatcher._cache, _Cache)}

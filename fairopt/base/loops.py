@@ -39,31 +39,31 @@ _OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "no_cfunc_wra
 #: Classes of named tuples still to be registered with numba.
 _BUNDLES: list[type] = []
 #: Lock for the construction of dispatchers.
-_MAKING = threading.RLock()
+_LOCK = threading.RLock()
 #: Largest array size for an interpreted call, and largest sum of array sizes over all interpreted calls of a loop,
 #: which take about as long as its compilation. Sizes are counted rather than time, so that repeated runs of a program
 #: agree in all digits.
-SMALL, SPARED = 256, 60_000
+SMALL, BUDGET = 256, 60_000
 
 
-class _Written(threading.local):
+class _Mode(threading.local):
     """Mode of a thread: callees are interpreted with their caller (`running`), or all loops are compiled (`never`)."""
 
     running = False
     never = False
 
 
-_WRITTEN = _Written()
+_MODE = _Mode()
 
 
 @contextmanager
 def compiling() -> Iterator[None]:
     """Compile all loops that this thread calls, whatever the size of their arrays."""
-    before, _WRITTEN.never = _WRITTEN.never, True
+    before, _MODE.never = _MODE.never, True
     try:
         yield
     finally:
-        _WRITTEN.never = before
+        _MODE.never = before
 
 
 def _largest(arguments: Any) -> int:
@@ -81,23 +81,23 @@ class Loop:
         self.spent = 0
 
     def __call__(self, *arguments: Any) -> Any:
-        if _WRITTEN.running:
+        if _MODE.running:
             return self.py_func(*arguments)
-        known = "dispatcher" in vars(self) or _WRITTEN.never
-        if known or self.spent >= SPARED or (size := _largest(arguments)) > SMALL:
+        known = "dispatcher" in vars(self) or _MODE.never
+        if known or self.spent >= BUDGET or (size := _largest(arguments)) > SMALL:
             return self.dispatcher(*arguments)
         self.spent += max(size, 1)
-        _WRITTEN.running = True
+        _MODE.running = True
         try:
             with np.errstate(all="ignore"):
                 return self.py_func(*arguments)
         finally:
-            _WRITTEN.running = False
+            _MODE.running = False
 
     @cached_property
     def dispatcher(self) -> Any:
         """Dispatcher of numba, built at the first access."""
-        with _MAKING:
+        with _LOCK:
             if "dispatcher" not in vars(self):
                 with clock.standing():
                     from . import dispatchers

@@ -33,7 +33,7 @@ FLUID, DEDICATED = "fluid:", "dedicated:"
 #: Default interval in seconds between decisions of fluid allocations, from PF, section 6.
 EVERY = 300.0
 #: Entries of summaries that are columns of a row.
-_SAID = (
+_SUMMARY = (
     "jobs done",
     "tasks done",
     "tasks waiting",
@@ -88,7 +88,7 @@ class Alone:
     def summary(self) -> pd.Series:
         """Counts summed over users, as `Schedule.summary`, and mean times over jobs."""
         each, response = [one.summary() for one in self.schedules.values()], self.jobs["response"]
-        found = {name: sum(one[name] for one in each) for name in _SAID[:4]}
+        found = {name: sum(one[name] for one in each) for name in _SUMMARY[:4]}
         times = {"mean response": float(response.mean()), "median response": float(response.median())}
         return pd.Series(found | times | {"end": max(one["end"] for one in each)}, dtype=object)
 
@@ -215,7 +215,7 @@ def numbers(found: Ran) -> Row:
     """Measures of a simulation or of a fluid allocation, as columns of a row."""
     said = found.summary()
     row: Row = {"status": "missed" if said.get("flagged") else "ok"}
-    row |= {name.replace(" ", "_"): said[name] for name in _SAID if name in said}
+    row |= {name.replace(" ", "_"): said[name] for name in _SUMMARY if name in said}
     if isinstance(found, Schedule):
         row["mean_wait"] = float((found.tasks["start"] - found.tasks["arrival"]).mean())
     row["utilization"] = float(found.utilization.mean())

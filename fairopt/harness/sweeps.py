@@ -271,15 +271,15 @@ def _compute(planned: Plan, batches: Iterator[Packed], progress: bool) -> list[p
                 tables.append(rows.table)
                 bar.update(len(rows))
     except KeyboardInterrupt:
-        raise Interrupted(f"interrupted: {_kept(planned)}") from None
+        raise Interrupted(f"interrupted: {_stored_message(planned)}") from None
     except Unwritable as error:
-        raise Stopped(f"cannot write to {store.folder}: {error}; {_kept(planned)}") from None
+        raise Stopped(f"cannot write to {store.folder}: {error}; {_stored_message(planned)}") from None
     except (Stopped, Elsewhere) as error:
-        raise type(error)(f"{error}; {_kept(planned)}") from None
+        raise type(error)(f"{error}; {_stored_message(planned)}") from None
     return tables
 
 
-def _kept(planned: Plan) -> str:
+def _stored_message(planned: Plan) -> str:
     store, every, missing = planned.store, len(planned.cells), planned.missing
     stored = set(store.read().table.column("key").to_pylist())
     there = every - len(missing) + sum(cell.key in stored for cell in missing)

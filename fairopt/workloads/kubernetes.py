@@ -57,12 +57,12 @@ def requests(pod: Object) -> Amounts:
     """
     spec, sidecars, most = _table(pod, "spec"), Counter[str](), Counter[str]()
     for container in _tables(spec, "initContainers"):
-        at_once = sidecars + _asked(container)
+        at_once = sidecars + _container_requests(container)
         if container.get("restartPolicy") == "Always":
             sidecars = at_once
         most |= at_once  # the union of counters takes the maximum by resource
-    total = sum(map(_asked, _tables(spec, "containers")), sidecars) | most
-    return Counter({**total, **_asked(spec)}) + amounts(spec, "overhead") + Counter(pods=1)
+    total = sum(map(_container_requests, _tables(spec, "containers")), sidecars) | most
+    return Counter({**total, **_container_requests(spec)}) + amounts(spec, "overhead") + Counter(pods=1)
 
 
 def may_run(pod: Object, nodes: Iterable[Object]) -> list[bool]:
@@ -113,7 +113,7 @@ def _tables(value: Any, *keys: str) -> list[Object]:
     return found
 
 
-def _asked(container: Object) -> Amounts:
+def _container_requests(container: Object) -> Amounts:
     return Counter({**amounts(container, "resources", "limits"), **amounts(container, "resources", "requests")})
 
 
@@ -192,7 +192,7 @@ def items(path: Path) -> Iterator[dict[str, Any]]:
 
 
 @dataclass
-class _Seen:
+class _Objects:
     """Relevant objects of a snapshot."""
 
     nodes: list[Object] = field(default_factory=list)
@@ -254,9 +254,9 @@ def snapshot(
     max_tasks: bool = True,
 ) -> Snapshot:
     """Build the cluster of these objects; `where` names their source in errors. See `kubernetes`."""
-    seen = _Seen()
+    seen = _Objects()
     for item in of:
-        _take(item, seen, frozenset(system))
+        _process(item, seen, frozenset(system))
     nodes = seen.nodes
     if not nodes:
         raise DataError(f"{where} has no node that is ready and schedulable; it has {_counted(seen.report)}")
@@ -267,7 +267,8 @@ def snapshot(
         )
     about = f"Kubernetes ({Path(where).name}): {{}} users (namespace and shape) on {len(nodes)} nodes"
     found = of_shapes(
-        shapes, [_name(node) for node in nodes], _left(seen), max_tasks, about, seen.report, "/", "no node may run it",
+        shapes, [_name(node) for node in nodes], _capacities(seen), max_tasks, about, seen.report, "/",
+        "no node may run it",
         f"{where}: no node may run any of the pods; look at their selectors and the nodes' taints",
     )  # fmt: skip
     counts = {"users whose pods no node may run, left out": len(found.left_out)}
@@ -309,7 +310,7 @@ def _yaml(path: Path) -> Iterable[dict[str, Any]]:
     return [one for found in documents or [None] for one in objects(found, "items", path, remedy)]
 
 
-def _take(item: Object, seen: _Seen, system: frozenset[str]) -> None:
+def _process(item: Object, seen: _Objects, system: frozenset[str]) -> None:
     """Process one object of the snapshot; errors state its name."""
     kind = item.get("kind")
     seen.report[f"objects of kind {kind}" if kind in _KINDS else "objects of other kinds, left out"] += 1
@@ -334,7 +335,7 @@ def _take(item: Object, seen: _Seen, system: frozenset[str]) -> None:
             seen.queues[_name(item, "namespace")] = str(_table(item, "spec").get("clusterQueue"))
 
 
-def _node(node: Object, seen: _Seen) -> None:
+def _node(node: Object, seen: _Objects) -> None:
     spec = _table(node, "spec")
     ready = any(one.get("type") == "Ready" and one.get("status") == "True"
                 for one in _tables(node, "status", "conditions"))  # fmt: skip
@@ -348,7 +349,7 @@ def _node(node: Object, seen: _Seen) -> None:
         seen.allocatable.append(amounts(node, "status", "allocatable"))
 
 
-def _pod(pod: Object, seen: _Seen, system: frozenset[str]) -> None:
+def _pod(pod: Object, seen: _Objects, system: frozenset[str]) -> None:
     """Extract the namespace, request, placement constraints and node of a pod."""
     spec = _table(pod, "spec")
     if _table(pod, "status").get("phase") not in ("Running", "Pending"):
@@ -363,7 +364,7 @@ def _pod(pod: Object, seen: _Seen, system: frozenset[str]) -> None:
     seen.pods.append((namespace, requests(pod), place, host, of_system, gated))
 
 
-def _shapes(seen: _Seen, weights: str) -> list[Shape]:
+def _shapes(seen: _Objects, weights: str) -> list[Shape]:
     """Users by namespace, and in order of appearance."""
     known: dict[str, tuple[bool, ...]] = {}
     found: dict[tuple[Any, ...], Shape] = {}
@@ -387,7 +388,7 @@ def _shapes(seen: _Seen, weights: str) -> list[Shape]:
     return sorted(found.values(), key=lambda shape: shape.owner)
 
 
-def _left(seen: _Seen) -> list[dict[str, float]]:
+def _capacities(seen: _Objects) -> list[dict[str, float]]:
     """Capacities of nodes minus the requests of system pods."""
     taken: dict[str, Amounts] = defaultdict(Counter)
     for _, request, _, host, of_system, _ in seen.pods:
@@ -401,7 +402,7 @@ def _left(seen: _Seen) -> list[dict[str, float]]:
     return rows
 
 
-def _weight(namespace: str, seen: _Seen) -> float:
+def _weight(namespace: str, seen: _Objects) -> float:
     queue = seen.queues.get(namespace)
     return seen.weights.get(f"queue {queue}", seen.weights.get(namespace, 1.0))
 

@@ -23,7 +23,7 @@ from ._snapshot import GIB, Shape, Snapshot, objects, of_shapes, quantity
 from .sources import generator, reader
 
 _LAYOUT = "nodes.json (scontrol show nodes --json), jobs.json (squeue --json), perhaps shares.json (sshare --json)"
-_AWAY = {"DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "FUTURE", "NOT_RESPONDING", "POWERED_DOWN", "MAINT"}
+_DOWN = {"DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "FUTURE", "NOT_RESPONDING", "POWERED_DOWN", "MAINT"}
 _RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9})(?::([0-9]{1,9}))?)?")
 _NODES = re.compile(r"([^\[\],\s]+)(?:\[([^\]]*)\]([^\[\],\s]*))?")
 #: Reasons of pending jobs that wait for a limit of their account, another job or a time, as opposed to capacity.
@@ -86,7 +86,7 @@ def snapshot(
 ) -> Snapshot:
     """Build the cluster of these nodes and jobs, with `weights` by account. See `slurm`."""
     report: Counter[str] = Counter()
-    hosts = [node for node in nodes if _is_there(node, report)]
+    hosts = [node for node in nodes if _is_available(node, report)]
     if not hosts:
         raise DataError(f"{where} has no node that jobs may use; of {len(nodes)} all are down or drained")
     shapes: dict[object, Shape] = {}
@@ -96,8 +96,8 @@ def snapshot(
         raise DataError(f"{where} has no job that runs or waits; of {len(jobs)} all have ended")
     about = f"Slurm ({Path(where).name}): {{}} users ({by} and shape) on {len(hosts)} nodes"
     return of_shapes(
-        [*shapes.values()], [_name(node) for node in hosts], [_has(node) for node in hosts], max_tasks, about, report,
-        ": ", "no node has its partition and features",
+        [*shapes.values()], [_name(node) for node in hosts], [_capacity(node) for node in hosts], max_tasks, about,
+        report, ": ", "no node has its partition and features",
         f"{where}: no node may run any of the jobs; look at partitions and features",
     )  # fmt: skip
 
@@ -136,17 +136,17 @@ def _name(node: Object) -> str:
     return found
 
 
-def _is_there(node: Object, report: Counter[str]) -> bool:
+def _is_available(node: Object, report: Counter[str]) -> bool:
     name = _name(node)
     # Slurm 21 lists flags such as DRAIN separately from the base state.
     listed = [word for key in ("state", "state_flags") for word in _words(node.get(key), f"the {key} of node {name}")]
     state = {word.upper() for word in listed}
-    if state & _AWAY:
+    if state & _DOWN:
         report["nodes that are down or drained, left out"] += 1
-    return not state & _AWAY
+    return not state & _DOWN
 
 
-def _has(node: Object) -> dict[str, float]:
+def _capacity(node: Object) -> dict[str, float]:
     """CPUs, GiB and generic resources of a node that are available to jobs."""
     who = f"node {_name(node)}"
     found = {what: float(amount) for what, amount in _tres(node.get("tres"), who).items()}
@@ -201,7 +201,7 @@ def _add(
     owner = account if by == "account" else f"{account}/{person}"
     key = (owner, frozenset(asks.items()), partitions, features)
     if key not in shapes:
-        eligible = tuple(_may_run(partitions, features, node) for node in hosts)
+        eligible = tuple(_is_eligible(partitions, features, node) for node in hosts)
         amounts = {what: float(amount) for what, amount in asks.items()}
         shapes[key] = Shape(owner, amounts, eligible, weights.get(account, 1.0))
     count = _elements(job.get("array_task_string"), who) * nodes
@@ -246,7 +246,7 @@ def _ranges(text: str, wrong: str) -> Iterator[tuple[int, range]]:
         yield len(match[1]), range(first, last + 1, max(step, 1))
 
 
-def _may_run(partitions: frozenset[str], features: str, node: Object) -> bool:
+def _is_eligible(partitions: frozenset[str], features: str, node: Object) -> bool:
     name = _name(node)
     there = set(_words(node.get("partitions"), f"partitions of node {name}"))
     has = set(_words(node.get("features", node.get("active_features")), f"features of node {name}"))

@@ -187,7 +187,7 @@ class Sources(Generic[Made]):
         if trace is not None:
             options["directory"] = trace
         else:
-            function = self._standing_in(entry, options).function
+            function = self._generator_for(entry, options).function
         if trace is None and entry.folder:
             root = traces_root(traces)
             why = f"{VARIABLE} is not set" if root is None else f"no folder {entry.folder} among the traces"
@@ -207,7 +207,7 @@ class Sources(Generic[Made]):
         entry, options, seed = self._read(name)
         _generator(seed, None)
         if there and self.folder(name, traces) is None:
-            self._standing_in(entry, options)
+            self._generator_for(entry, options)
 
     def known(self) -> dict[str, str]:
         """Descriptions of all sources with their options by name, readers first."""
@@ -253,7 +253,7 @@ class Sources(Generic[Made]):
             raise DataError(f"there is no {self.what} {kind!r}; known are {', '.join(self.entries)}")
         return self.entries[kind]
 
-    def _standing_in(self, entry: Entry, options: Mapping[str, Any]) -> Entry:
+    def _generator_for(self, entry: Entry, options: Mapping[str, Any]) -> Entry:
         """Generator of an entry, or that in place of a missing trace, which must accept the options."""
         if not entry.folder:
             return entry

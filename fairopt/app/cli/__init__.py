@@ -23,7 +23,7 @@ from ...base.names import plain
 from ._slips import Parser, inches, parse, picture_file, table_file
 
 #: Threshold of the garbage collector, raised as a command creates few cycles.
-_GARBAGE = 100_000
+_GC_THRESHOLD = 100_000
 
 
 @cache
@@ -90,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Without `arguments` those of the process are used, and process-wide settings are changed.
     """
     if arguments is None:  # imported modules are no garbage: scanning them at exit takes a third of a short command
-        gc.set_threshold(_GARBAGE)
+        gc.set_threshold(_GC_THRESHOLD)
         atexit.register(gc.freeze)
         sys.unraisablehook = _unraisable
     for name in ("stdin", "stdout", "stderr"):  # the next file opened would get the descriptor of a closed stream

@@ -27,7 +27,7 @@ from ._slips import listed
 #: Default CPU time in seconds for a FILE, such that the command including imports takes less than 20 s.
 _SECONDS = 13.0
 #: Properties about misreports.
-_LIES = (
+_MISREPORTS = (
     "strategy-proofness",
     "strategy-proofness-placement",
     "strategy-proofness-counts",
@@ -131,7 +131,7 @@ def sentences(mechanism: Mechanism, cluster: Cluster, frame: pd.DataFrame, chang
     loss, witness = frame["violation"], frame["witness"]
     yield f"{mechanism}"
     for lie in (True, False):
-        said = loss[loss.index.isin(_LIES) == lie].dropna()
+        said = loss[loss.index.isin(_MISREPORTS) == lie].dropna()
         for name, lost in said[said > 0].items():
             gain = lost / (1 - lost) if lost < 1 else float("inf")
             what = f"a lie gains {gain:.1%} ({name})" if lie else f"{name} is violated by {lost:.1%}"

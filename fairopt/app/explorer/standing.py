@@ -125,7 +125,7 @@ def standing(
     if runs is not None and snapshot is not None:
         holding = held_now(runs, snapshot.gated)
     users = _users(session.start, edited, found, entitled, runs, *holding)
-    notes = [*_told(snapshot, runs), words(found.certificate, found.tol), *failed]
+    notes = [*_source_notes(snapshot, runs), words(found.certificate, found.tol), *failed]
     changes, after = None, None
     if requested or policy is not None:
         after = session.allocation(then)
@@ -164,7 +164,7 @@ def _entitlements(
     return made, failed
 
 
-def _told(snapshot: Snapshot | None, runs: Allocation | None) -> list[str]:
+def _source_notes(snapshot: Snapshot | None, runs: Allocation | None) -> list[str]:
     """Notes on data omitted by the source, and on running tasks that violate constraints."""
     if snapshot is None:
         return []

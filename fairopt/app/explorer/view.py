@@ -40,7 +40,7 @@ SHOWN = {
 }
 
 #: Explanations of the measures of certificates.
-_MEANS = {
+_EXPLANATIONS = {
     "backward error": "the tasks are exact for data that differ from these by at most {0}, relatively",
     "lexicographic rise": "nobody could rise by more than {0}, relatively, without a poorer one falling",
     "distance from the optimum": "no user's tasks are farther than {0} from the exact optimum, relatively",
@@ -105,7 +105,7 @@ def bands(start: Start, edited: Edited, found: Allocation) -> Bands:
 
 def words(certificate: Certificate, tol: float) -> str:
     """Describe a certificate in a sentence."""
-    means = _MEANS.get(certificate.measure, f"its {certificate.measure} is {{0}}")
+    means = _EXPLANATIONS.get(certificate.measure, f"its {certificate.measure} is {{0}}")
     means = means.format(_size(certificate.optimality, tol))
     verdict = "Certified" if certificate.passes(tol) else "NOT certified"
     over = f"nothing is overused by more than {_size(certificate.feasibility, tol)}"

@@ -111,11 +111,11 @@ def claims() -> tuple[Claim, ...]:
            _solved_in_a_second, True),
         of("6", around, "PS-DSF takes around 0.03 s on PF's cluster (within a factor of three)", _psdsf_around, True),
         of("5", converges, "every game in cyclic or random order comes to 1e-2",
-           partial(_all_come, level=_ROUGH), True),
+           partial(_all_converge, level=_ROUGH), True),
         of("5", converges, "every game in cyclic or random order comes to 1e-6 in one or two thousand rounds",
-           partial(_all_come, level=_LAST), False),
+           partial(_all_converge, level=_LAST), False),
         of("5", converges, "every game comes to 1e-1 if all servers go 0.8 of the way to their responses at once",
-           _jacobi_comes, False),
+           _jacobi_converges, False),
     )  # fmt: skip
 
 
@@ -159,7 +159,7 @@ def _psdsf_around(data: Measurements) -> tuple[bool, str]:
     return bool(0.03 / _AROUND < few["seconds"][math.inf] < 0.03 * _AROUND), said
 
 
-def _all_come(data: Measurements, level: float) -> tuple[bool, str]:
+def _all_converge(data: Measurements, level: float) -> tuple[bool, str]:
     """True if all undamped games of few users in cyclic or random order, played sequentially, reach the level."""
     games = data.reached
     chosen = games["order"].isin(["cyclic", "random"]) & games["damping"].isna() & (games["cluster"] != _MANY)
@@ -168,7 +168,7 @@ def _all_come(data: Measurements, level: float) -> tuple[bool, str]:
     return there == every, f"{there:,} of {every:,} games"
 
 
-def _jacobi_comes(data: Measurements) -> tuple[bool, str]:
+def _jacobi_converges(data: Measurements) -> tuple[bool, str]:
     played = [data.games("small", level, "jacobi", part) for level, part in ((1e-1, 0.8), (_CLOSE, 0.5), (_CLOSE, 0.2))]
     most, half, fifth = (f"{games['there'].sum()} of {games['n'].sum()}" for games in played)
     said = f"{most} games on 20 x 10; half of the way: {half} come to 1e-3, a fifth: {fifth}"

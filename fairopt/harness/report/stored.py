@@ -207,7 +207,7 @@ class Results:
 
 
 def _notes(frame: pd.DataFrame, chosen: list[Cell], retry: str) -> Iterator[str]:
-    if stand_ins := sorted({cell.origin.text for cell in chosen if _stands_in(cell)}):
+    if stand_ins := sorted({cell.origin.text for cell in chosen if _is_stand_in(cell)}):
         yield f"no trace here: calibrated generators stand in ({', '.join(stand_ins)})"
     failed, missed = ((frame["status"] == kind).sum() for kind in ("failed", "missed"))
     if failed:
@@ -216,7 +216,7 @@ def _notes(frame: pd.DataFrame, chosen: list[Cell], retry: str) -> Iterator[str]
         yield f"{missed} of {len(frame)} cells missed their tolerance and are kept"
 
 
-def _stands_in(cell: Cell) -> bool:
+def _is_stand_in(cell: Cell) -> bool:
     """True if the cell was computed by a generator because its trace is missing."""
     sources: Sources[Any] = CLUSTERS if cell.job.schema is CELLS else WORKLOADS
     return cell.origin.kind == "generator" and sources.reads(cell.origin.text) is not None
