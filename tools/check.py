@@ -118,8 +118,9 @@ def error_at(p, m, tau, fitted):
     L = L - (top := np.where(top > -INF, top, 0.0))  # scaled by the largest, so that large logarithms do not cancel
     L[L < -1e4 * A] = -INF
     found = [(abs(idle[k]) if L[k] > -INF else max(-idle[k], 0.0), p.words[k]) for k in p.rows]
-    cost = np.where(p.usable, np.logaddexp.reduce(L + np.log(p.d)[:, None], axis=2), INF)  # log p_ni = log sum lambda d
-    least = cost.min(axis=1)  # log p_n = min_i log p_ni
+    # Log cost of a task, log p_ni = log sum lambda d.
+    cost = np.where(p.usable, np.logaddexp.reduce(L + np.log(p.d)[:, None], axis=2), INF)
+    least = cost.min(axis=1)  # log lowest cost, log p_n = min_i log p_ni
     # Stationarity holds at the lowest cost, in the game on each server; violations count as errors of demand or price.
     off = m - (cost if game else least[:, None])
     shift = np.ones(p.K) * (0.0 if fitted else top.ravel())

@@ -54,7 +54,7 @@ class Origin:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """Fields of the question."""
+        """Fields that enter the key."""
         return {"text": self.text, "kind": self.kind, "digest": self.digest, "merge": self.merge}
 
 

@@ -156,7 +156,7 @@ class Simulate:
 
     @property
     def asked(self) -> Row:
-        """Columns of a row."""
+        """Columns of a row that describe the question."""
         asked = self.fields
         options = {"impossible": asked.pop("impossible"), "thrashing": self.thrashing}
         return asked | {"name": self.what.text.partition("(")[0], "options": options}
@@ -173,7 +173,7 @@ class Simulate:
         """Do nothing, since the seconds of simulations exclude compilation."""
 
     def answer(self, cell: Cell, traces: str | None) -> Row:
-        """Columns of a row."""
+        """Simulate, and return the columns of a row that describe the result."""
         begun = clock.now()
         workload = origin.workload(cell.origin, cell.seed, cell.repetition, traces)
         drawing, watch = clock.now() - begun, clock.Watch()

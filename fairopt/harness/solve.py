@@ -80,7 +80,7 @@ class Solve:
 
     @property
     def asked(self) -> Row:
-        """Columns of a row."""
+        """Columns of a row that describe the question."""
         asked, name = self.fields, self.what.made.name
         options = {option: asked.pop(option) for option in ("max_rounds", "residuals")}
         alpha = math.inf if name == "ps-dsf" else getattr(self.what.made, "alpha", None)
@@ -114,7 +114,7 @@ class Solve:
         return found
 
     def answer(self, cell: Cell, traces: str | None) -> Row:
-        """Columns of a row."""
+        """Solve, and return the columns of a row that describe the result."""
         begun = clock.now()
         cluster, about = origin.cluster(cell.origin, cell.seed, cell.repetition, traces)
         drawing = clock.now() - begun
