@@ -23,7 +23,7 @@ _PAIRS = (
 
 
 def figure(results: Results, width: float = DOUBLE) -> Figure:
-    """Gains in mean utilization on equal clusters in percentage points, with 95% confidence intervals."""
+    """Gains in mean utilization on the same clusters in percentage points, with 95% confidence intervals."""
     cells = results.of("pf_sensitivity").cells
     wide = cells.pivot_table(index=["source", "repetition"], columns="mechanism", values="utilization", sort=False)
     sources = list(dict.fromkeys(cells["source"]))

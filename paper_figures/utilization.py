@@ -1,4 +1,4 @@
-"""Utilization by resource, and gains of PS-DSF over other mechanisms on equal clusters."""
+"""Utilization by resource, and gains of PS-DSF over other mechanisms on the same clusters."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def by_resource(axes: Axes, use: pd.DataFrame, by: str, labels: Mapping[Hashable
 
 
 def gains(use: pd.DataFrame, over: str) -> pd.DataFrame:
-    """Relative gain of PS-DSF in utilization over another mechanism on equal clusters, in per cent, by resource.
+    """Relative gain of PS-DSF in utilization over another mechanism on the same clusters, in per cent, by resource.
 
     Returns
     -------

@@ -90,7 +90,7 @@ def exact_tasks(name: str, found: fo.Allocation, hint: bool = True) -> Array | N
         if np.isinf(criterion.alpha):
             best = rational.leximin(cluster, criterion, criterion.limits(cluster), part=5.0)
             return best and best.tasks.sum(axis=1).astype(float).tolist()
-        # Active constraints at different thresholds; each resulting solution is proved.
+        # Logarithmic prices of whole capacities select the active constraints; the resulting solution is proved.
         full = prices + np.log(np.where(cluster.capacity > 0, cluster.capacity, 1.0))
         near = reference(cluster, criterion.alpha, kind, found.tasks, full)
         return near and near.user_tasks.tolist()

@@ -19,7 +19,7 @@ from fairopt.harness.report import figures  # noqa: E402
 from fairopt.report import MissingCells, Results  # noqa: E402
 
 PICTURES = ROOT / "docs" / "figures"
-#: Fraction of the pixels drawn by `fairopt figures`, where a figure of two columns has 840.
+#: Scale of the pictures relative to those of `fairopt figures`, for a width of 840 pixels of figures of two columns.
 SMALLER = 0.6
 COLOURS = 128
 

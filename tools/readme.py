@@ -98,7 +98,7 @@ def public() -> str:
     for name in fo.__all__:
         thing = getattr(fo, name)
         lines.append(f"{name}{_signature(thing)}")
-        if inspect.isclass(thing) and name in fo._HOME:  # methods of mechanisms are listed in docs/plugins.md
+        if inspect.isclass(thing) and name in fo._HOME:  # mechanisms have the methods of docs/plugins.md only
             own = {one for above in thing.__mro__ if above.__module__.startswith("fairopt") for one in vars(above)}
             members = [(one, getattr(thing, one)) for one in own if not one.startswith("_") and hasattr(thing, one)]
             lines += sorted(f"{name}.{one}{_signature(member)}" for one, member in members)
