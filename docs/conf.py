@@ -44,6 +44,7 @@ mathjax4_config = {"options": {"enableSpeech": False, "enableBraille": False, "m
 
 source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb", ".rst": "restructuredtext"}
 myst_heading_anchors = 4
+myst_enable_extensions = ["dollarmath", "amsmath"]
 myst_fence_as_directive = ["math"]
 #: What a notebook shows is kept until its code or fairopt's changes; FAIROPT_DOCS_NOTEBOOKS=off leaves outputs out.
 nb_execution_mode = os.environ.get("FAIROPT_DOCS_NOTEBOOKS", "cache")

@@ -43,19 +43,19 @@ _MODULES = {
         name: name
         for name in (
             "certificates",
-            "errors",
             "game",
             "harness",
             "mechanisms",
-            "papers",
             "properties",
-            "report",
             "scheduling",
             "study",
         )
     },
+    "errors": "base.errors",
     "metrics": "study.metrics",
+    "papers": "harness.papers",
     "plot": "result.plot",
+    "report": "harness.report",
     "workloads": "workloads",
 }
 

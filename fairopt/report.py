@@ -1,4 +1,9 @@
 """Tables, figures and LaTeX, by their public name."""
 
+import sys
+
+from .harness import report
 from .harness.report import *  # noqa: F403
 from .harness.report import __all__ as __all__
+
+sys.modules[__name__] = report

@@ -123,6 +123,21 @@ def test_data_can_be_read(block: Block) -> None:
     tomllib.loads(block.body) if block.kind == "toml" else json.loads(block.body)
 
 
+def test_formulas_are_in_latex() -> None:
+    """In Markdown's math, which the site and forges set, not in code font."""
+    formula = re.compile(r"(?<![\w.])((sum|phi|gamma|lambda|sigma|x|u|c|d|q)_[a-z]\b|[a-z]+\[[nmi], ?[nmijr]\])")
+    for page, text in DOCS.items():
+        prose = re.sub(r"^ *```.*?^ *```", "", text, flags=re.MULTILINE | re.DOTALL)
+        assert [code for code in re.findall(r"`([^`\n]+)`", prose) if formula.search(code)] == [], page
+        assert re.sub(r"`[^`]+`", "", prose).count("$") % 2 == 0, page
+
+
+def test_tests_that_pages_name_are_there() -> None:
+    named = {name for text in DOCS.values() for name in re.findall(r"`(tests/[\w/.]+)", text)}
+    assert len(named) > 10
+    assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
+
+
 def test_the_two_forms_of_a_cluster_file_are_one_cluster(tmp_path: Path) -> None:
     shown = [block for block in EVERY if block.page == "cluster-file.md" and block.kind in ("toml", "csv")]
     for block in shown[:2]:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from textwrap import fill, wrap
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -22,9 +22,10 @@ from fairopt.mechanisms import Mechanism
 from fairopt.mechanisms._claim import Claim
 from fairopt.properties import Witness
 from fairopt.properties._base import described
-from fairopt.properties._table import Link, answers, plain
 
 ROOT = Path(__file__).resolve().parent.parent
+#: Pattern of a row in the table of definitions of docs/properties.md.
+_DEFINED = re.compile(r"^\| `([\w-]+)` \| (.*) \|$", re.MULTILINE)
 #: Largest number of counterexamples drawn on a page, one per mechanism.
 _PICTURES = 6
 _BLUE, _ORANGE, _RED = "#0072b2", "#e69f00", "#c00000"
@@ -40,9 +41,18 @@ SCOPE = (
 def pages(folder: Path) -> Iterator[tuple[str, str, str, str]]:
     """Yield the pages of properties: name, title, entry in lists, and text."""
     survey, witnesses = rows(), _witnesses()
+    stated = dict(_DEFINED.findall((ROOT / "docs" / "properties.md").read_text(encoding="utf-8")))
     for name in properties.names():
         prop = properties.get(name)
-        lines = [f"# {name}", "", *documented(type(prop)), "", "## Mechanisms", "", *_claimed(name), ""]
+        lines = [
+            f"# {name}",
+            "",
+            f"*Definition*: {stated.get(name, prop.definition)}.",
+            "",
+            *documented(type(prop)),
+            "",
+        ]
+        lines += ["## Mechanisms", "", *_claimed(name), ""]
         lines += [*_searched(name, survey), "", *_counterexamples(name, witnesses[name], folder)]
         lines += [f"In Python `fairopt.properties.get({name!r})`. [All properties](../properties.md), the search for",
                   "counterexamples and its verification; [proofs](../proofs.md).", ""]  # fmt: skip
@@ -84,13 +94,8 @@ def claimed(of: str, claims: list[tuple[str, Claim]]) -> list[str]:
 
 
 def proof(one: Claim) -> str:
-    """Source of a claim, as a link if it is one of the proofs in docs."""
-    linked = re.sub(
-        r"docs/proofs\.md, ([A-Z])\b",
-        lambda found: f"[proof {found[1]}](../proofs.md#proof-{found[1].lower()})",
-        one.source,
-    )
-    return linked if one.holds or one.source else "a counterexample"
+    """Source of a claim on the page of a property, with links to the proofs in docs."""
+    return sourced(one.source, "../") if one.holds or one.source else "a counterexample"
 
 
 def _searched(name: str, survey: pd.DataFrame) -> list[str]:
@@ -163,6 +168,71 @@ def _panel(axes: Axes, one: Witness) -> None:
     axes.margins(y=0.12)
 
 
+#: Function that links a proof by its source, or a counterexample by the name of its file.
+Link = Callable[[str, str], str]
+
+
+class Answer(NamedTuple):
+    """Answer on a mechanism and a property for clusters of one kind."""
+
+    clusters: str  # names of conditions, or `all`
+    known: str  # `proved`, `counterexample`, `none`, `nothing`
+    text: str
+
+    @property
+    def sentence(self) -> str:
+        """Text, preceded by the kind of clusters unless it covers all."""
+        return self.text if self.clusters == "all" else f"{self.clusters}: {self.text}"
+
+
+def answers(mechanism: Mechanism, name: str, rows: pd.DataFrame, link: Link) -> list[Answer]:
+    """Answers on all clusters, and on special ones if they differ.
+
+    `rows` are those of the survey on the mechanism and the property (`conditions`, `answer`, ...).
+    """
+    claims = [one for one in mechanism.claims if one.property == name and one.holds and one.about(mechanism)]
+    searched = {row["conditions"]: row for row in rows[::-1].to_dict("records")}  # the first row of each condition
+    found: list[Answer] = []
+    for conditions in dict.fromkeys((*rows["conditions"], *(", ".join(claim.conditions) for claim in claims))):
+        row, which = searched.get(conditions, {}), conditions or "all"
+        proof = [claim for claim in claims if {*claim.conditions} <= {*conditions.split(", ")}]
+        if row.get("file"):
+            loss = f"{float(row['violation']):.3f}".replace("0.", ".", 1)
+            other = f" (none in {row['trials']})" if row["answer"] == "none" else ""
+            found.append(Answer(which, "counterexample", link(f"no: {loss}", str(row["file"])) + other))
+        elif proof:
+            trials = f", {row['trials']} trials" if row else ""
+            found.append(Answer(which, "proved", link("proved", proof[0].source) + trials))
+        elif row.get("trials"):
+            doubts = f" ({row['doubted']:.2g} not verified)" if row["doubted"] > 0 else ""
+            found.append(Answer(which, "none", f"none in {row['trials']}{doubts}"))
+    first = next((each for each in found if each.clusters == "all"), Answer("all", "nothing", ""))
+    return [first, *(each for each in found if each.clusters != "all" and each.known != first.known)]
+
+
+def plain(text: str, to: str) -> str:
+    """Return the text without a link."""
+    return text
+
+
+def matrix(rows: pd.DataFrame, link: Link = plain) -> pd.DataFrame:
+    """Table of properties by mechanisms, where a cell has the answer on all clusters, and on special ones.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Rows of docs/survey.csv.
+    link : callable
+        Links a proof, `link("proved", source)`, or a counterexample, `link(text, file)`. Default: no links.
+    """
+    rows = rows.fillna({"conditions": "", "file": ""})
+    table: dict[str, dict[str, str]] = {}
+    for (written, name), some in rows.groupby(["mechanism", "property"], sort=False):
+        said = "; ".join(each.sentence for each in answers(mechanisms.one(written), str(name), some, link))
+        table.setdefault(str(mechanisms.one(written)), {})[str(name)] = said
+    return pd.DataFrame(table).fillna("").rename_axis("property").sort_index()
+
+
 TABLE = ROOT / "docs" / "survey.csv"
 #: Number of mechanisms per table.
 _BESIDE = 8
@@ -194,7 +264,7 @@ def survey() -> str:
         r"^none( in \d+)?; ": "",
         r" \(none in \d+\)": "",
     }
-    frame = properties.matrix(rows(), link).replace(brief, regex=True)
+    frame = matrix(rows(), link).replace(brief, regex=True)
     names = sorted(frame.columns, key=_by_number)
     parts = [frame[names[k : k + _BESIDE]] for k in range(0, len(names), _BESIDE)]
     return "\n\n".join(str(part[part.ne("").any(axis=1)].to_markdown()) for part in parts)
@@ -208,6 +278,42 @@ def _by_number(name: str) -> str:
 def papers() -> str:
     """Statements of papers that differ from the results here, with reasons."""
     return str(compared(rows(), link).query("why != ''").to_markdown(index=False))
+
+
+#: Headings of answers, in this order.
+_KNOWN = {"proved": "proved", "counterexample": "refuted", "none": "unknown"}
+
+
+def known(written: str, to: str = "") -> list[str]:
+    """Properties of a mechanism by its name in the survey: proved, refuted, and unknown ones, one item each.
+
+    Proved ones have their source, and refuted ones link to the counterexample; conditions are in brackets. `to` is the
+    path from the page to docs/.
+    """
+    every, mechanism = rows(), mechanisms.one(written)
+    found: dict[str, dict[str, list[str]]] = {one: {} for one in _KNOWN}
+    for name, some in every[every["mechanism"] == written].groupby("property"):
+        for one in answers(mechanism, str(name), some, lambda text, to: to):
+            if one.known in _KNOWN:
+                of = "" if one.clusters == "all" else f" ({one.clusters})"
+                source = sourced(re.sub(r", \d+ trials$", "", one.text), to) if one.known == "proved" else ""
+                file = one.text.partition(" ")[0] if one.known == "counterexample" else ""
+                said = link(str(name), file).replace("](", f"]({to}") if file else str(name)
+                found[one.known].setdefault(source, []).append(f"{said}{of}")
+    lines = []
+    for one, groups in found.items():
+        parts = [", ".join(each) + f" by {source}" * bool(source) for source, each in groups.items()]
+        lines += [f"*{_KNOWN[one]}*: {'; '.join(parts)}"] if parts else []
+    return lines
+
+
+def sourced(source: str, to: str) -> str:
+    """Source of a claim, with links to the proofs in docs; `to` is the path from the page to docs/."""
+    return re.sub(
+        r"docs/proofs\.md, ([A-Z])\b",
+        lambda found: f"[proof {found[1]}]({to}proofs.md#proof-{found[1].lower()})",
+        source,
+    ).replace("; ", ", ")
 
 
 def budget() -> str:
@@ -233,7 +339,7 @@ SAID = ROOT / "docs" / "survey-papers.csv"
 def compared(rows: pd.DataFrame, link: Link = plain) -> pd.DataFrame:
     """Statements of papers and known results: `paper`, `where`, `mechanism`, `property`, `says`, `ours`, `why`.
 
-    `rows` are those of `fairopt.properties.frame`. `why` explains a difference, and is empty without one.
+    `rows` are those of docs/survey.csv. `why` explains a difference, and is empty without one.
     """
     rows, found = rows.fillna({"conditions": "", "file": ""}), []
     for each in pd.read_csv(SAID).fillna({"note": ""}).itertuples():

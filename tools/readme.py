@@ -21,6 +21,7 @@ import shlex
 import shutil
 import sys
 import tempfile
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import wrap
@@ -39,13 +40,18 @@ README = ROOT / "README.md"
 _NAMES = (
     "index", "quickstart", "choose", "find-alpha", "papers", "utilities", "many", "inverse",
     "given",
-    "properties", "properties-table", "simulation", "sensitivity", "equilibria", "mechanisms",
+    "properties", "properties-table", "simulation", "sensitivity", "equilibria", "mechanisms", "what-tests",
 )  # fmt: skip
 PAGES = tuple(ROOT / "docs" / f"{page}.md" for page in _NAMES)
 #: Pages that run in a folder with files of their own, which are stored in docs/PAGE.
 WITH_FILES = {ROOT / "docs" / "first-task.md": ("cluster.csv",), ROOT / "docs" / "explorer.md": ("snapshot.json",)}
 #: Mechanisms in docs/choose.md.
-_CHOSEN = ("alpha-fair", "alphapf-vds", "ceei", "drf", "drfh", "ps-dsf", "tsf", "utilitarian")
+_CHOSEN = (
+    "drf", "ceei", "drfh", "tsf", "ps-dsf", "alphapf-vds(alpha=0.5)", "alphapf-vds(alpha=1.0)",
+    "alphapf-vds(alpha=4.0)", "alpha-fair(alpha=2.0)", "utilitarian",
+)  # fmt: skip
+#: Folders of tests of mechanisms; those of other folders merely use them.
+_ROOMS_OF_TESTS = ("mechanisms", "certificates", "game")
 STUB = ROOT / "fairopt" / "__init__.pyi"
 #: Public names and signatures, which docs/stability.md promises to keep.
 PUBLIC = ROOT / "tests" / "public.txt"
@@ -62,7 +68,7 @@ def render(text: str) -> str:
     )
     text = re.sub(r"```console\n(.*?)```", lambda found: f"```console\n{_session(found[1])}```", text, flags=re.DOTALL)
     tables = {"mechanisms": _mechanisms, "four-mechanisms": _four, "errors": _errors}
-    tables |= {"gives-up": _gives_up, "survey": property_pages.survey}
+    tables |= {"known": _known, "tested": _tested, "survey": property_pages.survey}
     tables |= {"survey-papers": property_pages.papers, "survey-budget": property_pages.budget}
     for name, table in tables.items():
         section = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
@@ -136,17 +142,46 @@ def _four() -> str:
     return str(frame[frame["name"].isin(("alpha-fair", "alphapf-vds", "drf", "ps-dsf"))].to_markdown(index=False))
 
 
-def _gives_up() -> str:
-    """Violated properties of the mechanisms in docs/choose.md, each linked to its smallest counterexample."""
-    found: dict[str, list[str]] = {}
-    for path in sorted((ROOT / "docs" / "witnesses").glob("*.json")):
-        one = fo.properties.Witness.load(path)
-        if one.mechanism.startswith(_CHOSEN):
-            title = fo.mechanisms.one(one.mechanism).title
-            given = "".join(one.mechanism.partition("(")[1:])
-            found.setdefault(title, []).append(f"[{one.property}](witnesses/{path.name}){' ' * bool(given)}{given}")
-    lines = [f"- **{title}**: {', '.join(every)}" for title, every in found.items()]
-    return "\n".join(part for line in lines for part in wrap(line, 120, subsequent_indent="  ", break_on_hyphens=False))
+def _known() -> str:
+    """Proved, refuted and unknown properties of the mechanisms in docs/choose.md."""
+    lines = []
+    for written in _CHOSEN:
+        known = property_pages.known(written)
+        lines += [f"- **{fo.mechanisms.one(written)}**", *(f"  - {one}" for one in known)]
+    options = {"subsequent_indent": "    ", "break_on_hyphens": False, "break_long_words": False}
+    wrapped = [wrap(line, 120, **options) for line in lines]
+    return "\n".join(part for line in wrapped for part in line)
+
+
+def _tested() -> str:
+    """Table by mechanism: tests that name it, claims that are searched and replayed, and claims of papers."""
+    lines = ["| mechanism | tests that name it | properties proved, refuted | claims of papers |", "|---|---|---|---|"]
+    for kind in sorted(fo.mechanisms.REGISTRY.values(), key=lambda kind: kind.title.lower()):
+        named = re.compile(rf"\b{kind.__name__}\b|['\",]{re.escape(kind.name)}['\"(,]")
+        found = []
+        for room in _ROOMS_OF_TESTS:
+            files = sorted((ROOT / "tests" / room).glob("test_*.py"))
+            own = [one.stem.removeprefix("test_") for one in files if named.search(one.read_text(encoding="utf-8"))]
+            if own:
+                found.append(f"{room}: {'most' if 2 * len(own) > len(files) else ', '.join(own)}")
+        held = len({one.property for one in kind.claims if one.holds})
+        refuted = len({one.property for one in kind.claims if not one.holds})
+        said = ", ".join(f"{paper} {many}" for paper, many in _claims_about(kind.name).items())
+        lines.append(f"| {kind.title} | {'; '.join(found)} | {held}, {refuted} | {said} |")
+    return "\n".join(lines)
+
+
+def _claims_about(name: str) -> dict[str, int]:
+    """Claims of papers computed with a mechanism, by paper."""
+    found: dict[str, int] = {}
+    for path in sorted((ROOT / "fairopt" / "harness" / "papers" / "data").glob("*.toml")):
+        said = tomllib.loads(path.read_text(encoding="utf-8"))
+        for group in said["group"]:
+            for one in group["claims"]:
+                paper = {"paper": said["paper"], **group, **one}["paper"]
+                if any(str(part).partition("(")[0] == name for part in one["ours"]):
+                    found[paper] = found.get(paper, 0) + 1
+    return {paper: found[paper] for paper in sorted(found) if paper.isupper()}
 
 
 def _errors() -> str:

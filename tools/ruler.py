@@ -35,6 +35,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]  # the modules of this checkout take precedence over installed ones
 
 import families  # noqa: E402
+import made_up  # noqa: E402
 from apart import apart, cost  # noqa: E402
 
 import fairopt as fo  # noqa: E402
@@ -137,6 +138,10 @@ Row = dict[str, Any]
 FIELDS = ("name", "status", "message", "algorithm", "condition", "cpu", "MiB", "data", "x")
 LISTED = ["off", "condition", "cpu", "cpu now", "status", "status now", "algorithm", "algorithm now", "message",
           "message now"]  # fmt: skip
+
+
+workloads.generator("kubernetes-like", "made up")(made_up.kubernetes_like)
+workloads.generator("slurm-like", "made up")(made_up.slurm_like)
 
 
 class Problem(NamedTuple):

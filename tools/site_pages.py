@@ -23,8 +23,9 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 import fairopt as fo
-from fairopt import mechanisms, papers
+from fairopt import mechanisms
 from fairopt.app.cli import main, parser
+from fairopt.harness import papers
 from fairopt.harness.report import figures
 from fairopt.harness.report.schemas import SCHEMAS
 from fairopt.properties._base import described
@@ -109,7 +110,7 @@ def _mechanisms(folder: Path) -> Iterator[Page]:
         drawn = _DRAWN.get(kind.name, kind.name)
         figure, caption = _two_users(mechanisms.one(drawn) if isinstance(drawn, str) else drawn())
         figure.savefig(folder / f"{kind.name}.png", dpi=130)
-        claims = [(f"[{one.property}](../properties/{one.property}.md)", one) for one in kind.claims]
+        claims = [(f"[{each.property}](../properties/{each.property}.md)", each) for each in kind.claims]
         lines = [
             *(f"# {kind.title}", "", f"*{short}*. Source: {kind.source}.", "", *property_pages.documented(kind), ""),
             *(f"![What two users can have, and what they get]({kind.name}.png)", "", caption, ""),
@@ -117,6 +118,10 @@ def _mechanisms(folder: Path) -> Iterator[Page]:
             *(f"## Is {kind.title} envy-free, strategy-proof, ...?", ""),
             *(property_pages.claimed("property", claims) or ["No property is claimed."]),
         ]
+        for written in dict.fromkeys(property_pages.rows()["mechanism"]):
+            if type(one := mechanisms.one(written)) is kind:
+                lines += ["", f"**{one}** by the [survey](../properties-table.md):", ""]
+                lines += [f"- {each}" for each in property_pages.known(written, "../")]
         yield kind.name, kind.title, short, "\n".join(lines) + "\n"
 
 

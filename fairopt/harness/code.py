@@ -25,8 +25,11 @@ SIMULATING = ("model", "scheduling", "workloads")
 ASIDE = {"app", "base", "harness", "mechanisms", "properties", "scheduling", "study"}
 #: Modules that only display or store results.
 _SHOWING = ("result/plot.py", "result/_show.py", "result/allocation_file.py")
-#: Modules of this package that determine results, and the one that determines how loops are compiled.
-_ALWAYS = ("harness/origin.py", "harness/solve.py", "harness/stack.py", "harness/simulate.py", "base/loops.py")
+#: Modules of excluded packages that determine results and measures, and the one that determines how loops are compiled.
+_ALWAYS = ("harness/origin.py", "harness/solve.py", "harness/stack.py", "harness/simulate.py", "base/loops.py",
+           "study/entitlement.py", "study/metrics.py")  # fmt: skip
+#: Packages and modules that determine measured violations, beside those that solve.
+VIOLATIONS = ("properties", "study/solve_many.py")
 
 
 def solving() -> tuple[str, ...]:
@@ -36,8 +39,9 @@ def solving() -> tuple[str, ...]:
 
 
 def computing(*rooms: str) -> list[Path]:
-    """Files of packages that enter the digest, with data of generators; of mechanisms only the shared modules."""
-    files = {path for room in rooms for path in (PACKAGE / room).rglob("*") if path.is_file()}
+    """Files of packages or modules that enter the digest, with data of generators; of mechanisms only shared ones."""
+    found = (path for room in rooms for path in (PACKAGE / room, *(PACKAGE / room).rglob("*")))
+    files = {path for path in found if path.is_file()}
     files -= {PACKAGE / name for name in _SHOWING}
     files |= {path for path in (PACKAGE / "mechanisms").glob("*.py") if _shared(path.stem)}
     files |= {PACKAGE / name for name in _ALWAYS}

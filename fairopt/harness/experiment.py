@@ -5,13 +5,17 @@ Mechanisms on clusters and policies on workloads over time are two kinds of one 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Collection, Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from .. import mechanisms
 from ..base import files as _files
@@ -19,8 +23,8 @@ from ..base import plugins as _plugins
 from ..base import shipped
 from ..base.errors import DataError
 from ..base.files import Table
+from ..base.typed import typed
 from ..game.orders import ORDERS
-from ..model._validate import finite
 from ..study import metrics
 from ..workloads.sources import CLUSTERS, WORKLOADS, Sources
 from . import origin, simulate, solve
@@ -30,55 +34,34 @@ from .schema import CELLS, SIMULATIONS, Schema
 #: Where something stands: keys, and positions in arrays of tables, such as ("grid", 0, "alphas").
 Where = tuple[str | int, ...]
 
-#: A check of one value, and what it must be.
-Check = tuple[Callable[[Any], bool], str]
-
 
 @dataclass(frozen=True)
 class Document:
-    """A TOML file: its text, and what it says."""
+    """A TOML file: its text, and what it says; `smoke` if [smoke] stands in place of what it replaces."""
 
     path: Path
     text: str
     data: Table
+    smoke: bool = False
 
     def error(self, where: Where, message: str) -> DataError:
         """`message` with file, line and key in front."""
         key = ".".join(str(part + 1) if isinstance(part, int) else part for part in where)
-        return DataError(f"{self.path}:{_files.toml_line(self.text, where)}: {key}: {message}", where)
+        line = _files.toml_line(self.text, where)
+        return DataError(f"{self.path}:{line}: {key}{': ' if key else ''}{message}", where)
 
     @contextmanager
-    def blamed(self, *places: Where) -> Iterator[None]:
-        """Errors of data with the line of the first place that has what the error is about, or of the last."""
+    def blamed(self, *place: str | int) -> Iterator[None]:
+        """Errors of data with the line of the entry that they are about, or of `place`; in [smoke] if it is there."""
         try:
             yield
         except DataError as error:
-            every = [(*place, *error.where) for place in places]
-            known = next((one for one in every if _files.has(self.data, one)), places[-1])
+            every = [(*place, *error.where), place]
+            if self.smoke:
+                tiny = [("smoke", *one[2 if "grid" in one[:1] else 0 :]) for one in every]
+                every = [one for one in tiny if len(one) > 1] + every
+            known = next((one for one in every if _files.has(self.data, one)), place)
             raise self.error(known, str(error)) from None
-
-    def checked(self, where: Where, value: Any, check: Check) -> Any:
-        """A value, if it is there and passes the check."""
-        if not check[0](value):
-            text = f"is {value!r}; it must be {check[1]}" if value is not None else f"is missing: {check[1]}"
-            raise self.error(where, text)
-        return value
-
-    def several(self, where: Where, given: Any, check: Check) -> tuple[Any, ...]:
-        """The values of a key that takes one or a list."""
-        values = given if isinstance(given, list) else [given]
-        if not values:
-            raise self.error(where, f"is empty; give {check[1]}, or leave it out")
-        return tuple(self.checked(where, value, check) for value in values)
-
-    def table(self, where: Where, value: Any, keys: Collection[str] | None = None) -> Table:
-        """A table, with no other keys than these."""
-        if not isinstance(value, dict):
-            raise self.error(where, "must be a table" if value is not None else "is missing")
-        for key in value:
-            if keys is not None and key not in keys:
-                raise self.error((*where, key), f"unknown key; known: {', '.join(sorted(keys))}")
-        return value
 
 
 def read(path: Path) -> Document:
@@ -93,98 +76,132 @@ def read(path: Path) -> Document:
     return Document(path, text, _files.parse_toml(text, path))
 
 
-#: What `fairopt tables` makes of an experiment: means over repetitions, or a table for each cluster.
-TABLES = ("means", "clusters")
+#: Keys of a table with their types, and with defaults where they may be left out.
+Fields = dict[str, tuple[Any, ...]]
 
 
-def _number(value: Any) -> bool:
-    return finite(value) or value in (math.inf, -math.inf)
+def _text(what: str, *names: str) -> Any:
+    """Type of a text: one of these, if there are some."""
+    return Annotated[Literal[names] if names else str, Meta(description=what + ", ".join(names))]
 
 
-def _positive(value: Any) -> bool:
-    return finite(value) and value > 0
+def _whole(least: int) -> Any:
+    """Type of a whole number."""
+    return Annotated[int, Meta(ge=least, le=2**63 - 1, description=f"a whole number >= {least}")]
 
 
-def _whole(least: int) -> Check:
-    def check(value: Any) -> bool:
-        return isinstance(value, int) and not isinstance(value, bool) and least <= value < 2**63
-
-    return check, f"a whole number >= {least}"
+def _number(what: str, **bounds: Any) -> Any:
+    """Type of a number within bounds; NaN is within none."""
+    return Annotated[float, Meta(description=what, **bounds)]
 
 
-def _text(what: str) -> Check:
-    return lambda value: isinstance(value, str), what
+def _many(kind: Any) -> Any:
+    """Type of one value or several."""
+    return kind | Annotated[tuple[kind, ...], Meta(min_length=1, description="one or several")]
 
 
-def _one_of(names: tuple[str, ...], more: Callable[[Any], bool] = lambda _: False, others: str = "") -> Check:
-    return lambda value: value in names or more(value), f"one of {', '.join(names)}{others}"
+def _one(kind: Any) -> Any:
+    """Type of one value, which may stand in brackets."""
+    of_one = Meta(min_length=1, max_length=1, description="write a [[grid]] for each")
+    return kind | Annotated[tuple[kind, ...], of_one]
 
 
-_FLAG: Check = (lambda value: isinstance(value, bool), "true or false")
-_SECONDS: Check = (_positive, "seconds > 0")
+def _struct(name: str, fields: Fields) -> type[Struct]:
+    """Type of a table with these keys and no others."""
+    listed = [(key, *field) for key, field in fields.items()]
+    return msgspec.defstruct(name, listed, kw_only=True, forbid_unknown_fields=True)
+
+
+_FLAG = Annotated[bool, Meta(description="true or false")]
+_POSITIVE, _SECONDS = (_number(f"{what} > 0", gt=0, le=sys.float_info.max) for what in ("a number", "seconds"))
+
+
+class Plugins(Struct, frozen=True, forbid_unknown_fields=True):
+    """Files whose mechanisms, sources and measures an experiment names."""
+
+    plugins: Annotated[tuple[str, ...], Meta(description="a list of Python files, such as ['mine.py']")] = ()
+
+
+class Entry(Struct):
+    """A cluster or workload of an experiment; other keys are options of its source."""
+
+    source: Annotated[str, Meta(min_length=1, description="a source, such as 'bitbrains?vms=100' or 'google-day'")]
+    merge: _FLAG = False
 
 
 @dataclass(frozen=True)
 class Kind:
     """Differences between the kinds of experiments.
 
-    `sources` and `runs` are the keys of what is drawn and of what runs on it; `top` are checks of keys of the file with
-    their defaults, and `grid` of those of a grid; `check_run` raises `DataError`.
+    `sources` and `runs` are the keys of what is drawn and of what runs on it. `top` are the fields of a file that other
+    kinds lack, `grid` those of a grid. `measures` are those that a grid may name; `check_run` raises `DataError`.
     """
 
     schema: Schema
     sources: str
     runs: str
-    top: Mapping[str, tuple[Check, Any]]
-    grid: Mapping[str, tuple[Check, tuple[Any, ...]]]
-    examples: tuple[str, str]
+    top: Fields
+    grid: Fields
+    measures: Callable[[], Sequence[str]]
     check_run: Callable[[str], object]
     drawn_from: Sources[Any]
     jobs: Callable[[Mapping[str, tuple[Any, ...]]], Iterator[Job]]
     measure: Callable[[str], str]
 
-    @property
-    def keys(self) -> set[str]:
-        """Keys of the file."""
-        return {"experiment", self.sources, "grid", "smoke", *self.top}
+    @cached_property
+    def file(self) -> type[Struct]:
+        """Type of a file."""
+        entry = {"type": ["string", "object"], "required": ["source"], "properties": {"source": {"type": "string"}}}
+        meta = Meta(
+            min_length=1,
+            description=f"a table of {self.sources} by name",
+            extra_json_schema={"additionalProperties": entry},
+        )
+        entries = Annotated[dict[str, Any], meta]
+        tiny = self.grid | {"seed": (_SEED,), self.sources: (entries,)}
+        smoke = _struct(f"Smoke_{self.sources}", {key: (field[0] | UnsetType, UNSET) for key, field in tiny.items()})
+        grids: Any = Annotated[
+            _struct(f"Grid_{self.runs}", self.grid), Meta(description=f"a [[grid]] with {self.runs}")
+        ]
+        fields = _TOP | self.top | {self.sources: (entries,), "grid": (_many(grids),), "smoke": (smoke, UNSET)}
+        return _struct(f"Experiment_{self.runs}", fields | {"experiment": (Plugins, Plugins())})
 
 
-_TOP: dict[str, tuple[Check, Any]] = {
-    "title": (_text("a line of text"), None),
+_SEED, _COUNT = _whole(0), _whole(1)
+_TOP: Fields = {
+    "title": (_text("a line of text"),),
     "source": (_text("a line of text"), ""),
     "about": (_text("text"), ""),
-    "seed": (_whole(0), 1),
-    "repetitions": (_whole(1), 1),
+    "seed": (_SEED, 1),
+    "repetitions": (_COUNT, 1),
 }
 MECHANISMS = Kind(
     CELLS,
     "clusters",
     "mechanisms",
-    _TOP | {"table": (_one_of(TABLES), "means")},
+    {"table": (_text("one of ", "means", "clusters"), "means")},
     {
-        "clusters": (_text("a name from [clusters]"), ()),
-        "mechanisms": (_text("a mechanism, such as 'drfh'"), ()),
-        "alphas": ((lambda value: _number(value) and value >= 0, "a number >= 0, or inf"), ()),
-        "engines": (_text("the name of an engine, or 'default'"), ("default",)),
-        "orders": (_one_of(tuple(ORDERS)), ("cyclic",)),
-        "dampings": (
-            (lambda value: value == "default" or (_number(value) and 0 < value < 2), "in (0, 2), or 'default'"),
-            ("default",),
+        "clusters": (_many(_text("a name from [clusters]")), ()),
+        "repetitions": (_one(_COUNT), None),
+        "mechanisms": (_many(_text("a mechanism, such as 'drfh'")),),
+        "alphas": (_many(_number("a number >= 0, or inf", ge=0)), ()),
+        "engines": (_many(_text("the name of an engine, or 'default'")), "default"),
+        "orders": (_many(_text("one of ", *ORDERS)), "cyclic"),
+        "dampings": (_many(Literal["default"] | _number("in (0, 2), or 'default'", gt=0, lt=2)), "default"),
+        "tols": (
+            _many(Literal["default"] | _number("a number > 0, or 'default'", gt=0, le=sys.float_info.max)),
+            "default",
         ),
-        "tols": ((lambda value: value == "default" or _positive(value), "a number > 0, or 'default'"), ("default",)),
-        "max_rounds": (_whole(1), (1000,)),
-        "repetitions": (_whole(1), (None,)),
-        "residuals": ((_positive, "a number > 0"), (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)),
+        "max_rounds": (_one(_COUNT), 1000),
+        "residuals": (_many(_POSITIVE), (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)),
         "measures": (
-            _one_of(
-                solve.MEASURES,
-                lambda value: isinstance(value, str) and value in metrics.KNOWN,
-                ", or a number that fairopt compare shows, plug-ins' included",
+            _many(
+                _text(f"one of {', '.join(solve.MEASURES)}, or a number that fairopt compare shows, plug-ins' included")
             ),
             solve.MEASURES[:3],
         ),
     },
-    ("'paper:pf-fig1' or 'bitbrains?vms=100'", "['drfh', 'alphapf-vds(alpha=3)']"),
+    lambda: (*solve.MEASURES, *metrics.KNOWN),
     mechanisms.parse,
     CLUSTERS,
     solve.jobs,
@@ -194,26 +211,23 @@ POLICIES = Kind(
     SIMULATIONS,
     "workloads",
     "policies",
-    _TOP | {"at": ((_number, "a number of seconds"), ()), "quick": (_FLAG, False)},
+    {"at": (_many(_number("seconds >= 0", ge=0)), ()), "quick": (_FLAG, False)},
     {
-        "workloads": (_text("a name from [workloads]"), ()),
-        "policies": (_text("a policy, such as 'best-fit-drfh', 'dedicated:POLICY' or 'fluid:MECHANISM'"), ()),
-        "until": (_SECONDS, (None,)),
-        "every": (_SECONDS, (None,)),
-        "impossible": ((lambda value: value in ("raise", "report"), "'raise' or 'report'"), ("raise",)),
-        "thrashing": ((lambda value: _positive(value) and value >= 1, "a number >= 1"), (None,)),
-        "repetitions": (_whole(1), (None,)),
-        "measures": (_one_of(simulate.MEASURES), ("timeline",)),
+        "workloads": (_many(_text("a name from [workloads]")), ()),
+        "repetitions": (_one(_COUNT), None),
+        "policies": (_many(_text("a policy, such as 'best-fit-drfh', 'dedicated:POLICY' or 'fluid:MECHANISM'")),),
+        "until": (_one(_SECONDS), None),
+        "every": (_one(_SECONDS), None),
+        "impossible": (_one(_text("one of ", "raise", "report")), "raise"),
+        "thrashing": (_one(_number("a number >= 1", ge=1, le=sys.float_info.max)), None),
+        "measures": (_many(_text("one of ", *simulate.MEASURES)), "timeline"),
     },
-    ("'google-day?tasks=20000'", "['best-fit-drfh', 'slots(n=14)']"),
+    lambda: simulate.MEASURES,
     simulate.parse,
     WORKLOADS,
     simulate.jobs,
     str,
 )
-
-#: Keys of a grid that take one value.
-SINGLE = {"max_rounds", "until", "every", "impossible", "thrashing", "repetitions"}
 
 
 @dataclass(frozen=True)
@@ -300,83 +314,79 @@ def load(name: str | Path, smoke: bool = False) -> Experiment:
 def parse(document: Document, smoke: bool = False) -> Experiment:
     """The experiment of a document, every key checked: those of [smoke] too, whether or not it is used."""
     kind = POLICIES if "workloads" in document.data and "clusters" not in document.data else MECHANISMS
-    data = dict(document.table((), document.data, kind.keys))
-    plugins = _plugged(document, data.pop("experiment", {}))
-    tiny = document.table(("smoke",), data.pop("smoke", {}), {"seed", "repetitions", *kind.grid})
-    full = _experiment(kind, document, data, {})
-    small = _experiment(kind, document, data, tiny) if tiny else full
-    return replace(small if smoke else full, smoke=smoke, plugins=plugins)
+    full = _experiment(kind, document)
+    tiny = _experiment(kind, _smaller(kind, document)) if "smoke" in document.data else replace(full, smoke=True)
+    return tiny if smoke else full
 
 
-def _plugged(document: Document, value: Any) -> tuple[Path, ...]:
-    """The files of `[experiment] plugins`, loaded: what they register may be named in what follows."""
-    document.table(("experiment",), value, {"plugins"})
+def _smaller(kind: Kind, document: Document) -> Document:
+    """The document with the values of [smoke] in place of those that they replace."""
+    data, tiny = document.data, document.data["smoke"]
+    for name in tiny.get(kind.sources, ()):
+        if name not in data[kind.sources]:
+            known = ", ".join(sorted(data[kind.sources]))
+            text = f"[{kind.sources}] has no {name!r} to replace; it has {known}"
+            raise document.error(("smoke", kind.sources, name), text)
+    grids = [
+        one | {key: tiny[key] for key in tiny.keys() & one.keys() - {kind.sources}} for one in _several(data["grid"])
+    ]
+    new = {key: tiny[key] for key in ("seed", "repetitions") if key in tiny}
+    new |= {"grid": grids, kind.sources: data[kind.sources] | tiny.get(kind.sources, {})}
+    return replace(document, data=data | new, smoke=True)
+
+
+def _experiment(kind: Kind, document: Document) -> Experiment:
+    """The experiment of a document as it stands."""
+    with document.blamed():
+        file: Any = typed(document.data, kind.file)
     _plugins.installed()
-    files, where = value.get("plugins", []), ("experiment", "plugins")
-    if not _files.texts(files):
-        raise document.error(where, "must be a list of Python files, such as ['mine.py']")
-    with document.blamed(where):
-        return tuple(_plugins.load(document.path.parent / file).path for file in files)
-
-
-def _experiment(kind: Kind, document: Document, data: Table, tiny: Table) -> Experiment:
-    """`tiny` in place of what the file says elsewhere."""
-    if not data.get("grid"):
-        raise document.error(("grid",), f"an experiment needs at least one [[grid]] with {kind.runs}")
-    sources = _sources(kind, document, data.get(kind.sources), (kind.sources,))
-    if kind.sources in tiny:
-        sources |= _sources(kind, document, tiny[kind.sources], ("smoke", kind.sources), set(sources))
+    with document.blamed("experiment", "plugins"):
+        folder = document.path.parent
+        plugins = tuple(_plugins.load(folder / one).path for one in file.experiment.plugins)
+    sources = {}
+    for name, said in getattr(file, kind.sources).items():
+        with document.blamed(kind.sources, name):
+            sources[name] = _sources(kind, name, {"source": said} if isinstance(said, str) else said, folder)
     grids = []
-    for k, one in enumerate(data["grid"] if isinstance(data["grid"], list) else [data["grid"]]):
-        document.table(("grid", k), one, kind.grid)
-        over = {key: tiny[key] for key in tiny if key in kind.grid and key in one and key != kind.sources}
-        grids.append(_grid(kind, document, ("grid", k), one | over, over, set(sources)))
-    top: Table = {}
-    for key, (check, default) in kind.top.items():
-        where: Where = ("smoke", key) if key in tiny else (key,)
-        value = tiny.get(key, data.get(key, default))
-        read = document.several if key == "at" else document.checked
-        top[key] = read(where, value, check) if value != () else ()
+    for k, one in enumerate(_several(file.grid)):
+        values = {key: _several(value) for key, value in structs.asdict(one).items()}
+        with document.blamed("grid", k):
+            for key, known in ((kind.sources, sources), ("measures", kind.measures())):
+                if strange := [name for name in values[key] if name not in known]:
+                    raise DataError(f"is {strange[0]!r}; it must be one of {', '.join(known)}", (key,))
+        with document.blamed("grid", k, kind.runs):
+            for text in values[kind.runs]:
+                kind.check_run(text)
+        grids.append(Grid(("grid", k), values | {kind.sources: values[kind.sources] or tuple(sorted(sources))}))
     made = Experiment(
         kind, document.path.stem, document, sources=tuple(one for group in sources.values() for one in group),
-        grids=tuple(grids), **top,
+        grids=tuple(grids), smoke=document.smoke, plugins=plugins,
+        **{key: getattr(file, key) for key in (*_TOP, *kind.top)} | {"at": _several(getattr(file, "at", ()))},
     )  # fmt: skip
-    if made.table == "clusters":
-        draws: list[tuple[Where, Any]] = [(("smoke",), tiny.get("repetitions")), ((), data.get("repetitions"))]
-        for place, count in [*draws, *((one.where, one.one("repetitions")) for one in grids)]:
+    if made.table != "clusters":
+        return made
+    for place, count in [((), made.repetitions), *((one.where, one.one("repetitions")) for one in grids)]:
+        with document.blamed(*place):
             if count not in (None, 1):
-                text = "a table of each cluster shows one draw; leave repetitions out"
-                raise document.error((*place, "repetitions"), text)
-        return replace(made, quick=True)  # it takes seconds: `make tables` computes it
-    return made
+                raise DataError("a table of each cluster shows one draw; leave repetitions out", ("repetitions",))
+    return replace(made, quick=True)  # it takes seconds: `make tables` computes it
 
 
-def _sources(
-    kind: Kind, document: Document, value: Any, where: Where, old: set[str] | None = None
-) -> dict[str, list[Source]]:
-    """Sources by name, one for every combination of options that are lists; nothing is drawn or read yet."""
-    found: dict[str, list[Source]] = {}
-    for name, entry in document.table(where, value).items():
-        here = (*where, name)
-        if old is not None and name not in old:
-            known = ", ".join(sorted(old))
-            raise document.error(here, f"[{kind.sources}] has no {name!r} to replace; it has {known}")
-        options = {"source": entry} if isinstance(entry, str) else dict(document.table(here, entry))
-        text = options.pop("source", None)
-        if not isinstance(text, str) or not text:
-            raise document.error((*here, "source"), f"name a source, such as {kind.examples[0]}")
-        merged = document.checked((*here, "merge"), options.pop("merge", False), _FLAG) if kind is MECHANISMS else False
-        choices = [[(key, one) for one in (item if isinstance(item, list) else [item])]
-                   for key, item in options.items()]  # fmt: skip
-        found[name] = [Source(name, _with_options(text, pairs), merged) for pairs in product(*choices)]
-        for key, several in options.items():
-            if several == []:
-                raise document.error((*here, key), "is empty; give a value, or leave it out")
-        for source in found[name]:
-            with document.blamed(here):
-                origin.check(kind.drawn_from, source.text, document.path.parent, tuple(options))
-    if not found:
-        raise document.error(where, f"name at least one {kind.sources[:-1]}")
+def _several(value: Any) -> tuple[Any, ...]:
+    """The values of a key that takes one or several."""
+    return tuple(value) if isinstance(value, list | tuple) else (value,)
+
+
+def _sources(kind: Kind, name: str, said: Table, folder: Path) -> list[Source]:
+    """A cluster or workload for every combination of options that are lists; nothing is drawn or read yet."""
+    entry, own = typed(said, Entry), Entry.__struct_fields__ if kind is MECHANISMS else ("source",)
+    options = {key: _several(value) for key, value in said.items() if key not in own}
+    if empty := [key for key, several in options.items() if not several]:
+        raise DataError("is empty; give a value, or leave it out", (empty[0],))
+    pairs = product(*([(key, one) for one in several] for key, several in options.items()))
+    found = [Source(name, _with_options(entry.source, one), entry.merge) for one in pairs]
+    for source in found:
+        origin.check(kind.drawn_from, source.text, folder, tuple(options))
     return found
 
 
@@ -384,27 +394,6 @@ def _with_options(text: str, pairs: tuple[tuple[str, Any], ...]) -> str:
     """The name of a source with options."""
     plain = [f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in pairs]
     return "?".join([text, "&".join(plain)]) if plain and "?" not in text else "&".join([text, *plain])
-
-
-def _grid(kind: Kind, document: Document, where: Where, given: Table, over: Table, names: set[str]) -> Grid:
-    def at(key: str) -> Where:
-        return ("smoke", key) if key in over else (*where, key)
-
-    values = {key: document.several(at(key), given[key], check) if key in given else default
-              for key, (check, default) in kind.grid.items()}  # fmt: skip
-    for key in SINGLE & given.keys():
-        if len(values[key]) > 1:
-            raise document.error(at(key), "takes one value; write a [[grid]] for each")
-    values[kind.sources] = values[kind.sources] or tuple(sorted(names))
-    if strange := [name for name in values[kind.sources] if name not in names]:
-        known = ", ".join(sorted(names))
-        raise document.error(at(kind.sources), f"[{kind.sources}] has no {strange[0]!r}; it has {known}")
-    if not values[kind.runs]:
-        raise document.error(where, f"a grid needs {kind.runs}, such as {kind.examples[1]}")
-    for text in values[kind.runs]:
-        with document.blamed(at(kind.runs)):
-            kind.check_run(text)
-    return Grid(where, values)
 
 
 def cells_of(experiment: Experiment, traces: str | None = None) -> list[Cell]:
@@ -417,15 +406,13 @@ def cells_of(experiment: Experiment, traces: str | None = None) -> list[Cell]:
     """
     kind, found = experiment.kind, dict[str, Cell]()
     plugins = tuple(sorted((str(plugin.path), plugin.digest) for plugin in _plugins.loaded()))
-    tiny: list[Where] = [("smoke",)] * experiment.smoke
-    origins, ways = [], []
+    document, origins, ways = experiment.document, [], []
     for source in experiment.sources:
-        inside = (kind.sources, source.name)
-        with experiment.document.blamed(*((*one, *inside) for one in tiny), inside):
-            folder = experiment.document.path.parent
+        with document.blamed(kind.sources, source.name):
+            folder = document.path.parent
             origins.append((source, origin.of(kind.drawn_from, source.text, source.merge, folder, traces)))
     for grid in experiment.grids:
-        with experiment.document.blamed(*tiny, grid.where):
+        with document.blamed(*grid.where):
             measures = tuple(sorted(map(kind.measure, grid["measures"])))
             ways.append((grid, [(job, job.code(measures)) for job in kind.jobs(grid.values)], measures))
     for (source, drawn), repetition in product(origins, range(max(map(experiment.draws, experiment.grids)))):

@@ -88,7 +88,7 @@ class Solve:
 
     def code(self, measures: tuple[str, ...]) -> str:
         """Digest of the code of the solvers, of the mechanism, and of the measurement of violations."""
-        rooms = ("many", "properties") if "violations" in measures else ()
+        rooms = code.VIOLATIONS if "violations" in measures else ()
         return code.of(type(self.what.made), *code.solving(), *rooms)
 
     def warm(self) -> None:

@@ -16,13 +16,14 @@ from ..base import clock
 from ..certificates import Certificate
 from ..core import maxmin
 from ..core.game.curve_system import OPTIONS as CURVE
+from ..core.game.index import stable
 from ..core.game.selection import MAYBE_OTHERS, unique
 from ..core.judge import infeasibility
 from ..core.solve import finite
-from ..core.system import Stack, stacked
+from ..core.system import stacked
 from ..mechanisms import Mechanism
 from ..mechanisms._order import HARD
-from ..model._arrays import Array, Mask
+from ..model._arrays import Mask
 from ..model._validate import LEAST
 from ..model.cluster import Cluster
 from ..model.problem import Problem
@@ -122,7 +123,7 @@ def _answers(job: Solve, tiny: Stats, clusters: Sequence[Cluster]) -> list[Alloc
     good = (error <= min(1e-10, job.tol)) & q.usable.all(axis=(0, 1))
     others = np.zeros(len(given), dtype=bool)
     if rule.scope == "game" and rule.alpha not in (1, np.inf):
-        good &= _stable(q, z, log_rows.transpose(2, 1, 0))
+        good &= stable(q, z, log_rows.transpose(2, 1, 0))
         others[:] = abs(np.log(rule.alpha)) > np.log(CURVE.near)
         others &= np.array([not unique(problem) for problem in given])
     feasibility = infeasibility(q, z)
@@ -137,34 +138,3 @@ def _answers(job: Solve, tiny: Stats, clusters: Sequence[Cluster]) -> list[Alloc
         ) if good[k] else None
         for k, (problem, (_, notes)) in enumerate(zip(problems, prepared, strict=True))
     ]  # fmt: skip
-
-
-def _stable(q: Stack, z: Array, log_rows: Array) -> Mask:
-    """Mask (problems,) of equilibria whose index is certainly +1, as `game.model.index` defines it.
-
-    Inactive unknowns get the row and column of the identity; problems are the first axis of matrices.
-    """
-    users, servers, count = z.shape
-    resources = len(q.use)
-    x, slack, share = q.slacks(z, log_rows / q.power, None)
-    part = q.size * z / x[:, None]
-    pairs = (part > np.maximum(slack, 1e-12)) | (part == part.max(axis=1, keepdims=True))
-    share = np.where(pairs, share, 0.0)
-    largest = share.max(axis=1)
-    idle = np.maximum(1 - q.used(z), 0.0)
-    on = (largest > idle)[:, None] & pairs  # (R, N, K, B)
-    paid = np.where(on, share / np.where(largest > 0, largest, 1.0)[:, None], 0.0)
-    used = np.where(on, q.use * x[:, None] / q.size, 0.0)
-    first, size = users * servers, (users + resources) * servers
-    user, server, one = np.eye(users), np.eye(servers), pairs.astype(float)
-    matrix = np.zeros((count, size, size))
-    matrix[:, :first, :first] = np.einsum("nkb,njb,nm->bnkmj", one, one, user).reshape(count, first, first)
-    matrix[:, :first, first:] = np.einsum("rnkb,kj->bnkrj", paid, server).reshape(count, first, -1)
-    matrix[:, first:, :first] = -np.einsum("rnkb,kj->brjnk", used, server).reshape(count, -1, first)
-    active = np.concatenate([pairs.reshape(first, count), (largest > idle).reshape(-1, count)])
-    np.einsum("bii->bi", matrix)[...] += np.where(active.T, 1e-10, 1.0)
-    sign, _ = np.linalg.slogdet(matrix)
-    with np.errstate(all="ignore"):
-        moved = np.linalg.inv(matrix)[:, :first] * pairs.reshape(first, count).T[:, :, None]
-    moved = np.abs(moved.reshape(count, users, servers, size).sum(axis=2)).max(axis=(1, 2))
-    return np.asarray((sign > 0) & (moved < 1e6))

@@ -300,7 +300,7 @@ def by_this_code(frame: pd.DataFrame) -> list[bool]:
 
     if "policy" in frame:
         return [_digest(policy) == made_by for policy, made_by in zip(frame["policy"], frame["code"], strict=True)]
-    rooms = [("many", "properties") if '"violations"' in str(options) else () for options in frame["options"]]
+    rooms = [code.VIOLATIONS if '"violations"' in str(options) else () for options in frame["options"]]
     return [(kind := mechanisms.REGISTRY.get(name)) is not None and code.of(kind, *code.solving(), *more) == made_by
             for name, more, made_by in zip(frame["name"], rooms, frame["code"], strict=True)]  # fmt: skip
 

@@ -12,8 +12,7 @@ from __future__ import annotations
 from ._base import REGISTRY, Case, Deviation, Finding, Property, get, names
 from ._check import Check, check, report
 from ._search import SearchOptions, search
-from ._survey import frame, read, survey, surveyed
-from ._table import Claimed, claims, in_short, matrix, table
+from ._table import Claimed, claims, in_short, surveyed, table
 from .witness import Witness, verify
 
 __all__ = [
@@ -28,15 +27,11 @@ __all__ = [
     "Witness",
     "check",
     "claims",
-    "frame",
     "get",
     "in_short",
-    "matrix",
     "names",
-    "read",
     "report",
     "search",
-    "survey",
     "surveyed",
     "table",
     "verify",

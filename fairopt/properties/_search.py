@@ -169,10 +169,7 @@ def hunt(
     chosen, prop = mechanisms.one(mechanism), get(property)
     if why := prop.unfit(chosen):
         raise DataError(f"{prop.name} says nothing about {chosen}: {why}")
-    if isinstance(conditions, str) or (unknown := [name for name in conditions if name not in CONDITIONS]):
-        bad = conditions if isinstance(conditions, str) else unknown[0]
-        raise DataError(f"conditions are {bad!r}; give a list of some of: {', '.join(CONDITIONS)}")
-    going = Hunt(chosen, prop, conditions, options, np.random.default_rng(rng))
+    going = Hunt(chosen, prop, known_conditions(conditions), options, np.random.default_rng(rng))
     with tqdm(total=trials, disable=None if progress else True, unit="trial", leave=False) as bar:
         while going.trials < trials:
             before = going.trials
@@ -183,6 +180,14 @@ def hunt(
     if not going.answered:
         raise DataError(f"{chosen} answers none of {trials} clusters to 1e-8; what its solve says of one tells why")
     return going
+
+
+def known_conditions(names: Sequence[str]) -> Sequence[str]:
+    """Return the names of conditions on clusters if all of them are known."""
+    if isinstance(names, str) or (unknown := [name for name in names if name not in CONDITIONS]):
+        bad = names if isinstance(names, str) else unknown[0]
+        raise DataError(f"conditions are {bad!r}; give a list of some of: {', '.join(CONDITIONS)}")
+    return names
 
 
 #: A loss, and whose it is.

@@ -1,15 +1,15 @@
-"""Tables of mechanisms and properties: what is claimed, and what proofs and searches say."""
+"""Tables of mechanisms and properties: the claims of all mechanisms."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
+from .. import mechanisms
 from ..base.errors import DataError
 from ..base.libraries import pd
-from ..mechanisms import REGISTRY, Mechanism, one
+from ..mechanisms import REGISTRY, Mechanism
 from ..mechanisms._claim import Claim
 from ._base import names
 
@@ -39,6 +39,25 @@ def claims(holds: bool | None = None) -> list[Claimed]:
                 raise DataError(f"{name} claims {claim.property} for parameters that none of its variants has")
             found += [Claimed(one, claim) for one in (tried if claim.holds else tried[:1])]
     return [one for one in found if holds in (None, one.claim.holds)]
+
+
+#: The values of alpha at which searches take the game by default.
+ALPHAS = (0.3, 0.5, 1.0, 2.0, 4.0, 16.0)
+
+
+def surveyed() -> list[Mechanism]:
+    """List the mechanisms of this package that claim something: their default variants, the game at `ALPHAS`.
+
+    Of utilities of one's own nothing can be said in general.
+    """
+    found: list[Mechanism] = []
+    for name in mechanisms.names():
+        kind = mechanisms.kind(name)
+        if name == "alphapf-vds":
+            found += [mechanisms.get(name, alpha=alpha) for alpha in ALPHAS]
+        elif kind.claims and kind.__module__.startswith("fairopt."):
+            found += kind.variants()
+    return found
 
 
 #: What is said of a mechanism in short, in this order.
@@ -103,74 +122,3 @@ def _interval(name: str, low: float, high: float) -> str:
     if low == high:
         return f"{name} = {low:g}"
     return f"{name} >= {low:g}" if np.isinf(high) else f"{name} from {low:g} to {high:g}"
-
-
-#: How a text refers to a proof, by its source, and to a counterexample, by the name of its file.
-Link = Callable[[str, str], str]
-
-
-class Answer(NamedTuple):
-    """The knowledge of a mechanism and a property among clusters of some kind."""
-
-    clusters: str  # names of conditions, or `all`
-    known: str  # `proved`, `counterexample`, `none`, `nothing`
-    text: str
-
-    @property
-    def sentence(self) -> str:
-        """The text, after the kind of clusters if not all are meant."""
-        return self.text if self.clusters == "all" else f"{self.clusters}: {self.text}"
-
-
-def answers(mechanism: Mechanism, name: str, rows: pd.DataFrame, link: Link) -> list[Answer]:
-    """Answers on all clusters, then on others where they differ.
-
-    `rows` are those of `survey` about the mechanism and the property, as a frame (`conditions`, `answer`, ...).
-    """
-    claims = [one for one in mechanism.claims if one.property == name and one.holds and one.about(mechanism)]
-    searched = {row["conditions"]: row for row in rows[::-1].to_dict("records")}  # the first of several
-    found: list[Answer] = []
-    for conditions in dict.fromkeys((*rows["conditions"], *(", ".join(claim.conditions) for claim in claims))):
-        row, which = searched.get(conditions, {}), conditions or "all"
-        proof = [claim for claim in claims if {*claim.conditions} <= {*conditions.split(", ")}]
-        if row.get("file"):
-            loss = f"{float(row['violation']):.3f}".replace("0.", ".", 1)
-            other = f" (none in {row['trials']})" if row["answer"] == "none" else ""
-            found.append(Answer(which, "counterexample", link(f"no: {loss}", str(row["file"])) + other))
-        elif proof:
-            trials = f", {row['trials']} trials" if row else ""
-            found.append(Answer(which, "proved", link("proved", proof[0].source) + trials))
-        elif row.get("trials"):
-            doubts = f" ({row['doubted']:.2g} not verified)" if row["doubted"] > 0 else ""
-            found.append(Answer(which, "none", f"none in {row['trials']}{doubts}"))
-    first = next((each for each in found if each.clusters == "all"), Answer("all", "nothing", ""))
-    return [first, *(each for each in found if each.clusters != "all" and each.known != first.known)]
-
-
-def plain(text: str, to: str) -> str:
-    """No links."""
-    return text
-
-
-def matrix(rows: pd.DataFrame, link: Link = plain) -> pd.DataFrame:
-    """Properties by mechanisms; a cell is what is known of all clusters, and of others after their names.
-
-    Parameters
-    ----------
-    rows : as of `fairopt.properties.survey`, as a frame: `fairopt.properties.frame`
-    link : how a cell refers to a proof, `link("proved", source)`, and to a counterexample, `link(text, file)`; by
-        default without links
-
-    Raises
-    ------
-    DataError
-        A row names a mechanism that there is not.
-    KeyError
-        `rows` lacks a column.
-    """
-    rows = rows.fillna({"conditions": "", "file": ""})
-    table: dict[str, dict[str, str]] = {}
-    for (written, name), some in rows.groupby(["mechanism", "property"], sort=False):
-        said = "; ".join(each.sentence for each in answers(one(written), str(name), some, link))
-        table.setdefault(str(one(written)), {})[str(name)] = said
-    return pd.DataFrame(table).fillna("").rename_axis("property").sort_index()

@@ -19,6 +19,7 @@ from ..base.progress import tqdm
 from ..core import maxmin
 from ..core.choices import greatest
 from ..core.engines.small import Kind, kind_of, small_enough
+from ..core.game.index import negative_index
 from ..core.solve import finite
 from ..mechanisms import Mechanism
 from ..model import _intake, _validate
@@ -223,10 +224,10 @@ class _Found:
 
     def _stacked(self, kind: Kind, stack: list[tuple[int, Problem]]) -> list[int]:
         """Solve problems together; which are to be solved one by one?"""
-        (tasks, certificates), alone = _together(kind, [problem for _, problem in stack], self.tol), []
+        (tasks, certificates, unstable), alone = _together(kind, [problem for _, problem in stack], self.tol), []
         for k, (p, _) in enumerate(stack):
             certificate = float(certificates[k])
-            if not certificate <= self.tol and (self.fallback or kind in ("psdsf", "leximin")):
+            if unstable[k] or (not certificate <= self.tol and (self.fallback or kind in ("psdsf", "leximin"))):
                 alone.append(p)
                 continue
             if certificate <= self.tol:
@@ -274,14 +275,21 @@ class _Found:
 _AIM = 0.1
 
 
-def _together(kind: Kind, problems: list[Problem], tol: float) -> tuple[Array, Array]:
-    """Tasks (problems, users, servers) and certificates (problems,), infinite for none, of one kind and shape."""
-    if kind in ("global", "game"):
-        return finite(problems, _AIM * tol, _AIM * tol)[:2]
+def _together(kind: Kind, problems: list[Problem], tol: float) -> tuple[Array, Array, Mask]:
+    """Answers to problems of one kind and shape.
+
+    Tasks (problems, users, servers), certificates (problems,), infinite for none, and where the answer is an unstable
+    equilibrium (problems,), in whose place `Mechanism.solve` looks for another.
+    """
+    stable = np.zeros(len(problems), dtype=bool)
     if kind == "psdsf":
-        return greatest(problems)
+        return *greatest(problems), stable
+    if kind in ("global", "game"):
+        found = finite(problems, _AIM * tol, _AIM * tol)
+        unstable = negative_index(problems, found) & (found.certificate <= tol) if kind == "game" else stable
+        return found.tasks, found.certificate, unstable
     kernels = {"leximin": maxmin.leximin, "per_server": maxmin.alone, "efficient": maxmin.largest_sum}
-    return kernels[kind](problems)[:2]
+    return *kernels[kind](problems)[:2], stable
 
 
 #: The arguments of a cluster that come stacked, and their axes behind that of the problems.

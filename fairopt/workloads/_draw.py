@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Annotated, Any
@@ -30,7 +29,6 @@ from ..base.errors import DataError
 from ..base.libraries import special, stats
 from ..model import _validate
 from ..model._arrays import Array, Index, Mask
-from ..scheduling.workload import Whole
 
 PROBABILITY = np.array([0, 0.01, *np.arange(0.05, 0.96, 0.05), 0.99, 1]).round(2)
 
@@ -167,23 +165,6 @@ def finite(value: float, what: str) -> None:
 Count = Annotated[int, positive]
 Amount = Annotated[int | float | None, amount]
 Positive = Annotated[float, above_zero]
-
-
-class Room:
-    """Free capacity of nodes, (nodes, resources), in integer units such as milli-CPU and MiB."""
-
-    def __init__(self, capacity: Whole) -> None:
-        self.left = np.array(capacity, dtype=np.int64)
-
-    def take(self, asks: Sequence[int], tried: Whole, count: int = 1) -> list[int]:
-        """Place one task on each of the first `count` feasible nodes of `tried`; on none if there are fewer."""
-        need = np.asarray(asks, dtype=np.int64)
-        fits = tried[(self.left[tried] >= need).all(axis=1)]
-        chosen = [int(k) for k in dict.fromkeys(fits.tolist())][:count]
-        if len(chosen) < count:
-            return []
-        self.left[chosen] -= need
-        return chosen
 
 
 @dataclass(frozen=True)

@@ -208,7 +208,6 @@ class _Objects:
     "kubernetes",
     "a Kubernetes cluster: kubernetes:FILE, of kubectl get nodes,pods,namespaces -A -o json",
     folder="kubernetes",
-    stand_in="kubernetes-like",
 )
 def kubernetes(
     directory: str | Path,

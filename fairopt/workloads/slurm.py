@@ -1,4 +1,4 @@
-"""Reader of Slurm clusters (`scontrol show nodes --json`, `squeue --json`, `sshare --json`), and a synthetic one.
+"""Reader of Slurm clusters from the output of `scontrol show nodes --json`, `squeue --json` and `sshare --json`.
 
 Servers are nodes that are neither down nor drained, with the resources available to jobs. A user is the set of jobs of
 an account (or a person) with equal requests per node and equal partitions; a task is the part of a job on one node.
@@ -18,9 +18,8 @@ import numpy as np
 
 from ..base import files
 from ..base.errors import DataError
-from ._draw import Count, Room
 from ._snapshot import GIB, Shape, Snapshot, objects, of_shapes, quantity
-from .sources import generator, reader
+from .sources import reader
 
 _LAYOUT = "nodes.json (scontrol show nodes --json), jobs.json (squeue --json), perhaps shares.json (sshare --json)"
 _DOWN = {"DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "FUTURE", "NOT_RESPONDING", "POWERED_DOWN", "MAINT"}
@@ -35,9 +34,7 @@ _NOT_SHARED = ("billing", "node", "energy", "fs/", "ic/", "license/", "vmem", "p
 Object = Mapping[str, Any]
 
 
-@reader(
-    "slurm", "a Slurm cluster: slurm:DIR with nodes.json, jobs.json, shares.json", folder="slurm", stand_in="slurm-like"
-)
+@reader("slurm", "a Slurm cluster: slurm:DIR with nodes.json, jobs.json, shares.json", folder="slurm")
 def slurm(
     directory: str | Path,
     by: Literal["account", "user"] = "account",
@@ -267,35 +264,3 @@ def _shares(table: Any, path: Path) -> dict[str, float]:
         if number and "USER" not in _words(row.get("type"), "the type of an association"):
             found[str(row.get("name"))] = float(number)
     return found
-
-
-@generator("slurm-like", "a Slurm cluster, made up")
-def slurm_like(rng: np.random.Generator, nodes: Count = 60, jobs: Count = 300, accounts: Count = 8) -> Snapshot:
-    """Draw nodes of two partitions, one with GPUs, and jobs and arrays of accounts with different shares.
-
-    Jobs run on nodes where they fit; the others wait, some arrays among them.
-    """
-    hosts: list[Object] = [
-        {"name": f"n{k + 1:03d}", "state": ["IDLE"], "effective_cpus": 64, "real_memory": 256_000,
-         "specialized_memory": 4096, "partitions": ["gpu" if k % 4 == 0 else "batch"], "features": [f"gen{k % 3}"],
-         "tres": "cpu=64,mem=250G,gres/gpu=4" if k % 4 == 0 else "cpu=64,mem=250G"}
-        for k in range(nodes)
-    ]  # fmt: skip
-    gpus = np.where(np.arange(nodes) % 4 == 0, 4, 0)
-    room = Room(np.column_stack([np.full(nodes, 64), np.full(nodes, 256_000 - 4096), gpus]))
-    listed: list[Object] = []
-    for k in range(jobs):
-        gpu, wide = rng.random() < 0.3, int(rng.choice([1, 1, 1, 2, 4]))
-        cpus, memory = int(rng.choice([1, 4, 8, 16])), int(rng.choice([2, 8, 32]))
-        asks = f"cpu={cpus * wide},mem={memory * wide}G,node={wide},billing={cpus * wide}"
-        array, started = rng.random() < 0.1, rng.random() < 0.6
-        tried = rng.permutation(np.flatnonzero(gpus)) if gpu else rng.permutation(nodes)
-        on = room.take((cpus, 1024 * memory, int(gpu)), tried, wide) if started and not array else []
-        listed.append({
-            "job_id": k + 1, "account": f"lab{rng.integers(accounts) + 1}", "user_name": f"u{rng.integers(20)}",
-            "partition": "gpu" if gpu else "batch,gpu", "node_count": {"set": True, "infinite": False, "number": wide},
-            "job_state": ["RUNNING" if on else "PENDING"], "nodes": ",".join(str(hosts[n]["name"]) for n in on),
-            "tres_req_str": asks + (f",gres/gpu={wide}" if gpu else ""), "array_task_string": "1-5" if array else "",
-        })  # fmt: skip
-    weights = {f"lab{k + 1}": float(1 + k % 3) for k in range(accounts)}
-    return snapshot(hosts, listed, weights, "slurm-like")

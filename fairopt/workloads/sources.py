@@ -48,7 +48,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Entry:
-    """Registered generator or reader; a reader has the prefix of its trace's `folder` and a `stand_in` generator."""
+    """Registered generator or reader; a reader has the prefix of its trace's `folder`, and perhaps a `stand_in`."""
 
     name: str
     description: str
@@ -150,18 +150,19 @@ class Sources(Generic[Made]):
         >>> vectors.open("uniform?count=2&seed=1").shape
         (2,)
         """
-        return self.reader(name, description, folder="", stand_in="")
+        return self.reader(name, description, folder="")
 
     def reader(
-        self, name: str, description: str, *, folder: str, stand_in: str, alias: str | None = None
+        self, name: str, description: str, *, folder: str, stand_in: str = "", alias: str | None = None
     ) -> Callable[[Function], Function]:
         """Register a function of `directory`, `rng` and options as the source `name`: a trace.
 
-        Its folder below the traces root begins with `folder`; if it is missing, the generator `stand_in` is used.
+        Its folder below the traces root begins with `folder`; if it is missing, the generator `stand_in` is used, if
+        any.
 
         >>> from fairopt.workloads.sources import Sources
         >>> texts = Sources("text")
-        >>> @texts.reader("notes", "the path of a trace", folder="notes", stand_in="none")
+        >>> @texts.reader("notes", "the path of a trace", folder="notes")
         ... def notes(directory, rng):
         ...     return str(directory)
         >>> texts.open("notes:some/folder")
@@ -257,6 +258,8 @@ class Sources(Generic[Made]):
         """Generator of an entry, or that in place of a missing trace, which must accept the options."""
         if not entry.folder:
             return entry
+        if not entry.stand_in:
+            raise DataError(f"{entry.name} reads what you have: name it, {entry.name}:PATH")
         trace, generator = entry.name, self._entry(entry.stand_in)
         if missing := [option for option in options if option not in generator.options]:
             raise DataError(

@@ -96,7 +96,9 @@ SLIPS = [
     ("results --store . --columns jane", "there is no column 'jane'"),
     ("properties -p kindness", "no property 'kindness'"),
     ("properties -m drf --trials 0", "trials is 0"),
-    ("properties paper:drf-4.1 --store folder", "--store is not about the cluster"),
+    ("properties -m drf --conditions sunshine", "give a list of some of: positive demands"),
+    ("properties -m drf --seconds 3", "--seconds is about a FILE"),
+    ("properties paper:drf-4.1 --save folder", "--save is not about the cluster"),
 ]
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
+from made_up import kubernetes_like
 from strategies import clusters
 from workloads.test_kubernetes import node, pod
 
@@ -202,8 +203,8 @@ def test_whole_tasks_of_what_is_entitled_are_fair(cluster: fo.Cluster) -> None:
     assert metrics.complaints(whole) == 0
 
 
-def test_a_generated_snapshot_has_the_verdict_that_the_docs_say() -> None:
-    runs = fo.open_source("kubernetes-like?seed=2").running
+def test_the_verdict_on_a_made_up_snapshot() -> None:
+    runs = kubernetes_like(np.random.default_rng(2)).running
     assert runs is not None
     for mechanism in (fo.DRFH(), fo.TSF()):
         assert int((metrics.owed(runs, mechanism)[0] > 0).sum()) == 36

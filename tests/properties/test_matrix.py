@@ -6,11 +6,11 @@ import pandas as pd
 import property_pages as TOOL
 import pytest
 from processes import ROOT
+from property_pages import answers, matrix
 
 import fairopt as fo
 from fairopt.properties import Witness
-from fairopt.properties._survey import cells, surveyed
-from fairopt.properties._table import answers, matrix
+from research.survey import cells
 
 DOCS = ROOT / "docs"
 ROWS = pd.read_csv(DOCS / "survey.csv").fillna({"conditions": "", "file": ""})
@@ -74,7 +74,7 @@ def test_a_disagreement_without_a_reason_shows() -> None:
 def test_the_survey_has_every_mechanism_and_property() -> None:
     """But for the utilitarian rule, which no kernel solves: some of its cells were not reached."""
     made = set(zip(ROWS["mechanism"], ROWS["property"], strict=True))
-    asked = {(one.mechanism, one.property) for one in cells(surveyed())}
+    asked = {(one.mechanism, one.property) for one in cells(fo.properties.surveyed())}
     assert made <= asked
     assert {mechanism for mechanism, _ in asked - made} <= {"utilitarian"}
     assert (ROWS.loc[(ROWS["answer"] == "none") & (ROWS["mechanism"] != "utilitarian"), "trials"] >= 1000).all()

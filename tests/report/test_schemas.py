@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,10 @@ from processes import ROOT
 
 from fairopt import Cluster, papers
 from fairopt.app.cli import main
+from fairopt.base.typed import typed
 from fairopt.errors import DataError
 from fairopt.harness import load
-from fairopt.harness.experiment import MECHANISMS, POLICIES
+from fairopt.harness.experiment import MECHANISMS
 from fairopt.harness.report.schemas import SCHEMAS, cluster, experiments
 
 EXPERIMENTS = sorted((ROOT / "experiments").glob("*.toml"))
@@ -38,16 +40,45 @@ def test_experiments_that_are_read_are_accepted(path: Path) -> None:
     assert valid(tomllib.loads(path.read_text(encoding="utf-8")), experiments())
 
 
-def test_keys_are_those_of_the_readers() -> None:
-    first, second = (one["properties"]["grid"]["items"]["properties"] for one in experiments()["oneOf"])
-    assert (set(first), set(second)) == (set(MECHANISMS.grid), set(POLICIES.grid))
-    assert "over-relaxed" in first["orders"]["oneOf"][0]["enum"]
-    assert "number" in first["alphas"]["oneOf"][0]["type"]
+VALUES: list[tuple[str, Any, bool]] = [
+    ("alphas", [1, 2.5], True),
+    ("alphas", -1, False),
+    ("orders", "over-relaxed", True),
+    ("orders", ["up"], False),
+    ("dampings", ["default", 0.5], True),
+    ("dampings", 2, False),
+    ("max_rounds", [7], True),
+    ("max_rounds", [7, 8], False),
+    ("tols", 0, False),
+    ("residuals", [], False),
+    ("clusters", 3, False),
+    ("colour", "red", False),
+]
 
 
-@pytest.mark.parametrize(("grid", "good"), [({}, False), ({"mechanisms": 3}, False), ({"mechanisms": "drf"}, True)])
-def test_an_experiment_without_runs_is_refused(grid: dict[str, Any], good: bool) -> None:
-    assert valid({"title": "x", "clusters": {"a": "paper:drf-4.1"}, "grid": [grid]}, experiments()) == good
+@pytest.mark.parametrize("place", ["grid", "smoke"])
+@pytest.mark.parametrize(("key", "value", "good"), VALUES)
+def test_readers_and_editors_agree(place: str, key: str, value: Any, good: bool) -> None:
+    document: dict[str, Any] = {"title": "x", "clusters": {"a": "paper:drf-4.1"}, "grid": {"mechanisms": "drf"}}
+    document.setdefault(place, {})[key] = value
+    assert valid(document, experiments()) == good
+    with nullcontext() if good else pytest.raises(DataError, match=r"it must be|unknown key; known: alphas"):
+        typed(document, MECHANISMS.file)
+
+
+@pytest.mark.parametrize(
+    ("grid", "source", "good"),
+    [
+        ({}, "paper:drf-4.1", False),
+        ({"mechanisms": 3}, "paper:drf-4.1", False),
+        ({"mechanisms": "drf"}, "paper:drf-4.1", True),
+        ({"mechanisms": "drf"}, {"source": "lognormal", "users": 3}, True),
+        ({"mechanisms": "drf"}, {"users": 3}, False),
+        ({"mechanisms": "drf"}, 3, False),
+    ],
+)
+def test_an_experiment_without_runs_or_source_is_refused(grid: dict[str, Any], source: Any, good: bool) -> None:
+    assert valid({"title": "x", "clusters": {"a": source}, "grid": [grid]}, experiments()) == good
 
 
 @pytest.mark.parametrize("name", ["pf-fig1-variant", "drfh-fig1", "pf-weights"])

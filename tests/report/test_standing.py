@@ -9,22 +9,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 from families import EXAMPLE
+from made_up import drawn
 
 import fairopt as fo
 from fairopt.app.cli import main
 from fairopt.app.explorer.report import GLOSSARY, as_html, as_markdown, sections
 from fairopt.app.explorer.standing import standing
 from fairopt.workloads import Snapshot
-from fairopt.workloads.kubernetes_like import drawn
 
 from .conftest import tags
 
-SOURCE = "kubernetes-like?nodes=6&seed=2"
 CHANGE = ["--what-if", "weight.team1=2"]
 
 
-def test_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["report", SOURCE, *CHANGE]) == 0
+def test_on_a_terminal(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    place = tmp_path / "snapshot.json"
+    place.write_text(json.dumps({"items": [*drawn(np.random.default_rng(2), 6, 1000, 10)]}))
+    assert main(["report", f"kubernetes:{place}", *CHANGE]) == 0
     said = capsys.readouterr().out
     glossary = [f"  {word}: {meaning}" for word, meaning in GLOSSARY.items()]
     titles = ["Namespaces and accounts", "Users: what they run", "Resources: what is short", "What if weight.team1=2"]

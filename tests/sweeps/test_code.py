@@ -105,10 +105,26 @@ def copied(copy: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     digests()
 
 
+def test_every_place_that_is_named_is_there() -> None:
+    """What has moved would count no longer, and nobody would notice."""
+    named = (*code.SIMULATING, *code.ASIDE, *code.VIOLATIONS, *code._SHOWING, *code._ALWAYS)
+    assert [name for name in named if not (code.PACKAGE / name).exists()] == []
+
+
+def test_what_solves_many_counts_where_violations_are_measured(copied: Path) -> None:
+    plain = digests()
+    before = code.of(REGISTRY["drfh"], *code.VIOLATIONS)
+    with open(copied / "study" / "solve_many.py", "ab") as more:
+        more.write(b"\n")
+    assert digests() == plain
+    assert code.of(REGISTRY["drfh"], *code.VIOLATIONS) != before
+
+
 @pytest.mark.parametrize(
     ("file", "kinds"),
     [
         ("core/solve.py", {"drfh", "tsf"}),
+        ("study/entitlement.py", {"drfh", "tsf"}),
         ("certificates/leximin.py", {"drfh", "tsf"}),
         ("workloads/generators.py", {"drfh", "tsf"}),
         ("workloads/data/*", {"drfh", "tsf"}),

@@ -173,7 +173,7 @@ def test_code_of_simulations_is_not_that_of_mechanisms() -> None:
         ('"slots(n=6)"', '"slotz"', "two.toml:13: grid.1.policies: there is no policy 'slotz'"),
         ('"fluid:drfh"', '"fluid:drfx"', "grid.1.policies: .*drfx"),
         ("until = 3600", "until = 0", "grid.1.until: is 0; it must be seconds > 0"),
-        ('"shares", ', '"sharez", ', "grid.1.measures: is 'sharez'"),
+        ('"shares", ', '"sharez", ', "grid.1.measures.2: is 'sharez'"),
         ("servers = 4", "servers = 0", "workloads.day.servers: .* whole number, at least 1"),
         ('fixed = "mine"', 'fixed = "nothing-like-it"', "workloads.fixed: there is no workload"),
     ],

@@ -9,10 +9,11 @@ from importlib.resources import files
 import calibrate
 import numpy as np
 import pytest
+from made_up import kubernetes_like, slurm_like
 
 import fairopt as fo
 from fairopt.errors import DataError
-from fairopt.workloads import alibaba_like, bitbrains_like, google_like, lognormal, open_source, pf_servers
+from fairopt.workloads import alibaba_like, bitbrains_like, google_like, lognormal, pf_servers
 from fairopt.workloads._draw import PROBABILITY, measured
 
 LARGE = 20_000
@@ -105,16 +106,15 @@ def test_lognormal_clusters_have_the_density_asked_for_and_nobody_is_left_out(rn
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["kubernetes-like?nodes=10&pods=600&seed=3", "slurm-like?nodes=20&jobs=300", "slurm-like?nodes=20&jobs=3000"],
+    ("make", "size"), [(kubernetes_like, (10, 600)), (slurm_like, (20, 300)), (slurm_like, (20, 3000))]
 )
-def test_what_runs_on_a_made_up_cluster_has_room_where_it_may_run(name: str) -> None:
+def test_what_runs_on_a_made_up_cluster_has_room_where_it_may_run(make, size: tuple[int, int]) -> None:
     """On every node, of all that is allocatable; many wait."""
-    snapshot = open_source(name)
+    snapshot = make(np.random.default_rng(3), *size)
     running, report = snapshot.running, snapshot.report
     assert running is not None
     assert running.certificate.passes(1e-9)
     assert running.user_tasks.sum() > 100
     assert "pods running" not in report or running.user_tasks.sum() == report["pods running"]
-    assert report.get("pods pending", report.get("jobs pending", 0)) > 100 or "jobs=300" in name
+    assert report.get("pods pending", report.get("jobs pending", 0)) > 100 or size[1] == 300
     assert fo.DRFH().solve(snapshot.cluster).certificate.passes(1e-6)

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from made_up import drawn
 
 import fairopt as fo
 from fairopt.errors import DataError
 from fairopt.workloads.kubernetes import items, may_run, quantity, requests, snapshot
-from fairopt.workloads.kubernetes_like import drawn
 
 Object = dict[str, Any]
 GPU = "nvidia.com/gpu"

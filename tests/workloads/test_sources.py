@@ -99,6 +99,7 @@ def test_an_option_is_never_dropped_by_the_stand_in():
         ("google-like?seed=-1", "seed must be a whole number"),
         ("google-like:somewhere", "takes no directory"),
         ("google:", "names no directory"),
+        ("kubernetes", "kubernetes reads what you have: name it, kubernetes:PATH"),
         ("google:/no/such/folder", "is not a folder"),
     ],
 )

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ... import mechanisms
 from ... import properties as fairness
-from ...base import clock
+from ...base import clock, plugins
 from ...base.errors import DataError
-from ...base.libraries import pd
+from ...base.libraries import of_an_extra, pd
 from ...base.progress import tqdm
 from ...mechanisms import Mechanism
 from ...model import _validate
 from ...model.cluster import Cluster
+from ...properties._search import known_conditions
 from ...properties._tasks import accepted
+from ...properties.witness import Witness, written
 from . import _screen
 from ._open import opened
 from ._screen import print_json
@@ -38,9 +41,11 @@ _MISREPORTS = (
 
 def properties(options: argparse.Namespace) -> int:
     """`fairopt properties [FILE] --mechanisms NAME ... --properties NAME ...`, or `--replay FILE`."""
-    for name in ("save", "store", "matrix", "replay"):
+    for name in ("save", "conditions", "replay"):
         if options.file is not None and getattr(options, name):
             raise DataError(f"--{name} is not about the cluster in {options.file}; leave out one of them")
+    if options.file is None and options.seconds is not None:
+        raise DataError("--seconds is about a FILE, and there is none; --trials bounds a search")
     if options.replay:
         return _replay(options)
     names = [fairness.get(name).name for name in listed(options.properties) or fairness.names()]
@@ -52,36 +57,50 @@ def properties(options: argparse.Namespace) -> int:
     return _screen.give(frame, options, (lambda: _screen.say(words)) if words else None)
 
 
-def _searched(chosen: list[mechanisms.Mechanism], names: list[str], options: argparse.Namespace) -> pd.DataFrame:
-    """Search for counterexamples: one row per mechanism and property with the smallest witness, or a matrix."""
-    found = fairness.survey(
-        chosen,
-        names,
-        trials=options.trials,
-        seconds=np.inf if options.seconds is None else options.seconds,
-        store=options.store,
-        jobs=options.jobs,
-        seed=options.seed,
-        progress=_screen.shows_progress(options),
-    )
-    if options.matrix:
-        return fairness.matrix(fairness.frame(found)).reset_index()
+def _searched(chosen: list[Mechanism], names: list[str], options: argparse.Namespace) -> pd.DataFrame:
+    """Search for counterexamples: one row per mechanism and property, with the violation of a small witness."""
+    trials, jobs = (_validate.whole(getattr(options, name), name) for name in ("trials", "jobs"))
+    conditions = known_conditions(listed(options.conditions) or [])
+    about = {"trials": trials, "rng": options.seed, "conditions": conditions}
+    pairs = [(mechanism, name) for mechanism in chosen for name in names]
+    found: Iterable[Witness | str | None]
+    if jobs == 1:
+        found = (_search(mechanism, name, about) for mechanism, name in pairs)
+    else:
+        joblib = of_an_extra("joblib")
+        needed = [(str(one.path), one.digest) for one in plugins.loaded()]
+        found = joblib.Parallel(jobs, return_as="generator", batch_size=1)(
+            joblib.delayed(_search)(written(mechanism), name, about, needed) for mechanism, name in pairs
+        )
+    shown = tqdm(found, total=len(pairs), disable=not _screen.shows_progress(options), unit="pair", leave=False)
     rows = []
-    for one in found:
-        nothing = one.note or f"none in {one.trials} trials"
-        if one.witness is not None and options.save:
+    for (mechanism, name), one in zip(pairs, shown, strict=True):
+        if isinstance(one, Witness) and options.save:
+            from ...harness.report.export import file_name  # deferred, since the room of reports takes long to import
+
             Path(options.save).mkdir(parents=True, exist_ok=True)
-            one.witness.save(Path(options.save) / f"{one.cell.name}.json")
+            one.save(Path(options.save) / f"{file_name(f'{one.mechanism}--{name}')}.json")
         rows.append(
             {
-                "mechanism": str(mechanisms.one(one.cell.mechanism)),
-                "property": one.cell.property,
-                "clusters": ", ".join(one.cell.conditions) or "all",
-                "violation": np.nan if one.note else 0.0 if one.witness is None else float(one.witness.violation[0]),
-                "witness": nothing if one.witness is None else one.witness.sentence,
+                "mechanism": str(mechanism),
+                "property": name,
+                "clusters": ", ".join(conditions) or "all",
+                "violation": float(one.violation[0]) if isinstance(one, Witness) else 0.0 if one is None else np.nan,
+                "witness": one.sentence if isinstance(one, Witness) else one or f"none in {trials} trials",
             }
         )
     return pd.DataFrame(rows)
+
+
+def _search(
+    mechanism: Mechanism | str, name: str, about: dict[str, Any], needed: Iterable[tuple[str, str]] = ()
+) -> Witness | str | None:
+    """Search in this or another process, which loads the plug-ins first; a text says why a search is impossible."""
+    plugins.needed(needed)
+    try:
+        return fairness.search(mechanism, name, **about)
+    except DataError as error:
+        return str(error)
 
 
 def _reported(

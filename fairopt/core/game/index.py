@@ -32,10 +32,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ...base.libraries import lapack
-from ...model._arrays import Array, Index
+from ...model._arrays import Array, Index, Mask
 from ...model.criterion import Criterion
 from ...model.problem import Problem
 from ..settled import Shown
+from ..solve import Found
+from ..system import Stack, stacked
 
 
 class Factors:
@@ -143,6 +145,71 @@ def index(active: Active) -> int | None:
     first = np.flatnonzero(np.diff(active.user, prepend=-1))
     moved = np.abs(np.add.reduceat(factors.solved(rhs)[:pairs], first)).max()
     return factors.sign if moved < _SINGULAR else 0
+
+
+def stable(q: Stack, z: Array, log_rows: Array) -> Mask:
+    """True where the index of an equilibrium is certainly +1, (problems,), for a stack of small games.
+
+    Fractions z (users, servers, problems) and log prices of whole capacities (resources, servers, problems).
+    """
+    matrix, user = _jacobians(q, z, log_rows)
+    sign, _ = np.linalg.slogdet(matrix)
+    with np.errstate(all="ignore"):
+        moved = np.linalg.inv(matrix)[:, : user.shape[1]]
+    of_users = (user[:, None] == np.arange(len(z))[:, None]).astype(float)
+    return np.asarray((sign > 0) & (np.abs(of_users @ moved).max(axis=(1, 2)) < 0.1 * _SINGULAR))
+
+
+def negative_index(problems: list[Problem], found: Found) -> Mask:
+    """True where the index of an equilibrium may be -1, (problems,), for a stack of small games at one alpha > 0.
+
+    False where a task count binds, as in `index_of_answer`.
+    """
+    result = np.zeros(len(problems), dtype=bool)
+    if problems[0].criterion.alpha == 1:
+        return result
+    q, tasks = stacked(problems), np.moveaxis(found.tasks, 0, -1)
+    z, log_rows = tasks / np.where(q.usable, q.gamma, 1.0), found.log_rows.transpose(2, 1, 0)
+    with np.errstate(all="ignore"):
+        sign, _ = np.linalg.slogdet(_jacobians(q, z, log_rows)[0])
+    limits = np.array([problem.limits for problem in problems])
+    bound = (found.tasks.sum(axis=2) >= limits * (1 - 1e-9)) & (limits > 0)
+    return np.asarray((sign < 0) & ~bound.any(axis=1))
+
+
+@np.errstate(all="ignore")
+def _jacobians(q: Stack, z: Array, log_rows: Array) -> tuple[Array, Index]:
+    """J of every problem of a stack on its active set, (problems, unknowns, unknowns), and the users of pairs.
+
+    Problems with fewer active unknowns than others have rows and columns of the identity; users are -1 there.
+    """
+    x, slack, share = q.slacks(z, log_rows / q.power, None)
+    part = q.size * z / x[:, None]
+    pairs = (part > np.maximum(slack, 1e-12)) | (part == part.max(axis=1, keepdims=True))
+    share = np.where(pairs, share, 0.0)
+    largest = share.max(axis=1)
+    rows = largest > np.maximum(1 - q.used(z), 0.0)
+    problem = np.arange(z.shape[-1])[:, None]
+    user, server, taken = _listed(pairs)
+    resource, host, priced = _listed(rows)
+    here = (server[:, :, None] == host[:, None]) & taken[:, :, None] & priced[:, None]
+    at = resource[:, None], user[:, :, None], server[:, :, None], problem[:, None]
+    paid = np.where(here, share[at] / np.where(rows, largest, 1.0)[resource, host, problem][:, None], 0.0)
+    used = np.where(here, (q.use * x[:, None] / q.size)[at], 0.0)
+    same = (user[:, :, None] == user[:, None]) & taken[:, :, None] & taken[:, None]
+    matrix = np.concatenate([
+        np.concatenate([same.astype(float), paid], axis=2),
+        np.concatenate([-used.transpose(0, 2, 1), np.zeros((*host.shape, host.shape[1]))], axis=2),
+    ], axis=1)  # fmt: skip
+    np.einsum("bii->bi", matrix)[...] += np.where(np.concatenate([taken, priced], axis=1), REGULAR, 1.0)
+    return matrix, np.where(taken, user, -1)
+
+
+def _listed(active: Mask) -> tuple[Index, Index, Mask]:
+    """Both coordinates of active entries of every problem, padded, (problems, most), and which are not padding."""
+    flat = active.reshape(-1, active.shape[-1]).T
+    order = np.argsort(~flat, axis=1, kind="stable")[:, : max(int(flat.sum(axis=1).max(initial=0)), 1)]
+    return *np.divmod(order, active.shape[1]), np.take_along_axis(flat, order, axis=1)
 
 
 #: Singular values of J below this part of the largest are splits or prices that are not unique;

@@ -30,7 +30,9 @@ class Scaled(Program):
         What shares are measured in while solving. A scaling, not part of the mathematics: large alpha needs shares
         near 1 (each divided by its max-min level) to be solved at all.
     scaled_share : `sigma / unit`
-    typical_level : what max-min levels are measured in while solving: about what everyone could have
+    factor : like `sigma`, `phi_n^alpha unit_n^(1-alpha)` in parts of the largest
+        Coefficients of the welfare of scaled shares; 0 for users who are settled.
+    typical_level : unit of max-min levels while solving, about what everyone could have
     """
 
     polytope: Polytope
@@ -41,6 +43,7 @@ class Scaled(Program):
     scaled_share: cp.Expression
     weight: Array
     unit: Array
+    factor: Array | cp.Parameter
     typical_level: float = 1.0
 
     @cached_property
@@ -53,10 +56,6 @@ class Scaled(Program):
         spread = sp.csr_matrix(entries, shape=(shape[0] * shape[1], len(row)))
         return cp.reshape(spread @ self.fraction, shape, order="C")
 
-    def factor(self, alpha: float) -> Array | cp.Parameter:
-        """`phi_n^alpha unit_n^(1-alpha)`, the largest made 1: what the welfare of a scaled share counts."""
-        raise NotImplementedError
-
     def prices(self, dual: Array) -> Array:
         rows = np.zeros(len(self.polytope.row_server))
         rows[self.rows] = np.maximum(dual, 0.0)
@@ -64,7 +63,7 @@ class Scaled(Program):
 
 
 def welfare_factor(weight: Array, unit: Array, alpha: float, settled: Mask) -> tuple[Array, float]:
-    """`weight^alpha unit^(1-alpha)` without overflow, the largest 1, and 0 for those settled; the log of what 1 is."""
+    """`weight^alpha unit^(1-alpha)` in parts of the largest, 0 for those settled; and the logarithm of the largest."""
     log_factor = np.where(settled, -np.inf, alpha * np.log(weight) + (1 - alpha) * np.log(unit))
     most = float(log_factor.max())
     return np.asarray(np.exp(log_factor - most)), most
@@ -86,6 +85,8 @@ class ClusterProgram(Scaled):
         fixed: Array | None = None,
         tasks: Array | None = None,
     ) -> None:
+        from .expressions import Named
+
         own = criterion.restrict(polytope.users)
         self.cluster, self.criterion, self.users = polytope.cluster, criterion, polytope.users
         self.servers = np.arange(polytope.cluster.shape[1])
@@ -95,29 +96,32 @@ class ClusterProgram(Scaled):
         self.typical_level, scale = _typical(polytope, own)
         if tasks is not None:
             scale = np.clip(tasks[polytope.pair_user] / polytope.gamma, 1e-15, 1.0)
-        self.fraction = cp.multiply(scale, cp.Variable(len(scale), nonneg=True, name="fraction / typical"))
-        self.user_tasks = polytope.tasks @ self.fraction
+        typical = cp.Constant(scale, name="typical_fraction")
+        scaled = cp.multiply(typical, cp.Variable(len(scale), nonneg=True, name="scaled_fraction"))
+        self.fraction = Named(scaled, "fraction")
+        self.user_tasks = cp.Constant(polytope.tasks, name="tasks_per_fraction") @ self.fraction
         if self._each:
             # On its own server, a user's dominant share is the fraction of its monopoly tasks.
             self.sigma, self.weight = self.fraction, own.weight[polytope.pair_user]
         else:
-            self.sigma = sp.diags(own.share) @ polytope.tasks @ self.fraction
+            self.sigma = cp.Constant(sp.diags(own.share) @ polytope.tasks, name="share_per_fraction") @ self.fraction
             self.weight = own.weight
         self.unit = np.ones(len(self.weight)) if unit is None else unit
-        self.scaled_share = cp.multiply(1 / self.unit, self.sigma)
-        self.constraints = {"capacity": polytope.use @ self.fraction <= 1}
+        self.scaled_share = Named(cp.multiply(cp.Constant(1 / self.unit, name="inverse_unit"), self.sigma), "scaled_share")
+        self.constraints = {"capacity": cp.Constant(polytope.use, name="use") @ self.fraction <= 1}
         if len(polytope.limited) and not self._each:
-            self.constraints["max_tasks"] = polytope.use_of_limit @ self.fraction <= 1
+            self.constraints["max_tasks"] = cp.Constant(polytope.use_of_limit, name="use_of_limit") @ self.fraction <= 1
         if floored := np.flatnonzero(own.floor > 0).tolist():
-            relative = sp.diags(1 / own.floor[floored]) @ polytope.tasks[floored]
+            relative = cp.Constant(sp.diags(1 / own.floor[floored]) @ polytope.tasks[floored], name="use_of_floor")
             self.constraints["min_tasks"] = relative @ self.fraction >= 1
         self._fixed: Array = np.zeros(len(self.weight)) if fixed is None else fixed
         if kept := np.flatnonzero(self._fixed).tolist():
             relative = sp.diags(1 / self._fixed[kept]) @ polytope.tasks[kept]
             self.constraints["held"] = relative @ self.fraction >= 1 - 1e-12
 
-    def factor(self, alpha: float) -> Array:
-        found, self.log_unit = welfare_factor(self.weight, self.unit, alpha, self._fixed > 0)
+    @cached_property
+    def factor(self) -> Array:
+        found, self.log_unit = welfare_factor(self.weight, self.unit, self.criterion.alpha, self._fixed > 0)
         return found
 
     def cost(self) -> Array:
@@ -174,14 +178,14 @@ def _alpha_fair(program: Scaled, alpha: float) -> Statement:
     """
     if np.isinf(alpha):
         return Statement(Leximin(program.sigma / program.weight), program.constraints)
-    scaled, factor = program.scaled_share, program.factor(alpha)
+    scaled, factor = program.scaled_share, program.factor
     constraints = dict(program.constraints)
     if alpha == 0:
         return Statement(cp.Maximize(factor @ scaled), constraints)
     if alpha == 1:
         return Statement(cp.Maximize(factor @ cp.log(scaled)), constraints)
     gain = cp.Variable(len(program.weight), name="gain")
-    one = np.ones(len(program.weight))
+    one = cp.Constant(np.ones(len(program.weight)), name="one")
     power = 1 + (1 - alpha) * gain  # stands for t^(1-alpha)
     if alpha < 1:
         constraints["utility"] = cp.PowCone3D(scaled, one, power, 1 - alpha)  # t^(1-alpha) >= power
@@ -198,10 +202,10 @@ def _concave(program: Scaled, rule: ConcaveWelfare) -> Statement:
     if rule.scope == "game":
         return Statement(cp.Maximize(program.weight @ utility), program.constraints)
     level = program.unit / program.weight
-    factor = program.factor(1.0)  # weights, 0 for those who are settled
-    largest = float((factor * slope(level) * level).max()) or 1.0  # of welfares at the margin
+    weight = np.asarray(program.factor)  # alpha is 1
+    largest = float((weight * slope(level) * level).max()) or 1.0  # of welfares at the margin
     program.log_unit += math.log(largest)
-    return Statement(cp.Maximize((factor / largest) @ utility), program.constraints)
+    return Statement(cp.Maximize((weight / largest) @ utility), program.constraints)
 
 
 def _fair_and_efficient(program: Scaled, rule: FairnessEfficiency) -> Statement:

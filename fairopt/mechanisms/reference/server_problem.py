@@ -60,19 +60,19 @@ class ServerProgram(Scaled):
         count = len(self.pairs)
         self.weight = criterion.weight[self.users]
         self.unit = np.ones(count)
-        self.fraction = cp.Variable(count, nonneg=True, name=f"fraction of server {server}")
-        self._elsewhere = cp.Parameter(count, nonneg=True, name="share elsewhere")
-        self._scaled_elsewhere = cp.Parameter(count, nonneg=True, name="share elsewhere / unit")
-        self._inverse_unit = cp.Parameter(count, nonneg=True, name="1 / unit")
-        self._factor = cp.Parameter(count, nonneg=True, name="factor")
-        self._room = cp.Parameter(count, nonneg=True, name="room up to the limit")
-        self._floor = cp.Parameter(count, nonneg=True, value=np.zeros(count), name="fraction of those who are settled")
+        self.fraction = cp.Variable(count, nonneg=True, name="fraction")
+        self._elsewhere = cp.Parameter(count, nonneg=True, name="share_elsewhere")
+        self._scaled_elsewhere = cp.Parameter(count, nonneg=True, name="scaled_share_elsewhere")
+        self._inverse_unit = cp.Parameter(count, nonneg=True, name="inverse_unit")
+        self.factor = cp.Parameter(count, nonneg=True, name="factor")
+        self._room = cp.Parameter(count, nonneg=True, name="room")
+        self._floor = cp.Parameter(count, nonneg=True, value=np.zeros(count), name="settled_fraction")
         self.sigma = self._elsewhere + self.fraction
         self.user_tasks = cp.multiply(self.gamma, self.sigma)
         # A variable of its own, as parameters (the factor) must not multiply parameters: CVXPY would compile anew.
-        self.scaled_share = cp.Variable(count, name="share / unit")
+        self.scaled_share = cp.Variable(count, name="scaled_share")
         self.use = sp.csr_matrix(polytope.use[self.rows][:, self.pairs])
-        self.constraints = {"capacity": self.use @ self.fraction <= 1}
+        self.constraints = {"capacity": cp.Constant(self.use, name="use") @ self.fraction <= 1}
         if not criterion.scale_free:
             self.scaled_share = self.sigma
         elif not np.isinf(self.alpha):
@@ -89,14 +89,6 @@ class ServerProgram(Scaled):
                 return np.asarray(np.log(self.criterion.slope(share / self.weight)))
         return np.asarray(self.alpha * (np.log(self.weight) - np.log(share)))
 
-    @property
-    def scale_free(self) -> bool:
-        """True if worth is a power of the share, so that the unit of shares is free."""
-        return self.criterion.scale_free
-
-    def factor(self, alpha: float) -> cp.Parameter:
-        return self._factor
-
     def give(self, elsewhere: Array, unit: Array, fixed: Array | None = None) -> float:
         """Set what the users have elsewhere, in tasks, and the unit of their shares; both (users here,).
 
@@ -107,18 +99,18 @@ class ServerProgram(Scaled):
         self._scaled_elsewhere.value = self._elsewhere.value / unit
         self._inverse_unit.value = 1 / unit
         self._room.value = self.room(elsewhere)
-        if np.isinf(self.alpha) or not self.scale_free:
+        if np.isinf(self.alpha) or not self.criterion.scale_free:
             return 0.0
         waiting = np.isnan(fixed) if fixed is not None else np.ones(len(unit), dtype=bool)
         self._floor.value = np.zeros(len(unit)) if fixed is None else np.where(waiting, 0.0, fixed * (1 - 1e-9))
-        self._factor.value, log_unit = welfare_factor(self.weight, unit, self.alpha, ~waiting)
+        self.factor.value, log_unit = welfare_factor(self.weight, unit, self.alpha, ~waiting)
         return log_unit
 
     def give_others(self, tasks: Array) -> None:
         super().give_others(tasks)
         here, present = tasks[self.users, self.servers], tasks.sum(axis=1)[self.users]
         elsewhere = np.maximum(present - here, 0.0)
-        powers = self.scale_free and 0 < self.alpha < np.inf
+        powers = self.criterion.scale_free and 0 < self.alpha < np.inf
         if powers and here.any() and (present > 0).all():
             unit = present / self.gamma
         elif powers:
@@ -258,7 +250,7 @@ class ServerProblem:
     def _units(self, elsewhere: Array, share: Array) -> Iterator[Array | None]:
         """Units of shares to try: present shares, max-min levels (docs/architecture.md), and None for the last ones."""
         p = self.program
-        if np.isinf(p.alpha) or p.alpha == 0 or not p.scale_free:
+        if np.isinf(p.alpha) or p.alpha == 0 or not p.criterion.scale_free:
             yield np.ones(len(share))
             return
         if (share > 0).all():
@@ -283,7 +275,7 @@ class ServerProblem:
             share = np.maximum(elsewhere / p.gamma + fraction, np.finfo(float).tiny)
             marginal = p.log_worth(share) + np.log(share)
             seen = waiting & (marginal >= marginal[waiting].max() + np.log(_VISIBLE))
-            solved = seen if alpha > 0 and p.scale_free else waiting  # who else is seen depends on no unit
+            solved = seen if alpha > 0 and p.criterion.scale_free else waiting  # who else is seen depends on no unit
             fixed[solved] = fraction[solved]
         found = [self._response(elsewhere, fixed, prices) for prices in _together(stages, len(p.rows))]
         return min(found, key=lambda response: response.residual)

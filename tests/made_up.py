@@ -1,18 +1,15 @@
-"""`kubernetes-like`: a synthetic Kubernetes cluster, as objects in the format of `kubectl get -o json`."""
+"""Synthetic clusters of Kubernetes and Slurm, in the formats of `kubectl get -o json` and `--json`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..model._arrays import Mask
-from ..scheduling.workload import Whole
-from ._draw import Count, Room
-from ._snapshot import Snapshot
-from .kubernetes import snapshot
-from .sources import generator
+from fairopt.model._arrays import Mask
+from fairopt.scheduling.workload import Whole
+from fairopt.workloads import Snapshot, kubernetes, slurm
 
 #: Kinds of nodes: probability, CPUs, GiB, GPUs, model of GPU.
 _NODES = ((0.6, 16, 64, 0, ""), (0.25, 64, 256, 0, ""), (0.1, 32, 128, 4, "t4"), (0.05, 96, 768, 8, "a100"))
@@ -29,16 +26,30 @@ _AGENT = (100, 256, 0, 1)
 _PODS = 110  # allocatable pods of a node
 
 
-@generator("kubernetes-like", "a Kubernetes cluster, made up")
-def kubernetes_like(
-    rng: np.random.Generator, nodes: Count = 100, pods: Count = 1000, namespaces: Count = 10, max_tasks: bool = True
-) -> Snapshot:
+class Room:
+    """Free capacity of nodes, (nodes, resources), in integer units such as milli-CPU and MiB."""
+
+    def __init__(self, capacity: Whole) -> None:
+        self.left = np.array(capacity, dtype=np.int64)
+
+    def take(self, asks: Sequence[int], tried: Whole, count: int = 1) -> list[int]:
+        """Place one task on each of the first `count` feasible nodes of `tried`; on none if there are fewer."""
+        need = np.asarray(asks, dtype=np.int64)
+        fits = tried[(self.left[tried] >= need).all(axis=1)]
+        chosen = [int(k) for k in dict.fromkeys(fits.tolist())][:count]
+        if len(chosen) < count:
+            return []
+        self.left[chosen] -= need
+        return chosen
+
+
+def kubernetes_like(rng: np.random.Generator, nodes: int = 100, pods: int = 1000, namespaces: int = 10) -> Snapshot:
     """Draw nodes with and without GPUs, and pods of namespaces of different sizes.
 
     Some pods need a GPU model, and some have ended. Pods run where their requests fit, and the others wait. Users are
     formed as by `kubernetes`: pods of one namespace and shape.
     """
-    return snapshot(drawn(rng, nodes, pods, namespaces), "kubernetes-like", max_tasks=max_tasks)
+    return kubernetes.snapshot(drawn(rng, nodes, pods, namespaces), "kubernetes-like")
 
 
 def drawn(rng: np.random.Generator, nodes: int, pods: int, namespaces: int) -> Iterator[dict[str, Any]]:
@@ -111,3 +122,34 @@ def _pod(
         metadata["ownerReferences"] = [{"kind": "DaemonSet", "name": "agent"}]
     phase = "Succeeded" if ended else "Running" if host else "Pending"
     return {"kind": "Pod", "metadata": metadata, "spec": spec, "status": {"phase": phase}}
+
+
+def slurm_like(rng: np.random.Generator, nodes: int = 60, jobs: int = 300, accounts: int = 8) -> Snapshot:
+    """Draw nodes of two partitions, one with GPUs, and jobs and arrays of accounts with different shares.
+
+    Jobs run on nodes where they fit; the others wait, some arrays among them.
+    """
+    hosts: list[dict[str, Any]] = [
+        {"name": f"n{k + 1:03d}", "state": ["IDLE"], "effective_cpus": 64, "real_memory": 256_000,
+         "specialized_memory": 4096, "partitions": ["gpu" if k % 4 == 0 else "batch"], "features": [f"gen{k % 3}"],
+         "tres": "cpu=64,mem=250G,gres/gpu=4" if k % 4 == 0 else "cpu=64,mem=250G"}
+        for k in range(nodes)
+    ]  # fmt: skip
+    gpus = np.where(np.arange(nodes) % 4 == 0, 4, 0)
+    room = Room(np.column_stack([np.full(nodes, 64), np.full(nodes, 256_000 - 4096), gpus]))
+    listed: list[dict[str, Any]] = []
+    for k in range(jobs):
+        gpu, wide = rng.random() < 0.3, int(rng.choice([1, 1, 1, 2, 4]))
+        cpus, memory = int(rng.choice([1, 4, 8, 16])), int(rng.choice([2, 8, 32]))
+        asks = f"cpu={cpus * wide},mem={memory * wide}G,node={wide},billing={cpus * wide}"
+        array, started = rng.random() < 0.1, rng.random() < 0.6
+        tried = rng.permutation(np.flatnonzero(gpus)) if gpu else rng.permutation(nodes)
+        on = room.take((cpus, 1024 * memory, int(gpu)), tried, wide) if started and not array else []
+        listed.append({
+            "job_id": k + 1, "account": f"lab{rng.integers(accounts) + 1}", "user_name": f"u{rng.integers(20)}",
+            "partition": "gpu" if gpu else "batch,gpu", "node_count": {"set": True, "infinite": False, "number": wide},
+            "job_state": ["RUNNING" if on else "PENDING"], "nodes": ",".join(str(hosts[n]["name"]) for n in on),
+            "tres_req_str": asks + (f",gres/gpu={wide}" if gpu else ""), "array_task_string": "1-5" if array else "",
+        })  # fmt: skip
+    weights = {f"lab{k + 1}": float(1 + k % 3) for k in range(accounts)}
+    return slurm.snapshot(hosts, listed, weights, "slurm-like")

@@ -1,0 +1,68 @@
+"""Documents as structs of msgspec: tables of TOML or JSON in which every key and value has a type.
+
+The `description` of a type says what a value must be, in errors and in the schemas of editors.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, TypeVar, get_args, get_type_hints
+
+import msgspec
+
+from .errors import DataError
+from .names import short
+
+Made = TypeVar("Made")
+
+
+def typed(said: Any, kind: type[Made]) -> Made:
+    """Convert tables and lists to a struct.
+
+    Raises
+    ------
+    DataError
+        `where` is the entry at fault; the message is what to print behind its key.
+    """
+    try:
+        return msgspec.convert([said], list[kind])[0]  # type: ignore[valid-type]
+    except msgspec.ValidationError as error:
+        # An element of a list always has a path, so that an unknown key that reads like one is not taken for it.
+        fault, _, path = str(error).rpartition(" - at `$[0]")
+        where = tuple(int(step) if step.isdecimal() else step for step in re.findall(r"\w+", path))
+        value, here = said, kind
+        for step in where:
+            value, here = value[step], _fields(here)[step] if isinstance(step, str) else here
+        text, wanted = f"is {short(value)}", fault.removeprefix("Expected ").partition(", got")[0]
+        if fault.startswith("Object contains unknown"):
+            known = _fields(here)
+            unknown = next(key for key in value if key not in known)
+            raise DataError(f"unknown key; known: {', '.join(sorted(known))}", (*where, unknown)) from None
+        if fault.startswith("Object missing"):
+            missing = fault.split("`")[1]
+            text, here = f"{missing} is missing", _fields(here)[missing]
+        # What one element must be comes first; the rest is about their list.
+        asked = _described(here)[: 1 if path.endswith("]`") else None]
+        raise DataError(
+            f"{text}; it must be {'; '.join(asked) or wanted.replace('`object`', 'a table')}", where
+        ) from None
+
+
+def _fields(kind: Any) -> dict[str, Any]:
+    """The types of a struct's fields by their keys, whether it stands alone or in a list."""
+    struct = next((part for part in _parts(kind) if hasattr(part, "__struct_fields__")), object)
+    return get_type_hints(struct, include_extras=True)
+
+
+def _described(kind: Any) -> list[str]:
+    """What a type asks for, in words: of a list first what is in it."""
+    said = (meta.description for part in _parts(kind) for meta in getattr(part, "__metadata__", ()))
+    return list(dict.fromkeys(filter(None, said)))
+
+
+def _parts(kind: Any) -> Iterator[Any]:
+    """A type and those that it is made of."""
+    yield kind
+    for part in get_args(kind):
+        yield from _parts(part)
