@@ -1,1 +1,1 @@
-"""Benchmarks: what is measured, on which clusters; never part of the tests."""
+"""Benchmarks and their clusters, independent of the tests."""

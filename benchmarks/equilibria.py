@@ -1,10 +1,10 @@
-"""How many equilibria drawn clusters have, by size: all of them enumerated, proved complete or not.
+"""Numbers of equilibria of random clusters by size, by complete enumeration where completeness is proved.
 
     python -m benchmarks.equilibria --draws 10000 --store equilibria.jsonl
     python -m benchmarks.equilibria --largest --draws 70 --store largest.jsonl     # sizes that take up to a minute
 
-Half of the clusters have capacities, demands and weights that are small integers, half lognormal ones; alpha is drawn.
-Draw k of a size is always the same cluster. Every answer is a line of the store, and what is there is not done again.
+Half of the clusters have small integers as capacities, demands and weights, and half lognormal numbers; alpha is
+random. Draw k of a size is deterministic. Each result is a line of the store, and stored ones are not repeated.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ALPHAS = (0.3, 0.6, 1.5, 2, 3, 4, 6, 8, 16)
 
 
 def drawn(size: tuple[int, int, int], number: int) -> tuple[fo.Cluster, float]:
-    """A cluster of `size` (users, servers, resources), and an alpha."""
+    """Random cluster of `size` (users, servers, resources), and an alpha."""
     users, servers, resources = size
     rng = np.random.default_rng([*size, number])
     if number % 2:
@@ -45,7 +45,7 @@ def drawn(size: tuple[int, int, int], number: int) -> tuple[fo.Cluster, float]:
 
 
 def answered(size: tuple[int, int, int], number: int) -> dict[str, Any]:
-    """A line of the store."""
+    """Enumerate the equilibria of a draw: a line of the store."""
     cluster, alpha = drawn(size, number)
     begun = clock.cpu()
     found = fo.game.equilibria(cluster, alpha, rng=0)
@@ -62,7 +62,7 @@ def answered(size: tuple[int, int, int], number: int) -> dict[str, Any]:
 
 
 def table(lines: list[dict[str, Any]]) -> pd.DataFrame:
-    """Counts by size."""
+    """Table of counts by size."""
     frame = pd.DataFrame(lines)
     frame["many"] = frame["indices"].map(len)
     frame["size"] = frame["size"].map(lambda size: " x ".join(map(str, size)))
@@ -86,7 +86,7 @@ def table(lines: list[dict[str, Any]]) -> pd.DataFrame:
 
 
 def main() -> None:
-    """Draw, enumerate, store, count."""
+    """Draw, enumerate, store, and count."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=1300, help="clusters in all; default: 1300")
     parser.add_argument("--largest", action="store_true", help="the largest sizes that take up to about a minute")

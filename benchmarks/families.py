@@ -1,4 +1,4 @@
-"""Families of random clusters that are hard in different ways; four resources, sizes free, by seed."""
+"""Families of random clusters of different kinds of difficulty, of any size with four resources, by seed."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ def _spread(rng: np.random.Generator, *shape: int, sigma: float = 0.5) -> Array:
 
 
 def lognormal(users: int, servers: int, rng: np.random.Generator) -> fo.Cluster:
-    """No two servers or users alike."""
+    """Heterogeneous servers and users."""
     return fo.Cluster(100 * _spread(rng, servers, _RESOURCES), _spread(rng, users, _RESOURCES))
 
 
 def jitter(users: int, servers: int, rng: np.random.Generator) -> fo.Cluster:
-    """Four types of servers with 15% jitter: near-ties everywhere."""
+    """Four types of servers with 15% jitter, nearly tied everywhere."""
     types = 100 * _spread(rng, 4, _RESOURCES, sigma=0.7)
     capacity = types[rng.integers(4, size=servers)] * (1 + 0.15 * rng.uniform(-1, 1, (servers, _RESOURCES)))
     return fo.Cluster(capacity, _spread(rng, users, _RESOURCES))
 
 
 def sparse(users: int, servers: int, rng: np.random.Generator) -> fo.Cluster:
-    """Every user may run on 2.5 servers on average."""
+    """Users that are eligible on 2.5 servers on average."""
     eligible = rng.random((users, servers)) < 2.5 / servers
     eligible[np.arange(users), rng.integers(servers, size=users)] = True
     capacity = 100 * _spread(rng, servers, _RESOURCES)
@@ -37,7 +37,7 @@ def sparse(users: int, servers: int, rng: np.random.Generator) -> fo.Cluster:
 
 
 def placement(users: int, servers: int, rng: np.random.Generator) -> fo.Cluster:
-    """Five types of servers; users may run on some of the types."""
+    """Five types of servers, with users eligible on some of the types."""
     types = 100 * _spread(rng, 5, _RESOURCES, sigma=0.7)
     kind = rng.integers(5, size=servers)
     allowed = rng.random((users, 5)) < 0.5
@@ -47,7 +47,7 @@ def placement(users: int, servers: int, rng: np.random.Generator) -> fo.Cluster:
 
 
 def zeros(users: int, servers: int, rng: np.random.Generator) -> fo.Cluster:
-    """Four in ten demands and one in ten capacities are zero."""
+    """Clusters with 40% of demands and 10% of capacities zero."""
     demand = _spread(rng, users, _RESOURCES) * (rng.random((users, _RESOURCES)) < 0.6)
     demand[~demand.any(axis=1), rng.integers(_RESOURCES)] = 1.0
     capacity = 100 * _spread(rng, servers, _RESOURCES) * (rng.random((servers, _RESOURCES)) < 0.9)
@@ -56,25 +56,25 @@ def zeros(users: int, servers: int, rng: np.random.Generator) -> fo.Cluster:
 
 
 def weights(users: int, servers: int, rng: np.random.Generator) -> fo.Cluster:
-    """Weights over four decades."""
+    """Weights over four orders of magnitude."""
     capacity, demand = 100 * _spread(rng, servers, _RESOURCES), _spread(rng, users, _RESOURCES)
     return fo.Cluster(capacity, demand, weight=10 ** rng.uniform(-2, 2, users))
 
 
 def decades(users: int, servers: int, rng: np.random.Generator) -> fo.Cluster:
-    """Demands over many decades (sigma = 2)."""
+    """Demands over many orders of magnitude (sigma = 2)."""
     return fo.Cluster(100 * _spread(rng, servers, _RESOURCES), _spread(rng, users, _RESOURCES, sigma=2.0))
 
 
 def integers(users: int, servers: int, rng: np.random.Generator) -> fo.Cluster:
-    """Small integers: users and servers that tie exactly."""
+    """Small integers, with exact ties of users and servers."""
     demand = rng.integers(0, 3, (users, _RESOURCES)).astype(float)
     demand[~demand.any(axis=1), rng.integers(_RESOURCES)] = 1.0
     return fo.Cluster(10.0 * rng.integers(1, 5, (servers, _RESOURCES)), demand)
 
 
 def google(users: int, servers: int, rng: np.random.Generator) -> fo.Cluster:
-    """Servers of the ten classes of the Google trace, and users like its users; two resources."""
+    """Servers of the ten classes of the Google trace, with users calibrated to it; two resources."""
     return fo.workloads.google_like(rng, users, servers).cluster
 
 

@@ -1,9 +1,9 @@
-"""Rounds, messages, numbers and seconds of the distributed game by order, alpha and cluster, in long rows.
+"""Convergence of the distributed game by order, alpha and cluster: rounds, messages, numbers sent and seconds.
 
     python -m benchmarks.games --draws 5 --store games.jsonl            # FAIROPT_TRACES: the folder of traces
     python -m benchmarks.games --only 2000x60 --alphas 1 3 --draws 1 --rounds 60 --store games.jsonl
 
-Draw k of a cluster is always the same one. Every game is a line of the store, and what is there is not done again.
+Draw k of a cluster is deterministic. Each game is a line of the store, and stored ones are not repeated.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ KEYS = ("cluster", "alpha", "draw", "order")
 
 
 def drawn(name: str, draw: int) -> fo.Cluster:
-    """The cluster; a random part of .4 of the demands is 0 for `zeros`, and what is alike is merged for `Google`."""
+    """Draw a cluster; for `zeros` 40% of demands are 0, and for `Google` proportional users and servers are merged."""
     rng = np.random.default_rng([41, draw])
     cluster = open_source(SOURCES[name], rng=rng).cluster
     if name == "zeros":
@@ -48,7 +48,7 @@ def drawn(name: str, draw: int) -> fo.Cluster:
 
 
 def played(name: str, alpha: float, draw: int, order: str, rounds: int) -> dict[str, Any]:
-    """A line of the store."""
+    """Play one game: a line of the store."""
     found = fo.best_response(drawn(name, draw), alpha, order=order, max_rounds=rounds, throw=False)
     assert found.trace is not None
     line: dict[str, Any] = dict(zip(KEYS, (name, alpha, draw, order), strict=True)) | {"most": rounds}
@@ -61,7 +61,7 @@ def played(name: str, alpha: float, draw: int, order: str, rounds: int) -> dict[
 
 
 def table(lines: pd.DataFrame) -> pd.DataFrame:
-    """Medians; a game that does not arrive counts as a late one."""
+    """Medians, where games that do not converge count as the slowest."""
     late = lines.fillna(dict.fromkeys([name for name in lines if str(name).startswith("rounds")], math.inf))
     by = late.groupby(["cluster", "alpha", "order"], sort=False)
     return pd.DataFrame(
@@ -78,7 +78,7 @@ def table(lines: pd.DataFrame) -> pd.DataFrame:
 
 
 def slower(lines: pd.DataFrame, than: float = 1.5) -> pd.DataFrame:
-    """Games in which an order takes more than 1.5 times the rounds of `cyclic` to 1e-6."""
+    """Games in which an order takes more than 1.5 times the rounds of `cyclic` to a residual of 1e-6."""
     rounds = lines.pivot_table("rounds 1e-06", ["cluster", "alpha", "draw"], "order", dropna=False).dropna(
         subset="cyclic"
     )
@@ -86,7 +86,7 @@ def slower(lines: pd.DataFrame, than: float = 1.5) -> pd.DataFrame:
 
 
 def main() -> None:
-    """Play what the store lacks, and print the table."""
+    """Play the games that the store lacks, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=5)
     parser.add_argument("--first", type=int, default=300)

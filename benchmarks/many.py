@@ -1,9 +1,9 @@
-"""Solves a second of `solve_many`, `Mechanism.solve` and CVXPY: `python -m benchmarks.many --help`.
+"""Throughput of `solve_many`, `Mechanism.solve` and CVXPY: `python -m benchmarks.many --help`.
 
-One thread, seconds of the processor, after everything was compiled. Clusters are drawn uniformly, a tenth of the
-demands zero. CVXPY has one problem with capacities, demands and shares as parameters, compiled once and solved by
-Clarabel; its answers are no max-min beyond the first level, and nobody certifies them. `missed` are problems of
-`solve_many` whose certificate misses `tol`; `worst` is the largest certificate of the others.
+One thread, CPU seconds after compilation. Clusters have uniform data, with a tenth of the demands zero. CVXPY has one
+problem with capacities, demands and shares as parameters, compiled once and solved by Clarabel; of max-min it solves
+only the first level, without certificates. `missed` counts problems of `solve_many` whose certificate misses `tol`;
+`worst` is the largest certificate of the others.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from fairopt.mechanisms import Mechanism  # noqa: E402
 
 Shape = tuple[int, int, int]
 
-#: Users, servers, resources: small ones, and those at which one problem is work enough.
+#: Users, servers, resources: small sizes, and those at which batches gain little.
 SHAPES: tuple[Shape, ...] = ((3, 2, 2), (4, 3, 3), (8, 4, 3), (12, 6, 3), (20, 10, 3))
 MECHANISMS = (
     *("drf", "drfh", "tsf", "asset-fairness", "per-server-drf", "ceei", "alpha-fair(alpha=0.5)", "alpha-fair(alpha=2)"),
@@ -35,7 +35,7 @@ MECHANISMS = (
 
 
 def drawn(count: int, shape: Shape, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
-    """Capacities (problems, servers, resources) and demands (problems, users, resources)."""
+    """Random capacities (problems, servers, resources) and demands (problems, users, resources)."""
     users, servers, resources = shape
     rng = np.random.default_rng(seed)
     capacity = rng.uniform(1, 5, (count, servers, resources)) * users
@@ -45,14 +45,14 @@ def drawn(count: int, shape: Shape, seed: int = 1) -> tuple[np.ndarray, np.ndarr
 
 
 def rate(work: Callable[[], object], count: int) -> float:
-    """So many a second of the processor."""
+    """Problems per CPU second."""
     begun = time.process_time()
     work()
     return count / (time.process_time() - begun)
 
 
 def one_by_one(mechanism: Mechanism, capacity: np.ndarray, demand: np.ndarray, tol: float) -> None:
-    """`Mechanism.solve` of each."""
+    """Solve each problem by `Mechanism.solve`."""
     for c, d in zip(capacity, demand, strict=True):
         try:
             mechanism.solve(fo.Cluster(c, d), tol, throw=False)
@@ -61,7 +61,7 @@ def one_by_one(mechanism: Mechanism, capacity: np.ndarray, demand: np.ndarray, t
 
 
 def parametrised(mechanism: Mechanism, capacity: np.ndarray, demand: np.ndarray) -> Callable[[int], object] | None:
-    """CVXPY's problem, its data as parameters, for the mechanisms that are one program over a pool or servers."""
+    """CVXPY problem with parameters, for mechanisms that are one program on the pool or on servers."""
     import cvxpy as cp
 
     first = fo.Cluster(capacity[0], demand[0])
@@ -91,7 +91,7 @@ def parametrised(mechanism: Mechanism, capacity: np.ndarray, demand: np.ndarray)
 
 
 def row(name: str, shape: Shape, count: int, few: int, tol: float) -> dict[str, object]:
-    """One mechanism at one shape: `few` problems are solved one by one and by CVXPY."""
+    """Measure a mechanism at one size; `few` problems are solved individually and by CVXPY."""
     (mechanism,) = fo.mechanisms.parse(name)
     capacity, demand = drawn(count, shape)
     fo.solve_many(mechanism, capacity[:2], demand[:2], tol=tol)
@@ -126,7 +126,7 @@ def table(
     few: int = 50,
     tol: float = 1e-8,
 ) -> pd.DataFrame:
-    """A row per mechanism and shape, shown as they come; fewer problems of large shapes."""
+    """Rows by mechanism and size, printed as they arrive; of large sizes fewer problems are solved."""
     rows: list[dict[str, object]] = []
     for shape in shapes:
         count = max(few, int(problems * min(1.0, (12 / (shape[0] * shape[1])) ** 2)))
@@ -138,7 +138,7 @@ def table(
 
 
 def main() -> None:
-    """Print a table, and write it where asked."""
+    """Print a table, and write it to a file on request."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--mechanisms", nargs="+", default=MECHANISMS)
     parser.add_argument(

@@ -1,12 +1,12 @@
-"""fairopt beside HiGHS, Clarabel and QOCO on the same problems, in the same run.
+"""Comparison with HiGHS, Clarabel and QOCO on the same problems in the same run.
 
     python -m benchmarks.peers                       # all of it, the table of docs/peers.md
     python -m benchmarks.peers --only "DRFH 10 x 300" --limit 120
 
-CPU seconds of one thread, all of a call: merging and certificate here, CVXPY's compilation there; HiGHS has matrices. A
-peer that takes longer than the limit is ended. Peers solve the merged cluster, in parts of what a pair could have
-alone. In brackets: our certificate, and how far a peer's lowest level (simplex: any; CEEI: any user's tasks) is from
-ours. `pip install qoco` adds QOCO.
+Times are CPU seconds of one thread for a whole call, including merging and certification by fairopt, and the
+compilation by CVXPY; HiGHS receives matrices. Peers that exceed the limit are terminated. They solve the merged
+cluster, with variables relative to monopoly tasks of pairs. In brackets are the certificate of fairopt, and the
+deviation of a peer's lowest level (simplex: any level; CEEI: any user's tasks) from it. `pip install qoco` adds QOCO.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from fairopt.model._arrays import Array  # noqa: E402
 from fairopt.model.polytope import Polytope  # noqa: E402
 
 Peer = Callable[["Problem"], Array]
-#: A user whose level has this part of the prices can rise in no optimum.
+#: Relative price of a level above which it is fixed, since no optimum raises it.
 PRICED = 1e-5
 
 
 def three_servers(users: int, servers: int, rng: np.random.Generator) -> fo.Cluster:
-    """Every user may run on three servers."""
+    """Cluster whose users are eligible on three servers."""
     eligible = np.argsort(rng.random((users, servers)), axis=1) < 3
     return lognormal(users, servers, rng).replace(eligible=eligible)
 
 
-#: Mechanism, family, users and servers.
+#: Mechanisms, families, and numbers of users and servers.
 PROBLEMS: dict[str, tuple[fo.mechanisms.Mechanism, Callable[..., fo.Cluster], int, int]] = {
     "DRFH 10 x 300": (fo.DRFH(), lognormal, 10, 300),
     "DRFH 10 x 3,000": (fo.DRFH(), lognormal, 10, 3000),
@@ -58,7 +58,7 @@ PROBLEMS: dict[str, tuple[fo.mechanisms.Mechanism, Callable[..., fo.Cluster], in
 
 
 class Problem:
-    """Levels of users, `levels @ z`, over `use @ z <= 1` and `z >= 0`, of the merged cluster; and what we found."""
+    """Problem on the merged cluster: levels `levels @ z`, `use @ z <= 1`, `z >= 0`, and fairopt's solution."""
 
     def __init__(self, mechanism: fo.mechanisms.Mechanism, cluster: fo.Cluster, ours: fo.Allocation) -> None:
         merged = fo.merge(cluster)
@@ -70,18 +70,18 @@ class Problem:
         self.use: sp.csr_matrix = polytope.use
         self.weight: Array = own.weight
         best = merged.merged_tasks(ours.tasks).sum(axis=1)[polytope.users] * level
-        self.levels: sp.csr_matrix = sp.diags(level / best.min()) @ polytope.tasks  # units that suit solvers
+        self.levels: sp.csr_matrix = sp.diags(level / best.min()) @ polytope.tasks  # units near 1 suit the solvers
         self.best: Array = best / best.min()
 
     def off(self, found: Array, every: bool) -> float:
-        """The largest relative distance of a level from ours, or that of the lowest."""
+        """Largest relative deviation of a level from that of fairopt, or that of the lowest level."""
         return float(abs(found / self.best - 1).max() if every else abs(found.min() - 1))
 
 
 def simplex(problem: Problem, every: bool = True) -> Array:
-    """Levels by HiGHS: one linear program a level, each from the basis of the one before, by the primal simplex method.
+    """Levels by HiGHS: a sequence of linear programs, warm-started by the primal simplex method.
 
-    With `every` false the first level alone, by the interior point without crossover.
+    Without `every` only the first level, by the interior point method without crossover.
     """
     users, pairs = problem.levels.shape
     rows = sp.block_array([[problem.use, None], [problem.levels, -np.ones((users, 1))]]).tocsc()
@@ -116,7 +116,7 @@ def simplex(problem: Problem, every: bool = True) -> Array:
 
 
 def modelled(problem: Problem, solver: str) -> Array:
-    """Levels by CVXPY: of the first level of max-min, or of proportional fairness."""
+    """Levels by CVXPY: the first level of max-min, or proportional fairness."""
     z = cp.Variable(problem.use.shape[1], nonneg=True)
     levels = problem.levels @ z
     goal = problem.weight @ cp.log(levels) if problem.proportional else cp.min(levels)
@@ -124,7 +124,7 @@ def modelled(problem: Problem, solver: str) -> Array:
     return np.asarray(levels.value)
 
 
-#: What is asked, and whether it finds the levels of all users. QOCO has no exponential cones.
+#: Peers, and whether they find the levels of all users; QOCO has no exponential cones.
 PEERS: dict[str, tuple[Peer, bool]] = {
     "HiGHS ipm": (lambda problem: simplex(problem, every=False), False),
     "HiGHS simplex": (simplex, True),
@@ -134,7 +134,7 @@ PEERS: dict[str, tuple[Peer, bool]] = {
 
 
 def limited(call: Callable[[], Array], seconds: int) -> tuple[str, Array | None]:
-    """CPU seconds of a call in a process of its own, and what it returns; None where it fails or takes longer."""
+    """CPU seconds of a call in a separate process, with its result; None if it fails or exceeds the limit."""
     here, there = multiprocessing.Pipe(duplex=False)
 
     def work() -> None:
@@ -156,7 +156,7 @@ def limited(call: Callable[[], Array], seconds: int) -> tuple[str, Array | None]
 
 
 def row(name: str, limit: int) -> dict[str, str]:
-    """Seconds of fairopt with its certificate, and of every peer with how far its levels are from ours."""
+    """Seconds of fairopt with its certificate, and of each peer with the deviation of its levels."""
     mechanism, draw, users, servers = PROBLEMS[name]
     cluster = draw(users, servers, np.random.default_rng(0))
     begun = time.process_time()
@@ -173,12 +173,12 @@ def row(name: str, limit: int) -> dict[str, str]:
 
 
 def main() -> None:
-    """Measure and print the table."""
+    """Measure all, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="*", default=list(PROBLEMS), choices=PROBLEMS, help="these problems")
     parser.add_argument("--limit", type=int, default=60, help="CPU seconds of a peer")
     asked = parser.parse_args()
-    for mechanism in (fo.DRFH(), fo.CEEI(scope="servers")):  # compile before the clock starts
+    for mechanism in (fo.DRFH(), fo.CEEI(scope="servers")):  # compilation precedes the measurement
         for users, servers in ((10, 300), (300, 80)):
             mechanism.solve(lognormal(users, servers, np.random.default_rng(0)))
     found = [row(name, asked.limit) for name in asked.only]

@@ -1,9 +1,9 @@
-"""The simulator: decisions and events a second, compiled and plain, by load, servers, resources and placement.
+"""Throughput of the simulator: decisions and events per second by engine, load, servers, resources and placement.
 
     python -m benchmarks.scheduling                 # one core; compiled before (`fairopt warmup`)
     python -m benchmarks.scheduling --only decision
 
-Seconds are CPU seconds of a simulation alone; `build` is what comes before, once a workload.
+Times are CPU seconds of a simulation; `build` is the preparation of a workload, once.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Row = dict[str, object]
 
 
 def measured(name: str, workload: Workload, policy: str, engine: str, until: int = NEVER) -> Row:
-    """One simulation; `engine`: plain, or compiled with the index, a scan, or what is chosen."""
+    """Run one simulation; `engine` is plain, or compiled with the index, a scan, or the default of both."""
     begun = time.process_time()
     setup = Setup(workload, policies.one(policy))
     setup.possible  # noqa: B018 - made once
@@ -61,7 +61,7 @@ def loads() -> Iterator[Row]:
 
 
 def decision(times: int = 7) -> Iterator[Row]:
-    """What a decision costs at 12,583 servers and at 2,000, in turn: microseconds, and quotients of neighbours."""
+    """Cost of a decision at 12,583 and 2,000 servers in alternation: microseconds, and ratios of neighbours."""
     small, large = (day(95 * servers, servers, 0.85) for servers in (2000, 12_583))
     for policy in ("best-fit-drfh", "first-fit-drfh", "ps-dsf"):
         both = np.array([
@@ -77,7 +77,7 @@ def decision(times: int = 7) -> Iterator[Row]:
 
 
 def sample() -> Iterator[Row]:
-    """Google's sample, where it is there."""
+    """Google's sample, if available."""
     for servers in (2000, None):
         try:
             w = open_workload("google2011?" + (f"servers={servers}" if servers else ""))
@@ -92,7 +92,7 @@ def sample() -> Iterator[Row]:
 
 
 def variants() -> Iterator[Row]:
-    """Three resources, and tasks that may run on a part of the servers."""
+    """Three resources, and tasks that are eligible on a part of the servers."""
     w = day(190_000, 2000, 1.3)
     frames = w.to_frames()
     rng = np.random.default_rng(0)
@@ -109,7 +109,7 @@ def variants() -> Iterator[Row]:
 
 
 def plainly() -> Iterator[Row]:
-    """Policies in plain Python beside compiled ones: as fast as a researcher's own would be."""
+    """Policies in plain Python beside compiled ones, to show the speed of a user's own policy."""
     for servers, tasks in ((100, 9500), (2000, 95_000), (12_583, 600_000)):
         w = day(tasks, servers, 0.85)
         half = int(np.quantile(w.arrival, 20_000 / tasks)) if tasks > 20_000 else NEVER

@@ -1,4 +1,4 @@
-"""Lines of JSON in a file: what is there is not done again."""
+"""Store of results as lines of JSON, of which stored ones are not computed again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Line = dict[str, Any]
 def filled(
     path: Path, todo: Iterable[tuple[Any, ...]], key: Callable[[Line], tuple[Any, ...]], work: Callable[..., Line]
 ) -> list[Line]:
-    """All lines of a file, after `work(*one)` has been added to it for each of `todo` that is no line's key."""
+    """All lines of a file, after appending `work(*one)` for each of `todo` whose key is missing."""
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
     done = {key(line) for line in lines}
     with path.open("a", encoding="utf-8") as store:

@@ -1,4 +1,4 @@
-"""The figures: one file each, drawn from stored results. `fairopt figures`, docs/experiments.md.
+"""Figures, one file each, drawn from stored results: `fairopt figures`, docs/experiments.md.
 
-Every `fig_NAME.py` has `figure(results, width=...) -> Figure`. It reads the store and solves nothing.
+Every `fig_NAME.py` has `figure(results, width=...) -> Figure`, which reads the store and solves nothing.
 """

@@ -1,4 +1,4 @@
-"""What alpha does on a real cluster: Bitbrains and Google, in one figure."""
+"""Effect of alpha on real clusters: Bitbrains and Google."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PANELS = {"utilization": (100, "utilization"), "min_share": (100, "smallest sha
 
 
 def figure(results: Results, width: float = DOUBLE) -> Figure:
-    """Means over draws with 95% confidence bands; PS-DSF stands at alpha = infinity."""
+    """Means over draws with 95% confidence bands; PS-DSF at alpha = infinity."""
     cells = results.of("frontier").cells
     drawn, table = new(width, 2.3, 1, len(_PANELS), stack=True)
     for axes, (measure, (unit, label)) in zip(table[0], _PANELS.items(), strict=True):

@@ -1,4 +1,4 @@
-"""How long the game takes by alpha: rounds by residual, order and damping; seconds; what it uses."""
+"""Convergence of the game by alpha: rounds by residual, order and damping; seconds; utilization."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NAMES = {
     "google": "Google", "thousands": "2,000 x 60",
 }  # fmt: skip
 _LEVELS = (1e-1, 1e-2, 1e-4, 1e-6)
-#: Ways to play on `small`: order and damping.
+#: Order and damping of the games on `small`.
 _WAYS = (
     ("cyclic", math.nan), ("random", math.nan), ("over-relaxed", math.nan), ("elastic", math.nan), ("jacobi", 0.2),
     ("jacobi", 0.5),
@@ -32,9 +32,10 @@ _WAYS = (
 
 
 def figure(results: Results, width: float = DOUBLE) -> Figure:
-    """Rounds and seconds: medians over draws, where half of the games get there; else means; 95% bands; PS-DSF at ∞.
+    """Medians of rounds and seconds over draws, where half of the games converge; other means; 95% bands.
 
-    A band that ends at the top is open: its upper end is a game that does not get there in the rounds it has.
+    PS-DSF is at alpha = infinity. Bands that end at the top are open: their upper end is a game that does not converge
+    within its rounds.
     """
     found = results.of("alpha_convergence")
     cells, games = found.cells, reached(found)
@@ -81,7 +82,7 @@ def _of_way(games: pd.DataFrame, order: str, damping: float) -> pd.DataFrame:
 def _medians(
     axes: Axes, title: str, lines: dict[str, pd.DataFrame], what: str, bands: bool = True, room: float = 3
 ) -> None:
-    """A line for each, and its band, with gaps where the median is never. `room` times the largest is the top."""
+    """Lines with their bands, interrupted where the median is infinite; `room` times the largest value is the top."""
     axes.set(yscale="log", title=title)
     largest = [of[what][np.isfinite(of[what])].max() for of in lines.values()]
     top = room * np.nanmax([1e-3, *largest])

@@ -1,4 +1,4 @@
-"""Convergence of best responses: residual by rounds, by order, by alpha and by damping."""
+"""Convergence of best responses: residual by rounds, for different orders, alphas and damping."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ CAPTION = (
     "that has ended stays at its last residual. Servers in turn converge at every alpha; all at once they need damping."
 )
 _ORDERS = ("elastic", "cyclic", "random", "over-relaxed", "jacobi", "asynchronous")
-#: The alpha of the panels that vary something else.
+#: Alpha of the panels that vary another parameter.
 ALPHA = 3.0
 
 
 def figure(results: Results, width: float = DOUBLE) -> Figure:
-    """Medians over draws; a game that has ended stays at its last residual."""
+    """Medians over draws; a game that has ended keeps its last residual."""
     curves = results.of("convergence").long("curve")
     curves = curves.assign(default=curves["damping"].isna())
     narrow = width < NARROW
     drawn, table = new(width, 1.4 * width, 3, 2, sharey=True) if narrow else new(width, 0.66 * width, 2, 3, sharey=True)
     panels = table.ravel()
-    at = "" if narrow else f" α = {ALPHA:g},"  # in half a column it goes without saying, and into the caption
+    at = "" if narrow else f" α = {ALPHA:g},"  # omitted in half a column, where the caption states it
     for axes, cluster in zip(panels[:3], ("dense", "sparse", "bitbrains"), strict=True):
         of = curves[curves["default"] & (curves["cluster"] == cluster) & (curves["alpha"] == ALPHA)]
         _lines(axes, of, "order", _ORDERS)
@@ -48,7 +48,8 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
         axes.set(xscale="log", yscale="log")
         if narrow:
             axes.title.set_fontsize(7)
-    panels[0].set_ylim(bottom=max(panels[0].get_ylim()[0], 1e-8))  # what ends at rounding would fill all panels
+    # Residuals at the level of rounding would dominate the axis.
+    panels[0].set_ylim(bottom=max(panels[0].get_ylim()[0], 1e-8))
     for axes in table[:, 0]:
         axes.set_ylabel("residual" if narrow else "residual: largest change of tasks")
     for axes in table[-1]:
@@ -67,8 +68,8 @@ def _lines(axes: Axes, curves: pd.DataFrame, by: str, values: Iterable[Hashable]
             continue
         each = of.pivot_table(index="round", columns="key", values="residual").ffill().cummin()
         middle = each.median(axis=1)
-        middle = middle[middle > 0]  # a residual of exactly zero has no place on a logarithmic axis
-        apart = 10 ** (0.3 * k / len(values))  # markers of lines that coincide stand beside each other
+        middle = middle[middle > 0]  # zero cannot be shown on a logarithmic axis
+        apart = 10 ** (0.3 * k / len(values))  # markers of coincident lines are shifted
         marks = np.unique(np.geomspace(apart, max(len(middle), apart), 7).astype(int) - 1).clip(min=0)
         text = name("ps-dsf") if value == np.inf else form.format(value)
         axes.plot(middle.index, middle, label=text, markevery=marks.tolist(), **line(k))

@@ -1,4 +1,4 @@
-"""DRF figures 3 and 4: 9 CPU and 18 GB shared by DRF, asset fairness and CEEI; what the paper prints as diamonds."""
+"""DRF figures 3 and 4: 9 CPU and 18 GB under DRF, asset fairness and CEEI, with the paper's values as diamonds."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ _PRINTED = {"drf": "DRF: tasks", "asset-fairness": "asset fairness: tasks", "cee
 
 
 def figure(results: Results, width: float = SINGLE) -> Figure:
-    """Parts of the pool by user."""
+    """Shares of the pool by user."""
     return shares(results, width, "example", "drf-4.1", ("user A", "user B"), _PRINTED)

@@ -1,4 +1,4 @@
-"""DRF figures 1 and 2: what tasks of traces ask for, and how much of a slot that is."""
+"""DRF figures 1 and 2: demands of tasks in traces, and their utilization of slots."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ CAPTION = (
     "and the part of tasks that need at most so much of a slot. Hardly a task is of the size or shape of a slot."
 )
 _NAMES = {"google": "Google 2011", "alibaba": "Alibaba 2023"}
-#: Slots of a server of mean size, as on the nodes of the paper.
+#: Slots of a server of mean size, as in the paper.
 _SLOTS = 12
 
 
 def figure(results: Results, width: float = DOUBLE) -> Figure:
-    """Above: tasks by CPU and memory, in parts of a mean server; areas grow with the logarithm of their number.
+    """Top: tasks by CPU and memory relative to a mean server, with areas logarithmic in their number.
 
-    Below: the part of tasks that needs at most so much of a slot, where a mean server has twelve.
+    Bottom: distribution of the used fraction of a slot, with twelve slots on a mean server.
     """
     demands = results.of("drf_demands").long("demands")
     names = [name for name in _NAMES if (demands["workload"] == name).any()]

@@ -1,4 +1,4 @@
-"""DRF 7.1: dominant shares of two jobs of whole tasks in three phases; who does not fit is skipped, or blocks."""
+"""DRF 7.1: dominant shares of two jobs of whole tasks in three phases, when blocked users are skipped or wait."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ CAPTION = (
     "fits of DRFH; lines are what the paper prints, and intervals are over draws. Both jobs have nearly the same "
     "share in every phase."
 )
-#: What the text says of phases: of job 1, and of job 2. "Nearly equal" of phase 3 is no number.
+#: Shares in the paper's text by phase, of jobs 1 and 2; for phase 3 it says "nearly equal".
 _PRINTED = {"phase1": (0.70, 0.75)}
 
 
 def figure(results: Results, width: float = DOUBLE) -> Figure:
-    """Means after a first wave of tasks, over draws of their durations, with 95% intervals; what is printed in red."""
+    """Means after the first wave of tasks, over draws of durations, with 95% intervals; the paper's values in red."""
     shares = results.of("drf_dynamic").long("shares")
     late = shares[shares["time"] >= shares["time"].max() / 4]
     mean = late.groupby(["workload", "policy", "repetition", "user"], sort=False)["share"].mean().reset_index()

@@ -1,4 +1,4 @@
-"""DRF theorems 3 and 6: more of a resource can leave a user with less, under asset fairness and under DRF."""
+"""DRF theorems 3 and 6: an increase of a resource can reduce a user's tasks, under asset fairness and under DRF."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CASES = (("asset-fairness", "thm3", "thm3-doubled", "×2"), ("drf", "thm6", "th
 
 
 def figure(results: Results, width: float = SINGLE) -> Figure:
-    """Tasks of each user before and after resource 2 grows; the paper prints bundles of theorem 3."""
+    """Tasks of each user before and after the increase of resource 2; the paper states bundles of theorem 3."""
     found = results.of("drf_figures")
     cases = [case for case in _CASES if has(found, case[0])]
     drawn, table = new(width, 2.2, 1, len(cases))
@@ -35,7 +35,7 @@ def figure(results: Results, width: float = SINGLE) -> Figure:
 
 
 def _bundles(before: str, after: str) -> list[list[float]]:
-    """Printed are amounts of the resources; demands of resource 2 (2 and 1) make tasks of them."""
+    """Convert the paper's amounts of resource 2 to tasks, by the demands 2 and 1."""
     statements = {before: "asset fairness: bundles", after: "asset fairness: bundles, A falls"}
     return [
         (printed(f"drf-{cluster}", statement)[:, 1] / (2.0, 1.0)).tolist() for cluster, statement in statements.items()

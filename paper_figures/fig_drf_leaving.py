@@ -1,4 +1,4 @@
-"""DRF figure 7: when user 3 leaves, user 2 loses under CEEI, and nobody under DRF."""
+"""DRF figure 7: the departure of user 3 reduces the tasks of user 2 under CEEI, and of nobody under DRF."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CASES = (
 
 
 def figure(results: Results, width: float = SINGLE) -> Figure:
-    """Tasks of each user before and after; the paper prints those of CEEI, to one decimal."""
+    """Tasks of each user before and after; the paper states those of CEEI to one decimal."""
     found = results.of("drf_figures")
     drawn, table = new(width, 2.2, 1, 2, sharey=True)
     for axes, mechanism in zip(table[0], ("ceei", "drf"), strict=True):

@@ -1,4 +1,4 @@
-"""DRF figure 6: user 1 gains tasks by a lie to CEEI, and not by a lie to DRF."""
+"""DRF figure 6: a misreport gains tasks for user 1 under CEEI, and not under DRF."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CASES = (("thm4", "truth", "CEEI: tasks"), ("thm4-lie", "user 1 lies", "CEEI: t
 
 
 def figure(results: Results, width: float = DOUBLE) -> Figure:
-    """Parts of the pool by user, as demanded, with the tasks of each; the paper prints those of CEEI."""
+    """Shares of the pool by user as reported, with tasks; the paper states those of CEEI."""
     found = results.of("drf_figures")
     drawn, table = new(width, 2.3, 1, 2, stack=True, sharey=True)
     for axes, mechanism in zip(table[0], ("ceei", "drf"), strict=True):

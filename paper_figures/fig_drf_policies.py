@@ -1,4 +1,4 @@
-"""DRF 7.2: small and large jobs done in ten minutes, and how long they took, by policy and by how servers thrash."""
+"""DRF 7.2: completed small and large jobs in ten minutes, and completion times, by policy and thrashing."""
 
 from __future__ import annotations
 
@@ -21,8 +21,11 @@ CAPTION = (
 
 
 def figure(results: Results, width: float = DOUBLE) -> Figure:
-    """Means over draws with 95% intervals; left jobs done where short tasks run five times slower, in the middle how
-    long they took, right jobs done where nothing runs slower."""
+    """Means over draws with 95% intervals.
+
+    Left: completed jobs if short tasks run five times slower; middle: completion times; right: completed jobs without
+    slowdown.
+    """
     found = results.of("drf_policies")
     jobs = found.long("each_job")
     jobs = jobs[jobs["workload"] == "loop"].rename(columns={"response": "took"})

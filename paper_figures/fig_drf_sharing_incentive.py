@@ -1,4 +1,4 @@
-"""DRF figure 5: asset fairness can leave a user with less than half of everything, which half the pool would give."""
+"""DRF figure 5: asset fairness violates the sharing incentive of a user, with less than half of every resource."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ CAPTION = (
 
 
 def figure(results: Results, width: float = SINGLE) -> Figure:
-    """Parts of the pool by user; the paper prints those of asset fairness. The line is at one half."""
+    """Shares of the pool by user, with the paper's of asset fairness, and a line at one half."""
     printed = {"asset-fairness": "asset fairness: tasks", "drf": None, "ceei": None}
     return shares(results, width, "thm1", "drf-thm1", ("user 1", "user 2"), printed, half=True)

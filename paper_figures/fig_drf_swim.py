@@ -1,4 +1,4 @@
-"""DRF 7.3: CPU and memory in use on Facebook's day, and how much sooner jobs complete under DRF than under slots."""
+"""DRF 7.3: utilization of CPU and memory on Facebook's day, and reductions of completion times by DRF against slots."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SLOTS = "slots(n=12)"
 
 
 def figure(results: Results, width: float = DOUBLE) -> Figure:
-    """Above the first draw on 6 servers; below mean reductions over draws with 95% intervals, by policy."""
+    """Top: the first draw on 6 servers; bottom: mean reductions over draws with 95% intervals, by policy."""
     found = results.of("drf_swim")
     jobs = found.long("each_job")
     jobs["size"] = pd.cut(jobs["tasks"], _BINS, right=False, labels=_NAMES)
@@ -57,7 +57,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
 
 
 def _use(panels: np.ndarray, found: StoredCells) -> None:
-    """The first draw of the middle source of the crowded ones: means of an hour of CPU and memory in use."""
+    """Hourly means of used CPU and memory, in the first draw of the middle source of high load."""
     times = found.long("timeline")
     crowded = sorted(one for one in times["source"].unique() if "servers=10" not in one)
     times = times[(times["source"] == crowded[len(crowded) // 2]) & (times["repetition"] == 0)]

@@ -1,4 +1,4 @@
-"""DRFH figures 2 and 3: DRF in every server gives 6 tasks each, DRFH 10 each; what the paper prints as diamonds."""
+"""DRFH figures 2 and 3: 6 tasks per user under DRF in each server, 10 under DRFH; the paper's values as diamonds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CAPTION = (
     "tasks of both users; diamonds are what the paper prints, but for parts too small for one. DRF in every "
     "server runs 6 tasks of each user, DRFH 10."
 )
-#: What the paper prints: tasks on each server.
+#: Tasks on each server in the paper.
 _PRINTED = {
     "per-server-drf": "DRF per server: tasks on server 1, on server 2",
     "drfh": "DRFH: a server for each",
@@ -26,7 +26,7 @@ _TITLES = {"per-server-drf": "Figure 2: DRF in every server", "drfh": "Figure 3:
 
 
 def figure(results: Results, width: float = DOUBLE) -> Figure:
-    """Parts of every server by user."""
+    """Shares of each server by user."""
     found, cluster = results.of("drfh_figures"), papers.instance("drfh-fig1")
 
     def parts(done: Numbers, server: int) -> Numbers:

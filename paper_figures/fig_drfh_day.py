@@ -1,4 +1,4 @@
-"""DRFH figures 5 to 8: use over a day, completion times, by how much jobs end sooner, and what users have done."""
+"""DRFH figures 5 to 8: utilization over a day, completion times and their reductions, and completed tasks by user."""
 
 from __future__ import annotations
 
@@ -20,14 +20,16 @@ CAPTION = (
     "Best fit and first fit are alike, and slots leave capacity unused; some users have more done on their own."
 )
 _POLICIES = ("best-fit-drfh", "first-fit-drfh", "slots")
-#: Sizes of jobs in tasks: the paper has five bins and does not say which.
+#: Bins of jobs by number of tasks; the paper has five, and does not state them.
 _BINS = (1, 2, 11, 101, 501, np.inf)
 _BIN_NAMES = ("1", "2-10", "11-100", "101-500", "> 500")
 
 
 def figure(results: Results, width: float = DOUBLE) -> Figure:
-    """At the heaviest load of the days, the first draw; completion of jobs over all draws of that load. The area of a
-    user's circle is the logarithm of its number of tasks."""
+    """Utilization in the first draw at the highest load; completion of jobs over all draws of that load.
+
+    Areas of circles of users are logarithmic in their number of tasks.
+    """
     found = results.of("drfh_day")
     cells = found.cells[found.cells["workload"] == "day"]
     heavy, first = heaviest(cells)
@@ -56,10 +58,10 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
 
 
 def _done(axes: Axes, users: pd.DataFrame, other: str, title: str) -> None:
-    """A circle for every user: the part of its tasks that is done otherwise and by Best-Fit."""
+    """Circles of users: completed fractions of tasks under another policy and under Best-Fit."""
     part = users.assign(part=users["tasks_done"] / users["tasks"])
     wide = part.pivot_table(index="user", columns="policy", values="part").reindex(columns=["best-fit-drfh", other])
-    wide = wide.dropna()  # of a pool of few servers some users have none of their own
+    wide = wide.dropna()  # with few servers some users have no dedicated pool
     size = users.groupby("user")["tasks"].max().reindex(wide.index)
     axes.plot([0, 1], [0, 1], color="#999999", linewidth=0.6)
     axes.scatter(wide[other], wide["best-fit-drfh"], 4 * np.log2(1 + size), facecolor="none", edgecolor="#111111",
@@ -68,7 +70,7 @@ def _done(axes: Axes, users: pd.DataFrame, other: str, title: str) -> None:
 
 
 def _gain(axes: Axes, jobs: pd.DataFrame, slots: str) -> None:
-    """By how much completion is sooner under Best-Fit than under slots, of jobs that both complete, by size."""
+    """Reduction of completion times by Best-Fit against slots, of jobs completed by both, by size."""
     by = ["source", "repetition", "job"]
     wide = jobs[jobs["policy"].isin(["best-fit-drfh", slots])]
     size = pd.cut(wide["tasks"], _BINS, right=False, labels=_BIN_NAMES)

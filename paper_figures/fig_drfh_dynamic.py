@@ -1,4 +1,4 @@
-"""DRFH figure 4: CPU, memory and dominant shares of three users with whole tasks as they come and one leaves."""
+"""DRFH figure 4: CPU, memory and dominant shares of three users with whole tasks, over arrivals and a departure."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ CAPTION = (
     "prints, and the use of the pool. Whoever is there has the same share, and it changes when users come and "
     "leave."
 )
-#: Seconds from and to, and the dominant share that the text prints.
+#: Intervals in seconds with the dominant share stated in the text.
 _PRINTED = ((0, 200, 0.62), (200, 500, 0.44), (500, 1080, 0.26))
 
 
 def figure(results: Results, width: float = DOUBLE) -> Figure:
-    """Best-Fit on the likeliest mix of servers, the first draw of durations; printed shares in red."""
+    """Best-Fit on the most likely mix of servers, in the first draw of durations; the paper's shares in red."""
     found = results.of("drfh_dynamic")
     cells = found.cells
     chosen = cells[(cells["workload"] == "likely") & (cells["policy"] == "best-fit-drfh") & (cells["repetition"] == 0)]

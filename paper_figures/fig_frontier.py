@@ -1,4 +1,4 @@
-"""Efficiency against fairness as alpha goes from 0 to infinity: utilization, smallest share, Jain's index."""
+"""Efficiency and fairness for alpha from 0 to infinity: utilization, smallest share, Jain's index."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MEASURES = {"utilization": (100, "utilization"), "min_share": (100, "smallest s
 
 
 def figure(results: Results, width: float = DOUBLE) -> Figure:
-    """Means over draws with 95% confidence bands; PS-DSF stands at alpha = infinity."""
+    """Means over draws with 95% confidence bands; PS-DSF at alpha = infinity."""
     cells = results.of("frontier").cells
     clusters = [name for name in _TITLES if name in set(cells["cluster"])]
     drawn, table = new(width, 0.62 * max(width, 5.5), len(_MEASURES), len(clusters), sharex=True)
@@ -31,7 +31,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
             alpha_axis(axes, label=row == len(_MEASURES) - 1)
             if unit == 100:
                 axes.yaxis.set_major_formatter("{x:g}%")
-            axes.set_ylim(0, 1.12 * top)  # from 0 on, so that heights can be compared
+            axes.set_ylim(0, 1.12 * top)  # the axis starts at 0, so that heights are comparable
             if column == 0:
                 axes.set_ylabel(label)
         table[0, column].set_title(_TITLES[cluster].replace(", ", ",\n") if width < NARROW else _TITLES[cluster])

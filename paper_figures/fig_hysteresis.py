@@ -1,4 +1,4 @@
-"""How tasks jump in alpha, and jump back elsewhere: paths from below and from above on two clusters with a fold."""
+"""Hysteresis of tasks in alpha: paths from below and from above on two clusters with a fold."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ CAPTION = (
     "are three equilibria, the middle one unstable (dotted): each path stays on its branch to the end of it and jumps "
     "there, on the right by a quarter of the tasks."
 )
-#: By cluster, the user whose tasks are drawn.
+#: Users whose tasks are drawn, by cluster.
 _USERS = {"three": "user1", "four": "user4"}
 _SIZES = {"three": "3 users, 2 servers", "four": "4 users, 3 servers"}
 _MEASURE = r"crossing (?P<place>\d+): tasks of (?P<user>.*)"
 
 
 def figure(results: Results, width: float = DOUBLE) -> Figure:
-    """First and last crossings of the curve by alpha, those between them, and the jumps."""
+    """First and last crossings of the curve by alpha, the ones between, and the jumps."""
     found = results.of("hysteresis").long("measured")
     found = found.join(found["measure"].str.extract(_MEASURE)).dropna(subset="user")
     drawn, table = new(width, 2.4, 1, 2, stack=True)
@@ -39,7 +39,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
 
 
 def _panel(axes: Axes, rows: pd.DataFrame) -> None:
-    """Both paths with their jumps drawn upright, and the unstable branch."""
+    """Both paths, with jumps as vertical lines, and the unstable branch."""
     every = rows.groupby("alpha")["value"]
     below, above = _upright(every.first()), _upright(every.last()[::-1])
     axes.plot(*below, color=colour(1), linewidth=3.2, alpha=0.45, label="from below")
@@ -55,7 +55,7 @@ def _panel(axes: Axes, rows: pd.DataFrame) -> None:
 
 
 def _upright(path: pd.Series) -> tuple[pd.Series, pd.Series]:
-    """A path whose largest step, if it is many times the usual one, is upright at the alpha after it."""
+    """Path whose largest step, if much larger than the usual ones, is drawn as a jump at the following alpha."""
     steps = path.diff().abs()
     jump = steps.idxmax()
     if steps[jump] > 4 * steps.median():

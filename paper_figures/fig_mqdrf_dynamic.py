@@ -1,4 +1,4 @@
-"""MQDRF figures 2 and 3: CPU, memory and dominant shares of users, and of queues, as users come to one server."""
+"""MQDRF figures 2 and 3: CPU, memory and dominant shares of users and queues on one server, over arrivals of users."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ CAPTION = (
     "queues have where a user comes every 200 s (figure 3), and the three users under discrete DRF. Under MQDRF who "
     "was there falls from .4 to .3 of the server as the next one comes; under DRF the first has all of it until then."
 )
-#: What tasks of U1, U2 and U3 take of CPU and memory, in parts of what they take most of; later users as these in turn.
+#: Demands of U1, U2 and U3 relative to their largest one (CPU, memory); later users repeat them in rotation.
 _TAKES = {"CPU": (0.5, 1, 1), "Memory": (1, 0.5, 1)}
 
 
 def figure(results: Results, width: float = DOUBLE) -> Figure:
-    """Users in the first row, queues in the second: the newest user is in the first, the one before in the second."""
+    """First row: users; second row: queues, the newest user being in the first, the previous one in the second."""
     shares = results.of("mqdrf_dynamic").long("shares").rename(columns={"share": "value"})
     kind = (shares["user"].str[1:].astype(int) - 1) % 3
     three, many = (shares["workload"] == one for one in ("figure2", "figure3"))
@@ -51,7 +51,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
 
 
 def _in_queues(shares: pd.DataFrame) -> pd.DataFrame:
-    """The queue of every user who has come, over time, by how many have come since."""
+    """Queues of users over time, by the number of later arrivals."""
     come = shares[shares["value"] > 0].groupby("user")["time"].min()
     shares = shares[shares["user"].isin(come.index)]
     first, order = shares["user"].map(come), np.sort(come)

@@ -1,4 +1,4 @@
-"""PF section 6.B: utilization of PS-DSF against DRFH and TSF on Bitbrains, and the gain on the same clusters."""
+"""PF section 6.B: utilization of PS-DSF, DRFH and TSF on Bitbrains, and gains on the same clusters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CAPTION = (
 
 
 def figure(results: Results, width: float = DOUBLE) -> Figure:
-    """Means over snapshots with 95% confidence intervals; the paper prints `up to 20% for some resources`."""
+    """Means over snapshots with 95% confidence intervals; the paper states `up to 20% for some resources`."""
     use = results.of("pf_comparison_bitbrains").long("use")
     use = use[use["class"] == "all"]
     drawn, table = new(width, 2.5, 1, 2, stack=True)

@@ -1,4 +1,4 @@
-"""PF section 6.B: utilization of PS-DSF against DRFH and TSF on Google's cluster, over all and by class of machines."""
+"""PF section 6.B: utilization of PS-DSF, DRFH and TSF on Google's cluster, in total and by class of machines."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TITLES = {"cpu": "CPU", "memory": "RAM"}
 
 
 def figure(results: Results, width: float = DOUBLE) -> Figure:
-    """Means over draws with 95% confidence intervals; classes by capacity (CPU x RAM), the most numerous first."""
+    """Means over draws with 95% confidence intervals; classes by capacity (CPU x RAM), the largest ones first."""
     use = results.of("pf_comparison_google").long("use")
     shown = classes(use, 6)
     drawn, table = new(width, 2.6, 1, 3, stack=True, sharey=True, width_ratios=(2, 4, 4))

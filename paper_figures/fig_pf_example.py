@@ -1,4 +1,4 @@
-"""PF figure 2: two servers, four users; tasks, and utilization of server 2, under PS-DSF, DRFH, TSF and alphaPF-VDS."""
+"""PF figure 2: tasks and utilization of server 2 under PS-DSF, DRFH, TSF and alphaPF-VDS, for four users."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _PRINTED = {
     "variant": {"ps-dsf": "PS-DSF: tasks"},
 }
 _INSTANCES = {"base": "pf-fig1", "variant": "pf-fig1-variant"}
-#: Server 2 by its capacities; its use does not depend on what the paper's text has lost.
+#: Server 2, named by its capacities; its utilization does not depend on the lost data of the paper.
 _SERVER = "8 x 16 x 0"
 
 
 def figure(results: Results, width: float = DOUBLE) -> Figure:
-    """Diamonds are values that the paper prints; those of the other bars were derived."""
+    """Tasks and utilization, with the paper's values as diamonds; the others were derived."""
     found = results.of("pf_example")
     use = found.long("use")
     labels = [name(text.partition("(")[0], 1.0 if "(" in text else np.nan) for text in _MECHANISMS]

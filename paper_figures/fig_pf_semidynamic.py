@@ -1,4 +1,4 @@
-"""PF section 6, figures 4, 6 and 7: use over a day of mechanisms that allocate anew every five minutes."""
+"""PF section 6, figures 4, 6 and 7: utilization over a day of mechanisms that reallocate every five minutes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LINES = ("fluid:ps-dsf", "fluid:drfh", "fluid:tsf", "fluid:alphapf-vds(alpha=1.
 
 
 def figure(results: Results, width: float = DOUBLE) -> Figure:
-    """CPU over the first day (means over an hour), mean use of all days with 95% intervals, completion times."""
+    """CPU on the first day (hourly means), mean utilization of all days with 95% intervals, and completion times."""
     found = results.of("pf_semidynamic")
     cells = found.cells
     heavy, first = heaviest(cells)

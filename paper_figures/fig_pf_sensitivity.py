@@ -1,4 +1,4 @@
-"""Do the conclusions of PF section 6 depend on the sizes that it leaves out? Gains in utilization, size by size."""
+"""Sensitivity of PF section 6 to sizes that it does not state: gains in utilization by size."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PAIRS = (
 
 
 def figure(results: Results, width: float = DOUBLE) -> Figure:
-    """Gain in utilization (mean over resources), in points, on the same clusters; 95% confidence intervals."""
+    """Gains in mean utilization on the same clusters in percentage points, with 95% confidence intervals."""
     cells = results.of("pf_sensitivity").cells
     wide = cells.pivot_table(index=["source", "repetition"], columns="mechanism", values="utilization", sort=False)
     sources = list(dict.fromkeys(cells["source"]))

@@ -19,7 +19,7 @@ CAPTION = (
 )
 _ENGINES = {"best-response": "The game, as the paper plays it", "equilibrium": "Engine for the equilibrium"}
 _CLUSTERS = {"three-locations": "three locations", "doubled": "doubled"}
-#: What the text says, in seconds: PS-DSF takes "around", the other alphas "less than".
+#: Seconds in the text: "around" for PS-DSF, "less than" for other alphas.
 AROUND, BELOW = 0.03, 1.0
 
 
@@ -33,7 +33,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
         of = cells[cells["engine"] == engine]
         for k, (cluster, text) in enumerate(_CLUSTERS.items()):
             one = ordered(of[of["cluster"] == cluster], "alpha", "seconds", alphas)
-            low = one["half"].clip(upper=0.9 * one["mean"])  # the lower end has to be above 0 on this axis
+            low = one["half"].clip(upper=0.9 * one["mean"])  # the logarithmic axis requires a positive lower end
             look = line(k) | {"linestyle": "none"}
             x = np.arange(len(alphas)) + (k - 0.5) * 0.3
             axes.errorbar(x, one["mean"], yerr=[low, one["half"]], label=text, elinewidth=0.8, capsize=2, **look)

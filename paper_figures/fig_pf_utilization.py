@@ -20,7 +20,7 @@ CAPTION = (
 
 
 def figure(results: Results, width: float = SINGLE) -> Figure:
-    """Means over snapshots with 95% confidence intervals. The paper prints no numbers here."""
+    """Means over snapshots with 95% confidence intervals; the paper states no numbers."""
     use = results.of("pf_utilization").long("use")
     labels = {
         alpha: "α = ∞ (PS-DSF)" if math.isinf(alpha) else f"α = {alpha:g}" for alpha in sorted(use["alpha"].unique())

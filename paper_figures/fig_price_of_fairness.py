@@ -1,4 +1,4 @@
-"""The price of fairness on real clusters: the part of the largest welfare that alphaPF-VDS does without, by alpha."""
+"""Price of fairness on real clusters: relative loss of welfare under alphaPF-VDS, by alpha."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CLUSTERS = {"bitbrains": "Bitbrains", "google": "Google"}
 
 
 def figure(results: Results, width: float = SINGLE) -> Figure:
-    """1 - W(x)/W(x*) against alpha, from 0 to infinity (PS-DSF)."""
+    """Price of fairness 1 - W(x)/W(x*) by alpha, from 0 to infinity (PS-DSF)."""
     cells = results.of("frontier").cells
     drawn, table = new(width, 2.3)
     axes = table[0, 0]

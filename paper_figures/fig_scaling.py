@@ -1,4 +1,4 @@
-"""Rounds of best responses and seconds of the engine against users, servers, density and alpha."""
+"""Rounds of best responses and seconds of the engine, by users, servers, density and alpha."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _ROWS = (("best-response", "rounds", "rounds of best responses", "rounds"),
          ("best-response", "seconds", "seconds of the game", "game, s"),
          ("equilibrium", "seconds", "seconds of the engine", "engine, s"))  # fmt: skip
 _LABELS = {"users": "users", "servers": "servers", "density": "density"}
-#: What there is room for in one column.
+#: Alphas that fit in one column.
 _FEW = (1.0, 3.0, math.inf)
 
 
 def figure(results: Results, width: float = DOUBLE) -> Figure:
-    """Means over draws with 95% confidence intervals. A full marker: some games were still going on at the end."""
+    """Means over draws with 95% confidence intervals; full markers if some games did not end."""
     cells, narrow = results.of("scaling").cells, width < NARROW
     if narrow:
         cells = cells[cells["alpha"].isin(_FEW)]
@@ -58,7 +58,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
 
 
 def _lines(axes: Axes, cells: pd.DataFrame, measure: str) -> None:
-    """A line for every alpha, with its intervals; markers of one size stand beside each other."""
+    """Lines by alpha with their intervals; markers of one size are shifted."""
     alphas = sorted(cells["alpha"].unique())
     for k, alpha in enumerate(alphas):
         of = cells[cells["alpha"] == alpha]
@@ -74,7 +74,7 @@ def _lines(axes: Axes, cells: pd.DataFrame, measure: str) -> None:
 
 
 def _varied(cells: pd.DataFrame, by: str) -> pd.DataFrame:
-    """The cells where only one of the three is varied, with its value as `x`: one cell may belong to several panels."""
+    """Cells in which only one of the three parameters varies, its value being `x`; panels may share cells."""
     asked = cells["source"].str.extract(r"density=([0-9.]+)")[0].astype(float)
     thin = cells[asked.notna()]
     base = {"users": thin["users"].iloc[0], "servers": thin["servers"].iloc[0]}

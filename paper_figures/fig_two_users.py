@@ -1,4 +1,4 @@
-"""What two users can have of one server, and where DRF, CEEI, asset fairness and the path of alpha lie in it."""
+"""Feasible set of two users on one server, with DRF, CEEI, asset fairness and the path of alpha."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CAPTION = (
     "mechanisms give them. Alpha-fairness (thick) stays at the corner where all of both is used (CEEI) until alpha "
     "passes 1.2, and moves along the border of the CPU to equal dominant shares (DRF); asset fairness lies beyond."
 )
-#: Mechanisms by name: label, mark, and where the label stands.
+#: Mechanisms by name: label, marker, and position of the label.
 _MARKS = {
     "drf": ("DRF (α = ∞)", "o", (6, 5)),
     "ceei": ("CEEI (α ≤ 1.2)", "s", (7, 3)),
@@ -28,7 +28,7 @@ _MARKS = {
 
 
 def figure(results: Results, width: float = SINGLE) -> Figure:
-    """The feasible set with what mechanisms give."""
+    """Feasible set with the allocations of mechanisms."""
     cells = results.of("two_users").long("allocated")
     cluster = papers.instance("drf-4.1")
     first, second = cluster.users
@@ -53,7 +53,7 @@ def figure(results: Results, width: float = SINGLE) -> Figure:
 
 
 def _along(axes: Axes, way: pd.DataFrame) -> None:
-    """Some alphas beside the path."""
+    """Labels of some alphas on the path."""
     for alpha in (2.0, 4.0):
         if alpha in way.index:
             x, y = way.loc[alpha]

@@ -1,4 +1,4 @@
-"""What alphaPF-VDS violates, by alpha: gains from lies on one server and on several, and four other properties."""
+"""Violations of alphaPF-VDS by alpha: gains by misreports on one server and on several, and four other properties."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OTHERS = {
 
 
 def figure(results: Results, width: float = DOUBLE) -> Figure:
-    """The largest over draws; a lie's gain is in parts of the tasks that the truth brings."""
+    """Largest violations over draws; gains are relative to the tasks under the true report."""
     found = results.of("violations").long("measured")
     largest = found.groupby(["cluster", "measure", "alpha"])["value"].max()
     drawn, table = new(width, 2.5, 1, 2, stack=True)
@@ -56,7 +56,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
 
 
 def _slope(axes: object, part: pd.Series) -> None:
-    """1/alpha through the gain at the largest alpha, from 1 on."""
+    """Reference line 1/alpha through the gain at the largest alpha, from alpha = 1."""
     alpha = np.array([1.0, part.index.max()])
     last = 100 * float((part / (1 - part)).iloc[-1])
     if last > 0:

@@ -1,4 +1,4 @@
-"""What figures of simulations share: lines over time, and names of policies."""
+"""Common parts of figures of simulations: lines over time, and names of policies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ POLICIES = {
 
 
 def policy(text: str) -> str:
-    """A policy, or a fluid mechanism, as figures call it."""
+    """Name of a policy or fluid mechanism in figures."""
     plain, _, inside = text.partition("(")
     inside = inside.rstrip(")")
     if plain.startswith("fluid:"):
@@ -30,30 +30,30 @@ def policy(text: str) -> str:
 
 
 def heaviest(cells: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The cells of the last source, which is the heaviest load, and of these the first draw."""
+    """Cells of the last source, which has the highest load, and those of its first draw."""
     heavy = cells[cells["source"] == cells["source"].max()]
     return heavy, heavy[heavy["repetition"] == heavy["repetition"].min()]
 
 
 def lines(axes: Axes, table: pd.DataFrame, by: str, labels: dict[str, str], first: int = 0) -> None:
-    """A line of `value` over time for each of `labels`, with looks from the `first` on and markers apart."""
+    """Lines of `value` over time by `labels`, with styles from the `first` on and markers apart."""
     for k, (one, text) in enumerate(labels.items()):
         shown = table[table[by] == one].sort_values("time")
         if shown.empty:
             continue
         every = max(1, len(shown) // 6)
-        # Markers apart show what coincides, and those at an end of the axis are whole.
+        # Shifted markers show coincident lines; those at the ends of the axis are not clipped.
         look = line(first + k) | {"markevery": (k * every // max(len(labels), 1), every), "clip_on": False}
         axes.plot(shown["time"], shown["value"], label=text, **look)
 
 
 def printed(axes: Axes, begin: float, end: float, value: float, label: str | None = None) -> None:
-    """What the paper prints for a span of time."""
+    """Mark a value of the paper for an interval of time."""
     axes.plot([begin, end], [value, value], color="#b5152c", linewidth=1.6, alpha=0.7, label=label, zorder=1)
 
 
 def distribution(axes: Axes, series: Sequence[tuple[str, np.ndarray, int]]) -> None:
-    """The part of jobs that is done within a time, of all; a job that is never done counts as such."""
+    """Fraction of jobs completed within a time; unfinished jobs count in the total."""
     for k, (text, values, count) in enumerate(series):
         done = np.sort(values[np.isfinite(values)])
         if not len(done):

@@ -1,4 +1,4 @@
-"""Stacked bars: who has which part of every resource; and the tasks that a paper prints, beside ours."""
+"""Stacked bars of users' shares of resources, with the paper's values as diamonds."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from fairopt.report import Results, StoredCells
 from .style import IN_PAPER, bar, legend, name, new, per_cent
 
 Numbers = NDArray[np.float64]
-#: Smaller parts have no diamond of their own.
+#: Smaller shares have no diamond of their own.
 _SMALLEST = 0.03
 
 
 @dataclass(frozen=True)
 class Case:
-    """A group of bars: its label, the bars' labels, and the part of each bar that each user has, (bars, users).
+    """Group of bars: its label, the bars' labels, and shares by bar and user, (bars, users).
 
-    `printed` are the same parts by the paper's tasks, or None.
+    `printed` are the shares by the paper's tasks, or None.
     """
 
     label: str
@@ -35,7 +35,7 @@ class Case:
 
 
 def printed(instance: str, statement: str) -> Numbers:
-    """What a paper prints about an instance, from `fairopt.papers`: as numbers, users last."""
+    """Values that a paper states for an instance, from `fairopt.papers`, as numbers with users as the last axis."""
     for claim in papers.claims():
         if claim.instance == instance and claim.statement == statement and claim.printed is not None:
             return np.asarray(claim.printed.value, dtype=float)
@@ -43,7 +43,7 @@ def printed(instance: str, statement: str) -> Numbers:
 
 
 def tasks(found: StoredCells, cluster: str, mechanism: str) -> Numbers:
-    """Tasks (users, servers) of a mechanism on a cluster of the experiment, from the store."""
+    """Stored tasks (users, servers) of a mechanism on a cluster of the experiment."""
     table = found.long("allocated")
     of = table[(table["cluster"] == cluster) & (table["mechanism"] == mechanism)]
     wide = of.pivot(index="user", columns="server", values="tasks")
@@ -51,12 +51,12 @@ def tasks(found: StoredCells, cluster: str, mechanism: str) -> Numbers:
 
 
 def has(found: StoredCells, mechanism: str) -> bool:
-    """Is the mechanism in this version of the experiment? The tiny ones leave some out."""
+    """True if the mechanism is in this version of the experiment, as tiny ones omit some."""
     return mechanism in set(found.cells["mechanism"])
 
 
 def pooled(instance: str, label: str, ours: Numbers, theirs: Numbers | None = None) -> Case:
-    """Parts of a pool: `ours` are tasks (users, servers) or (users,), `theirs` the printed tasks (users,)."""
+    """Shares of a pool by `ours`, tasks (users, servers) or (users,), and by `theirs`, the paper's tasks (users,)."""
     cluster = papers.instance(instance)
     total = cluster.capacity.sum(axis=0)
 
@@ -68,13 +68,13 @@ def pooled(instance: str, label: str, ours: Numbers, theirs: Numbers | None = No
 
 
 def diamonds(axes: Axes, x: ArrayLike, y: ArrayLike, label: str | None = IN_PAPER) -> None:
-    """What the paper prints."""
+    """Marker of the paper's values."""
     axes.plot(x, y, linestyle="none", marker="D", color="white", markeredgecolor="#b5152c", markeredgewidth=0.9,
               label=label, zorder=3, clip_on=False)  # fmt: skip
 
 
 def beside(axes: Axes, theirs: Sequence[Sequence[float]]) -> None:
-    """Diamonds on bars of two kinds in groups by user; `theirs`: by kind, what every user has."""
+    """Diamonds on bars of two kinds in groups by user; `theirs` are the users' values by kind."""
     for k, row in enumerate(theirs):
         diamonds(axes, np.arange(len(row)) + (k - 0.5) * 0.4, row, None if k else IN_PAPER)
 
@@ -83,7 +83,7 @@ def shares(
     results: Results, width: float, cluster: str, instance: str, users: Sequence[str],
     statements: Mapping[str, str | None], half: bool = False,
 ) -> Figure:  # fmt: skip
-    """Parts of the pool by user under mechanisms, with what the paper states of these."""
+    """Shares of the pool by user under mechanisms, with the paper's values."""
     found = results.of("drf_figures")
     cases = [
         pooled(instance, name(one), tasks(found, cluster, one), printed(instance, text) if text else None)
@@ -98,7 +98,7 @@ def shares(
 
 
 def draw(axes: Axes, cases: Sequence[Case], users: Sequence[str], half: bool = False) -> None:
-    """The bars; what the paper prints is a diamond at the top of each user's part. `half`: a line at one half."""
+    """Bars with the paper's values as diamonds at the top of each user's share; `half` adds a line at one half."""
     left = 0.0
     middles: list[float] = []
     places: list[float] = []
@@ -111,7 +111,7 @@ def draw(axes: Axes, cases: Sequence[Case], users: Sequence[str], half: bool = F
             bottom = bottom + 100 * case.parts[:, n]
         if case.printed is not None:
             tops = 100 * case.printed.cumsum(axis=1)
-            tops[case.printed < _SMALLEST] = np.nan  # it would stand on the one below
+            tops[case.printed < _SMALLEST] = np.nan  # the diamond would overlap the one below
             diamonds(axes, np.repeat(x, tops.shape[1]), tops.ravel())
         middles.append(float(x.mean()))
         places += x.tolist()

@@ -1,4 +1,4 @@
-"""What the figures share: widths, looks that can be told apart in grey, and an axis from alpha = 0 to infinity."""
+"""Common style of figures: widths, line styles that are distinct in grey, and an axis from alpha = 0 to infinity."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from fairopt.result import plot
 from fairopt.result.plot import Picture
 from fairopt.result.plot import at_alpha as at_alpha
 
-#: Width of one column and of two, in inches.
+#: Widths of one column and of two, in inches.
 SINGLE, DOUBLE = 3.4, 7.0
-#: Below this there is room for one panel in a row.
+#: Width in inches below which a row has only one panel.
 NARROW = plot.NARROW
-#: What red diamonds and lines are.
+#: Label of red diamonds and lines.
 IN_PAPER = "value in the paper"
 
 _LINES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 2)), (0, (8, 2)))
@@ -34,7 +34,7 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _FILLS = ("#33415c", "#7d93b8", "#c9d3e3", "#f2f2f2", "#a36a4f", "#dcc3b4")
 _HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "||||")
 
-#: How mechanisms are called in figures.
+#: Names of mechanisms in figures.
 NAMES = {
     "ps-dsf": "PS-DSF", "drfh": "DRFH", "tsf": "TSF", "drf": "DRF", "ceei": "CEEI", "asset-fairness": "asset fairness",
     "per-server-drf": "DRF per server", "alphapf-vds": "αPF-VDS",
@@ -42,7 +42,7 @@ NAMES = {
 
 
 def styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:
-    """Until 0.3: `fairopt figures --style` has the style now, and no figure its own."""
+    """Deprecated until 0.3: figures have no style of their own, but that of `fairopt figures --style`."""
     warnings.warn("figures have no style of their own: leave @styled out", DeprecationWarning, stacklevel=2)
     return draw
 
@@ -50,9 +50,9 @@ def styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:
 def new(
     width: float, height: float, rows: int = 1, columns: int = 1, *, stack: bool = False, **more: Any
 ) -> tuple[Figure, NDArray[Any]]:
-    """A figure of that many inches, and its axes as a table; it belongs to no window.
+    """Create a figure of this size in inches, with a table of axes, outside of any window.
 
-    `stack`: a row of panels that is wider than one column stands in one, panel above panel, if there is only one.
+    With `stack` a single row of panels that is wider than one column becomes a column of panels.
     """
     stack = stack and rows == 1 and width < NARROW
     if stack:
@@ -65,7 +65,7 @@ def new(
 
 
 def line(k: int) -> dict[str, Any]:
-    """The look of the k-th line: colour, dashes, marker and width all differ, so that lines show beneath others."""
+    """Style of the k-th line: colour, dashes, marker and width all differ, so that overlaid lines remain visible."""
     k %= len(_LINES)
     width = mpl.rcParams["lines.linewidth"] * max(1.9 - 0.35 * k, 0.9)
     return {"color": colour(k), "linestyle": _LINES[k], "linewidth": width, "marker": _MARKERS[k],
@@ -73,33 +73,33 @@ def line(k: int) -> dict[str, Any]:
 
 
 def colour(k: int) -> str:
-    """The k-th colour of the style."""
+    """Colour k of the style."""
     cycle = mpl.rcParams["axes.prop_cycle"].by_key()["color"]
     return str(cycle[k % len(cycle)])
 
 
 def bar(k: int) -> dict[str, Any]:
-    """The look of the k-th kind of bar: fill and hatch."""
+    """Style of the k-th kind of bar: fill and hatch."""
     k %= len(_FILLS)
     return {"facecolor": _FILLS[k], "hatch": _HATCHES[k], "edgecolor": "#111111", "linewidth": 0.5}
 
 
 def name(mechanism: str, alpha: float = math.nan) -> str:
-    """A mechanism as figures call it; alpha infinite is PS-DSF."""
+    """Name of a mechanism in figures; alpha = infinity is PS-DSF."""
     if mechanism == "alphapf-vds" and math.isfinite(alpha):
         return f"α = {alpha:g}"
     return NAMES.get(mechanism, mechanism)
 
 
 def alpha_axis(axes: Axes, label: bool = True) -> None:
-    """Ticks of the axis from 0 to infinity."""
+    """Ticks of the alpha axis from 0 to infinity."""
     figure = axes.get_figure()
     wide = isinstance(figure, Figure) and figure.get_figwidth() >= NARROW
     plot.alpha_axis(axes, wide, ("α (PS-DSF at ∞)" if wide else "α") if label else "")
 
 
 def apart(alphas: ArrayLike, least: float = 0.03) -> list[int]:
-    """Which of these alphas, in order, are marked: those at least so far apart on the axis, and infinity."""
+    """Select the sorted alphas to be marked: those with a minimum distance on the axis, and infinity."""
     chosen: list[int] = []
     x = at_alpha(alphas)
     for k, here in enumerate(x):
@@ -111,7 +111,7 @@ def apart(alphas: ArrayLike, least: float = 0.03) -> list[int]:
 def by_alpha(
     axes: Axes, cells: pd.DataFrame, measure: str, k: int, label: str | None = None, unit: float = 1, marks: bool = True
 ) -> float:
-    """The k-th line, of means by alpha with 95% bands; the largest that it shows. `marks`: leave out close markers."""
+    """Draw the k-th line of means by alpha with 95% bands, and return the top; `marks` omits close markers."""
     found = interval(cells, ["alpha"], measure).sort_values("alpha")
     x, mean, half = at_alpha(found["alpha"]), unit * found["mean"], unit * found["half"].fillna(0)
     axes.plot(x, mean, label=label, **line(k), markevery=apart(found["alpha"]) if marks else None)
@@ -120,12 +120,12 @@ def by_alpha(
 
 
 def ordered(frame: pd.DataFrame, by: str, values: str, order: Iterable[Any]) -> pd.DataFrame:
-    """Means and half intervals of a column by another one, in this order of it."""
+    """Means and half-widths of intervals of a column by another one, in the given order."""
     return interval(frame, [by], values).set_index(by).reindex(order)
 
 
 def groups(axes: Axes, labels: Sequence[str], series: Iterable[tuple[str, ArrayLike, ArrayLike | None]]) -> None:
-    """Bars in groups: `labels` name the groups, each of `series` is (name, heights, half intervals or None)."""
+    """Draw grouped bars: `labels` of groups, and `series` of (name, heights, half-widths or None)."""
     every = list(series)
     width = 0.8 / len(every)
     for k, (text, heights, half) in enumerate(every):
@@ -140,20 +140,20 @@ def groups(axes: Axes, labels: Sequence[str], series: Iterable[tuple[str, ArrayL
 
 
 def per_cent(axes: Axes, most: float = 100.0) -> None:
-    """A vertical axis of percentages."""
+    """Format the vertical axis as percentages."""
     axes.yaxis.set_major_formatter("{x:g}%")
     axes.set_ylim(0, most)
 
 
 def band(axes: Axes) -> None:
-    """An entry of the legend for bands around means."""
+    """Legend entry of bands around means."""
     axes.fill_between([], [], [], color="#777777", alpha=0.3, lw=0, label="95% interval of the mean")
 
 
 def legend(figure: Figure, *panels: Axes) -> None:
-    """One legend for the whole figure, above it: every label of the panels once, in as many rows as it needs.
+    """Add one legend above the figure, with each label once, in as many rows as necessary.
 
-    What is a line in one panel and a bar in another stands there as both.
+    A label of a line in one panel and of a bar in another has both symbols.
     """
     entries: dict[str, dict[type, Any]] = {}
     for axes in panels:

@@ -1,4 +1,4 @@
-"""Utilization by resource, and what PS-DSF gains over others on the same clusters."""
+"""Utilization by resource, and gains of PS-DSF over other mechanisms on the same clusters."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SHORT = {"cpu": "CPU", "memory": "RAM", "disk": "disk", "received": "net in", "
 def series_of(
     use: pd.DataFrame, by: str, labels: Mapping[Any, str], within: str, chosen: Sequence[str]
 ) -> list[tuple[str, pd.Series, pd.Series]]:
-    """Of each value of the column `by` its label, means and half intervals in per cent, by the `chosen` of `within`."""
+    """Label, means and half-widths in per cent by value of the column `by`, for the `chosen` of `within`."""
     every = [ordered(use[use[by] == value], within, "utilization", chosen) for value in labels]
     return [(text, 100 * one["mean"], 100 * one["half"]) for text, one in zip(labels.values(), every, strict=True)]
 
@@ -31,16 +31,17 @@ def by_resource(axes: Axes, use: pd.DataFrame, by: str, labels: Mapping[Hashable
     series = series_of(use, by, labels, "resource", resources)
     groups(axes, [_SHORT.get(name, name) for name in resources], series)
     highest = max(float(np.nanmax(mean + half.fillna(0))) for _, mean, half in series)
-    per_cent(axes, max(105.0, 1.03 * highest))  # an interval around a mean near 100% ends above it
+    per_cent(axes, max(105.0, 1.03 * highest))  # intervals around means near 100% exceed it
     axes.set_ylabel("utilization")
 
 
 def gains(use: pd.DataFrame, over: str) -> pd.DataFrame:
-    """By how much PS-DSF uses more of each resource than another mechanism on the same cluster, in per cent of it.
+    """Relative gain of PS-DSF in utilization over another mechanism on the same clusters, in per cent, by resource.
 
     Returns
     -------
-    One row per resource: `resource`, `mean`, `half`, `n`.
+    DataFrame
+        One row per resource: `resource`, `mean`, `half`, `n`.
     """
     wide = use.pivot_table(index=["source", "repetition", "resource"], columns="name", values="utilization")
     there = wide[wide[over] > 0]
@@ -49,7 +50,7 @@ def gains(use: pd.DataFrame, over: str) -> pd.DataFrame:
 
 
 def gain_bars(axes: Axes, use: pd.DataFrame) -> None:
-    """Bars of `gains` over DRFH and TSF; the paper's `up to 20%` as a line."""
+    """Bars of `gains` over DRFH and TSF, with the paper's `up to 20%` as a line."""
     resources = list(dict.fromkeys(use["resource"]))
     series = []
     for over in ("drfh", "tsf"):
@@ -63,7 +64,7 @@ def gain_bars(axes: Axes, use: pd.DataFrame) -> None:
 
 
 def classes(use: pd.DataFrame, most: int) -> list[str]:
-    """The classes with most servers, largest first."""
+    """Classes of servers by number, largest first."""
     count = use[use["class"] != "all"].groupby("class", sort=False)["servers"].sum()
     order = np.argsort(-count.to_numpy(), kind="stable")[:most]
     return [str(count.index[k]) for k in order]

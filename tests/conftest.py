@@ -31,7 +31,7 @@ from fairopt.scheduling import simulator
 # A tenth of the time goes by looking for garbage among what libraries have made, which stays.
 gc.set_threshold(10_000, 10, 10)
 # What commands print is compared, whether loops had been compiled before or not.
-dispatchers.SILENCE = 1e6  # seconds
+dispatchers.MESSAGE_AFTER = 1e6  # seconds
 # The compiled loop decides alike (`scheduling/test_compiled.py`), and takes seconds for each policy.
 simulator.PLAINLY = 10**7
 

@@ -1,4 +1,4 @@
-"""Made-up clusters of Kubernetes and Slurm, as objects of the shapes that `kubectl get -o json` and `--json` print."""
+"""Synthetic clusters of Kubernetes and Slurm, in the formats of `kubectl get -o json` and `--json`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from fairopt.model._arrays import Mask
 from fairopt.scheduling.workload import Whole
 from fairopt.workloads import Snapshot, kubernetes, slurm
 
-#: Kinds of nodes: how often, CPUs, GiB, GPUs, their model.
+#: Kinds of nodes: probability, CPUs, GiB, GPUs, model of GPU.
 _NODES = ((0.6, 16, 64, 0, ""), (0.25, 64, 256, 0, ""), (0.1, 32, 128, 4, "t4"), (0.05, 96, 768, 8, "a100"))
-#: Shapes of pods: how often, milli-CPU, MiB, GPUs.
+#: Shapes of pods: probability, milli-CPU, MiB, GPUs.
 _SHAPES = (
     (0.4, 500, 512, 0),
     (0.3, 2000, 4 * 1024, 0),
@@ -21,19 +21,19 @@ _SHAPES = (
     (0.1, 4000, 16 * 1024, 1),
     (0.05, 16000, 64 * 1024, 2),
 )
-#: Of the DaemonSet's pod on each node: milli-CPU, MiB, GPUs, pods.
+#: Requests of the DaemonSet's pod on each node: milli-CPU, MiB, GPUs, pods.
 _AGENT = (100, 256, 0, 1)
-_PODS = 110  # of a node
+_PODS = 110  # allocatable pods of a node
 
 
 class Room:
-    """Idle amounts of nodes, (nodes, resources), in whole units such as milli-CPU and MiB."""
+    """Free capacity of nodes, (nodes, resources), in integer units such as milli-CPU and MiB."""
 
     def __init__(self, capacity: Whole) -> None:
         self.left = np.array(capacity, dtype=np.int64)
 
     def take(self, asks: Sequence[int], tried: Whole, count: int = 1) -> list[int]:
-        """Run on the first `count` of the nodes tried that have room, and say which; where they are fewer, on none."""
+        """Place one task on each of the first `count` feasible nodes of `tried`; on none if there are fewer."""
         need = np.asarray(asks, dtype=np.int64)
         fits = tried[(self.left[tried] >= need).all(axis=1)]
         chosen = [int(k) for k in dict.fromkeys(fits.tolist())][:count]
@@ -44,16 +44,16 @@ class Room:
 
 
 def kubernetes_like(rng: np.random.Generator, nodes: int = 100, pods: int = 1000, namespaces: int = 10) -> Snapshot:
-    """Nodes with and without GPUs, and pods of teams of different sizes; some need a model of GPU, some have ended.
+    """Draw nodes with and without GPUs, and pods of namespaces of different sizes.
 
-    Pods run where nodes have room for what they request; the others wait. As `kubernetes` reads them: a user is a
-    namespace's pods of one shape.
+    Some pods need a GPU model, and some have ended. Pods run where their requests fit, and the others wait. Users are
+    formed as by `kubernetes`: pods of one namespace and shape.
     """
     return kubernetes.snapshot(drawn(rng, nodes, pods, namespaces), "kubernetes-like")
 
 
 def drawn(rng: np.random.Generator, nodes: int, pods: int, namespaces: int) -> Iterator[dict[str, Any]]:
-    """The objects, one after another: namespaces, nodes, a DaemonSet's pod on each, and pods."""
+    """Yield the objects: namespaces, nodes, a pod of the DaemonSet on each, and pods."""
     for k in range(namespaces):
         weight = {"volcano.sh/namespace.weight": str(1 + k % 3)} if k % 3 else {}
         yield {"kind": "Namespace", "metadata": {"name": f"team{k + 1}", "annotations": weight}}
@@ -73,15 +73,15 @@ def drawn(rng: np.random.Generator, nodes: int, pods: int, namespaces: int) -> I
         model = ("t4", "a100")[k % 2] if gpus and rng.random() < 0.5 else ""
         ended, started = rng.random() < 0.05, rng.random() < 0.8
         nodes_tried = open_to[model if gpus else None]
-        # A pod asks eight nodes for room before it waits.
+        # Each pod tries eight random nodes.
         tried = nodes_tried[rng.integers(0, len(nodes_tried), 8)] if started and len(nodes_tried) else nodes_tried[:0]
-        asks = (0, 0, 0, 0) if ended else (cpu, memory, gpus, 1)  # what has ended takes nothing
+        asks = (0, 0, 0, 0) if ended else (cpu, memory, gpus, 1)  # completed pods use no resources
         host = "".join(f"node{n + 1}" for n in room.take(asks, tried))
         yield _pod(f"team{team + 1}", f"pod-{k}", cpu, memory, gpus, host, model=model, ended=ended)
 
 
 def _open_to(kinds: Whole, ready: Mask) -> dict[str | None, Whole]:
-    """Nodes that take pods of a model of GPU, of any (""), or of none (None: those with GPUs are tainted)."""
+    """Nodes by accepted pods: for a GPU model, any model (""), or no GPU (None, as nodes with GPUs are tainted)."""
     models = np.array([kind[4] for kind in _NODES])[kinds]
     tests = {None: models == "", "": models != "", "t4": models == "t4", "a100": models == "a100"}
     return {model: np.flatnonzero(test & ready) for model, test in tests.items()}
@@ -125,9 +125,9 @@ def _pod(
 
 
 def slurm_like(rng: np.random.Generator, nodes: int = 60, jobs: int = 300, accounts: int = 8) -> Snapshot:
-    """Nodes of two partitions, one with GPUs, and jobs and arrays of accounts with different shares.
+    """Draw nodes of two partitions, one with GPUs, and jobs and arrays of accounts with different shares.
 
-    Jobs run on nodes that have room for them; the others wait, arrays among them.
+    Jobs run on nodes where they fit; the others wait, some arrays among them.
     """
     hosts: list[dict[str, Any]] = [
         {"name": f"n{k + 1:03d}", "state": ["IDLE"], "effective_cpus": 64, "real_memory": 256_000,

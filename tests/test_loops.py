@@ -75,7 +75,7 @@ def change(path: Path, old: str, new: str) -> None:
 
 
 def test_what_is_compiled_is_kept_until_something_changes(folder: Path) -> None:
-    at_once = "from fairopt.base import dispatchers\ndispatchers.SILENCE = 0.0\n" + ASK
+    at_once = "from fairopt.base import dispatchers\ndispatchers.MESSAGE_AFTER = 0.0\n" + ASK
     value, names, said = ask(folder, at_once)
     assert (value, names) == (9.0, ["callee.twice", "caller.total"])
     assert "compiling, once" in said

@@ -1,4 +1,4 @@
-"""What a question costs, and a process of its own for it: so many CPU seconds at most, and no memory left behind."""
+"""Measurement of CPU time and memory, and computation in a separate process with a limit of CPU time."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from fairopt.base import clock
 
 T = TypeVar("T")
 
-#: CPU seconds below which a question is asked again, and the quicker answer counts.
+#: CPU seconds below which a measurement is repeated, and the minimum counts.
 BRIEF = 0.5
 
 
 def cost(ask: Callable[[], T]) -> tuple[T, float, float]:
-    """What `ask()` returns, the CPU seconds that it takes without compiling, and MiB beyond the peak of before."""
+    """Result of `ask()`, its CPU seconds without compilation, and the rise of peak memory in MiB."""
     before, begun = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, clock.cpu()
     found = ask()
     seconds = clock.cpu() - begun
@@ -31,7 +31,7 @@ def cost(ask: Callable[[], T]) -> tuple[T, float, float]:
 
 
 def apart(ask: Callable[[], Any], seconds: float) -> Any:
-    """What `ask()` returns, as JSON keeps it; a text that says why there is no answer."""
+    """Result of `ask()` in a separate process, converted to JSON; or a text on why there is none."""
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:

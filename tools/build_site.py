@@ -1,11 +1,12 @@
-"""The documentation site: put its source together from docs/, notebooks and the package, and let Sphinx build it.
+"""Build the documentation site: assemble its source from docs/, notebooks and the package, and run Sphinx.
 
     python tools/build_site.py             # build/site-source, then build/site (`make docs` does the same)
     python tools/build_site.py --out DIR   # DIR/site-source and DIR/site
 
-Pages of docs/ stay plain Markdown that reads as well elsewhere. Here files of code are named instead of linked, a page
-that lists others (`SECTIONS`) becomes a table of contents, and pages that the code knows are written: mechanisms,
-command line, API, papers, figures, schemas (`tools/site_pages.py`)."""
+Pages of docs/ remain plain Markdown that is readable elsewhere. For the site, links to source files become names, pages
+that list others (`SECTIONS`) become tables of contents, and pages on mechanisms, commands, API, papers, figures and
+schemas are generated (`tools/site_pages.py`).
+"""
 
 from __future__ import annotations
 
@@ -23,20 +24,20 @@ sys.path.append(str(Path(__file__).resolve().parent))
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 MATHJAX = ROOT / "build" / "mathjax"
-#: Pages whose lists of links are tables of contents, the first of the others.
+#: Pages whose lists of links become tables of contents; the first contains the others.
 SECTIONS = ("index", "tutorials", "howto", "theory", "algorithms", "reference", "gallery-of-figures", "papers", "notes")
-#: Folders of pages that the code writes, by the page below which they stand; others may list them too.
+#: Folders of generated pages, by the page above them; other pages may list them too.
 PARENTS = {"api": "python", "commands": "command-line", "mechanisms": "mechanisms", "properties": "properties"}
-#: Pages of the root, by what they are called here.
+#: Files of the root folder that are pages, by their titles.
 OF_ROOT = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md", "README.md": "index.md"}
 _ENTRY = re.compile(r"^- \[[^\]]+\]\(([\w./-]+?)(?:\.md|\.ipynb|\.rst)\)", re.MULTILINE)
-#: What is in a checkout and not on the site: named, without a link.
+#: Files of a checkout that the site names without a link.
 _ELSEWHERE = re.compile(r"\[([^\]]+)\]\((\.\./[^)]+|witnesses/)\)")
 _FENCED = re.compile(r"(^```.*?^```)", re.MULTILINE | re.DOTALL)
 
 
 def assemble(target: Path) -> Path:
-    """The source of the site in a folder, made anew."""
+    """Assemble the source of the site in an empty folder."""
     import site_pages
 
     shutil.rmtree(target, ignore_errors=True)
@@ -61,7 +62,7 @@ def assemble(target: Path) -> Path:
 
 
 def contents(text: str, page: str) -> str:
-    """The pages that stand below a page, of those it lists, as a table of contents that is not shown on it."""
+    """Hidden table of contents of the pages that a page lists."""
     listed = dict.fromkeys(_ENTRY.findall(_FENCED.sub("", text)))
     above = {one: PARENTS.get(one.partition("/")[0]) if "/" in one else None for one in listed}
     pages = [one for one in listed if above[one] == page or (above[one] is None and page in SECTIONS)]
@@ -71,7 +72,7 @@ def contents(text: str, page: str) -> str:
 
 
 def _linked(text: str, depth: int) -> str:
-    """Links out of docs/ as links of the site, or as names where the site has no page. Code blocks stay."""
+    """Convert links out of docs/ to links of the site, or to names if it has no such page; code is unchanged."""
 
     def named(found: re.Match[str]) -> str:
         inside = found[2].startswith("../") and not found[2].startswith("../" * (depth + 1))
@@ -88,7 +89,7 @@ def _linked(text: str, depth: int) -> str:
 
 
 def mathjax() -> str:
-    """Get MathJax for formulas without a network; what to say if there is none."""
+    """Provide MathJax for formulas offline; return a message if it is not available."""
     if (MATHJAX / "node_modules" / "mathjax" / "tex-svg.js").exists():
         return ""
     npm = shutil.which("npm")
@@ -101,7 +102,7 @@ def mathjax() -> str:
 
 
 def build(source: Path, site: Path) -> int:
-    """Run Sphinx; every warning is an error."""
+    """Run Sphinx, with warnings as errors."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
     environment |= {
         "FAIROPT_TOOLS": str(ROOT / "tools"),
@@ -113,7 +114,7 @@ def build(source: Path, site: Path) -> int:
 
 
 def lost(site: Path) -> list[str]:
-    """Links, pictures and frames of built pages that lead to no file, or to no place in it."""
+    """Broken links, pictures and frames of built pages: missing files or anchors."""
     places: dict[Path, set[str]] = {}
 
     def of(page: Path) -> set[str]:
@@ -123,7 +124,7 @@ def lost(site: Path) -> list[str]:
 
     found = []
     for page in sorted(site.rglob("*.html")):
-        if "explorers" in page.parts:  # whose links are written by a script
+        if "explorers" in page.parts:  # links of these pages are created by a script
             continue
         for link in re.findall(r'(?:href|src)="([^"]+)"', page.read_text(encoding="utf-8")):
             if re.match(r"[a-z]+:|//", link):
@@ -138,7 +139,7 @@ def lost(site: Path) -> list[str]:
 
 
 def main() -> int:
-    """Assemble, build, and check links; say how long it took."""
+    """Assemble, build, and check the site, and print the time."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--out", type=Path, default=ROOT / "build")
     out = parser.parse_args().out.resolve()

@@ -1,7 +1,7 @@
-"""Measure the generators' tables on the real traces: `python tools/calibrate.py --traces DIR`.
+"""Calibrate the tables of generators to the traces: `python tools/calibrate.py --traces DIR`.
 
-Writes `google.json`, `bitbrains.json` and `alibaba.json`: quantiles, fractions of zeros and rank correlations of
-what the readers make users of, and how many servers of each kind there are. No row of a trace is kept.
+Writes `google.json`, `bitbrains.json` and `alibaba.json`: quantiles, fractions of zeros and rank correlations of the
+users that the readers construct, and numbers of servers by kind. No row of a trace is stored.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from fairopt.workloads import alibaba, bitbrains, google2011
 from fairopt.workloads._draw import PROBABILITY, Array, Marginals
 from fairopt.workloads.jobs import google_sample
 
-_SEED = 2011  # of the sample to which the copulas are fitted
+_SEED = 2011  # seed of the sample to which copulas are fitted
 _HOUR = 3600
 _DIGITS = 6
-#: Where the package has the tables.
+#: Folder of the tables in the package.
 DATA = Path(__file__).resolve().parents[1] / "fairopt" / "workloads" / "data"
 
 
 def google(traces: Path) -> str:
-    """Users with tasks in the first part of `task_events` (84 minutes); the machines of the published table."""
+    """Table of users with tasks in the first part of `task_events` (84 minutes), and of the published machines."""
     cell = google2011.cluster(traces, at=0, window=1.5 * _HOUR, max_tasks=True).cluster
     machines = google2011.machines(traces, at=None)
     marginals = measure(("cpu", "memory", "tasks"), np.column_stack([cell.demand, cell.max_tasks]))
@@ -42,7 +42,7 @@ def google(traces: Path) -> str:
 
 
 def google_jobs(traces: Path) -> str:
-    """Jobs of the first part of `task_events`; the machines of 2011 and, of cell a, of 2019."""
+    """Table of jobs in the first part of `task_events`, and of machines of 2011 and of cell a of 2019."""
     rows = google_sample.lifetimes(traces)
     rows = rows[(rows[["cpu", "memory"]].fillna(0) > 0).any(axis=1)]
     jobs = rows.groupby("job").agg(user=("user", "first"), cpu=("cpu", "mean"), memory=("memory", "mean"),
@@ -71,10 +71,10 @@ def google_jobs(traces: Path) -> str:
 
 
 def machines_2019(traces: Path) -> pd.DataFrame:
-    """The machines that were ever there in a cell of Google's trace of 2019 (v3): `cpu`, `memory`, index `machine`.
+    """Machines that ever existed in a cell of Google's trace of 2019 (v3): `cpu`, `memory`, by `machine`.
 
-    Each has its last known capacity. Rows of the file are in no order of time, and some lack a capacity; a machine
-    without any is left out.
+    Each has its last known capacity. Rows of the file are not sorted by time, and some lack a capacity; machines
+    without any are excluded.
     """
     parts = sorted((traces / "google-2019").rglob("machine_events-*.parquet"))
     columns = ["time", "machine_id", "type", "capacity"]
@@ -86,16 +86,16 @@ def machines_2019(traces: Path) -> pd.DataFrame:
 
 
 def _top(values: NDArray[np.float64], last: float) -> float:
-    """The end of a straight line on a logarithmic scale from the quantile before: so that the mean of the top is right.
+    """Upper end of the log-linear interpolation beyond the quantile `last` that yields the mean of larger values.
 
-    Few are larger than `last`, by far; joined to the largest of all, they would have several times their mean.
+    Few values are larger, some by far; interpolation up to the maximum would overestimate their mean several times.
     """
     wanted = values[values > last].mean() / last
     return last * float(optimize.brentq(lambda ratio: (ratio - 1) / np.log(ratio) - wanted, 1 + 1e-9, 1e6))
 
 
 def _alike(jobs: pd.DataFrame, column: str) -> float:
-    """The part of the variance of a positive column's logarithm that is between users (one-way analysis)."""
+    """Between-user fraction of the variance of the logarithm of a positive column (one-way analysis of variance)."""
     some = jobs[jobs[column] > 0]
     log = np.log(some[column])
     users = log.groupby(some["user"])
@@ -108,7 +108,7 @@ def _alike(jobs: pd.DataFrame, column: str) -> float:
 
 
 def bitbrains_vms(traces: Path) -> str:
-    """Hourly means of each VM in the first day of both halves of the trace, taken at hours 0, 6, 12 and 18."""
+    """Table of hourly means of virtual machines on the first day of both halves of the trace, at 0, 6, 12 and 18 h."""
     means = []
     for part in ("rnd-day", "fastStorage-day"):
         table = bitbrains.samples(traces, part=part)
@@ -122,7 +122,7 @@ def bitbrains_vms(traces: Path) -> str:
 
 
 def alibaba_groups(traces: Path) -> str:
-    """The groups of pods that `alibaba.cluster` makes by default; kinds of nodes; constraints of GPU groups."""
+    """Table of the groups of pods of `alibaba.cluster`, kinds of nodes, and constraints of GPU groups."""
     cell = alibaba.cluster(traces, max_tasks=True).cluster
     marginals = measure(("cpu", "memory", "gpu", "tasks"), np.column_stack([cell.demand, cell.max_tasks]))
     specs = pd.Series([user.split("/")[-1] for user in np.array(cell.users)[cell.demand[:, 2] > 0]]).value_counts()
@@ -144,17 +144,17 @@ TABLES: dict[str, Callable[[Path], str]] = {
 
 
 def _counts(servers: pd.DataFrame) -> list[list[object]]:
-    """Each distinct row with its number, the most frequent first."""
+    """Distinct rows with their counts, in decreasing order."""
     counts = servers.groupby(list(servers.columns)).size().sort_values(ascending=False, kind="stable")
     return [[*row, int(number)] for row, number in counts.items()]
 
 
 def measure(columns: tuple[str, ...], values: Array) -> Marginals:
-    """The marginals of `values` (rows, columns), each >= 0."""
+    """Marginals of nonnegative `values`, (rows, columns)."""
     zero = (values == 0).mean(axis=0)
     quantiles = np.array([np.quantile(column[column > 0], PROBABILITY) for column in values.T])
     measured = Marginals(columns, zero, quantiles, rank_correlations(values), np.eye(len(columns)))
-    # Of so many draws the error of a rank correlation is about 0.005.
+    # With this sample size the error of a rank correlation is about 0.005.
     first, second = np.random.default_rng(_SEED).standard_normal((2, 40_000))
     normal = np.eye(len(columns))
     for a in range(len(columns)):
@@ -165,12 +165,12 @@ def measure(columns: tuple[str, ...], values: Array) -> Marginals:
 
 
 def rank_correlations(values: Array) -> Array:
-    """Spearman's, (columns, columns); values that differ by rounding alone count as equal."""
+    """Spearman's rank correlations, (columns, columns); values that differ by rounding only count as ties."""
     return np.asarray(stats.spearmanr(values.astype(np.float32)).statistic)
 
 
 def _fit(table: Marginals, column: int, wanted: float, ranks: Array, first: Array, second: Array) -> float:
-    """The normal correlation that yields the wanted rank correlation, by a root: one grows with the other."""
+    """Normal correlation that yields a rank correlation, by root finding, as one increases with the other."""
 
     def missing(normal: float) -> float:
         other = table.value(column, special.ndtr(normal * first + np.sqrt(1 - normal**2) * second))
@@ -180,7 +180,7 @@ def _fit(table: Marginals, column: int, wanted: float, ranks: Array, first: Arra
 
 
 def dumps(marginals: Marginals, about: str, others: Mapping[str, Any]) -> str:
-    """The text of a table, six digits per number and one entry per line."""
+    """JSON text of a table, with six digits per number and one entry per line."""
     columns, *arrays = vars(marginals).items()
     entries = dict([("about", about), columns, ("probability", PROBABILITY), *arrays]) | others
     return "{\n" + ",\n".join(f" {json.dumps(key)}: {_text(value)}" for key, value in entries.items()) + "\n}\n"
@@ -196,7 +196,7 @@ def _text(value: Any) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Write the tables into the package, or elsewhere with `--out`."""
+    """Write the tables into the package, or to `--out`."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--traces", type=Path, required=True, help="folder that holds the traces")
     parser.add_argument("--out", type=Path, default=DATA, help="where to write the tables")

@@ -1,9 +1,10 @@
-"""Check an allocation file (docs/allocation-file.md) with NumPy alone: python check.py FILE
-Prints how far the tasks x[n,i] are from feasible and from the optimum of the file's criterion, and where. Exit code 0:
-both are within the file's `tol`; 1: they are not; 2: the file is wrong. It shares no code with what made the answer.
-Users n, servers i, resources r; d[n,r] demand per task, c[i,r] capacity, phi[n] weight, q[n] most tasks, u[n] share per
-task, X[n] = sum_i x[n,i], gamma[n,i] = min_{r: d[n,r]>0} c[i,r]/d[n,r] tasks of n alone on i (0 if not eligible),
-L[i,r] = log lambda[i,r] the log price of a resource unit, -inf for none."""
+"""Check an allocation file (docs/allocation-file.md) with NumPy only: python check.py FILE
+Prints the infeasibility of the tasks x[n,i] and their distance from the optimum of the file's criterion, with the place
+of each. Exit code 0: both are within the file's `tol`; 1: they are not; 2: the file is invalid. No code is shared with
+solvers.
+Users n, servers i, resources r; d[n,r] demand per task, c[i,r] capacity, phi[n] weight, q[n] task limit, u[n] share per
+task, X[n] = sum_i x[n,i], gamma[n,i] = min_{r: d[n,r]>0} c[i,r]/d[n,r] monopoly tasks of n on i (0 if not eligible),
+L[i,r] = log lambda[i,r] log price of a unit of resource, -inf for 0."""
 
 import json
 import sys
@@ -11,7 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-INF, MAX, TINY = float("inf"), sys.float_info.max, 5e-324  # the largest number, the least > 0
+INF, MAX, TINY = float("inf"), sys.float_info.max, 5e-324  # largest finite number, smallest positive number
 
 
 def need(condition, message):
@@ -20,17 +21,17 @@ def need(condition, message):
 
 
 def number(value, name, shape=(), low=-INF, null=None):
-    """A finite number >= low, or lists of them of this shape as an array; null is read as `null` if that is given."""
+    """Parse a finite number >= low, or nested lists of this shape to an array; null yields `null` if that is given."""
     if shape:
         need(isinstance(value, list) and len(value) == shape[0], f"{name} must be a list of {shape[0]}")
         return np.array([number(part, f"{name}[{k}]", shape[1:], low, null) for k, part in enumerate(value)])
     known = type(value) in (int, float) and max(low, -MAX) <= value <= MAX
     need(known or (value is None and null is not None), f"{name} must be a finite number" + f" >= {low}" * (low > -INF))
-    return null if value is None else float(value) + 0.0  # -0.0 is 0
+    return null if value is None else float(value) + 0.0  # converts -0.0 to 0
 
 
 def table(value, name, needed, optional):
-    """A JSON object with all keys that are needed and none that is unknown."""
+    """Validate a JSON object: all needed keys, and no unknown ones."""
     need(isinstance(value, dict), f"{name} must be a table with {needed}")
     wrong = {key for key in needed.split() if value.get(key) is None} | {*value} - {*(needed + optional).split()}
     need(not wrong, f"{name}: missing or unknown {wrong}")
@@ -38,7 +39,7 @@ def table(value, name, needed, optional):
 
 
 def read(path):
-    """The file as arrays; a ValueError names the entry that is wrong."""
+    """Read the file as arrays; a ValueError names an invalid entry."""
     with open(path, encoding="utf-8") as file:
         f = json.load(file, object_pairs_hook=lambda p: need(len(dict(p)) == len(p), f"a key twice: {p}") or dict(p))
     table(f, "file", "fairopt_allocation cluster tasks ", "criterion mechanism log_prices tol")
@@ -62,7 +63,7 @@ def read(path):
     need(np.isin(eligible, (0, 1)).all(), "cluster.eligible must be 0 or 1")
     alpha, scope = INF if rule["alpha"] == "inf" else number(rule["alpha"], "criterion.alpha", (), 0), rule["scope"]
     need(scope in ["pool", "servers", "game", "per_server"][: 3 + (alpha == INF)], f"criterion.scope is {scope!r}")
-    own = scope in ("game", "per_server")  # shares are 1/gamma[n,i]
+    own = scope in ("game", "per_server")  # shares per task are 1/gamma[n,i]
     need(not own or (rule.get("share") is None and not floor.any()), "criterion.share, .floor must be left out here")
     u = np.ones(N) if own else number(rule.get("share"), "criterion.share", (N,), TINY, INF)
     _, phi = (number(one.get("weight", g.get("weight", [1] * N)), "weight", (N,), TINY) for one in (g, rule))
@@ -70,11 +71,11 @@ def read(path):
     fds = fair > 0 < efficient and alpha not in (0, 1, INF) and alpha <= 1e6 and not own
     need(fds or fair == efficient == 0, "criterion.fair and .efficient must be > 0, for alpha not 0 or 1, <= 1e6")
     L = [[None] * M] * K if f.get("log_prices") is None else f["log_prices"]
-    L = L if str(L).startswith("[[[") and alpha == INF and not own else [L]  # max-min may have a table for every level
+    L = L if str(L).startswith("[[[") and alpha == INF and not own else [L]  # max-min may have a table for each level
     L = number(L, "log_prices", (len(L), K, M), -INF, -INF)
     gamma = np.array([(c[:, d[n] > 0] / d[n, d[n] > 0]).min(axis=1) for n in range(N)]) * eligible
     X, use, usable = np.maximum(x.sum(axis=1), 0), x.T @ d, (gamma > 0) & (q > 0)[:, None]
-    who, used = np.flatnonzero(usable.any(axis=1)), usable.T @ (d > 0)  # (i, r) that somebody can use
+    who, used = np.flatnonzero(usable.any(axis=1)), usable.T @ (d > 0)  # pairs (i, r) with an eligible user
     pairs, rows = ([*zip(*np.nonzero(it), strict=True)] for it in (usable, used))
     words = {(i, r): f"{g['resources'][r]!r} of {g['servers'][i]!r}" for i, r in np.ndindex(K, M)}
     words |= {n: f"user {name!r}" for n, name in enumerate(g["users"])}
@@ -82,13 +83,13 @@ def read(path):
 
 
 def worst(found):
-    """The largest number and where it is; what is no number is infinite."""
+    """Largest number and its place; NaN counts as infinite."""
     every = [(INF if np.isnan(e) else e, where) for e, where in [(0.0, "nobody"), *found]]
-    return max(every, key=lambda one: float(f"{one[0]:.12g}"))  # the first of those that tie but for rounding
+    return max(every, key=lambda one: float(f"{one[0]:.12g}"))  # the first of those equal up to rounding
 
 
 def feasibility(p):
-    """Overuse `use/c - 1` and `X/q - 1`, lack `1 - X/floor`, negative tasks `-x/gamma`; infinite for stray tasks."""
+    """Relative violations `use/c - 1`, `X/q - 1`, `1 - X/floor`, `-x/gamma`; infinite for ineligible tasks."""
     found = [(p.use[k] / p.c[k] - 1, p.words[k]) for k in np.ndindex(p.c.shape) if p.use[k] != 0]
     found += [(X / max(p.q[n], sys.float_info.min) - 1, p.words[n]) for n, X in enumerate(p.X) if X > 0]
     found += [(1 - p.X[n] / low, p.words[n]) for n, low in enumerate(p.floor) if low > 0]
@@ -97,7 +98,7 @@ def feasibility(p):
 
 
 def log_worth(p):
-    """log m_ni, what a task is worth, as a table: m = phi^alpha u^(1-alpha) X^-alpha, in the game u = 1/gamma[n,i].
+    """Log marginal utilities log m_ni: m = phi^alpha u^(1-alpha) X^-alpha, in the game with u = 1/gamma[n,i].
     FDS, F = fair log(S)/(1-alpha) + efficient log T: dF/dX = u (fair phi^alpha s^-alpha / S + efficient/T), s = u X."""
     a, log_u = p.alpha, np.log(1 / p.gamma if p.own else np.repeat(p.u[:, None], p.K, axis=1))
     log_phi, log_x, s = np.log(p.phi), np.log(p.X), np.log(p.u) + np.log(p.X)
@@ -108,25 +109,27 @@ def log_worth(p):
 
 
 def error_at(p, m, tau, fitted):
-    """The backward error e at a level tau, in the scale that prices come in or the one that fits best."""
+    """Backward error e at a threshold tau, for prices as given, or `fitted` in the best scale."""
     game, A, idle = p.own, 1.0 if p.fair else max(p.alpha, 1.0), 1 - p.use / p.c
     unit = np.minimum(p.gamma.sum(axis=1), p.q) if p.alpha == 0 else p.X
     room, over = np.where(p.q < INF, np.maximum(1 - p.X / p.q, 0.0), INF), np.maximum(p.X / p.floor - 1, 0.0)
-    L = np.where(p.used & (idle <= tau), p.L[0], -INF)  # rows that idle by more than tau lose their price
+    L = np.where(p.used & (idle <= tau), p.L[0], -INF)  # prices are 0 where the slack exceeds tau
     top = L.max(axis=1, keepdims=True) if game else L.max()
-    L = L - (top := np.where(top > -INF, top, 0.0))  # differences: large logarithms are not to swallow others
+    L = L - (top := np.where(top > -INF, top, 0.0))  # scaled by the largest, so that large logarithms do not cancel
     L[L < -1e4 * A] = -INF
     found = [(abs(idle[k]) if L[k] > -INF else max(-idle[k], 0.0), p.words[k]) for k in p.rows]
-    cost = np.where(p.usable, np.logaddexp.reduce(L + np.log(p.d)[:, None], axis=2), INF)  # log p_ni = log sum lambda d
-    least = cost.min(axis=1)  # log p_n = min_i log p_ni
-    # Users buy where it is cheapest, in the game on every server: by off / A they would buy more, or pay too much.
+    # Log cost of a task, log p_ni = log sum lambda d.
+    cost = np.where(p.usable, np.logaddexp.reduce(L + np.log(p.d)[:, None], axis=2), INF)
+    least = cost.min(axis=1)  # log lowest cost, log p_n = min_i log p_ni
+    # Stationarity holds at the lowest cost, in the game on each server; violations count as errors of demand or price.
     off = m - (cost if game else least[:, None])
     shift = np.ones(p.K) * (0.0 if fitted else top.ravel())
     there = (part := (p.x if game else p.X[:, None] + np.zeros(p.K)) / unit[:, None]) > tau
     for i in (range(p.K) if game else [slice(None)]) if fitted else ():  # one scale, in the game one per server
         mine = [k for k in p.pairs if (k[1] == i or not game) and np.isfinite(off[k])]
-        high = [off[k] for k in mine if room[k[0]] > tau]  # in the game, who is dearer by more than its part loses that
+        high = [off[k] for k in mine if room[k[0]] > tau]
         top = max(high or [-INF])
+        # In the game, pairs whose excess cost is larger than their share lose their tasks instead.
         low = [off[k] for k in mine if there[k] and (A * part[k] > top - off[k] if game else over[k[0]] > tau)]
         shift[i] = (max(high or [min(low)]) + min(low or [max(high)])) / 2 if high or low else 0.0
     off, lost = off - shift, dict.fromkeys([*p.who, *p.rows], 0.0)
@@ -136,18 +139,18 @@ def error_at(p, m, tau, fitted):
         found.append((min(o, room[n]) if o > 0 else min(-o, over[n]) if bought and not game else 0.0, p.words[n]))
         if x > 0 and dear <= tau and (game or bought):
             found.append((dear, p.words[n]))
-        elif x > 0:  # pairs that are dearer than they need be lose their tasks: sums of what is lost count
+        elif x > 0:  # pairs of excess cost must lose their tasks, whose sums count as errors
             lost[n] += x / unit[n]
             for r in np.flatnonzero((p.d[n] > 0) & (L[i] > -INF)):
                 lost[i, r] += x * p.d[n, r] / p.c[i, r]
     e, gap = worst([*found, *((e, p.words[k]) for k, e in lost.items())]), 0.0
-    if e[0] < 1e-3 and not game and not p.floor.any():  # at floors users may pay far too much
+    if e[0] < 1e-3 and not game and not p.floor.any():  # at active floors the cost may exceed marginal utility
         gap = welfare_gap(p, m[:, 0], L + shift[0]) / (100 * p.N * A)
     return worst([e, (gap, "welfare, which prices disprove")])
 
 
 def welfare_gap(p, m, L):
-    """By what part of `sum mX` welfare may rise, at prices in the scale of m: at most about 2 N A e, measured."""
+    """Duality gap relative to `sum mX`, at prices in the scale of m; empirically at most about 2 N A e."""
     top, reach = m[p.who].max(initial=-MAX), np.minimum(p.gamma.sum(axis=1), p.q)
     cost = np.where(p.usable, p.d @ (lam := np.exp(L - top)).T, INF)
     more = (worth := np.exp(m - top)) - (least := cost.min(axis=1))
@@ -157,15 +160,15 @@ def welfare_gap(p, m, L):
 
 
 def level_error(p):
-    """Max-min over servers: by what part of its tasks could a user rise while all at or below its level keep theirs?
-    At prices lambda the tasks of n cost P_n where they cost least, and P_n + extra_n where they are. It can rise by at
-    most (sum lambda (c - use) + sum_all extra + sum_{above h} P (1 - floor/X)) / P_n for those up to a level h >= n's,
-    which are on n's level at the price of h / n's - 1; the best h and table count."""
+    """Lexicographic rise over servers: largest relative increase of a user while all at or below its level keep theirs.
+    At prices lambda the tasks of n cost P_n at the lowest cost, and P_n + extra_n as placed. The increase is at most
+    (sum lambda (c - use) + sum_all extra + sum_{above h} P (1 - floor/X)) / P_n for users up to a level h >= n's, where
+    raising n to h itself gives h / n's - 1; the bound is minimal over h and price tables."""
     level, rise = p.X * p.u / p.phi, np.full(p.N, INF)
     if not ((level[p.who] > 1e-290) & (level[p.who] < 1e290)).all():
         return INF, "levels beyond numbers"
     for L in np.where(p.used, p.L, -INF):
-        lam = np.exp(L - max(L.max(), -MAX))  # the largest is 1
+        lam = np.exp(L - max(L.max(), -MAX))  # normalised to a maximum of 1
         cost = np.where(p.usable, p.d @ (lam := np.where(lam > 1e-200, lam, 0.0)).T, INF)
         least = cost.min(axis=1)
         waste = (lam * np.maximum(p.c - p.use, 0)).sum() + sum(p.x[k] * (cost[k] - least[k[0]]) for k in p.pairs)
@@ -179,8 +182,8 @@ def level_error(p):
 
 
 def bottleneck(p, servers):
-    """alpha = inf, servers that are as one, or one that owes its users: by what part of its tasks could a user rise?
-    min over levels h >= n's: max(h / n's - 1, min_{r: d[n,r]>0} (idle_r + what users above h can spare) / (d X))"""
+    """Relative increase for alpha = inf, on proportional servers or on one server of the game, as a minimum over h:
+    min over levels h >= n's: max(h / n's - 1, min_{r: d[n,r]>0} (idle_r + usage above h that can be freed) / (d X))"""
     here, users = p.x[:, servers].sum(axis=1), np.flatnonzero(p.usable[:, servers].any(axis=1))
     X = here if p.scope == "per_server" else p.X
     level = X / p.gamma[:, servers[0]] / p.phi if p.own else X * p.u / p.phi
@@ -189,7 +192,8 @@ def bottleneck(p, servers):
         return INF, "levels beyond numbers"
     free = {h: idle + ((here - p.floor).clip(0) * (level > h))[users] @ p.d[users] for h in level[users]}
     for n in users:
-        room = INF if X[n] == 0 or p.scope == "per_server" else max(p.q[n] / X[n] - 1, 0.0)  # elsewhere nobody counts
+        # In scope per_server each server is considered alone, without the limits of total tasks.
+        room = INF if X[n] == 0 or p.scope == "per_server" else max(p.q[n] / X[n] - 1, 0.0)
         rise, needed = room, p.d[n] > 0
         for h in (h for h in free if h >= level[n] > 0):
             rise = min(rise, max(h / level[n] - 1, (free[h][needed] / (p.d[n, needed] * X[n])).min()))
@@ -198,10 +202,11 @@ def bottleneck(p, servers):
 
 
 def error(p):
-    """e: x is exactly optimal for data changed by 3 e, alpha < 1: 5 e (any tau proves it); alpha inf: a user's rise."""
+    """Error e: x is optimal for data changed by 3 e, alpha < 1: 5 e (any tau proves it); alpha inf: largest rise."""
     if p.alpha == INF:
         shape, parts = p.c / p.c.max(axis=1, keepdims=True), [[i] for i in range(p.K)] if p.own else [[*range(p.K)]]
-        as_one = (abs(shape - shape[0]) < 1e-11).all() and p.usable[p.who].all()  # proportional, for the same users
+        # Proportional servers with the same eligible users.
+        as_one = (abs(shape - shape[0]) < 1e-11).all() and p.usable[p.who].all()
         return worst(bottleneck(p, servers) for servers in parts) if p.own or as_one else level_error(p)
     m, best = log_worth(p), (INF, "a user without tasks, or beyond the range of numbers")
     for tau in (1e-6, 1e-9, 1e-12, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0) if np.isfinite(m[p.usable]).all() else ():
@@ -216,7 +221,8 @@ if __name__ == "__main__":
     try:
         with np.errstate(all="ignore"):
             feasible = feasibility(p := read(sys.argv[1]))
-            e = feasible if feasible[0] == INF or p.f["criterion"] is None else error(p)  # null claims no more
+            # Without a criterion only feasibility is claimed.
+            e = feasible if feasible[0] == INF or p.f["criterion"] is None else error(p)
     except (IndexError, OSError, ValueError, RecursionError) as wrong:
         sys.exit(print(f"{sys.argv[1:]}: {wrong}") or 2)
     print("feasibility {:.3e}  largest for {}\nerror       {:.3e}  largest for {}".format(*feasible, *e))

@@ -1,4 +1,4 @@
-"""Chromium without a window, by Selenium, for browser tests. On Debian: `apt-get install chromium chromium-driver`."""
+"""Headless Chromium by Selenium, for browser tests. On Debian: `apt-get install chromium chromium-driver`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def missing() -> str:
-    """What is not installed, in words; empty where all is there."""
+    """Message on missing requirements; '' if all are installed."""
     if importlib.util.find_spec("selenium") is None:
         return "no selenium here (pip install selenium)"
     absent = [name for name in ("chromium", "chromedriver") if not shutil.which(name)]
@@ -21,7 +21,7 @@ def missing() -> str:
 
 
 class Chromium:
-    """One browser; a context manager."""
+    """Browser session, a context manager."""
 
     def __init__(self) -> None:
         from selenium.webdriver import Chrome, ChromeOptions, ChromeService
@@ -42,7 +42,7 @@ class Chromium:
         self.driver.quit()
 
     def wait(self, script: str, *arguments: Any, seconds: float = 60.0) -> Any:
-        """Wait until a function's body returns something true."""
+        """Wait until a JavaScript function body returns a true value."""
         from selenium.common.exceptions import TimeoutException
         from selenium.webdriver.support.wait import WebDriverWait
 
@@ -52,20 +52,20 @@ class Chromium:
             raise TimeoutError(f"not in {seconds:g} s: {script}\n{self.errors()}") from None
 
     def cdp(self, command: str, **parameters: Any) -> Any:
-        """A command of Chrome's own protocol."""
+        """Execute a command of the Chrome DevTools Protocol."""
         return self.driver.execute_cdp_cmd(command, parameters)
 
     def offline(self) -> None:
-        """Cut the network off."""
+        """Disable the network."""
         self.cdp("Network.enable")
         self.cdp("Network.emulateNetworkConditions", offline=True, latency=0, downloadThroughput=0, uploadThroughput=0)
 
     def errors(self) -> list[str]:
-        """What the console says that is severe, since the last call."""
+        """Severe messages of the console since the last call."""
         return [one["message"] for one in self.driver.get_log("browser") if one["level"] in ("SEVERE", "WARNING")]
 
     def picture(self, path: Path) -> Path:
-        """A PNG of the whole page."""
+        """Screenshot of the whole page as PNG."""
         width, height = self.run("const e = document.documentElement; return [e.clientWidth, e.scrollHeight]")
         clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}
         shot = self.cdp("Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=clip)
@@ -73,7 +73,7 @@ class Chromium:
         return path
 
     def tree(self) -> list[dict[str, Any]]:
-        """Nodes of the accessibility tree that are not ignored: role, name, and whether they can have the focus."""
+        """Nodes of the accessibility tree that are not ignored: role, name, and whether they are focusable."""
         self.cdp("Accessibility.enable")
         nodes = []
         for node in self.cdp("Accessibility.getFullAXTree")["nodes"]:
@@ -84,6 +84,6 @@ class Chromium:
         return nodes
 
 
-#: An answer is shown, and none is on its way.
+#: Condition that an answer is displayed, and no request is pending.
 READY = """const e = document.querySelector(".fo-explorer");
 return e && e.dataset.drawings && !e.classList.contains("busy")"""

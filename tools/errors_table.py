@@ -1,14 +1,14 @@
-"""How far certified answers are from proved ones: mechanism x family, at 1e-6 and 1e-9.
+"""Errors of certified allocations against proved ones, by mechanism and family, at tolerances 1e-6 and 1e-9.
 
     python tools/errors_table.py --count 30                       # quick: up to 8 x 8, into results/errors-small.csv
     python tools/errors_table.py --size large --count 30          # up to 60 x 25
     python tools/errors_table.py --traces DIR                     # with snapshots of Bitbrains and Google
     python tools/errors_table.py --count 0                        # the table of what there is, and what misses a goal
 
-Every cluster is solved with `throw=True`. The error is the largest relative one in a user's tasks, against
-`tests/reference` (finite alpha; the game: the equilibrium that is reached from the answer) or against fractions (DRFH,
-TSF). It may be interrupted and goes on where it was. `unproved`: no reference was found, which says nothing of the
-answer.
+Every cluster is solved with `throw=True`. The error is the largest relative error of a user's tasks, against
+`tests/reference` (finite alpha; for the game the equilibrium that is reached from the allocation) or against exact
+rational solutions (DRFH, TSF). An interrupted run continues where it stopped. `unproved` counts allocations without a
+reference, about which nothing is known.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import pandas as pd
 from tqdm import tqdm
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]  # of this checkout, whatever is installed
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]  # the modules of this checkout take precedence over installed ones
 
 from apart import apart  # noqa: E402
 from families import FAMILIES, draw  # noqa: E402
@@ -39,7 +39,7 @@ from fairopt.model._arrays import Array  # noqa: E402
 from fairopt.workloads import open_source, trace_folder, traces_root  # noqa: E402
 
 SIZES = {"small": (8, 8), "large": (60, 25)}
-#: Snapshots of traces; of Google's at a moment, a third with limits, on all machines or on a hundred.
+#: Snapshots of traces; those of Google at one instant, a third with task limits, on all machines or on a hundred.
 SNAPSHOTS = {
     "bitbrains": "bitbrains?vms={users}&servers={servers}",
     "google2011": "google2011?users={users}&at={at}&max_tasks={limited}{machines}",
@@ -58,15 +58,15 @@ TOLERANCES = (1e-6, 1e-9)
 GOALS = "Goals: error/(e cond) at most 10, none off, near ties apart at most .1% refused at 1e-6 and 1% at 1e-9."
 KEYS = ["mechanism", "family", "seed", "tol"]
 FIELDS = [*KEYS, "status", "error", "e", "condition"]
-#: Seconds of the processor for an exact answer; fractions that grow long may take hours.
+#: CPU seconds of an exact solution, since growing fractions may take hours.
 PATIENCE = 30.0
-#: No certificate is below rounding.
+#: Smallest certificate, at the level of rounding.
 FLOOR = 1e-15
 
 
 @lru_cache(maxsize=4)
 def snapshot(family: str, seed: int, most: tuple[int, int], traces: Path | None) -> fo.Cluster:
-    """Number `seed` of a trace, of at most `most` users and servers (Google's machines: of ten kinds)."""
+    """Snapshot `seed` of a trace, of at most `most` users and servers (Google's machines: of ten kinds)."""
     rng = np.random.default_rng([seed, *family.encode()])
     users, servers = (int(rng.integers(2, number + 1)) for number in most)
     at, limited, machines = 1000 * rng.integers(6), rng.random() < 1 / 3, rng.choice(["", "&servers=100"])
@@ -75,22 +75,22 @@ def snapshot(family: str, seed: int, most: tuple[int, int], traces: Path | None)
 
 
 def exact_tasks(name: str, found: fo.Allocation, hint: bool = True) -> Array | None:
-    """Users' tasks (users,) of the exact answer near `found`; None if there is no proof.
+    """Tasks (users,) of the exact solution near `found`; None without a proof.
 
-    `hint`: prices of `found` say where to look, which leads to the same equilibrium where many are near; the judge's
-    may lead to another.
+    `hint` are prices of `found` at which the search starts, and which select the equilibrium if several are close;
+    prices of the certificate may lead to another.
     """
     mechanism, cluster = MECHANISMS[name], found.cluster
     criterion = mechanism.criterion(cluster)
     kind, prices = "game" if criterion.scope == "game" else "global", found.log_prices
     if prices is None or not hint:
-        prices = mechanism.certify(cluster, found.tasks)[1]  # the judge's own
+        prices = mechanism.certify(cluster, found.tasks)[1]  # prices of the certificate
 
     def exact() -> list[float] | None:
         if np.isinf(criterion.alpha):
             best = rational.leximin(cluster, criterion, criterion.limits(cluster), part=5.0)
             return best and best.tasks.sum(axis=1).astype(float).tolist()
-        # Which rows are full; whatever comes of it is proved.
+        # Logarithmic prices of whole capacities select the active constraints; the resulting solution is proved.
         full = prices + np.log(np.where(cluster.capacity > 0, cluster.capacity, 1.0))
         near = reference(cluster, criterion.alpha, kind, found.tasks, full)
         return near and near.user_tasks.tolist()
@@ -100,18 +100,18 @@ def exact_tasks(name: str, found: fo.Allocation, hint: bool = True) -> Array | N
 
 
 def off(tasks: Array, proved: list[Array]) -> float:
-    """The largest relative error in a user's tasks, against the nearest exact answer."""
+    """Largest relative error of a user's tasks, against the nearest exact solution."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return min(float(np.where(tasks == exact, 0.0, abs(tasks - exact) / exact).max()) for exact in proved)
 
 
 def scale(e: Any, condition: Any) -> Any:
-    """What an error is measured by: e times the condition, as far as there is one."""
+    """Unit of errors: certificate times condition number, if there is one."""
     return np.fmax(e, FLOOR) * np.fmax(condition, 1.0)
 
 
 def rows(name: str, family: str, seed: int, size: str, traces: Path | None = None) -> list[dict[str, object]]:
-    """What is found at every tolerance; the reference is looked for once, in the game again where it is off."""
+    """Errors at each tolerance; the reference is computed once, and in the game again if it is far off."""
     cluster = draw(family, seed, *SIZES[size]) if family in FAMILIES else snapshot(family, seed, SIZES[size], traces)
     found: list[dict[str, object]] = []
     game = "PF" in name
@@ -132,14 +132,14 @@ def rows(name: str, family: str, seed: int, size: str, traces: Path | None = Non
                 exact = exact_tasks(name, answer, hint)
                 proved += [] if exact is None else [exact]
         answers.append((row, answer.arrays.user_tasks))
-    # What was proved near one answer is as good for another.
+    # The exact solution near one allocation also serves for another.
     for row, tasks in answers if proved else ():
         row |= {"status": "solved", "error": off(tasks, proved)}
     return found
 
 
 def assessed(kept: pd.DataFrame) -> pd.DataFrame:
-    """With `over`, the error over e times condition, `wrong`, off by over 1e-5 where conditions are good, `refused`."""
+    """Append `over`, error by e times condition; `wrong`, errors above 1e-5 at good condition; and `refused`."""
     solved, unproved = kept.status == "solved", kept.status == "unproved"
     over = (kept.error / scale(kept.e, kept.condition)).where(solved)
     wrong = solved & (kept.error > 1e-5) & ~(kept.condition >= 100)
@@ -147,7 +147,7 @@ def assessed(kept: pd.DataFrame) -> pd.DataFrame:
 
 
 def table(kept: pd.DataFrame, by: list[str]) -> str:
-    """The worst of each group, and the parts of it that were refused and that no reference was found for."""
+    """Worst case of each group, with the fractions refused and unproved."""
     columns = {"solves": ("seed", "size"), "error": ("error", "max"), "error/(e cond)": ("over", "max")}
     columns |= {"off > 1e-5": ("wrong", "sum")} | {name: (name, "mean") for name in ("refused", "unproved")}
     return kept.groupby(by, sort=False).agg(**columns).reset_index().to_markdown(index=False, floatfmt=".2g")
@@ -169,7 +169,7 @@ def main() -> None:
     if absent and asked.count:
         sys.stderr.write(f"skipped {', '.join(absent)}: no such trace (name their folder by --traces)\n")
     there = pd.read_csv(path)
-    # A cluster is done when the row of its last tolerance was written.
+    # A cluster is complete when the row of its last tolerance is written.
     last = there[there.tol == TOLERANCES[-1]]
     done = {*zip(last.mechanism, last.family, last.seed, strict=True)}
     families = [*FAMILIES, *SNAPSHOTS]

@@ -1,6 +1,7 @@
-"""Pictures of figures for the site, from a full store: `python tools/figure_pictures.py STORE`.
+"""Pictures of figures for the site, from a complete store: `python tools/figure_pictures.py STORE`.
 
-Figures that the store lacks cells of are named, and keep the picture they have in docs/figures."""
+Figures without cells in the store are reported, and keep their pictures in docs/figures.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +12,14 @@ from pathlib import Path
 from PIL import Image
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT)]  # of this checkout, whatever is installed
+sys.path[:0] = [str(ROOT)]  # the modules of this checkout take precedence over installed ones
 
 from fairopt.errors import DataError  # noqa: E402
 from fairopt.harness.report import figures  # noqa: E402
 from fairopt.report import MissingCells, Results  # noqa: E402
 
 PICTURES = ROOT / "docs" / "figures"
-#: Of the dots that `fairopt figures` draws; a figure as wide as two columns has 840.
+#: Scale of the pictures relative to those of `fairopt figures`, for a width of 840 pixels of figures of two columns.
 SMALLER = 0.6
 COLOURS = 128
 
@@ -33,13 +34,13 @@ def draw(name: str, results: Results, folder: Path = PICTURES) -> bool:
         _, drawn, *_ = figures.save(picture, Path(place), name)
         with Image.open(drawn) as whole:
             small = whole.convert("RGB").resize((round(SMALLER * whole.width), round(SMALLER * whole.height)))
-    few = small.quantize(COLOURS, dither=Image.Dither.NONE)  # a third as large
+    few = small.quantize(COLOURS, dither=Image.Dither.NONE)  # a palette reduces the file to a third
     few.save(folder / f"{name}.png", optimize=True)
     return True
 
 
 if __name__ == "__main__":
-    # Cells of older code do: pictures show results, and what changes these is noticed by tests.
+    # Results of older code are accepted, since tests detect changes of results.
     store = Results(Path(sys.argv[1]), accept_older=True)
     for one in sorted(figures.known()):
         sys.stdout.write(f"{one}: {'drawn' if draw(one, store) else 'kept, as cells are missing'}\n")

@@ -1,10 +1,11 @@
-"""A newcomer's first minutes: CPU seconds and compiled loops of every door, in whole processes with an empty cache.
+"""Measure first steps of a new user: CPU seconds and compiled loops, in separate processes with an empty cache.
 
     python tools/first_minutes.py            # a fresh environment from the wheel: doors, first task, notebooks, docs
     python tools/first_minutes.py --write    # the same, and docs/first-minutes.md made anew
 
-Exit status 1 where a door compiles what it need not, fails, or takes more seconds than it may. `make test-long` runs
-it; tests/test_door.py counts the loops of the doors in the environment that is there."""
+Exit status 1 if a step compiles unnecessarily, fails, or exceeds its limit of seconds. `make test-long` runs it;
+tests/test_door.py counts compiled loops of the commands in the present environment.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "first-minutes.md"
 
 _CLUSTER = "import fairopt as fo; c = fo.Cluster([[8, 32], [16, 64], [32, 48]], [[1, 4], [4, 8], [2, 1]]); "
-#: As `_CLUSTER` with GPUs on one server, which two of three users do not need.
+#: Variant of `_CLUSTER` with GPUs on one server, which two of three users do not need.
 FILE = """\
 kind,name,cpu,memory,gpu
 server,s1,8,32,0
@@ -45,7 +46,7 @@ print(fo.simulate(fo.Workload.from_frames(pd.DataFrame(tasks), servers), "best-f
 
 
 class Door(NamedTuple):
-    """What is typed, words for Python, the CPU seconds that it may take, and whether it may compile."""
+    """Step: its command line, arguments for Python, limit of CPU seconds, and whether it may compile."""
 
     typed: str
     words: tuple[str, ...]
@@ -75,8 +76,8 @@ DOORS = (
 )
 
 
-class Came(NamedTuple):
-    """What came of a process: CPU seconds, the loops that it compiled, why it failed, if it did, and what it said."""
+class Outcome(NamedTuple):
+    """Result of a process: CPU seconds, compiled loops, reason of a failure, and output."""
 
     seconds: float
     loops: int
@@ -84,8 +85,8 @@ class Came(NamedTuple):
     said: str
 
 
-def came(words: tuple[str, ...], python: str = sys.executable, path: Path | None = ROOT) -> Came:
-    """Run Python with an empty cache in an empty folder but for cluster.csv; `path` is where it finds fairopt."""
+def came(words: tuple[str, ...], python: str = sys.executable, path: Path | None = ROOT) -> Outcome:
+    """Run Python with an empty cache in a folder with only cluster.csv; `path` is the location of fairopt."""
     with tempfile.TemporaryDirectory() as place:
         kept = Path(place, "kept")
         kept.mkdir()
@@ -100,12 +101,13 @@ def came(words: tuple[str, ...], python: str = sys.executable, path: Path | None
             said.seek(0)
             text = said.read()
         failed = f"exit status {child.returncode}: {text.strip()[-300:]}" if status else ""
-        return Came(used.ru_utime + used.ru_stime, len([*kept.rglob("*.nbc")]), failed, text)
+        return Outcome(used.ru_utime + used.ru_stime, len([*kept.rglob("*.nbc")]), failed, text)
 
 
 def installed(place: Path) -> str:
-    """The Python of a fresh environment that has the wheel and what it depends on."""
-    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}  # where pip would find fairopt
+    """Python of a fresh environment with the wheel and its dependencies."""
+    # Pip would find this checkout there.
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     for words in (
         [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(place), str(ROOT)],
         [sys.executable, "-m", "venv", str(place / "env")],
@@ -127,7 +129,7 @@ Path("cluster.csv").write_bytes((docs / "first-task" / "cluster.csv").read_bytes
 exec(re.search("```python\\n(.*?)```", (docs / "first-task.md").read_text(encoding="utf-8"), re.DOTALL)[1])
 assert Path("first-task.png").stat().st_size > 10_000
 """
-#: Content, not only exit: more than one user, axes with something on them, nothing on standard error.
+#: Notebooks are checked for content: more than one user, axes with data, and no output on standard error.
 _NOTEBOOK = """
 import sys, nbformat
 from nbclient import NotebookClient
@@ -145,7 +147,7 @@ assert not [one for one in shown if one.output_type == "stream" and one.name == 
 
 
 def walk(place: Path) -> Iterator[tuple[str, bool]]:
-    """A row for each, and whether it is right: what is typed, CPU seconds, their limit, loops, what is amiss."""
+    """Rows of steps, each with its validity: command line, CPU seconds, limit, loops, and failure."""
     python = installed(place)
     rest = [_command("warmup", 50, compiles=True), Door("the first task", ("-c", _FIRST_TASK), 30, compiles=True)]
     rest.append(_command("docs choose", 2))

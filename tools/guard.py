@@ -1,8 +1,9 @@
-"""How cost grows with a cluster: `make guard`; exit status 1 where something grows faster than it may.
+"""Growth of cost with the size of clusters (`make guard`); exit status 1 if it exceeds its limits.
 
-Every mechanism with an engine of its own on three shapes, and rounds of the distributed game, at a size and at four
-times that: CPU seconds and peak memory of a solve, in a process of its own, and the powers by which they grow. What
-exceeds its limits is measured again. Two rows are measured at a time: seconds are those of each process alone.
+CPU seconds and peak memory of a solve, in a separate process, are measured for every mechanism with a native engine on
+several shapes, and for rounds of the distributed game, at one size and at four times that size, with the exponents of
+their growth. Measurements above the limits are repeated. Two rows are measured in parallel, each with the CPU time of
+its own process.
 """
 
 from __future__ import annotations
@@ -21,39 +22,39 @@ from apart import apart, cost  # noqa: E402
 
 import fairopt as fo  # noqa: E402
 
-#: Of the distributed game, with servers of three types.
+#: Distributed game, on servers of three types.
 ROUNDS, PLAYED = "30 rounds, alpha=3", "users, 30 servers"
-#: Half of the users have at most a part of their level; each has a server of its own, all of nearly one size.
+#: Half of the users with task limits below their level; and one server per user, all of similar size.
 COUNTED, PINNED = "task counts, 30 servers", "a server a user"
-#: Users in 50 classes of alike ones, and different ones.
+#: Proportional users of 50 classes; and distinct users.
 ALIKE, DIFFERENT = "users of 50 kinds", "users, 2 servers"
-#: As many servers as users, each of whom has three: what fills in grows fastest.
+#: As many servers as users, three per user, where fill-in grows fastest.
 EVEN, COUPLED = "3 of as many servers", ("drfh", "ceei(scope=servers)", "alphapf-vds(alpha=3)", "ps-dsf")
 SHAPES = {
     "google-like users": (500, 2000), "10 users, servers": (150, 600), "3 servers a user": (100, 400),
     PLAYED: (500, 2000), COUNTED: (150, 600), PINNED: (100, 400), ALIKE: (20_000, 80_000), DIFFERENT: (15_000, 60_000),
     EVEN: (400, 1600),
 }  # fmt: skip
-#: Shapes on which these alone are measured.
+#: Mechanisms of shapes that are measured for these only.
 ALONE = {
     PLAYED: (ROUNDS, "alphapf-vds(alpha=3)"), COUNTED: ("drfh", "tsf"), PINNED: ("drfh", "tsf"), DIFFERENT: ("ps-dsf",),
     ALIKE: COUPLED, EVEN: COUPLED,
 }  # fmt: skip
-#: Solved by CVXPY alone, or for one resource alone, or without a default.
+#: Mechanisms without a native engine, restricted to one resource, or without default parameters.
 LEFT_OUT = ("cmmf", "concave-game", "maxmin")
 VARIANTS = ("alphapf-vds(alpha=3)", "alphapf-vds(alpha=64)", "asset-fairness(scope=servers)", "ceei(scope=servers)")
-#: Powers of the size that CPU seconds and memory may grow by; below the floors (s, MiB) growth is not seen.
+#: Largest exponents of CPU seconds and memory; growth below the floors (s, MiB) is not detectable.
 MOST, FLOOR = (1.7, 1.3), (0.02, 8.0)
-#: The same where only users grow, far, and of memory where users and servers grow: tables of both do as the square.
+#: Exponents of shapes where only users grow, and where tables of users and servers grow quadratically in memory.
 OF_SHAPE = {ALIKE: (1.3, 1.3), DIFFERENT: (1.3, 1.3), EVEN: (1.7, 2.0)}
-#: CPU seconds that a solve may take.
+#: Limit of CPU seconds of a solve.
 LIMIT = 12
-#: Rows that exceed them, by the power of CPU seconds that was measured.
-KNOWN = {(PLAYED, "alphapf-vds(alpha=3)"): "2.3"}  # where the interior point ends and the homotopy begins
+#: Known exceptions, with the measured exponent of CPU seconds.
+KNOWN = {(PLAYED, "alphapf-vds(alpha=3)"): "2.3"}  # the interior point stops there, and the homotopy starts
 
 
 def cluster(shape: str, size: int) -> fo.Cluster:
-    """A cluster of that shape, the same every time."""
+    """Cluster of a shape, deterministic."""
     if shape == "google-like users":
         return fo.open_source(f"google-like?users={size}&servers=12583&seed=5").cluster
     if shape == PLAYED:
@@ -62,7 +63,7 @@ def cluster(shape: str, size: int) -> fo.Cluster:
     if shape == COUNTED:
         capacity, demand = (np.exp(0.5 * rng.standard_normal((k, 4))) for k in (30, size))
         unit = demand / (share := (demand / capacity.sum(axis=0)).max(axis=1))[:, None]
-        level = (capacity.sum(axis=0) / unit.sum(axis=0)).min() / share  # in tasks, of all without counts
+        level = (capacity.sum(axis=0) / unit.sum(axis=0)).min() / share  # common level in tasks, without task limits
         return fo.Cluster(
             capacity, demand, max_tasks=np.where(np.arange(size) % 2, rng.uniform(0.3, 1.2, size) * level, np.inf)
         )
@@ -84,7 +85,7 @@ def cluster(shape: str, size: int) -> fo.Cluster:
 
 
 def solve(name: str, data: fo.Cluster) -> None:
-    """With a mechanism, or rounds of the distributed game."""
+    """Solve with a mechanism, or play rounds of the distributed game."""
     if name == ROUNDS:
         fo.best_response(data, 3, max_rounds=30, throw=False)
     else:
@@ -92,16 +93,16 @@ def solve(name: str, data: fo.Cluster) -> None:
 
 
 def solved(shape: str, size: int, name: str) -> tuple[float, float]:
-    """CPU seconds and MiB that a solve takes, beyond those of a smaller one."""
+    """CPU seconds and MiB of a solve, beyond those of a smaller one."""
     data = cluster(shape, size)
     solve(name, cluster(shape, size // 4))
     return cost(lambda: solve(name, data))[1:]
 
 
 def row(shape: str, name: str) -> tuple[str, bool]:
-    """A line of the table, and whether it keeps its limits."""
-    best = np.full((2, 2), np.inf)  # seconds and MiB of both sizes
-    for _ in range(1 if (shape, name) in KNOWN else 3):  # a busy machine is no growth
+    """Row of the table, and whether it is within the limits."""
+    best = np.full((2, 2), np.inf)  # CPU seconds and MiB of both sizes
+    for _ in range(1 if (shape, name) in KNOWN else 3):  # repetition excludes the effects of a busy machine
         for k, size in enumerate(SHAPES[shape]):
             found = apart(lambda size=size: solved(shape, size, name), LIMIT)
             if isinstance(found, str):
@@ -117,10 +118,10 @@ def row(shape: str, name: str) -> tuple[str, bool]:
 
 
 def main() -> int:
-    """Print the table, in which what is amiss is marked."""
+    """Print the table, with excesses marked."""
     names = [name for name in (*fo.mechanisms.names(), *VARIANTS) if name not in LEFT_OUT]
     cells = [(shape, name) for shape in SHAPES for name in ALONE.get(shape, names)]
-    for shape, name in cells:  # what is imported and loaded once is shared by all
+    for shape, name in cells:  # imports and compiled loops are loaded once, and shared by forked processes
         solve(name, cluster(shape, SHAPES[shape][0]))
     amiss = 0
     with ProcessPoolExecutor(min(2, os.cpu_count() or 1), get_context("fork")) as pool:

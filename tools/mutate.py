@@ -1,13 +1,13 @@
-"""Break the package in ways that matter, and see that a test fails: a law that nothing can break is no law.
+"""Mutation testing: check that some test fails for each deliberate defect of the package.
 
     python tools/mutate.py                    # all of them, one after the other: a table, and 1 if one is not noticed
     python tools/mutate.py "weights ignored"  # some of them
     python tools/mutate.py drawn --seed 3     # those that are drawn, or others of them
 
-A mutation is another text of a file, in a copy of the checkout, which then runs tests until the first fails: those that
-should notice it, and wider ones if they pass. `mutations.toml` has the texts, and the tests of each. Twenty more,
-operators and numbers drawn from the core, the judges and the model, are for all tests of every commit to notice: of
-these some change nothing (a tolerance that may as well be twice as large), which is for the reader to judge.
+A mutation replaces a text of a file in a copy of the checkout, where tests run until the first failure: first those
+that should detect it, then wider ones. `mutations.toml` has the texts and the tests of each. Twenty further ones change
+operators and numbers sampled from the core, the certificates and the model, to be detected by the tests of every
+commit; some of these may be equivalent to the original (such as a doubled tolerance), which the reader has to judge.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-#: Seconds of a run of tests.
+#: Timeout of a test run in seconds.
 PATIENCE = 3600.0
-#: How many are drawn, and by which seed.
+#: Number of sampled mutations, and the seed.
 COUNT, SEED = 20, 0
-#: Where they are drawn from, and the tests that run first.
+#: Files that are sampled, and the tests that run first.
 ROOMS = {
     "core": ("tests/core", "tests/laws/test_effort.py"),
     "certificates": ("tests/certificates", "tests/test_checker.py", "tests/engines/test_rational.py"),
     "model": ("tests/test_cluster.py", "tests/test_criteria.py", "tests/test_polytope.py", "tests/mechanisms"),
 }
-#: What an operator may be mistaken for; kinds are equally likely, and so are the places of each.
+#: Replacements of operators; kinds are sampled uniformly, and then their places.
 KINDS: tuple[dict[type[ast.AST], tuple[type[ast.AST], ...]], ...] = (
     {ast.Lt: (ast.LtE, ast.Gt), ast.LtE: (ast.Lt, ast.GtE), ast.Gt: (ast.GtE, ast.Lt), ast.GtE: (ast.Gt, ast.LtE)}
     | {ast.Eq: (ast.NotEq,), ast.NotEq: (ast.Eq,)},
     {ast.Add: (ast.Sub,), ast.Sub: (ast.Add,), ast.Mult: (ast.Div,), ast.Div: (ast.Mult,), ast.Pow: (ast.Mult,)},
-    {int: (int,), float: (float,)},  # the next integer, twice the number
+    {int: (int,), float: (float,)},  # replaced by the next integer, or doubled
 )
 
 
 class Mutation(NamedTuple):
-    """A file, what it is to hold, and the tests that should notice, those that run if they do not."""
+    """Mutation: a file, its new content, the tests that should detect it, and those that run otherwise."""
 
     file: str
     text: str
@@ -56,7 +56,7 @@ class Mutation(NamedTuple):
 
 
 def stated() -> dict[str, Mutation]:
-    """Those of `mutations.toml`; an error if what one replaces is not there, or twice."""
+    """Mutations of `mutations.toml`; raise if a text to be replaced does not occur exactly once."""
     made = {}
     for name, one in tomllib.loads((ROOT / "tools" / "mutations.toml").read_text(encoding="utf-8")).items():
         before, *after = (ROOT / one["file"]).read_text(encoding="utf-8").split(one["old"])
@@ -67,7 +67,7 @@ def stated() -> dict[str, Mutation]:
 
 
 def drawn(count: int, seed: int) -> dict[str, Mutation]:
-    """An operator or a number changed, by what is changed."""
+    """Sampled changes of operators and numbers, by description."""
     files = [path for room in ROOMS for path in sorted((ROOT / "fairopt" / room).rglob("*.py"))]
     trees = {path.relative_to(ROOT): ast.parse(path.read_text()) for path in files}
     places = [(*place, path) for path, tree in trees.items() for place in _places(tree)]
@@ -77,7 +77,7 @@ def drawn(count: int, seed: int) -> dict[str, Mutation]:
         chosen = rng.randrange(len(KINDS))
         kind, node, name, path = rng.choice([one for one in places if one[0] == chosen])
         before, old = ast.unparse(node), getattr(node, name)
-        setattr(node, name, _another(old, KINDS[kind], rng))
+        setattr(node, name, _replacement(old, KINDS[kind], rng))
         found[f"{path.as_posix()}:{node.lineno}: {before} -> {ast.unparse(node)}"] = Mutation(
             path.as_posix(), ast.unparse(trees[path]), ROOMS[path.parts[1]], everything
         )
@@ -86,7 +86,7 @@ def drawn(count: int, seed: int) -> dict[str, Mutation]:
 
 
 def _places(tree: ast.Module) -> list[tuple[int, ast.AST, str]]:
-    """Of each operator and number its kind, its node, and the node's attribute."""
+    """Kind, node and attribute of all operators and numbers."""
     found = []
     for node in ast.walk(tree):
         for name in ("ops", "op", "value"):
@@ -96,25 +96,25 @@ def _places(tree: ast.Module) -> list[tuple[int, ast.AST, str]]:
     return found
 
 
-def _another(old: Any, kind: dict[Any, Any], rng: random.Random) -> Any:
-    """In place of a number, an operator, or the first of several."""
+def _replacement(old: Any, kind: dict[Any, Any], rng: random.Random) -> Any:
+    """Replacement of a number or an operator, or of the first of several operators."""
     if isinstance(old, int):
         return old + 1
     if isinstance(old, float):
         return 2 * old or 1.0
     if isinstance(old, list):
-        return [_another(old[0], kind, rng), *old[1:]]
+        return [_replacement(old[0], kind, rng), *old[1:]]
     return rng.choice(kind[type(old)])()
 
 
 def copied(folder: str) -> Path:
-    """A copy of the checkout, with its compiled loops."""
+    """Copy of the checkout, with its compiled loops."""
     skip = shutil.ignore_patterns(".*", "build", "results", "*.egg-info", "*.pyc")
     return Path(shutil.copytree(ROOT, Path(folder, "copy"), ignore=skip))
 
 
 def run(tests: tuple[str, ...], root: Path) -> str:
-    """The first of the tests that fails in a checkout; empty for none."""
+    """First test that fails in a checkout; '' if all pass."""
     path = os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
     settings = {"PYTHONPATH": path, "HYPOTHESIS_PROFILE": "first", "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "--tb=line", *tests]
@@ -129,7 +129,7 @@ def run(tests: tuple[str, ...], root: Path) -> str:
 
 
 def caught(one: Mutation, copy: Path) -> str:
-    """The test that notices a mutation; empty for none."""
+    """Test that detects a mutation; '' if none does."""
     file = copy / one.file
     before = file.read_text(encoding="utf-8")
     file.write_text(one.text, encoding="utf-8")

@@ -1,6 +1,6 @@
-"""Properties on the site: a page for each, with who has it and its smallest counterexamples, and tables of all.
+"""Pages of properties for the site: mechanisms that have each, its smallest counterexamples, and tables of all.
 
-Tables are those of docs/properties-table.md, from docs/survey.csv and what mechanisms and papers state.
+Tables are those of docs/properties-table.md, from docs/survey.csv and the claims of mechanisms and papers.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from fairopt.properties import Witness
 from fairopt.properties._base import described
 
 ROOT = Path(__file__).resolve().parent.parent
-#: A row of the table of definitions in docs/properties.md.
+#: Pattern of a row in the table of definitions of docs/properties.md.
 _DEFINED = re.compile(r"^\| `([\w-]+)` \| (.*) \|$", re.MULTILINE)
-#: Counterexamples shown as pictures on a page, of different mechanisms.
+#: Largest number of counterexamples drawn on a page, one per mechanism.
 _PICTURES = 6
 _BLUE, _ORANGE, _RED = "#0072b2", "#e69f00", "#c00000"
-#: What a panel's marks are, as legends say it.
+#: Legend of a panel's marks.
 _BEFORE, _AFTER, _LIE, _DUE = "tasks", "after the change", "after a lie, as reported", "due to the user who misses it"
-#: Of which clusters a claim speaks, in words; `fairopt.mechanisms._claim` has the conditions.
+#: Note on the conditions of claims, which `fairopt.mechanisms._claim` defines.
 SCOPE = (
     "Without a condition *yes* holds on every cluster that the mechanism accepts: any weights, zero demands, placement "
     "constraints, finite task counts. *No* means that a counterexample is known."
@@ -39,7 +39,7 @@ SCOPE = (
 
 
 def pages(folder: Path) -> Iterator[tuple[str, str, str, str]]:
-    """A page for each: its name, its title, what lists say of it, and its text."""
+    """Yield the pages of properties: name, title, entry in lists, and text."""
     survey, witnesses = rows(), _witnesses()
     stated = dict(_DEFINED.findall((ROOT / "docs" / "properties.md").read_text(encoding="utf-8")))
     for name in properties.names():
@@ -60,12 +60,12 @@ def pages(folder: Path) -> Iterator[tuple[str, str, str, str]]:
 
 
 def documented(kind: type) -> list[str]:
-    """The docstring of a class, for Sphinx."""
+    """Docstring of a class, prepared for Sphinx."""
     return ["```{eval-rst}", f".. autoclass:: {kind.__module__}.{kind.__qualname__}", "   :no-index:", "```"]
 
 
 def _witnesses() -> defaultdict[str, list[tuple[Path, Witness]]]:
-    """All that are stored, by property, the smallest first: numbers in the cluster, and the length of the words."""
+    """Stored counterexamples by property, ordered by the size of the cluster and the length of their text."""
     found = defaultdict(list)
     for path in sorted((ROOT / "docs" / "witnesses").rglob("*.json")):
         one = Witness.load(path)
@@ -76,7 +76,7 @@ def _witnesses() -> defaultdict[str, list[tuple[Path, Witness]]]:
 
 
 def _claimed(name: str) -> list[str]:
-    """What mechanisms say of themselves, with links to proofs."""
+    """Claims of mechanisms about a property, with links to proofs."""
     kinds = sorted(mechanisms.REGISTRY.values(), key=lambda kind: kind.title.lower())
     claims = [(f"[{kind.title}](../mechanisms/{kind.name}.md)", one)
               for kind in kinds for one in kind.claims if one.property == name]  # fmt: skip
@@ -84,7 +84,7 @@ def _claimed(name: str) -> list[str]:
 
 
 def claimed(of: str, claims: list[tuple[str, Claim]]) -> list[str]:
-    """Claims with what each is of as a table, and of which clusters they are; nothing where there are none."""
+    """Table of claims with their subjects and conditions; empty without claims."""
     rows = [f"| {of} | holds | condition | source |", "|---|---|---|---|"]
     for link, one in claims:
         ends = [f"{key} = {interval(value)}" for key, value in one.parameters.items()]
@@ -94,12 +94,12 @@ def claimed(of: str, claims: list[tuple[str, Claim]]) -> list[str]:
 
 
 def proof(one: Claim) -> str:
-    """The source of a claim, with links to our proofs."""
+    """Source of a claim on the page of a property, with links to the proofs in docs."""
     return sourced(one.source, "../") if one.holds or one.source else "a counterexample"
 
 
 def _searched(name: str, survey: pd.DataFrame) -> list[str]:
-    """Of which mechanisms searches found nothing, and in how many trials."""
+    """Sentence on mechanisms without a counterexample, with numbers of trials."""
     none = survey[(survey["property"] == name) & (survey["answer"] == "none")]
     if none.empty:
         return []
@@ -111,7 +111,7 @@ def _searched(name: str, survey: pd.DataFrame) -> list[str]:
 
 
 def _counterexamples(name: str, witnesses: list[tuple[Path, Witness]], folder: Path) -> list[str]:
-    """One of each mechanism in words, the smallest as pictures."""
+    """Counterexamples, one per mechanism, the smallest ones with pictures."""
     first: dict[type[Mechanism], tuple[Path, Witness]] = {}
     for path, one in witnesses:
         first.setdefault(type(mechanisms.one(one.mechanism)), (path, one))
@@ -145,9 +145,10 @@ def _counterexamples(name: str, witnesses: list[tuple[Path, Witness]], folder: P
 
 
 def _panel(axes: Axes, one: Witness) -> None:
-    """Tasks of every user, after the change beside them, and a diamond at what is due to whom it is missing.
+    """Chart of users' tasks before and after a change, with a diamond at the tasks due to users who lack them.
 
-    Below stand the cluster and its change."""
+    The cluster and its change are printed below.
+    """
     finding, users = one.replay(), one.cluster.users
     at = np.arange(len(users))
     shift = 0.2 if one.changed is not None else 0
@@ -160,18 +161,19 @@ def _panel(axes: Axes, one: Witness) -> None:
     axes.set_xticks(at, users, fontsize=9)
     axes.tick_params(axis="y", labelsize=8)
     axes.set_title(one.mechanism, fontsize=9.5)
-    lines = [re.sub(r"(?<=\d), (?=\d)", ",\u00a0", line) for line in described(*one.instance)]  # rows stay whole
+    # Lines are not broken inside rows of numbers.
+    lines = [re.sub(r"(?<=\d), (?=\d)", ",\u00a0", line) for line in described(*one.instance)]
     axes.set_xlabel("\n".join(fill(line, 50) for line in lines), fontsize=8)
     axes.set_xlim(-0.6, len(users) - 0.4)
     axes.margins(y=0.12)
 
 
-#: How a text refers to a proof, by its source, and to a counterexample, by the name of its file.
+#: Function that links a proof by its source, or a counterexample by the name of its file.
 Link = Callable[[str, str], str]
 
 
 class Answer(NamedTuple):
-    """The knowledge of a mechanism and a property among clusters of some kind."""
+    """Answer on a mechanism and a property for clusters of one kind."""
 
     clusters: str  # names of conditions, or `all`
     known: str  # `proved`, `counterexample`, `none`, `nothing`
@@ -179,17 +181,17 @@ class Answer(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """The text, after the kind of clusters if not all are meant."""
+        """Text, preceded by the kind of clusters unless it covers all."""
         return self.text if self.clusters == "all" else f"{self.clusters}: {self.text}"
 
 
 def answers(mechanism: Mechanism, name: str, rows: pd.DataFrame, link: Link) -> list[Answer]:
-    """Answers on all clusters, then on others where they differ.
+    """Answers on all clusters, and on special ones if they differ.
 
-    `rows` are those of the survey about the mechanism and the property (`conditions`, `answer`, ...).
+    `rows` are those of the survey on the mechanism and the property (`conditions`, `answer`, ...).
     """
     claims = [one for one in mechanism.claims if one.property == name and one.holds and one.about(mechanism)]
-    searched = {row["conditions"]: row for row in rows[::-1].to_dict("records")}  # the first of several
+    searched = {row["conditions"]: row for row in rows[::-1].to_dict("records")}  # the first row of each condition
     found: list[Answer] = []
     for conditions in dict.fromkeys((*rows["conditions"], *(", ".join(claim.conditions) for claim in claims))):
         row, which = searched.get(conditions, {}), conditions or "all"
@@ -209,18 +211,19 @@ def answers(mechanism: Mechanism, name: str, rows: pd.DataFrame, link: Link) -> 
 
 
 def plain(text: str, to: str) -> str:
-    """No links."""
+    """Return the text without a link."""
     return text
 
 
 def matrix(rows: pd.DataFrame, link: Link = plain) -> pd.DataFrame:
-    """Properties by mechanisms; a cell is what is known of all clusters, and of others after their names.
+    """Table of properties by mechanisms, where a cell has the answer on all clusters, and on special ones.
 
     Parameters
     ----------
-    rows : as docs/survey.csv has them
-    link : how a cell refers to a proof, `link("proved", source)`, and to a counterexample, `link(text, file)`; by
-        default without links
+    rows : DataFrame
+        Rows of docs/survey.csv.
+    link : callable
+        Links a proof, `link("proved", source)`, or a counterexample, `link(text, file)`. Default: no links.
     """
     rows = rows.fillna({"conditions": "", "file": ""})
     table: dict[str, dict[str, str]] = {}
@@ -231,17 +234,17 @@ def matrix(rows: pd.DataFrame, link: Link = plain) -> pd.DataFrame:
 
 
 TABLE = ROOT / "docs" / "survey.csv"
-#: Mechanisms side by side.
+#: Number of mechanisms per table.
 _BESIDE = 8
 
 
 def rows() -> pd.DataFrame:
-    """The stored survey."""
+    """Stored survey of properties."""
     return pd.read_csv(TABLE).fillna({"conditions": "", "file": "", "meets": "", "route": ""})
 
 
 def link(text: str, to: str) -> str:
-    """A link of docs/properties-table.md to a proof, by its source, or to a counterexample."""
+    """Link of docs/properties-table.md to a proof, by its source, or to a counterexample."""
     if to.endswith(".json"):
         return f"[{text}](witnesses/{to.removeprefix('../') if to.startswith('../') else f'found/{to}'})"
     proof = re.search(r"docs/proofs\.md, ([A-Z])", to)
@@ -249,12 +252,12 @@ def link(text: str, to: str) -> str:
 
 
 def interval(ends: tuple[float, float] | None) -> str:
-    """The values of a parameter that a claim is about."""
+    """Range of a parameter that a claim covers."""
     return "none" if ends is None else f"{ends[0]:g}" if ends[0] == ends[1] else f"{ends[0]:g} to {ends[1]:g}"
 
 
 def survey() -> str:
-    """Properties by mechanisms, a few mechanisms at a time; a counterexample is its violation."""
+    """Tables of properties by mechanisms, a few mechanisms each; a counterexample is shown by its violation."""
     brief = {
         r",? (in )?[\d,]+( trials)?(?=;|$| \()": "",
         r"\[no: ": "[",
@@ -268,24 +271,24 @@ def survey() -> str:
 
 
 def _by_number(name: str) -> str:
-    """A name by which alpha = 16 comes after alpha = 2."""
+    """Sort key by which alpha = 16 follows alpha = 2."""
     return re.sub(r"[\d.]+", lambda found: f"{float(found[0]):08.2f}", name.lower())
 
 
 def papers() -> str:
-    """What papers say otherwise, and why ours differs."""
+    """Statements of papers that differ from the results here, with reasons."""
     return str(compared(rows(), link).query("why != ''").to_markdown(index=False))
 
 
-#: What is said of a property on some clusters, in this order.
+#: Headings of answers, in this order.
 _KNOWN = {"proved": "proved", "counterexample": "refuted", "none": "unknown"}
 
 
 def known(written: str, to: str = "") -> list[str]:
-    """The properties of a mechanism, as the survey writes its name: those proved, refuted, and neither, one item each.
+    """Properties of a mechanism by its name in the survey: proved, refuted, and unknown ones, one item each.
 
-    Proved ones have their source, refuted ones link to the counterexample; conditions on clusters are in brackets.
-    `to` leads from the page to docs/.
+    Proved ones have their source, and refuted ones link to the counterexample; conditions are in brackets. `to` is the
+    path from the page to docs/.
     """
     every, mechanism = rows(), mechanisms.one(written)
     found: dict[str, dict[str, list[str]]] = {one: {} for one in _KNOWN}
@@ -305,7 +308,7 @@ def known(written: str, to: str = "") -> list[str]:
 
 
 def sourced(source: str, to: str) -> str:
-    """A source of a claim, with links to our proofs."""
+    """Source of a claim, with links to the proofs in docs; `to` is the path from the page to docs/."""
     return re.sub(
         r"docs/proofs\.md, ([A-Z])\b",
         lambda found: f"[proof {found[1]}]({to}proofs.md#proof-{found[1].lower()})",
@@ -314,7 +317,7 @@ def sourced(source: str, to: str) -> str:
 
 
 def budget() -> str:
-    """What was spent, in a few sentences."""
+    """Sentences on the effort of the survey."""
     made = rows()
     made = made[made["trials"] > 0]
     none = made[made["answer"] == "none"]
@@ -328,15 +331,15 @@ def budget() -> str:
     return "\n".join(wrap(" ".join(said), 120, break_on_hyphens=False))
 
 
-#: Everything that papers say, with why ours differs where it does. DRF's table 2 has no body in the available text:
-#: what is denied is theorems 1 to 6, the rest from memory.
+#: All statements of papers on properties, with reasons for differences. The body of DRF's table 2 is missing in the
+#: available text: negative entries are theorems 1 to 6, and the others are from memory.
 SAID = ROOT / "docs" / "survey-papers.csv"
 
 
 def compared(rows: pd.DataFrame, link: Link = plain) -> pd.DataFrame:
-    """Statements beside what is known here: `paper`, `where`, `mechanism`, `property`, `says`, `ours`, `why`.
+    """Statements of papers and known results: `paper`, `where`, `mechanism`, `property`, `says`, `ours`, `why`.
 
-    `rows` as docs/survey.csv has them. `why` explains what differs; it is empty where nothing does.
+    `rows` are those of docs/survey.csv. `why` explains a difference, and is empty without one.
     """
     rows, found = rows.fillna({"conditions": "", "file": ""}), []
     for each in pd.read_csv(SAID).fillna({"note": ""}).itertuples():

@@ -1,13 +1,14 @@
-"""Make the README tell the truth: run its code and commands, and write what they print below them.
+"""Regenerate the README: run its code and commands, and insert their output.
 
     python tools/readme.py                      # (`make readme`; tests say where it is due)
 
-A block of `python` followed by one of `text` is run, and what it prints replaces the text; in a block of `console`
-every line behind `$ ` is. Tables between `<!-- name -->` and `<!-- /name -->` are generated.
+A block of `python` followed by one of `text` is run, and its output replaces the text; in a block of `console` every
+line behind `$ ` is run. Tables between `<!-- name -->` and `<!-- /name -->` are generated.
 
-Pages of docs/ (`PAGES`, `WITH_FILES`) are made anew, and the picture of docs/first-task.md. `fairopt/__init__.pyi`
-tells type checkers the names that `fairopt/__init__.py` takes from the registry of mechanisms; tests/public.txt has the
-signatures of all."""
+Pages of docs/ (`PAGES`, `WITH_FILES`), the picture of docs/first-task.md, `fairopt/__init__.pyi` (names that
+`fairopt/__init__.py` takes from the registry of mechanisms, for type checkers) and tests/public.txt (signatures of all
+public names) are regenerated as well.
+"""
 
 from __future__ import annotations
 
@@ -42,22 +43,22 @@ _NAMES = (
     "properties", "properties-table", "simulation", "sensitivity", "equilibria", "mechanisms", "what-tests",
 )  # fmt: skip
 PAGES = tuple(ROOT / "docs" / f"{page}.md" for page in _NAMES)
-#: Pages that run in a folder with files of theirs, which are kept in docs/PAGE.
+#: Pages that run in a folder with files of their own, which are stored in docs/PAGE.
 WITH_FILES = {ROOT / "docs" / "first-task.md": ("cluster.csv",), ROOT / "docs" / "explorer.md": ("snapshot.json",)}
-#: Mechanisms that docs/choose.md offers.
+#: Mechanisms in docs/choose.md.
 _CHOSEN = (
     "drf", "ceei", "drfh", "tsf", "ps-dsf", "alphapf-vds(alpha=0.5)", "alphapf-vds(alpha=1.0)",
     "alphapf-vds(alpha=4.0)", "alpha-fair(alpha=2.0)", "utilitarian",
 )  # fmt: skip
-#: Folders of tests that are about mechanisms; those of other folders use them.
+#: Folders of tests of mechanisms; those of other folders merely use them.
 _ROOMS_OF_TESTS = ("mechanisms", "certificates", "game")
 STUB = ROOT / "fairopt" / "__init__.pyi"
-#: What docs/stability.md promises, as text.
+#: Public names and signatures, which docs/stability.md promises to keep.
 PUBLIC = ROOT / "tests" / "public.txt"
 
 
 def render(text: str) -> str:
-    """The README with every output and generated table made anew."""
+    """README with all outputs and generated tables updated."""
     space: dict[str, object] = {}
     text = re.sub(
         r"(```python\n(.*?)```\n+)```text\n.*?```",
@@ -78,7 +79,7 @@ def render(text: str) -> str:
 
 
 def in_folder(page: Path, text: str, folder: Path) -> str:
-    """A page with its output made anew, run in a folder that has its files, and gets what it writes."""
+    """Page with its output updated, run in a folder with its files, which receives new ones."""
     for name in WITH_FILES[page]:
         shutil.copy(page.with_suffix("") / name, folder)
     with contextlib.chdir(folder):
@@ -86,7 +87,7 @@ def in_folder(page: Path, text: str, folder: Path) -> str:
 
 
 def stub() -> str:
-    """What `import fairopt` offers, for type checkers."""
+    """Stub of the package's namespace for type checkers."""
     where = dict(fo._HOME)
     where |= {name: kind.__module__.partition(".")[2] for name, kind in fo._mechanisms().items()}
     lines = {f"from .{module} import {name} as {name}" for name, module in where.items()}
@@ -98,12 +99,12 @@ def stub() -> str:
 
 
 def public() -> str:
-    """What `import fairopt` offers: a line for every name, with its signature if it can be called."""
+    """List of public names, one line each, with the signature of callables."""
     lines = []
     for name in fo.__all__:
         thing = getattr(fo, name)
         lines.append(f"{name}{_signature(thing)}")
-        if inspect.isclass(thing) and name in fo._HOME:  # mechanisms have the methods that docs/plugins.md names
+        if inspect.isclass(thing) and name in fo._HOME:  # mechanisms have the methods of docs/plugins.md only
             own = {one for above in thing.__mro__ if above.__module__.startswith("fairopt") for one in vars(above)}
             members = [(one, getattr(thing, one)) for one in own if not one.startswith("_") and hasattr(thing, one)]
             lines += sorted(f"{name}.{one}{_signature(member)}" for one, member in members)
@@ -119,7 +120,7 @@ def _signature(thing: object) -> str:
 def _printed(run: Callable[[], object]) -> str:
     out = io.StringIO()
     with contextlib.redirect_stdout(out), mock.patch.dict(os.environ):
-        os.environ.pop("COLUMNS", None)  # tables as wide as they are
+        os.environ.pop("COLUMNS", None)  # output is not limited to a terminal's width
         run()
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
@@ -136,13 +137,13 @@ def _mechanisms() -> str:
 
 
 def _four() -> str:
-    """The rows that README shows."""
+    """Rows of the table in the README."""
     frame = mechanism_table().frame
     return str(frame[frame["name"].isin(("alpha-fair", "alphapf-vds", "drf", "ps-dsf"))].to_markdown(index=False))
 
 
 def _known() -> str:
-    """What is proved, refuted and unknown of the mechanisms that docs/choose.md offers."""
+    """Proved, refuted and unknown properties of the mechanisms in docs/choose.md."""
     lines = []
     for written in _CHOSEN:
         known = property_pages.known(written)
@@ -153,7 +154,7 @@ def _known() -> str:
 
 
 def _tested() -> str:
-    """By mechanism: tests that name it, claims of properties that laws search and replay, and claims of papers."""
+    """Table by mechanism: tests that name it, claims that are searched and replayed, and claims of papers."""
     lines = ["| mechanism | tests that name it | properties proved, refuted | claims of papers |", "|---|---|---|---|"]
     for kind in sorted(fo.mechanisms.REGISTRY.values(), key=lambda kind: kind.title.lower()):
         named = re.compile(rf"\b{kind.__name__}\b|['\",]{re.escape(kind.name)}['\"(,]")
@@ -171,7 +172,7 @@ def _tested() -> str:
 
 
 def _claims_about(name: str) -> dict[str, int]:
-    """Claims of papers that are computed with a mechanism, by paper."""
+    """Claims of papers computed with a mechanism, by paper."""
     found: dict[str, int] = {}
     for path in sorted((ROOT / "fairopt" / "harness" / "papers" / "data").glob("*.toml")):
         said = tomllib.loads(path.read_text(encoding="utf-8"))

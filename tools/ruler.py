@@ -1,12 +1,12 @@
-"""Engines measured on one corpus: answers, certificates, seconds and memory, before and after a change.
+"""Benchmark of all engines on one corpus: solutions, certificates, seconds and memory, before and after a change.
 
     python tools/ruler.py run OLD          # about 4,000 problems, twenty minutes of one core; goes on where it was
     python tools/ruler.py compare OLD NEW  # what is certified, which answers moved, ratios of seconds
     python tools/ruler.py compare OLD OLD  # one run
 
-Results are `results/ruler/NAME.*.jsonl`, one row a problem, with tasks of users in 12 digits. A problem is called
-FAMILY/SIZE/SEED/MECHANISM, and has a process of its own, whose memory is measured. Its seconds are those of the
-processor without compilation; solves below half a second are repeated, and the quicker counts.
+Results are `results/ruler/NAME.*.jsonl`, one row per problem, with tasks of users in 12 digits. A problem is called
+FAMILY/SIZE/SEED/MECHANISM, and solved in a separate process, whose memory is measured. Times are CPU seconds without
+compilation; solves below half a second are repeated, and the minimum counts.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ import pandas as pd  # noqa: E402
 from tqdm import tqdm  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]  # of this checkout, whatever is installed
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]  # the modules of this checkout take precedence over installed ones
 
 import families  # noqa: E402
 import made_up  # noqa: E402
@@ -43,9 +43,9 @@ from benchmarks.families import FAMILIES as LARGER  # noqa: E402
 from fairopt import papers, workloads  # noqa: E402
 from fairopt.errors import FairoptError  # noqa: E402
 
-#: Pairs (user, server) up to which condition numbers are cheap; CPU seconds that an answer may take.
+#: Largest number of (user, server) pairs with condition numbers, and limit of CPU seconds.
 CHEAP, LIMIT = 2_500, 12.0
-#: Every alpha, and what is asked of most clusters.
+#: Mechanisms for all alphas, and those solved on most clusters.
 ALPHAS = [
     f"{name}(alpha={alpha:g})"
     for name in ("alphapf-vds", "alpha-fair")
@@ -71,13 +71,13 @@ USUAL = [
     "concave-utility",
 ]
 MECHANISMS = {spec: fo.mechanisms.one(spec) for spec in [*USUAL, *ALPHAS, "utilitarian"]}
-#: Of a cluster one of these two is asked.
+#: Mechanisms of which each cluster is solved with one.
 EITHER = ("bottleneck-fairness", "concave-utility")
-#: The others take minutes each at 200 x 2,000, or with as many servers as users.
+#: Mechanisms at 200 x 2,000 and for as many servers as users, where the others take minutes.
 FEW = ("drfh", "ceei(scope=servers)", "alpha-fair(alpha=3)", "alphapf-vds(alpha=3)", "ps-dsf")
-#: What alone is asked of families whose names begin so.
+#: Mechanisms of families, by the beginning of their names.
 ALONE = {"pinned": ("drfh", "tsf"), "far-larger": ("utilitarian",), "every-alpha": ALPHAS, "as-many": FEW}
-#: Clusters by family, users, servers (of `tests/families.py`: at most), how many, and where they are from.
+#: Clusters by family, users, servers (for `tests/families.py` upper bounds), count, and source.
 SOURCES = [
     *(
         f"{family} {size} drawn"
@@ -145,7 +145,7 @@ workloads.generator("slurm-like", "made up")(made_up.slurm_like)
 
 
 class Problem(NamedTuple):
-    """A mechanism on a cluster, `where` being FAMILY/SIZE/SEED."""
+    """Problem: a mechanism on the cluster `where`, FAMILY/SIZE/SEED."""
 
     where: str
     source: str
@@ -158,7 +158,7 @@ class Problem(NamedTuple):
 
 @lru_cache(maxsize=1)
 def draw(where: str, source: str) -> fo.Cluster:
-    """The cluster of this name; of families of their own, `limited` and `counted`, half of the users have a limit."""
+    """Cluster of a name; in the families `limited` and `counted` half of the users have task limits."""
     family, size, seed = where.split("/")
     if family == "papers":
         return papers.instance(size)
@@ -168,25 +168,25 @@ def draw(where: str, source: str) -> fo.Cluster:
     if source == "larger":
         return LARGER[family.removeprefix("larger-")](n, k, rng)
     found = workloads.open_source(source, rng=rng).cluster
-    if family == "pinned":  # on servers of nearly one size
+    if family == "pinned":  # servers of nearly equal size
         capacity = found.capacity[0] * (1 + 6e-6 * rng.random((k, 1)))
         return found.replace(capacity=capacity, eligible=np.eye(n, dtype=bool))
     if family == "far-larger":
         return found.replace(
             capacity=found.capacity * np.where(np.arange(k) == 0, 10 ** rng.uniform(3, 9), 1.0)[:, None]
         )
-    if family == "counted":  # about the level that all could have in one pool
+    if family == "counted":  # limits near the common level of a pool
         whole, unit = found.capacity.sum(axis=0), found.demand / found.dominant_share_per_task[:, None]
         level = (whole / unit.sum(axis=0)).min() / found.dominant_share_per_task
         return found.replace(max_tasks=np.where(rng.random(n) < 0.5, rng.uniform(0.3, 0.95, n) * level, np.inf))
     if family != "limited":
         return found
-    part = np.where(rng.random(n) < 0.5, 10 ** rng.uniform(-1, 1, n), np.inf)  # of a user's fair part
+    part = np.where(rng.random(n) < 0.5, 10 ** rng.uniform(-1, 1, n), np.inf)  # relative to the user's equal share
     return found.replace(max_tasks=part * found.gamma.sum(axis=1) / n)
 
 
 def corpus() -> Iterator[Problem]:
-    """Every problem, those of a cluster one after another."""
+    """All problems, grouped by cluster."""
     clusters = [(f"papers/{name}/0", "") for name in papers.instances()]
     for family, n, k, count, source in map(str.split, SOURCES):
         clusters += [(f"{family}/{n}x{k}/{seed}", source) for seed in range(int(count))]
@@ -198,28 +198,29 @@ def corpus() -> Iterator[Problem]:
 
 
 def of_one_resource(cluster: fo.Cluster) -> fo.Cluster:
-    """Of the resource that most users need, and those who do."""
+    """Cluster reduced to the most demanded resource and the users that demand it."""
     need = cluster.demand > 0
     r = need.sum(axis=0).argmax()
     return cluster.select(np.array(cluster.users)[need[:, r]].tolist(), None, [cluster.resources[r]])
 
 
 def solved(mechanism: fo.mechanisms.Mechanism, cluster: fo.Cluster) -> tuple[Row, fo.Allocation | None]:
-    """What one solve came to."""
+    """Result of one solve."""
     try:
         return {"status": "certified", "message": ""}, mechanism.solve(cluster, 1e-6)
-    except Exception as error:  # whatever it is, it is to be counted and named
+    except Exception as error:  # all failures are counted with their type
         status, message = "refused" if isinstance(error, FairoptError) else "broken", f"{type(error).__name__}: {error}"
         return {"status": status, "message": " ".join(message.split())[:400]}, None
 
 
 def measured(problem: Problem, cluster: fo.Cluster) -> Row:
-    """The row of a problem, with `x`, tasks of users; called in a process of its own, so that memory is its own."""
+    """Row of a problem, with the tasks `x` of users; run in a separate process to measure its memory."""
     mechanism = MECHANISMS[problem.mechanism]
     if problem.mechanism == "cmmf":
         cluster = of_one_resource(cluster)
     (row, found), row["cpu"], row["MiB"] = cost(lambda: solved(mechanism, cluster))
-    data = (cluster.capacity, cluster.demand, cluster.weight, cluster.max_tasks)  # rounded: exp and log differ by ulps
+    # Rounded, since exp and log differ between machines in the last digit.
+    data = (cluster.capacity, cluster.demand, cluster.weight, cluster.max_tasks)
     row["data"] = zlib.crc32(cluster.eligible.tobytes(), zlib.crc32(b"".join(a.astype("f4").tobytes() for a in data)))
     if found is not None:
         row["algorithm"] = f"{found.stats.engine}: {found.stats.solver}"
@@ -230,21 +231,22 @@ def measured(problem: Problem, cluster: fo.Cluster) -> Row:
 
 
 def kept(path: Path) -> dict[str, Row]:
-    """The rows of a run so far, by problem."""
+    """Rows of a run so far, by problem."""
     parts = (part.read_text(encoding="utf-8") for part in path.parent.glob(f"{path.name}.*.jsonl"))
-    found = (json.loads(line) for text in parts for line in text.splitlines() if line.endswith("}"))  # no cut one
+    # Incomplete last lines are ignored.
+    found = (json.loads(line) for text in parts for line in text.splitlines() if line.endswith("}"))
     return {row["name"]: row for row in found}
 
 
 def run(path: Path, problems: list[Problem]) -> None:
-    """Solve what has no row yet; a row is kept once it is there. Several processes may have parts of one run."""
+    """Solve problems without a row, and append each row at once; several processes may share a run."""
     path.parent.mkdir(parents=True, exist_ok=True)
     done = kept(path)
     todo = [one for one in problems if one.name not in done]
     warnings.simplefilter("ignore")
-    for mechanism in MECHANISMS.values():  # loops are loaded before there are processes
+    for mechanism in MECHANISMS.values():  # compiled loops are loaded before the process forks
         solved(mechanism, families.draw("limits", 0, 8, 5, 2))
-    tqdm.monitor_interval = 0  # no threads where processes are forked
+    tqdm.monitor_interval = 0  # threads are unsafe in forked processes
     with open(f"{path}.{os.getpid()}.jsonl", "a", encoding="utf-8") as file:
         for problem in tqdm(todo, mininterval=10):
             cluster = draw(problem.where, problem.source)
@@ -256,7 +258,7 @@ def run(path: Path, problems: list[Problem]) -> None:
 
 
 def off(old: object, new: object) -> float:
-    """The largest relative difference in a user's tasks; nan where there are no two answers to one question."""
+    """Largest relative difference of a user's tasks; NaN unless both runs solved the same problem."""
     if not (isinstance(old, list) and isinstance(new, list) and len(old) == len(new)):
         return np.nan
     with np.errstate(invalid="ignore"):
@@ -264,7 +266,7 @@ def off(old: object, new: object) -> float:
 
 
 def compare(old: Path, new: Path) -> str:
-    """Two runs, on the problems that both have: tables, and lists of what is not certified or has moved."""
+    """Compare two runs on their common problems: tables, and lists of problems uncertified or with changed tasks."""
     before, after = (pd.DataFrame(kept(path).values(), columns=FIELDS).set_index("name") for path in (old, new))
     both = before.join(after.add_suffix(" now"), how="inner")
     both["off"] = list(map(off, both["x"], both["x now"]))

@@ -1,7 +1,8 @@
-"""Pages of the site that the code knows: mechanisms, properties, command line, API, papers, figures, schemas.
+"""Generated pages of the site: mechanisms, properties, command line, API, papers, figures, schemas.
 
-`write(target)` puts them into the source that `tools/build_site.py` assembles. A page of docs/ says where such pages
-are listed by a comment, `<!-- pages: mechanisms -->`."""
+`write(target)` adds them to the source that `tools/build_site.py` assembles. A comment `<!-- pages: mechanisms -->` in
+a page of docs/ marks the place of their list.
+"""
 
 from __future__ import annotations
 
@@ -29,33 +30,33 @@ from fairopt.harness.report import figures
 from fairopt.harness.report.schemas import SCHEMAS
 from fairopt.properties._base import described
 
-#: Its name, its title, what lists say of it, and its text.
+#: Page: name, title, entry in lists, and text.
 Page = tuple[str, str, str, str]
 _MARK = re.compile(r"<!-- pages: ([\w-]+) -->")
-#: A cluster to move on a page, as `fairopt explore FILE --out` writes it.
+#: Interactive clusters, as written by `fairopt explore FILE --out`.
 _EXPLORER = re.compile(r"<!-- explorer: (\S+) -->")
-#: With which parameters mechanisms are drawn.
+#: Parameters with which mechanisms are drawn.
 _DRAWN: dict[str, str | Callable[[], mechanisms.Mechanism]] = {
     "alpha-fair": "alpha-fair(alpha=2)", "alphapf-vds": "alphapf-vds(alpha=2)", "fds": "fds(beta=2,lam=-2)",
     "gfj": "gfj(beta=4,lam=-2)", "guaranteed-alpha-fair": "guaranteed-alpha-fair(alpha=0.5,part=1)",
     "mqdrf": lambda: fo.MQDRF(shares=(0.7, 0.4), sizes=(1, 1), levels=(1, 2)),
     "concave-utility": lambda: fo.ConcaveUtility(cp.log1p), "concave-game": lambda: fo.ConcaveGame(cp.log1p),
 }  # fmt: skip
-#: One server for mechanisms of one pool; two that differ for all others.
+#: Clusters of pictures: one server for mechanisms on the pool, and two different ones for others.
 _POOL = fo.Cluster([[9, 18]], [[1, 4], [3, 1]], resources=["CPU", "RAM"], users=["A", "B"])
 _SERVERS = fo.Cluster([[9, 6], [4, 18]], [[1, 2], [2, 1]], resources=["CPU", "RAM"], users=["A", "B"])
-#: One resource: demands end at task counts; who may run where.
+#: Cluster of one resource with task limits, and one with placement constraints.
 _ONE = fo.Cluster([[15]], [[1], [1]], resources=["CPU"], users=["A", "B"], max_tasks=[5, 13])
 _PLACED = fo.Cluster(
     [[6], [9]], [[1], [1]], resources=["CPU"], users=["A", "B"], eligible=[[True, False], [True, True]]
 )
-#: Where mechanisms with an alpha go as it rises.
+#: Alphas of mechanisms that have the parameter.
 _ALPHAS = (0.0, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0, np.inf)
-#: Where pictures of figures are: drawn here, or those that come with the pages.
+#: Folders of pictures of figures: drawn here, or shipped with the pages.
 _DRAWN_IN = ("paper_figures/out", "docs/figures", "docs")
-#: How large a figure of 840 dots or fewer is in the list of all.
+#: Scale in the list of figures for those up to 840 pixels wide.
 _IN_LIST = 0.57
-#: What stands together on a page of the API.
+#: Groups of names on the pages of the API.
 _API = {
     "clusters": ("Clusters and answers", ("Cluster", "Criterion", "Allocation", "Certificate", "merge")),
     "asking": ("Asking", ("alpha_path", "compare", "find_alpha", "find_weights", "infer_alpha", "solve_many", "sweep")),
@@ -71,7 +72,7 @@ _API = {
 
 
 def write(target: Path) -> None:
-    """All pages, and the lists of them where docs ask for them."""
+    """Write all pages, and insert lists of them where docs mark them."""
     lists = {
         "gallery": "- [Examples with their code](gallery/index.rst)",
         "notes": "- [Changelog](changelog.md)\n- [Contributing](contributing.md)",
@@ -93,7 +94,7 @@ def write(target: Path) -> None:
 
 
 def _explorer(target: Path, source: str) -> str:
-    """The page of a cluster in a frame, and a link to it alone."""
+    """HTML of an interactive cluster in a frame, with a link to it."""
     place = Path("_static", "explorers", re.sub(r"\W+", "-", source) + ".html")
     (target / place).parent.mkdir(parents=True, exist_ok=True)
     if status := main(["explore", source, "--out", str(target / place)]):
@@ -103,7 +104,7 @@ def _explorer(target: Path, source: str) -> str:
 
 
 def _mechanisms(folder: Path) -> Iterator[Page]:
-    """A page for each: what it is, its programme, its picture."""
+    """Pages of mechanisms: docstring, program and picture."""
     for kind in sorted(mechanisms.REGISTRY.values(), key=lambda kind: kind.title.lower()):
         short = fo.properties.in_short(kind)
         drawn = _DRAWN.get(kind.name, kind.name)
@@ -125,7 +126,7 @@ def _mechanisms(folder: Path) -> Iterator[Page]:
 
 
 def _two_users(mechanism: mechanisms.Mechanism) -> tuple[Figure, str]:
-    """What two users can have and what they get, and the caption; but for one resource DRF or DRFH beside it."""
+    """Feasible set of two users with the allocation, and its caption; for one resource DRF or DRFH beside it."""
     if type(mechanism) in (fo.MaxMin, fo.CMMF):
         cluster, others = _ONE if type(mechanism) is fo.MaxMin else _PLACED, []
     elif mechanism.prepare(_SERVERS)[0] is not _SERVERS:
@@ -145,7 +146,7 @@ def _two_users(mechanism: mechanisms.Mechanism) -> tuple[Figure, str]:
 
 
 def _commands(folder: Path) -> Iterator[Page]:
-    """A page for every command: its help."""
+    """Pages of commands: their help."""
     (parsers,) = (one for one in parser()._actions if isinstance(one, argparse._SubParsersAction))
     for one in parsers._choices_actions:
         name = f"fairopt {one.dest}"
@@ -154,7 +155,7 @@ def _commands(folder: Path) -> Iterator[Page]:
 
 
 def _api(folder: Path) -> Iterator[Page]:
-    """Everything public, by what it is for."""
+    """Pages of the API, by subject."""
     for page, (title, names) in _API.items():
         things = [f"{names}.{name}" for name in getattr(fo, names).__all__] if isinstance(names, str) else names
         lines = [f"# {title}", ""]
@@ -175,7 +176,7 @@ def _directive(thing: str) -> list[str]:
 
 
 def _papers(folder: Path) -> Iterator[Page]:
-    """A page a paper: every claim, what is printed, ours, what is right."""
+    """Pages of papers: claims with printed, computed and correct values."""
     columns = ["item", "where", "claim", "printed", "ours", "correct", "verdict"]
     for key, group in papers.check().groupby("paper", sort=False):
         shown = group[columns].astype(str).replace(r"\|", r"\|", regex=True)
@@ -188,7 +189,7 @@ def _papers(folder: Path) -> Iterator[Page]:
 
 
 def _figures(folder: Path) -> Iterator[Page]:
-    """Every figure: its caption, its picture where one was drawn, and the code that draws it."""
+    """Pages of figures: caption, picture if drawn, and source."""
     root = Path(__file__).resolve().parent.parent
     for name, path in figures.known().items():
         caption = figures.caption(name)
@@ -197,7 +198,7 @@ def _figures(folder: Path) -> Iterator[Page]:
         if picture is not None:
             shutil.copy(picture, folder)
             lines += [f"![{name}]({name}.png)", ""]
-            with Image.open(picture) as drawn:  # letters of all figures are of one size
+            with Image.open(picture) as drawn:  # the scale gives all figures letters of equal size
                 width = round(_IN_LIST * drawn.width * 840 / max(drawn.width, 840))
             listed += ["", f"  ```{{image}} figures/{name}.png", f"  :alt: {name}", f"  :width: {width}px", "  ```", ""]
         code = path.read_text(encoding="utf-8")
@@ -205,7 +206,7 @@ def _figures(folder: Path) -> Iterator[Page]:
 
 
 def _schemas(folder: Path) -> Iterator[Page]:
-    """JSON Schemas for editors."""
+    """Pages of JSON schemas for editors."""
     for name, schema in SCHEMAS.items():
         text = json.dumps(schema(), indent=1)
         (folder / f"{name}.schema.json").write_text(text, encoding="utf-8")

@@ -1,1 +1,1 @@
-"""What every room uses and nothing of fairness: errors, names, files, registries, loops, clock, plug-ins."""
+"""Shared infrastructure without any fairness: errors, names, files, registries, compiled loops, clock, plug-ins."""

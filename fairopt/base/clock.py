@@ -1,6 +1,6 @@
-"""The clock of reported seconds: it stands still for what a process does once.
+"""Clocks behind all reported seconds: wall and CPU time of a thread without the one-off costs of its process.
 
-That is: importing libraries, compiling loops, or loading them as they were compiled before.
+One-off costs are the import of libraries, and the compilation of loops or the loading of compiled ones.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-#: What numba calls the time in which it compiles, or loads what it compiled before.
+#: Event of numba that spans a compilation, or the loading of compiled code.
 _EVENT = "numba:compiler_lock"
 
 
 class _Compiling(threading.local):
-    """Seconds that numba has taken in a thread, compilations inside others counted once."""
+    """Wall and CPU seconds that numba has taken in a thread; nested compilations are counted once."""
 
     spent = 0.0
     spent_cpu = 0.0
@@ -26,7 +26,7 @@ class _Compiling(threading.local):
     begun_cpu = 0.0
 
     def notify(self, event: Any) -> None:
-        """Numba begins or ends."""
+        """Handle the start or end event of numba."""
         if event.is_start:
             self.begin()
         elif event.is_end and self.depth:
@@ -49,7 +49,7 @@ _registered: set[str] = set()
 
 
 def _listen() -> None:
-    """Ask numba to report compilations from now on, once; before numba is imported there are none."""
+    """Register with numba as a listener for compilations, once; before the import of numba there are none to report."""
     events: Any = sys.modules.get("numba.core.event")
     if not _registered and events is not None:
         _registered.add(_EVENT)
@@ -59,35 +59,35 @@ def _listen() -> None:
 
 @contextmanager
 def standing() -> Iterator[None]:
-    """Count work done once in a process, such as the import of a library, as compilation."""
+    """Exclude the body from the clocks, as work that a process does once, such as the import of a library."""
     _COMPILING.begin()
     try:
         yield
     finally:
         _COMPILING.end()
-        _listen()  # numba may have been imported meanwhile, and load a loop next
+        _listen()  # the body may have imported numba, whose next loop must be counted
 
 
 def now() -> float:
-    """Seconds of this thread's clock; only differences mean anything."""
+    """Wall time in seconds without compilation by this thread; only differences are meaningful."""
     _listen()
     return time.perf_counter() - _COMPILING.spent
 
 
 def cpu() -> float:
-    """CPU seconds of this process without those in which this thread compiled; only differences mean anything."""
+    """CPU time of the process in seconds without compilation by this thread; only differences are meaningful."""
     _listen()
     return time.process_time() - _COMPILING.spent_cpu
 
 
 def compiled() -> float:
-    """Seconds that this thread has spent on the compilation of loops so far."""
+    """Wall time in seconds that this thread has spent on compilation."""
     _listen()
     return _COMPILING.spent
 
 
 class Watch:
-    """Started when it is made: seconds since then, and how long loops were compiled meanwhile, which is not in them."""
+    """Stopwatch that runs from its construction: wall and CPU time without compilation, and time of compilation."""
 
     def __init__(self) -> None:
         self._begun, self._loops = now(), compiled()
@@ -95,15 +95,15 @@ class Watch:
 
     @property
     def seconds(self) -> float:
-        """Without compilation."""
+        """Wall time in seconds without compilation."""
         return now() - self._begun
 
     @property
     def cpu(self) -> float:
-        """CPU seconds of this thread: another cell may be computed beside it."""
+        """CPU time of this thread in seconds, since the process may compute other cells in parallel."""
         return time.thread_time() - _COMPILING.spent_cpu - self._begun_cpu
 
     @property
     def loops(self) -> float:
-        """Seconds of compilation."""
+        """Wall time of compilation in seconds."""
         return compiled() - self._loops

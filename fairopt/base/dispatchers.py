@@ -1,15 +1,15 @@
-"""Numba's side of `loops`: dispatchers, files that keep compiled code, and a word where compiling takes long.
+"""Compilation of loops by numba: dispatchers, a cache keyed by content, and a message where compiling takes long.
 
-Numba's own cache does not do, for three reasons. It judges code by the date of the file that a function is in, so that
-a changed loop leaves its callers in other files as they were, and writes that there is new code before the code, under
-the name of the old one, which whoever reads in between runs: here a file is named by content. Processes that begin
-together all compile the same: here one does, and the others wait for its file. And numba copies whatever a function
-calls into it, through which the compiler works again at every level: here the code of a large loop stays in its own
-file, and those that call it find it by its name, which follows from its content. For the 16 loops of a first game
-copies of all took 1.56 times as long.
+Numba's own cache is unsuitable for three reasons. First, it validates code by the date of the file that defines the
+function: callers in other files keep the old version of a changed loop. It also writes the index, under the name of the
+old code, before the code itself, so that a concurrent reader may run the old version. Here the name of a file is a
+digest of its content. Second, processes that start together all compile the same loops: here one process compiles, and
+the others wait for its file. Third, numba copies the code of callees into each caller, and compiles the copies again at
+every level: here the code of a large loop remains in its own file, and is linked by its name, which is derived from its
+content. For the 16 loops of a first game, copying takes 1.56 times as long.
 
-A claim to compile is a lock on a file beside that of the loop, which ends with the process that holds it. It is waited
-for `PATIENCE` seconds; where there are no locks every process compiles for itself.
+The right to compile is a lock on a file beside that of the loop, which ends with the process that holds it. Other
+processes wait for it up to `PATIENCE` seconds; on file systems without locks every process compiles for itself.
 """
 
 from __future__ import annotations
@@ -41,36 +41,37 @@ from numba.extending import (
 
 from . import clock
 
-#: Locks of files, where there are any; the claims of this process.
+#: File locks, on POSIX systems, and the file descriptors of locks that this process holds, by loop.
 _LOCKS: Any = import_module("fcntl") if os.name == "posix" else None
 _CLAIMS: dict[Path, int] = {}
-#: Seconds after which a claim does not count; between looks at one.
-PATIENCE, _LOOK = 60.0, 0.05
-#: A loop of more instructions is not copied: the compiler would hardly write it into its callers.
+#: Longest wait for the lock of another process, and interval between attempts, in seconds.
+PATIENCE, _POLL = 60.0, 0.05
+#: Largest number of instructions of a callee that is copied into its callers; compilers rarely inline longer ones.
 SMALL = 100
-#: Of the files: another number where they hold something else.
+#: Version of the file format.
 FORMAT = 5
-#: Bytes of a digest.
+#: Size of a digest in bytes.
 _SEAL = hashlib.sha256().digest_size
-#: How seldom garbage is looked for while loops are compiled: numba makes many objects that live, a tenth of its time.
-_GARBAGE = (50_000, 20, 50)
-#: Seconds of silence at most.
-SILENCE = 1.0
+#: Thresholds of the garbage collector during compilation: numba creates many long-lived objects, whose traversal takes
+#: a tenth of its time.
+_GC_THRESHOLDS = (50_000, 20, 50)
+#: Seconds of compilation after which a message is printed.
+MESSAGE_AFTER = 1.0
 
-#: The loops that numba knows, by their functions.
+#: Loops with a dispatcher, by their Python functions.
 _LOOPS: dict[Any, Any] = {}
-#: Those that were compiled in this process, not loaded.
+#: Qualified names of loops that this process compiled, as opposed to loaded.
 COMPILED: list[str] = []
 
 
-def kept_or_claimed(file: Path) -> bool:
-    """True if the file exists, perhaps after waiting for another process; else this process is to make it."""
+def wait_or_claim(file: Path) -> bool:
+    """Return True once the file exists, after waiting for another process; False if this process has to compile it."""
     if file.is_file() or file in _CLAIMS or _LOCKS is None:
         return file.is_file()
     end = time.monotonic() + PATIENCE
     try:
         claim = os.open(file.with_suffix(".claim"), os.O_CREAT | os.O_WRONLY)
-    except OSError:  # nobody may write here: each process compiles for itself
+    except OSError:  # a read-only folder: each process compiles for itself
         return False
     _CLAIMS[file] = claim
     while True:
@@ -80,16 +81,16 @@ def kept_or_claimed(file: Path) -> bool:
         except BlockingIOError:
             if time.monotonic() > end:
                 break
-            time.sleep(_LOOK)
-        except OSError:  # a folder without locks
+            time.sleep(_POLL)
+        except OSError:  # the file system has no locks
             break
     if found := file.is_file():
-        given_up(file)
+        release(file)
     return found
 
 
-def given_up(file: Path) -> None:
-    """The file is there, or will not be."""
+def release(file: Path) -> None:
+    """Release the lock of a file, which has been written, or will not be."""
     if (claim := _CLAIMS.pop(file, None)) is not None:
         with suppress(OSError):
             file.with_suffix(".claim").unlink()
@@ -97,7 +98,7 @@ def given_up(file: Path) -> None:
 
 
 class Library(codegen.JITCodeLibrary):  # type: ignore[misc]
-    """The machine code of one loop for one signature, as it is compiled; small loops are copied into it."""
+    """Machine code of one loop for one signature, into which only small callees are copied."""
 
     def __init__(self, made_by: Any, name: str) -> None:
         super().__init__(made_by, name)
@@ -105,25 +106,25 @@ class Library(codegen.JITCodeLibrary):  # type: ignore[misc]
         self._linking_libraries: list[Any] = []
 
     def finalize(self) -> None:
-        """Link copies of small loops only; `apart` are large ones, which have to be there before it is, and as long."""
+        """Copy small callees; `apart` lists the large ones, to be loaded before this library and kept alive with it."""
         called = list(dict.fromkeys(self._linking_libraries))
         loops = [one for one in called if hasattr(one, "apart")]
         far = [one for one in loops if one.large]
         self.apart = list(dict.fromkeys([*far, *(other for one in loops if not one.large for other in one.apart)]))
         self._linking_libraries = [one for one in called if one not in far]
         super().finalize()
-        self.large = _longer(self._final_module, SMALL)
+        self.large = _exceeds(self._final_module, SMALL)
         named = [*self._final_module.functions, *self._final_module.global_variables]
         self.refers = {one.name for one in named if one.is_declaration} & _defined(self.codegen)
 
 
 def _defined(made_by: Any) -> set[str]:
-    """Names of machine code that is there."""
+    """Symbols that the engine of this process defines."""
     return set(made_by._engine._defined_symbols)
 
 
-def _longer(module: Any, most: int) -> bool:
-    """True if there are more instructions than those that pass values to and from Python."""
+def _exceeds(module: Any, most: int) -> bool:
+    """True if a module has more than `most` instructions, wrappers for calls from Python excluded."""
     count = 0
     for function in module.functions:
         if not function.is_declaration and not function.name.startswith("_ZN7cpython"):
@@ -134,8 +135,8 @@ def _longer(module: Any, most: int) -> bool:
     return False
 
 
-class _Steps(compiler.Compiler):  # type: ignore[misc]
-    """numba's steps from a function to a `Library`; its names are the same in every process."""
+class _Pipeline(compiler.Compiler):  # type: ignore[misc]
+    """Compiler pipeline that yields a `Library`, with symbol names that are the same in every process."""
 
     content = ""
 
@@ -146,16 +147,16 @@ class _Steps(compiler.Compiler):  # type: ignore[misc]
         return super()._compile_bytecode()
 
 
-def steps(content: str) -> type[_Steps]:
-    """The steps for a loop of this content."""
-    return type("Steps", (_Steps,), {"content": content})
+def compiler_for(content: str) -> type[_Pipeline]:
+    """Compiler pipeline for a loop with this digest."""
+    return type("Steps", (_Pipeline,), {"content": content})
 
 
 class Bundle(types.Type):
-    """A named tuple that loops hand to each other by its address.
+    """Type of a named tuple that loops pass by reference.
 
-    Numba hands over a tuple field by field, and copies all of it wherever one is read: of 50 arrays that is half of the
-    time of the compiler.
+    Numba passes a tuple field by field, and copies all fields at every access to one: with 50 arrays this takes half of
+    the compilation time.
     """
 
     def __init__(self, dtype: Any) -> None:
@@ -175,7 +176,7 @@ class _Field(AttributeTemplate):  # type: ignore[misc]
 
 
 @lower_getattr_generic(Bundle)  # type: ignore[untyped-decorator]
-def _read(context: Any, builder: Any, bundle: Bundle, address: Any, name: str) -> Any:
+def _lower_field(context: Any, builder: Any, bundle: Bundle, address: Any, name: str) -> Any:
     k = bundle.fields.index(name)
     kind = bundle.dtype[k]
     place = cgutils.gep_inbounds(builder, address, 0, k)
@@ -184,12 +185,12 @@ def _read(context: Any, builder: Any, bundle: Bundle, address: Any, name: str) -
 
 
 @unbox(Bundle)  # type: ignore[untyped-decorator]
-def _unboxed(bundle: Bundle, value: Any, c: Any) -> Any:
+def _unbox_bundle(bundle: Bundle, value: Any, c: Any) -> Any:
     native, model = c.unbox(bundle.dtype, value), c.context.data_model_manager[bundle.dtype]
     address = cgutils.alloca_once(c.builder, model.get_data_type())
     c.builder.store(model.as_data(c.builder, native.value), address)
 
-    def cleanup() -> None:  # numba gives back what it knows arguments to hold, and an address holds nothing
+    def cleanup() -> None:  # Numba releases references of arguments by their type, and a pointer type holds none
         if native.cleanup is not None:
             native.cleanup()
         if c.context.enable_nrt:
@@ -199,35 +200,35 @@ def _unboxed(bundle: Bundle, value: Any, c: Any) -> Any:
 
 
 def bundle(kind: type) -> None:
-    """Tell numba of a class of named tuples that are bundles."""
-    typeof_impl.register(kind)(_of_its_fields)
+    """Register a class of named tuples to be passed by reference."""
+    typeof_impl.register(kind)(_typeof_bundle)
 
 
-def _of_its_fields(value: Any, _: object) -> Bundle:
+def _typeof_bundle(value: Any, _: object) -> Bundle:
     return Bundle(types.NamedTuple([numba.typeof(one) for one in value], type(value)))  # type: ignore[attr-defined]
 
 
 def dispatcher(loop: Any) -> Any:
-    """Numba's dispatcher of a `Loop`, with a cache by its content."""
-    made = numba.njit(pipeline_class=steps(loop.content), **loop.options)(loop.py_func)
+    """Build the dispatcher of a `Loop`, with a cache keyed by its content."""
+    made = numba.njit(pipeline_class=compiler_for(loop.content), **loop.options)(loop.py_func)
     if made is loop.py_func:  # NUMBA_DISABLE_JIT
         return made
     if not _LOOPS:
-        typeof_impl.register(type(loop))(_of_its_dispatcher)
-        event.register("numba:compile", _Telling())
+        typeof_impl.register(type(loop))(_typeof_loop)
+        event.register("numba:compile", _Announcement())
     _LOOPS[loop.py_func] = loop
-    with suppress(RuntimeError):  # there is no folder to write to
-        made._cache = _Kept(loop)
+    with suppress(RuntimeError):  # no folder for the cache is writable
+        made._cache = _Cache(loop)
     return made
 
 
-def _of_its_dispatcher(loop: Any, _: object) -> Any:
-    """The type of a loop that another calls."""
+def _typeof_loop(loop: Any, _: object) -> Any:
+    """Numba type of a loop, for loops that call it."""
     return types.Dispatcher(loop.dispatcher)
 
 
-class _Telling(event.Listener):  # type: ignore[misc]
-    """Says that loops are compiled, once, as soon as the process has lost a second to that."""
+class _Announcement(event.Listener):  # type: ignore[misc]
+    """Listener that prints one message as soon as the process has spent `MESSAGE_AFTER` seconds on compilation."""
 
     def __init__(self) -> None:
         self._depth, self._said = 0, False
@@ -239,8 +240,8 @@ class _Telling(event.Listener):  # type: ignore[misc]
         self._depth += 1
         if self._depth == 1:
             self._garbage = gc.get_threshold()
-            gc.set_threshold(*_GARBAGE)
-            self._later = threading.Timer(max(SILENCE - clock.compiled(), 0.0), self._say)
+            gc.set_threshold(*_GC_THRESHOLDS)
+            self._later = threading.Timer(max(MESSAGE_AFTER - clock.compiled(), 0.0), self._say)
             self._later.daemon = True
             self._later.start()
 
@@ -259,12 +260,13 @@ class _Telling(event.Listener):  # type: ignore[misc]
             sys.stderr.write("compiling, once: later processes load it (fairopt warmup compiles all beforehand)\n")
 
 
-class _Kept(caching.FunctionCache):  # type: ignore[misc]
-    """Compiled code in files whose names tell what is in them, so that whoever writes at the same time writes the same.
+class _Cache(caching.FunctionCache):  # type: ignore[misc]
+    """Cache of compiled code in files named by content, so that concurrent writers of a file write the same bytes.
 
-    A name has the function, the types of its arguments with the processor, and the content with numba's version. A file
-    begins with the digest of the loop's name, its own and the rest: other bytes end the process where they are run. Of
-    processes that want the same one compiles, and the others wait for it (`kept_or_claimed`).
+    The name of a file comprises the function, a digest of the argument types and the processor, and a digest of the
+    loop's content and numba's version. A file begins with a digest of the loop's name, its own name and the remaining
+    bytes, since running corrupted machine code would crash the process. One process compiles a missing file, and the
+    others wait for it (`wait_or_claim`).
     """
 
     def __init__(self, loop: Any) -> None:
@@ -275,12 +277,12 @@ class _Kept(caching.FunctionCache):  # type: ignore[misc]
 
     def _path(self, signature: Any, codegen: Any) -> str:
         types, processor, (_, closure) = self._index_key(signature, codegen)
-        named = [getattr(one, "fields", ()) for one in types]  # of bundles of arrays
+        named = [getattr(one, "fields", ()) for one in types]  # Named tuples are distinguished by their fields.
         return f"{self._stem}-{_digest(types, named, processor, closure)}-{self._content}.nbc"
 
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
         name = self._path(sig, target_context.codegen())
-        if not kept_or_claimed(Path(self.cache_path, name)):
+        if not wait_or_claim(Path(self.cache_path, name)):
             return None
         try:
             file = Path(self.cache_path, name).read_bytes()
@@ -289,17 +291,18 @@ class _Kept(caching.FunctionCache):  # type: ignore[misc]
                 return None
             apart, large, refers, kept = pickle.loads(code)
             apart = [self._library(*one) for one in apart]
-            if not refers <= _defined(target_context.codegen()):  # the linker would end the process
+            # An undefined symbol would make the linker abort the process.
+            if not refers <= _defined(target_context.codegen()):
                 return None
             found = self._impl.rebuild(target_context, kept)
             found.library.apart, found.library.large = apart, large
-        except Exception:  # damaged: it is compiled again, and written anew
+        except Exception:  # a damaged file is replaced
             return None
         self._named(found.library, sig)
         return found
 
     def _library(self, name: str, signature: Any) -> Any:
-        """Library of a loop that this one calls: loaded, or compiled where its file is gone."""
+        """Library of a callee, loaded from its file, or compiled if that is missing."""
         called = self._loop.calls[name].dispatcher
         called.compile(signature)
         return called.overloads[signature].library
@@ -317,17 +320,17 @@ class _Kept(caching.FunctionCache):  # type: ignore[misc]
             if self._impl.check_cachable(data):
                 self._keep(name, data)
         finally:
-            given_up(Path(self.cache_path, name))
+            release(Path(self.cache_path, name))
 
     def _keep(self, name: str, data: Any) -> None:
-        with suppress(OSError):  # a full disk: the next process compiles as well
+        with suppress(OSError):  # without space on the disk, the next process compiles again
             apart = [(one.loop, one.signature) for one in data.library.apart]
             kept = apart, data.library.large, data.library.refers, self._impl.reduce(data)
             code = serialize.dumps(kept)
             with self._cache_file._open_for_write(Path(self.cache_path, name)) as file:
                 file.write(self._seal(name, code) + code)
             for old in Path(self.cache_path).glob(f"{name.rpartition('-')[0]}-*.nbc"):
-                if old.name != name:  # of other content
+                if old.name != name:  # outdated versions of this file are deleted
                     old.unlink()
 
 
@@ -336,5 +339,5 @@ def _digest(*parts: object) -> str:
 
 
 def folders() -> set[str]:
-    """Folders in which this process keeps loops; none if no folder is writable."""
-    return {loop.dispatcher._cache.cache_path for loop in _LOOPS.values() if isinstance(loop.dispatcher._cache, _Kept)}
+    """Folders of compiled loops of this process; empty if no folder is writable."""
+    return {loop.dispatcher._cache.cache_path for loop in _LOOPS.values() if isinstance(loop.dispatcher._cache, _Cache)}

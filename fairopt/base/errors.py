@@ -1,8 +1,8 @@
-"""Errors by remedy: what the caller can do about it decides the class.
+"""Exceptions, classified by remedy.
 
 | error | remedy |
 |---|---|
-| `DataError` | mend the input: the message names the user, server or resource and says how |
+| `DataError` | correct the input: the message names the user, server or resource, and the correction |
 | `SolverError` | relax the tolerance, or change the solver or the engine |
 | `NotConverged` | allow more rounds, another order or another start |
 | `CertificateError` | what the message names: another solver or engine; else none, please report it |
@@ -12,14 +12,14 @@ from __future__ import annotations
 
 
 class FairoptError(Exception):
-    """The base of every error that fairopt raises on purpose."""
+    """Base class of all exceptions that fairopt raises deliberately."""
 
 
 class DataError(FairoptError, ValueError):
-    """The input is wrong.
+    """Invalid input.
 
-    `where` locates the fault inside a cluster, for instance `("users", 2, "demand", "cpu")`, so that
-    a reader of files can add the line.
+    `where` is the path of the fault within a cluster, for instance `("users", 2, "demand", "cpu")`, from which readers
+    of files determine the line.
     """
 
     def __init__(self, message: str, where: tuple[str | int, ...] = ()) -> None:
@@ -28,12 +28,12 @@ class DataError(FairoptError, ValueError):
 
 
 class SolverError(FairoptError):
-    """A solver gave up, or its answer does not reach the tolerance and it said so."""
+    """Failure of a solver, or a solution that misses the tolerance and is reported as inaccurate by the solver."""
 
 
 class NotConverged(FairoptError):
-    """An iteration stopped before its certificate reached the tolerance."""
+    """Termination of an iteration before its certificate reached the tolerance."""
 
 
 class CertificateError(FairoptError):
-    """A solver reported success, but the certificate of its answer misses the tolerance by far."""
+    """Contradiction between a solver that reports success and a certificate that misses the tolerance by far."""

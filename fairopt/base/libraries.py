@@ -1,9 +1,9 @@
-"""Libraries that take long to import, imported when something of them is first used.
+"""Lazy imports of large libraries, resolved at the first access to an attribute.
 
     from ..base.libraries import pd
 
-is `import pandas as pd` for whoever reads it, type checkers included, and costs nothing until `pd.DataFrame` is asked
-for. All of the package takes these libraries from here, or inside of a function. NumPy is what everything needs.
+is equivalent to `import pandas as pd`, for type checkers as well, but costs nothing before `pd.DataFrame` is accessed.
+Modules of the package import these libraries from here, or inside functions; only NumPy is imported directly.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = [
     "stats",
 ]
 
-#: Libraries that the core does without, and which extra brings them.
+#: Optional libraries, and the extra of the package that installs each.
 _EXTRAS = {
     "distributed": "dask",
     "joblib": "sweep",
@@ -45,7 +45,7 @@ _EXTRAS = {
 
 
 def of_an_extra(name: str) -> Any:
-    """Import a library; a `DataError` where it is not there says which extra brings it."""
+    """Import an optional library; raise `DataError` with the extra to install if it is missing."""
     root = name.partition(".")[0]
     try:
         return import_module(name)
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
 else:
 
     class _Library(ModuleType):
-        """A module that is imported when it is asked for something."""
+        """Proxy of a module that imports it at the first access to an attribute."""
 
         def __getattr__(self, name: str) -> Any:
             return getattr(self.imported, name)

@@ -1,16 +1,16 @@
-"""Compiled loops: numba makes them at their first call, and keeps them for the processes that follow.
+"""Numerical loops, interpreted on small arrays and compiled by numba otherwise, with a persistent cache.
 
     @compiled
     def total(values): ...
 
-A loop on small arrays runs as it is written at first: milliseconds of Python in place of many seconds of a compiler.
-One that has run so for as long as is worth it, or has large arrays, is compiled; numba is imported for that, and not
-before.
+A call on small arrays runs in the interpreter at first: milliseconds of Python instead of many seconds of compilation.
+A loop is compiled once its interpreted calls have cost about as much as its compilation, or when it receives a large
+array; only then is numba imported.
 
-Compiled code is kept by content: the name of its file has a digest of the function, of the constants that it reads and
-of the loops that it calls, wherever these are written. So what has changed is compiled again, and only that. Files are
-in `NUMBA_CACHE_DIR`, else in the package's own `__pycache__`, else (a package that nobody may write to) in the user's
-folder for caches. `fairopt warmup` compiles what can be foreseen.
+Compiled code is cached by content: the name of a file includes a digest of the function, of the constants that it reads
+and of the loops that it calls, in whichever module. A change therefore recompiles exactly the loops that depend on it.
+Files are in `NUMBA_CACHE_DIR`, else in the package's own `__pycache__`, else (in a read-only installation) in the
+user's cache folder. `fairopt warmup` compiles all foreseeable loops.
 """
 
 from __future__ import annotations
@@ -34,45 +34,46 @@ from . import clock
 
 Kind = TypeVar("Kind", bound=type)
 
-#: How all loops are compiled: a division by zero is infinite, as in NumPy.
+#: Options of numba for all loops: division by zero yields infinity, as in NumPy.
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
-#: Classes of named tuples that numba does not know yet.
+#: Classes of named tuples still to be registered with numba.
 _BUNDLES: list[type] = []
-#: Dispatchers are made one at a time.
-_MAKING = threading.RLock()
-#: Most numbers in an array of a loop that runs as it is written, and in those of all its calls together, which take at
-#: most about as long as its compilation. Counted, so that a program that is run again has the same digits.
-SMALL, SPARED = 256, 60_000
+#: Lock for the construction of dispatchers.
+_LOCK = threading.RLock()
+#: Largest array size for an interpreted call, and largest sum of array sizes over all interpreted calls of a loop,
+#: which take about as long as its compilation. Sizes are counted rather than time, so that repeated runs of a program
+#: agree in all digits.
+SMALL, BUDGET = 256, 60_000
 
 
-class _Written(threading.local):
-    """Mode of this thread: loops run as written, with those that they call, or all are compiled."""
+class _Mode(threading.local):
+    """Mode of a thread: callees are interpreted with their caller (`running`), or all loops are compiled (`never`)."""
 
     running = False
     never = False
 
 
-_WRITTEN = _Written()
+_MODE = _Mode()
 
 
 @contextmanager
 def compiling() -> Iterator[None]:
-    """Compile whatever this thread calls, small or not."""
-    before, _WRITTEN.never = _WRITTEN.never, True
+    """Compile all loops that this thread calls, whatever the size of their arrays."""
+    before, _MODE.never = _MODE.never, True
     try:
         yield
     finally:
-        _WRITTEN.never = before
+        _MODE.never = before
 
 
 def _largest(arguments: Any) -> int:
-    """Size of the largest array among arguments, bundles included."""
+    """Size of the largest array among the arguments, including the fields of named tuples."""
     sizes = (_largest(one) if isinstance(one, tuple) else getattr(one, "size", 0) for one in arguments)
     return max(sizes, default=0)
 
 
 class Loop:
-    """A function that is compiled when it is called, or when a loop that calls it is compiled."""
+    """Function with an interpreted and a compiled form, the latter built on demand."""
 
     def __init__(self, function: FunctionType, options: dict[str, Any]) -> None:
         functools.update_wrapper(self, function)
@@ -80,23 +81,23 @@ class Loop:
         self.spent = 0
 
     def __call__(self, *arguments: Any) -> Any:
-        if _WRITTEN.running:
+        if _MODE.running:
             return self.py_func(*arguments)
-        known = "dispatcher" in vars(self) or _WRITTEN.never
-        if known or self.spent >= SPARED or (size := _largest(arguments)) > SMALL:
+        known = "dispatcher" in vars(self) or _MODE.never
+        if known or self.spent >= BUDGET or (size := _largest(arguments)) > SMALL:
             return self.dispatcher(*arguments)
         self.spent += max(size, 1)
-        _WRITTEN.running = True
+        _MODE.running = True
         try:
             with np.errstate(all="ignore"):
                 return self.py_func(*arguments)
         finally:
-            _WRITTEN.running = False
+            _MODE.running = False
 
     @cached_property
     def dispatcher(self) -> Any:
-        """Dispatcher of numba."""
-        with _MAKING:
+        """Dispatcher of numba, built at the first access."""
+        with _LOCK:
             if "dispatcher" not in vars(self):
                 with clock.standing():
                     from . import dispatchers
@@ -108,22 +109,22 @@ class Loop:
 
     @property
     def targetoptions(self) -> dict[str, Any]:
-        """Target options, from which numba reads whether calls are inlined."""
+        """Options that numba reads to decide whether calls are inlined."""
         return self.options
 
     @property
     def signatures(self) -> list[Any]:
-        """The types of arguments that it is compiled for in this process."""
+        """Argument types for which this process has compiled the loop."""
         return list(self.dispatcher.signatures) if "dispatcher" in vars(self) else []
 
     @property
     def stem(self) -> str:
-        """Prefix of its file names."""
+        """Prefix of the names of its cache files."""
         return Path(self.py_func.__code__.co_filename).stem + "." + re.sub(r"\W+", ".", self.__qualname__)
 
     @property
     def kept(self) -> bool:
-        """True if there are files of it, of whichever processor; numba is not imported."""
+        """True if the cache has files of this loop, for any processor; numba is not imported."""
         place = os.environ.get("NUMBA_CACHE_DIR")
         here = Path(self.py_func.__code__.co_filename).parent / "__pycache__"
         folders = Path(place).glob("*") if place else [here]
@@ -131,7 +132,7 @@ class Loop:
 
     @cached_property
     def reads(self) -> dict[str, Any]:
-        """The global names that the function reads, with their values; itself apart."""
+        """Global names that the function reads, with their values, without itself."""
         known, names = self.py_func.__globals__, sorted({*_names(self.py_func.__code__)})
         found = {name: known[name] for name in names if name in known and known[name] is not self}
         for module, name in product([one for one in found.values() if isinstance(one, ModuleType)], names):
@@ -141,7 +142,7 @@ class Loop:
 
     @cached_property
     def content(self) -> str:
-        """A digest of what is compiled: this function, constants, and the loops that it calls."""
+        """Digest of everything that determines the compiled code: function, constants, options, and callees."""
         options = {name: _value(value) for name, value in self.options.items()}
         found = hashlib.sha256(f"{instructions(self.py_func.__code__)} {options}".encode())
         for name, value in self.reads.items():
@@ -154,7 +155,7 @@ class Loop:
 
     @cached_property
     def calls(self) -> dict[str, Loop]:
-        """The loops that are compiled with it, itself among them, by name."""
+        """Loops that are compiled with this one, itself included, by qualified name."""
         found = {f"{self.__module__}.{self.__qualname__}": self}
         for value in self.reads.values():
             if isinstance(value, Loop):
@@ -179,15 +180,19 @@ def compiled(
     inner: bool = False,
     borrows: bool = False,
 ) -> Loop | Callable[[Callable[..., Any]], Loop]:
-    """Decorate a function that numba compiles.
+    """Decorate a numerical loop, to be compiled by numba when that pays off.
 
     Parameters
     ----------
-    fastmath : liberties that it may take with numbers
-    borrows : it makes no array and keeps none, so that references are not counted; for loops that hand bundles of
-        arrays to each other that costs more than all the rest
-    inner : the same, and loops alone call it: there is no way in from Python
-    inline : it is written into the loops that call it, and not compiled by itself, a fifth of a second for small ones
+    fastmath : set of str, optional
+        Flags of LLVM for floating-point optimisations.
+    inline : bool
+        Inline the function into its callers instead of compiling it separately, which takes 0.2 s for small functions.
+    inner : bool
+        As `borrows`, for functions that only other loops call: no wrapper for calls from Python is built.
+    borrows : bool
+        Disable reference counting, for functions that neither allocate arrays nor keep references to them. Counting
+        would dominate the cost of passing named tuples of arrays between loops.
     """
     options = _OPTIONS | ({"fastmath": fastmath} if fastmath else {})
     options |= {"_nrt": False} if borrows or inner else {}
@@ -197,7 +202,7 @@ def compiled(
 
 
 def bundle(kind: Kind) -> Kind:
-    """Decorate a named tuple of arrays that loops take and hand on, and do not make."""
+    """Decorate a class of named tuples of arrays that loops receive and pass on by reference, and do not construct."""
     _BUNDLES.append(kind)
     return kind
 
@@ -210,14 +215,14 @@ def _names(code: CodeType) -> Iterator[str]:
 
 
 def instructions(code: CodeType) -> str:
-    """Instructions, names and constants but the docstring, on whichever lines they stand."""
+    """Canonical text of the bytecode, names and constants, independent of the docstring and of line numbers."""
     constants = [None if k == 0 and isinstance(one, str) else one for k, one in enumerate(code.co_consts)]
     inside = [instructions(one) if isinstance(one, CodeType) else _value(one) for one in constants]
     return repr((code.co_code.hex(), code.co_names, code.co_varnames, inside))
 
 
 def _value(value: object) -> str:
-    """The same text in every process: sets have no order, and long arrays are not printed in full."""
+    """Text of a constant that is the same in every process: sets are sorted, and arrays written in full."""
     if hasattr(value, "tobytes"):
         return f"{value!r} {value.tobytes().hex()}"
     return repr(sorted(value, key=repr) if isinstance(value, set | frozenset) else value)

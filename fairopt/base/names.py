@@ -1,4 +1,4 @@
-"""Names of users, servers and resources, distinct on every axis; values as errors show them."""
+"""Validation of names of users, servers and resources, and the formatting of names and values in messages."""
 
 from __future__ import annotations
 
@@ -11,14 +11,21 @@ from typing import Any
 
 from .errors import DataError
 
-#: The most servers that counts may make.
+#: Largest number of servers that counts in files and edits may produce.
 MOST_SERVERS = 1_000_000
-#: Words of files and options for true and false.
+#: Spellings of booleans in files and options.
 TRUTHS = dict.fromkeys(("true", "1", "1.0", "yes"), True) | dict.fromkeys(("false", "0", "0.0", "no"), False)
 
 
 def names(given: Iterable[object] | None, count: int, what: str) -> tuple[str, ...]:
-    """`count` distinct names; by default 1, 2, ... behind the kind (user1, server1, resource1)."""
+    """Validate `count` distinct names, or generate the defaults user1, user2, ..., server1, ..., resource1, ...
+
+    Raises
+    ------
+    DataError
+        The number of names differs from `count`, a name is invalid or occurs twice, or a resource is called like a
+        column of the users' table.
+    """
     if given is None:
         return tuple(f"{what}{index + 1}" for index in range(count))
     result = labels(given, what)
@@ -30,7 +37,13 @@ def names(given: Iterable[object] | None, count: int, what: str) -> tuple[str, .
 
 
 def labels(given: Iterable[object], what: str) -> tuple[str, ...]:
-    """Distinct names, in the order given."""
+    """Convert a sequence of distinct names to strings, in the given order.
+
+    Raises
+    ------
+    DataError
+        The argument is not an ordered collection, or a name is invalid or occurs twice.
+    """
     try:
         if isinstance(given, str | bytes | set | frozenset):
             raise TypeError
@@ -39,7 +52,7 @@ def labels(given: Iterable[object], what: str) -> tuple[str, ...]:
         raise DataError(f"the names of {what}s are {short(given)}; they must be a list of names, in an order") from None
     known = tuple(name for name in given if type(name) is str)
     if len({*known}) == len(given) and "".join(known).isascii():
-        return known  # what follows finds nothing, in more time
+        return known  # the general loop would return the same, more slowly
     seen: dict[str, None] = {}
     for index, name in enumerate(given):
         where = (f"{what}s", index, "name")
@@ -51,33 +64,33 @@ def labels(given: Iterable[object], what: str) -> tuple[str, ...]:
 
 
 def label(name: object, what: str, where: tuple[str | int, ...] = ()) -> str:
-    """One name as text: what is given as text or as a number, that UTF-8 can write."""
-    if not isinstance(name, str | Real) or name != name:  # NaN is a number that is missing
+    """Convert a name, given as a string or a number, to a string that can be encoded in UTF-8."""
+    if not isinstance(name, str | Real) or name != name:  # naN marks a missing name
         raise DataError(f"a {what} is called {short(name)}; a name must be text or a number", where)
     try:
         text = str(name)
         text.encode("utf-8")
-    except ValueError:  # half of a surrogate pair, or thousands of digits
+    except ValueError:  # a lone surrogate, or an integer of thousands of digits
         raise DataError(f"a {what} is called {short(name)}, which cannot be written; change its name", where) from None
     return text
 
 
-#: Characters that move a cursor, begin a line or turn its direction.
+#: Control characters, line separators and marks of text direction.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def plain(text: object, kept: str = "") -> str:
-    """Text on one line, with control characters, but those `kept`, as Python writes them."""
+    """Text on one line, with control characters escaped as in Python literals, except those in `kept`."""
     return _CONTROL.sub(lambda found: found[0] if found[0] in kept else repr(found[0])[1:-1], str(text))
 
 
 def copies(name: str, count: int) -> list[str]:
-    """The names of `count` identical servers: `rack-1`, `rack-2`, ...; of one its own."""
+    """Names of `count` identical servers: `rack-1`, `rack-2`, ...; the plain name if there is one."""
     return [name] if count == 1 else [f"{name}-{copy + 1}" for copy in range(count)]
 
 
 def apart(given: Sequence[str], taken: Collection[str], mark: str) -> list[str]:
-    """The names given, those that are taken with a mark behind: `tasks` becomes `tasks (server)`."""
+    """Names made distinct from `taken` by a suffix: `tasks` becomes `tasks (server)`."""
     used, result = {*taken, *given}, []
     for name in given:
         text = name
@@ -89,23 +102,23 @@ def apart(given: Sequence[str], taken: Collection[str], mark: str) -> list[str]:
 
 
 def listed(labels: Sequence[Any], most: int = 3) -> str:
-    """The first of them, and how many more there are."""
+    """Join the first `most` labels with commas, and state the number of the others."""
     return ", ".join(map(str, labels[:most])) + (f" and {len(labels) - most} more" if len(labels) > most else "")
 
 
 def some(labels: Sequence[Any], most: int = 8) -> str:
-    """The same, for messages."""
+    """Shorten a list of labels for an error message, as `listed`."""
     return listed(labels, most)
 
 
 def meant(given: str, known: Iterable[str], cutoff: float = 0.6) -> str:
-    """The end of a message on a name that nothing has: the nearest of those that there are, if one is near."""
+    """Suggestion of the closest known name, as the end of an error message; empty if none is close."""
     close = difflib.get_close_matches(given, list(known), n=1, cutoff=cutoff)
     return f"; did you mean {close[0]}?" if close else ""
 
 
 class _Short(reprlib.Repr):
-    """`repr` cut off in length and depth: of whole numbers with thousands of digits too, which have no `repr`."""
+    """Representation limited in length and depth, also for integers of thousands of digits, whose `repr` raises."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -116,5 +129,5 @@ class _Short(reprlib.Repr):
 
 
 def short(value: object) -> str:
-    """The `repr` of a value in about 60 characters, on one line; it never fails."""
+    """Representation of a value on one line of about 60 characters; it never raises."""
     return " ".join(line.strip() for line in _Short().repr(value).splitlines())

@@ -1,7 +1,7 @@
-"""Code of others that fairopt runs: files that are named, and packages that say so (entry points `fairopt.plugins`).
+"""Plug-ins: files named by the user, and modules of installed packages with the entry point `fairopt.plugins`.
 
-A plug-in is a Python module that defines mechanisms, sources or measures, which register themselves by being defined,
-or a figure (`NEEDS` and `figure`). docs/plugins.md has an example.
+A plug-in is a Python module that defines mechanisms, sources or measures, which register themselves on definition, or a
+figure (`NEEDS` and `figure`). docs/plugins.md has an example.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ GROUP = "fairopt.plugins"
 
 @dataclass(frozen=True)
 class Plugin:
-    """A file that was loaded: where it is, what it held then, and the module it became."""
+    """Loaded file: its path, the digest of its content when it was loaded, and its module."""
 
     path: Path
     digest: str
@@ -36,12 +36,12 @@ _LOADED: dict[Path, Plugin] = {}
 
 
 def load(file: str | Path) -> Plugin:
-    """Import a file, once for what it holds.
+    """Import a file as a module, once per content.
 
     Raises
     ------
     DataError
-        It cannot be read or imported, or registers a name that is taken.
+        The file cannot be read or imported, or registers a name that exists already.
     """
     if not Path(file).is_file():
         raise DataError(f"cannot read the plug-in {str(file)!r}: there is no such file")
@@ -68,12 +68,12 @@ def load(file: str | Path) -> Plugin:
 
 
 def needed(files: Iterable[tuple[str, str]]) -> None:
-    """Load the plug-ins of a cell, in the process that computes it.
+    """Load the plug-ins of a cell in the process that computes it.
 
     Raises
     ------
     DataError
-        One is not here, or holds something else than where the sweep was started.
+        A plug-in is missing, or its content differs from that at the start of the sweep.
     """
     installed()
     for file, digest in files:
@@ -82,30 +82,30 @@ def needed(files: Iterable[tuple[str, str]]) -> None:
 
 
 def loaded() -> list[Plugin]:
-    """The files that were loaded in this process."""
+    """Plug-ins loaded from files in this process."""
     return list(_LOADED.values())
 
 
 def modules() -> list[ModuleType]:
-    """All plug-ins of this process."""
+    """Modules of all plug-ins of this process, from installed packages and from files."""
     return [*installed(), *(plugin.module for plugin in _LOADED.values())]
 
 
 def distinct(several: str, name: str, *made: Any) -> None:
-    """Raise `DataError` if those of one name, None left out, are written in different places."""
+    """Raise `DataError` if definitions of one name come from different places; None is ignored."""
     places = dict.fromkeys(f"{one.__module__}.{one.__qualname__}" for one in made if one is not None)
     if len(places) > 1:
         raise DataError(f"two {several} are called {name!r}, {' and '.join(places)}; rename yours")
 
 
 def digest_of(module: str) -> str:
-    """Content of the file that became this module; empty for other modules."""
+    """Digest of the file of a plug-in module; '' for other modules."""
     return next((plugin.digest for plugin in _LOADED.values() if plugin.module.__name__ == module), "")
 
 
 @cache
 def installed() -> tuple[ModuleType, ...]:
-    """Plug-ins of installed packages, loaded when first asked for; one that cannot be imported is a warning."""
+    """Import the plug-ins of installed packages, once; a failed import is a warning."""
     found: list[ModuleType] = []
     for entry in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda entry: entry.name):
         try:

@@ -1,4 +1,4 @@
-"""Progress bars: of the terminal, or of a notebook that has widgets."""
+"""Progress bars of the terminal, or of a notebook with widgets."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import Any
 
 
 def tqdm(*arguments: Any, **more: Any) -> Any:
-    """The bar of a notebook's kernel where it has widgets, else that of the terminal.
+    """Create a progress bar: the widget of a notebook's kernel if widgets are installed, else that of the terminal.
 
-    `tqdm.auto` is never asked: it changes the filters of warnings, which hold for other threads too, and bars are shown
-    from threads.
+    `tqdm.auto` is avoided, since it changes the process-wide filters of warnings while other threads run.
     """
     if "ipykernel.zmqshell" in sys.modules and find_spec("ipywidgets") is not None:
         from tqdm.notebook import tqdm as bar

@@ -1,6 +1,7 @@
-"""Mechanisms by name. A file of their package is imported for the mechanism that it is named after, or for all of them.
+"""Registries of classes by name, filled lazily from the modules of a package.
 
-So whoever asks for DRF waits for `drf.py` and what that needs, and no file has to be listed anywhere.
+A lookup imports the module with the name of the class, and all modules only if that fails. Thus a user of DRF waits
+only for the imports of `drf.py`, and no list of modules has to be maintained.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ Kind = TypeVar("Kind", bound=type)
 
 
 class Registry(MutableMapping[str, Kind]):
-    """A dict of all classes of a package by their names, those of plug-ins included; it fills itself when it has to."""
+    """Mapping from names to the classes of a package and of plug-ins, which imports modules on demand."""
 
     def __init__(self, package: str, folder: Path, what: str = "", several: str = "") -> None:
         self._package, self._what, self._several = package, what, several
@@ -52,7 +53,7 @@ class Registry(MutableMapping[str, Kind]):
         return len(self._known)
 
     def defined(self, kind: Any) -> None:
-        """Register a class with a name; a cell of a notebook that is run again defines the same one anew."""
+        """Register a class that has a name; a redefinition in the same module, as in notebooks, replaces it."""
         if kind.__dict__.get("name"):
             old: Any = self.taken(kind.name, kind.__module__)
             if old is not None and old.name == kind.name:
@@ -62,12 +63,18 @@ class Registry(MutableMapping[str, Kind]):
             self[kind.name] = kind
 
     def names(self) -> list[str]:
-        """All of them, sorted."""
+        """Sorted names of all classes, plug-ins included."""
         plugins.installed()
         return sorted(self)
 
     def named(self, name: object) -> Kind:
-        """The class of a name, or of its own; case, `-` and `_` do not matter. A `DataError` names the nearest."""
+        """Return the class with this registered name or class name; case, `-` and `_` are ignored.
+
+        Raises
+        ------
+        DataError
+            There is no such class; the message suggests the closest name.
+        """
         plugins.installed()
         if (found := self.find(str(name))) is not None:
             return found
@@ -76,7 +83,13 @@ class Registry(MutableMapping[str, Kind]):
         raise DataError(f"there is no {self._what} {short(name)}; known: {', '.join(known)}{hint}")
 
     def made(self, name: str, given: dict[str, Any]) -> Any:
-        """One by its name, with parameters."""
+        """Instantiate a class by its name, with parameters.
+
+        Raises
+        ------
+        DataError
+            The name or a parameter is unknown, or a value is invalid.
+        """
         kind: Any = self.named(name)
         fields = [field.name for field in dataclasses.fields(kind)]
         if unknown := [parameter for parameter in given if parameter not in fields]:
@@ -90,12 +103,18 @@ class Registry(MutableMapping[str, Kind]):
             raise DataError(f"{kind.name} cannot use these parameters: {error}") from None
 
     def described(self, text: str) -> tuple[Kind, dict[str, Any]]:
-        """The class and the parameters that a text such as `alpha-fair(share=asset)` names."""
+        """Split a text such as `alpha-fair(share=asset)` into class and parameters."""
         name, inside = parts(text, self._what)
         return self.named(name), {} if inside is None else parameters(text, inside)
 
     def one(self, given: object, base: type) -> Any:
-        """An instance of the base class as it is, or made of a text."""
+        """Return an instance unchanged, or instantiate the class that a text describes.
+
+        Raises
+        ------
+        DataError
+            The argument is a class, or neither text nor an instance of `base`.
+        """
         if isinstance(given, base):
             return given
         if isinstance(given, type) and issubclass(given, base):
@@ -130,12 +149,12 @@ class Registry(MutableMapping[str, Kind]):
 
 
 def plain(name: str) -> str:
-    """A name in small letters, without `-` and `_`."""
+    """Normal form of a name: lower case, without `-`, `_` and spaces."""
     return re.sub(r"[-_\s]", "", name.lower())
 
 
 def parts(text: str, what: str) -> tuple[str, str | None]:
-    """A name, and what stands in brackets behind it; `what` it names is for the error."""
+    """Split `name(arguments)` into the name and the text of its arguments, or None; errors call the object a `what`."""
     match = re.fullmatch(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*", text)
     if match is None:
         raise DataError(f"{short(text)} is not a {what}; write a name, or name(parameter=value, ...)")
@@ -143,13 +162,14 @@ def parts(text: str, what: str) -> tuple[str, str | None]:
 
 
 def parameters(text: str, inside: str) -> dict[str, Any]:
-    """Parse parameters in brackets, each at most once."""
+    """Parse the arguments `parameter=value, ...` of a text; each parameter may occur once."""
     source = f"f({inside})"
     try:
         call: ast.expr | None = ast.parse(source, mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: thousands of brackets
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         call = None
-    # Brackets may close and open again inside: f(alpha=1)(alpha=2) is a call of what a call returns, f(x=1)# a remark.
+    # The parsed call must span the whole text, since `f(alpha=1)(alpha=2)` is a call of a result, and `f(x=1)#` has a
+    # comment.
     whole = isinstance(call, ast.Call) and call.end_col_offset == len(source.encode())
     if not isinstance(call, ast.Call) or not whole or not isinstance(call.func, ast.Name) or call.args:
         raise DataError(f"{short(text)}: what stands in the brackets is not parameter=value, ...")
@@ -163,7 +183,7 @@ def parameters(text: str, inside: str) -> dict[str, Any]:
 
 
 def _value(node: ast.expr) -> Any:
-    """A number, a string, or a list of these; bare words such as `best-response` are strings, except `inf`."""
+    """Evaluate a number, a string, or a list of these; bare words such as `best-response` are strings, except `inf`."""
     if isinstance(node, ast.List | ast.Tuple):
         return (tuple if isinstance(node, ast.Tuple) else list)(map(_value, node.elts))
     try:

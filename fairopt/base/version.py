@@ -1,3 +1,3 @@
-"""The version, where everything may read it."""
+"""Version of the package, in a module without imports."""
 
 __version__ = "0.2.0"

@@ -1,4 +1,4 @@
-"""Experiments as files, their cells computed by whoever there is, and a store of rows; papers and reports of them."""
+"""Experiments: files that define cells, parallel computation into a store, the papers' claims, and reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Cell`: the smallest thing that is computed and stored; its key is a hash of all that determines it."""
+"""`Cell`: the unit of computation and storage, with a key that is a hash of everything that determines its result."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ T = TypeVar("T", covariant=True)
 
 @dataclass(frozen=True)
 class Named(Generic[T]):
-    """Object with a canonical text, from which `parse` makes it again.
+    """Object with a canonical text, from which `parse` reconstructs it.
 
-    Pickled without it: a worker has to load plug-ins before.
+    It is pickled without the object, since a worker has to load plug-ins first.
     """
 
     text: str
@@ -31,7 +31,7 @@ class Named(Generic[T]):
 
     @cached_property
     def made(self) -> T:
-        """The object; `DataError` where its class is not known."""
+        """The object, reconstructed at the first access; `DataError` if its class is unknown."""
         return self.parse(self.text)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -42,43 +42,49 @@ class Named(Generic[T]):
 
 
 class Job(Protocol):
-    """One way to treat a cluster or workload."""
+    """Protocol of computations on a cluster or workload, with all their parameters."""
 
     @property
     def schema(self) -> Schema:
-        """The columns of its rows."""
+        """Columns of the rows."""
 
     @property
     def what(self) -> Named[object]:
-        """The mechanism or policy."""
+        """Mechanism or policy."""
 
     @property
     def random(self) -> bool:
-        """True if the answer is random, whatever it is about."""
+        """True if the result is random for a deterministic cluster."""
 
     @property
     def fields(self) -> Row:
-        """Fields of the question."""
+        """Parameters that enter the key."""
 
     @property
     def asked(self) -> Row:
-        """The columns of a row that say what was asked, and under `options` what has no column."""
+        """Columns of a row that describe the question; parameters without a column are under `options`."""
 
     def code(self, measures: tuple[str, ...]) -> str:
-        """The digest of what computes the answer."""
+        """Digest of the code that computes the result."""
 
     def warm(self) -> None:
-        """Import and compile what the first answer of a process waits for: seconds of cells do not contain that."""
+        """Import and compile in advance, so that the seconds of cells exclude it."""
 
     def answer(self, cell: Cell, traces: str | None) -> Row:
-        """The columns of a row that say what was found."""
+        """Columns of a row that describe the result."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One cluster or workload, one job, and what computes that.
+    """Unit of an experiment: one cluster or workload, one job, and the digest of the code that computes it.
 
-    All fields but the labels `experiment` and `source` make the `key`; without `code` they make the `question`.
+    All fields except the labels `experiment` and `source` determine the `key`; without `code` they determine the
+    `question`.
+
+    >>> import fairopt as fo
+    >>> cell = fo.harness.cells_of(fo.harness.load("pf_example"))[0]
+    >>> cell.label, len(cell.key), cell.seed, cell.repetition
+    ('drfh on base', 24, 0, 0)
     """
 
     experiment: str
@@ -89,7 +95,8 @@ class Cell:
     job: Job
     measures: tuple[str, ...]
     code: str
-    plugins: tuple[tuple[str, str], ...] = ()  # files and digests; what of them decides the answer is in other fields
+    # Files and their digests, not part of the key, as their effects are in `code` and `measures`.
+    plugins: tuple[tuple[str, str], ...] = ()
 
     @cached_property
     def question(self) -> str:
@@ -99,17 +106,17 @@ class Cell:
 
     @cached_property
     def key(self) -> str:
-        """The question, and the digest of what computes the answer."""
+        """Digest of the question and the code: 24 hexadecimal digits."""
         return _digest([self.question, self.code])
 
     @property
     def label(self) -> str:
-        """For people."""
+        """Name of the cell in messages."""
         return f"{self.job.what} on {self.source}"
 
     @property
     def requested(self) -> Row:
-        """Columns of the row that describe the question."""
+        """Columns of the row that describe the question and its provenance."""
         asked = self.job.asked
         options = asked.pop("options") | {"measures": self.measures}
         if self.job.schema is CELLS:
@@ -124,15 +131,15 @@ class Cell:
         }  # fmt: skip
 
     def rng(self) -> np.random.Generator:
-        """For what is random in the solution: its own in every cell, whoever computes it and when."""
+        """Random generator of the solution, seeded by the question, and thus independent of process and order."""
         return np.random.default_rng(int(self.question, 16))
 
 
 class Work(NamedTuple):
-    """Cells that are solved together, or one; rows of `wanted` (keys) are handed in, by default of all.
+    """One cell, or several that are solved together; rows with keys in `wanted` are returned, by default all.
 
-    The others are there so that a row does not depend on what has been computed before: sums of stacks of other sizes
-    may round otherwise.
+    The others are solved again so that rows do not depend on the content of the store: sums over stacks of another size
+    round differently.
     """
 
     cells: tuple[Cell, ...]
@@ -140,14 +147,14 @@ class Work(NamedTuple):
 
     @property
     def asked(self) -> list[Cell]:
-        """Cells whose rows are requested."""
+        """Cells whose rows are returned."""
         return [cell for cell in self.cells if self.wanted is None or cell.key in self.wanted]
 
 
 def _digest(value: object) -> str:
-    """24 hexadecimal digits, the same on every machine."""
+    """Digest of a JSON value in 24 hexadecimal digits, the same on every machine."""
     return hashlib.sha256(_SORTED(value).encode()).hexdigest()[:24]
 
 
-#: One encoder for all: `json.dumps` makes one each time.
+#: One encoder for all calls, since `json.dumps` constructs one per call.
 _SORTED = json.JSONEncoder(sort_keys=True).encode

@@ -1,6 +1,6 @@
-"""Digest of the code that computes an answer: modules of fairopt that decide it, and the mechanism's own.
+"""Digests of the code that determines a result: modules of fairopt, and those of the mechanism.
 
-It is part of every cell's key, so that an answer of other code is never taken for one of this code.
+They are part of a cell's key, so that results of other code are never taken for those of the present code.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from ..base.loops import instructions
 
 PACKAGE = Path(__file__).resolve().parents[1]
 
-#: Rooms that decide what a policy makes of a workload.
+#: Packages that determine the schedule of a policy.
 SIMULATING = ("model", "scheduling", "workloads")
-#: Rooms that show, store or ask what others compute, and those that only some cells need; all others solve.
+#: Packages that only display, store or request results, and those that only some cells use; all others solve.
 ASIDE = {"app", "base", "harness", "mechanisms", "properties", "scheduling", "study"}
-#: Modules that only show or store what was computed.
+#: Modules that only display or store results.
 _SHOWING = ("result/plot.py", "result/_show.py", "result/allocation_file.py")
-#: Modules of rooms aside that decide answers and measures; and how loops are compiled.
+#: Modules of excluded packages that determine results and measures, and the one that determines how loops are compiled.
 _ALWAYS = ("harness/origin.py", "harness/solve.py", "harness/stack.py", "harness/simulate.py", "base/loops.py",
            "study/entitlement.py", "study/metrics.py")  # fmt: skip
-#: What decides measured violations beside what solves.
+#: Packages and modules that determine measured violations, beside those that solve.
 VIOLATIONS = ("properties", "study/solve_many.py")
 
 
 def solving() -> tuple[str, ...]:
-    """Rooms that decide a mechanism's answers."""
+    """Packages that determine the allocations of mechanisms."""
     rooms = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").is_file()}
     return tuple(sorted(rooms - ASIDE | {"mechanisms/reference"}))
 
 
 def computing(*rooms: str) -> list[Path]:
-    """The files of rooms or modules that count, data of generators among them; of mechanisms only what all share."""
+    """Files of packages or modules that enter the digest, with data of generators; of mechanisms only shared ones."""
     found = (path for room in rooms for path in (PACKAGE / room, *(PACKAGE / room).rglob("*")))
     files = {path for path in found if path.is_file()}
     files -= {PACKAGE / name for name in _SHOWING}
@@ -50,7 +50,7 @@ def computing(*rooms: str) -> list[Path]:
 
 @cache
 def of_fairopt(*rooms: str) -> str:
-    """The digest of the files that count."""
+    """Digest of the files of these packages."""
     found = hashlib.sha256()
     for path in computing(*rooms):
         found.update(
@@ -60,15 +60,15 @@ def of_fairopt(*rooms: str) -> str:
 
 
 def _shared(mechanism: str) -> bool:
-    """True for modules of mechanisms that all answers depend on, as the price of fairness does on the utilitarian."""
+    """True for modules shared by all mechanisms, and for those of the price of fairness."""
     return mechanism.startswith(("_", "reference.")) or mechanism in ("utilitarian", "alpha_fair")
 
 
 @cache
 def of(kind: type, *rooms: str) -> str:
-    """The digest of rooms of fairopt, and of a mechanism or policy: the modules of its classes, and what they import.
+    """Digest of packages of fairopt and of a mechanism or policy: the modules of its classes, and their imports.
 
-    Of packages that are installed nothing counts: their versions are in the row, not in the key.
+    Installed packages are excluded: their versions are in the row, not in the key.
     """
     parts = sorted(_of_modules(one.__module__ for one in kind.__mro__))
     if _file(sys.modules.get(kind.__module__)) is None and not _installed(kind.__module__):
@@ -77,7 +77,7 @@ def of(kind: type, *rooms: str) -> str:
 
 
 def _of_modules(names: Iterable[str]) -> Iterator[str]:
-    """Names and digests of modules that are nobody's packages, and of those that these import."""
+    """Names and digests of modules outside of installed packages, and, recursively, of their imports."""
     todo, seen = [*names], set[str]()
     while todo:
         name = todo.pop()
@@ -91,7 +91,7 @@ def _of_modules(names: Iterable[str]) -> Iterator[str]:
 
 
 def _imported(tree: ast.Module, package: str) -> Iterator[str]:
-    """Modules that a module imports, by their full names: `from a import b` may mean a module `a.b`."""
+    """Full names of the modules that a module may import: `from a import b` may refer to a module `a.b`."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -101,7 +101,7 @@ def _imported(tree: ast.Module, package: str) -> Iterator[str]:
 
 
 def _file(module: ModuleType | None) -> Path | None:
-    """The source of a module; of fairopt's own that of `PACKAGE`."""
+    """Source file of a module, for modules of fairopt below `PACKAGE`; None without one."""
     name = getattr(module, "__file__", None)
     if not isinstance(name, str) or not name.endswith(".py") or not Path(name).is_file():
         return None
@@ -110,7 +110,7 @@ def _file(module: ModuleType | None) -> Path | None:
 
 
 def _installed(name: str) -> bool:
-    """True for modules of Python, of installed packages, and those of fairopt in `of_fairopt`."""
+    """True for modules of Python and of installed packages, and for modules of fairopt covered by `of_fairopt`."""
     room, _, leaf = name.removeprefix("fairopt.").partition(".")
     if name.split(".")[0] == "fairopt":
         return room != "mechanisms" or not leaf or _shared(leaf)
@@ -122,7 +122,7 @@ def _installed(name: str) -> bool:
 
 
 def _of_bytecode(kind: type) -> str:
-    """Digest of a class without source, such as one typed at a prompt; it depends on the version of Python."""
+    """Digest of the bytecode of a class without source file; it depends on the version of Python."""
     parts = [kind.__qualname__]
     for name, value in sorted(vars(kind).items()):
         made_by = getattr(getattr(value, "fget", None) or getattr(value, "__func__", None) or value, "__code__", None)

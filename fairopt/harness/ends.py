@@ -1,4 +1,4 @@
-"""Why a sweep ends early. What was finished is stored, and none of these is stored as the error of a cell."""
+"""Exceptions that end a sweep early; finished cells are stored, and none of these becomes the error of a cell."""
 
 from __future__ import annotations
 
@@ -6,12 +6,27 @@ from ..base.errors import FairoptError
 
 
 class Interrupted(FairoptError):
-    """Somebody pressed Ctrl-C; what was finished is stored."""
+    """Interruption of a sweep by Ctrl-C; finished cells are stored.
+
+    >>> import fairopt as fo
+    >>> issubclass(fo.harness.Interrupted, fo.errors.FairoptError)
+    True
+    """
 
 
 class Stopped(FairoptError):
-    """Raised if workers are gone or keep dying, or nothing can be written; results handed in are stored."""
+    """End of a sweep whose workers are lost or keep dying, or whose store cannot be written; received rows are stored.
+
+    >>> import fairopt as fo
+    >>> issubclass(fo.harness.Stopped, fo.errors.FairoptError)
+    True
+    """
 
 
 class Elsewhere(FairoptError):
-    """Here is other code or data than where the sweep was started."""
+    """Mismatch between the code or data of a worker and those of the process that started the sweep.
+
+    >>> import fairopt as fo
+    >>> issubclass(fo.harness.Elsewhere, fo.errors.FairoptError)
+    True
+    """

@@ -1,4 +1,4 @@
-"""Origins of cells: the name of a cluster or workload, its digest, and how to make it again."""
+"""Origins of cells: the name of a cluster or workload, a digest of its data, and its reconstruction."""
 
 from __future__ import annotations
 
@@ -32,34 +32,40 @@ PAPER = "paper:"
 class Origin:
     """Origin of the cluster or workload of a cell, part of the cell's key.
 
-    `kind` is `paper`, `file`, `trace` or `generator`, and `digest` what the source holds (of all but a generator), so
-    that a generator in place of a trace, or another part of a trace, is another cell.
+    `kind` is `paper`, `file`, `trace` or `generator`, and `digest` covers the data of the source (for a generator only
+    its plug-in), so that a generator in place of a trace, or another part of a trace, yields another cell.
     """
 
     text: str
     kind: str
     digest: str
     merge: bool
-    path: str = field(default="", compare=False)  # of a file: where it is does not matter, what it holds does
+    path: str = field(default="", compare=False)  # location of a file, not compared, as only the content matters
 
     @property
     def named(self) -> str:
-        """The text with files and folders by their names, for what leaves this machine."""
+        """The text with files and folders reduced to their names, without paths of this machine."""
         return _files.unplaced(self.text)
 
     @property
     def random(self) -> bool:
-        """True if it depends on the seed."""
+        """True if the data depend on the seed."""
         return self.kind in ("trace", "generator")
 
     @property
     def fields(self) -> dict[str, Any]:
-        """Fields of the question."""
+        """Fields that enter the key."""
         return {"text": self.text, "kind": self.kind, "digest": self.digest, "merge": self.merge}
 
 
 def check(sources: Sources[Any], text: str, folder: Path, options: tuple[str, ...]) -> None:
-    """Raise what opening a source would raise of its name alone; `of` looks if it is there."""
+    """Validate the name and options of a source without access to its files, unlike `of`.
+
+    Raises
+    ------
+    DataError
+        The source is unknown, or its options are invalid.
+    """
     if _paper(sources, text) or _file(sources, text, folder):
         if options:
             raise DataError("only traces and generators take options", (options[0],))
@@ -68,12 +74,12 @@ def check(sources: Sources[Any], text: str, folder: Path, options: tuple[str, ..
 
 
 def of(sources: Sources[Any], text: str, merged: bool, folder: Path, traces: str | None) -> Origin:
-    """Origin of a named cluster or workload; files are relative to `folder`.
+    """Determine the origin of a named cluster or workload; files are relative to `folder`.
 
     Raises
     ------
     DataError
-        There is no such source.
+        The source, its file or its trace does not exist.
     """
     if _paper(sources, text):
         cluster = papers.instance(text.removeprefix(PAPER))
@@ -97,13 +103,13 @@ def _paper(sources: Sources[Any], text: str) -> bool:
 
 
 def _file(sources: Sources[Any], text: str, folder: Path) -> Path | None:
-    """The file or folder that a text names, whether or not it is there; None for a source."""
+    """Path of the file or folder that a text names, which may not exist; None for a source."""
     cluster = text.endswith((".toml", ".json", ".csv")) and CLUSTERS.reads(text) is None
     return folder / text if (cluster if sources is CLUSTERS else is_file(str(folder / text))) else None
 
 
 def drawn(origin: Origin, seed: int, repetition: int, traces: str | None) -> tuple[Cluster, str]:
-    """The cluster, and the line about it. The same seed and repetition draw the same cluster for every mechanism."""
+    """Draw the cluster, with its description; the same seed and repetition draw the same cluster for all mechanisms."""
     if origin.kind == "paper":
         found, about = papers.instance(origin.text.removeprefix(PAPER)), origin.text
     elif origin.kind == "file":
@@ -114,13 +120,13 @@ def drawn(origin: Origin, seed: int, repetition: int, traces: str | None) -> tup
     return (merge(found, users=False).cluster if origin.merge else found), about
 
 
-#: The same for cells of one cluster, which follow each other.
+#: The last clusters drawn, as consecutive cells share them.
 cluster = lru_cache(maxsize=4)(drawn)
 
 
 @lru_cache(maxsize=2)
 def workload(origin: Origin, seed: int, repetition: int, traces: str | None) -> Workload:
-    """The workload: the same seed and repetition draw the same one for every policy."""
+    """Draw the workload; the same seed and repetition draw the same one for all policies."""
     if origin.kind == "file":
         return load_workload(_unchanged(origin))
     made: Workload = _opened(WORKLOADS, origin, seed, repetition, traces)
@@ -128,7 +134,8 @@ def workload(origin: Origin, seed: int, repetition: int, traces: str | None) -> 
 
 
 def _opened(sources: Sources[Any], origin: Origin, seed: int, repetition: int, traces: str | None) -> Any:
-    look = _known if origin.kind == "generator" else _found  # no file decides it, and thousands of cells ask
+    # The origin of a generator depends on no file, and is requested by thousands of cells.
+    look = _known if origin.kind == "generator" else _found
     here, make = look(sources is WORKLOADS, origin.text, origin.merge, traces)
     if here != origin:
         raise Elsewhere(f"{origin.text} is a {here.kind} with other files here than where the sweep was started")
@@ -136,7 +143,7 @@ def _opened(sources: Sources[Any], origin: Origin, seed: int, repetition: int, t
 
 
 def _found(simulated: bool, text: str, merged: bool, traces: str | None) -> tuple[Origin, Callable[..., Any]]:
-    """The origin of a text as it is here, and what draws it."""
+    """Origin of a text on this machine, and the function that draws from it."""
     sources: Sources[Any] = WORKLOADS if simulated else CLUSTERS
     return of(sources, text, merged, Path(), traces), sources.maker(text, traces)
 
@@ -151,7 +158,7 @@ def _unchanged(origin: Origin) -> str:
 
 
 def contents(path: Path) -> str:
-    """The digest of a file's bytes, or of names and contents of the files below a folder, wherever that is."""
+    """Digest of a file's content, or of the relative paths and contents of all files in a folder."""
     if not path.is_dir():
         return _digest(str(path))[:16]
     files = [os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names]
@@ -167,6 +174,6 @@ def _digest(path: str) -> str:
 
 @cache
 def _digest_of(path: str, *_: int) -> str:
-    """Read once in a process, for thousands of cells ask: what identifies the contents comes after the path."""
+    """Digest of a file, cached under its path, inode, size and times, since thousands of cells request it."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

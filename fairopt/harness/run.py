@@ -1,4 +1,4 @@
-"""Running a cell: a row comes back whatever its code raises, with provenance."""
+"""Computation of cells: rows with provenance, for results and for errors."""
 
 from __future__ import annotations
 
@@ -25,28 +25,37 @@ from .solve import Solve
 
 
 def run(cell: Cell, traces: str | None = None, threads: int | None = 1) -> Row:
-    """The row of a cell: numbers, or the error. `threads`: of BLAS; None leaves them alone.
+    """Compute the row of a cell, with its results, or with the error that its code raised.
+
+    Parameters
+    ----------
+    cell : Cell
+    traces : str, optional
+        Folder of the traces.
+    threads : int, optional
+        Threads of BLAS; None leaves them unchanged.
 
     Raises
     ------
     Elsewhere
-        This process cannot answer: its code, its data or its plug-ins are other than where the sweep was started.
+        The code, the data or the plug-ins of this process differ from those of the sweep.
     """
     check(cell)
     watch = clock.Watch()
     try:
-        with pools().limit(limits=threads), compiling():  # the same digits in every process
+        # Fixed threads and compiled loops yield the same digits in every process.
+        with pools().limit(limits=threads), compiling():
             cell.job.warm()
             row = cell.requested | cell.job.answer(cell, traces)
     except Elsewhere:
         raise
-    except Exception as error:  # a row, not the end of a sweep of thousands
+    except Exception as error:  # an error of one cell must not end the sweep
         row = failed(cell, error)
     return row | here(threads) | {"elapsed": watch.seconds, "loops": watch.loops}
 
 
 def together(cells: Sequence[Cell], traces: str | None, threads: int | None) -> tuple[list[Row], list[Cell]]:
-    """Rows of draws that are solved together, and the cells that are to be solved alone: all of them if that fails.
+    """Compute the rows of draws that are solved together, and return the cells that have to be solved individually.
 
     Raises
     ------
@@ -61,7 +70,7 @@ def together(cells: Sequence[Cell], traces: str | None, threads: int | None) -> 
             found = stack.rows(cells, traces)
     except Elsewhere:
         raise
-    except Exception:  # whose error it is will be seen
+    except Exception:  # the individual solutions attribute the error to its cell
         return [], [*cells]
     took = {"elapsed": watch.seconds / len(cells), "loops": watch.loops / len(cells)}
     done = [cell for cell in cells if cell.key in found]
@@ -71,7 +80,7 @@ def together(cells: Sequence[Cell], traces: str | None, threads: int | None) -> 
 
 
 def check(cell: Cell) -> None:
-    """Raise `Elsewhere` if here is not what the sweep was started with: processes may have read other files."""
+    """Raise `Elsewhere` if the code of this process is not that of the sweep, as files may have changed meanwhile."""
     try:
         plugins.needed(cell.plugins)
         here = cell.job.code(cell.measures)
@@ -82,7 +91,7 @@ def check(cell: Cell) -> None:
 
 
 def warm_up(cells: Iterable[Cell]) -> None:
-    """Compile what processes that begin together would all compile: of the package's own, which is known to end."""
+    """Compile for mechanisms of the package before processes start, which would otherwise all compile the same."""
     for job in {cell.job for cell in cells}:
         ours = type(job.what.made).__module__.startswith("fairopt.")
         if ours and isinstance(job, Solve) and job.engine != "declarative":
@@ -91,19 +100,19 @@ def warm_up(cells: Iterable[Cell]) -> None:
 
 
 def failed(cell: Cell, error: BaseException) -> Row:
-    """The row of a cell that has only an error."""
+    """Row of a cell that failed with an error."""
     text = files.unplaced(f"{type(error).__name__}: {' '.join(str(error).split())}")
     return cell.requested | here(None) | {"status": "failed", "error": text}
 
 
 def here(threads: int | None) -> Row:
-    """Provenance of a row: machine, versions and time."""
+    """Provenance of a row: versions, machine, process and time."""
     return provenance() | {"process": os.getpid(), "threads": threads or 0, "finished": datetime.now(UTC)}
 
 
 @cache
 def provenance() -> Row:
-    """The columns of a row that are the same for every cell of a process: versions, machine, commit."""
+    """Provenance shared by all cells of a process: versions, machine, and commit."""
     return {
         "fairopt": __version__,
         "commit": _commit(),
@@ -115,7 +124,7 @@ def provenance() -> Row:
 
 
 def _commit() -> str | None:
-    """The commit of a checkout, `+` if files under version control were changed; None elsewhere."""
+    """Commit of a checkout, with `+` if tracked files are modified; None outside of a checkout."""
     root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():
         return None
@@ -131,5 +140,5 @@ def _commit() -> str | None:
 
 @cache
 def pools() -> Any:
-    """The thread pools of this process; looking for them takes longer than a small cell, so it is done once."""
+    """Thread pools of this process, detected once, as the detection takes longer than a small cell."""
     return of_an_extra("threadpoolctl").ThreadpoolController()

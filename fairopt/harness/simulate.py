@@ -1,4 +1,4 @@
-"""`Simulate`: a policy on a workload over time, and the row of numbers that comes of it."""
+"""`Simulate`: jobs of cells that run a scheduling policy on a workload over time, and their rows."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from .cell import Cell, Named, Row
 from .schema import SIMULATIONS, Schema
 from .solve import named
 
-#: What a cell may keep besides its row and the use of resources.
+#: Optional long tables of a cell, beside its row and the utilization by resource.
 MEASURES = ("timeline", "shares", "jobs", "users", "demands")
 FLUID, DEDICATED = "fluid:", "dedicated:"
-#: Seconds from solve to solve of fluid allocations: PF, section 6.
+#: Default interval in seconds between decisions of fluid allocations, from PF, section 6.
 EVERY = 300.0
-#: What summaries say that is a column of a row.
-_SAID = (
+#: Entries of summaries that are columns of a row.
+_SUMMARY = (
     "jobs done",
     "tasks done",
     "tasks waiting",
@@ -43,19 +43,19 @@ _SAID = (
     "end",
     "certificate",
 )
-#: Steps of a decade to which demands are rounded.
+#: Number of bins per decade for demands.
 _DIGITS = 8
 
 
 @dataclass(frozen=True)
 class Alone:
-    """Every user by itself on servers of its own: simulations by user."""
+    """Simulations of single users, each on dedicated servers."""
 
     schedules: dict[str, Schedule]
 
     @property
     def interrupted(self) -> bool:
-        """Was one of them stopped by Ctrl-C?"""
+        """True if Ctrl-C stopped one of the simulations."""
         return any(one.interrupted for one in self.schedules.values())
 
     @property
@@ -65,7 +65,7 @@ class Alone:
 
     @property
     def users(self) -> pd.DataFrame:
-        """All of them, as `Schedule.users`; dominant shares are those of their own servers."""
+        """All users, as `Schedule.users`, with dominant shares relative to their own servers."""
         return pd.concat([one.users for one in self.schedules.values()])
 
     @property
@@ -75,25 +75,25 @@ class Alone:
 
     @property
     def timeline(self) -> pd.DataFrame:
-        """By user, as `Schedule.timeline`."""
+        """Timelines of all users, as `Schedule.timeline`, indexed by user."""
         return pd.concat({user: one.timeline for user, one in self.schedules.items()}, names=["user"])
 
     @property
     def utilization(self) -> pd.Series:
-        """The mean used part of every resource of all these servers."""
+        """Mean utilization by resource, over all servers and weighted by the durations of the simulations."""
         each = [(one.utilization, one.workload.total * one.end) for one in self.schedules.values()]
         total = sum(weight for _, weight in each)
         return sum(use.fillna(0.0) * weight for use, weight in each) / total
 
     def summary(self) -> pd.Series:
-        """Everybody's counts together, as `Schedule.summary`; mean times are of jobs."""
+        """Counts summed over users, as `Schedule.summary`, and mean times over jobs."""
         each, response = [one.summary() for one in self.schedules.values()], self.jobs["response"]
-        found = {name: sum(one[name] for one in each) for name in _SAID[:4]}
+        found = {name: sum(one[name] for one in each) for name in _SUMMARY[:4]}
         times = {"mean response": float(response.mean()), "median response": float(response.median())}
         return pd.Series(found | times | {"end": max(one["end"] for one in each)}, dtype=object)
 
 
-#: What comes of a workload.
+#: Result of a simulation.
 Ran = Schedule | FluidSchedule | Alone
 
 
@@ -103,12 +103,12 @@ def _prefixed(text: str) -> tuple[str, str]:
 
 
 def parse(text: str) -> Policy | Mechanism:
-    """The policy of `POLICY` or `dedicated:POLICY`, or the mechanism of `fluid:MECHANISM`.
+    """Parse `POLICY` and `dedicated:POLICY` to a policy, and `fluid:MECHANISM` to a mechanism.
 
     Raises
     ------
     DataError
-        The text stands for nothing that runs, or for several.
+        The text describes no policy or mechanism, or several.
     """
     prefix, inside = _prefixed(text)
     return mechanisms.one(inside) if prefix == FLUID else policies.one(inside)
@@ -116,10 +116,21 @@ def parse(text: str) -> Policy | Mechanism:
 
 @dataclass(frozen=True)
 class Simulate:
-    """A policy and how it is run.
+    """Policy, with the parameters of its simulation.
 
-    `every`: seconds between samples of timelines, and between decisions of fluid allocations; None: 500 samples, and
-    300 s. `thrashing`: how many times longer tasks take on a server that is over-committed; None: no longer.
+    Attributes
+    ----------
+    what : Named
+        The policy, or the mechanism of a fluid allocation.
+    until : float or None
+        End of the simulation in seconds.
+    every : float or None
+        Seconds between samples of the timeline, and between decisions of fluid allocations. Default: 500 samples, and
+        300 s.
+    impossible : str
+        "report" or "raise", for tasks that no server can run.
+    thrashing : float or None
+        Slowdown of tasks on overcommitted servers, a factor; None: 1.
     """
 
     what: Named[Policy | Mechanism]
@@ -133,25 +144,25 @@ class Simulate:
 
     @classmethod
     def of(cls, text: str, *how: Any) -> Simulate:
-        """Parse the text of a policy, in canonical form."""
+        """Parse the text of a policy, and store its canonical form."""
         made = parse(text)
         inside = named(made).text if isinstance(made, Mechanism) else str(made)
         return cls(Named(_prefixed(text)[0] + inside, parse), *how)
 
     @property
     def fields(self) -> Row:
-        """Fields of the question."""
+        """Parameters that enter the key."""
         return {"policy": self.what.text} | {name: value for name, value in vars(self).items() if name != "what"}
 
     @property
     def asked(self) -> Row:
-        """Columns of a row."""
+        """Columns of a row that describe the question."""
         asked = self.fields
         options = {"impossible": asked.pop("impossible"), "thrashing": self.thrashing}
         return asked | {"name": self.what.text.partition("(")[0], "options": options}
 
     def code(self, measures: tuple[str, ...]) -> str:
-        """The digest of what simulates, and of the policy, or of what solves and the mechanism."""
+        """Digest of the code of the simulator and the policy, or of the solvers and the mechanism."""
         rooms: tuple[str, ...] = code.SIMULATING
         if self.what.text.startswith(FLUID):
             rooms = tuple(sorted({*rooms, *code.solving()}))
@@ -159,16 +170,16 @@ class Simulate:
         return code.of(kind, *rooms)
 
     def warm(self) -> None:
-        """Nothing: seconds of simulations do not contain compilation."""
+        """Do nothing, since the seconds of simulations exclude compilation."""
 
     def answer(self, cell: Cell, traces: str | None) -> Row:
-        """Columns of a row."""
+        """Simulate, and return the columns of a row that describe the result."""
         begun = clock.now()
         workload = origin.workload(cell.origin, cell.seed, cell.repetition, traces)
         drawing, watch = clock.now() - begun, clock.Watch()
         found = self.run(workload)
         if found.interrupted:
-            raise KeyboardInterrupt  # half a simulation is not a result
+            raise KeyboardInterrupt  # an incomplete simulation is not a result
         took = {"drawing": drawing, "simulate": watch.cpu, "wall": watch.seconds}
         return _of_workload(workload) | took | numbers(found) | _long(found, cell.measures)
 
@@ -192,7 +203,7 @@ class Simulate:
 
 
 def jobs(values: Mapping[str, tuple[Any, ...]]) -> Iterator[Simulate]:
-    """Every way of a grid to run a policy."""
+    """All jobs of a grid of policies and parameters."""
     until, every, thrashing = (
         None if values[key][0] is None else float(values[key][0]) for key in ("until", "every", "thrashing")
     )
@@ -201,10 +212,10 @@ def jobs(values: Mapping[str, tuple[Any, ...]]) -> Iterator[Simulate]:
 
 
 def numbers(found: Ran) -> Row:
-    """Measures of a simulation in one row, of either kind."""
+    """Measures of a simulation or of a fluid allocation, as columns of a row."""
     said = found.summary()
     row: Row = {"status": "missed" if said.get("flagged") else "ok"}
-    row |= {name.replace(" ", "_"): said[name] for name in _SAID if name in said}
+    row |= {name.replace(" ", "_"): said[name] for name in _SUMMARY if name in said}
     if isinstance(found, Schedule):
         row["mean_wait"] = float((found.tasks["start"] - found.tasks["arrival"]).mean())
     row["utilization"] = float(found.utilization.mean())
@@ -237,9 +248,9 @@ def _long(found: Ran, asked: tuple[str, ...]) -> Row:
 
 
 def _demands(found: Schedule | FluidSchedule) -> pd.DataFrame:
-    """Histogram of tasks by demand of the first two resources, relative to the average server.
+    """Histogram of tasks by their demands of the first two resources, relative to the mean capacity of a server.
 
-    Amounts are rounded to `_DIGITS` a decade on a logarithmic scale.
+    Demands are rounded to `_DIGITS` bins per decade.
     """
     w = found.workload
     part = w.demand[:, :2] / (w.total[:2] / len(w.servers))
@@ -250,14 +261,14 @@ def _demands(found: Schedule | FluidSchedule) -> pd.DataFrame:
 
 
 def _records(table: pd.DataFrame, columns: list[str]) -> list[Row]:
-    """Rows for the store: columns that a table lacks are missing, as are numbers that are none."""
+    """Convert a table to rows for the store; absent columns and NaN become None."""
     some = table.reindex(columns=columns).astype(object)
     rows: list[Row] = some.where(some.notna(), None).to_dict(orient="records")
     return rows
 
 
 def _timeline(found: Schedule | FluidSchedule) -> pd.DataFrame:
-    """Time, what, value: the use of every resource, and numbers of tasks or jobs."""
+    """Timeline in long format (time, what, value): utilization by resource, and numbers of tasks or jobs."""
     use = {name: f"use_{name}" for name in found.workload.resources}
     frame = found.timeline
     if isinstance(found, FluidSchedule):

@@ -1,4 +1,4 @@
-"""`Solve`: a mechanism on a cluster, in one way, and the row of numbers that comes of it."""
+"""`Solve`: jobs of cells that solve a mechanism on a cluster, and their rows."""
 
 from __future__ import annotations
 
@@ -31,12 +31,11 @@ from .cell import Cell, Named, Row
 from .origin import Origin
 from .schema import CELLS, Schema
 
-#: The engine of games that is played, round by round, and leaves a trace; the one that `solve` takes on the cluster,
-#: and those that stand in for it.
+#: Engine names: best responses, round by round with a trace; and the engines of `solve` with their fallbacks.
 PLAYED, DEFAULT = "best-response", "default"
-#: What a cell may measure besides its row, the usual first.
+#: Optional measures of a cell beside its row, the usual ones first.
 MEASURES = ("utilization", "convergence", "classes", "price_of_fairness", "tasks", "times", "crossings", "violations")
-#: What `violations` is about, and how many lies it tries.
+#: Properties of the measure `violations`, and the number of misreports that it tries.
 VIOLATED = (
     "strategy-proofness",
     "pareto-optimality",
@@ -45,19 +44,19 @@ VIOLATED = (
     "envy-freeness",
 )
 LIES = 60
-#: The smallest cluster on which every mechanism has something to do.
+#: Smallest cluster that exercises all mechanisms.
 TINY = Cluster([[9, 18], [12, 6]], [[1, 4], [3, 1], [2, 2]])
-#: What a row has of the summary as columns; other measures are in the table `measured`, where they are asked for.
+#: Entries of the summary that are columns; other measures are in the table `measured`, on request.
 _COLUMNS = ("tasks", "min_share", "max_share", "utilization", "jain", "welfare")
-#: More classes than this are not classes; larger tables of tasks are not kept.
+#: Largest number of server classes that are reported, and largest size of a stored table of tasks.
 _MOST_CLASSES, _MOST_TASKS = 64, 10_000
-#: Names, engines and orders that have answered in this process.
+#: Mechanisms, engines and orders that this process has run.
 _WARM: set[tuple[str, str, str]] = set()
 
 
 @dataclass(frozen=True)
 class Solve:
-    """A mechanism and how it is solved; `order` and what follows but `tol` are of games that are played."""
+    """Mechanism, with the parameters of its solution; those from `order` on except `tol` apply to best responses."""
 
     what: Named[Mechanism]
     engine: str
@@ -71,29 +70,29 @@ class Solve:
 
     @property
     def random(self) -> bool:
-        """True if the order of the game is random."""
+        """True if the order of best responses is random."""
         return self.order in ("random", "asynchronous")
 
     @property
     def fields(self) -> Row:
-        """Fields of the question."""
+        """Parameters that enter the key."""
         return {"mechanism": self.what.text} | {name: value for name, value in vars(self).items() if name != "what"}
 
     @property
     def asked(self) -> Row:
-        """Columns of a row."""
+        """Columns of a row that describe the question."""
         asked, name = self.fields, self.what.made.name
         options = {option: asked.pop(option) for option in ("max_rounds", "residuals")}
         alpha = math.inf if name == "ps-dsf" else getattr(self.what.made, "alpha", None)
         return asked | {"name": name, "alpha": alpha, "order": self.order or None, "options": options}
 
     def code(self, measures: tuple[str, ...]) -> str:
-        """The digest of what solves, of the mechanism, and of what measures violations."""
+        """Digest of the code of the solvers, of the mechanism, and of the measurement of violations."""
         rooms = code.VIOLATIONS if "violations" in measures else ()
         return code.of(type(self.what.made), *code.solving(), *rooms)
 
     def warm(self) -> None:
-        """Solve a tiny cluster, once in a process for every kind."""
+        """Solve a tiny cluster, once per process for each mechanism, engine and order."""
         kind = (self.what.made.name, self.engine, self.order)
         if kind not in _WARM:
             _WARM.add(kind)
@@ -101,7 +100,7 @@ class Solve:
                 self.allocation(TINY, np.random.default_rng(0))
 
     def allocation(self, cluster: Cluster, rng: np.random.Generator) -> Allocation:
-        """The answer on a cluster."""
+        """Solve the cluster."""
         mechanism = self.what.made
         if self.engine != PLAYED:
             engine = None if self.engine == DEFAULT else self.engine
@@ -111,16 +110,17 @@ class Solve:
             max_rounds=self.max_rounds, rng=rng, throw=False,
         )  # fmt: skip
         if found.trace is not None and found.trace.reason.startswith("interrupted"):
-            raise KeyboardInterrupt  # half a game is not a result
+            raise KeyboardInterrupt  # an incomplete game is not a result
         return found
 
     def answer(self, cell: Cell, traces: str | None) -> Row:
-        """Columns of a row."""
+        """Solve, and return the columns of a row that describe the result."""
         begun = clock.now()
         cluster, about = origin.cluster(cell.origin, cell.seed, cell.repetition, traces)
         drawing = clock.now() - begun
         if "times" in cell.measures:
-            self.allocation(cluster, cell.rng())  # what has to be compiled is, so that the next one shows what it takes
+            # A first run compiles everything, so that the measured one excludes it.
+            self.allocation(cluster, cell.rng())
         watch = clock.Watch()
         found = self.allocation(cluster, cell.rng())
         took = {"seconds": watch.cpu, "wall": watch.seconds}
@@ -132,12 +132,12 @@ class Solve:
 
 
 def jobs(values: Mapping[str, tuple[Any, ...]]) -> Iterator[Solve]:
-    """Every way of a grid to solve a cluster: values where they make a difference.
+    """All distinct jobs of a grid; parameters without effect on a mechanism are ignored.
 
     Raises
     ------
     DataError
-        `where` is the key of what a mechanism cannot do.
+        A mechanism does not support a value; `where` is the key of the grid.
     """
     for what, engine in product(_with_alphas(values["mechanisms"], values["alphas"]), values["engines"]):
         mechanism, played = what.made, engine == PLAYED
@@ -157,7 +157,7 @@ def jobs(values: Mapping[str, tuple[Any, ...]]) -> Iterator[Solve]:
 
 
 def _with_alphas(texts: Iterable[str], alphas: Iterable[float]) -> Iterator[Named[Mechanism]]:
-    """One mechanism each: names that take an alpha get all of those of the grid."""
+    """Mechanisms of a grid; those with a parameter alpha are expanded to all alphas of the grid."""
     for text in texts:
         kinds = mechanisms.parse(text)
         if alphas and "(" not in text and any(field.name == "alpha" for field in dataclasses.fields(kinds[0])):
@@ -166,19 +166,19 @@ def _with_alphas(texts: Iterable[str], alphas: Iterable[float]) -> Iterator[Name
 
 
 def named(mechanism: Mechanism) -> Named[Mechanism]:
-    """A mechanism with its text."""
+    """Pair a mechanism with its canonical text."""
     return Named(written(mechanism), mechanisms.one)
 
 
 def measure(name: str) -> str:
-    """A measure, and what the file of its plug-in held: another file is another measure."""
+    """Name of a measure, with the digest of its plug-in's file, since another file defines another measure."""
     made_by = metrics.KNOWN.get(name) if name not in MEASURES else None
     digest = "" if made_by is None else plugins.digest_of(made_by.__module__)
     return f"{name}@{digest}" if digest else name
 
 
 def measured(cell: Cell, cluster: Cluster, found: Allocation) -> Row:
-    """The columns of a row, and its long tables, that say what an answer is like."""
+    """Columns of a row, and its long tables, that describe an allocation."""
     users, servers, resources = cluster.shape
     mechanism: Any = cell.job.what.made
     asked = cell.measures
@@ -218,15 +218,12 @@ def measured(cell: Cell, cluster: Cluster, found: Allocation) -> Row:
 
 @lru_cache(maxsize=4)
 def _efficient(source: Origin, seed: int, repetition: int, traces: str | None) -> float:
-    """The largest welfare of the cluster, for the price of fairness."""
+    """Largest alpha-fair welfare of the cluster (alpha = 0), the reference of the price of fairness."""
     return metrics.social_welfare(Utilitarian().solve(origin.cluster(source, seed, repetition, traces)[0]))
 
 
 def use(found: Allocation, classes: bool = True) -> list[Row]:
-    """Used part per resource: class `all`, and each class of servers with the same capacities, which name it.
-
-    Classes are left out where there are more than 64. `capacity` is that of one server, and for `all` of the cluster.
-    """
+    """Utilization by resource, for class `all`, and for each class of servers with equal capacities, its name."""
     cluster = found.cluster
     groups = [("all", len(cluster.servers), cluster.pooled_capacity.tolist(), found.arrays.utilization.tolist())]
     if classes:
@@ -235,8 +232,9 @@ def use(found: Allocation, classes: bool = True) -> list[Row]:
             alike.setdefault(tuple(amounts), []).append(i)
         part = found.arrays.used_parts
         for capacity, of in alike.items() if len(alike) <= _MOST_CLASSES else ():
-            name = " x ".join([f"{amount:.10g}" for amount in capacity])  # the same in every draw
-            groups.append((name, len(of), [*capacity], (part[of].sum(axis=0) / len(of)).tolist()))  # equally large
+            name = " x ".join([f"{amount:.10g}" for amount in capacity])  # names agree over all draws
+            # The mean over servers of equal capacity is the utilization.
+            groups.append((name, len(of), [*capacity], (part[of].sum(axis=0) / len(of)).tolist()))
     return [
         {"class": name, "servers": servers, "resource": resource, "capacity": amount,
          "utilization": None if math.isnan(used) else used}
@@ -246,7 +244,7 @@ def use(found: Allocation, classes: bool = True) -> list[Row]:
 
 
 def _reached(trace: Trace, levels: tuple[float, ...]) -> list[Row]:
-    """Rounds, messages and seconds until the residual stays at or below each level; None where it does not."""
+    """Rounds, messages and seconds until the residual stays at or below each level; None if it never does."""
     rows: list[Row] = []
     for level in levels:
         rounds = trace.rounds_to(level)
@@ -256,18 +254,25 @@ def _reached(trace: Trace, levels: tuple[float, ...]) -> list[Row]:
 
 
 def _violations(mechanism: Mechanism, cluster: Cluster, rng: np.random.Generator) -> list[Row]:
-    """Violations by property, the largest over `LIES` misreports and over leaving users."""
-    from ..properties import report  # imports much that other cells do without
+    """Violations by property: the largest over `LIES` misreports, and over departures of users."""
+    from ..properties import report  # other cells do without these imports
 
     frame = report(mechanism, cluster, VIOLATED, changes=LIES, rng=rng)
     return [{"measure": name, "value": float(value)} for name, value in frame["violation"].items()]
 
 
 def crossings(mechanism: Mechanism, cluster: Cluster) -> list[Row]:
-    """Every time that the curve of equilibria through alpha = 1 has this alpha: tasks of users, and the index.
+    """Tasks and indices of all equilibria at this alpha on the curve of equilibria through alpha = 1.
 
-    The first is where a path from alpha = 1 comes to, the last where one comes to that begins beyond: folds count that
-    begin before twice alpha (below 1: after half of it). Where they differ there is hysteresis.
+    A path that starts from alpha = 1 reaches the first, and one from beyond alpha the last: folds count that begin
+    before twice alpha (below 1: after half of it). If the two differ there is hysteresis.
+
+    Raises
+    ------
+    DataError
+        The mechanism is not alphaPF-VDS at a finite alpha other than 0 and 1.
+    SolverError
+        The curve could not be followed.
     """
     alpha = mechanism.alpha if isinstance(mechanism, AlphaPFVDS) else np.nan
     if not 0 < alpha < np.inf or alpha == 1:
@@ -286,7 +291,7 @@ def crossings(mechanism: Mechanism, cluster: Cluster) -> list[Row]:
 
 
 def _allocated(found: Allocation) -> list[Row]:
-    """Tasks of every user on every server; of large clusters per user only, as server `all`."""
+    """Tasks by user and server; of large clusters by user only, with server `all`."""
     servers, tasks = found.cluster.servers, found.tasks
     if tasks.size > _MOST_TASKS:
         servers, tasks = ("all",), found.arrays.user_tasks[:, None]

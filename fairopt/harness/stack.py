@@ -1,7 +1,7 @@
-"""Draws of one source by one mechanism, solved together by the stacks of `fairopt.solve_many`.
+"""Joint solution of draws from one source by one mechanism, on the stacks of `fairopt.solve_many`.
 
-A tiny cluster says which method for small problems answers the mechanism. What that does not answer as surely as
-`Mechanism.solve` would is left to be solved by itself.
+The method is the one that solves the mechanism on a tiny cluster. Draws for which it is less accurate than
+`Mechanism.solve` are left to be solved individually.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from . import origin
 from .cell import Cell, Row
 from .solve import DEFAULT, TINY, Solve, measured
 
-#: So many draws are solved together at most, of clusters of at most so many pairs (user, server).
+#: Largest number of draws solved together, and largest number of (user, server) pairs of a draw.
 TOGETHER, _PAIRS = 500, 60
-#: Solvers whose method takes stacks.
+#: Solvers with a version for stacks.
 _STACKED = ("dense interior point", "dense simplex", "water filling")
-#: What cells may measure that are solved together: what takes no other solution.
+#: Measures that need no further solution.
 _MEASURED = {"utilization", "convergence", "classes", "tasks"}
 
 
 def may_be(cell: Cell) -> bool:
-    """May a cell be one of a stack: a draw, solved in the default way by what all mechanisms share?"""
+    """True if a cell can be solved in a stack: a draw, with the default engine, and the common solve and certify."""
     job, kind = cell.job, type(cell.job.what.made)
     return (
         isinstance(job, Solve)
@@ -55,7 +55,7 @@ def may_be(cell: Cell) -> bool:
 
 
 def rows(cells: Sequence[Cell], traces: str | None) -> dict[str, Row]:
-    """Rows of draws of one source by one mechanism, by key; missing ones are to be solved alone."""
+    """Rows of draws from one source by one mechanism, by key; missing ones have to be solved individually."""
     job, begun = cells[0].job, clock.now()
     assert isinstance(job, Solve)
     tiny = _tiny(job)
@@ -78,15 +78,15 @@ def rows(cells: Sequence[Cell], traces: str | None) -> dict[str, Row]:
 
 @cache
 def _tiny(job: Solve) -> Stats:
-    """Stats of the tiny cluster: what answers the mechanism there answers small draws."""
+    """Statistics of the mechanism on a tiny cluster, whose solver is that of small draws."""
     return job.allocation(TINY, np.random.default_rng(0)).stats
 
 
 def _plain(clusters: Sequence[Cluster]) -> Mask:
-    """(clusters,): where `solve` makes no other problem of it, nor notes.
+    """Mask (clusters,) of those that `solve` neither transforms nor annotates.
 
-    That is where it has the shape of the first one, nobody has placement constraints or task limits, numbers are not
-    far apart, and no two servers, nor users, are proportional.
+    These have the shape of the first, no placement constraints or task limits, data of moderate dynamic range, and no
+    proportional servers or users.
     """
     shape = clusters[0].shape
     plain = np.array([one.shape == shape and not one.constrained and bool(np.isinf(one.max_tasks).all())
@@ -94,7 +94,8 @@ def _plain(clusters: Sequence[Cluster]) -> Mask:
     some = np.flatnonzero(plain).tolist()
     for name in ("weight", "capacity", "demand") if some else ():
         amounts = np.array([getattr(clusters[k], name) for k in some])
-        relative = amounts / np.maximum(amounts.max(axis=1, keepdims=True), LEAST)  # of one resource
+        # Relative to the largest amount of the same resource.
+        relative = amounts / np.maximum(amounts.max(axis=1, keepdims=True), LEAST)
         plain[some] &= np.where(relative > 0, relative, 1.0).reshape(len(some), -1).min(axis=1) > 1 / HARD
         if name == "weight":
             continue
@@ -105,12 +106,12 @@ def _plain(clusters: Sequence[Cluster]) -> Mask:
 
 
 def _answers(job: Solve, tiny: Stats, clusters: Sequence[Cluster]) -> list[Allocation | None]:
-    """Answers by the method that answers a tiny cluster; None where another might have to be asked."""
+    """Allocations by the method of the tiny cluster; None if another method may be needed."""
     begun, mechanism = clock.now(), job.what.made
     prepared = [mechanism.prepare(cluster) for cluster in clusters]
     problems = [Problem(seen, mechanism.criterion(seen)) for seen, _ in prepared]
     rule, aim = problems[0].criterion, 0.1 * job.tol
-    given = problems if len(problems) > 1 else 2 * problems  # of one alone sums round otherwise
+    given = problems if len(problems) > 1 else 2 * problems  # sums over a single problem round differently
     if tiny.solver == _STACKED[0]:
         tasks, error, log_rows, steps = finite(given, aim, min(aim, 1e-12))
     else:
@@ -118,7 +119,7 @@ def _answers(job: Solve, tiny: Stats, clusters: Sequence[Cluster]) -> list[Alloc
         steps = steps if tiny.solver == _STACKED[1] else np.full(len(steps), tiny.rounds)
     q = stacked(given, np.ones(len(given)) if np.isinf(rule.alpha) else None)
     z = np.moveaxis(tasks, 0, -1) / np.where(q.usable, q.gamma, 1.0)
-    # Errors up to this are those of an answer whose last digits are found.
+    # Larger errors indicate that refinement failed.
     good = (error <= min(1e-10, job.tol)) & q.usable.all(axis=(0, 1))
     others = np.zeros(len(given), dtype=bool)
     if rule.scope == "game" and rule.alpha not in (1, np.inf):

@@ -1,7 +1,7 @@
-"""The store: one row per cell in an SQLite file, which any number of sweeps on one machine may write at once.
+"""Store of results: one row per cell in an SQLite file, which several sweeps on one machine may write concurrently.
 
-Every row is committed when its cell is finished, so that whatever kills a sweep loses the cells in flight. Rows are
-packed with a checksum: what was changed on the disk is noticed, named and computed again.
+Each row is committed when its cell is finished, so that a crash of a sweep loses only the cells in progress. Rows are
+compressed with a checksum: rows damaged on the disk are detected, reported and computed again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .schema import CELLS, CHANCE_INSIDE, Schema
 
 Row = dict[str, Any]
 
-#: Seconds to wait for another process that writes.
+#: Timeout in seconds of the lock of another writer.
 PATIENCE = 60.0
 _MADE = """
 BEGIN IMMEDIATE;
@@ -32,7 +32,7 @@ INSERT INTO format SELECT '{}' WHERE NOT EXISTS (SELECT * FROM format);
 COMMIT
 """
 _ANY = "SELECT * FROM sqlite_master"
-#: A cell counts once: results before errors; of results the first that was finished, of errors the last.
+#: One row per cell: results replace errors; the first result is kept, and the last error.
 _WRITE = """
 INSERT INTO cells VALUES (?, ?, ?, ?) ON CONFLICT (key) DO UPDATE
 SET failed = excluded.failed, finished = excluded.finished, row = excluded.row
@@ -43,21 +43,30 @@ WHERE (excluded.failed, iif(excluded.failed, -excluded.finished, excluded.finish
 
 @dataclass(frozen=True)
 class Contents:
-    """Contents of a store: `table`, one row per cell, and the keys of `damaged` rows, which are in no table."""
+    """Contents of a store: `table` with one row per cell, and the keys of `damaged` rows, which it excludes.
+
+    >>> import fairopt as fo
+    >>> contents = fo.harness.Store("no such folder").read()
+    >>> contents.table.num_rows, contents.damaged
+    (0, ())
+    """
 
     table: pa.Table
     damaged: tuple[str, ...]
     schema: Schema = field(default=CELLS, repr=False)
 
     def followed_by(self, tables: Iterable[pa.Table]) -> Contents:
-        """Contents with newly computed rows, which replace errors; without long tables."""
+        """Contents with additional rows, which replace errors, and without long tables."""
         new = pa.concat_tables([self.table.select(list(self.schema.columns)).slice(0, 0), *tables])
         old = self.table.select(list(self.schema.columns))
         kept = pa.compute.invert(pa.compute.is_in(old.column("key"), value_set=new.column("key").combine_chunks()))
         return Contents(pa.concat_tables([old.filter(kept), new]), self.damaged, self.schema)
 
     def frame(self, keys: Iterable[str] | None = None) -> pd.DataFrame:
-        """One row per cell, of the given keys in their order, or of all: inputs, numbers, then times and versions."""
+        """Frame of one row per cell, for the given keys in their order, or for all.
+
+        Columns are the inputs, then results, then times and versions.
+        """
         frame = self.table.select(list(self.schema.columns)).to_pandas()
         if keys is None:
             return frame
@@ -65,7 +74,13 @@ class Contents:
         return frame.set_index("key").loc[[key for key in keys if key in known]].reset_index()
 
     def long(self, name: str, keys: Iterable[str] | None = None) -> pd.DataFrame:
-        """A long table of these cells, such as `use` or `measured`, with a first column `key`."""
+        """Long table of these cells, such as `use` or `measured`, with a first column `key`.
+
+        Raises
+        ------
+        DataError
+            The store has no such table.
+        """
         if name not in self.schema.long:
             raise DataError(f"the store has no table {name!r}; it has {', '.join(self.schema.long)}")
         lists = self.table.column(name).combine_chunks()
@@ -75,7 +90,7 @@ class Contents:
         return frame if keys is None else frame[frame["key"].isin(set(keys))].reset_index(drop=True)
 
     def same_as(self, other: Contents) -> list[str]:
-        """The columns in which two stores differ, of those that may not: no seconds, no machines. Empty if equal."""
+        """Names of columns in which two stores differ, seconds and machines excluded; empty if they agree."""
 
         def plain(one: Contents) -> dict[str, pd.Series]:
             frame = one.frame().sort_values("key", ignore_index=True)
@@ -90,14 +105,24 @@ class Contents:
 
 
 class Unwritable(OSError):
-    """Rows cannot be stored."""
+    """Failure to write rows to the store."""
 
 
 @dataclass
 class Store:
-    """A folder with an SQLite file, made when the first cell is written.
+    """Folder with an SQLite file, which is created with the first cell.
 
-    `with store:` keeps the file open, for many writes in a row.
+    In a block `with store:` the file stays open, for many writes.
+
+    Parameters
+    ----------
+    folder : str or Path
+    schema : Schema
+        Kind of cells: allocations (default) or simulations.
+
+    >>> import fairopt as fo
+    >>> fo.harness.Store("results/store").file.as_posix()
+    'results/store/cells.sqlite'
     """
 
     folder: Path
@@ -109,16 +134,16 @@ class Store:
 
     @property
     def file(self) -> Path:
-        """Path of the file of all rows."""
+        """Path of the SQLite file."""
         return self.folder / "cells.sqlite"
 
     def read(self) -> Contents:
-        """All cells, each once: a result counts before an error, and the first result before later ones.
+        """Read all cells, each once: results take precedence over errors, and the first result over later ones.
 
         Raises
         ------
         DataError
-            The folder is a file; its file is none of this version's, or is damaged as a whole.
+            The folder is a file, or its SQLite file is of another version or damaged as a whole.
         """
         found: list[tuple[str, bytes]] = []
         self._check_folder()
@@ -133,12 +158,12 @@ class Store:
         return Contents(pa.Table.from_pylist(rows, schema=self.schema.arrow), damaged, self.schema)
 
     def write(self, rows: Sequence[Row] | Packed) -> None:
-        """Store finished cells, now: what is killed after this loses nothing of them.
+        """Commit finished cells.
 
         Raises
         ------
         OSError
-            They cannot be written; nothing of them is.
+            They cannot be written; none of them is stored.
         """
         if self._open is None:
             with self:
@@ -154,7 +179,7 @@ class Store:
             self.folder.mkdir(parents=True, exist_ok=True)
             base = stack.enter_context(closing(sqlite3.connect(self.file, timeout=PATIENCE, check_same_thread=False)))
             base.create_function("whole", 1, lambda row: _unpacked(row) is not None, deterministic=True)
-            with suppress(sqlite3.OperationalError):  # another is about to do it
+            with suppress(sqlite3.OperationalError):  # another process is changing the mode
                 base.execute("PRAGMA journal_mode = WAL")
             base.execute("PRAGMA synchronous = NORMAL")
             base.executescript(_MADE.format(self.schema.format))
@@ -168,7 +193,7 @@ class Store:
         self._open = None
 
     def _connected(self) -> sqlite3.Connection:
-        """To read: also where nobody may write, if nothing waits beside the file to be written into it."""
+        """Open the file for reading, also on read-only media, provided that no write-ahead log is pending."""
         name = self.file.absolute().as_uri()
         base = sqlite3.connect(f"{name}?mode=rw", uri=True, timeout=PATIENCE)
         try:
@@ -198,7 +223,7 @@ class Store:
 
     @contextmanager
     def _errors(self, kind: type[Exception]) -> Iterator[None]:
-        """Convert errors of the file to errors of fairopt."""
+        """Convert errors of SQLite to errors of fairopt."""
         file, left = quote(str(self.file)), quote(str(self.folder / "left.sqlite"))
         damaged = (
             f"{self.file} is damaged; move it away, and its cells are computed again, or save those that are left: "
@@ -213,7 +238,7 @@ class Store:
 
 
 class Packed(NamedTuple):
-    """Rows as the file takes them, and without their long tables as a table."""
+    """Compressed rows for the file, and the same rows as a table without long tables."""
 
     entries: list[tuple[str, bool, int, bytes]]
     table: pa.Table
@@ -228,18 +253,20 @@ class Packed(NamedTuple):
 
 
 def pack(rows: Iterable[Row], schema: Schema) -> Packed:
-    """Rows for the store, whose numbers may be NumPy's."""
+    """Compress rows for the store; NumPy's numbers are converted."""
     entries, plain = [], []
     for row in rows:
         whole = row | {"finished": round(row["finished"].timestamp() * 1e6)}
-        text, small = _ENCODE(whole).encode(), zlib.compressobj(1, wbits=12, memLevel=5)  # to begin takes longer at 15
+        # A smaller window reduces the time of initialisation.
+        text, small = _ENCODE(whole).encode(), zlib.compressobj(1, wbits=12, memLevel=5)
         packed = small.compress(text) + small.flush()
         entries.append((row["key"], row["status"] == "failed", whole["finished"], packed))
         plain.append(whole)
     return Packed(entries, pa.Table.from_pylist(plain, schema=schema.plain))
 
 
-#: One encoder for all: to make one takes as long as to encode a row. NumPy's numbers are made Python's.
+#: One encoder for all rows, since its construction takes as long as the encoding of a row; NumPy's numbers are
+#: converted to Python's.
 _ENCODE = json.JSONEncoder(default=lambda value: value.item(), check_circular=False).encode
 
 

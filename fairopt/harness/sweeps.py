@@ -1,4 +1,4 @@
-"""`sweep`: compute the cells of an experiment that the store does not have."""
+"""`sweep`: computation of the cells of an experiment that the store lacks, and plans of it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,27 @@ from .experiment import Experiment, cells_of, load
 from .schema import CELLS, Schema
 from .store import Contents, Packed, Store, Unwritable
 
-#: Where cells are stored unless told otherwise; those of tiny versions, which are no results, by themselves.
+#: Default folders of the store, and of a separate one for tiny versions, which are no results.
 STORE = Path("results") / "store"
 SMOKE_STORE = Path("results") / "smoke" / "store"
 
 
 def store_of(store: str | Path | Store | None, smoke: bool, schema: Schema = CELLS) -> Store:
-    """A store, or the folder of one; by default the one for results, or for tiny versions. Each kind of cell has a
-    folder of its own there."""
+    """Resolve a store, a folder, or None to a `Store`, with a subfolder for each kind of cell.
+
+    Parameters
+    ----------
+    store : str, Path or Store, optional
+        Default: `STORE`, or `SMOKE_STORE` for tiny versions.
+    smoke : bool
+        Select the default of tiny versions.
+    schema : Schema
+        Kind of cells: allocations (default) or simulations.
+
+    >>> import fairopt as fo
+    >>> fo.harness.store_of(None, smoke=True).folder.as_posix()
+    'results/smoke/store'
+    """
     if isinstance(store, Store):
         return store
     folder = Path(store) if store is not None else SMOKE_STORE if smoke else STORE
@@ -34,10 +47,17 @@ def store_of(store: str | Path | Store | None, smoke: bool, schema: Schema = CEL
 
 @dataclass(frozen=True)
 class Matched:
-    """Cells beside the rows that answer them.
+    """Assignment of stored rows to cells.
 
-    `rows` are keys in the order of `cells`, None where nothing answers; `failed` of those that have only an error.
-    `older` are the cells that no row of this code answers but one of other code does.
+    Attributes
+    ----------
+    cells : sequence of Cell
+    rows : tuple
+        Keys of rows in the order of `cells`, None for cells without a row.
+    failed : tuple of str
+        Keys of rows that are errors.
+    older : tuple of Cell
+        Cells with rows of other code only.
     """
 
     cells: Sequence[Cell]
@@ -47,11 +67,11 @@ class Matched:
 
     @property
     def answered(self) -> dict[str, Cell]:
-        """The cell of every row, in the order of cells."""
+        """Cells by the keys of their rows, in the order of cells."""
         return {key: cell for key, cell in zip(self.rows, self.cells, strict=True) if key is not None}
 
     def warning(self, accepted: bool) -> str:
-        """The line about answers of other code; empty if there are none."""
+        """Warning about rows of other code; '' if there are none."""
         if not self.older:
             return ""
         text = f"{len(self.older)} of {len(self.cells)} cells were computed by other code"
@@ -59,7 +79,16 @@ class Matched:
 
 
 def match(cells: Sequence[Cell], contents: Contents, accept_older: bool = False) -> Matched:
-    """Find the row of every cell; of several by other code the last; their errors do not count."""
+    """Assign stored rows to cells.
+
+    Rows of other code count if `accept_older`, the most recent one of each cell, and only if it is not an error.
+
+    >>> import fairopt as fo
+    >>> cells = fo.harness.cells_of(fo.harness.load("pf_example"))
+    >>> found = fo.harness.match(cells, fo.harness.Store("no such folder").read())
+    >>> len(found.rows), len(found.answered)
+    (12, 0)
+    """
     table = contents.table.select(["key", "question", "status", "finished"]).to_pandas()
     status = dict(zip(table["key"], table["status"], strict=True))
     good = table[table["status"] != "failed"].sort_values("finished", kind="stable")
@@ -78,7 +107,13 @@ def match(cells: Sequence[Cell], contents: Contents, accept_older: bool = False)
 
 @dataclass(frozen=True)
 class Plan:
-    """Plan of a sweep: all cells of the experiment, those to compute, and the estimated time."""
+    """Plan of a sweep: all cells of the experiment, those to compute, and the estimated time.
+
+    >>> import fairopt as fo
+    >>> plan = fo.harness.plan("pf_example", store="no such folder")
+    >>> isinstance(plan, fo.harness.Plan), plan.failed, plan.damaged
+    (True, (), ())
+    """
 
     experiment: Experiment
     store: Store
@@ -89,20 +124,20 @@ class Plan:
 
     @property
     def failed(self) -> tuple[str, ...]:
-        """Keys of cells that have only an error."""
+        """Keys of cells whose row is an error."""
         return self.matched.failed
 
     @property
     def damaged(self) -> tuple[str, ...]:
-        """Note on unreadable rows."""
+        """Notes on unreadable rows."""
         return tuple(
             f"not read: row {key}, damaged on the disk; its cell is computed again" for key in self.contents.damaged
         )
 
     def seconds(self) -> tuple[float, int]:
-        """Estimated seconds for the missing cells, one after another, and for how many of them there is no estimate.
+        """Estimate the sequential time of the missing cells in seconds, and the number of cells without an estimate.
 
-        A cell takes as long as those of the same mechanism or policy and source in the store did on average.
+        The estimate is the mean over stored cells of the same mechanism or policy and source.
         """
         past = self.contents.frame()
         past = past[past["status"] != "failed"]
@@ -121,12 +156,17 @@ def plan(
     accept_older: bool = False,
     traces: str | None = None,
 ) -> Plan:
-    """Plan of `sweep` with the same arguments; nothing is computed or changed.
+    """Plan `sweep` with the same arguments, without computation or changes.
 
     Raises
     ------
     DataError
-        A bad experiment file, with key and line; a bad store.
+        The experiment file is invalid (with key and line), or the store cannot be read.
+
+    >>> import fairopt as fo
+    >>> plan = fo.harness.plan("pf_example", store="no such folder")
+    >>> len(plan.cells), len(plan.missing)
+    (12, 12)
     """
     chosen = load(experiment, smoke) if isinstance(experiment, str | Path) else experiment
     store = store_of(store, chosen.smoke, chosen.schema)
@@ -152,30 +192,49 @@ def sweep(
     progress: bool = True,
     say: Callable[[str], None] | None = None,
 ) -> pd.DataFrame:
-    """Compute what is missing and return the experiment's rows, one per cell: `docs/experiments.md` has the columns.
+    """Compute the missing cells of an experiment and return its rows, one per cell (`docs/experiments.md`).
 
     Parameters
     ----------
-    experiment : a name (`experiments/NAME.toml`), a file, or an `Experiment`
-    store : the folder of the store; default: `results/store`, and `results/smoke/store` for tiny versions
-    smoke : the tiny version of the experiment
-    retry : compute failed cells again
-    accept_older : take answers of other code of fairopt or of the mechanism for those of this code
-    traces : folder of the real traces; default: FAIROPT_TRACES. Dask workers must find it under the same name
-    jobs : processes of this machine; of an executor how many cells it computes at once
-    executor : who does it instead, as `concurrent.futures` has them: processes of MPI, or of a cluster by a client of
-        Dask, `Client(ADDRESS).get_executor(pure=False)`
-    dask : deprecated: the address of a Dask scheduler; give `executor`
-    threads : threads of linear algebra in each process; None leaves them alone, and results may then differ in bits
-    progress : show a progress bar
-    say : told of damaged rows, and of answers of other code
+    experiment : str, Path or Experiment
+        Name (`experiments/NAME.toml`), file, or object.
+    store : str, Path or Store, optional
+        Folder of the store. Default: `results/store`, and `results/smoke/store` for tiny versions.
+    smoke : bool
+        Compute the tiny version of the experiment.
+    retry : bool
+        Compute failed cells again.
+    accept_older : bool
+        Accept stored results of other code of fairopt or of the mechanism.
+    traces : str, optional
+        Folder of the traces, which workers must find under the same name. Default: FAIROPT_TRACES.
+    jobs : int
+        Number of processes; with an executor, the number of cells that it computes at once.
+    executor : concurrent.futures.Executor, optional
+        Executor in place of local processes: of MPI, or of a Dask cluster, `Client(ADDRESS).get_executor(pure=False)`.
+    dask : str, optional
+        Deprecated: address of a Dask scheduler; use `executor`.
+    threads : int, optional
+        Threads of linear algebra per process; None leaves them unchanged, and results may then differ in rounding.
+    progress : bool
+        Show a progress bar.
+    say : callable, optional
+        Receives messages about damaged rows, and about results of other code.
+
+    Returns
+    -------
+    DataFrame
+        One row per cell, in the order of the experiment.
 
     Raises
     ------
     DataError, FairoptError
-        What is finished is stored, and the same call goes on; the message says both.
+        Finished cells are stored, and a repeated call continues; the message says both.
     Interrupted
-        Ctrl-C: the same.
+        Ctrl-C, with the same consequences.
+
+    >>> import fairopt as fo
+    >>> fo.harness.sweep("pf_example", jobs=2)  # doctest: +SKIP
     """
     planned = plan(experiment, store=store, smoke=smoke, retry=retry, accept_older=accept_older, traces=traces)
     lines = [*planned.damaged]
@@ -200,7 +259,7 @@ def sweep(
 
 
 def _compute(planned: Plan, batches: Iterator[Packed], progress: bool) -> list[pa.Table]:
-    """Store what is computed, and return it; whatever ends it early says what is there."""
+    """Store rows as they are computed, and return them; exceptions that end the sweep report what is stored."""
     from ..base.progress import tqdm
 
     every, name, tables, store = len(planned.cells), planned.experiment.name, [], planned.store
@@ -212,15 +271,15 @@ def _compute(planned: Plan, batches: Iterator[Packed], progress: bool) -> list[p
                 tables.append(rows.table)
                 bar.update(len(rows))
     except KeyboardInterrupt:
-        raise Interrupted(f"interrupted: {_kept(planned)}") from None
+        raise Interrupted(f"interrupted: {_stored_message(planned)}") from None
     except Unwritable as error:
-        raise Stopped(f"cannot write to {store.folder}: {error}; {_kept(planned)}") from None
+        raise Stopped(f"cannot write to {store.folder}: {error}; {_stored_message(planned)}") from None
     except (Stopped, Elsewhere) as error:
-        raise type(error)(f"{error}; {_kept(planned)}") from None
+        raise type(error)(f"{error}; {_stored_message(planned)}") from None
     return tables
 
 
-def _kept(planned: Plan) -> str:
+def _stored_message(planned: Plan) -> str:
     store, every, missing = planned.store, len(planned.cells), planned.missing
     stored = set(store.read().table.column("key").to_pylist())
     there = every - len(missing) + sum(cell.key in stored for cell in missing)
@@ -231,7 +290,12 @@ def _kept(planned: Plan) -> str:
 
 
 def by_this_code(frame: pd.DataFrame) -> list[bool]:
-    """Was each row of a store computed by the code that is here now?"""
+    """Determine for each row of a store whether the present code computed it, a list of booleans.
+
+    >>> import fairopt as fo
+    >>> fo.harness.by_this_code(fo.harness.Store("no such folder").read().frame())
+    []
+    """
     from .. import mechanisms
 
     if "policy" in frame:
@@ -242,7 +306,7 @@ def by_this_code(frame: pd.DataFrame) -> list[bool]:
 
 
 def _digest(policy: str) -> str | None:
-    """Digest of a policy's code; none if it is not installed."""
+    """Digest of a policy's code; None if it is not installed."""
     try:
         return simulate.Simulate.of(policy, None, None, "raise", None).code(())
     except DataError:

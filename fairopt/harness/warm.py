@@ -1,4 +1,4 @@
-"""Loops compiled before somebody waits for them: all that can be foreseen, once for a machine (`fairopt warmup`)."""
+"""Compilation of all foreseeable loops ahead of their use, once per machine (`fairopt warmup`)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Question = Callable[[], object]
 
 
 def everything(progress: bool = False) -> None:
-    """Ask every engine of every mechanism for answers to small clusters, and the simulator for one."""
+    """Run all engines of all mechanisms on small clusters, and the simulator on a small workload."""
     questions = [*_questions()]
     for question in _progress.tqdm(questions, desc="compiling, once", unit="question", disable=not progress):
         with suppress(FairoptError), np.errstate(all="ignore"), loops.compiling():
@@ -35,7 +35,7 @@ def _questions() -> Iterator[Question]:
     tasks = pd.DataFrame({"user": "a", "duration": 1.0, "cpu": [1.0]})
     workload = Workload.from_frames(tasks, pd.DataFrame({"cpu": [1.0]}))
     yield partial(simulate, workload, "first-fit-drfh", engine="compiled")
-    # What has one resource is laid out otherwise.
+    # Arrays of a single resource have another memory layout, and hence another signature.
     for mechanism, cluster in product(chosen(None), (TINY, TINY.select(resources=TINY.resources[:1]))):
         for engine in mechanism.engines():
             if engine != "declarative":
@@ -45,7 +45,7 @@ def _questions() -> Iterator[Question]:
 
 
 def _exhaust(mechanism: Mechanism, cluster: Cluster, engine: str) -> None:
-    """All that an engine would try, though the first answer is good enough."""
+    """Run all attempts of an engine, although the first succeeds."""
     seen, _ = mechanism.prepare(cluster)
     for _ in mechanism.solutions(Problem(seen, mechanism.criterion(seen)), engine, mechanism.default_tol, None):
         pass

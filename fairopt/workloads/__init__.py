@@ -1,4 +1,4 @@
-"""Clusters from public traces and from generators calibrated to them: `docs/workloads.md`."""
+"""Clusters and workloads from public traces, and from generators calibrated to them: `docs/workloads.md`."""
 
 import importlib
 import pkgutil
@@ -22,7 +22,7 @@ from .sources import (
     workload_reader,
 )
 
-for _module in pkgutil.walk_packages(__path__, f"{__name__}."):  # a source is registered by being defined
+for _module in pkgutil.walk_packages(__path__, f"{__name__}."):  # the import of a module registers its sources
     if not _module.name.rpartition(".")[2].startswith("_"):
         importlib.import_module(_module.name)
 

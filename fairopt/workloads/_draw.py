@@ -1,21 +1,18 @@
-"""Draw some of many, with an explicit generator; and what the numbers that sources take must be.
+"""Random draws with an explicit generator, and validation of the numeric options of sources.
 
-A check stands in the type of an option, `users: Annotated[int, positive]`, so that a name is checked before anything is
-read or drawn, and the function that takes it calls the same check.
+The check of an option is part of its type, `users: Annotated[int, positive]`, so that a name is validated before any
+file is read; the function that takes the option calls the same check.
 
-Demands have a joint distribution in a small table: quantiles per column, and how the columns go together. Each column
-is 0 with some probability and otherwise follows its measured quantiles, joined by straight lines on a logarithmic scale
-(demands span orders of magnitude). The columns are tied by a Gaussian copula, whose normal correlations are those for
-which the drawn values have the measured rank correlations (Spearman's, equal values sharing their mean rank). Source of
-the method: M. Cario, B. Nelson, "Modeling and generating random vectors with arbitrary marginal distributions and
-correlation matrix" (NORTA), 1997.
+Demands have a joint distribution given by a small table. Each column is 0 with some probability, and otherwise has the
+measured quantiles, interpolated on a logarithmic scale since demands span orders of magnitude. Columns are joined by a
+Gaussian copula, whose correlations are chosen such that the values drawn have the measured rank correlations (Spearman,
+with mean ranks of ties). Source: M. Cario, B. Nelson, "Modeling and generating random vectors with arbitrary marginal
+distributions and correlation matrix" (NORTA), 1997.
 
-Durations of tasks come from a trace that ends before they do. A task that is seen to start and to end has its duration.
-Of one that still runs at the end of the trace only a lower bound is known, and tasks that last are seen less often to
-end: leaving them out, or cutting them off, makes durations too short. So a lognormal distribution is fitted to both,
-the likelihood of a lower bound being that of lasting longer, and what is unknown is drawn from it, given that it is
-longer than what was seen. Source of the method: right-censored maximum likelihood, as in every text on survival
-analysis.
+Durations of tasks are right-censored: a task that is still running at the end of the trace has only a lower bound, and
+long tasks are censored more often. Excluding or truncating them would bias durations downwards. A lognormal
+distribution is therefore fitted by censored maximum likelihood, and unknown durations are drawn from it, conditional on
+exceeding the observed part.
 """
 
 from __future__ import annotations
@@ -38,7 +35,18 @@ PROBABILITY = np.array([0, 0.01, *np.arange(0.05, 0.96, 0.05), 0.99, 1]).round(2
 
 @dataclass(frozen=True, eq=False)
 class Marginals:
-    """`zero` (columns,), `quantiles` of what is not 0 (columns, probabilities), two correlation matrices."""
+    """Marginal distributions and dependence of demands.
+
+    Attributes
+    ----------
+    columns : tuple of str
+    zero : Array
+        Probability of 0, (columns,).
+    quantiles : Array
+        Quantiles of positive values at `PROBABILITY`, (columns, probabilities).
+    rank_correlation, normal_correlation : Array
+        Measured rank correlations, and the correlations of the copula, (columns, columns).
+    """
 
     columns: tuple[str, ...]
     zero: Array
@@ -48,11 +56,11 @@ class Marginals:
 
     @classmethod
     def one(cls, column: str, quantiles: Array | list[float]) -> Marginals:
-        """A single column that is never 0."""
+        """Distribution of a single positive column."""
         return cls((column,), np.zeros(1), np.array([quantiles], dtype=float), np.eye(1), np.eye(1))
 
     def draw(self, rng: np.random.Generator, count: int, demands: int) -> Array:
-        """(count, columns); in every row one of the first `demands` columns, at least, is not 0."""
+        """Draw rows, (count, columns), each with a positive value in at least one of the first `demands` columns."""
         rows = np.zeros((0, len(self.columns)))
         while len(rows) < count:
             more = self.values(rng.standard_normal((count, len(self.columns))))
@@ -60,16 +68,16 @@ class Marginals:
         return rows[:count]
 
     def values(self, normal: Array) -> Array:
-        """(rows, columns), from independent standard normals of this shape."""
+        """Transform independent standard normals to values of the joint distribution, both (rows, columns)."""
         squares, spread = np.linalg.eigh(self.normal_correlation)
-        # Pairs are fitted one by one, so that the matrix may miss being a correlation matrix by a little.
+        # Correlations are fitted by pairs, so that the matrix may be slightly indefinite.
         root = spread * np.sqrt(np.maximum(squares, 0))
         root /= np.linalg.norm(root, axis=1, keepdims=True)
         uniform = special.ndtr(normal @ root.T)
         return np.column_stack([self.value(k, uniform[:, k]) for k in range(len(self.columns))])
 
     def value(self, k: int, uniform: Array) -> Array:
-        """The inverse distribution function of column k."""
+        """Inverse distribution function of column k."""
         zero = self.zero[k]
         above = (uniform - zero) / (1 - zero) if zero < 1 else uniform
         drawn = np.exp(np.interp(above, PROBABILITY, np.log(self.quantiles[k])))
@@ -77,7 +85,7 @@ class Marginals:
 
 
 def measured(name: str) -> tuple[Marginals, dict[str, Any]]:
-    """The marginals of `data/<name>.json` and the other entries of the file."""
+    """Read the marginals of `data/<name>.json`, and the other entries of the file."""
     table = json.loads(files(__package__).joinpath("data", f"{name}.json").read_text(encoding="utf-8"))
     columns = table.pop("columns")
     rows = {key: np.array(table.pop(key), dtype=float) for key in ("zero", "quantiles", "rank_correlation")}
@@ -85,10 +93,23 @@ def measured(name: str) -> tuple[Marginals, dict[str, Any]]:
 
 
 def choose(count: int, wanted: int | float | None, rng: np.random.Generator | None, what: str) -> Index:
-    """Indices of `wanted` out of `count`, without replacement, ascending.
+    """Sample indices without replacement, in ascending order.
 
-    `wanted` is a number (int), a fraction in (0, 1] (float; rounded, at least one) or None for all.
-    Nothing is drawn, and no `rng` is needed, when all are wanted.
+    Parameters
+    ----------
+    count : int
+        Size of the population.
+    wanted : int, float or None
+        A number, a fraction in (0, 1] (rounded, at least one element), or None for all.
+    rng : Generator or None
+        May be None if all are wanted.
+    what : str
+        Name of the elements in errors.
+
+    Raises
+    ------
+    DataError
+        More elements are wanted than there are, or the generator is missing.
     """
     number = count
     if wanted is not None:
@@ -102,18 +123,18 @@ def choose(count: int, wanted: int | float | None, rng: np.random.Generator | No
 
 
 def needed(rng: np.random.Generator | None, purpose: str) -> np.random.Generator:
-    """`rng`, or a `DataError` that says what it is needed for."""
+    """Return `rng`; raise `DataError` with its purpose if it is None."""
     if rng is None:
         raise DataError(f"a random generator is needed to {purpose}; pass rng=numpy.random.default_rng(seed)")
     return rng
 
 
-#: A whole number >= 1.
+#: Check for an integer >= 1.
 positive = _validate.whole
 
 
 def amount(wanted: int | float, what: str) -> None:
-    """A number of them, or a fraction in (0, 1]."""
+    """Check for an integer >= 1, or a fraction in (0, 1]."""
     if isinstance(wanted, float):
         probability(wanted, what)
     else:
@@ -121,26 +142,26 @@ def amount(wanted: int | float, what: str) -> None:
 
 
 def probability(value: float, what: str) -> None:
-    """In (0, 1]."""
+    """Check for a number in (0, 1]."""
     _validate.number(value, what, "above 0 and at most 1", lambda part: 0 < part <= 1)
 
 
 def not_negative(value: float, what: str) -> None:
-    """A finite number >= 0."""
+    """Check for a finite number >= 0."""
     _validate.number(value, what, "a finite number >= 0", lambda number: 0 <= number < math.inf)
 
 
 def above_zero(value: float, what: str) -> None:
-    """A finite number > 0."""
+    """Check for a finite number > 0."""
     _validate.number(value, what, "a finite number > 0", lambda number: 0 < number < math.inf)
 
 
 def finite(value: float, what: str) -> None:
-    """A finite number."""
+    """Check for a finite number."""
     _validate.number(value, what, "a finite number", math.isfinite)
 
 
-#: Types of options, with what they must be.
+#: Types of options with their checks.
 Count = Annotated[int, positive]
 Amount = Annotated[int | float | None, amount]
 Positive = Annotated[float, above_zero]
@@ -148,30 +169,30 @@ Positive = Annotated[float, above_zero]
 
 @dataclass(frozen=True)
 class Lognormal:
-    """`exp(median, sd)`: durations in seconds whose logarithm is normal."""
+    """Lognormal distribution of durations in seconds: `median`, and standard deviation `sd` of the logarithm."""
 
     median: float
     sd: float
 
     def draw(self, rng: np.random.Generator, longer_than: Array) -> Array:
-        """Durations given that they are longer than these (0: no condition)."""
+        """Draw durations conditional on exceeding the given ones (0: unconditional)."""
         with np.errstate(divide="ignore"):
             least = special.ndtr((np.log(longer_than) - np.log(self.median)) / self.sd)
         uniform = least + (1 - least) * rng.random(len(least))
-        # Far in the tail the condition decides, and rounding may leave nothing above it.
+        # Far in the tail rounding may yield values below the condition.
         drawn = self.median * np.exp(self.sd * special.ndtri(np.minimum(uniform, 1 - 1e-12)))
         return np.asarray(np.maximum(drawn, longer_than))
 
 
 def fitted(seconds: Array, ended: Mask) -> Lognormal:
-    """The lognormal of greatest likelihood for durations that `ended` and lower bounds of others."""
+    """Fit a lognormal distribution by maximum likelihood to durations (`ended`) and lower bounds (otherwise)."""
     data = stats.CensoredData(uncensored=seconds[ended], right=seconds[~ended])
     sd, _, median = stats.lognorm.fit(data, floc=0)
     return Lognormal(float(median), float(sd))
 
 
 def through(first: tuple[float, float], second: tuple[float, float]) -> Lognormal:
-    """The lognormal with two quantiles: pairs of seconds and the part of all that is shorter."""
+    """Lognormal distribution with two given quantiles, each a pair of seconds and the fraction of shorter durations."""
     (short, low), (long, high) = first, second
     sd = np.log(long / short) / (special.ndtri(high) - special.ndtri(low))
     return Lognormal(float(short * np.exp(-sd * special.ndtri(low))), float(sd))

@@ -1,4 +1,4 @@
-"""Workloads in files of one's own: a folder of CSV tables, or a file in the Standard Workload Format."""
+"""Workload files: a folder of CSV tables, or a file in the Standard Workload Format (SWF)."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from ..scheduling.workload import FIRST_LINE, MOST_SERVERS, Workload
 from . import _csv
 
 _FIELDS = 18
-#: States of a line about a part of a job that was swapped out; another line is about all of it.
+#: Status codes of partial executions of a job, which also has a line of its own.
 _PARTS = (2, 3, 4)
 _HEADER = re.compile(r";\s*(MaxNodes|MaxProcs)\s*:\s*(\d+)")
 _TABLES = ("tasks", "servers", "users", "changes")
 
 
 def read_swf(path: str | Path) -> Workload:
-    """The jobs of a file, on the servers and processors that its header says (MaxNodes, MaxProcs).
+    """Read a workload in SWF, on the servers and processors of its header (MaxNodes, MaxProcs).
 
-    Without them there are as many servers of one processor as the largest job asks for. Memory is a resource if every
-    job says what it needs; a server then has what its processors would need at the largest request. Jobs that did not
-    run (no run time, no processors) are left out and counted.
+    Without a header there are as many servers of one processor as the largest job requests. Memory is a resource if all
+    jobs state it; servers then have the memory that their processors would need at the largest request. Jobs that did
+    not run (no run time, no processors) are excluded and counted.
 
     Raises
     ------
     DataError
-        With the file and the line: not 18 numbers, a time that runs backwards below 0, no job at all.
+        A line does not have 18 numbers, a time is negative, or no job ran; the message names file and line.
     """
     try:
         lines = _csv.content(Path(path)).decode(errors="replace").splitlines()
@@ -69,7 +69,7 @@ def read_swf(path: str | Path) -> Workload:
     nodes = min(said.get("MaxNodes") or number, number)
     if nodes > MOST_SERVERS:
         raise DataError(f"{path} has {nodes} nodes; at most {MOST_SERVERS} can be simulated: mend MaxNodes or MaxProcs")
-    # As equal as can be: of so many processors on three nodes each has a third, rounded down or up.
+    # Processors are distributed as evenly as possible over nodes.
     each, count = np.unique((number + np.arange(nodes)) // nodes, return_counts=True)
     where = {"count": count, "cpu": each.astype(float)}
     if (memory > 0).all():
@@ -101,18 +101,23 @@ def _row(text: list[str], where: str) -> list[float]:
 
 
 def is_file(name: str) -> bool:
-    """True if a name is that of a folder of tables or an SWF file, and not of a source."""
+    """True if a name is that of a folder of tables or of an SWF file, as opposed to a source."""
     return name.endswith((".swf", ".swf.gz")) or (Path(name) / "tasks.csv").is_file()
 
 
 def load(path: str | Path) -> Workload:
-    """The workload in a folder (`tasks.csv`, `servers.csv`, and if they are there `users.csv` and `changes.csv`, with
-    the columns of `Workload.from_frames`) or in an SWF file (`.swf`, `.swf.gz`).
+    """Read a workload from a folder of tables, or from an SWF file (`.swf`, `.swf.gz`).
+
+    A folder has `tasks.csv` and `servers.csv`, and optionally `users.csv` and `changes.csv`, with the columns of
+    `Workload.from_frames`.
 
     Raises
     ------
     DataError
-        With the file and the line.
+        A file is missing or invalid; the message names file and line.
+
+    >>> import fairopt as fo
+    >>> fo.workloads.load_workload("folder/of/tables")  # doctest: +SKIP
     """
     folder = Path(path)
     if folder.name.endswith((".swf", ".swf.gz")):
@@ -136,19 +141,30 @@ def load(path: str | Path) -> Workload:
 
 
 def save(workload: Workload, folder: str | Path) -> None:
-    """Write the tables into a folder, which is made; each file whole or not at all.
+    """Write a workload to a folder of tables, each file atomically.
 
     Parameters
     ----------
-    workload : what is written, as `tasks.csv`, `servers.csv` and, if servers come or go, `changes.csv`
-    folder : where; files that are there are replaced
+    workload : Workload
+        Written as `tasks.csv`, `servers.csv` and, if servers come or go, `changes.csv`.
+    folder : str or Path
+        Created if it does not exist; existing files are replaced.
 
     Raises
     ------
     DataError
         A file cannot be written.
     OSError
-        The folder cannot be made.
+        The folder cannot be created.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import fairopt as fo
+    >>> day = fo.open_workload("google-day?tasks=20&servers=2&seed=1")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     fo.workloads.save_workload(day, folder)
+    ...     sorted(path.name for path in Path(folder).iterdir())
+    ['servers.csv', 'tasks.csv', 'users.csv']
     """
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
@@ -167,13 +183,13 @@ def _table(path: Path) -> pd.DataFrame | None:
             dtype=dict.fromkeys(("user", "job", "server", "type", "on", "after"), str),
             skipinitialspace=True,
             keep_default_na=False,
-            na_values=[""],  # somebody may be called NA
+            na_values=[""],  # NA may be a name
             skip_blank_lines=False,
         )
     except (ValueError, OSError) as error:
         raise DataError(f"{path} cannot be read as a table: {error}") from None
-    for name in names[names.duplicated()]:  # pandas would call the second one cpu.1
+    for name in names[names.duplicated()]:  # Pandas renames a duplicated column to cpu.1
         raise DataError(f"{path}:1: two columns are called {name!r}; rename one")
-    if not isinstance(found.index, pd.RangeIndex):  # of what is too much pandas would make names of rows
+    if not isinstance(found.index, pd.RangeIndex):  # Pandas takes surplus fields for an index
         raise DataError(f"{path}:{FIRST_LINE}: there are more fields than the header has; remove them, or name them")
-    return found.dropna(how="all")  # empty lines
+    return found.dropna(how="all")  # empty lines are removed

@@ -1,4 +1,4 @@
-"""The servers of the alpha-PF-VDS paper's evaluation (section 6): three types, three locations, two links."""
+"""Servers of the evaluation of the alpha-PF-VDS paper (section 6): three types, three locations, two links."""
 
 from __future__ import annotations
 
@@ -12,13 +12,18 @@ from ..model._arrays import Array, Index
 from ._draw import positive
 
 TYPES = ((4.0, 12.0), (8.0, 8.0), (16.0, 4.0))  # CPU [GHz], memory [GB]
-STORAGE = (32.0, 100.0, 32.0)  # reading and writing at locations 1, 2, 3 [MB/s]
+STORAGE = (32.0, 100.0, 32.0)  # bandwidth of storage at locations 1, 2, 3 [MB/s]
 LINKS = ((1000.0, 100.0), (2000.0, 1000.0))  # down (received), up (transmitted) [Mb/s]
 
 
 @dataclass(frozen=True)
 class Servers:
-    """`capacity` (servers, resources) with the names of both."""
+    """Capacities of servers, (servers, resources), with the names of both axes.
+
+    >>> import fairopt as fo
+    >>> isinstance(fo.workloads.pf_servers(3), fo.workloads.Servers)
+    True
+    """
 
     capacity: Array
     resources: tuple[str, ...]
@@ -32,7 +37,7 @@ def pf_servers(
     links: Sequence[int] | None = None,
     split_disk: bool = False,
 ) -> Servers:
-    """`count` servers of three types at three locations with one of two links.
+    """Build servers of three types at three locations with one of two links.
 
     | type | CPU | memory | | location | storage | | link | down | up |
     |---|---|---|---|---|---|---|---|---|---|
@@ -40,29 +45,41 @@ def pf_servers(
     | 2 | 8 GHz | 8 GB | | 2 | 100 MB/s | | 2 | 2 Gb/s | 1 Gb/s |
     | 3 | 16 GHz | 4 GB | | 3 | 32 MB/s | | | | |
 
-    Resources: `cpu` [GHz], `memory` [GB], `disk` [MB/s], `received` and `transmitted` [Mb/s]. With `split_disk`
-    reading and writing are two resources, `disk_read` and `disk_write`, each with the location's bandwidth.
+    Resources: `cpu` [GHz], `memory` [GB], `disk` [MB/s], `received` and `transmitted` [Mb/s]. With `split_disk` reading
+    and writing are two resources, `disk_read` and `disk_write`, each with the location's bandwidth.
 
     Parameters
     ----------
-    count : how many servers
-    types, locations, links : sequences of `count` integers from 1, optional
-        What each server is. The paper does not say; the choice here is a rotation through all 18
-        combinations: the type changes with every server, the location with every third, the link with every
-        ninth. So 20 servers are 7, 7, 6 of the types, 8, 6, 6 at the locations, 11 and 9 of the links.
-    split_disk : reading and writing are two resources
+    count : int
+        Number of servers.
+    types, locations, links : sequence of int, optional
+        `count` integers from 1 each. Default: all 18 combinations in rotation, as the paper does not state them: the
+        type changes with every server, the location with every third, and the link with every ninth. Hence 20 servers
+        are 7, 7, 6 of the types, 8, 6, 6 at the locations, and 11 and 9 of the links.
+    split_disk : bool
+        Model reading and writing as two resources.
+
+    Returns
+    -------
+    Servers
 
     Raises
     ------
     DataError
-        `count` is no whole number from 1 on, or a sequence has not `count` integers of those that there are.
+        `count` is not an integer >= 1, or a sequence does not have `count` valid integers.
 
     Notes
     -----
-    Every server has a storage and a link of its own with the stated bandwidth; nothing is shared between the
-    servers of a location.
+    Each server has its own storage and link of the stated bandwidth; servers of a location share nothing.
 
     Source: the alpha-PF-VDS (PS-DSF) paper, section 6.
+
+    >>> import fairopt as fo
+    >>> servers = fo.workloads.pf_servers(2)
+    >>> servers.resources
+    ('cpu', 'memory', 'disk', 'received', 'transmitted')
+    >>> servers.capacity.tolist()
+    [[4.0, 12.0, 32.0, 1000.0, 100.0], [8.0, 8.0, 32.0, 1000.0, 100.0]]
     """
     positive(count, "servers")
     kind = _indices(types, "types", count, len(TYPES), every=1)

@@ -1,4 +1,4 @@
-"""`simulate`: a policy on a workload that is named, in a file or in frames."""
+"""`simulate`: simulation of a scheduling policy on a workload given by name, file or frames."""
 
 from __future__ import annotations
 
@@ -23,26 +23,35 @@ def simulate(
     rng: np.random.Generator | int | None = None,
     **options: Any,
 ) -> Schedule:
-    """Run whole tasks on servers over time, as a policy decides.
-
-        fo.simulate("google-day?tasks=20000&servers=200&seed=11", policy="best-fit-drfh").summary()
+    """Simulate whole tasks on servers over time under a scheduling policy.
 
     Parameters
     ----------
-    workload
-        What `open_workload` takes, a name such as `google-day?tasks=190000&servers=2000&seed=11`, an SWF file or a
-        folder of tables, or a `Workload` (`Workload.from_frames` makes one of data frames).
-    policy
-        Its name with parameters, such as `slots(n=14)`, or an instance, of a class of yours too.
-    traces, rng
-        As of `open_workload`: the folder of the traces, and what is drawn with where the name has no seed.
+    workload : str, Path or Workload
+        Name such as `google-day?tasks=190000&servers=2000&seed=11`, SWF file, folder of tables (`open_workload`), or a
+        `Workload` (from frames by `Workload.from_frames`).
+    policy : str or Policy
+        Name with parameters, such as `slots(n=14)`, or an instance.
+    traces : str or Path, optional
+        Folder of the traces. Default: FAIROPT_TRACES.
+    rng : Generator or int, optional
+        Generator, or its seed, for names without a seed.
     options
-        Those of `fairopt.scheduling.simulate`: `until`, `impossible`, `progress`, `engine`, `timeline`, ...
+        Options of `fairopt.scheduling.simulate`: `until`, `impossible`, `progress`, `engine`, `timeline`, ...
+
+    Returns
+    -------
+    Schedule
 
     Raises
     ------
     DataError
-        There is no such workload or policy, or a task that can never start.
+        There is no such workload or policy, or a task can never start.
+
+    >>> import fairopt as fo
+    >>> day = fo.simulate("google-day?tasks=50&servers=3&seed=11", "best-fit-drfh")
+    >>> int(day.summary()["tasks done"])
+    50
     """
     if isinstance(workload, Workload):
         found = workload

@@ -1,4 +1,4 @@
-"""`Snapshot`: what every reader and generator returns."""
+"""`Snapshot`: the result of readers and generators of clusters, and its construction from groups of tasks."""
 
 from __future__ import annotations
 
@@ -22,32 +22,36 @@ from ..result.allocation import Allocation
 _QUANTITY = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:([eE][+-]?[0-9]{1,3})|([numkMGTPE]|[KMGTPE]i))?")
 _UNITS = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {unit: 1024 ** (k + 1) for k, unit in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"))}
-#: No amount of anything is larger: an exabyte of bytes, in thousandths.
+#: Largest accepted quantity: an exabyte in thousandths of a byte.
 _MOST = Decimal(10) ** 21
 GIB = Decimal(1024**3)
 
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """A cluster with the story of how it came about.
+    """Cluster with its provenance.
 
     Parameters
     ----------
     cluster : Cluster
-        The users, demands and servers.
+        Users, demands and servers.
     source : str
-        One line for people: which trace or generator, which instant, what was drawn.
+        Description in one line: trace or generator, instant, and sample.
     report : mapping of str to int
-        Counts: rows read, rows skipped as malformed, tasks, users and servers found and left out.
+        Counts: rows read, malformed rows skipped, tasks, users and servers found and excluded.
     left_out : mapping of str to str
-        Every user that was found and could not be used, with the reason. Users that were merely
-        not drawn are counted in `report` and not listed here.
+        Excluded users, each with the reason. Users that were merely not sampled are counted in `report` only.
     placement : (users, servers) array or None
-        Tasks that run at this instant, where the source says so.
+        Tasks that run at this instant, if the source states them.
     gated : mapping of str to int
-        Tasks that wait for a gate or a limit of their owner, and not for room, by user.
+        Tasks by user that wait for a gate or a limit of their owner instead of capacity.
     notes : tuple of str
-        What is to be known of what runs and of what is wanted.
+        Remarks on running and wanted tasks.
+
+    >>> import fairopt as fo
+    >>> snapshot = fo.open_source("google-like?users=3&servers=5&seed=1")
+    >>> isinstance(snapshot, fo.workloads.Snapshot), snapshot.cluster.shape
+    (True, (3, 5, 2))
     """
 
     cluster: Cluster
@@ -60,13 +64,13 @@ class Snapshot:
 
     @cached_property
     def running(self) -> Allocation | None:
-        """Tasks that run, as an allocation: flagged where they exceed what there is, as after a change of nodes."""
+        """Running tasks as an allocation, flagged if they exceed capacities (as after a change of nodes); or None."""
         known = self.placement is not None
         return Allocation.of(self.cluster, self.placement, "running", throw=False) if known else None
 
     @property
     def dropped(self) -> dict[str, int]:
-        """Parts of the source that the cluster lacks: counts of `report` that say "left out", without these words."""
+        """Counts of `report` on excluded data, by their names without "left out"."""
         counts = {what: count for what, count in self.report.items() if "left out" in what and count}
         return {what.replace(", left out", "").replace(" left out", ""): count for what, count in counts.items()}
 
@@ -78,7 +82,7 @@ class Snapshot:
 
 @dataclass
 class Shape:
-    """Pods or jobs of one owner that ask for the same and may run on the same nodes: a user of the cluster."""
+    """Tasks of one owner with equal requests and placement constraints, which become a user of the cluster."""
 
     owner: str
     asks: Mapping[str, float]
@@ -86,11 +90,17 @@ class Shape:
     weight: float
     tasks: int = 0
     gated: int = 0
-    on: Counter[str] = field(default_factory=Counter)  # tasks that run, by node
+    on: Counter[str] = field(default_factory=Counter)  # running tasks by node
 
 
 def objects(found: object, key: str, path: Path, remedy: str) -> list[Any]:
-    """The list of objects that a file has by this key."""
+    """List of objects under a key of a parsed file.
+
+    Raises
+    ------
+    DataError
+        There is none; the message has the remedy.
+    """
     listed = found.get(key) if isinstance(found, Mapping) else None
     if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
         raise DataError(f"{path} has no list {key!r} of objects; {remedy}")
@@ -98,12 +108,12 @@ def objects(found: object, key: str, path: Path, remedy: str) -> list[Any]:
 
 
 def quantity(value: object) -> Decimal:
-    """`100m`, `1Gi`, `2e3`, `1.5`: exactly.
+    """Parse a quantity of Kubernetes exactly: `100m`, `1Gi`, `2e3`, `1.5`.
 
     Raises
     ------
     DataError
-        It is none, is below 0 or beyond all measure.
+        The text is not a quantity, or the value is not in [0, 10^21].
     """
     found = _QUANTITY.fullmatch(str(value))
     if found is None:
@@ -125,11 +135,27 @@ def of_shapes(
     shapes: Sequence[Shape], nodes: Sequence[str], has: Sequence[Mapping[str, float]], limited: bool, about: str,
     report: Mapping[str, int], separator: str, why: str, nobody: str,
 ) -> Snapshot:  # fmt: skip
-    """The cluster of users with these shapes; those that no node may run, or that ask for nothing, are left out.
+    """Build the cluster of users with these shapes; those without requests or feasible nodes are excluded.
 
-    `has`: what each node has of resources; those that nobody asks for are not shared, but for CPU, memory and pods
-    where there are any. `limited`: a user has no more than its tasks; `about` has a place for the number of users;
-    `why` no node may run somebody, and `nobody` is the error where nobody is left.
+    Parameters
+    ----------
+    shapes : sequence of Shape
+    nodes : sequence of str
+        Names.
+    has : sequence of mappings
+        Capacities of each node. Resources without requests are omitted, except CPU, memory and pods.
+    limited : bool
+        Limit users to the tasks of their shapes.
+    about : str
+        Description, with a placeholder for the number of users.
+    report : mapping
+        Counts.
+    separator : str
+        Text between owner and requests in names of users.
+    why : str
+        Reason for users without feasible nodes.
+    nobody : str
+        Error if no user remains.
     """
     asked = {what for shape in shapes for what, amount in shape.asks.items() if amount}
     always = [what for what in ("cpu", "memory", "pods") if any(one.get(what) for one in has)]
@@ -165,7 +191,7 @@ def of_shapes(
 
 
 def _names(shapes: Sequence[Shape], separator: str) -> list[str]:
-    """The owner where it has one shape, else with what a task asks for, and a number where that is not enough."""
+    """Names of users: the owner, with the requests if it has several shapes, and with a number if these coincide."""
     several, names = Counter(shape.owner for shape in shapes), []
     for shape in shapes:
         asks = ", ".join(f"{amount:g}{'GiB' if what == 'memory' else ' ' + what.rpartition('/')[2]}"

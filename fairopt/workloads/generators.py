@@ -1,7 +1,7 @@
-"""Random clusters that look like the traces, from the small tables in `data/`; no trace is needed.
+"""Random clusters calibrated to the traces by the small tables in `data/`; no trace is needed.
 
-Demands have the measured marginals and rank correlations (`_draw.Marginals`). Each generator draws its servers before
-its users, and both from the `rng` it is given: the same state gives the same cluster.
+Demands have the measured marginals and rank correlations (`_draw.Marginals`). Each generator draws servers before
+users, both from the given `rng`, so that its state determines the cluster.
 """
 
 from __future__ import annotations
@@ -24,22 +24,32 @@ from .sources import generator
 def google_like(
     rng: np.random.Generator, users: Count = 100, servers: Count = 1000, max_tasks: bool = False
 ) -> Snapshot:
-    """Users like Google's of 2011 on servers drawn from the ten classes of the published table.
+    """Draw users like Google's of 2011, and servers from the ten classes of the published table.
 
-    Resources `cpu` and `memory`, in parts of the largest machine. A server is of a class with the class's share
-    of the 12,583 machines; its name begins with the class, 1 to 10, the most frequent first.
+    Resources are `cpu` and `memory`, relative to the largest machine. Classes of servers are drawn in proportion to
+    their numbers among the 12,583 machines; the name of a server begins with its class, 1 to 10 by frequency.
 
     Parameters
     ----------
-    rng : what is drawn with
-    users, servers : how many
+    rng : Generator
+    users, servers : int
+        Numbers of users and servers.
     max_tasks : bool
-        Limit each user to a number of tasks drawn together with its demand. Default: no limit.
+        Limit each user to a number of tasks drawn jointly with its demand. Default: no limit.
+
+    Returns
+    -------
+    Snapshot
 
     Raises
     ------
     DataError
-        A number is no whole number from 1 on.
+        A number is not an integer >= 1.
+
+    >>> import numpy as np
+    >>> import fairopt as fo
+    >>> fo.workloads.google_like(np.random.default_rng(1), users=3, servers=5).cluster.shape
+    (3, 5, 2)
     """
     positive(users, "users")
     positive(servers, "servers")
@@ -61,22 +71,34 @@ def google_like(
 def bitbrains_like(
     rng: np.random.Generator, vms: Count = 100, servers: Count = 20, split_disk: bool = False
 ) -> Snapshot:
-    """Virtual machines like those of Bitbrains, by their mean use over an hour, on the servers of `pf_servers`.
+    """Draw virtual machines like those of Bitbrains, by mean use over an hour, on the servers of `pf_servers`.
 
-    Resources `cpu` [GHz], `memory` [GB], `disk` [MB/s] (or `disk_read` and `disk_write`, with `split_disk`),
+    Resources are `cpu` [GHz], `memory` [GB], `disk` [MB/s] (or `disk_read` and `disk_write`, with `split_disk`),
     `received` and `transmitted` [Mb/s].
 
     Parameters
     ----------
-    rng : what is drawn with
-    vms : how many virtual machines; each is a user
-    servers : how many
-    split_disk : reading and writing are two resources
+    rng : Generator
+    vms : int
+        Number of virtual machines; each is a user.
+    servers : int
+        Number of servers.
+    split_disk : bool
+        Model reading and writing as two resources.
+
+    Returns
+    -------
+    Snapshot
 
     Raises
     ------
     DataError
-        A number is no whole number from 1 on.
+        A number is not an integer >= 1.
+
+    >>> import numpy as np
+    >>> import fairopt as fo
+    >>> fo.workloads.bitbrains_like(np.random.default_rng(1), vms=3, servers=2).cluster.shape
+    (3, 2, 5)
     """
     positive(vms, "virtual machines")
     hosts = pf_servers(servers, split_disk=split_disk)
@@ -98,22 +120,32 @@ def bitbrains_like(
 def alibaba_like(
     rng: np.random.Generator, users: Count = 100, servers: Count = 100, max_tasks: bool = False
 ) -> Snapshot:
-    """Groups of pods like those of Alibaba's GPU cluster, on servers drawn from its 27 kinds of nodes.
+    """Draw groups of pods like those of Alibaba's GPU cluster, and servers from its 27 kinds of nodes.
 
-    Resources `cpu` [cores], `memory` [GiB], `gpu` [GPUs]. A user that needs GPUs may be bound to some models, as
-    often as in the trace, and always to one that the drawn servers have.
+    Resources are `cpu` [cores], `memory` [GiB], and `gpu` [GPUs]. Users that need GPUs are restricted to certain models
+    as often as in the trace, and always to one that exists among the servers.
 
     Parameters
     ----------
-    rng : what is drawn with
-    users, servers : how many; a user is a group of pods
+    rng : Generator
+    users, servers : int
+        Numbers of users (groups of pods) and servers.
     max_tasks : bool
-        Limit each user to a number of pods drawn together with its demand. Default: no limit.
+        Limit each user to a number of pods drawn jointly with its demand. Default: no limit.
+
+    Returns
+    -------
+    Snapshot
 
     Raises
     ------
     DataError
-        A number is no whole number from 1 on.
+        A number is not an integer >= 1.
+
+    >>> import numpy as np
+    >>> import fairopt as fo
+    >>> fo.workloads.alibaba_like(np.random.default_rng(1), users=3, servers=5).cluster.shape
+    (3, 5, 3)
     """
     positive(users, "users")
     positive(servers, "servers")
@@ -138,7 +170,7 @@ def alibaba_like(
 
 
 def _spread(sigma: float, what: str) -> None:
-    """From 0 to 10: of a larger one some number is beyond those of a cluster."""
+    """Check for a number in [0, 10]; larger ones yield data beyond the range of a cluster."""
     _validate.number(sigma, what, "a number from 0 to 10", lambda part: 0 <= part <= 10)
 
 
@@ -151,20 +183,33 @@ def lognormal(
     density: Annotated[float, probability] = 1.0,
     sigma: Annotated[float, _spread] = 0.5,
 ) -> Snapshot:
-    """No two servers or users alike: capacities `100 e^(sigma z)` and demands `e^(sigma z)`, z standard normal.
+    r"""Draw heterogeneous users and servers with lognormal data.
+
+    .. math:: C_{ir} = 100\, e^{\sigma z_{ir}}, \quad d_{nr} = e^{\sigma z_{nr}}, \quad z \sim N(0, 1)
 
     Parameters
     ----------
-    rng : what is drawn with
-    users, servers, resources : how many
-    density : in (0, 1]
-        The probability that a user may run on a server; everybody may run on one at least.
-    sigma : from 0 to 10, the standard deviation of logarithms; with 0 all are alike
+    rng : Generator
+    users, servers, resources : int
+        Size of the cluster.
+    density : float
+        Probability in (0, 1] that a user is eligible on a server; each user is on at least one.
+    sigma : float
+        Standard deviation of logarithms, in [0, 10].
+
+    Returns
+    -------
+    Snapshot
 
     Raises
     ------
     DataError
-        A number is no whole number from 1 on, `density` is not in (0, 1], or `sigma` is not a number from 0 to 10.
+        A number is not an integer >= 1, `density` is not in (0, 1], or `sigma` is not in [0, 10].
+
+    >>> import numpy as np
+    >>> import fairopt as fo
+    >>> fo.workloads.lognormal(np.random.default_rng(1), users=3, servers=2).cluster.shape
+    (3, 2, 4)
     """
     for number, what in ((users, "users"), (servers, "servers"), (resources, "resources")):
         positive(number, what)

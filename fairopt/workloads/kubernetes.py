@@ -1,8 +1,8 @@
-"""A Kubernetes cluster as `kubectl get nodes,pods,namespaces -A -o json` prints it.
+"""Reader of Kubernetes clusters from the output of `kubectl get nodes,pods,namespaces -A -o json`.
 
-Servers are nodes that are ready and schedulable, at what is allocatable less what DaemonSets and system namespaces take
-there. A user is a namespace's pods of one shape (what they request, and where they may run): a mean of shapes would be
-a demand that nobody has. `pods` is a resource, of which every pod takes one.
+Servers are ready and schedulable nodes, with their allocatable resources minus the requests of DaemonSets and of system
+namespaces. A user is the set of pods of a namespace with equal requests and placement constraints, since a mean over
+different pods would be a demand that none of them has. `pods` is a resource, of which each pod requests one.
 
 Source: the Kubernetes documentation, "Resource Management for Pods and Containers", "Init Containers", "Pod Overhead",
 "Assigning Pods to Nodes", "Taints and Tolerations".
@@ -30,43 +30,43 @@ from ._snapshot import GIB, Shape, Snapshot, objects, of_shapes, quantity
 from .sources import reader
 
 Object = Mapping[str, Any]
-#: A `Counter` of decimal numbers, of which its type does not know.
+#: A `Counter` with Decimal values, which its stubs do not permit.
 Amounts = Any
 
 _BYTES = ("memory", "ephemeral-storage")
 _SPACE = re.compile(r"[\s,]*")
 _ITEMS = re.compile(r'"items"\s*:\s*\[')
-#: Namespaces whose pods are part of the cluster itself.
+#: Namespaces whose pods belong to the cluster itself.
 SYSTEM = ("kube-system", "kube-public", "kube-node-lease")
 _VOLCANO = "volcano.sh/namespace.weight"
 _KINDS = ("Node", "Pod", "Namespace", "ClusterQueue", "LocalQueue", "ResourceQuota")
 
 
 def amounts(table: object, *keys: str) -> Amounts:
-    """Quantities by the names of resources, of the table below these keys."""
+    """Quantities by resource, from the nested table below these keys."""
     return Counter({str(name): quantity(value) for name, value in _table(table, *keys).items()})
 
 
 def requests(pod: Object) -> Amounts:
-    """The request of a pod, `pods: 1` included.
+    """Requests of a pod by resource, including `pods: 1`.
 
         max(sum of containers and sidecars, max over init containers of itself and the sidecars before) + overhead
 
-    A sidecar is an init container that is restarted always. A limit stands in where a request is missing; requests of
-    the pod as a whole come before those of its containers.
+    A sidecar is an init container with restart policy Always. A limit replaces a missing request, and requests of the
+    pod as a whole take precedence over those of its containers.
     """
     spec, sidecars, most = _table(pod, "spec"), Counter[str](), Counter[str]()
     for container in _tables(spec, "initContainers"):
-        at_once = sidecars + _asked(container)
+        at_once = sidecars + _container_requests(container)
         if container.get("restartPolicy") == "Always":
             sidecars = at_once
-        most |= at_once  # the larger of each
-    total = sum(map(_asked, _tables(spec, "containers")), sidecars) | most
-    return Counter({**total, **_asked(spec)}) + amounts(spec, "overhead") + Counter(pods=1)
+        most |= at_once  # the union of counters takes the maximum by resource
+    total = sum(map(_container_requests, _tables(spec, "containers")), sidecars) | most
+    return Counter({**total, **_container_requests(spec)}) + amounts(spec, "overhead") + Counter(pods=1)
 
 
 def may_run(pod: Object, nodes: Iterable[Object]) -> list[bool]:
-    """Nodes that a pod may run on: nodeSelector, required node affinity, taints it does not tolerate."""
+    """Eligibility of a pod on each node: nodeSelector, required node affinity, and taints without toleration."""
     spec, required = _table(pod, "spec"), "requiredDuringSchedulingIgnoredDuringExecution"
     wanted, tolerations = _table(spec, "nodeSelector"), _tables(spec, "tolerations")
     affinity = _table(spec, "affinity", "nodeAffinity")
@@ -80,12 +80,12 @@ def may_run(pod: Object, nodes: Iterable[Object]) -> list[bool]:
 
 
 def _labels(thing: Object) -> Object:
-    """The labels of an object."""
+    """Labels of an object."""
     return _table(thing, "metadata", "labels")
 
 
 def _name(thing: Object, key: str = "name") -> str:
-    """The name of an object, or its namespace."""
+    """Name or namespace of an object."""
     found = _table(thing, "metadata").get(key)
     if not isinstance(found, str) or not found:
         raise DataError(f"it has no metadata.{key}; get the objects of all namespaces: kubectl get ... -A")
@@ -93,7 +93,7 @@ def _name(thing: Object, key: str = "name") -> str:
 
 
 def _table(value: Any, *keys: str) -> Object:
-    """The table below these keys of a table; an empty one if it is not there."""
+    """Nested table below these keys; empty if it is missing."""
     for key in keys:
         value = value.get(key)
         if value is None:
@@ -104,7 +104,7 @@ def _table(value: Any, *keys: str) -> Object:
 
 
 def _tables(value: Any, *keys: str) -> list[Object]:
-    """The same of a list of tables."""
+    """List of tables below these keys; empty if it is missing."""
     found = _table(value, *keys[:-1]).get(keys[-1])
     if found is None:
         return []
@@ -113,7 +113,7 @@ def _tables(value: Any, *keys: str) -> list[Object]:
     return found
 
 
-def _asked(container: Object) -> Amounts:
+def _container_requests(container: Object) -> Amounts:
     return Counter({**amounts(container, "resources", "limits"), **amounts(container, "resources", "requests")})
 
 
@@ -158,24 +158,24 @@ def _matches(expression: Object, has: Object) -> bool:
 
 
 def units(what: str, amount: Decimal) -> float:
-    """Bytes as GiB, anything else as it is."""
+    """Convert bytes to GiB, and keep other units."""
     return float(amount / GIB) if what in _BYTES or what.startswith("hugepages-") else float(amount)
 
 
 def items(path: Path) -> Iterator[dict[str, Any]]:
-    """The objects in every list `items` of a file, as `kubectl get -o json` writes one, one after another.
+    """Yield the objects of all lists `items` of a file, as written by `kubectl get -o json`, one at a time.
 
     Raises
     ------
     DataError
-        The file cannot be read, has no such list, or is cut off or damaged in one: with the number of the item.
+        The file cannot be read or has no such list, or an item is truncated or invalid; the message has its number.
     """
     text = files.read(path, "snapshot")
     found = _ITEMS.search(text)
     if found is None:
         raise DataError(f"{path} has no list 'items'; write it with: kubectl get nodes,pods,namespaces -A -o json")
     decode = json.JSONDecoder().raw_decode
-    while found is not None:  # one list may follow another
+    while found is not None:  # the outputs of several commands may be concatenated
         at = found.end()
         for number in count(1):
             at = _SPACE.match(text, at).end()  # type: ignore[union-attr]
@@ -192,15 +192,15 @@ def items(path: Path) -> Iterator[dict[str, Any]]:
 
 
 @dataclass
-class _Seen:
-    """The objects of a snapshot that count."""
+class _Objects:
+    """Relevant objects of a snapshot."""
 
     nodes: list[Object] = field(default_factory=list)
     allocatable: list[Amounts] = field(default_factory=list)
     pods: list[tuple[str, Amounts, Object, str, bool, bool]] = field(default_factory=list)
     weights: dict[str, float] = field(default_factory=dict)
     queues: dict[str, str] = field(default_factory=dict)
-    quotas: dict[str, None] = field(default_factory=dict)  # namespaces that have one, in order
+    quotas: dict[str, None] = field(default_factory=dict)  # namespaces with a quota, in order
     report: Counter[str] = field(default_factory=Counter)
 
 
@@ -216,25 +216,29 @@ def kubernetes(
     max_tasks: bool = True,
     rng: np.random.Generator | None = None,
 ) -> Snapshot:
-    """Nodes and pods of a snapshot, `FILE.json` or `FILE.yaml`, as a cluster.
+    """Read the nodes and pods of a snapshot, `FILE.json` or `FILE.yaml`, as a cluster.
 
-    Resources: `cpu` [cores], `memory` [GiB], `pods`, and whatever else some pod requests, such as `nvidia.com/gpu` or
-    slices of one (`nvidia.com/mig-1g.5gb`). Models of GPUs are a matter of where pods may run.
+    Resources are `cpu` [cores], `memory` [GiB], `pods`, and all others that some pod requests, such as `nvidia.com/gpu`
+    or its slices (`nvidia.com/mig-1g.5gb`). Models of GPUs are placement constraints.
 
     Parameters
     ----------
-    system
-        Namespaces whose pods are part of the cluster: what they take is not there to be shared.
-    weights
-        A namespace's weight (Kueue's `fairSharing.weight` of its queue, Volcano's annotation, else 1) counts for
-        `each` of its shapes, or is `shared` among them in equal parts: two levels of fairness are a choice.
-    max_tasks
-        Limit a user to its pods, running and pending. False: as if it had any number.
+    directory : str or Path
+        File, or folder with one file.
+    system : sequence of str
+        Namespaces whose pods belong to the cluster, and reduce the capacity of their nodes.
+    weights : str
+        The weight of a namespace (`fairSharing.weight` of its Kueue queue, or Volcano's annotation, default 1) applies
+        to `each` of its shapes, or is `shared` equally among them.
+    max_tasks : bool
+        Limit users to their running and pending pods; otherwise they have no limit.
+    rng : Generator, optional
+        Not used.
 
     Raises
     ------
     DataError
-        The file cannot be read, or has no node or no pod that counts; an object that is damaged, by its name.
+        The file cannot be read, has no eligible node or pod, or an object is invalid (the message has its name).
     """
     path = _file(Path(directory))
     of_file = _yaml(path) if path.suffix in (".yaml", ".yml") else items(path)
@@ -248,10 +252,10 @@ def snapshot(
     weights: Literal["each", "shared"] = "each",
     max_tasks: bool = True,
 ) -> Snapshot:
-    """The cluster that these objects describe; `where` names their source in errors. See `kubernetes`."""
-    seen = _Seen()
+    """Build the cluster of these objects; `where` names their source in errors. See `kubernetes`."""
+    seen = _Objects()
     for item in of:
-        _take(item, seen, frozenset(system))
+        _process(item, seen, frozenset(system))
     nodes = seen.nodes
     if not nodes:
         raise DataError(f"{where} has no node that is ready and schedulable; it has {_counted(seen.report)}")
@@ -262,7 +266,8 @@ def snapshot(
         )
     about = f"Kubernetes ({Path(where).name}): {{}} users (namespace and shape) on {len(nodes)} nodes"
     found = of_shapes(
-        shapes, [_name(node) for node in nodes], _left(seen), max_tasks, about, seen.report, "/", "no node may run it",
+        shapes, [_name(node) for node in nodes], _capacities(seen), max_tasks, about, seen.report, "/",
+        "no node may run it",
         f"{where}: no node may run any of the pods; look at their selectors and the nodes' taints",
     )  # fmt: skip
     counts = {"users whose pods no node may run, left out": len(found.left_out)}
@@ -291,7 +296,7 @@ def _yaml(path: Path) -> Iterable[dict[str, Any]]:
     loader: Any = None
 
     def refused() -> None:
-        """Nine aliases in each of nine lists would stand for billions of objects."""
+        """Reject aliases: nine in each of nine nested lists would expand to billions of objects."""
         raise DataError(f"{path} line {loader.line + 1} is an alias of what is written elsewhere; {remedy}")
 
     try:
@@ -304,8 +309,8 @@ def _yaml(path: Path) -> Iterable[dict[str, Any]]:
     return [one for found in documents or [None] for one in objects(found, "items", path, remedy)]
 
 
-def _take(item: Object, seen: _Seen, system: frozenset[str]) -> None:
-    """One object of the snapshot; an error names it."""
+def _process(item: Object, seen: _Objects, system: frozenset[str]) -> None:
+    """Process one object of the snapshot; errors state its name."""
     kind = item.get("kind")
     seen.report[f"objects of kind {kind}" if kind in _KINDS else "objects of other kinds, left out"] += 1
     metadata = item.get("metadata")
@@ -329,7 +334,7 @@ def _take(item: Object, seen: _Seen, system: frozenset[str]) -> None:
             seen.queues[_name(item, "namespace")] = str(_table(item, "spec").get("clusterQueue"))
 
 
-def _node(node: Object, seen: _Seen) -> None:
+def _node(node: Object, seen: _Objects) -> None:
     spec = _table(node, "spec")
     ready = any(one.get("type") == "Ready" and one.get("status") == "True"
                 for one in _tables(node, "status", "conditions"))  # fmt: skip
@@ -343,8 +348,8 @@ def _node(node: Object, seen: _Seen) -> None:
         seen.allocatable.append(amounts(node, "status", "allocatable"))
 
 
-def _pod(pod: Object, seen: _Seen, system: frozenset[str]) -> None:
-    """Keep of a pod what counts: its namespace, request, where it may run, and where it does."""
+def _pod(pod: Object, seen: _Objects, system: frozenset[str]) -> None:
+    """Extract the namespace, request, placement constraints and node of a pod."""
     spec = _table(pod, "spec")
     if _table(pod, "status").get("phase") not in ("Running", "Pending"):
         seen.report["pods that have ended, left out"] += 1
@@ -358,8 +363,8 @@ def _pod(pod: Object, seen: _Seen, system: frozenset[str]) -> None:
     seen.pods.append((namespace, requests(pod), place, host, of_system, gated))
 
 
-def _shapes(seen: _Seen, weights: str) -> list[Shape]:
-    """Users, in order of namespace and of what comes first in the snapshot."""
+def _shapes(seen: _Objects, weights: str) -> list[Shape]:
+    """Users by namespace, and in order of appearance."""
     known: dict[str, tuple[bool, ...]] = {}
     found: dict[tuple[Any, ...], Shape] = {}
     for namespace, request, place, host, of_system, gated in seen.pods:
@@ -382,8 +387,8 @@ def _shapes(seen: _Seen, weights: str) -> list[Shape]:
     return sorted(found.values(), key=lambda shape: shape.owner)
 
 
-def _left(seen: _Seen) -> list[dict[str, float]]:
-    """Capacity of every node less the requests of system pods."""
+def _capacities(seen: _Objects) -> list[dict[str, float]]:
+    """Capacities of nodes minus the requests of system pods."""
     taken: dict[str, Amounts] = defaultdict(Counter)
     for _, request, _, host, of_system, _ in seen.pods:
         if of_system and host:
@@ -396,7 +401,7 @@ def _left(seen: _Seen) -> list[dict[str, float]]:
     return rows
 
 
-def _weight(namespace: str, seen: _Seen) -> float:
+def _weight(namespace: str, seen: _Objects) -> float:
     queue = seen.queues.get(namespace)
     return seen.weights.get(f"queue {queue}", seen.weights.get(namespace, 1.0))
 

@@ -1,7 +1,7 @@
-"""A Slurm cluster as `scontrol show nodes --json`, `squeue --json` and `sshare --json` print it.
+"""Reader of Slurm clusters from the output of `scontrol show nodes --json`, `squeue --json` and `sshare --json`.
 
-Servers are nodes that are neither down nor drained, at what jobs may use of them. A user is the jobs of an account (or
-a person) that ask for the same per node in the same partitions: a task is what a job has on one node.
+Servers are nodes that are neither down nor drained, with the resources available to jobs. A user is the set of jobs of
+an account (or a person) with equal requests per node and equal partitions; a task is the part of a job on one node.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from ._snapshot import GIB, Shape, Snapshot, objects, of_shapes, quantity
 from .sources import reader
 
 _LAYOUT = "nodes.json (scontrol show nodes --json), jobs.json (squeue --json), perhaps shares.json (sshare --json)"
-_AWAY = {"DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "FUTURE", "NOT_RESPONDING", "POWERED_DOWN", "MAINT"}
+_DOWN = {"DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "FUTURE", "NOT_RESPONDING", "POWERED_DOWN", "MAINT"}
 _RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9})(?::([0-9]{1,9}))?)?")
 _NODES = re.compile(r"([^\[\],\s]+)(?:\[([^\]]*)\]([^\[\],\s]*))?")
-#: Reasons of a job that waits for a limit of its account, for another job or for a time, and not for room.
+#: Reasons of pending jobs that wait for a limit of their account, another job or a time, as opposed to capacity.
 _LIMITED = re.compile("Assoc|QOS|JobHeld|Dependency|BeginTime|Reservation")
-_MOST = 10_000_000  # tasks of an array
-#: Of trackable resources these say nothing about what a node has.
+_MOST = 10_000_000  # tasks of a job array
+#: Prefixes of trackable resources that are not capacities of nodes.
 _NOT_SHARED = ("billing", "node", "energy", "fs/", "ic/", "license/", "vmem", "pages")
 
 Object = Mapping[str, Any]
@@ -41,24 +41,28 @@ def slurm(
     max_tasks: bool = True,
     rng: np.random.Generator | None = None,
 ) -> Snapshot:
-    """Nodes and jobs as a cluster: resources `cpu`, `memory` [GiB], and generic ones such as `gres/gpu`.
+    """Read nodes and jobs as a cluster, with resources `cpu`, `memory` [GiB], and generic ones such as `gres/gpu`.
 
-    A node has its effective CPUs, its memory less what is specialized, and the generic resources of its `tres`. A job
-    asks for `tres_req_str` divided by its number of nodes, on each of these; elements of a job array count one by one.
-    It may run in its partitions, on nodes that have the features it asks for (joined by `&` or `|`). Numbers may be
-    plain, or tables with `set`, `infinite` and `number`.
+    A node has its effective CPUs, its memory minus specialized memory, and the generic resources of its `tres`. A job
+    requests `tres_req_str` divided by its number of nodes on each of them; elements of job arrays count separately. It
+    is eligible on nodes of its partitions with the requested features (joined by `&` or `|`). Numbers are plain, or
+    tables with `set`, `infinite` and `number`.
 
     Parameters
     ----------
-    by
-        Who a user is: an account, with the shares of `shares.json` as weight, or a person of an account.
-    max_tasks
-        Limit a user to its jobs, running and pending, in tasks. False: as if it had any number.
+    directory : str or Path
+        Folder of `nodes.json`, `jobs.json` and optionally `shares.json`.
+    by : str
+        Definition of users: "account", weighted by `shares.json`, or "user", the persons of accounts.
+    max_tasks : bool
+        Limit users to the tasks of their running and pending jobs; otherwise they have no limit.
+    rng : Generator, optional
+        Not used.
 
     Raises
     ------
     DataError
-        A file is missing, cannot be read or is damaged: with the node or job; no node or no job counts.
+        A file is missing or invalid (the message has the node or job), or has no eligible node or job.
     """
     folder = Path(directory)
     nodes_path, jobs_path, shares_path = (folder / f"{name}.json" for name in ("nodes", "jobs", "shares"))
@@ -77,9 +81,9 @@ def snapshot(
     by: Literal["account", "user"] = "account",
     max_tasks: bool = True,
 ) -> Snapshot:
-    """The cluster of these nodes and jobs; `weights` by account. See `slurm`."""
+    """Build the cluster of these nodes and jobs, with `weights` by account. See `slurm`."""
     report: Counter[str] = Counter()
-    hosts = [node for node in nodes if _is_there(node, report)]
+    hosts = [node for node in nodes if _is_available(node, report)]
     if not hosts:
         raise DataError(f"{where} has no node that jobs may use; of {len(nodes)} all are down or drained")
     shapes: dict[object, Shape] = {}
@@ -89,8 +93,8 @@ def snapshot(
         raise DataError(f"{where} has no job that runs or waits; of {len(jobs)} all have ended")
     about = f"Slurm ({Path(where).name}): {{}} users ({by} and shape) on {len(hosts)} nodes"
     return of_shapes(
-        [*shapes.values()], [_name(node) for node in hosts], [_has(node) for node in hosts], max_tasks, about, report,
-        ": ", "no node has its partition and features",
+        [*shapes.values()], [_name(node) for node in hosts], [_capacity(node) for node in hosts], max_tasks, about,
+        report, ": ", "no node has its partition and features",
         f"{where}: no node may run any of the jobs; look at partitions and features",
     )  # fmt: skip
 
@@ -100,7 +104,7 @@ def _read(path: Path) -> Any:
 
 
 def _number(value: object, what: str) -> int | None:
-    """Plain, or {set, infinite, number}; None if it is not set."""
+    """Parse a number, plain or as {set, infinite, number}; None if it is not set."""
     if isinstance(value, Mapping):
         if value.get("infinite") or not value.get("set", True):
             return None
@@ -113,7 +117,7 @@ def _number(value: object, what: str) -> int | None:
 
 
 def _words(value: object, what: str) -> list[str]:
-    """A list of words, or one with commas between them."""
+    """Parse a list of words, or words separated by commas."""
     if value is None:
         return []
     words = value.split(",") if isinstance(value, str) else value
@@ -129,18 +133,18 @@ def _name(node: Object) -> str:
     return found
 
 
-def _is_there(node: Object, report: Counter[str]) -> bool:
+def _is_available(node: Object, report: Counter[str]) -> bool:
     name = _name(node)
-    # Of Slurm 21 what else a node is stands apart: idle, and DRAIN.
+    # Slurm 21 lists flags such as DRAIN separately from the base state.
     listed = [word for key in ("state", "state_flags") for word in _words(node.get(key), f"the {key} of node {name}")]
     state = {word.upper() for word in listed}
-    if state & _AWAY:
+    if state & _DOWN:
         report["nodes that are down or drained, left out"] += 1
-    return not state & _AWAY
+    return not state & _DOWN
 
 
-def _has(node: Object) -> dict[str, float]:
-    """CPUs, GiB and generic resources that jobs may use of a node."""
+def _capacity(node: Object) -> dict[str, float]:
+    """CPUs, GiB and generic resources of a node that are available to jobs."""
     who = f"node {_name(node)}"
     found = {what: float(amount) for what, amount in _tres(node.get("tres"), who).items()}
     cpus = _number(node.get("effective_cpus", node.get("cpus")), f"effective_cpus of {who}")
@@ -154,7 +158,7 @@ def _has(node: Object) -> dict[str, float]:
 
 
 def _tres(text: object, who: str) -> dict[str, Decimal]:
-    """`cpu=8,mem=16384M,gres/gpu=2`: amounts by resource, memory (megabytes if nothing is said) in GiB."""
+    """Parse `cpu=8,mem=16384M,gres/gpu=2`: amounts by resource, with memory (in MB without a unit) converted to GiB."""
     found: dict[str, Decimal] = {}
     for part in _words(text, f"tres of {who}"):
         what, _, value = part.partition("=")
@@ -176,7 +180,7 @@ def _add(
     job: Object, by: str, hosts: list[Object], weights: Mapping[str, float], shapes: dict[object, Shape],
     report: Counter[str],
 ) -> None:  # fmt: skip
-    """Count a job with those of its owner that ask for the same on each node, in the same partitions."""
+    """Add a job to those of its owner with equal requests per node and equal partitions."""
     who = f"job {str(job.get('job_id'))[:20]}"
     state = {word.upper() for word in _words(job.get("job_state"), f"job_state of {who}")}
     runs = "RUNNING" in state
@@ -194,7 +198,7 @@ def _add(
     owner = account if by == "account" else f"{account}/{person}"
     key = (owner, frozenset(asks.items()), partitions, features)
     if key not in shapes:
-        eligible = tuple(_may_run(partitions, features, node) for node in hosts)
+        eligible = tuple(_is_eligible(partitions, features, node) for node in hosts)
         amounts = {what: float(amount) for what, amount in asks.items()}
         shapes[key] = Shape(owner, amounts, eligible, weights.get(account, 1.0))
     count = _elements(job.get("array_task_string"), who) * nodes
@@ -208,7 +212,7 @@ def _add(
 
 
 def _hosts(text: object, who: str, most: int) -> list[str]:
-    """The nodes that `n[001-003,7],login` stands for; one without a name where it says nothing."""
+    """Expand a host list such as `n[001-003,7],login`; [''] if it is empty."""
     found: list[str] = []
     for before, inside, after in _NODES.findall(str(text or "")):
         if not inside:
@@ -219,7 +223,7 @@ def _hosts(text: object, who: str, most: int) -> list[str]:
 
 
 def _elements(text: object, who: str) -> int:
-    """The number of elements that `1-10:2,20%4` stands for; 1 if there is none."""
+    """Number of elements of an array specification such as `1-10:2,20%4`; 1 without one."""
     of = f"array_task_string of {who}"
     listed = "" if text is None else str(text).partition("%")[0]
     ranges = _ranges(listed, f"{of} is {str(text)[:40]!r}; it must read like 1-10 or 1-9:2,20")
@@ -230,7 +234,7 @@ def _elements(text: object, who: str) -> int:
 
 
 def _ranges(text: str, wrong: str) -> Iterator[tuple[int, range]]:
-    """The numbers that `001-003,7` or `1-9:2` stands for, range by range, each with the digits of its first."""
+    """Parse ranges such as `001-003,7` or `1-9:2`, each with the number of digits of its start."""
     for part in text.split(",") if text else ():
         match = _RANGE.fullmatch(part.strip())
         if match is None:
@@ -239,7 +243,7 @@ def _ranges(text: str, wrong: str) -> Iterator[tuple[int, range]]:
         yield len(match[1]), range(first, last + 1, max(step, 1))
 
 
-def _may_run(partitions: frozenset[str], features: str, node: Object) -> bool:
+def _is_eligible(partitions: frozenset[str], features: str, node: Object) -> bool:
     name = _name(node)
     there = set(_words(node.get("partitions"), f"partitions of node {name}"))
     has = set(_words(node.get("features", node.get("active_features")), f"features of node {name}"))
@@ -251,7 +255,7 @@ def _may_run(partitions: frozenset[str], features: str, node: Object) -> bool:
 
 
 def _shares(table: Any, path: Path) -> dict[str, float]:
-    """Raw shares of accounts, where they are above 0."""
+    """Positive raw shares by account."""
     while isinstance(table, Mapping):
         table = table.get("shares") or []
     found = {}

@@ -1,10 +1,10 @@
-"""Clusters and workloads by a short name: `bitbrains?vms=50&seed=3`, `google:DIR?at=600`, `jobs.swf`, a folder.
+"""Registries of sources of clusters and workloads, which are opened by name: `bitbrains?vms=50&seed=3`, `jobs.swf`.
 
     name[:directory][?option=value&option=value...]
 
-A trace without a directory is looked for below the traces root: the `traces` argument, else the environment variable
-FAIROPT_TRACES. Where there is none, the calibrated generator stands in and the snapshot says so. A source is registered
-by being defined, one registry (`Sources`) for each kind of thing:
+A trace without a directory is searched below the traces root: the argument `traces`, else the environment variable
+FAIROPT_TRACES. If it is missing, the calibrated generator is used, and the snapshot says so. The definition of a source
+registers it, in one registry (`Sources`) for each kind of data:
 
     @generator("uniform", "uniformly random users and servers")
     def uniform(rng: np.random.Generator, users: int = 10, servers: int = 5) -> Snapshot: ...
@@ -38,7 +38,7 @@ from ._snapshot import Snapshot
 
 Parser = Callable[[str], Any]
 
-#: Parameters that are no options.
+#: Parameters of sources that are not options.
 _GIVEN = ("rng", "directory")
 VARIABLE = "FAIROPT_TRACES"
 
@@ -48,7 +48,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Entry:
-    """A generator; or a reader, with how its trace's `folder` begins, and perhaps a generator that stands in for it."""
+    """Registered generator or reader; a reader has the prefix of its trace's `folder`, and perhaps a `stand_in`."""
 
     name: str
     description: str
@@ -58,18 +58,18 @@ class Entry:
 
     @cached_property
     def options(self) -> Mapping[str, Parser]:
-        """The readers of all options, from the signature."""
+        """Parsers of all options, derived from the signature."""
         return {name: _checked(name, kind) for name, kind in parameters(self.function).items() if name not in _GIVEN}
 
 
 def parameters(function: Callable[..., Any]) -> dict[str, Any]:
-    """The types of a function's parameters."""
+    """Type annotations of a function's parameters."""
     hints = typing.get_type_hints(function, include_extras=True)
     return {name: hints.get(name, str) for name in inspect.signature(function).parameters}
 
 
 def _checked(name: str, kind: Any) -> Parser:
-    """Turn the text of an option into a value that its checks let pass."""
+    """Parser of an option that applies the checks in its type."""
     read = parser(kind)
     checks = getattr(kind, "__metadata__", ())
     if not checks:
@@ -85,12 +85,12 @@ def _checked(name: str, kind: Any) -> Parser:
 
 
 def parser(kind: Any) -> Parser:
-    """The function from text to a value of a type.
+    """Parser of texts for a type.
 
     Raises
     ------
     DataError
-        Nobody can write such a value.
+        Values of the type have no text form.
     """
     origin, parts = typing.get_origin(kind), typing.get_args(kind)
     if origin is Annotated:
@@ -121,7 +121,7 @@ def _list(text: str) -> list[str]:
     return text.split(",")
 
 
-#: Functions from text to a value, by its type.
+#: Parsers by type.
 _PARSERS: dict[Any, Parser] = {
     int: int, float: float, str: str, bool: _flag, int | float: _amount,
     list[str]: _list, Sequence[str]: _list, str | Sequence[str]: _list, str | list[str]: _list,
@@ -130,17 +130,26 @@ _PARSERS: dict[Any, Parser] = {
 
 @dataclass(frozen=True)
 class Sources(Generic[Made]):
-    """Readers of traces and generators of one kind of thing, a dataclass with a text `source`.
+    """Registry of trace readers and generators of one kind of data, a dataclass with a text `source`.
 
-    A source is registered by being defined: `generator` and `reader` decorate its function.
+    The decorators `generator` and `reader` register functions.
     """
 
     what: str
-    #: By their names, and by other names of theirs.
+    #: Entries by name and alias.
     entries: dict[str, Entry] = field(default_factory=dict)
 
     def generator(self, name: str, description: str) -> Callable[[Function], Function]:
-        """Register a function of `rng` and options as the source `name`."""
+        """Register a function of `rng` and options as the source `name`.
+
+        >>> from fairopt.workloads.sources import Sources
+        >>> vectors = Sources("vector")
+        >>> @vectors.generator("uniform", "uniformly distributed numbers")
+        ... def uniform(rng, count: int = 3):
+        ...     return rng.random(count)
+        >>> vectors.open("uniform?count=2&seed=1").shape
+        (2,)
+        """
         return self.reader(name, description, folder="")
 
     def reader(
@@ -148,8 +157,16 @@ class Sources(Generic[Made]):
     ) -> Callable[[Function], Function]:
         """Register a function of `directory`, `rng` and options as the source `name`: a trace.
 
-        Below the folder of traces its own begins with `folder`; without one the generator `stand_in` takes its place,
-        if there is one.
+        Its folder below the traces root begins with `folder`; if it is missing, the generator `stand_in` is used, if
+        any.
+
+        >>> from fairopt.workloads.sources import Sources
+        >>> texts = Sources("text")
+        >>> @texts.reader("notes", "the path of a trace", folder="notes")
+        ... def notes(directory, rng):
+        ...     return str(directory)
+        >>> texts.open("notes:some/folder")
+        'some/folder'
         """
 
         def register(function: Function) -> Function:
@@ -161,17 +178,17 @@ class Sources(Generic[Made]):
         return register
 
     def open(self, name: str, traces: str | Path | None = None, rng: np.random.Generator | None = None) -> Made:
-        """Open the source that `name` stands for; see `open_source`."""
+        """Open a source by name; see `open_source`."""
         return self.maker(name, traces)(rng)
 
     def maker(self, name: str, traces: str | Path | None = None) -> Callable[[np.random.Generator | None], Made]:
-        """The function that opens it with a generator, for many draws: the name is read once."""
+        """Parse the name once, and return a function that draws from the source with a random generator."""
         entry, options, seed = self._read(name)
         trace, function, why = self.folder(name, traces), entry.function, ""
         if trace is not None:
             options["directory"] = trace
         else:
-            function = self._standing_in(entry, options).function
+            function = self._generator_for(entry, options).function
         if trace is None and entry.folder:
             root = traces_root(traces)
             why = f"{VARIABLE} is not set" if root is None else f"no folder {entry.folder} among the traces"
@@ -184,17 +201,17 @@ class Sources(Generic[Made]):
         return make
 
     def check(self, name: str, traces: str | Path | None = None, there: bool = False) -> None:
-        """Raise what `open` would raise of the name alone, before anything is read or drawn; `where` names the option.
+        """Validate a name as `open` does, before files are read; `where` of an error is the option.
 
-        `there` checks as well that the generator that would stand in for a trace has the options.
+        With `there` the options are also checked against the generator that replaces a missing trace.
         """
         entry, options, seed = self._read(name)
         _generator(seed, None)
         if there and self.folder(name, traces) is None:
-            self._standing_in(entry, options)
+            self._generator_for(entry, options)
 
     def known(self) -> dict[str, str]:
-        """Every name with one line about it and its options, readers first."""
+        """Descriptions of all sources with their options by name, readers first."""
         plugins.installed()
         return {
             entry.name: f"{entry.description}; options {', '.join([*entry.options, 'seed'])}"
@@ -202,24 +219,24 @@ class Sources(Generic[Made]):
         }
 
     def reads(self, name: str) -> Entry | None:
-        """The reader of the trace that a name stands for; None for a generator, or what is no name."""
+        """Reader of the trace that a name refers to; None for generators and unknown names."""
         entry = self.entries.get(_kind(name))
         return entry if entry is not None and entry.folder else None
 
     def folder(self, name: str, traces: str | Path | None = None) -> Path | None:
-        """The folder of the trace that `open` would read; None for a generator, named or standing in."""
+        """Folder of the trace that `open` would read; None if it would use a generator."""
         if (entry := self.reads(name)) is None:
             return None
         directory = name.partition("?")[0].partition(":")[2]
         return Path(directory) if directory else _trace_folder(traces_root(traces), entry.folder)
 
     def made_by(self, name: str) -> str:
-        """The module whose function makes the thing, where no trace is read."""
+        """Module of the generator that is used if no trace is read."""
         kind = _kind(name)
         return self.entries[self.entries[kind].stand_in or kind].function.__module__
 
     def _read(self, name: str) -> tuple[Entry, dict[str, Any], str | None]:
-        """The entry that a name stands for, its options, and the seed as text."""
+        """Parse a name into entry, options, and the text of the seed."""
         plugins.installed()
         path, _, query = name.partition("?")
         kind, colon, directory = path.partition(":")
@@ -237,8 +254,8 @@ class Sources(Generic[Made]):
             raise DataError(f"there is no {self.what} {kind!r}; known are {', '.join(self.entries)}")
         return self.entries[kind]
 
-    def _standing_in(self, entry: Entry, options: Mapping[str, Any]) -> Entry:
-        """The generator, or that for a trace that is not there, for which the options must make sense."""
+    def _generator_for(self, entry: Entry, options: Mapping[str, Any]) -> Entry:
+        """Generator of an entry, or that in place of a missing trace, which must accept the options."""
         if not entry.folder:
             return entry
         if not entry.stand_in:
@@ -264,11 +281,11 @@ class Sources(Generic[Made]):
             raise DataError(
                 f"the source {name!r} takes no rng; its function must, as all that is random comes from there"
             )
-        assert entry.options is not None  # every type can be read
+        assert entry.options is not None  # evaluation rejects types of options without a parser
 
 
 def _kind(name: str) -> str:
-    """The kind of source, with which a name begins."""
+    """Kind of source: the name without directory and options."""
     return re.split("[:?]", name)[0]
 
 
@@ -306,12 +323,16 @@ def _generator(seed: str | None, rng: np.random.Generator | None) -> np.random.G
 
 
 def traces_root(traces: str | Path | None = None) -> Path | None:
-    """The folder that holds the traces: the argument, else what FAIROPT_TRACES says; None if neither does.
+    """Folder of the traces: the argument, else FAIROPT_TRACES; None if neither is set.
 
     Raises
     ------
     DataError
-        When that is not a folder.
+        The path is not a folder.
+
+    >>> import fairopt as fo
+    >>> fo.workloads.traces_root(".").is_dir()
+    True
     """
     named = traces if traces is not None else os.environ.get(VARIABLE)
     if not named:
@@ -324,16 +345,16 @@ def traces_root(traces: str | Path | None = None) -> Path | None:
 
 
 def _trace_folder(root: Path | None, begins: str) -> Path | None:
-    """The trace's folder below the root, or the root itself if it is that folder."""
+    """Folder of a trace below the root, or the root itself if its name matches."""
     if root is None:
         return None
     folders = [path for path in sorted(root.iterdir()) if path.is_dir() and path.name.startswith(begins)]
     return folders[0] if folders else root if root.name.startswith(begins) else None
 
 
-#: Clusters as they are at an instant.
+#: Sources of clusters at an instant.
 CLUSTERS: Sources[Snapshot] = Sources("source of clusters")
-#: Jobs that arrive over time, and the servers for them.
+#: Sources of jobs that arrive over time, with servers.
 WORKLOADS: Sources[Workload] = Sources("workload")
 
 generator, reader = CLUSTERS.generator, CLUSTERS.reader
@@ -341,73 +362,105 @@ workload_generator, workload_reader = WORKLOADS.generator, WORKLOADS.reader
 
 
 def open_source(name: str, *, traces: str | Path | None = None, rng: np.random.Generator | None = None) -> Snapshot:
-    """The cluster that `name` stands for.
+    """Open a source of clusters by name.
 
     Parameters
     ----------
-    name
-        One of `known()`, perhaps with a directory (the trace, a folder above or a part of it) and options; the
-        options are the arguments of the reader or generator, and `seed`.
-    traces
-        The folder that holds the traces. Default: the environment variable FAIROPT_TRACES.
-    rng
-        For everything that is drawn. `seed=` in the name comes first; without either the seed is 0.
+    name : str
+        A name of `known()`, optionally with a directory (the trace, a folder above, or a part of it) and options: the
+        arguments of the reader or generator, and `seed`.
+    traces : str or Path, optional
+        Folder of the traces. Default: the environment variable FAIROPT_TRACES.
+    rng : Generator, optional
+        Random generator. `seed=` in the name takes precedence; without either the seed is 0.
+
+    Returns
+    -------
+    Snapshot
 
     Raises
     ------
     DataError
-        An unknown name or option (the message lists the known ones), a value that does not fit, an option of a
-        trace that is not there, or what the reader raises.
+        The name, an option (the message lists the known ones) or a value is invalid, an option requires a trace that is
+        missing, or the reader fails.
+
+    >>> import fairopt as fo
+    >>> fo.open_source("google-like?users=3&servers=5&seed=1").cluster.shape
+    (3, 5, 2)
     """
     return CLUSTERS.open(name, traces, rng)
 
 
 def trace_folder(name: str, traces: str | Path | None = None) -> Path | None:
-    """The folder of the trace that `open_source` would read; None for a generator, named or standing in.
+    """Folder of the trace that `open_source` would read; None if it would use a generator.
 
     Parameters
     ----------
-    name : as of `open_source`
-    traces : the folder that holds the traces; by default the environment variable FAIROPT_TRACES
+    name : str
+        As of `open_source`.
+    traces : str or Path, optional
+        Folder of the traces. Default: the environment variable FAIROPT_TRACES.
 
     Raises
     ------
     DataError
         `traces` is not a folder.
+
+    >>> import fairopt as fo
+    >>> fo.workloads.trace_folder("google-like") is None
+    True
     """
     return CLUSTERS.folder(name, traces)
 
 
 def known() -> dict[str, str]:
-    """Every name with one line about it and its options."""
+    """Descriptions of all sources of clusters, with their options, by name.
+
+    >>> import fairopt as fo
+    >>> "google-like" in fo.workloads.known()
+    True
+    """
     return CLUSTERS.known()
 
 
 def open_workload(
     name: str | Path, *, traces: str | Path | None = None, rng: np.random.Generator | None = None
 ) -> Workload:
-    """The jobs over time that `name` stands for.
+    """Open a workload, jobs that arrive over time, by name.
 
     Parameters
     ----------
-    name
-        A source with options, `name[:directory][?option=value&...]`; a folder with `tasks.csv` and `servers.csv`; or
-        a file in the Standard Workload Format, `FILE.swf`.
-    traces
-        The folder that holds the traces. Default: the environment variable FAIROPT_TRACES. A trace that is not there
-        is replaced by the generator that is calibrated to it, and `source` says so.
-    rng
-        For everything that is drawn. `seed=` in the name comes first; without either the seed is 0.
+    name : str or Path
+        A source with options, `name[:directory][?option=value&...]`; a folder with `tasks.csv` and `servers.csv`; or a
+        file in the Standard Workload Format, `FILE.swf`.
+    traces : str or Path, optional
+        Folder of the traces. Default: the environment variable FAIROPT_TRACES. A missing trace is replaced by the
+        generator calibrated to it, and `source` says so.
+    rng : Generator, optional
+        Random generator. `seed=` in the name takes precedence; without either the seed is 0.
+
+    Returns
+    -------
+    Workload
 
     Raises
     ------
     DataError
-        An unknown name or option, a file that cannot be read (with its line), or what the reader raises.
+        The name or an option is invalid, a file cannot be read (the message has the line), or the reader fails.
+
+    >>> import fairopt as fo
+    >>> fo.open_workload("google-day?tasks=50&servers=3&seed=11").servers
+    ('server1', 'server2', 'server3')
     """
     text = str(name)
     return _job_files.load(text) if _job_files.is_file(text) else WORKLOADS.open(text, traces, rng)
 
 
 def known_workloads() -> dict[str, str]:
-    """Every source of workloads with one line about it and its options."""
+    """Descriptions of all sources of workloads, with their options, by name.
+
+    >>> import fairopt as fo
+    >>> "google-day" in fo.workloads.known_workloads()
+    True
+    """
     return WORKLOADS.known()

@@ -36,7 +36,7 @@ def chain(servers: int, seed: int) -> fo.Cluster:
 @pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0])
 def test_leverage_is_the_derivative_of_a_response_in_its_line(alpha: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Several resources are full: with one the matrix of the formula is a number, and hardly anything of it shows."""
-    monkeypatch.setattr(loops._WRITTEN, "running", True)  # the package calls no loop alone that this would compile
+    monkeypatch.setattr(loops._MODE, "running", True)  # the package calls no loop alone that this would compile
     rng = np.random.default_rng(3)
     users, resources = 12, 3
     use = rng.uniform(0.01, 1, (users, resources)) ** 3

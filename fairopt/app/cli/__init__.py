@@ -1,4 +1,4 @@
-"""The command `fairopt`: parse, call, print."""
+"""The command `fairopt`: parsing of arguments, dispatch to the function of a command, and reporting of errors."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from ...base.errors import DataError, FairoptError
 from ...base.names import plain
 from ._slips import Parser, inches, parse, picture_file, table_file
 
-#: New objects before Python looks for garbage.
-_GARBAGE = 100_000
+#: Threshold of the garbage collector, raised as a command creates few cycles.
+_GC_THRESHOLD = 100_000
 
 
 @cache
@@ -39,7 +39,7 @@ class _Single(argparse.Action):
         options.width = 3.3
 
 
-#: What types, actions and helps of options are called.
+#: Python objects for the names of types, actions and helps in commands.toml.
 _KINDS = {
     "int": int,
     "float": float,
@@ -52,7 +52,7 @@ _KINDS = {
 
 
 def parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
-    """The command line; where its arguments are known, with the options of their command only."""
+    """Build the parser; if arguments are given, with the options of their command only."""
     from ...base.version import __version__
 
     root = Parser(
@@ -79,38 +79,38 @@ def parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
 
 
 def _run(options: argparse.Namespace) -> int:
-    """Call the function of the command's name."""
+    """Import the module of the command and call its function."""
     module = importlib.import_module(f".{_declared()['commands'][options.command]['module']}", __package__)
     return int(getattr(module, options.command.replace("-", "_"))(options))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the exit status. Errors are one line on standard error, without a traceback.
+    """Run one command and return its exit status; errors are one line on standard error, without a traceback.
 
-    Without arguments it is that of the process, which is then the command's own.
+    Without `arguments` those of the process are used, and process-wide settings are changed.
     """
-    if arguments is None:  # what is imported is no garbage, at the end neither: looking through it takes a third
-        gc.set_threshold(_GARBAGE)
+    if arguments is None:  # imported modules are no garbage: scanning them at exit takes a third of a short command
+        gc.set_threshold(_GC_THRESHOLD)
         atexit.register(gc.freeze)
         sys.unraisablehook = _unraisable
-    for name in ("stdin", "stdout", "stderr"):  # closed: whatever is opened next would have its number
+    for name in ("stdin", "stdout", "stderr"):  # the next file opened would get the descriptor of a closed stream
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "r+"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
-            stream.reconfigure(errors="backslashreplace")  # an encoding that lacks a character is no error
+            stream.reconfigure(errors="backslashreplace")  # characters outside the encoding are escaped
     with redirect_stdout(Screen(sys.stdout)), redirect_stderr(Screen(sys.stderr)):
         return _answered(arguments)
 
 
 class Screen:
-    """A stream for people: control characters, but tabs and ends of lines, are written as Python writes them."""
+    """Output stream that escapes control characters, except tabs and newlines."""
 
     def __init__(self, stream: Any) -> None:
-        self.stream = stream  # where progress bars go
+        self.stream = stream  # progress bars write to it directly
 
     def write(self, text: str) -> int:
-        """Write text."""
+        """Write text with control characters escaped."""
         return int(self.stream.write(plain(text, "\n\t")))
 
     def __getattr__(self, name: str) -> Any:
@@ -132,7 +132,7 @@ def _answered(arguments: Sequence[str] | None) -> int:
         return _failed(str(error), 2 if isinstance(error, DataError) else 1)
     except KeyboardInterrupt:
         return _failed("interrupted", 130)
-    except BrokenPipeError:  # whoever read our output (head, less) has enough
+    except BrokenPipeError:  # a reader such as head or less has closed the pipe
         _silence()
         return 0
     except OSError as error:
@@ -148,17 +148,17 @@ def _failed(text: str, status: int) -> int:
 
 
 def _unraisable(found: sys.UnraisableHookArgs) -> None:
-    """Report errors in finalizers, but those of the compiler's objects that Ctrl-C left half made."""
+    """Report errors in finalizers, except those of compiler objects left incomplete by Ctrl-C."""
     module = str(getattr(found.object, "__module__", ""))
     if not (isinstance(found.exc_value, AttributeError) and module.startswith("llvmlite.")):
         sys.__unraisablehook__(found)
 
 
 def _silence() -> None:
-    """Keep Python from complaining at its end about what could not be printed."""
+    """Redirect standard output to the null device, so that Python reports no error when it flushes it at exit."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (OSError, ValueError):  # no real stream
+    except (OSError, ValueError):  # the stream has no file descriptor
         return
 
 
@@ -173,7 +173,7 @@ _REMEDIES = {
 
 
 def _of_system(error: OSError) -> str:
-    """Say what the system refused, and what to do about it."""
+    """Message for an error of the operating system, with its remedy."""
     where, code = error.filename or "the output", errno.errorcode.get(error.errno or 0, "?")
     remedies = [f"; {text}" for codes, text in _REMEDIES.items() if code in codes.split()]
     return f"{where}: {error.strerror or error}{''.join(remedies)}"

@@ -1,4 +1,4 @@
-"""FILE on the command line: its option, and the cluster that it stands for."""
+"""The argument FILE of commands: opening the cluster, source or allocation that it names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Named:
-    """A cluster, where it is from if that is more than a file, and the snapshot that it is of, if it is of one."""
+    """Cluster with its argument on the command line; and with its source and snapshot, if there are any."""
 
     cluster: Cluster
     file: str
@@ -32,23 +32,29 @@ class Named:
 
     @property
     def running(self) -> Allocation | None:
-        """Running tasks, where known."""
+        """Running tasks, or None if unknown."""
         return None if self.snapshot is None else self.snapshot.running
 
     @property
     def called(self) -> str:
-        """Its source, or the name of its file."""
+        """Description of the source, or the name of the file."""
         return self.source or Path(self.file).name
 
 
 def existing(store: Path, remedy: str = "fairopt sweep NAME makes one, and --store DIR names another") -> None:
-    """Raise `DataError` if there is no such store."""
+    """Raise `DataError` with a remedy unless the store exists."""
     if not store.is_dir():
         raise DataError(f"there is no store at {store}; {remedy}")
 
 
 def opened(options: argparse.Namespace) -> Named:
-    """Open FILE with all data of its source."""
+    """Open FILE: a worked example of a paper, a source, or a cluster or allocation file.
+
+    Raises
+    ------
+    DataError
+        There is no such source or file, or its content is invalid.
+    """
     text: str = options.file
     kind, _, name = text.partition(":")
     if kind == "paper":
@@ -69,7 +75,7 @@ def opened(options: argparse.Namespace) -> Named:
 
 
 def _of_file(file: str) -> Named:
-    """A cluster file, or an allocation file: its tasks are those that run."""
+    """Open a cluster file, or an allocation file, whose tasks count as running."""
     from ...result import allocation_file
 
     path = Path(file)

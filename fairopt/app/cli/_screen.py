@@ -1,4 +1,4 @@
-"""Output: tables no wider than the terminal, prose, and strict JSON."""
+"""Output of commands: tables no wider than the terminal, wrapped prose, and strict JSON."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ...base.libraries import pd
 from ...base.names import plain
 from ...result._show import cut, joined
 
-#: The longest text of a cell on a terminal.
+#: Maximum width of a table cell on a terminal, in characters.
 _LONGEST = 48
 
 
 def give(frame: pd.DataFrame, options: argparse.Namespace, shown: Callable[[], None] | None = None) -> int:
-    """Write a table where that is asked for; print it, as JSON or as it is `shown`."""
+    """Write a table to `--out`, and print it, as JSON with `--json`, or else by `shown`."""
     if options.out:
         from ...harness import report
 
@@ -37,12 +37,12 @@ def give(frame: pd.DataFrame, options: argparse.Namespace, shown: Callable[[], N
 
 
 def print_json(value: Any) -> None:
-    """Print a value; numpy's numbers and arrays as plain ones, what JSON does not know as text."""
+    """Print a value as JSON, with NumPy's numbers and arrays converted, and other objects as text."""
     print(json.dumps(_plain(value), indent=1, default=str, allow_nan=False))
 
 
 def _plain(value: Any) -> Any:
-    """JSON has no NaN and no infinity: null, and a string."""
+    """Convert to JSON types: NaN to null, and infinity to a string."""
     if isinstance(value, np.ndarray | np.generic):
         return _plain(value.tolist())
     if isinstance(value, dict):
@@ -55,19 +55,19 @@ def _plain(value: Any) -> Any:
 
 
 def width() -> int | None:
-    """Columns of the terminal, or of COLUMNS; None where lines may have any length, as in a pipe."""
+    """Width of the terminal in characters, or `COLUMNS`; None if lines are not limited, as in a pipe."""
     if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal():
         return max(20, shutil.get_terminal_size().columns)
     return None
 
 
 def shows_progress(options: argparse.Namespace) -> bool:
-    """True if progress can be shown: on a terminal, and not with JSON output."""
+    """True if progress bars are shown: on a terminal, without `--json`."""
     return not options.json and sys.stderr.isatty()
 
 
 def table(frame: pd.DataFrame, longest: int | None = None) -> str:
-    """A table for people; what is wider than the terminal is broken, with the first column before every part."""
+    """Format a table for people; wider ones are split into parts, each with the first column."""
     from ...harness import report
 
     shown = report.for_people(frame)
@@ -82,12 +82,12 @@ def table(frame: pd.DataFrame, longest: int | None = None) -> str:
 
 
 def say(texts: Iterable[str]) -> None:
-    """Print lines of prose, broken at the terminal's width."""
+    """Print lines of prose, wrapped at the terminal's width."""
     most = width()
     for text in map(plain, texts):
         print(*([text] if most is None else wrap(text, most, subsequent_indent="  ")), sep="\n")
 
 
 def warn(text: str) -> None:
-    """Print a line of the command's own on standard error."""
+    """Print a warning of the command on standard error."""
     print(f"fairopt: {plain(text)}", file=sys.stderr)

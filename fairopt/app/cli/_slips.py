@@ -1,4 +1,4 @@
-"""Slips on the command line: one line that says what was meant."""
+"""Parsing of arguments, with suggestions for misspelt commands and options."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...base.names import meant
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line."""
+    """Argument parser whose errors are one line."""
 
     def error(self, message: str) -> NoReturn:
         text = " ".join(message.split())
@@ -31,7 +31,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def inches(text: str) -> float:
-    """The width of a figure or table."""
+    """Parse the width of a figure or table in inches."""
     width = float(text)
     if not 1 <= width <= 40:
         raise argparse.ArgumentTypeError(f"it must be from 1 to 40 inches; got {text}")
@@ -39,14 +39,14 @@ def inches(text: str) -> float:
 
 
 def table_file(text: str) -> Path:
-    """A file of a table; one that there is no format for is an error before anything is computed."""
+    """Parse the path of a table; an unknown format is rejected before any computation."""
     from ...harness.report import exportable
 
     return _checked(text, exportable)
 
 
 def picture_file(text: str) -> Path:
-    """The same of a picture."""
+    """Parse the path of a figure, as `table_file`."""
     from ...harness.report.figures import drawable
 
     return _checked(text, drawable)
@@ -61,7 +61,7 @@ def _checked(text: str, check: Callable[[Path], object]) -> Path:
 
 
 def parse(parser: argparse.ArgumentParser, given: Sequence[str]) -> argparse.Namespace:
-    """The options; what no option is ends the program with a hint."""
+    """Parse arguments; an unknown option ends the program with a suggestion."""
     options, unknown = parser.parse_known_args(given)
     if unknown:
         sub = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
@@ -71,7 +71,7 @@ def parse(parser: argparse.ArgumentParser, given: Sequence[str]) -> argparse.Nam
 
 
 def listed(values: Sequence[str] | None) -> list[str] | None:
-    """The items of a list whose items stand apart by spaces, commas, or both; commas in brackets part nothing."""
+    """Split a list at spaces and commas; commas inside brackets do not separate items."""
     if values is None:
         return None
     items: list[str] = []
@@ -89,7 +89,7 @@ def listed(values: Sequence[str] | None) -> list[str] | None:
 
 
 def _hint(parser: argparse.ArgumentParser, given: Sequence[str], name: str) -> str:
-    """The option that was meant by one that there is not: a parameter of mechanisms goes with their names."""
+    """Suggest an option for an unknown one; parameters of mechanisms are part of the mechanism's name."""
     from ... import mechanisms
 
     name, _, value = name.partition("=")

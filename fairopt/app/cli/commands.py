@@ -1,4 +1,4 @@
-"""Commands on one cluster, or on none: solve, check, compare, path, claims, dynamic-drf, hug and completion."""
+"""The commands solve, check, compare, path, claims, dynamic-drf, hug and completion."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from ._open import opened
 from ._screen import print_json
 from ._slips import listed
 
-#: The most alphas of one path.
+#: Largest number of alphas of one path.
 _MOST = 10_000
 
 
 def solve(options: argparse.Namespace) -> int:
-    """`fairopt solve FILE --mechanism NAME`."""
+    """`fairopt solve FILE --mechanism NAME`: compute and print a certified allocation."""
     named = opened(options)
     mechanism = mechanisms.one(options.mechanism)
     allocation = mechanism.solve(named.cluster, options.tol, solver=options.solver)
@@ -63,7 +63,7 @@ def solve(options: argparse.Namespace) -> int:
 
 
 def check(options: argparse.Namespace) -> int:
-    """`fairopt check FILE`; exit 1 if the allocation misses the tolerance."""
+    """`fairopt check FILE`: certify a saved allocation again; exit status 1 if it misses the tolerance."""
     allocation = Allocation.load(options.file)
     tol = allocation.tol if options.tol is None else _validate.tolerance(options.tol)
     certificate = allocation.certificate
@@ -81,7 +81,7 @@ def check(options: argparse.Namespace) -> int:
 
 
 def stated(allocation: Allocation) -> str:
-    """What an allocation is judged by, in words: whatever it is called."""
+    """Description of the criterion by which an allocation is certified, independent of its label."""
     if not allocation.certificate.judged:
         return "feasibility alone"
     rule, cluster, shares = allocation.criterion, allocation.cluster, "virtual"
@@ -97,7 +97,7 @@ def stated(allocation: Allocation) -> str:
 
 
 def compare(options: argparse.Namespace) -> int:
-    """`fairopt compare FILE [--mechanisms ...]`; exit 1 if a mechanism that applies failed."""
+    """`fairopt compare FILE [--mechanisms ...]`; exit status 1 if an applicable mechanism failed."""
     from ...harness import report
     from ...study.compare import Entry
     from ...study.compare import compare as compare_all
@@ -124,7 +124,7 @@ def compare(options: argparse.Namespace) -> int:
 
 
 def claims(options: argparse.Namespace) -> int:
-    """`fairopt claims`; exit 1 if a claim is neither reproduced nor shown to be in error."""
+    """`fairopt claims`: check claims of the papers; exit status 1 if one is neither reproduced nor disproved."""
     from ...harness import papers, report
 
     frame = papers.check(papers.claims(options.paper, options.item), progress=not options.json)
@@ -146,7 +146,7 @@ def claims(options: argparse.Namespace) -> int:
 
 
 def path(options: argparse.Namespace) -> int:
-    """`fairopt path FILE --mechanism NAME --alphas LOW:HIGH:COUNT`."""
+    """`fairopt path FILE --mechanism NAME --alphas LOW:HIGH:COUNT`: measures by alpha."""
     from ...harness.report import figures
     from ...study.alpha_path import alpha_path
 
@@ -169,7 +169,7 @@ def path(options: argparse.Namespace) -> int:
 
 
 def values(given: Sequence[str] | None) -> list[float] | None:
-    """Alphas from a command line: numbers, `inf`, and `LOW:HIGH:COUNT`, from LOW to HIGH by equal factors; or None."""
+    """Parse alphas: numbers, `inf`, and geometric sequences `LOW:HIGH:COUNT`; None without arguments."""
     if given is None:
         return None
     alphas: list[float] = []
@@ -191,7 +191,7 @@ def values(given: Sequence[str] | None) -> list[float] | None:
 
 
 def dynamic_drf(options: argparse.Namespace) -> int:
-    """`fairopt dynamic-drf FILE [--order USER ...]`: every user's tasks after each arrival."""
+    """`fairopt dynamic-drf FILE [--order USER ...]`: tasks of all users after each arrival."""
     from ... import scheduling
 
     found = scheduling.dynamic_drf(opened(options).cluster, options.order).tasks
@@ -199,7 +199,7 @@ def dynamic_drf(options: argparse.Namespace) -> int:
 
 
 def hug(options: argparse.Namespace) -> int:
-    """`fairopt hug FILE`: every tenant's progress, and its part of each link in the link's units."""
+    """`fairopt hug FILE`: progress of each tenant, and its bandwidth on each link in the link's units."""
     from ... import scheduling
 
     found = scheduling.hug(opened(options).cluster).to_frame()
@@ -207,7 +207,7 @@ def hug(options: argparse.Namespace) -> int:
 
 
 def completion(options: argparse.Namespace) -> int:
-    """Print the script; the shell reads it with `eval "$(fairopt completion bash)"`."""
+    """`fairopt completion SHELL`: print the completion script, to be used as `eval "$(fairopt completion bash)"`."""
     shtab = of_an_extra("shtab")
     from ...harness import papers
     from ...harness.experiment import known

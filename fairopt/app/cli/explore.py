@@ -1,4 +1,4 @@
-"""A cluster in the browser, as a page to share, or as a report of what a change would do."""
+"""The commands explore and report: a cluster in the browser or as a page to share, and a report on its users."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ._slips import listed
 
 
 def explore(options: argparse.Namespace) -> int:
-    """`fairopt explore FILE [--out page.html]`; serves until Ctrl-C."""
+    """`fairopt explore FILE [--out page.html]`: serve the explorer until Ctrl-C, or write it as a page."""
     from ..explorer import Session, State
     from ..explorer import page as pages
     from ..explorer.edits import alpha
@@ -37,7 +37,8 @@ def explore(options: argparse.Namespace) -> int:
         try:
             print(f"{name}\n{server.address} (Ctrl-C stops)", flush=True)
             if not options.no_browser:
-                # Words that a browser is started with can be read by every account: the address comes from a file.
+                # The arguments of a process are visible to all accounts, so the address with its token is passed in a
+                # file.
                 page = Path(folder, "explorer.html")
                 page.write_text(f'<meta http-equiv="refresh" content="0; url={server.address}">', encoding="utf-8")
                 webbrowser.open(page.as_uri())
@@ -48,7 +49,7 @@ def explore(options: argparse.Namespace) -> int:
 
 
 def report(options: argparse.Namespace) -> int:
-    """`fairopt report FILE [--what-if ...] [--out FILE]`."""
+    """`fairopt report FILE [--what-if ...] [--out FILE]`: report on the users of a cluster."""
     from ...base import files
     from ..explorer import State
     from ..explorer import report as wording

@@ -1,4 +1,4 @@
-"""`fairopt properties`: what mechanisms violate, what users of a cluster could gain, and counterexamples again."""
+"""The command properties: violations by mechanism, users' gains on a cluster, and saved counterexamples."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from ._open import opened
 from ._screen import print_json
 from ._slips import listed
 
-#: What a FILE takes by default, with what is loaded before less than 20.
+#: Default CPU time in seconds for a FILE, such that the command including imports takes less than 20 s.
 _SECONDS = 13.0
-#: Properties about what a user reports.
-_LIES = (
+#: Properties about misreports.
+_MISREPORTS = (
     "strategy-proofness",
     "strategy-proofness-placement",
     "strategy-proofness-counts",
@@ -58,7 +58,7 @@ def properties(options: argparse.Namespace) -> int:
 
 
 def _searched(chosen: list[Mechanism], names: list[str], options: argparse.Namespace) -> pd.DataFrame:
-    """A row per mechanism and property: the violation of a small counterexample, or in how many trials was none."""
+    """Search for counterexamples: one row per mechanism and property, with the violation of a small witness."""
     trials, jobs = (_validate.whole(getattr(options, name), name) for name in ("trials", "jobs"))
     conditions = known_conditions(listed(options.conditions) or [])
     about = {"trials": trials, "rng": options.seed, "conditions": conditions}
@@ -76,7 +76,7 @@ def _searched(chosen: list[Mechanism], names: list[str], options: argparse.Names
     rows = []
     for (mechanism, name), one in zip(pairs, shown, strict=True):
         if isinstance(one, Witness) and options.save:
-            from ...harness.report.export import file_name  # what else is there takes long to import
+            from ...harness.report.export import file_name  # deferred, since the room of reports takes long to import
 
             Path(options.save).mkdir(parents=True, exist_ok=True)
             one.save(Path(options.save) / f"{file_name(f'{one.mechanism}--{name}')}.json")
@@ -95,7 +95,7 @@ def _searched(chosen: list[Mechanism], names: list[str], options: argparse.Names
 def _search(
     mechanism: Mechanism | str, name: str, about: dict[str, Any], needed: Iterable[tuple[str, str]] = ()
 ) -> Witness | str | None:
-    """Search here or in another process, which loads the plug-ins first; a text says why nothing can be searched."""
+    """Search in this or another process, which loads the plug-ins first; a text says why a search is impossible."""
     plugins.needed(needed)
     try:
         return fairness.search(mechanism, name, **about)
@@ -106,11 +106,11 @@ def _search(
 def _reported(
     chosen: list[mechanisms.Mechanism], names: list[str], options: argparse.Namespace
 ) -> tuple[pd.DataFrame, list[str]]:
-    """A row per mechanism and property of the cluster in a file, and the same in words."""
+    """Check a given cluster: one row per mechanism and property, and sentences that summarise them."""
     cluster = opened(options).cluster
     frames: list[pd.DataFrame] = []
     words: list[str] = []
-    if not listed(options.mechanisms):  # of all mechanisms those that are defined there
+    if not listed(options.mechanisms):  # without a choice, mechanisms that do not apply to the cluster are skipped
         chosen = [mechanism for mechanism in chosen if accepted(mechanism, cluster)]
     end = clock.cpu() + (_SECONDS if options.seconds is None else options.seconds)
     shown = None if _screen.shows_progress(options) else True
@@ -130,27 +130,27 @@ def _reported(
 
 
 def _replay(options: argparse.Namespace) -> int:
-    """A saved counterexample, verified again."""
+    """Verify a saved counterexample again."""
     witness = fairness.Witness.load(options.replay)
     finding = witness.replay()
     if options.json:
         print_json({"mechanism": witness.mechanism, "property": witness.property, "user": finding.user,
                     "violation": float(finding.violation), "text": finding.text, "route": witness.route})  # fmt: skip
     else:
-        print(dataclasses.replace(witness, text=finding.text))  # what is found, not what the file says
+        print(dataclasses.replace(witness, text=finding.text))  # the replayed text takes the place of the stored one
         print("verified again")
     return 0
 
 
 def sentences(mechanism: Mechanism, cluster: Cluster, frame: pd.DataFrame, changes: int) -> Iterator[str]:
-    """Sentences on gains from lies, on other violations, on what holds, and on what nothing is said of.
+    """Sentences on gains by misreports, other violations, properties without violation, and unchecked properties.
 
-    `frame` is that of `fairopt.properties.report`, `cluster` what the mechanism shares.
+    `frame` is that of `fairopt.properties.report`, `cluster` the one prepared by the mechanism.
     """
     loss, witness = frame["violation"], frame["witness"]
     yield f"{mechanism}"
     for lie in (True, False):
-        said = loss[loss.index.isin(_LIES) == lie].dropna()
+        said = loss[loss.index.isin(_MISREPORTS) == lie].dropna()
         for name, lost in said[said > 0].items():
             gain = lost / (1 - lost) if lost < 1 else float("inf")
             what = f"a lie gains {gain:.1%} ({name})" if lie else f"{name} is violated by {lost:.1%}"
@@ -163,7 +163,7 @@ def sentences(mechanism: Mechanism, cluster: Cluster, frame: pd.DataFrame, chang
 
 
 def _proved(names: list[str], mechanism: Mechanism, cluster: Cluster, witness: pd.Series) -> str:
-    """Names, with `(proved)` where the mechanism claims the property of such clusters, or what time was for."""
+    """Names of properties, each with `(proved)` if the mechanism claims it for such clusters, or with its status."""
     claimed = {one.property for one in mechanism.claims if one.holds and one.about(mechanism) and one.met(cluster)}
     words = {name: "proved" if fairness.get(name).name in claimed else witness[name] for name in names}
     return ", ".join(f"{fairness.get(name).name}{f' ({more})' if more else ''}" for name, more in words.items())

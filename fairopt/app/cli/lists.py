@@ -1,4 +1,4 @@
-"""Names of all there is; the documentation and schemas; loops compiled ahead; frozen instances for other solvers."""
+"""The commands that list names, and docs, schema, warmup and bench."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from ._screen import print_json
 
 
 def mechanisms(options: argparse.Namespace) -> int:
-    """`fairopt mechanisms`."""
+    """`fairopt mechanisms`: list the mechanisms."""
     return give(report.mechanism_table().frame, options)
 
 
 def instances(options: argparse.Namespace) -> int:
-    """`fairopt instances`."""
+    """`fairopt instances`: list the worked examples of the papers."""
     rows = [
         {"name": f"paper:{name}", "paper": one.paper, "where": one.where, "what": one.description}
         for name, one in sorted(papers.instances().items())
@@ -34,7 +34,7 @@ def instances(options: argparse.Namespace) -> int:
 
 
 def sources(options: argparse.Namespace) -> int:
-    """`fairopt sources`, and `fairopt workloads`: by name, with their options apart."""
+    """`fairopt sources` and `fairopt workloads`: list sources and their options."""
     rows = []
     for name, text in (known_workloads() if options.command == "workloads" else known()).items():
         about, _, of = text.partition("; options ")
@@ -46,7 +46,7 @@ workloads = sources
 
 
 def policies(options: argparse.Namespace) -> int:
-    """`fairopt policies`."""
+    """`fairopt policies`: list the scheduling policies."""
     from ...scheduling.policies import REGISTRY
 
     rows = [{"name": name, "policy": kind.title, "source": kind.source} for name, kind in sorted(REGISTRY.items())]
@@ -54,7 +54,7 @@ def policies(options: argparse.Namespace) -> int:
 
 
 def give(frame: pd.DataFrame, options: argparse.Namespace) -> int:
-    """Print a list, in lines on a terminal, where nothing is cut off; write it where that is asked for."""
+    """Print a list, as wrapped lines on a terminal, where a table would be truncated, and write it to `--out`."""
 
     def lines() -> None:
         for row in frame.to_dict(orient="records"):
@@ -64,7 +64,7 @@ def give(frame: pd.DataFrame, options: argparse.Namespace) -> int:
 
 
 def docs(options: argparse.Namespace) -> int:
-    """`fairopt docs`: the site where it was built and can be opened, else the pages as text, which come along."""
+    """`fairopt docs`: open the built site if it exists, or else page the shipped Markdown files."""
     folder, site = shipped.folder("docs"), shipped.folder("build").resolve() / "site" / "index.html"
     pages = {str(path.relative_to(folder).with_suffix("")): path for path in sorted(folder.rglob("*.md"))}
     wanted = (options.page or "").removeprefix("docs/").removesuffix(".md")
@@ -87,13 +87,13 @@ def docs(options: argparse.Namespace) -> int:
 
 
 def schema(options: argparse.Namespace) -> int:
-    """`fairopt schema`."""
+    """`fairopt schema`: print the JSON schema of a file format."""
     print_json(SCHEMAS[options.kind]())
     return 0
 
 
 def warmup(options: argparse.Namespace) -> int:
-    """`fairopt warmup`."""
+    """`fairopt warmup`: compile all foreseeable loops."""
     from ...base import dispatchers
     from ...harness import warm
 
@@ -112,7 +112,7 @@ def warmup(options: argparse.Namespace) -> int:
 
 
 def bench(options: argparse.Namespace) -> int:
-    """`fairopt bench`."""
+    """`fairopt bench`: export the benchmark instances, or list them."""
     if options.action == "list":
         print("\n".join(frozen.names()))
         return 0

@@ -1,4 +1,4 @@
-"""`fairopt new` and `fairopt notebooks`: copies to edit of what comes with the package."""
+"""The commands new and notebooks: editable copies of experiments, figures and notebooks of the package."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def figure(results: Results, width: float = SINGLE) -> Figure:
 
 
 def new(options: argparse.Namespace) -> int:
-    """`fairopt new experiment NAME`, `fairopt new figure NAME`."""
+    """`fairopt new experiment NAME` and `fairopt new figure NAME`: write a template, or a copy of a shipped file."""
     if not re.fullmatch(r"\w[\w-]*", options.name) or len(options.name) > 100:
         raise DataError(f"{options.name!r} is no name for a file: write letters, digits, - and _")
     experiment = options.what == "experiment"
@@ -70,11 +70,11 @@ def new(options: argparse.Namespace) -> int:
     if options.copied and not source.is_file():
         raise DataError(f"there is no {options.what} {options.copied!r} to copy; fairopt {lists} lists them")
     if source.is_file():
-        _give(target, source.read_text(encoding="utf-8").replace("from .", f"from {figures.FOLDER}."))
+        _copy(target, source.read_text(encoding="utf-8").replace("from .", f"from {figures.FOLDER}."))
     else:
-        _give(target, plain.format(name=options.name))
+        _copy(target, plain.format(name=options.name))
     if source.is_file() and experiment:
-        _give_clusters(source, target.parent)
+        _copy_clusters(source, target.parent)
     print(
         f"fairopt sweep {options.name} --dry-run says how long it takes, fairopt tables {options.name} shows it"
         if experiment
@@ -84,32 +84,32 @@ def new(options: argparse.Namespace) -> int:
 
 
 def notebooks(options: argparse.Namespace) -> int:
-    """`fairopt notebooks DIR`."""
+    """`fairopt notebooks DIR`: copy the shipped notebooks."""
     folder = Path(options.folder)
     sources = sorted(_shipped.folder("notebooks").glob("*.ipynb"))
     for source in sources:
-        _absent(folder / source.name)
+        _require_absent(folder / source.name)
     for source in sources:
-        _give(folder / source.name, source.read_text(encoding="utf-8"))
+        _copy(folder / source.name, source.read_text(encoding="utf-8"))
     return 0
 
 
-def _give_clusters(source: Path, folder: Path) -> None:
-    """Cluster files that a copied experiment has beside it; those that are there already are left alone."""
+def _copy_clusters(source: Path, folder: Path) -> None:
+    """Copy the cluster files that an experiment refers to; existing files are left unchanged."""
     experiment = harness.load(source)
     for one in experiment.sources:
         given, copied = source.parent / one.text, folder / one.text
         if given.is_file() and not copied.exists():
-            _give(copied, given.read_text(encoding="utf-8"))
+            _copy(copied, given.read_text(encoding="utf-8"))
 
 
-def _give(target: Path, text: str) -> None:
-    _absent(target)
+def _copy(target: Path, text: str) -> None:
+    _require_absent(target)
     files.folder(target.parent)
     files.write(target, text, "copy")
     print(f"-> {target}")
 
 
-def _absent(target: Path) -> None:
+def _require_absent(target: Path) -> None:
     if target.exists():
         raise DataError(f"{target} is there already, and is left alone; choose another name or move it")

@@ -1,5 +1,4 @@
-"""`fairopt tables` and `fairopt figures`, from stored results, and `fairopt reproduce PAPER`, a paper's from
-nothing."""
+"""The commands tables and figures, from stored results, and reproduce, which computes all results of a paper."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ from .sweeps import STOPPED, computed
 
 
 def _out(options: argparse.Namespace, usual: str) -> Path:
-    """Folder to write to; tiny versions, which are no results, are kept apart."""
+    """Output folder; results of tiny versions go to a subfolder of their own."""
     return Path(options.out or usual, "smoke" if options.smoke and options.out is None else "")
 
 
@@ -41,7 +40,7 @@ def _results(options: argparse.Namespace) -> report.Results:
 
 
 def tables(options: argparse.Namespace) -> int:
-    """`fairopt tables`; exit 1 if an experiment asked for by name lacks cells, or all do, 2 if there is no store."""
+    """`fairopt tables`; exit status 1 if a requested experiment, or all of them, lack cells, 2 without a store."""
     results, out = _results(options), _out(options, "results")
     columns, rows = listed(options.columns), listed(options.rows)
     shown: dict[str, object] = {}
@@ -67,7 +66,8 @@ def tables(options: argparse.Namespace) -> int:
         existing(_store(options))
         give(report.mechanism_table())
     status = _each(options, list(known()), make)
-    asked = [*(columns or ()), *(rows or ())] if status == 0 else []  # tables that lack cells may have them
+    # Tables of missing cells might have the requested names.
+    asked = [*(columns or ()), *(rows or ())] if status == 0 else []
     if never := [one for one in asked if not any(t.chosen([one], None) or t.chosen(None, [one]) for t in seen)]:
         columns = [str(name) for table in seen for name in table.frame]
         _screen.warn(f"no table here has {', '.join(never)}{meant(never[0], columns)}")
@@ -78,7 +78,7 @@ def tables(options: argparse.Namespace) -> int:
 
 
 def figures(options: argparse.Namespace) -> int:
-    """`fairopt figures`; exit 1 if a figure asked for by name lacks cells, or all do, 2 if there is no store."""
+    """`fairopt figures`; exit status 1 if a requested figure, or all of them, lack cells, 2 without a store."""
     if options.list:
         for name in options.names or drawing.known():
             module = drawing.module(name)
@@ -100,9 +100,12 @@ def figures(options: argparse.Namespace) -> int:
 
 
 def _each(options: argparse.Namespace, every: list[str], make: Callable[[str], None]) -> int:
-    """Make what is asked for, or everything; what lacks cells is named, and the rest is made all the same.
+    """Make the requested items, or all; items that lack cells are reported, and the others made.
 
-    Without a store it is the command that is wrong: `DataError`.
+    Raises
+    ------
+    DataError
+        There is no store.
     """
     requested, missing = options.names, 0
     for name in requested or every:
@@ -115,28 +118,29 @@ def _each(options: argparse.Namespace, every: list[str], make: Callable[[str], N
     return int(missing > 0 and (bool(requested) or missing == len(every)))
 
 
-#: Papers by what they are called here: the key of their claims. Their experiments begin with the name,
+#: Keys of the papers' claims, by the name of the paper on the command line.
 PAPERS = {"drf": "DRF", "drfh": "DRFH", "mqdrf": "MQDRF", "pf": "PF", "lecture": "LEC"}
-#: or are these: the lecture draws what two users can have.
+#: Experiments of a paper whose names do not begin with that of the paper.
 _OTHERS = {"lecture": ("two_users",)}
 
 
 def experiments_of(paper: str) -> list[str]:
-    """Its experiments, by name."""
+    """Names of the experiments of a paper."""
     return [name for name in known() if name.startswith(f"{paper}_") or name in _OTHERS.get(paper, ())]
 
 
 def figures_of(paper: str) -> list[str]:
-    """The figures that are drawn from its experiments."""
+    """Names of the figures that use only experiments of a paper."""
     mine = set(experiments_of(paper))
     return [name for name in drawing.known() if set(drawing.module(name).NEEDS) <= mine]
 
 
 def reproduce(options: argparse.Namespace) -> int:
-    """`fairopt reproduce`; exit 1 if a cell failed or a claim is not reproduced, 130 after Ctrl-C."""
+    """`fairopt reproduce`; exit status 1 if a cell failed or a claim is not reproduced, 130 after Ctrl-C."""
     folder = Path(options.out or Path("reproduced", options.paper))
     store, names, status = folder / "store", experiments_of(options.paper), 0
-    vars(options).update(store=store, threads=1, retry=False, accept_older=False, dask=None)  # as of `fairopt sweep`
+    # The defaults of `fairopt sweep`.
+    vars(options).update(store=store, threads=1, retry=False, accept_older=False, dask=None)
     seconds: dict[str, float] = {}
     for name in names:
         with _timed(seconds, f"experiment {name}"):
@@ -166,12 +170,12 @@ def reproduce(options: argparse.Namespace) -> int:
 
 
 def _claims(key: str, folder: Path, inches: float) -> tuple[dict[str, int], list[Path]]:
-    """Every claim, computed now: how many of each verdict, and the files of the table."""
+    """Check all claims of a paper: the number of each verdict, and the files of the table."""
     frame = papers.check(papers.claims(key), progress=sys.stderr.isatty())
     columns = ["item", "where", "claim", "printed", "ours", "correct", "verdict", "note"]
     kinds = frame["verdict"].str.split(",").str[0].value_counts()
     verdicts = {str(kind): int(count) for kind, count in kinds.items()}
-    label = f"claims-{key.lower()}"  # of which a document may have several
+    label = f"claims-{key.lower()}"  # the label must be unique in a document with tables of several papers
     return verdicts, report.write(frame[columns], folder, "claims", f"Claims of {key}, checked", inches, label)
 
 

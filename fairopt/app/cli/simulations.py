@@ -1,4 +1,4 @@
-"""`fairopt simulate WORKLOAD`: whole tasks on servers over time."""
+"""The command simulate: whole tasks on servers over time, under scheduling policies."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from . import _screen
 from ._screen import print_json
 from ._slips import listed
 
-#: Tables that can be written.
+#: Tables of a schedule that can be exported.
 _TABLES = ("jobs", "users", "tasks", "timeline")
 
 
 def simulate(options: argparse.Namespace) -> int:
-    """`fairopt simulate WORKLOAD --policy NAME ...`: a row per policy; exit 130 after Ctrl-C."""
+    """`fairopt simulate WORKLOAD --policy NAME ...`: one row per policy; exit status 130 after Ctrl-C."""
     names = listed(options.policy) or []
     impossible = "report" if options.report_impossible else "raise"
     jobs = [simulating.Simulate.of(name, options.until, options.every, impossible, None) for name in names]
@@ -56,7 +56,7 @@ def simulate(options: argparse.Namespace) -> int:
 
 
 def _before(options: argparse.Namespace, names: Sequence[str]) -> None:
-    """Check outputs before anything is simulated."""
+    """Validate the requested outputs before any simulation."""
     if not names:
         raise DataError("--policy names no policy; fairopt policies lists them")
     if (options.out or options.plot) and len(names) != 1:

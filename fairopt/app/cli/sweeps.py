@@ -1,4 +1,4 @@
-"""`fairopt sweep` and `fairopt results`: experiments into the store, and out of it."""
+"""The commands sweep and results: computing experiments into the store, and reading it."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from ._open import existing
 from ._screen import warn
 from ._slips import listed
 
-#: The columns of cells that `fairopt results` prints where no others are asked for.
+#: Default columns of `fairopt results`.
 _SHOWN = ["cluster", "mechanism", "answered", "order", "status", "utilization", "min_share", "jain", "certificate",
           "rounds", "seconds"]  # fmt: skip
 _SHOWN_OF_SIMULATIONS = ["workload", "policy", "repetition", "status", "utilization", "jobs", "jobs_done",
                          "mean_response", "tasks_waiting", "simulate"]  # fmt: skip
-#: Formats that are read, and not computed with.
+#: Formats for reading, which contain only the displayed columns.
 _FOR_PEOPLE = (".md", ".tex")
 
-#: The exit status after Ctrl-C.
+#: Exit status after Ctrl-C.
 STOPPED = 130
 
 
 def sweep(options: argparse.Namespace) -> int:
-    """`fairopt sweep`; exit 1 if cells failed, 130 after Ctrl-C. One experiment after the other."""
+    """`fairopt sweep`: compute experiments one after another; exit status 1 if cells failed, 130 after Ctrl-C."""
     _validate.whole(options.jobs, "--jobs")
     _validate.whole(options.threads, "--threads", 0)
     if options.list:
@@ -44,7 +44,7 @@ def sweep(options: argparse.Namespace) -> int:
     if not names:
         raise DataError(f"name an experiment or its file; known: {', '.join(known()) or 'none here'}")
     for name in names:
-        harness.load(name, options.smoke)  # a bad file is an error now, not after hours
+        harness.load(name, options.smoke)  # all files are validated before hours of computation
     status = 0
     for name in dict.fromkeys(names):
         status = max(status, computed(name, options))
@@ -54,7 +54,7 @@ def sweep(options: argparse.Namespace) -> int:
 
 
 def _needed(purpose: str | None) -> list[str]:
-    """The experiments of the tables that take seconds, or those that figures need."""
+    """Names of experiments by purpose: those whose tables take seconds, or those that figures use."""
     if purpose == "tables":
         return [name for name in known() if harness.load(name).quick]
     if purpose == "figures":
@@ -69,7 +69,7 @@ def _wanted(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def computed(name: str, options: argparse.Namespace) -> int:
-    """Compute an experiment, or say what it would take; 1 if cells failed, 130 after Ctrl-C."""
+    """Compute an experiment, or print its plan (`--dry-run`); exit status 1 if cells failed, 130 after Ctrl-C."""
     arguments = _wanted(options) | {"retry": options.retry}
     if options.dry_run:
         print(outlook(harness.plan(name, **arguments), options.jobs, options.accept_older))
@@ -98,7 +98,7 @@ def computed(name: str, options: argparse.Namespace) -> int:
 
 
 def results(options: argparse.Namespace) -> int:
-    """`fairopt results`."""
+    """`fairopt results`: print or export rows of the store."""
     store = harness.store_of(options.store, options.smoke, _schema(options))
     contents = store.read()
     for key in contents.damaged:
@@ -121,7 +121,7 @@ def results(options: argparse.Namespace) -> int:
 
 
 def _chosen(contents: harness.Contents, options: argparse.Namespace) -> pd.DataFrame:
-    """The cells that the options choose, those of mechanisms that answer for a pool marked and last."""
+    """Select cells by the options; those of mechanisms on the pool are marked, and come last."""
     frame = _stored(contents, options)
     if options.failed:
         frame = frame[frame["status"] == "failed"]
@@ -136,7 +136,7 @@ def _chosen(contents: harness.Contents, options: argparse.Namespace) -> pd.DataF
 def _columns(
     contents: harness.Contents, cells: pd.DataFrame, options: argparse.Namespace
 ) -> tuple[pd.DataFrame, list[str]]:
-    """The table that the options choose, of these cells, and its columns to show."""
+    """Build the selected table of these cells, with the names of the columns to show."""
     schema = contents.schema
     whole = options.export is not None and options.export.suffix not in _FOR_PEOPLE
     frame, shown = cells, list(cells.columns) if whole else _shown(cells)
@@ -157,7 +157,7 @@ def _columns(
 
 
 def _stored(contents: harness.Contents, options: argparse.Namespace) -> pd.DataFrame:
-    """The rows of the experiment, or all there are; `this_code` tells those that other code computed."""
+    """Rows of the experiment, or of the whole store, with a column `this_code` that is False for rows of other code."""
     if options.experiment is None:
         frame = contents.frame()
     else:
@@ -173,13 +173,13 @@ def _stored(contents: harness.Contents, options: argparse.Namespace) -> pd.DataF
 
 
 def _shown(frame: pd.DataFrame) -> list[str]:
-    """The usual columns, and whose code it was where that differs."""
+    """Default columns, with `this_code` if rows of other code are among them."""
     usual = _SHOWN_OF_SIMULATIONS if "policy" in frame else _SHOWN
     return usual if frame["this_code"].all() else [*usual[:2], "this_code", *usual[2:]]
 
 
 def _schema(options: argparse.Namespace) -> Schema:
-    """The kind of cells that are asked for."""
+    """Schema of the selected cells: allocations or simulations."""
     named = options.experiment is not None and harness.load(options.experiment, options.smoke).schema is SIMULATIONS
     return SIMULATIONS if named or options.simulations else CELLS
 
@@ -196,7 +196,7 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def outlook(plan: harness.Plan, jobs: int, accepted: bool) -> str:
-    """Number of cells, and estimated time of the missing ones."""
+    """Summary of a plan: number of cells, and estimated time of the missing ones."""
     seconds, unknown = plan.seconds()
     stored, known = len(plan.cells) - len(plan.missing), len(plan.missing) - unknown
     text = f"{plan.experiment.name}: {len(plan.cells)} cells, {stored} stored ({len(plan.failed)} failed), "

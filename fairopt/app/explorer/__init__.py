@@ -1,4 +1,4 @@
-"""To look at a cluster and tweak it: the logic of a view, and its three hosts, a notebook, a local page, a file."""
+"""Interactive exploration of a cluster: its state and views, in a notebook, on a local server, or as a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`fo.explore`: a cluster in a notebook, to look at and to tweak."""
+"""`fo.explore`: interactive exploration of a cluster in a notebook."""
 
 from __future__ import annotations
 
@@ -22,22 +22,34 @@ def explore(
     alpha: float | str = 1.0,
     running: Allocation | None = None,
 ) -> Explorer:
-    """Show a cluster in a notebook: alpha on a slider, tables to edit, what holds whom. Needs `fairopt[notebook]`.
+    """Show a cluster in a notebook, with a slider for alpha, editable tables, and bottlenecks of users.
 
-    What stands there can be taken from Python: `explore(cluster).allocation`, `.cluster`. Without a notebook:
-    `fairopt explore FILE` on the command line.
+    Requires the extra `fairopt[notebook]`. The current state is accessible from Python as `explore(cluster).allocation`
+    and `.cluster`. Outside of notebooks `fairopt explore FILE` serves the same view.
 
     Parameters
     ----------
-    cluster : or an allocation, which is then what runs
-    mechanism : a name such as `"drfh"`, or a mechanism, to begin with
-    alpha : to begin with, of mechanisms that have one
-    running : what runs on the cluster, to be shown beside answers, such as a snapshot's `running`
+    cluster : Cluster or Allocation
+        An allocation counts as the tasks that run.
+    mechanism : str or Mechanism
+        Initial mechanism.
+    alpha : float or str
+        Initial alpha, for mechanisms that have one.
+    running : Allocation, optional
+        Tasks that run on the cluster, shown beside allocations, such as `running` of a snapshot.
+
+    Returns
+    -------
+    Explorer
+        An anywidget.
 
     Raises
     ------
     DataError
-        anywidget is not installed, there is no such mechanism, or no such alpha.
+        anywidget is not installed, or the mechanism or alpha is invalid.
+
+    >>> import fairopt as fo
+    >>> view = fo.explore(fo.papers.instance("drf-4.1"), "drf")  # doctest: +SKIP
     """
     from ...result.allocation import Allocation
 
@@ -58,7 +70,7 @@ def explore(
 
 
 def _named(mechanism: Mechanism) -> str:
-    """The name that the registry has; with its parameters where it has others than alpha."""
+    """Registered name of a mechanism, with its parameters other than alpha."""
     inside = str(mechanism).partition("(")[2].rstrip(")")
     given = [part for part in inside.split(", ") if part and not part.startswith("alpha=")]
     return f"{mechanism.name}({', '.join(given)})" if given else mechanism.name

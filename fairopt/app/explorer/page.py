@@ -1,4 +1,4 @@
-"""A page to share: one file with everything inside, answers along the path of alpha included. It works offline."""
+"""Self-contained page of the explorer: one file that works offline, with allocations along the path of alpha."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _HEAD = """<!doctype html>
 <body>
 """
 
-#: A page that is a file loads nothing from anywhere.
+#: Policy of a page in a file, which forbids all network access.
 _POLICY = (
     '<meta http-equiv="Content-Security-Policy" '
     "content=\"default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:\">\n"
@@ -43,17 +43,17 @@ _POLICY = (
 
 
 def module() -> str:
-    """The module in the form of anywidget: a default export with `render`."""
+    """JavaScript module for anywidget: a default export with `render`."""
     return _joined(*_PARTS) + "\nexport default { render };\n"
 
 
 def program() -> str:
-    """The same for a page of its own, with the model that the page's host provides."""
+    """JavaScript program of a page without a notebook, which includes a model for its host."""
     return _joined(*_PARTS, "hosts.js")
 
 
 def style() -> str:
-    """The style sheet."""
+    """Style sheet of the explorer."""
     return _joined("explorer.css")
 
 
@@ -61,18 +61,18 @@ def _joined(*names: str) -> str:
     return "\n".join((_PLACE / name).read_text(encoding="utf-8") for name in names)
 
 
-#: Mechanisms with an alpha whose whole paths are there.
+#: Mechanisms whose allocations are stored for all alphas.
 _FOLLOWED = ("alphapf-vds", "alpha-fair")
 
 
 def head(title: str, linked: bool) -> str:
-    """The beginning of a page: with links to a server's files, or as a file of its own."""
+    """Head of a page, with links to files of a server, or with the style sheet included."""
     sheet = '<link rel="stylesheet" href="explorer.css">' if linked else f"<style>\n{style()}</style>"
     return _HEAD.format(policy="" if linked else _POLICY, title=html.escape(title), style=sheet)
 
 
 def served(title: str) -> str:
-    """The page of the local server."""
+    """Page of the local server."""
     return (
         head(f"{title}: fairopt", linked=True)
         + '<main id="explorer"></main>\n<script type="module" src="explorer.js"></script>\n</body>\n</html>\n'
@@ -80,7 +80,7 @@ def served(title: str) -> str:
 
 
 def page(session: Session, progress: bool = False) -> str:
-    """The page as text."""
+    """HTML text of the self-contained page."""
     return (
         head(f"{session.source}: fairopt", linked=False)
         + '<main id="explorer"></main>\n'
@@ -90,24 +90,24 @@ def page(session: Session, progress: bool = False) -> str:
 
 
 def scripts(session: Session, progress: bool = False) -> str:
-    """The explorer of a page: its answers, and the module."""
+    """HTML of the explorer: its precomputed answers, and its program."""
     packed = pack(answers(session, progress))
     return f'<script type="text/plain" id="data">{packed}</script>\n<script type="module">\n{program()}</script>\n'
 
 
 def pack(data: Any) -> str:
-    """Data as text for a page: JSON, deflated (a fifth of its size), in base64, so that no name in it is markup."""
+    """Encode data for a page: JSON, compressed to about a fifth, in base64, which cannot contain markup."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
 def write(session: Session, path: Path, progress: bool = False) -> None:
-    """Write the page, whole or not at all."""
+    """Write the self-contained page atomically."""
     files.write(path, page(session, progress), "page")
 
 
 def answers(session: Session, progress: bool = False) -> dict[str, Any]:
-    """Everything that the page can be asked."""
+    """Precompute the answers to all requests that the page can make."""
     start = session.begin()
     state = session.state
     alphas = start["alphas"]
@@ -128,7 +128,7 @@ def answers(session: Session, progress: bool = False) -> dict[str, Any]:
             path = Follower(cluster, name, None, alphas=values)
             for alpha in values:
                 requested = replace(state, mechanism=name, alpha=alpha)
-                with suppress(FairoptError):  # it is said where the answer is asked for
+                with suppress(FairoptError):  # the error is stored as the answer to this request
                     session.know(requested, path(alpha))
                 views[name].append(stored(requested))
                 done.update()
@@ -140,13 +140,14 @@ def answers(session: Session, progress: bool = False) -> dict[str, Any]:
         one | {"alpha": one["alpha"] and one["name"] in _FOLLOWED} for one in start["mechanisms"] if one["name"] in good
     ]
     inner = [alpha for alpha in values if 0 < alpha < math.inf and alpha != 1]
-    # The curve is followed once, and beyond the last alphas, as folds come back from there.
+    # One curve for all alphas, extended at both ends, as folds outside of the range may reach into it.
     ends = [inner[0] / 2, *inner, 2 * inner[-1]]
     said: dict[str, str] = {}
     with suppress(FairoptError):
         if few(cluster):
             curve = equilibrium_curve(cluster, ends, seconds=1.0)
-            said = {f"{alpha:g}": several(curve, alpha) for alpha in inner}  # as JavaScript writes it
+            # JavaScript formats numbers in the same way.
+            said = {f"{alpha:g}": several(curve, alpha) for alpha in inner}
     nearest = min(alphas, key=lambda alpha: abs(_place(alpha) - _place(state.alpha)))
     start["state"] = state.to_json() | {"alpha": nearest}
     calls = {}

@@ -1,6 +1,6 @@
-"""A report on the users of a cluster, for its operators: on a terminal, as Markdown, as a page with the explorer.
+"""Report on the users of a cluster for its operators, on a terminal, as Markdown, or as a page with the explorer.
 
-What is said is computed in `fairopt.app.explorer.standing`; here it gets words.
+The content is computed in `fairopt.app.explorer.standing`; this module formats it.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from ...harness.report.export import escape, for_people, markdown
 from . import page as pages
 from .standing import MORE, Standing, in_shares
 
-#: Users, or groups, in a table; of more, those that are most below what they are entitled to.
+#: Largest number of rows of a table; users with the largest deficits come first.
 _ROWS = 40
-#: Users are said to keep what they had if it changes by no more than this part.
+#: Relative change of tasks up to which a user counts as unaffected.
 _KEPT = 0.01
 
-#: Words of the report, a line each.
+#: Glossary of the report.
 GLOSSARY = {
     "user": "pods or jobs of one namespace or account that ask for the same and may run on the same nodes; "
     "in other sources whatever the source calls a user",
@@ -50,7 +50,7 @@ GLOSSARY = {
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, a table, and a line below it."""
+    """Section of a report: a heading, a table, and a note."""
 
     title: str
     table: pd.DataFrame
@@ -58,9 +58,9 @@ class Section:
 
 
 def sections(found: Standing) -> Iterator[Section]:
-    """The tables of a report, in order."""
+    """Sections of a report, in order."""
     users = found.users.drop(columns="group")
-    if "below" in users:  # who lacks the largest share comes first
+    if "below" in users:  # users are sorted by deficit in dominant shares
         cluster = found.session.start.edited(found.session.state.edits).cluster
         users = users.iloc[np.argsort(-in_shares(cluster, users["below"].to_numpy()), kind="stable")]
     yield _cut("Users: what they run, want and are entitled to", users, "user", "users")
@@ -76,7 +76,7 @@ def sections(found: Standing) -> Iterator[Section]:
 
 
 def _parts(table: pd.DataFrame) -> pd.DataFrame:
-    """Parts of a whole as percentages."""
+    """Format fractions as percentages."""
     names = [name for name in ("used", "used now", "utilization", "share now", "share entitled") if name in table]
     return table.assign(**{name: [f"{part:.1%}" for part in table[name]] for name in names})
 
@@ -99,7 +99,7 @@ def _head(found: Standing) -> list[str]:
 
 
 def _blocks(found: Standing, forms: Mapping[str, Callable[[Any], str]]) -> list[str]:
-    """All but the words, by the forms of `title`, `line`, `section` and `table`."""
+    """Format everything except the glossary, by functions for `title`, `line`, `section` and `table`."""
     said: list[tuple[str, Any]] = [("title", found.session.source), *(("line", line) for line in _head(found))]
     for section in sections(found):
         said += [("section", section.title), ("table", section.table) if len(section.table) else ("line", "(none)")]
@@ -108,7 +108,7 @@ def _blocks(found: Standing, forms: Mapping[str, Callable[[Any], str]]) -> list[
 
 
 def text(found: Standing, table: Callable[[pd.DataFrame], str]) -> str:
-    """For a terminal; `table` draws a frame there."""
+    """Report as plain text; `table` formats a frame."""
     parts = _blocks(found, {"title": str, "line": str, "section": "\n{}".format, "table": table})
     return "\n".join([*parts, *(f"  {word}: {meaning}" for word, meaning in GLOSSARY.items())])
 

@@ -1,9 +1,8 @@
-"""A local page: the standard library's HTTP server on the loopback, for one person and one cluster.
+"""Local server of the explorer: HTTP of the standard library on the loopback interface, for one user and one cluster.
 
-Every account of the machine can connect, so a request must bring the token of this server: in the address that is
-opened first, in a cookie afterwards. Whoever runs in another page of the same browser can send requests here, too: a
-request must name this host (so that no foreign name that resolves to 127.0.0.1 is served), and questions must be JSON,
-which foreign pages may not send.
+Every account of the machine can connect, so a request must present the token of this server, in the address opened
+first, and in a cookie afterwards. Other pages in the same browser can send requests as well, so a request must name
+this host (which excludes DNS rebinding), and questions must be JSON (which pages of other origins cannot send).
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from .session import Session
 HOST = "127.0.0.1"
 
 
-#: Bytes of a question.
+#: Largest size of a question in bytes.
 LARGEST = 1_000_000
 
 
@@ -37,12 +36,12 @@ _HEADERS = {
 
 
 class Server(ThreadingHTTPServer):
-    """Serves one session; `port=0` takes any that is free.
+    """HTTP server for one session; `port=0` selects a free port.
 
     Raises
     ------
     DataError
-        The port is taken, or may not be used.
+        The port is in use, or not permitted.
     """
 
     daemon_threads = True
@@ -61,37 +60,37 @@ class Server(ThreadingHTTPServer):
             raise DataError(f"port {port}: {why}; choose another with --port, or leave it out") from None
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of a page that was closed while its answer was on the way."""
+        """Ignore connections that the browser closed before the response."""
         if not isinstance(sys.exception(), ConnectionError | TimeoutError):
             super().handle_error(request, client_address)
 
     @property
     def address(self) -> str:
-        """The address to open; whoever knows it is served."""
+        """Address with the token, which grants access."""
         return f"http://{HOST}:{self.server_port}/?token={self.token}"
 
     @property
     def cookie(self) -> str:
-        """Its name: cookies of all ports of a host are in one jar."""
+        """Name of the cookie, which includes the port, since all ports of a host share their cookies."""
         return f"fairopt-{self.server_port}"
 
     @property
     def names(self) -> tuple[str, str]:
-        """Hosts that requests may name."""
+        """Values of the Host header that are accepted."""
         return f"{HOST}:{self.server_port}", f"localhost:{self.server_port}"
 
 
 class _Handler(BaseHTTPRequestHandler):
     server: Server
-    # Seconds that a connection may be idle.
+    # Timeout of idle connections in seconds.
     timeout = 60.0
     protocol_version = "HTTP/1.1"
-    # An answer is one packet: a browser that has headers alone acknowledges them 40 ms later, and the rest would wait.
+    # Headers and body are sent together, since after the headers alone the delayed acknowledgement adds 40 ms.
     wbufsize = -1
     disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
-        """A page, its module or its style."""
+        """Serve the page, its program or its style sheet."""
         if not self._admitted():
             return
         place = self.path.partition("?")[0]
@@ -101,7 +100,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(200, *self.server.texts[place])
 
     def do_POST(self) -> None:
-        """A question; bad ones are answered in words."""
+        """Answer a question; invalid ones get an error message."""
         if not self._admitted():
             return
         size = self.headers.get("Content-Length", "")
@@ -127,7 +126,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(200, "application/json", json.dumps(reply, allow_nan=False))
 
     def _admitted(self) -> bool:
-        """True if a request names this host, comes from no other page, and has the token."""
+        """Check the host, the origin and the token of a request; a failed check is answered with status 403."""
         server, origin = self.server, self.headers.get("Origin")
         if self.headers.get("Host") not in server.names or origin not in (
             None,
@@ -143,7 +142,7 @@ class _Handler(BaseHTTPRequestHandler):
         return False
 
     def _refuse(self, status: int, text: str) -> None:
-        """An error; what else the request holds is not read."""
+        """Send an error and close the connection, without reading the rest of the request."""
         self.close_connection = True
         self._send(status, "application/json", json.dumps({"error": text, "where": ""}))
 
@@ -164,4 +163,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *arguments: Any) -> None:
-        """Say nothing: the terminal is the person's."""
+        """Suppress the log of requests on the terminal."""

@@ -1,7 +1,7 @@
-"""The standing of users: what they run, want and are entitled to, what holds them, what more would buy whom.
+"""State of users relative to their entitlements: running and wanted tasks, bottlenecks, and effects of changes.
 
-Everything but the verdict is a frame: users are rows of `users`, namespaces or accounts of `groups`, resources of
-`resources`, changes under a what-if of `changes`. Words for people are in `fairopt.app.explorer.report`.
+Results are frames: `users` by user, `groups` by namespace or account, `resources` by resource, and `changes` by user
+under a what-if. `fairopt.app.explorer.report` formats them.
 """
 
 from __future__ import annotations
@@ -29,31 +29,42 @@ if TYPE_CHECKING:
     from ...workloads import Snapshot
 
 
-#: Mechanisms whose entitlements are compared; the one of the state comes first.
+#: Mechanisms whose entitlements are compared, after that of the state.
 COMPARED = ("drfh", "tsf", "ps-dsf", "alphapf-vds(alpha=1)", "alphapf-vds(alpha=3)")
-#: What more of a resource would buy is found for this part more of it.
+#: Relative increase of a resource for which the additional tasks are computed.
 MORE = 0.1
 _FORMS = "weight.NAME=NUMBER, alpha=NUMBER, nodes.NAME=+NUMBER (or -NUMBER, or =NUMBER for so many)"
 
 
 @dataclass(frozen=True, eq=False)
 class Standing:
-    """A report.
+    """Data of a report.
 
     Attributes
     ----------
-    session : what it is of; its state is the one before the what-if
-    verdict : is what runs fair? Empty where that is not known
-    users : by user: group, running, wanted, weight, an entitlement in tasks per mechanism; satisfaction, below, held
-        by and could give of what runs, else held by of the answer
-    groups : by group: users, running, wanted, weight, entitled, below, and its share of the cluster, now and entitled
-    resources : by resource: used, nodes where it is used up, what a tenth more would add in tasks, and for whom
-    margins : by kind of node and resource: tasks that 1% more would add, and for whom, by derivatives of the answer
-    margins_note : what has to be known of these
-    changes : by user, under the what-if: running, entitled before and after; None without one
-    measures : of what runs, of the answer, and of that after the what-if
-    requested : the what-if
-    notes : what has to be known: what the source left out, the certificate of the answer
+    session : Session
+        Session of the cluster; its state precedes the what-if.
+    verdict : tuple of str
+        Sentences on the fairness of running tasks; empty if these are unknown.
+    users : DataFrame
+        By user: group, running, wanted, weight, entitlement in tasks by mechanism; and of running tasks satisfaction,
+        below, held by, could give, or else held by of the allocation.
+    groups : DataFrame
+        By group: users, running, wanted, weight, entitled, below, and its dominant share, now and entitled.
+    resources : DataFrame
+        By resource: utilization, nodes where it is exhausted, tasks that 10% more would add, and for which users.
+    margins : DataFrame
+        By kind of node and resource: tasks that 1% more would add, and for which users, by derivatives.
+    margins_note : str
+        Remark on the validity of margins.
+    changes : DataFrame or None
+        By user: running, entitled before and after the what-if; None without one.
+    measures : DataFrame
+        Measures of running tasks, of the allocation, and of that after the what-if.
+    requested : tuple of str
+        The what-if.
+    notes : tuple of str
+        Remarks: data omitted by the source, the certificate of the allocation.
     """
 
     session: Session
@@ -79,19 +90,28 @@ def standing(
     policy: str | None = None,
     compared: Sequence[str] = COMPARED,
 ) -> Standing:
-    """A report on a cluster, by default on alphaPF-VDS at alpha = 1.
+    """Compute the data of a report on a cluster, by default for alphaPF-VDS at alpha = 1.
 
     Parameters
     ----------
-    snapshot : what the cluster is of: what runs, and what the source left out
-    requested : changes, such as `weight.research=2`
-    policy : a mechanism that would take the place of the state's
-    compared : mechanisms whose entitlements stand beside those of the state's
+    cluster : Cluster
+    state : State, optional
+        Mechanism, alpha and edits.
+    source : str
+        Title of the report.
+    snapshot : Snapshot, optional
+        Source of the cluster, with running tasks, and with the data that it omits.
+    requested : sequence of str
+        Changes, such as `weight.research=2`.
+    policy : str, optional
+        Mechanism after the change in place of that of the state.
+    compared : sequence of str
+        Mechanisms whose entitlements are compared with those of the state's mechanism.
 
     Raises
     ------
     DataError
-        A change that cannot be made, or a mechanism that this cluster does not fit.
+        A change is invalid, or a mechanism does not apply to the cluster.
     """
     session = Session(cluster, state or State(), source, None if snapshot is None else snapshot.running)
     first = session.state
@@ -105,7 +125,7 @@ def standing(
     if runs is not None and snapshot is not None:
         holding = held_now(runs, snapshot.gated)
     users = _users(session.start, edited, found, entitled, runs, *holding)
-    notes = [*_told(snapshot, runs), words(found.certificate, found.tol), *failed]
+    notes = [*_source_notes(snapshot, runs), words(found.certificate, found.tol), *failed]
     changes, after = None, None
     if requested or policy is not None:
         after = session.allocation(then)
@@ -131,7 +151,7 @@ def standing(
 def _entitlements(
     session: Session, edited: Edited, found: Allocation, compared: Sequence[str]
 ) -> tuple[dict[str, Array], list[str]]:
-    """Tasks of users by mechanism; what fails is said."""
+    """Tasks of users by mechanism, and messages of mechanisms that failed."""
     made, failed = {found.mechanism: found.arrays.user_tasks}, []
     for name in compared:
         mechanism = session.mechanism(replace(session.state, mechanism=name))
@@ -144,8 +164,8 @@ def _entitlements(
     return made, failed
 
 
-def _told(snapshot: Snapshot | None, runs: Allocation | None) -> list[str]:
-    """Notes: what the source left out, and running tasks that do not fit."""
+def _source_notes(snapshot: Snapshot | None, runs: Allocation | None) -> list[str]:
+    """Notes on data omitted by the source, and on running tasks that violate constraints."""
     if snapshot is None:
         return []
     dropped = ", ".join(f"{what}: {count:,}" for what, count in snapshot.dropped.items())
@@ -171,7 +191,7 @@ def _users(
 
 
 def _groups(start: Start, edited: Edited, found: Allocation, users: pd.DataFrame) -> pd.DataFrame:
-    """Sums of users by group, and each group's largest share of any resource, now and as entitled."""
+    """Sums by group, with the group's dominant share, running and entitled."""
     cluster, entitled = edited.cluster, found.arrays.user_tasks
     whole = np.where(cluster.pooled_capacity > 0, cluster.pooled_capacity, np.inf)
     known = users.assign(users=1, entitled=entitled)
@@ -190,11 +210,11 @@ def _groups(start: Start, edited: Edited, found: Allocation, users: pd.DataFrame
 
 
 def _resources(session: Session, state: State, found: Allocation, runs: Allocation | None) -> pd.DataFrame:
-    """Use, where it is used up, and who would gain most of a tenth more on every node that has any."""
+    """Utilization by resource, and the users that gain most from `MORE` of it on every node that has it."""
     cluster, rows = found.cluster, []
     use = found.tasks.T @ cluster.demand
     there = cluster.capacity > 0
-    # A resource of a node is used up if less than this part is left.
+    # A resource counts as exhausted within the tolerance of feasibility.
     full = there & (use >= cluster.capacity * (1 - 1e-6))
     for r, name in enumerate(cluster.resources):
         capacity = cluster.capacity.copy()
@@ -206,7 +226,7 @@ def _resources(session: Session, state: State, found: Allocation, runs: Allocati
         if full[:, r].any():
             more = session.mechanism(state).solve(cluster.replace(capacity=capacity)).arrays.user_tasks
             gain = more - found.arrays.user_tasks
-            # Two answers have the same tasks if these differ by at most three times the tolerance.
+            # Smaller differences between two allocations are within their tolerances.
             least = 3.0 * found.tol * float(found.arrays.user_tasks.sum())
             row["tasks more"], row["for"] = summed(cluster.users, gain, least)
         rows.append(row)
@@ -214,7 +234,7 @@ def _resources(session: Session, state: State, found: Allocation, runs: Allocati
 
 
 def _changes(start: Start, first: Allocation, then: Allocation, runs: Allocation | None) -> pd.DataFrame:
-    """Tasks of all who are there before or after, the largest change first."""
+    """Tasks of users that exist before or after the change, the largest change first."""
     states = {"running": runs, "entitled": first, "after": then}
     made = pd.DataFrame({name: one.user_tasks for name, one in states.items() if one is not None}).fillna(0.0)
     made = made.reindex([user for user in start.cluster.users if user in made.index])
@@ -224,7 +244,7 @@ def _changes(start: Start, first: Allocation, then: Allocation, runs: Allocation
 
 
 def _measures(runs: Allocation | None, found: Allocation, after: Allocation | None) -> pd.DataFrame:
-    """Measures of each state: those of answers, and the distance of running tasks from the answer."""
+    """Measures of each state, with the distance of running tasks from the allocation."""
     rows = []
     for state, one in (("running", runs), ("entitled", found), ("after", after)):
         if one is not None:
@@ -238,15 +258,15 @@ def _measures(runs: Allocation | None, found: Allocation, after: Allocation | No
 
 
 def what_if(start: Start, state: State, requested: Sequence[str]) -> State:
-    """The state after changes, one after the other.
+    """Apply changes to a state, in order.
 
-    A name of `weight` is a namespace or account (all its users) or a user; of `nodes` a server, or the name of several
-    that are alike.
+    The name of `weight` is a user, or a namespace or account, for all its users; that of `nodes` a server, or an entry
+    of several identical ones.
 
     Raises
     ------
     DataError
-        No such form or name, or no such number.
+        The form, a name or a number is invalid.
     """
     edits, at = dict(state.edits), state.alpha
     for text in requested:
@@ -294,14 +314,14 @@ def _count(start: Start, edits: dict[str, Any], entry: int, value: str, text: st
     return made
 
 
-#: What of a resource is left may lack this part of a task: sums of what runs are rounded.
+#: Relative slack of capacities for the next task, as sums of running tasks are rounded.
 _ROUNDED = 1e-9
 
 
 def verdict(
     runs: Allocation, mechanism: str, entitled: Mapping[str, Array], held: Sequence[str], rooms: Sequence[str]
 ) -> tuple[str, ...]:
-    """A sentence under the mechanism, and one on the others; `held`, `rooms`: what holds each user, and idle room."""
+    """Sentences on fairness, by the mechanism and by the others; `held` and `rooms` are those of `held_now`."""
     cluster, due = runs.cluster, entitled[mechanism]
     below, above = metrics.owed(runs, due)
     others = [name for name in entitled if name != mechanism]
@@ -328,12 +348,12 @@ def verdict(
 
 
 def in_shares(cluster: Cluster, tasks: Array) -> Array:
-    """Tasks of users as dominant shares; none of who can run nothing."""
+    """Convert tasks of users to dominant shares; 0 for users that can run nothing."""
     return np.where(cluster.runnable, cluster.dominant_share_per_task, 0.0) * tasks
 
 
 def _largest(values: Array) -> list[int]:
-    """Places of what is above 0, the largest first."""
+    """Indices of positive values, in decreasing order of value."""
     return [n for n in np.argsort(-values, kind="stable").tolist() if values[n] > 0]
 
 
@@ -342,7 +362,7 @@ def _quoted(name: str) -> str:
 
 
 def held_now(runs: Allocation, gated: Mapping[str, int]) -> tuple[list[str], list[str]]:
-    """Limit of each user's next task on the nodes as they are, and where there is room for how many."""
+    """Bottleneck of each user's next task beside the running ones, and the room for further tasks, in words."""
     cluster = runs.cluster
     free = cluster.capacity * (1 + _ROUNDED) - runs.tasks.T @ cluster.demand
     held, rooms = [], []
@@ -374,7 +394,7 @@ def _nodes(names: Sequence[str], some: Sequence[int], of: int) -> str:
 
 
 def givers(runs: Allocation, complains: Mask, above: Array, rooms: Sequence[str]) -> list[str]:
-    """Givers of what each user lacks: idle room, and users above their entitlement where it may run."""
+    """Sources of the tasks that each user lacks: free capacity, and users above their entitlement on its servers."""
     cluster = runs.cluster
     found = []
     for room, row in zip(rooms, complains, strict=True):
@@ -384,7 +404,7 @@ def givers(runs: Allocation, complains: Mask, above: Array, rooms: Sequence[str]
 
 
 def unfit(runs: Allocation) -> list[str]:
-    """Running tasks that do not fit, in words: after a drain, a new taint, a smaller node."""
+    """Describe running tasks that violate constraints, as after a drain, a new taint, or a smaller node."""
     cluster = runs.cluster
     use = runs.tasks.T @ cluster.demand
     over = np.argwhere(use > cluster.capacity * (1 + 1e-6))

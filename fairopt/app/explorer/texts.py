@@ -1,4 +1,4 @@
-"""A cluster and a mechanism as Python."""
+"""Python source that reproduces a cluster and an allocation."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ...model.cluster import Cluster
 
 
 def solved(mechanism: Mechanism) -> str:
-    """The lines that solve with a mechanism."""
+    """Source that solves with a mechanism."""
     return f'allocation = fo.mechanisms.one("{_label.written(mechanism)}").solve(cluster)\nprint(allocation)\n'
 
 
 def head(cluster: Cluster) -> str:
-    """The lines that make a cluster."""
+    """Source that constructs a cluster."""
     users, servers, resources = cluster.shape
-    # So many numbers of a cluster are written into Python; larger ones are saved first.
+    # Clusters of more numbers are loaded from a file instead.
     if (users + servers) * resources + (users * servers if cluster.constrained else 0) > 4000:
         made = ["# save the cluster file from the explorer first", 'cluster = fo.Cluster.load("cluster.toml")']
     else:

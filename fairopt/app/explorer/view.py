@@ -1,4 +1,4 @@
-"""An answer as what is drawn and read: JSON, of bounded size whatever the cluster's."""
+"""View of an allocation as JSON, of a size that does not grow with the cluster."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from ...result.holds import Holds, holds
 from ...study import metrics
 from .edits import Edited, Start
 
-#: Bands with a colour of their own; of more, the largest but for one band of others.
+#: Largest number of coloured bands; if there are more, the smaller ones are merged into one.
 _COLOURED = 9
-#: Rows of users; of more, the largest of them, and the others in groups by what holds them.
+#: Largest number of rows of users; the others are grouped by bottleneck.
 _ROWS = 200
 
 
-#: Measures that are shown, here and on the page, and their titles.
+#: Displayed measures with their titles, shared with the page.
 SHOWN = {
     "tasks": "tasks",
     "utilization": "utilization",
@@ -39,8 +39,8 @@ SHOWN = {
     "complaints": "complaints",
 }
 
-#: What a certificate's number means.
-_MEANS = {
+#: Explanations of the measures of certificates.
+_EXPLANATIONS = {
     "backward error": "the tasks are exact for data that differ from these by at most {0}, relatively",
     "lexicographic rise": "nobody could rise by more than {0}, relatively, without a poorer one falling",
     "distance from the optimum": "no user's tasks are farther than {0} from the exact optimum, relatively",
@@ -51,15 +51,15 @@ _MEANS = {
 
 @dataclass(frozen=True, eq=False)
 class Bands:
-    """Users or groups with a colour. `of`: the band of each user of the start, `len(names)` of others."""
+    """Coloured users or groups. `of` maps users to bands, with `len(names)` for the band of all others."""
 
     names: tuple[str, ...]
-    of: Index  # (users of the start,)
-    what: str  # of whom the names are, in words; empty for users
+    of: Index  # shape (users of the unedited cluster,)
+    what: str  # kind of the groups, in words; '' for users
 
 
 def view(start: Start, edited: Edited, found: Allocation, drawn: Bands) -> dict[str, Any]:
-    """An answer for people. `drawn`: who has a colour, the same at every answer of a session."""
+    """Build the view of an allocation; `drawn` assigns the colours, which are kept for a session."""
     holding = holds(found)
     return {
         "mechanism": found.mechanism,
@@ -76,15 +76,15 @@ def view(start: Start, edited: Edited, found: Allocation, drawn: Bands) -> dict[
 
 
 def measures(found: Allocation) -> dict[str, Any]:
-    """The numbers that are shown."""
+    """Displayed measures of an allocation."""
     return {name: tidy(metrics.KNOWN[name](found)) for name in SHOWN}
 
 
 def bands(start: Start, edited: Edited, found: Allocation) -> Bands:
-    """Choose who has a colour: everybody, or the groups with the largest dominant shares, in their order.
+    """Assign bands to users or groups, those of the largest dominant shares, in the order of the cluster.
 
-    Of more users than colours those of one namespace or account are a group; of very many without such names those who
-    need most, as a part of the whole cluster, of one resource.
+    If there are more users than colours, they are grouped by namespace or account; without groups, and if there are
+    very many, by the resource of their dominant share.
     """
     cluster = start.cluster
     keys, what = list(cluster.users), ""
@@ -104,8 +104,8 @@ def bands(start: Start, edited: Edited, found: Allocation) -> Bands:
 
 
 def words(certificate: Certificate, tol: float) -> str:
-    """A certificate as a sentence."""
-    means = _MEANS.get(certificate.measure, f"its {certificate.measure} is {{0}}")
+    """Describe a certificate in a sentence."""
+    means = _EXPLANATIONS.get(certificate.measure, f"its {certificate.measure} is {{0}}")
     means = means.format(_size(certificate.optimality, tol))
     verdict = "Certified" if certificate.passes(tol) else "NOT certified"
     over = f"nothing is overused by more than {_size(certificate.feasibility, tol)}"
@@ -113,28 +113,27 @@ def words(certificate: Certificate, tol: float) -> str:
 
 
 def tidy(value: float) -> float | None:
-    """A number as it is sent: with so many digits, and none for what is no number."""
-    # Digits that are sent.
+    """Round a number to the transmitted digits; None for infinity and NaN."""
     return float(f"{value:.6g}") if math.isfinite(value) else None
 
 
 def tidied(values: NDArray[Any]) -> list[float | None]:
-    """Several."""
+    """Apply `tidy` to an array."""
     return [tidy(value) for value in values.tolist()]
 
 
 def _size(value: float, tol: float) -> str:
-    """An error in one digit; below a thousandth of the tolerance rounding decides it."""
+    """Format an error with one digit; below a thousandth of the tolerance, rounding dominates."""
     return f"{max(value, 1e-3 * tol):.0e}"
 
 
 def _bars(start: Start, edited: Edited, found: Allocation, drawn: Bands) -> dict[str, Any]:
-    """Used parts of capacities, stacked by bands and the others, per entry and resource, or per resource."""
+    """Utilization stacked by bands, for each entry of servers and resource, or for each resource of the pool."""
     cluster, count = found.cluster, len(drawn.names)
     band = drawn.of[edited.user_of]
     labels: list[str]
     entries = np.unique(edited.entry_of)
-    # Bars (an entry of servers and a resource each); of more, one bar per resource of all servers.
+    # Charts of more than 60 bars (entry, resource) are reduced to one bar per resource of all servers.
     single = len(cluster.servers) < len(edited.cluster.servers) or len(entries) * len(cluster.resources) > 60
     if single or len(edited.cluster.servers) == 1:
         whole, tasks, labels = cluster.pooled_capacity[None], found.arrays.user_tasks[:, None], ["all servers"]
@@ -149,14 +148,14 @@ def _bars(start: Start, edited: Edited, found: Allocation, drawn: Bands) -> dict
         use[k] = tasks[mine].T @ cluster.demand[mine]
     part = ratio(use, whole[None])
     others = int((band == count).sum())
-    heights = (part if others else part[:-1]).round(3).tolist()  # bars are 190 pixels tall
+    heights = (part if others else part[:-1]).round(3).tolist()  # bars are 190 pixels high, so three decimals suffice
     of_band = np.bincount(band, weights=found.arrays.user_tasks, minlength=count + 1)
     return {"servers": labels, "bands": list(drawn.names), "what": drawn.what, "others": others, "heights": heights,
             "tasks": tidied(of_band), "there": (whole > 0).astype(int).tolist()}  # fmt: skip
 
 
 def _by_entry(edited: Edited, found: Allocation, entries: Index) -> tuple[Array, Array]:
-    """Capacity (entries, resources) and tasks (users, entries)."""
+    """Capacity (entries, resources) and tasks (users, entries), summed over the servers of each entry."""
     of = np.searchsorted(entries, edited.entry_of)
     whole = np.zeros((len(entries), found.cluster.shape[2]))
     np.add.at(whole, of, found.cluster.capacity)
@@ -167,7 +166,7 @@ def _by_entry(edited: Edited, found: Allocation, entries: Index) -> tuple[Array,
 
 
 def _users(edited: Edited, found: Allocation, holding: Holds, drawn: Bands) -> dict[str, Any]:
-    """Rows of users; of many, the largest, and groups of the others."""
+    """Rows of the users with the largest weighted dominant shares, and groups of the others by bottleneck."""
     tasks, shares, weight = found.arrays.user_tasks, found.arrays.dominant_shares, found.cluster.weight
     text = held_texts(found, holding)
     order = np.arange(len(tasks))
@@ -193,7 +192,7 @@ def _users(edited: Edited, found: Allocation, holding: Holds, drawn: Bands) -> d
 
 
 def held_texts(found: Allocation, holding: Holds) -> list[str]:
-    """The bottleneck of each user, in words."""
+    """Bottleneck of each user, in words."""
     cluster, one = found.cluster, len(found.cluster.servers) == 1
     said = {"task limit": "has all its tasks", "unproved": "not known"}
     held = zip(holding.by.tolist(), holding.server.tolist(), holding.resource.tolist(), strict=True)
@@ -206,7 +205,7 @@ def held_texts(found: Allocation, holding: Holds) -> list[str]:
 
 
 def _equilibrium(found: Allocation) -> str:
-    """Say what is known of other equilibria; empty where the answer is the only one."""
+    """Note on the uniqueness of an equilibrium; '' if it is unique."""
     if found.criterion.scope != "game" or found.criterion.alpha == 1:
         return ""
     if np.isfinite(found.criterion.alpha) and len(found.cluster.users) * len(found.cluster.servers) <= 500:

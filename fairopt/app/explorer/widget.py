@@ -1,4 +1,4 @@
-"""The explorer in a notebook: an anywidget, whose Python side is a `Session`. Of the extra `fairopt[notebook]`."""
+"""Notebook widget of the explorer: an anywidget over a `Session`, of the extra `fairopt[notebook]`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Explorer(anywidget.AnyWidget):
-    """The widget of `fo.explore`. `allocation` and `cluster` are those that are shown when they are asked for."""
+    """Widget of `fo.explore`; `allocation` and `cluster` follow the displayed state."""
 
     _esm = module()
     _css = style()
@@ -29,15 +29,15 @@ class Explorer(anywidget.AnyWidget):
 
     @property
     def allocation(self) -> Allocation:
-        """The certified answer at the state that is shown."""
+        """Certified allocation of the displayed state."""
         return self.session.allocation()
 
     @property
     def cluster(self) -> Any:
-        """The cluster as it is edited."""
+        """Cluster with the edits of the displayed state."""
         return self.session.edited(self.session.last).cluster
 
     def _asked(self, _: Any, content: Any, __: Any) -> None:
-        """Answer a question of the view; what is no question is left alone."""
+        """Answer a question of the view, and ignore other messages."""
         if isinstance(content, dict) and {"id", "question"} <= {*content}:
             self.send({"id": content["id"], "reply": self.session.reply(content["question"])})

@@ -1,20 +1,20 @@
-"""The source papers as data: their worked examples as clusters, and their claims, checked.
+"""The source papers as data: worked examples as clusters, and claims that are checked by computation.
 
     from fairopt import papers
-
     papers.instance("pf-fig1")     # a Cluster
-    papers.check()                 # a table: every claim, what is printed, ours, what is right, the verdict
+    papers.check()                 # a table: claim, printed value, computed value, correct value, verdict
 
-One table per paper, `data/NAME.toml`, and functions of a paper in `drf`, `pf`, and
-`counterexamples`, of small instances of our own. `pf_measured` is what PF says of time and convergence, judged by
-measurements that come with the package. Items are numbered in the order in which they were collected from the papers.
+Each paper has a table `data/NAME.toml`; `drf`, `pf`, and `counterexamples` (small instances of this project) also have
+a module of functions. `pf_measured` has claims of PF on time and convergence, which are judged by measurements shipped
+with the package. Items are numbered in the order in which they were collected from the papers.
 
-A table has numbers as they are, fractions as text such as "45/11". An `[[instance]]` has the arguments of a `Cluster`,
-perhaps with a `count` of servers for every row of capacity, and what they are `called`; or `build`, a function of the
-paper's module. A `[[group]]` is an item: where the paper has it, of which instance, and its `claims`.
-Of these `ours` is a reading and its arguments, a function of the paper's module or of `_ours`; `correct` is right, or
-`derived` names the function that computes it; `printed` is what the paper prints, with `value` and `decimals` where
-these are not `correct`, exactly; `smooth` ones are compared within 1e-5. With `alphas` a claim is made for each.
+A table states numbers, or fractions as text such as "45/11". An `[[instance]]` has the arguments of a `Cluster`,
+optionally with a `count` of servers for each row of capacity, which are `called` by a common name; or `build`, a
+function of the paper's module. A `[[group]]` is an item: its place in the paper, its instance, and its `claims`. Of a
+claim, `ours` names a reading with its arguments, a function of the paper's module or of `_ours`; `correct` is the
+correct value, or `derived` the function that computes it; `printed` is the text of the paper, with `value` and
+`decimals` if these differ from `correct` or are rounded; `smooth` claims are compared within 1e-5. A claim with
+`alphas` is repeated for each alpha.
 """
 
 from __future__ import annotations
@@ -68,13 +68,13 @@ __all__ = [
 ]
 
 
-#: For finite alpha a gap g vouches for tasks to about sqrt(2 g): `_ours` asks for g = 1e-11.
+#: For finite alpha a duality gap g bounds the error of tasks by about sqrt(2 g); `_ours` solves to g = 1e-11.
 _RTOL, _SMOOTH = 1e-6, 1e-5
 _FRACTION = re.compile(r"-?\d+/\d+")
 
 
 class Paper:
-    """A paper of `data/NAME.toml`: its key, how it is cited, what it is about, its instances and claims."""
+    """Paper of `data/NAME.toml`: key, citation, subject, instances and claims."""
 
     def __init__(self, name: str) -> None:
         text = resources.files(__package__).joinpath("data", f"{name}.toml").read_text(encoding="utf-8")
@@ -83,12 +83,12 @@ class Paper:
 
     @cached_property
     def instances(self) -> tuple[Instance, ...]:
-        """Their clusters are built when they are asked for."""
+        """Instances, whose clusters are built on demand."""
         return tuple(_instance(self._name, {"paper": self.key} | one) for one in self._said["instance"])
 
     @cached_property
     def claims(self) -> tuple[Claim, ...]:
-        """In the order of the file; what is derived is computed now."""
+        """Claims in the order of the file; derived values are computed at the first access."""
         groups = [(group, one) for group in self._said["group"] for one in group["claims"]]
         return tuple(claim for group, one in groups for claim in _claims(self._name, self.key, group | one))
 
@@ -137,7 +137,7 @@ def _read(of: str, reading: str, arguments: tuple[Any, ...], cluster: Cluster) -
 
 
 def _function(of: str, name: str) -> Callable[..., Any]:
-    """Find a function in the paper's module, else in `_ours`."""
+    """Look up a function in the paper's module, or else in `_ours`."""
     own = import_module(f".{of}", __package__) if of in ("drf", "pf", "counterexamples") else _ours
     found: Callable[..., Any] = getattr(own, name, None) or getattr(_ours, name)
     return found
@@ -149,9 +149,9 @@ def _value(said: Any) -> Value:
     return Fraction(said) if isinstance(said, str) and _FRACTION.fullmatch(said) else said
 
 
-#: In the order of their claims.
+#: Papers in the order of their claims.
 _PAPERS = tuple(map(Paper, ("lec", "drf", "drfh", "mqdrf", "pf", "counterexamples")))
-#: How papers are cited, and what they are, by the keys of their claims.
+#: Citations and subjects of papers by the keys of their claims.
 CITATIONS = {paper.key: paper.citation for paper in _PAPERS}
 ABOUT = {paper.key: paper.about for paper in _PAPERS}
 COLUMNS = ("item", "paper", "where", "instance", "claim", "printed", "ours", "correct", "verdict", "seconds", "note")
@@ -163,17 +163,27 @@ def _by_name() -> dict[str, Instance]:
 
 
 def instances() -> dict[str, Instance]:
-    """Every instance by its name: paper, section and one line about it; `build()` makes its cluster."""
+    """Return all instances by name, each with paper, section and description; `build()` constructs the cluster.
+
+    >>> import fairopt as fo
+    >>> one = fo.papers.instances()["pf-fig1"]
+    >>> one.paper, one.where
+    ('PF', '2.2, figure 1')
+    """
     return dict(_by_name())
 
 
 def instance(name: str) -> Cluster:
-    """The cluster of a worked example, by its name.
+    """Return the cluster of a worked example by name.
 
     Raises
     ------
     DataError
         There is no instance of this name; the message lists the names.
+
+    >>> import fairopt as fo
+    >>> fo.papers.instance("drf-4.1").demand.tolist()
+    [[1.0, 4.0], [3.0, 1.0]]
     """
     known = _by_name()
     if name not in known:
@@ -182,17 +192,23 @@ def instance(name: str) -> Cluster:
 
 
 def claims(paper: str | None = None, item: int | None = None) -> tuple[Claim, ...]:
-    """Every claim, or those of one paper or one item, by item.
+    """Return all claims, or those of one paper or item, in the order of items.
 
     Parameters
     ----------
-    paper : its short name, such as `DRF`; None for all
-    item : its number; None for all
+    paper : str, optional
+        Key of the paper, such as `DRF`.
+    item : int, optional
+        Number of the item.
 
     Raises
     ------
     DataError
         There is no such claim; the message lists papers and items.
+
+    >>> import fairopt as fo
+    >>> [claim.statement for claim in fo.papers.claims("DRF", 2)[:2]]
+    ['DRF: tasks', 'DRF: (CPU, GB) of A and of B']
     """
     every = sorted(chain(pf_measured.claims(), *(paper.claims for paper in _PAPERS)), key=lambda claim: claim.item)
     found = tuple(claim for claim in every if paper in (None, claim.paper) and item in (None, claim.item))
@@ -203,16 +219,16 @@ def claims(paper: str | None = None, item: int | None = None) -> tuple[Claim, ..
     return found
 
 
-#: All of them: `check` has an argument that is called like it.
+#: Alias for `check`, where an argument hides the name.
 _every = claims
 
 
 def check(claims: Iterable[Claim] | None = None, progress: bool = False) -> pd.DataFrame:
-    """Compute every claim through the mechanisms and compare with what is right and with what the paper prints.
+    """Compute claims by the mechanisms, and compare with the correct and the printed values.
 
     Parameters
     ----------
-    claims : claims, optional
+    claims : iterable of Claim, optional
         Default: all of `fairopt.papers.claims()`.
     progress : bool
         Show a progress bar.
@@ -220,9 +236,13 @@ def check(claims: Iterable[Claim] | None = None, progress: bool = False) -> pd.D
     Returns
     -------
     DataFrame
-        A row per claim: item, paper, where, instance, claim, printed, ours, correct, verdict, seconds, note. The
-        verdict is `reproduced`, `paper in error, correct value ...`, `measured otherwise`, or `NOT REPRODUCED`, with
-        the error if any.
+        One row per claim: item, paper, where, instance, claim, printed, ours, correct, verdict, seconds (CPU), note.
+        The verdict is `reproduced`, `paper in error, correct value ...`, `measured otherwise`, or `NOT REPRODUCED`,
+        with the error if one was raised.
+
+    >>> import fairopt as fo
+    >>> fo.papers.check(fo.papers.claims("DRF", 2)[:1])[["printed", "ours", "verdict"]].iloc[0].tolist()
+    ['x=3, y=2', '(3, 2)', 'reproduced']
     """
     chosen = _every() if claims is None else tuple(claims)
     rows = [_row(claim) for claim in tqdm(chosen, unit="claim", disable=not progress)]
@@ -230,7 +250,7 @@ def check(claims: Iterable[Claim] | None = None, progress: bool = False) -> pd.D
 
 
 def _row(claim: Claim) -> tuple[object, ...]:
-    """In the order of `COLUMNS`."""
+    """Row of a claim, in the order of `COLUMNS`."""
     start = clock.cpu()
     try:
         subject = instance(claim.instance) if claim.numbers is None else measurements()

@@ -1,4 +1,4 @@
-"""`Claim`: one statement of a paper, what it prints, what is right, how to compute it; `Instance`: its clusters."""
+"""`Claim`: a statement of a paper with its printed, correct and computed values; `Instance`: a cluster of a paper."""
 
 from __future__ import annotations
 
@@ -14,22 +14,32 @@ from ...model.cluster import Cluster
 Number: TypeAlias = int | float | Fraction
 Scalar: TypeAlias = bool | str | Number
 Value: TypeAlias = "Scalar | Sequence[Value]"
-#: From the cluster, or from `Measurements` where a claim is about what was measured.
+#: Function of the cluster, or of `Measurements` for claims on measurements.
 Compute: TypeAlias = Callable[[Any], object]
 
 REPRODUCED = "reproduced"
 PAPER_IN_ERROR = "paper in error, correct value"
-#: Of a time or an observation, which no proof decides: the paper saw one thing on its machines, and we another.
+#: Verdict on times and observations, which cannot be proved: the paper's measurements differ from those here.
 MEASURED_OTHERWISE = "measured otherwise"
 NOT_REPRODUCED = "NOT REPRODUCED"
 
 
 @dataclass(frozen=True)
 class Printed:
-    """Text that a paper prints, and its values laid out like `Claim.correct`.
+    """Text that a paper prints, and its value, in the layout of `Claim.correct`.
 
-    Without a value it is that of the claim. `decimals` is how many decimals were printed, so that 2.5 stands for
-    2.45 to 2.55 with one; negative for tens. `None`: the values are meant exactly.
+    Parameters
+    ----------
+    text : str
+    value : optional
+        Default: the correct value of the claim.
+    decimals : int, optional
+        Number of printed decimals, so that 2.5 with one decimal stands for 2.45 to 2.55; negative for tens. None: the
+        value is exact.
+
+    >>> import fairopt as fo
+    >>> fo.papers.Printed("4.1", 4.1, decimals=1).agrees(45 / 11)
+    True
     """
 
     text: str
@@ -37,7 +47,7 @@ class Printed:
     decimals: int | None = None
 
     def agrees(self, correct: Value) -> bool:
-        """True if `correct` is what was printed, within its rounding."""
+        """True if `correct` rounds to the printed value."""
         if self.decimals is None:
             return _same(self.value, correct, lambda right: 1e-12 * abs(right))
         half = 0.5 * 10.0**-self.decimals
@@ -46,29 +56,34 @@ class Printed:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement and the three values that decide about it.
+    """Statement of a paper, with the three values that decide its verdict.
 
     Attributes
     ----------
     item : int
-        Its number among all that was collected from the papers.
+        Number in the list of all statements collected from the papers.
     paper, where : str
         Key of the paper, and the section, theorem or figure.
     instance : str
-        Name of the cluster, for `fairopt.papers.instance`; of the experiment, where `numbers` is given.
+        Name of the cluster for `fairopt.papers.instance`, or of the experiment if `numbers` is given.
     statement : str
     ours : callable
-        Our value, from the cluster through the mechanisms.
-    correct : numbers, Fractions, True or False, or nested sequences of them
-        Derived by hand; never an earlier output of ours.
+        Function of the cluster that computes the value by the mechanisms.
+    correct : numbers, Fractions, bools, or nested sequences of these
+        Value derived by hand, never an earlier output of the package.
     printed : Printed or None
-        None: the paper prints nothing, the value is derived here.
+        None: the paper prints no value, and it is derived here.
     note : str
     rtol : float
-        Relative tolerance between `ours` and `correct`, absolute where the latter is 0; 1e-5 for finite alpha.
+        Relative tolerance between `ours` and `correct`, absolute if the latter is 0; 1e-5 for finite alpha.
     numbers : callable or None
-        Given, the claim is about what was measured: `ours` says whether it holds of the `Measurements`, and this says
-        by which numbers, for the note.
+        For claims on measurements: the numbers that decide, as text for the note; `ours` is then a function of the
+        `Measurements`.
+
+    >>> import fairopt as fo
+    >>> claim = fo.papers.claims("DRF", 2)[0]
+    >>> claim.statement, claim.correct, claim.verdict([3, 2])
+    ('DRF: tasks', (3, 2), 'reproduced')
     """
 
     item: int
@@ -88,9 +103,13 @@ class Claim:
             object.__setattr__(self, "printed", replace(self.printed, value=self.correct))
 
     def verdict(self, ours: object) -> str:
-        """`reproduced`, `paper in error, correct value ...` or `NOT REPRODUCED`, given our value.
+        """Compare a computed value with the correct and the printed one.
 
-        `measured otherwise` if the claim is about measurements, and they speak against what is printed.
+        Returns
+        -------
+        str
+            `reproduced`, `paper in error, correct value ...` or `NOT REPRODUCED`; `measured otherwise` for a claim that
+            measurements contradict.
         """
         if not _same(ours, self.correct, lambda right: self.rtol * (abs(right) or 1.0)):
             return NOT_REPRODUCED
@@ -102,7 +121,12 @@ class Claim:
 
 
 def show(value: object) -> str:
-    """A value as text: `(45/11, 18/11)`, `3.7279`, `yes`."""
+    """Format a value: `(45/11, 18/11)`, `3.7279`, `yes`.
+
+    >>> import fairopt as fo
+    >>> fo.papers.show((0.5, True, 3.72791234))
+    '(0.5, yes, 3.72791)'
+    """
     value = _plain(value)
     if isinstance(value, list | tuple):
         return f"({', '.join(map(show, value))})"
@@ -112,7 +136,7 @@ def show(value: object) -> str:
 
 
 def _plain(value: object) -> object:
-    """Lists and numbers in place of NumPy's."""
+    """Convert NumPy's arrays and numbers to lists and Python's numbers."""
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
@@ -122,7 +146,7 @@ def _leaves(value: object) -> list[object]:
 
 
 def _same(left: object, right: object, slack: Callable[[float], float]) -> bool:
-    """Leaf by leaf: numbers within `slack` of the right one, anything else equal and of the same type."""
+    """Compare leaf by leaf: numbers within `slack` of the right one, other leaves equal and of the same type."""
 
     def same(a: object, b: object) -> bool:
         if isinstance(a, Number) and isinstance(b, Number) and bool not in (type(a), type(b)):
@@ -135,7 +159,12 @@ def _same(left: object, right: object, slack: Callable[[float], float]) -> bool:
 
 @dataclass(frozen=True)
 class Instance:
-    """A cluster of a paper: its name here, the paper's key, the section, one line about it, and how to build it."""
+    """Worked example of a paper: name, key of the paper, section, description, and a function that builds its cluster.
+
+    >>> import fairopt as fo
+    >>> fo.papers.instances()["pf-fig1"].build().shape
+    (4, 2, 3)
+    """
 
     name: str
     paper: str

@@ -1,4 +1,4 @@
-"""Readings that claims are about: of the allocation of a mechanism, by its name and parameters, or of a schedule."""
+"""Quantities that claims refer to, computed from the allocation of a mechanism, or from a schedule."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from ...model.cluster import Cluster
 from ...result.allocation import Allocation
 from ...scheduling import Workload, simulate
 
-#: The instances of the papers are tiny, so every engine can be asked for more than its default.
+#: Tolerances below the default, since all engines reach them on the small instances of the papers.
 TOL, _SMOOTH_TOL = 1e-8, 1e-11
-#: Seconds: of the experiment, and of its tasks.
+#: Seconds of a simulation, and of its tasks, which outlast it.
 _UNTIL, _LASTS = 1000.0, 1e6
 
 
 def solve(cluster: Cluster, mechanism: str) -> Allocation:
-    """The allocation of a mechanism."""
-    from ...mechanisms import one  # here, since CVXPY takes a second to import and the instances do without
+    """Solve a mechanism, given as text."""
+    from ...mechanisms import one  # CVXPY takes a second to import, and instances do not need it
 
     chosen = one(mechanism)
     alpha = chosen.criterion(chosen.prepare(cluster)[0]).alpha
@@ -30,78 +30,78 @@ def solve(cluster: Cluster, mechanism: str) -> Allocation:
 
 
 def cluster(cluster: Cluster, name: str) -> Array:
-    """A quantity of the cluster."""
+    """Attribute of the cluster, as an array."""
     return np.asarray(getattr(cluster, name))
 
 
 def capacity_shares(cluster: Cluster) -> Array:
-    """Capacities as parts of the cluster's."""
+    """Capacities relative to those of the pool, (servers, resources)."""
     return cluster.capacity / cluster.pooled_capacity
 
 
 def normalised_demand(cluster: Cluster) -> Array:
-    """`D / max_r D`."""
+    """Shares per task relative to the dominant share, (users, resources)."""
     return cluster.share_per_task / cluster.dominant_share_per_task[:, None]
 
 
 def dominant_resources(cluster: Cluster) -> Index:
-    """Their numbers from 1, of every user."""
+    """Indices of the dominant resources, from 1, (users,)."""
     return cluster.dominant_resource + 1
 
 
 def monopoly_tasks(cluster: Cluster) -> Array:
-    """Tasks of every user if all servers were its own (placement constraints kept)."""
+    """Monopoly tasks under placement constraints, (users,)."""
     return np.asarray(cluster.gamma.sum(axis=1))
 
 
 def whole_monopoly_tasks(cluster: Cluster) -> Array:
-    """The same in whole tasks."""
+    """Whole monopoly tasks, (users,)."""
     return np.floor(monopoly_tasks(cluster))
 
 
 def tasks_anywhere(cluster: Cluster) -> Array:
-    """Tasks of every user if all servers were its own, placement ignored."""
+    """Monopoly tasks without placement constraints, (users,)."""
     return np.asarray(cluster.gamma0.sum(axis=1))
 
 
 def uniform_division(cluster: Cluster) -> Array:
-    """`(phi_n / sum phi) sum_i gamma[n,i]`: tasks of the weight's part of every server."""
+    """Tasks under a partition of all servers by weight, `(phi_n / sum phi) sum_i gamma[n,i]`, (users,)."""
     return np.asarray(cluster.weight / cluster.weight.sum() * monopoly_tasks(cluster))
 
 
 def tasks(cluster: Cluster, mechanism: str) -> Array:
-    """Tasks of every user."""
+    """Tasks, (users,)."""
     return solve(cluster, mechanism).arrays.user_tasks
 
 
 def tasks_over(cluster: Cluster, mechanism: str, *parts: float) -> Array:
-    """The same, in these units."""
+    """Tasks in the given units, (users,)."""
     return np.asarray(tasks(cluster, mechanism) / np.array(parts))
 
 
 def relative_tasks(cluster: Cluster, mechanism: str) -> Array:
-    """The same, relative to the first user's."""
+    """Tasks relative to those of the first user, (users,)."""
     found = tasks(cluster, mechanism)
     return np.asarray(found / found[0])
 
 
 def task_shares(cluster: Cluster, mechanism: str) -> Array:
-    """Parts of what every user could run with all servers, placement ignored."""
+    """Tasks relative to monopoly tasks without placement constraints, (users,)."""
     return tasks(cluster, mechanism) / tasks_anywhere(cluster)
 
 
 def unlimited(cluster: Cluster, mechanism: str) -> Array:
-    """Tasks of every user if nobody had a limit."""
+    """Tasks without task limits, (users,)."""
     return tasks(cluster.replace(max_tasks=None), mechanism)
 
 
 def left_by_the_modest(cluster: Cluster, mechanism: str) -> float:
-    """Remainder after users with a limit."""
+    """Tasks beyond the limits of users, which are left to the others."""
     return float(np.maximum(unlimited(cluster, mechanism) - cluster.max_tasks, 0).sum())
 
 
 def second_round(cluster: Cluster, mechanism: str) -> Array:
-    """Shares of the last two users in the remainder."""
+    """Increase of the last two users' tasks by the remainder, (2,)."""
     return (tasks(cluster, mechanism) - unlimited(cluster, mechanism))[2:]
 
 
@@ -111,97 +111,97 @@ def newest(cluster: Cluster, mechanism: str) -> float:
 
 
 def newest_shares(cluster: Cluster, mechanism: str) -> Array:
-    """Its share of every resource."""
+    """Shares of the last user, (resources,)."""
     return np.asarray(bundles(cluster, mechanism)[-1] / cluster.pooled_capacity)
 
 
 def placement(cluster: Cluster, mechanism: str) -> Array:
-    """Tasks of every user on every server."""
+    """Tasks, (users, servers)."""
     return solve(cluster, mechanism).tasks
 
 
 def bundles(cluster: Cluster, mechanism: str) -> Array:
-    """Amounts of every resource that every user holds."""
+    """Usage by user, (users, resources)."""
     return np.asarray(solve(cluster, mechanism).arrays.usage.sum(axis=1))
 
 
 def idle(cluster: Cluster, mechanism: str) -> Array:
-    """Idle amounts of every resource, over all servers."""
+    """Free capacity of the pool, (resources,)."""
     return np.asarray(cluster.pooled_capacity - bundles(cluster, mechanism).sum(axis=0))
 
 
 def used_part(cluster: Cluster, mechanism: str) -> float:
-    """The used part of the first resource of the cluster."""
+    """Utilization of the first resource."""
     return float(bundles(cluster, mechanism).sum(axis=0)[0] / cluster.pooled_capacity[0])
 
 
 def dominant_shares(cluster: Cluster, mechanism: str) -> Array:
-    """Dominant share of every user."""
+    """Dominant shares, (users,)."""
     return solve(cluster, mechanism).arrays.dominant_shares
 
 
 def welfare(cluster: Cluster, mechanism: str) -> float:
-    """Their sum."""
+    """Sum of dominant shares."""
     return float(dominant_shares(cluster, mechanism).sum())
 
 
 def share_ratio(cluster: Cluster, mechanism: str) -> float:
-    """The second user's, relative to the first one's."""
+    """Dominant share of the second user relative to that of the first."""
     first, second = dominant_shares(cluster, mechanism)
     return float(second / first)
 
 
 def everybody_has_half(cluster: Cluster, mechanism: str) -> bool:
-    """True if all are at least one half."""
+    """True if all dominant shares are at least 1/2."""
     return bool((dominant_shares(cluster, mechanism) >= 0.5 * (1 - TOL)).all())
 
 
 def resource_shares(cluster: Cluster, resource: str, mechanism: str) -> Array:
-    """Share of every user in one resource of the whole cluster."""
+    """Shares of one resource of the pool, (users,)."""
     r = cluster.resources.index(resource)
     return np.asarray(bundles(cluster, mechanism)[:, r] / cluster.pooled_capacity[r])
 
 
 def resource_share(cluster: Cluster, resource: str, mechanism: str) -> float:
-    """Their sum."""
+    """Sum of all users' shares of one resource."""
     return float(resource_shares(cluster, resource, mechanism).sum())
 
 
 def use(cluster: Cluster, server: str, resources: tuple[str, ...], mechanism: str) -> Array:
-    """Used part of the named resources of a server, or `overall`."""
+    """Utilization of the named resources, on a server or `overall`."""
     found = solve(cluster, mechanism)
     parts = found.utilization if server == "overall" else found.used_parts.loc[server]
     return np.asarray(parts[list(resources)], dtype=float)
 
 
 def incentive_shortfall(cluster: Cluster, mechanism: str) -> float:
-    """Tasks missing to the uniform division, at least 0."""
+    """Largest shortfall of tasks relative to the partition by weight; 0 without one."""
     return max(0.0, float((uniform_division(cluster) - tasks(cluster, mechanism)).max()))
 
 
 def keeps_incentive(cluster: Cluster, mechanism: str) -> bool:
-    """True if no user misses its sharing incentive."""
+    """True if the sharing incentive holds for all users."""
     return incentive_shortfall(cluster, mechanism) <= TOL
 
 
 def everyone_gains(cluster: Cluster, better: str, than: str) -> bool:
-    """True if the first mechanism gives every user more tasks than the second."""
+    """True if the first mechanism gives all users more tasks than the second."""
     return bool((tasks(cluster, better) > tasks(cluster, than) * (1 + TOL)).all())
 
 
 def not_everyone_gains(cluster: Cluster, better: str, than: str) -> bool:
-    """True if it does not."""
+    """True if the first mechanism does not give all users more tasks than the second."""
     return not everyone_gains(cluster, better, than)
 
 
 def dominated(cluster: Cluster, mechanism: str) -> bool:
-    """True if DRFH gives some user more tasks, by at least a hundredth, and no user fewer."""
+    """True if DRFH gives some user at least 1% more tasks, and no user fewer."""
     mine, other = tasks(cluster, mechanism), tasks(cluster, "drfh")
     return bool((other >= mine * (1 - 1e-7)).all() and (other > mine * 1.01).any())
 
 
 def gain_from_lying(cluster: Cluster, user: str, mechanism: str) -> float:
-    """Largest relative gain in true tasks over lies that scale each demand by 1/4 to 4 (the truth included)."""
+    """Largest relative gain in tasks by misreports that scale each demand by 1/4 to 4, including the true report."""
     n = cluster.users.index(user)
     truth = cluster.demand[n]
 
@@ -214,14 +214,14 @@ def gain_from_lying(cluster: Cluster, user: str, mechanism: str) -> float:
 
 
 def lying_pays(cluster: Cluster, user: str, mechanism: str) -> bool:
-    """True if there is such a gain."""
+    """True if a misreport gains more than 1e-6."""
     return gain_from_lying(cluster, user, mechanism) > 1e-6
 
 
 def filled(cluster: Cluster, policy: str, come: tuple[float, ...] | None = None) -> Array:
-    """Whole tasks of every user that run in the end, if users come at these seconds (default: 0).
+    """Whole tasks of all users that run at the end of a simulation, (users,).
 
-    Everybody has as many tasks as would fill all servers.
+    Users arrive at the seconds `come` (default: 0), each with enough tasks to fill all servers.
     """
     users, resources = list(cluster.users), list(cluster.resources)
     number = [max(1, int(count) + 1) for count in cluster.gamma.sum(axis=1)]
@@ -236,22 +236,22 @@ def filled(cluster: Cluster, policy: str, come: tuple[float, ...] | None = None)
 
 
 def shares(cluster: Cluster, policy: str) -> Array:
-    """The same as dominant shares of the pool."""
+    """Dominant shares at the end of a simulation, (users,)."""
     return filled(cluster, policy) * cluster.dominant_share_per_task
 
 
 def used(cluster: Cluster, policy: str) -> Array:
-    """The used part of every resource of the pool."""
+    """Utilization at the end of a simulation, (resources,)."""
     return filled(cluster, policy) @ cluster.share_per_task
 
 
-#: Below it, alpha-fair dominant shares of the lecture's example fill CPU and memory; above it only CPU (derived
-#: here).
+#: Threshold of alpha in the lecture's example: alpha-fair allocations exhaust CPU and memory below, and only CPU above
+#: it (derived here).
 _THRESHOLD = math.log(2) / math.log(5 / 3)
 
 
 def alpha_fair_tasks(alpha: float) -> tuple[Fraction | float, Fraction | float]:
-    """`u_A = 2 / (1 + 2^(1 - 1/alpha))` with CPU full, `x = 4.5 u_A`, `y = (9 - x)/3`."""
+    """Closed form with CPU exhausted: `u_A = 2 / (1 + 2^(1 - 1/alpha))`, `x = 4.5 u_A`, `y = (9 - x)/3`."""
     if alpha <= _THRESHOLD:
         return Fraction(45, 11), Fraction(18, 11)
     x = 4.5 * 2 / (1 + 2 ** (1 - 1 / alpha))

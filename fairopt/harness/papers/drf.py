@@ -1,4 +1,4 @@
-"""DRF: its discrete scheduler, whole tasks by enumeration, CEEI by its market (`data/drf.toml` has the claims)."""
+"""DRF: the discrete scheduler, whole tasks by enumeration, and CEEI by its market (`data/drf.toml` has the claims)."""
 
 from __future__ import annotations
 
@@ -13,19 +13,22 @@ from ._ours import tasks
 
 
 def discrete_steps(cluster: Cluster, *ties: str) -> NDArray[np.object_]:
-    """Step by step who is picked, and shares: A's and B's (CPU, RAM, dominant), then the totals."""
+    """Schedule of discrete DRF by step: the user picked, shares of A and B (CPU, RAM, dominant), and totals."""
     return np.asarray(discrete_drf(cluster, ties=ties).to_numpy(dtype=object))
 
 
 def discrete_end(cluster: Cluster, *ties: str) -> Array:
-    """(CPU, GB) of A and of B in the end."""
+    """Final usage (CPU, GB) of A and of B."""
     last = discrete_drf(cluster, ties=ties).iloc[-1]
     shares = last[["A CPU", "A RAM", "B CPU", "B RAM"]].to_numpy(dtype=float).reshape(2, 2)
     return np.asarray(shares * cluster.capacity[0])
 
 
 def ceei_of_three() -> tuple[float, ...]:
-    """CEEI by its market: `x_n = 1 / (p d_n1 + q d_n2)`, all is spent so `100 (p + q) = 3`, and resource 1 clears."""
+    """Market equilibrium of CEEI, solved for the price p of resource 1.
+
+    `x_n = 1 / (p d_n1 + q d_n2)`, all budgets are spent so that `100 (p + q) = 3`, and resource 1 clears.
+    """
     demand = ((4, 1), (1, 16), (16, 1))
 
     def bought(p: float) -> tuple[float, ...]:
@@ -34,17 +37,18 @@ def ceei_of_three() -> tuple[float, ...]:
     def excess(p: float) -> float:
         return sum(d1 * x for (d1, _), x in zip(demand, bought(p), strict=True)) - 100
 
-    # Excess is 20 at the left end and negative at the right one. (It also vanishes at q = 0, resource 2 overdrawn.)
+    # Excess demand is 20 at the left end and negative at the right one; the root q = 0 violates the capacity of
+    # resource 2.
     return bought(optimize.brentq(excess, 0.015, 0.025, xtol=1e-16))
 
 
 def cpu_alone(cluster: Cluster) -> Array:
-    """Tasks of every user if CPU alone is shared, fairly."""
+    """Tasks under max-min fairness of CPU alone, (users,)."""
     return tasks(cluster.select(resources=["CPU"]), "maxmin")
 
 
 def ram_of_cpu_alone(cluster: Cluster) -> float:
-    """The RAM that they take."""
+    """RAM used by max-min fairness of CPU alone."""
     return float(cpu_alone(cluster) @ cluster.demand[:, 1])
 
 
@@ -55,19 +59,20 @@ def whole_shares(cluster: Cluster) -> tuple[float, float]:
 
 
 def whole_share(cluster: Cluster, user: int) -> float:
-    """One of them."""
+    """Dominant share of one user under `fairest_whole_tasks`."""
     return whole_shares(cluster)[user]
 
 
 def whole_shares_are_equal(cluster: Cluster) -> bool:
-    """True if whole shares are exactly equal."""
+    """True if the dominant shares of `fairest_whole_tasks` are exactly equal."""
     return len(set(whole_shares(cluster))) == 1
 
 
 def fairest_whole_tasks(cluster: Cluster) -> tuple[int, int]:
-    """Leximin of dominant shares over all ways to place whole tasks of two users on identical nodes.
+    """Lexicographic max-min of dominant shares over all placements of whole tasks of two users on identical nodes.
 
-    `most[a]`: the most tasks of the second user beside `a` of the first, for one node and then, node by node, for all.
+    `most[a]` is the largest number of tasks of the second user beside `a` of the first, on one node, and by dynamic
+    programming on all.
     """
     demand, capacity = cluster.demand, cluster.capacity[0]
     first = np.arange(int(np.min(capacity / demand[0])) + 1)

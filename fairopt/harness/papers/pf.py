@@ -1,12 +1,4 @@
-"""PF: figure 1, whose demand vectors are lost, and what is right of it at every alpha (`data/pf.toml` has the claims).
-
-What the text states about the example forces
-
-    d1 = [a1, 1, b],  d2 = [a2, 1/3, b],  d3 = [1/4, 1, 0],  d4 = [a4, 1, 0],
-    15/4 < b <= 25/4,  0 <= a1 <= 4b/15,  0 <= a2 <= 1,  0 <= a4 <= 1/2,
-
-and none of the tasks below depends on what is left open: the claims check that over several choices.
-"""
+"""PF: figure 1, whose demand vectors are lost, and its correct allocations (`data/pf.toml` has the claims)."""
 
 from __future__ import annotations
 
@@ -19,7 +11,7 @@ from ...model._arrays import Array
 from ...model.cluster import Cluster
 from ._ours import solve, tasks
 
-#: Other admissible (a1, a2, a4, b), among them corners of the admissible set.
+#: Further admissible parameters (a1, a2, a4, b), including corners of the admissible set.
 OTHERS: tuple[tuple[float, float, float, float], ...] = (
     (0, 0, 0, 6.25),
     (1.6, 1, 0.5, 6),
@@ -29,7 +21,7 @@ OTHERS: tuple[tuple[float, float, float, float], ...] = (
 
 
 def figure1(a1: float = 1, a2: float = 1, a4: float = 0.5, b: float = 5, variant: bool = False) -> Cluster:
-    """Figure 1 with any admissible choice of what is not identified; `variant`: user 4 demands [1, 0.5, 0] instead."""
+    """Cluster of figure 1 for admissible parameters; in the `variant` user 4 demands [1, 0.5, 0]."""
     return Cluster(
         capacity=[[12, 4, 75], [8, 16, 0]],
         demand=[[a1, 1, b], [a2, 1 / 3, b], [0.25, 1, 0], [1, 0.5, 0] if variant else [a4, 1, 0]],
@@ -40,38 +32,39 @@ def figure1(a1: float = 1, a2: float = 1, a4: float = 0.5, b: float = 5, variant
 
 
 def figure2() -> Cluster:
-    """The variant."""
+    """Cluster of figure 2, the variant of figure 1."""
     return figure1(variant=True)
 
 
 def virtual_shares(cluster: Cluster, *pairs: tuple[int, int]) -> list[float]:
-    """Virtual dominant shares under PS-DSF of pairs of user and server, from 1."""
+    """Virtual dominant shares under PS-DSF of (user, server) pairs, counted from 1."""
     shares = solve(cluster, "ps-dsf").arrays.virtual_dominant_shares
     return [shares[n - 1, i - 1] for n, i in pairs]
 
 
 def maxmin_ram(cluster: Cluster) -> Array:
-    """Max-min on RAM, the bottleneck."""
-    placed = cluster.replace(eligible=cluster.usable)  # who lacks bandwidth on server 2 must not get its RAM either
+    """Tasks under max-min fairness of RAM, the bottleneck, (users,)."""
+    placed = cluster.replace(eligible=cluster.usable)  # users that need bandwidth cannot use the RAM of server 2
     return tasks(placed.select(resources=["RAM"]), "cmmf")
 
 
 def is_maxmin_ram(cluster: Cluster, mechanism: str) -> bool:
-    """True if a mechanism arrives at it."""
+    """True if a mechanism yields the max-min allocation of RAM."""
     return bool(np.allclose(tasks(cluster, mechanism), maxmin_ram(cluster), rtol=1e-6))
 
 
 def elsewhere(cluster: Cluster, mechanism: str, variant: bool) -> list[Array]:
-    """Tasks of every user for other choices of the lost demands."""
+    """Tasks for further admissible demands, one array (users,) each."""
     return [tasks(figure1(*choice, variant), mechanism) for choice in OTHERS]
 
 
-#: Below it, alphaPF-VDS fills CPU and RAM of server 2 of the variant; above it only CPU (derived here).
+#: Threshold of alpha in the variant: alphaPF-VDS exhausts CPU and RAM of server 2 below, and only CPU above it (derived
+#: here).
 _THRESHOLD = math.log(2) / math.log(1.5)
 
 
 def variant_tasks(alpha: float) -> tuple[F | float, ...]:
-    """`x3 = 32 / (1 + 2^(1 - 1/alpha))` with CPU full, `x4 = 8 - x3/4`."""
+    """Closed form of the variant's tasks: `x3 = 32 / (1 + 2^(1 - 1/alpha))` with CPU exhausted, `x4 = 8 - x3/4`."""
     if alpha <= _THRESHOLD:
         return 2, 6, F(96, 7), F(32, 7)
     x3 = 32 / (1 + 2 ** (1 - 1 / alpha))
@@ -79,19 +72,19 @@ def variant_tasks(alpha: float) -> tuple[F | float, ...]:
 
 
 def variant_ram(alpha: float) -> F | float:
-    """The used part of RAM of server 2."""
+    """Utilization of RAM on server 2."""
     _, _, x3, x4 = variant_tasks(alpha)
     return (x3 + x4 / 2) / 16
 
 
-#: From nearly efficient to max-min, dense around 1.
+#: Alphas from nearly utilitarian to max-min, with a finer grid around 1.
 _ALPHAS = (0.1, 0.2, 0.35, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 8.0, 16.0, 32.0, 64.0)
 _STARTS = 4
 
 
 def best_responses_end_here(cluster: Cluster) -> bool:
-    """True if best responses arrive at the tasks known in closed form, from random starts, at every alpha."""
-    from ...game.best_responses import best_response  # instances load no modelling language
+    """True if best responses reach the closed-form tasks from random starts, for all alphas."""
+    from ...game.best_responses import best_response  # deferred, as instances do not need CVXPY
 
     rng = np.random.default_rng(5)
     for alpha in (*_ALPHAS, math.inf):

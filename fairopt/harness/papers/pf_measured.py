@@ -1,8 +1,8 @@
-"""PF on time and convergence (abstract, sections 5.2 and 6), judged by what was measured here (`Measurements`).
+"""Claims of PF on time and convergence (abstract, sections 5.2 and 6), judged by measurements (`Measurements`).
 
-Rounds are the same on every machine; seconds are those of the machine that measured, and PF's were of another;
-`about` tells whether they are the processor's or, in older measurements, the wall's, which are no fewer. PF's tolerance
-is not stated: 1e-3 is taken, the largest part of anybody's tasks that a response would still change.
+Rounds do not depend on the machine; seconds do, and PF's are of another machine. `about` states whether seconds are CPU
+time or, in older measurements, wall time, an upper bound of it. PF does not state its tolerance: 1e-3 is assumed, the
+largest relative change of any user's tasks by a further response.
 """
 
 from __future__ import annotations
@@ -23,29 +23,33 @@ from ._claim import Claim, Printed
 
 EXPERIMENT = "alpha_convergence"
 
-#: The cluster with PF's locations and virtual machines of Bitbrains, and that of thousands of users.
+#: Clusters: PF's locations with virtual machines of Bitbrains, and one of thousands of users.
 _PF, _MANY = "bitbrains", "thousands"
-#: A residual at which tasks are known to a part in a thousand, and those between which convergence is judged.
+#: Residual at which tasks are accurate to 1e-3, and those that define convergence.
 _CLOSE, _ROUGH, _LAST = 1e-3, 1e-2, 1e-6
-#: "Around" a time: within a factor of three.
+#: Factor that "around" a time allows, about three.
 _AROUND = math.sqrt(10)
 
 
 @dataclass(frozen=True)
 class Measurements:
-    """Aggregates over draws; alpha is infinite for PS-DSF.
+    """Aggregates of measurements over draws; alpha is infinite for PS-DSF.
 
     Attributes
     ----------
     reached : DataFrame
-        By cluster, alpha, order, damping (NaN: that of the order) and residual `level`: of `n` games those that got
-        `there`, medians of `rounds`, `messages` and `seconds` (infinite where half of the games never do), and the
-        ends `rounds low`, ... of the medians' 95% intervals.
+        By cluster, alpha, order, damping (NaN: that of the order) and residual `level`: of `n` games the number `there`
+        that reach it, medians of `rounds`, `messages` and `seconds` (infinite if fewer than half do), and the ends
+        `rounds low`, ... of 95% confidence intervals of the medians.
     solved : DataFrame
-        By cluster and alpha, of the engine for the equilibrium: median `seconds` with the ends of its interval, means
-        of utilization, smallest share, Jain's index and price of fairness with half intervals (`+- jain`).
+        By cluster and alpha, for the engine of equilibria: median `seconds` with the ends of its interval, and means of
+        utilization, smallest share, Jain's index and price of fairness with half-widths of intervals (`+- jain`).
     about : dict
-        When, by which code, where, and of what.
+        Date, code, machine and subject of the measurements.
+
+    >>> import fairopt as fo
+    >>> isinstance(fo.papers.measurements(), fo.papers.Measurements)
+    True
     """
 
     reached: pd.DataFrame
@@ -55,30 +59,35 @@ class Measurements:
     def games(
         self, cluster: str, level: float = 1e-3, order: str = "cyclic", damping: float | None = None
     ) -> pd.DataFrame:
-        """Games on a cluster, by alpha."""
+        """Convergence of best responses on a cluster, by alpha."""
         frame = self.reached
         like = frame["damping"].isna() if damping is None else np.isclose(frame["damping"], damping)
         chosen = frame[(frame["cluster"] == cluster) & (frame["order"] == order) & like]
         return chosen[np.isclose(chosen["level"], level)].set_index("alpha").sort_index()
 
     def equilibria(self, cluster: str) -> pd.DataFrame:
-        """Equilibria of a cluster, by alpha."""
+        """Measures of the equilibria of a cluster, by alpha."""
         return self.solved[self.solved["cluster"] == cluster].set_index("alpha").sort_index()
 
     def clusters(self) -> list[str]:
-        """The clusters of the experiment, in its order."""
+        """Names of the clusters, in the order of the experiment."""
         return list(self.solved["cluster"].unique())
 
 
 @cache
 def measurements() -> Measurements:
-    """Measurements shipped with fairopt."""
+    """Read the measurements shipped with fairopt.
+
+    >>> import fairopt as fo
+    >>> fo.papers.measurements().clusters()[:3]
+    ['small', 'dense', 'sparse']
+    """
     folder = resources.files(__package__) / "data"
     reached, solved = (pd.read_csv(StringIO((folder / f"{name}.csv").read_text())) for name in ("reached", "solved"))
     return Measurements(reached, solved, json.loads((folder / "about.json").read_text()))
 
 
-#: Whether a claim holds of measurements, and by which numbers.
+#: Function that judges a claim by measurements, and states the decisive numbers.
 Judged: TypeAlias = Callable[[Measurements], tuple[bool, str]]
 
 
@@ -102,11 +111,11 @@ def claims() -> tuple[Claim, ...]:
            _solved_in_a_second, True),
         of("6", around, "PS-DSF takes around 0.03 s on PF's cluster (within a factor of three)", _psdsf_around, True),
         of("5", converges, "every game in cyclic or random order comes to 1e-2",
-           partial(_all_come, level=_ROUGH), True),
+           partial(_all_converge, level=_ROUGH), True),
         of("5", converges, "every game in cyclic or random order comes to 1e-6 in one or two thousand rounds",
-           partial(_all_come, level=_LAST), False),
+           partial(_all_converge, level=_LAST), False),
         of("5", converges, "every game comes to 1e-1 if all servers go 0.8 of the way to their responses at once",
-           _jacobi_comes, False),
+           _jacobi_converges, False),
     )  # fmt: skip
 
 
@@ -117,7 +126,7 @@ def _longer_at_3(data: Measurements) -> tuple[bool, str]:
 
 
 def _never_falls(data: Measurements) -> tuple[bool, str]:
-    """On no cluster does a larger alpha take fewer rounds, with disjoint intervals; said are most, and those at 64."""
+    """True if on no cluster a larger alpha takes fewer rounds, intervals being disjoint; the text has medians."""
     falls, said = False, []
     for cluster in data.clusters():
         games = data.games(cluster, _CLOSE)
@@ -150,8 +159,8 @@ def _psdsf_around(data: Measurements) -> tuple[bool, str]:
     return bool(0.03 / _AROUND < few["seconds"][math.inf] < 0.03 * _AROUND), said
 
 
-def _all_come(data: Measurements, level: float) -> tuple[bool, str]:
-    """Undamped games of few users in cyclic or random order: they are played one server after the other, to the end."""
+def _all_converge(data: Measurements, level: float) -> tuple[bool, str]:
+    """True if all undamped games of few users in cyclic or random order, played sequentially, reach the level."""
     games = data.reached
     chosen = games["order"].isin(["cyclic", "random"]) & games["damping"].isna() & (games["cluster"] != _MANY)
     at = games[chosen & ((games["level"] / level - 1).abs() < 1e-9)]
@@ -159,7 +168,7 @@ def _all_come(data: Measurements, level: float) -> tuple[bool, str]:
     return there == every, f"{there:,} of {every:,} games"
 
 
-def _jacobi_comes(data: Measurements) -> tuple[bool, str]:
+def _jacobi_converges(data: Measurements) -> tuple[bool, str]:
     played = [data.games("small", level, "jacobi", part) for level, part in ((1e-1, 0.8), (_CLOSE, 0.5), (_CLOSE, 0.2))]
     most, half, fifth = (f"{games['there'].sum()} of {games['n'].sum()}" for games in played)
     said = f"{most} games on 20 x 10; half of the way: {half} come to 1e-3, a fifth: {fifth}"
@@ -171,7 +180,7 @@ def _seconds(frame: pd.DataFrame, alpha: float) -> str:
 
 
 def _median(frame: pd.DataFrame, alpha: float, name: str = "rounds") -> str:
-    """A median with its interval: `123 [95, 160]`."""
+    """Format a median with its interval: `123 [95, 160]`."""
     row = frame.loc[alpha]
     middle, low, high = (_text(float(row[key])) for key in (name, f"{name} low", f"{name} high"))
     return middle if math.isnan(row[f"{name} low"]) else f"{middle} [{low}, {high}]"

@@ -1,4 +1,4 @@
-"""Presentation: tables as text, CSV, Markdown and LaTeX; figures. It reads results and never solves."""
+"""Presentation of results: tables as text, CSV, Markdown and LaTeX, and figures; nothing is solved here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures of `paper_figures/`, and of files that are named: drawing one, and writing it as PDF and PNG."""
+"""Figures of `paper_figures/` and of files named by the user: drawing from stored results, and export."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FOLDER = "paper_figures"
-#: Styles that are none of matplotlib's: that of the papers, and the settings in force.
+#: Styles beside those of Matplotlib: the one of the papers, and the current settings.
 PAPER, NONE = "paper", "none"
 
-#: What is written across figures of tiny versions: nobody must take them for results.
+#: Format of the mark across figures of tiny versions, which must not be mistaken for results.
 _MARK: dict[str, Any] = {
     "ha": "center", "va": "center", "rotation": 8, "color": "#c00000", "alpha": 0.55,
     "fontweight": "bold", "zorder": 1000,
@@ -35,13 +35,13 @@ _MARK: dict[str, Any] = {
 
 
 def known() -> dict[str, Path]:
-    """Every figure that comes with the package, `fig_NAME.py`, or in a plug-in, by its name."""
+    """Files of all figures by name: shipped ones, `fig_NAME.py`, and plug-ins."""
     shipped = {path.stem.removeprefix("fig_"): path for path in sorted(_folder().glob("fig_*.py"))}
     return shipped | {name: Path(str(module.__file__)) for name, module in _plugged().items()}
 
 
 def _plugged() -> dict[str, ModuleType]:
-    """Plug-ins that are figures, by the names of their files."""
+    """Plug-ins that define a figure, by the names of their files."""
     return {title(str(one.__file__)): one for one in plugins.modules() if _is_one(one)}
 
 
@@ -50,25 +50,17 @@ def _is_one(made: ModuleType) -> bool:
 
 
 def out() -> str:
-    """The folder of figures unless told otherwise: `paper_figures/out` in a checkout, else `figures`, here."""
+    """Default output folder: `paper_figures/out` in a checkout, else `figures`, below the current folder."""
     return f"{FOLDER}/out" if Path(FOLDER).is_dir() else "figures"
 
 
 def title(name: str) -> str:
-    """The name of a figure's files."""
+    """Base name of a figure's output files."""
     return Path(name).stem.removeprefix("fig_")
 
 
 def module(name: str) -> ModuleType:
-    """A figure imported, by its name or its file `....py`: `NEEDS` (experiments), `figure(results, width)`.
-
-    Nothing is imported from the current folder unless it is named as a file.
-
-    Raises
-    ------
-    DataError
-        There is no such figure, or the file has no `NEEDS` and `figure`.
-    """
+    """Import a figure by name or file (`....py`), a module with `NEEDS` (experiments) and `figure(results, width)`."""
     _package()
     if name.endswith(".py"):
         return _of_file(Path(name))
@@ -78,7 +70,7 @@ def module(name: str) -> ModuleType:
 
 
 def _package() -> None:
-    """The package of figures under its name, from the folder that comes with fairopt and from no other place."""
+    """Import the package of figures from fairopt's own folder, regardless of the current one."""
     folder, loaded = _folder(), sys.modules.get(FOLDER)
     if loaded is None or Path(str(loaded.__file__)).resolve().parent != folder:
         for name in [name for name in sys.modules if name.partition(".")[0] == FOLDER]:
@@ -100,20 +92,14 @@ def _of_file(path: Path) -> ModuleType:
 
 
 def caption(name: str) -> str:
-    """The caption of a figure: its `CAPTION`, or the first lines of its file."""
+    """Caption of a figure: its `CAPTION`, or the first paragraph of its docstring."""
     found = module(name)
     return " ".join(str(getattr(found, "CAPTION", (found.__doc__ or "").partition("\n\n")[0])).split())
 
 
 @contextmanager
 def style(name: str = PAPER) -> Iterator[None]:
-    """Draw so: like the papers, whatever is set; with what is set (`none`); or as a style of matplotlib, or a file.
-
-    Raises
-    ------
-    DataError
-        There is no such style.
-    """
+    """Context with the style of the papers, the current settings (`none`), or a style of Matplotlib by name or file."""
     with mpl.rc_context():
         if name == PAPER:
             mpl.rcdefaults()
@@ -127,12 +113,12 @@ def style(name: str = PAPER) -> Iterator[None]:
 
 
 def draw(name: str, results: Results, width: float | None = None, like: str = PAPER) -> Figure:
-    """A figure from stored results, in a `style`.
+    """Draw a figure from stored results.
 
     Raises
     ------
     MissingCells
-        With the sweep that computes them.
+        The store lacks cells; the message has the command that computes them.
     """
     arguments = {} if width is None else {"width": width}
     with style(like):
@@ -144,12 +130,12 @@ def draw(name: str, results: Results, width: float | None = None, like: str = PA
 
 
 def save(figure: Figure, folder: Path, name: str, said: str | None = None, like: str = PAPER) -> list[Path]:
-    """Write `name.pdf` (vectors) and `name.png`, and what is `said` of it as `name.txt`. The paths written.
+    """Write `name.pdf` (vector graphics), `name.png`, and the caption as `name.txt`, and return the paths.
 
-    The same figure gives the same PDF.
+    Equal figures yield equal PDF files.
     """
     paths = [folder / f"{name}.pdf", folder / f"{name}.png"]
-    with style(like):  # some of it counts only now, such as how fonts are embedded
+    with style(like):  # some settings take effect on export, such as the embedding of fonts
         for path in paths:
             write(figure, path)
     if said is not None:
@@ -159,7 +145,7 @@ def save(figure: Figure, folder: Path, name: str, said: str | None = None, like:
 
 
 def drawable(path: Path) -> str:
-    """The format of a figure's file, by its suffix; `DataError` if there is none."""
+    """Format of a figure's file by its suffix; `DataError` if it is not supported."""
     form = path.suffix.removeprefix(".").lower()
     if form not in ("pdf", "png", "svg"):
         raise DataError(f"cannot draw into {path.name}: choose .pdf, .png or .svg")
@@ -167,7 +153,7 @@ def drawable(path: Path) -> str:
 
 
 def write(figure: Figure, path: Path) -> None:
-    """Write a figure whole or not at all, in the format of the suffix: `.pdf` or `.svg` (vectors), `.png`."""
+    """Write a figure atomically, in the format of the suffix: `.pdf` or `.svg` (vector graphics), or `.png`."""
     form = drawable(path)
     file = BytesIO()
     figure.savefig(file, format=form, metadata={"CreationDate": None} if form == "pdf" else None)

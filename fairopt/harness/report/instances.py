@@ -1,14 +1,14 @@
-"""A frozen set of instances that other solvers can run: JSON, MatrixMarket, and certified answers.
+"""Frozen set of benchmark instances for other solvers: JSON and MatrixMarket files, with certified solutions.
 
-Of every instance `NAME/`:
+Each instance is a folder `NAME/`:
 
-- `answer.json`: cluster, criterion, tasks and prices, as `Allocation.save` writes them (docs/allocation-file.md);
-- `A.mtx`, `b.mtx`: capacities, `A y <= b`, with y the tasks of every eligible (user, server), user by user;
+- `answer.json`: cluster, criterion, tasks and prices, as written by `Allocation.save` (docs/allocation-file.md);
+- `A.mtx`, `b.mtx`: capacity constraints `A y <= b`, with y the tasks of eligible (user, server) pairs, by user;
 - `U.mtx`: tasks of users, `x = U y`; `share.mtx`, `weight.mtx`: shares per task and weights of users;
-- `y.mtx`: the answer.
+- `y.mtx`: the solution.
 
-What is asked is in `index.json`: alpha, and whether shares are of the pool (welfare of all) or of the game. A set never
-changes: one with other instances has another name.
+The problem is stated in `index.json`: alpha, and whether the criterion is that of the pool or of the per-server game. A
+set is never changed: other instances form a set of another name.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ..papers import instance
 from ..run import provenance
 
 SET = "fairopt-instances-1"
-#: Sources of clusters by name; the seed is part of the source.
+#: Sources of clusters by name, with their seeds.
 SOURCES = {
     "drf-example": "paper:drf-4.1",
     "drfh-figure1": "paper:drfh-fig1",
@@ -46,7 +46,7 @@ SOURCES = {
     "dense-200x60": "lognormal?users=200&servers=60&seed=5",
     "sparse-200x60": "lognormal?users=200&servers=60&density=0.1&seed=6",
 }
-#: What is asked of each.
+#: Mechanisms that are solved on each cluster.
 QUESTIONS = {
     "ceei": "ceei",
     "alpha3": "alpha-fair(alpha=3)",
@@ -58,18 +58,18 @@ TOLERANCE = 1e-9
 
 
 def cluster_of(name: str) -> Cluster:
-    """The cluster of a source, by its name in `SOURCES`."""
+    """Cluster of a source, by its name in `SOURCES`."""
     source = SOURCES[name]
     return instance(source.removeprefix("paper:")) if source.startswith("paper:") else open_source(source).cluster
 
 
 def names() -> list[str]:
-    """All instances, `SOURCE-QUESTION`."""
+    """Names of all instances, `SOURCE-QUESTION`."""
     return [f"{source}-{question}" for source in SOURCES for question in QUESTIONS]
 
 
 def export(folder: Path, chosen: list[str] | None = None) -> Iterator[dict[str, Any]]:
-    """Solve, certify and write instances, one after the other, each a row of the index, which comes with the last.
+    """Solve, certify and write instances one after another, yielding rows of the index, which is written last.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def export(folder: Path, chosen: list[str] | None = None) -> Iterator[dict[str, 
 
 
 def matrices(answer: Allocation) -> dict[str, Any]:
-    """Matrices of the MatrixMarket files, by name; the cluster is that of the answer, a pool where it was pooled."""
+    """Matrices of the MatrixMarket files by name, on the allocation's cluster (a pool for pooled mechanisms)."""
     cluster, criterion = answer.cluster, answer.criterion
     users, servers = np.nonzero(cluster.eligible)
     pairs, resources = np.arange(len(users)), len(cluster.resources)

@@ -1,4 +1,4 @@
-"""The tables of an experiment: one per cluster with a row per mechanism, or one of means. From stored cells."""
+"""Tables of an experiment from stored cells: one per cluster with a row per mechanism, or one of means."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .stored import Results, StoredCells, means, reached, telling, with_means
 from .typeset import INTERVAL, PAGE, base, differing
 
 _SUMMARY = ("tasks", "min_share", "max_share")
-#: What tells rows apart; columns that do not are left out.
+#: Columns that identify rows; constant ones are omitted.
 _BY = ("workload", "source", "policy", "until", "every", "thrashing")
 _PROPERTIES = (
     "SI sharing incentive, EF envy-freeness, PO Pareto optimality, SP strategy-proofness, BF bottleneck fairness"
@@ -31,9 +31,27 @@ _MEASURES = ("utilization", "jobs_done", "tasks_done", "mean_response", "median_
 
 @dataclass(frozen=True)
 class Table:
-    """A table: its title, what else its caption says, notes that stand below, columns under a common head.
+    """Table of results, with its title and notes.
 
-    `whole`: its columns were chosen, and one that has no room in LaTeX is an error.
+    Parameters
+    ----------
+    name, title : str
+        Base name of its files, and the first sentence of the caption.
+    frame : DataFrame
+    notes : tuple of str
+        Notes below the table.
+    details : tuple of str
+        Further sentences of the caption.
+    groups : mapping
+        Columns under common headings.
+    whole : bool
+        Columns were selected explicitly, and a LaTeX table that is too wide for them is an error.
+
+    >>> import fairopt as fo
+    >>> import pandas as pd
+    >>> table = fo.report.Table("use", "Utilization", pd.DataFrame({"mechanism": ["DRF", "TSF"], "mean": [0.5, 0.6]}))
+    >>> table.chosen(["mean"], ["TSF"]).frame.to_dict("list")
+    {'mean': [0.6]}
     """
 
     name: str
@@ -46,22 +64,24 @@ class Table:
 
     @property
     def caption(self) -> str:
-        """Title and details in one line."""
+        """Caption: title and details in one line."""
         return ". ".join([self.title, *self.details])
 
     def write(self, folder: Path, inches: float = PAGE) -> list[Path]:
-        """Write it as `report.write` does; the paths written."""
+        """Write the table as `report.write` does, and return the paths."""
         return write(
             self.frame, folder, self.name, self.caption, inches, notes=self.notes, groups=self.groups, whole=self.whole
         )
 
     def chosen(self, columns: Sequence[str] | None, rows: Sequence[str] | None) -> Table | None:
-        """Some columns and rows, in this order; None if it has no such columns or rows.
+        """Select columns and rows in the given order; None if nothing matches.
 
         Parameters
         ----------
-        columns : names, or patterns such as `use_*`; half intervals come with their means
-        rows : any of their cells, or patterns such as `alphaPF-VDS*`
+        columns : sequence of str or None
+            Names, or patterns such as `use_*`; half-widths of intervals come with their means.
+        rows : sequence of str or None
+            Values of any cell, or patterns such as `alphaPF-VDS*`.
         """
         frame = self.frame
         if rows is not None:
@@ -75,21 +95,30 @@ class Table:
 
 
 def tables_of(experiment: str, results: Results) -> list[Table]:
-    """Tables as `table` in the experiment's file asks: `clusters`, one of each, or `means` over repetitions.
+    """Build the tables of an experiment by its key `table`: `clusters`, one for each, or `means` over repetitions.
 
-    Beside means stands `NAME-reached`, when games come to each residual, if there are games and several draws.
+    If games were played on several draws, a table `NAME-reached` has the rounds in which they reach each residual.
 
     Parameters
     ----------
-    experiment : its name or file
-    results : the stored cells
+    experiment : str
+        Name or file.
+    results : Results
+        Stored cells.
+
+    Returns
+    -------
+    list of Table
 
     Raises
     ------
     MissingCells
-        The store lacks cells of it; the message names the sweep that computes them.
+        The store lacks cells of the experiment; the message has the command that computes them.
     DataError
         There is no such experiment.
+
+    >>> import fairopt as fo
+    >>> fo.report.tables_of("pf_example", fo.report.Results())  # doctest: +SKIP
     """
     chosen, found = load(experiment, results.smoke), results.of(experiment)
     sources, simulated = _sources(found.cells, chosen.schema.source), chosen.schema is SIMULATIONS
@@ -104,18 +133,19 @@ def tables_of(experiment: str, results: Results) -> list[Table]:
             groups = {"dominant share at": [f"{time:g} s" for time in chosen.at]}
             made.append(Table(f"{chosen.name}-shares", chosen.title, shares, found.notes, details, groups))
         elif not simulated and chosen.repetitions > 1 and not (games := reached(found)).empty:
-            known = games.filter(regex=" low$").notna().any(axis=None)  # not of five draws
+            # Medians of fewer than six draws have no interval.
+            known = games.filter(regex=" low$").notna().any(axis=None)
             of = "95% intervals between order statistics in brackets" if known else "without intervals"
             details = (f"Medians of {_n(games['n'])} draws of when each residual is reached, {of}", *sources)
             made.append(Table(f"{chosen.name}-reached", chosen.title, games, found.notes, details))
     else:
-        names = found.cells["cluster"].unique()  # one whose every cell failed has no table
+        names = found.cells["cluster"].unique()  # clusters of which all cells failed have no table
         made = [_of_cluster(chosen.name, name, found) for name in names]
     return [_tiny(table) for table in made] if results.smoke else made
 
 
 def _draws(counts: pd.Series[int], frame: pd.DataFrame) -> str:
-    """Number of draws, and the kind of intervals; none of a single draw."""
+    """Number of draws, and the kind of confidence intervals, if there is more than one draw."""
     if counts.max() == 1:
         return "n = 1 draw, without intervals"
     differ = (frame.filter(like=INTERVAL) > 0).any(axis=None)
@@ -128,7 +158,7 @@ def _n(counts: pd.Series[int]) -> str:
 
 
 def _sources(cells: pd.DataFrame, column: str) -> tuple[str, ...]:
-    """Sources of rows with common parameters: `bitbrains?vms=100` is bitbrains (vms = 100)."""
+    """Sources of the data with their common parameters: `bitbrains?vms=100` becomes bitbrains (vms = 100)."""
     said = []
     for name, sources in cells.groupby(column, sort=False)["source"]:
         kind, *more = differing([*sources.unique()])[0] or ["="]
@@ -138,14 +168,19 @@ def _sources(cells: pd.DataFrame, column: str) -> tuple[str, ...]:
 
 
 def _tiny(table: Table) -> Table:
-    """A table of a tiny version, marked in title and in every row: nobody must take it for a result."""
+    """Mark the table of a tiny version in its title and in every row, as it must not be mistaken for a result."""
     frame = table.frame.copy()
     frame.insert(0, "TINY VERSION", "not a result")
     return replace(table, title=f"TINY VERSION, not a result: {table.title}", frame=frame)
 
 
 def mechanism_table() -> Table:
-    """Every registered mechanism with its properties and source."""
+    """Table of all registered mechanisms with their properties and sources.
+
+    >>> import fairopt as fo
+    >>> "drfh" in set(fo.report.mechanism_table().frame["name"])
+    True
+    """
     rows = [
         {"name": name, "mechanism": kind.title, "properties": in_short(kind), "source": kind.source}
         for name, kind in sorted(mechanisms.REGISTRY.items())
@@ -154,7 +189,7 @@ def mechanism_table() -> Table:
 
 
 def _of_cluster(experiment: str, cluster: str, found: StoredCells) -> Table:
-    """A row per mechanism: tasks of every user if they are stored, else a summary; use; certificate, seconds."""
+    """Table of a cluster, one row per mechanism: tasks by user, or a summary; utilization; certificate, seconds."""
     cells = found.cells[found.cells["cluster"] == cluster].set_index("key").sort_values("pooled", kind="stable")
     chosen = [mechanisms.parse(text)[0] for text in cells["mechanism"]]
     frame = pd.DataFrame({"mechanism": marked(chosen, cells["pooled"])}, index=cells.index)
@@ -185,7 +220,7 @@ def _of_cluster(experiment: str, cluster: str, found: StoredCells) -> Table:
 
 
 def _heading(instance: str, cells: pd.DataFrame) -> str:
-    """The origin of a cluster: a paper's example, or a source, with its numbers of users N and of servers K."""
+    """Description of a cluster: a paper's example, or a source with its numbers of users N and servers K."""
     if known := papers.instances().get(instance):
         about = f"{known.description} ({papers.CITATIONS.get(known.paper, known.paper)}, {known.where})"
         return about[0].upper() + about[1:]
@@ -195,7 +230,7 @@ def _heading(instance: str, cells: pd.DataFrame) -> str:
 
 
 def _printed(instance: str, mechanism: mechanisms.Mechanism, users: int) -> str:
-    """The tasks that a paper prints for its example, or nothing."""
+    """Tasks that a paper prints for its example; '' if it prints none."""
     starts = tuple(f"{name}: tasks".lower() for name in (mechanism.title, mechanism.name))
     for claim in papers.claims():
         if claim.instance == instance and claim.printed and claim.statement.lower().startswith(starts):
@@ -206,8 +241,9 @@ def _printed(instance: str, mechanism: mechanisms.Mechanism, users: int) -> str:
 
 
 def simulated_means(found: StoredCells) -> pd.DataFrame:
-    """One row per workload and policy: `n` draws, the use of every resource, then every measure that there is, as its
-    mean and `+-` its half interval. `jobs_done` and `tasks_done` are parts of all.
+    """Means by workload and policy over `n` draws: utilization by resource, and all measures, with half-widths `+-`.
+
+    `jobs_done` and `tasks_done` are fractions of all jobs and tasks.
     """
     cells = found.cells.copy()
     for what in ("jobs", "tasks"):
@@ -221,7 +257,7 @@ def simulated_means(found: StoredCells) -> pd.DataFrame:
 
 
 def shares_at(found: StoredCells, times: Sequence[float]) -> pd.DataFrame:
-    """One row per workload, policy and user: its dominant share at each time, as the last sample before has it."""
+    """Dominant shares by workload, policy and user at the given seconds, from the last sample before each."""
     shares = found.long("shares")
     cells = telling(found.cells, _BY[:3], "policy")
     table = shares[[*cells, "user"]].drop_duplicates().reset_index(drop=True)

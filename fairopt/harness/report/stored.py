@@ -1,4 +1,4 @@
-"""Stored cells of an experiment, for tables and figures. Missing ones are an error that says how to compute them."""
+"""Stored cells of an experiment for tables and figures, and their means and confidence intervals."""
 
 from __future__ import annotations
 
@@ -24,34 +24,47 @@ from ..sweeps import match, store_of
 
 
 def check_level(level: float) -> None:
-    """Raise DataError for a level of confidence that is none."""
+    """Raise `DataError` unless a level of confidence is in (0, 1)."""
     if not 0 < level < 1:
         raise DataError(f"level is {level}; it must be between 0 and 1, such as 0.95")
 
 
 def interval(frame: pd.DataFrame, by: Iterable[str], values: str, level: float = 0.95) -> pd.DataFrame:
-    """Mean of a column by group, with Student's confidence interval: `mean +- t s / sqrt(n)`.
+    r"""Mean of a column by group, with Student's confidence interval.
+
+    .. math:: \bar v \pm t_{n-1} s / \sqrt n
 
     Parameters
     ----------
-    frame : a row per observation; rows whose value is missing are left out
-    by : the columns that make a group
-    values : the column
-    level : of confidence, in (0, 1)
+    frame : DataFrame
+        One row per observation; missing values are omitted.
+    by : iterable of str
+        Columns that define groups.
+    values : str
+        Column to average.
+    level : float
+        Level of confidence, in (0, 1).
 
     Returns
     -------
-    One row per group, in order of appearance: the group, `mean`, `half` (of the interval; NaN for n = 1, where nothing
-    is known of the spread), `n`.
+    DataFrame
+        One row per group in order of appearance: the group, `mean`, `half` (half-width; NaN for n = 1, where the
+        variance is unknown), `n`.
 
     Raises
     ------
     KeyError
-        The frame has no such column.
+        The frame lacks a column.
     DataError
-        The level is not between 0 and 1.
+        The level is not in (0, 1).
 
-    Source: Student, "The probable error of a mean", Biometrika 6 (1908); t has n - 1 degrees of freedom.
+    Source: Student, "The probable error of a mean", Biometrika 6 (1908), doi:10.2307/2331554.
+
+    >>> import fairopt as fo
+    >>> import pandas as pd
+    >>> draws = pd.DataFrame({"mechanism": "drf", "use": [0.1, 0.2, 0.3]})
+    >>> fo.report.interval(draws, ["mechanism"], "use").round(3).to_numpy().tolist()
+    [['drf', 0.2, 0.248, 3]]
     """
     check_level(level)
     keys = list(by)
@@ -64,26 +77,42 @@ def interval(frame: pd.DataFrame, by: Iterable[str], values: str, level: float =
     return found[[*keys, "mean", "half", "n"]]
 
 
-#: What tells rows apart; columns that do not are left out.
+#: Columns that identify rows; constant ones are omitted.
 _CELL = ("cluster", "source", "mechanism", "engine", "order", "damping", "tol")
 _MEASURES = ("rounds", "utilization", "min_share", "jain", "welfare", "price_of_fairness", "seconds")
-#: What tells games apart.
+#: Columns that identify games.
 _GAME = ("cluster", "mechanism", "alpha", "order", "damping", "tol")
 FORMAT = "fairopt-manifest-1"
 
 
 class MissingCells(DataError):
-    """The store lacks cells of an experiment; the message names the sweep that computes them."""
+    """Error for cells that the store lacks; the message has the command that computes them.
+
+    >>> import fairopt as fo
+    >>> fo.report.Results("no such folder").of("pf_example")  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    MissingCells: 12 of 12 cells of pf_example are not in the store
+    """
 
 
 @dataclass(frozen=True)
 class StoredCells:
-    """The cells of one experiment as the store has them.
+    """Stored cells of one experiment.
 
-    `cells` has one row per cell that gave numbers, in the order of the experiment; `experiment` and `cluster` (of
-    simulations `workload`) are those of this experiment, whichever computed the cell first, and `alpha` is infinite for
-    PS-DSF. `notes` say what a reader must know: stand-ins for traces, cells that failed (left out: they are in
-    `failed`) or missed their tolerance (kept).
+    Attributes
+    ----------
+    cells : DataFrame
+        One row per cell with results, in the order of the experiment. `experiment` and `cluster` (for simulations
+        `workload`) are names in this experiment, whichever computed the cell; `alpha` is infinite for PS-DSF.
+    failed : DataFrame
+        Cells that failed.
+    notes : tuple of str
+        Remarks: generators in place of traces, cells that failed (excluded) or missed their tolerance (included).
+
+    >>> import fairopt as fo
+    >>> found = fo.report.Results().of("pf_example")  # doctest: +SKIP
+    >>> isinstance(found, fo.report.StoredCells)  # doctest: +SKIP
+    True
     """
 
     cells: pd.DataFrame
@@ -92,7 +121,7 @@ class StoredCells:
     contents: Contents = field(repr=False)
 
     def long(self, name: str, cells: pd.DataFrame | None = None) -> pd.DataFrame:
-        """A long table (`use`, `curve`, `reached`, ...) of some cells (default: all), whose columns are beside it."""
+        """Long table (`use`, `curve`, `reached`, ...) of some cells (default: all), joined with their columns."""
         cells = self.cells if cells is None else cells
         inside = self.contents.long(name, cells["key"])
         left = cells.drop(columns=[column for column in inside if column != "key" and column in cells])
@@ -101,14 +130,21 @@ class StoredCells:
 
 @dataclass
 class Results:
-    """A store as tables and figures read it: `results.of("frontier")`.
+    """Store, as tables and figures read it.
 
     Parameters
     ----------
-    store : its folder; default: `results/store`, and `results/smoke/store` for tiny versions
-    smoke : read the tiny versions of the experiments
-    traces : folder of the real traces; default: FAIROPT_TRACES. Decides which cells are meant
-    accept_older : take answers of other code of fairopt or of the mechanism as well; a note says how many
+    store : Path, optional
+        Folder. Default: `results/store`, and `results/smoke/store` for tiny versions.
+    smoke : bool
+        Read the tiny versions of experiments.
+    traces : str, optional
+        Folder of the traces, which determines the cells in question. Default: FAIROPT_TRACES.
+    accept_older : bool
+        Accept results of other code of fairopt or of the mechanism; a note states how many.
+
+    >>> import fairopt as fo
+    >>> fo.report.Results().of("frontier").cells  # doctest: +SKIP
     """
 
     store: Path | None = None
@@ -119,14 +155,14 @@ class Results:
     _found: dict[str, StoredCells] = field(default_factory=dict, repr=False)
 
     def of(self, experiment: str | Path) -> StoredCells:
-        """All cells of an experiment.
+        """Read all cells of an experiment.
 
         Raises
         ------
         MissingCells
-            The store lacks some, or all of them failed; the message names the sweep.
+            The store lacks some of them, or all failed; the message has the command that computes them.
         DataError
-            No such experiment.
+            There is no such experiment.
         """
         name = str(experiment)
         if name not in self._found:
@@ -171,7 +207,7 @@ class Results:
 
 
 def _notes(frame: pd.DataFrame, chosen: list[Cell], retry: str) -> Iterator[str]:
-    if stand_ins := sorted({cell.origin.text for cell in chosen if _stands_in(cell)}):
+    if stand_ins := sorted({cell.origin.text for cell in chosen if _is_stand_in(cell)}):
         yield f"no trace here: calibrated generators stand in ({', '.join(stand_ins)})"
     failed, missed = ((frame["status"] == kind).sum() for kind in ("failed", "missed"))
     if failed:
@@ -180,22 +216,25 @@ def _notes(frame: pd.DataFrame, chosen: list[Cell], retry: str) -> Iterator[str]
         yield f"{missed} of {len(frame)} cells missed their tolerance and are kept"
 
 
-def _stands_in(cell: Cell) -> bool:
-    """Was a trace asked for, and is there none?"""
+def _is_stand_in(cell: Cell) -> bool:
+    """True if the cell was computed by a generator because its trace is missing."""
     sources: Sources[Any] = CLUSTERS if cell.job.schema is CELLS else WORKLOADS
     return cell.origin.kind == "generator" and sources.reads(cell.origin.text) is not None
 
 
 def telling(cells: pd.DataFrame, names: Iterable[str], always: str) -> list[str]:
-    """Columns among `names` that tell rows apart, and one that stands there in any case."""
+    """Columns among `names` that are not constant, and the one that is `always` included."""
     return [name for name in names if name == always or cells[name].nunique(dropna=False) > 1]
 
 
 def means(found: StoredCells) -> pd.DataFrame:
-    """One row per way of solving: `n` draws, then every measure that there is, as its mean and `+-` its half interval.
+    """Means by cluster, mechanism and parameters over `n` draws: all measures, with half-widths `+-` of intervals.
 
-    `missed` counts cells whose certificate misses their tolerance; they are in the means. Mechanisms
-    that answered for the pool are marked and stand last.
+    `missed` counts cells whose certificate misses their tolerance, which are included. Mechanisms on the pool are
+    marked, and come last.
+
+    >>> import fairopt as fo
+    >>> fo.report.means(fo.report.Results().of("comparison"))  # doctest: +SKIP
     """
     cells = found.cells.sort_values("pooled", kind="stable")
     cells = cells.assign(missed=cells["status"] == "missed", mechanism=marked(cells["mechanism"], cells["pooled"]))
@@ -206,11 +245,11 @@ def means(found: StoredCells) -> pd.DataFrame:
 
 
 def with_means(table: pd.DataFrame, cells: pd.DataFrame, by: list[str], names: Mapping[str, str]) -> pd.DataFrame:
-    """A table with means of columns of cells by group, under these names, and half intervals, if there are any."""
+    """Append to a table the means of columns of cells by group, under new names, with half-widths if there are any."""
     for measure, name in names.items():
         if cells[measure].notna().any():
             means = interval(cells, by, measure).drop(columns="n")
-            rounding = means["half"] <= 1e-12 * means["mean"].abs()  # of equal numbers
+            rounding = means["half"] <= 1e-12 * means["mean"].abs()  # half-widths of equal values are rounding errors
             half = means["half"].where(~rounding, 0.0)
             spread = {f"+- {name}": half} if half.notna().any() else {}
             means = means.drop(columns="half").rename(columns={"mean": name}).assign(**spread)
@@ -219,11 +258,14 @@ def with_means(table: pd.DataFrame, cells: pd.DataFrame, by: list[str], names: M
 
 
 def reached(found: StoredCells) -> pd.DataFrame:
-    """A row for every way of playing and every residual: how many draws `n`, how many games got `there`, and medians.
+    """Medians of convergence by game and residual: `n` draws, of which `there` reach the residual.
 
-    `rounds`, `messages` and `seconds` are medians over all draws of when the residual is at or below `level` for good,
-    infinite where half of the games never are; `rounds low` and `rounds high` are the ends of the median's 95%
-    interval, and so are those of seconds. Games that were stopped at a tolerance above a level say nothing of it.
+    `rounds`, `messages` and `seconds` are medians over all draws until the residual stays at or below `level`, infinite
+    if fewer than half reach it; `rounds low`, `rounds high` and those of seconds are the ends of 95% confidence
+    intervals. Games with a tolerance above a level are excluded from it.
+
+    >>> import fairopt as fo
+    >>> fo.report.reached(fo.report.Results().of("convergence"))  # doctest: +SKIP
     """
     games = found.long("reached")
     games = games[games["level"] >= games["tol"] * (1 - 1e-9)]
@@ -236,43 +278,58 @@ def reached(found: StoredCells) -> pd.DataFrame:
         late = games.assign(**{column: games[column].astype(float).fillna(np.inf)})
         of = median_interval(late, by, column)
         names = {"median": column, "low": f"{column} low", "high": f"{column} high"}
-        kept = [*by, *(names if column != "messages" else ["median"])]  # messages are rounds times the same number
+        kept = [*by, *(names if column != "messages" else ["median"])]  # messages are a constant multiple of rounds
         counted = counted.merge(of[kept].rename(columns=names), on=by, how="left")
     return counted.drop(columns=[name for name in ("damping", "tol") if counted[name].nunique(dropna=False) < 2])
 
 
 def median_interval(frame: pd.DataFrame, by: Iterable[str], values: str, level: float = 0.95) -> pd.DataFrame:
-    """Median of a column by group, with the interval between order statistics that covers it whatever the distribution.
+    r"""Median of a column by group, with the distribution-free confidence interval between order statistics.
 
-    Of n sorted values the k-th and the (n + 1 - k)-th, with the largest k for which `2 P(B < k) <= 1 - level`, B
-    binomial (n, 1/2): of 20 the 6th and the 15th. Values may be infinite; none may be missing.
+    The interval is `[x_(k), x_(n+1-k)]` of the n sorted values, with k maximal such that
+
+    .. math:: 2 P(B < k) \le 1 - \text{level}, \quad B \sim \text{Binomial}(n, 1/2)
+
+    For n = 20 at 95% these are the 6th and the 15th value. Values may be infinite, but not missing.
 
     Parameters
     ----------
-    frame : a row per observation
-    by : the columns that make a group
-    values : the column
-    level : least probability that the interval covers the median, in (0, 1)
+    frame : DataFrame
+        One row per observation.
+    by : iterable of str
+        Columns that define groups.
+    values : str
+        Column of the values.
+    level : float
+        Least probability that the interval covers the median, in (0, 1).
 
     Returns
     -------
-    One row per group, in order of appearance: the group, `median`, `low`, `high` (NaN below 6 values, at 95%), `n`.
+    DataFrame
+        One row per group in order of appearance: the group, `median`, `low`, `high` (NaN below 6 values, at 95%), `n`.
 
     Raises
     ------
     KeyError
-        The frame has no such column.
+        The frame lacks a column.
     DataError
-        The level is not between 0 and 1.
+        The level is not in (0, 1).
 
-    Source: W. R. Thompson, "On confidence ranges for the median", Annals of Mathematical Statistics 7 (1936).
+    Source: W. R. Thompson, "On confidence ranges for the median", Annals of Mathematical Statistics 7 (1936),
+    doi:10.1214/aoms/1177732502.
+
+    >>> import fairopt as fo
+    >>> import pandas as pd
+    >>> draws = pd.DataFrame({"mechanism": "drf", "rounds": [3, 1, 2, 6, 5, 4]})
+    >>> fo.report.median_interval(draws, ["mechanism"], "rounds").to_numpy().tolist()
+    [['drf', 3.5, 1.0, 6.0, 6]]
     """
     check_level(level)
     keys = list(by)
     rows = []
     for group, of in frame.groupby(keys, sort=False, dropna=False)[values]:
         x = np.sort(of.to_numpy(dtype=float))
-        k = int(stats.binom.ppf((1 - level) / 2, len(x), 0.5))  # the least with P(B <= k) >= (1 - level) / 2
+        k = int(stats.binom.ppf((1 - level) / 2, len(x), 0.5))  # the least k with P(B <= k) >= (1 - level) / 2
         low, high = (x[k - 1], x[len(x) - k]) if k else (np.nan, np.nan)
         rows.append((*group, float(np.median(x)), low, high, len(x)))
     return pd.DataFrame(rows, columns=[*keys, "median", "low", "high", "n"])
@@ -282,7 +339,22 @@ def manifest(
     paper: str, experiments: Iterable[str], results: Results, files: Iterable[Path], folder: Path,
     verdicts: Mapping[str, int], seconds: Mapping[str, float],
 ) -> dict[str, Any]:  # fmt: skip
-    """All of it, as JSON knows it; `files` are below `folder`, `seconds` by step, `verdicts` counts of claims."""
+    """Manifest of a reproduced paper as a JSON value: experiments, claims, and digests of all files.
+
+    Parameters
+    ----------
+    paper : str
+    experiments : iterable of str
+        Names.
+    results : Results
+    files : iterable of Path
+        Files below `folder`.
+    folder : Path
+    verdicts : mapping
+        Numbers of claims by verdict.
+    seconds : mapping
+        Seconds by step.
+    """
     return {
         "format": FORMAT,
         "paper": paper,
@@ -296,7 +368,7 @@ def manifest(
 
 
 def _experiment(name: str, results: Results) -> dict[str, Any]:
-    """Its file, seed and data: digests of what its sources drew or read, by their names."""
+    """Entry of an experiment: digests of its file and of its data by source, seed, and counts of cells."""
     chosen, found = load(name, results.smoke), results.of(name)
     cells = found.cells
     data = cells[["source", "data", "digest"]].drop_duplicates().sort_values(["source", "digest"])

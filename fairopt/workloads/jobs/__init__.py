@@ -1,1 +1,1 @@
-"""Jobs that arrive over time: traces, generators calibrated to them, and files of one's own (docs/simulation.md)."""
+"""Workloads, jobs that arrive over time: traces, calibrated generators, and workload files (docs/simulation.md)."""

@@ -1,4 +1,4 @@
-"""`alibaba`: the pods of Alibaba's GPU trace of 2023 as they arrive."""
+"""`alibaba`: arrivals of pods in Alibaba's GPU trace of 2023."""
 
 from __future__ import annotations
 
@@ -28,16 +28,24 @@ def alibaba_pods(
     rng: np.random.Generator | None = None,
     skip_malformed: bool = False,
 ) -> Workload:
-    """A job with one task for every pod, on all nodes; resources cores, GiB and GPUs.
+    """Read the pods of the trace as jobs of one task, on all nodes; resources are cores, GiB and GPUs.
 
-    The trace names no users: pods of one quality of service and GPU shape are one. A pod arrives when it was created
-    and lasts from when it was scheduled until it was deleted; the 897 that never were, from when they were created. It
-    may run where its gpu_spec says. GPUs of a node count together: a pod with half a GPU may get it in two halves.
+    The trace has no users: pods of one quality of service and GPU shape form one. A pod arrives at its creation, and
+    lasts from its scheduling (for 897 that were never scheduled, from its creation) to its deletion. Its `gpu_spec`
+    restricts its nodes. GPUs of a node are divisible: a pod with half a GPU may be served by fractions of two.
 
     Parameters
     ----------
-    after
-        Leave out pods that were created before, in seconds of the trace (most came after 9.8e6), and count from then.
+    directory : str or Path
+    variant : str
+        Name of the file of pods.
+    after : float
+        Exclude pods created before this time in seconds of the trace (most were created after 9.8e6), which becomes
+        time 0.
+    rng : Generator, optional
+        Not used.
+    skip_malformed : bool
+        Skip malformed rows, and count them.
     """
     report: Counter[str] = Counter()
     nodes = alibaba.nodes(directory, skip_malformed)
@@ -81,10 +89,10 @@ def alibaba_days(
     servers: Count = 200,
     days: Count = 3,
 ) -> Workload:
-    """Pods like Alibaba's, one a job: groups and nodes of `alibaba-like`, pods of a group in proportion to its number.
+    """Draw jobs of one pod like Alibaba's: groups and nodes of `alibaba-like`, pods in proportion to a group's size.
 
-    They arrive uniformly. Durations are lognormal with median an hour and a standard deviation of 1.5 of the logarithm:
-    an assumption (of the trace's pods half run for less than an hour and a tenth for more than six).
+    Arrivals are uniform. Durations are lognormal with a median of an hour and a standard deviation of 1.5 of the
+    logarithm, an assumption (in the trace half of the pods run for less than an hour, and a tenth for more than six).
     """
     from ..generators import alibaba_like
 

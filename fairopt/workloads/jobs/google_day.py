@@ -1,4 +1,4 @@
-"""`google-day`: a day of jobs like Google's on servers like Google's, from small tables; no trace is needed."""
+"""`google-day`: a day of jobs and servers like Google's, from small tables; no trace is needed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .._draw import Count, Lognormal, Marginals, Positive, above_zero, measured,
 from ..sources import workload_generator
 
 _DAY = 86_400.0
-#: The longest that a task runs in seconds: the length of Google's trace, 29 days.
+#: Longest duration of a task in seconds: the length of Google's trace, 29 days.
 _LONGEST = 29 * _DAY
 
 
@@ -31,48 +31,50 @@ def google_day(
     machines: Literal["2011", "2019"] = "2011",
     durations: Literal["fitted", "seen", "day"] = "fitted",
 ) -> Workload:
-    """Jobs that arrive at random over a day, with demands, numbers of tasks and users like those of Google's sample.
+    """Draw a day of jobs with demands, numbers of tasks and users like those of Google's sample.
 
-    Demands and tasks of a job have the marginals and rank correlations of the jobs of the 2011 sample; jobs of one
-    user are as much alike as there (`alike`, the part of the variance of log demands that is between users); a few
-    users have most jobs. A job's duration is lognormal, through what PF says of Google's day: 38% of jobs end within
-    five minutes, 16% last longer than a day. Its tasks differ from it as those that are seen to end do.
+    Demands and numbers of tasks have the marginals and rank correlations of jobs in the 2011 sample. Jobs of one user
+    are as similar as there (`alike` is the between-user fraction of the variance of log demands), and a few users have
+    most jobs. The duration of a job is lognormal with the quantiles that PF states for Google's day: 38% of jobs end
+    within five minutes, and 16% last longer than a day. Durations of its tasks vary as those observed to end.
 
     Parameters
     ----------
-    tasks
-        How many, in all.
-    users
-        Default: one for every 380 tasks, as in the sample.
-    hours
-        Jobs arrive uniformly in that time.
-    load
-        All durations are multiplied by one number, so that what would be done in that time if every task started on
-        arrival is this part of what servers can do, of the scarcest resource. Default: durations as they are.
-        `report` has the number, and what it makes of the 38% and 16%.
-    machines
-        The mix of servers: the ten types of 2011, or the twelve of cell a of 2019.
-    durations
-        As of the sample (`google`): `fitted`, as drawn; `seen`, tasks that would not end within `hours` if they started
-        on arrival end with them; `day`, these run for a day.
+    rng : Generator
+    tasks, servers : int
+        Total number of tasks, and number of servers.
+    users : int, optional
+        Default: one per 380 tasks, as in the sample.
+    hours : float
+        Length of the interval in hours, in which jobs arrive uniformly.
+    load : float, optional
+        Scale all durations by one factor such that the work within the interval, if all tasks started on arrival, is
+        this fraction of the capacity of the scarcest resource. Default: no scaling. `report` has the factor, and the
+        resulting fractions of short and long jobs.
+    machines : str
+        Mix of servers: "2011", ten types, or "2019", the twelve types of cell a.
+    durations : str
+        As of the sample (`google`): `fitted`, as drawn; `seen`, truncated at the end of the interval for a start on
+        arrival; `day`, a day for tasks that would be truncated.
 
     Raises
     ------
     DataError
-        A load that cannot be, however long tasks last.
+        The load cannot be reached, however long tasks last.
     """
     marginals, table = measured("google_jobs")
     kinds = np.array(table[f"servers {machines}"], dtype=float)
     drawn = np.sort(rng.choice(len(kinds), servers, p=kinds[:, -1] / kinds[:, -1].sum()))
     capacity = kinds[drawn, :-1]
     user, asks, number = _jobs(rng, marginals, table, tasks, users or max(2, round(tasks / 380)))
-    # A task that fits on no server would wait for ever: it asks for what the largest server drawn has.
+    # Requests are limited to the largest server, as other tasks would wait forever.
     largest = capacity[capacity.sum(axis=1).argmax()]
     cut = (asks > largest).any(axis=1)
     arrival = np.sort(rng.uniform(0.0, hours * 3600, len(number)))
     of_job = pf_jobs().draw(rng, np.zeros(len(number)))
     job = np.repeat(np.arange(len(number)), number)
-    # The table's .23266 has too small a divisor (`tools/calibrate.py` measures .23075); it stays: draws would change.
+    # The table's .23266 has too small a divisor (`tools/calibrate.py` measures .23075), and is kept, as another value
+    # would change all draws.
     spread = Lognormal(1.0, table["sd of durations within a job"])
     duration = of_job[job] * spread.draw(rng, np.zeros(len(job)))
     demand = np.minimum(asks, largest)[job]
@@ -107,11 +109,11 @@ def google_day(
 def _jobs(
     rng: np.random.Generator, marginals: Marginals, table: Mapping[str, Any], tasks: int, users: int
 ) -> tuple[Whole, Array, Whole]:
-    """Users, demands and numbers of tasks of jobs, until there are so many tasks; the last one is cut."""
+    """Draw users, demands and numbers of tasks of jobs up to the given total, at which the last job is truncated."""
     active = Marginals.one("jobs", table["jobs of a user"]).draw(rng, users, 1)[:, 0]
     alike = table["alike"]
     of_user = rng.standard_normal((users, len(marginals.columns)))
-    of_user[:, 2] = 0.0  # how many tasks a job has is its own
+    of_user[:, 2] = 0.0  # the number of tasks is independent of the user
     owner, rows = np.empty(0, dtype=np.int64), np.empty((0, 3))
     while not len(rows) or rows[:, 2].sum() < tasks:
         user = rng.choice(users, max(16, tasks // 40), p=active / active.sum())
@@ -129,7 +131,7 @@ def _jobs(
 
 
 def _factor(demand: Array, duration: Array, arrival: Array, total: Array, end: float, load: float) -> float:
-    """The number by which durations are multiplied, by bisection of its logarithm: load grows with it."""
+    """Factor of durations that yields the load, by bisection of its logarithm, in which the load increases."""
 
     def reached(factor: float) -> float:
         lasts = np.minimum(duration * factor, end - arrival)

@@ -1,4 +1,4 @@
-"""`google`: the tasks of Google's 2011 trace as they arrive, with durations as far as the trace tells."""
+"""`google`: arrivals of tasks in Google's 2011 trace, with durations as far as observed."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from .. import google2011
 from .._draw import Amount, Lognormal, choose, fitted, needed
 from ..sources import workload_reader
 
-#: The trace begins at 600 s; what was there before has time 0.
+#: Start of the trace in seconds; earlier events have time 0.
 _BEGIN = 600.0
 _SHORTEST = 1e-3
 _DAY = 86_400.0
 
 
 def lifetimes(directory: str | Path, skip_malformed: bool = False) -> pd.DataFrame:
-    """Every task of the trace that was submitted, a row each, in order of submission.
+    """Observed lifetimes of all submitted tasks, one row per task in the order of submission.
 
-    Columns: `job, task, user, cpu, memory` (of the first SUBMIT; NaN where the trace lacks them), `arrival` in seconds
-    from the trace's beginning, `before` (it was there already), `seen`: the seconds for which it was seen to run, and
-    `ended`: whether it ended then; if not, `seen` is a lower bound of what was left, 0 for a task that never started.
-    Of 52,147 that ended 4,122 were started or submitted again after that.
+    Columns are `job, task, user, cpu, memory` (of the first SUBMIT; NaN if missing), `arrival` in seconds from the
+    start of the trace, `before` (True if it was running at the start), `seen`, the seconds for which it was observed to
+    run, and `ended`, True if it ended then; otherwise `seen` is a lower bound, 0 for tasks that never started. Of
+    52,147 tasks that ended, 4,122 were started or submitted again.
     """
     events = google2011.events(directory, skip_malformed=skip_malformed)
     task = ["job", "task"]
@@ -67,26 +67,30 @@ def google_sample(
     rng: np.random.Generator | None = None,
     skip_malformed: bool = False,
 ) -> Workload:
-    """The users, jobs and tasks of the trace, and its 12,583 machines.
+    """Read the users, jobs and tasks of the trace, and its 12,583 machines.
 
-    Every task that was submitted once, with the requests of its first SUBMIT; those that were there before arrive at
-    0. The trace does not say how long most tasks run: of 190,635 with requests 52,000 end in it. What is not known
-    decides results, so compare.
+    Each submitted task counts once, with the requests of its first SUBMIT; those submitted before the trace arrive at
+    0. Most durations are censored: of 190,635 tasks with requests 52,000 end in the trace. Results depend on the
+    treatment of the others, so variants should be compared.
 
     Parameters
     ----------
-    durations
-        `fitted`: what a task is not seen to run is drawn from a lognormal that was fitted to tasks that started in the
-        trace, or, of tasks that were there before, to how long these go on; given that it is longer than what is seen
-        (`_draw.py`). `seen`: a task that did not end in the trace ends when the trace does, or takes the median
-        if it never started. `day`: it runs for a day.
-    servers, users
-        How many to draw with `rng`: a number, a fraction, or all (None).
+    directory : str or Path
+    durations : str
+        `fitted`: censored durations are drawn from a lognormal distribution conditional on the observed part; it is
+        fitted to tasks that started in the trace, or, for tasks running at its start, to their remaining time
+        (`_draw.py`). `seen`: tasks end with the trace, and those that never start last for the median. `day`: they last
+        for a day.
+    servers, users : int, float or None
+        Sample with `rng`: a number, a fraction, or all (None).
+    rng : Generator, optional
+    skip_malformed : bool
+        Skip malformed rows, and count them.
 
     Raises
     ------
     DataError
-        No such trace; a malformed row (unless `skip_malformed`); `rng` missing where something is drawn.
+        The trace is missing, a row is malformed, or `rng` is required.
     """
     machines = google2011.machines(directory, None, skip_malformed)
     hosts = machines.iloc[choose(len(machines), servers, rng, "servers")]
@@ -118,7 +122,7 @@ def google_sample(
 
 
 def models(rows: pd.DataFrame) -> tuple[Lognormal, Lognormal]:
-    """Durations of tasks that started in the trace, and how long those that were there before go on."""
+    """Fitted distributions of durations of tasks that started in the trace, and of remaining times of earlier ones."""
     started = (~rows["before"] & (rows["seen"] > 0)).to_numpy()
     seen, ended = np.maximum(rows["seen"].to_numpy(), _SHORTEST), rows["ended"].to_numpy()
     old = rows["before"].to_numpy()

@@ -1,4 +1,4 @@
-"""The set-ups of the papers' experiments with whole tasks, as far as the papers tell; the rest is options."""
+"""Set-ups of the papers' experiments with whole tasks; parameters that the papers do not state are options."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from ...scheduling.workload import Workload
 from .._draw import Count, Positive, measured
 from ..sources import workload_generator
 
-#: DRF 7.1: what a task of job 1 and of job 2 asks for, CPUs and GB, in the three phases.
+#: DRF 7.1: demands (CPUs, GB) of tasks of job 1 and of job 2 in the three phases.
 _PHASES = {"1": ((1, 10), (1, 1)), "2": ((2, 4), (1, 3)), "3": ((1, 7), (1, 4))}
-#: DRFH, figure 4: servers of six of Google's types; of all mixes of 100 the likeliest with the totals that are printed.
+#: DRFH, figure 4: CPU, memory and number of six of Google's types of servers; the most likely mix of 100 servers with
+#: the printed totals.
 _FIGURE4 = ((0.5, 0.4995, 70), (0.5, 0.2493, 13), (0.5, 0.749, 9), (1, 1, 6), (0.25, 0.2498, 1), (0.5, 0.1241, 1))
 
 
@@ -21,10 +22,10 @@ _FIGURE4 = ((0.5, 0.4995, 70), (0.5, 0.2493, 13), (0.5, 0.749, 9), (1, 1, 6), (0
 def drf_7_1(
     rng: np.random.Generator, phase: Literal["1", "2", "3"] = "1", seconds: Positive = 10.0, spread: Positive = 0.5
 ) -> Workload:
-    """Two jobs with more tasks than fit, on 48 servers of 4 CPUs and 14 GB that are empty at first.
+    """Two jobs with more tasks than fit on 48 initially empty servers of 4 CPUs and 14 GB.
 
-    Tasks last `seconds` on average, exponentially distributed but for a part `1 - spread` that is the same for all:
-    the paper does not say. A phase lasts two minutes; here there are tasks for five.
+    Durations have mean `seconds`, of which a fraction `spread` is exponentially distributed and the rest constant, as
+    the paper does not state them. A phase lasts two minutes; tasks suffice for five.
     """
     number = int(300 / seconds * 192)
     lasts = seconds * (1 - min(spread, 1.0) + min(spread, 1.0) * rng.exponential(1.0, (2, number)))
@@ -42,13 +43,13 @@ def drf_7_1(
 def drf_policies(rng: np.random.Generator, seconds: Positive = 40.0, jobs: Count = 30, loop: bool = False) -> Workload:
     """Four users with jobs of 80 tasks of 1 CPU and .5 GB, and four of 2 CPUs and 2 GB, on servers of 8 CPUs and 6 GB.
 
-    Tasks last `seconds` on average, half of it exponentially distributed: the paper does not say.
+    Durations have mean `seconds`, of which half is exponentially distributed, as the paper does not state them.
 
     Parameters
     ----------
-    loop
-        A user's next job comes when the last task of the one before ends, as in the paper. False: all jobs of a user
-        wait from the beginning, so that it always has a task that could start.
+    loop : bool
+        A user submits its next job when the last task of the previous one ends, as in the paper. False: all jobs are
+        submitted at the start, so that a user always has tasks that can start.
     """
     parts = []
     for n in range(8):
@@ -67,15 +68,16 @@ def drf_policies(rng: np.random.Generator, seconds: Positive = 40.0, jobs: Count
 def drfh_figure4(
     rng: np.random.Generator, seconds: Positive = 20.0, servers: Literal["likely", "drawn"] = "likely"
 ) -> Workload:
-    """Users with tasks of (.2, .3), (.5, .1) and (.1, .3) CPU and memory come at 0, 200 and 500 s; the first leaves at
-    1080 s with what it has. Tasks last `seconds` on average, half of it the same for all, half exponential: the paper
-    does not say. All have tasks for 1500 s.
+    """Users with tasks of (.2, .3), (.5, .1) and (.1, .3) of CPU and memory that arrive at 0, 200 and 500 s.
+
+    The first user departs at 1080 s. Durations have mean `seconds`, half constant and half exponential, as the paper
+    does not state them. Tasks of all users suffice for 1500 s.
 
     Parameters
     ----------
-    servers
-        `likely`: 70, 13, 9, 6, 1 and 1 servers of the first six types of table I, which have 52.75 CPUs as printed and
-        51.37 memory (51.32 with the trace's unrounded numbers). `drawn`: 100 from table I.
+    servers : str
+        `likely`: 70, 13, 9, 6, 1 and 1 servers of the first six types of table I, with 52.75 CPUs as printed and a
+        memory of 51.37 (51.32 with the trace's unrounded numbers). `drawn`: 100 servers drawn from table I.
     """
     kinds = np.array(_FIGURE4)
     count = kinds[:, 2].astype(int)
@@ -97,13 +99,14 @@ def drfh_figure4(
 
 @workload_generator("mqdrf-figure2", "MQDRF figures 2 and 3: three users or more come to one server")
 def mqdrf_figure2(rng: np.random.Generator, seconds: Positive = 10.0, users: Count = 3) -> Workload:
-    """Users with tasks of (1%, 2%), (2%, 1%) and (1%, 1%) of CPU and memory, in turn, come at 0, 100, 300, 500 s and so
-    on, with more tasks than they can run. Nothing is drawn.
+    """Users with tasks of (1%, 2%), (2%, 1%) and (1%, 1%) of CPU and memory in turn, arriving at 0, 100, 300, ... s.
+
+    All have more tasks than they can run. The set-up is deterministic.
 
     Parameters
     ----------
-    seconds
-        How long tasks last: the paper does not say. Where they end before the next user comes, caps are kept at once.
+    seconds : float
+        Duration of tasks, which the paper does not state. If tasks end before the next arrival, caps are met at once.
     """
     n = np.arange(users)
     tasks = pd.DataFrame(

@@ -1,8 +1,8 @@
-"""`swim`: Facebook's Hadoop jobs of 2009 and 2010 (SWIM), with the demands that the trace lacks assumed.
+"""`swim`: Facebook's Hadoop jobs of 2009 and 2010 (SWIM), with assumptions for the data that the trace lacks.
 
 Source: Y. Chen, A. Ganapathi, R. Griffith, R. Katz, "The case for evaluating MapReduce performance using workload
-suites", MASCOTS 2011. A row is a job: when it was submitted, and the bytes that its maps read, its shuffle moves and
-its reduces write. There are no users, no tasks, no demands and no durations. What is assumed for them is all options.
+suites", MASCOTS 2011. A row is a job: its time of submission, and the bytes of map input, shuffle and reduce output.
+Users, tasks, demands and durations are missing; the assumptions about them are options.
 """
 
 from __future__ import annotations
@@ -45,21 +45,21 @@ def swim(
     rng: np.random.Generator | None = None,
     skip_malformed: bool = False,
 ) -> Workload:
-    """The jobs of one of SWIM's days as tasks, on servers of 16 cores and 32 GB (those of DRF, section 7.3).
+    """Read the jobs of one of SWIM's days as tasks, on servers of 16 cores and 32 GB (those of DRF, section 7.3).
 
-    A job of b bytes of input has `ceil(b / block)` maps, and `ceil(s / block)` reduces for s bytes of shuffle, each at
-    most `most` (then each has more to do), waiting for nobody. A task of b bytes lasts `1 + b / rate` seconds and
-    needs one core and 1 GB; the tasks of a part `heavy` of the jobs need 2 to 5 GB (DRF, figure 1: most tasks ask for
-    more of their share of cores than of memory, some the other way round). Users are drawn, the k-th with weight 1/k.
+    A job with b bytes of input and s bytes of shuffle has `ceil(b / block)` maps and `ceil(s / block)` reduces, each
+    number at most `most` (with more work per task), without precedence. A task of b bytes lasts `1 + b / rate` seconds
+    and needs one core and 1 GB; tasks of a fraction `heavy` of the jobs need 2 to 5 GB (DRF, figure 1: for most tasks
+    CPU is the dominant resource, for some memory). Users are drawn, the k-th with weight 1/k.
 
     Parameters
     ----------
-    trace
-        The file without `.tsv`.
-    block, rate
-        MB; MB a second.
-    hours
-        Only jobs that are submitted by then.
+    trace : str
+        Name of the file without `.tsv`.
+    block, rate : float
+        Block size in MB, and processing rate in MB/s.
+    hours : float
+        Exclude jobs submitted later.
     """
     rng = needed(rng, "draw users and demands, which the trace does not have")
     folder = _csv.locate(directory, "swim", lambda path: any(path.glob("*.tsv")), _LAYOUT)
@@ -88,9 +88,9 @@ def swim_like(
     heavy: Annotated[float, probability] = 0.3,
     hours: Positive = 24.0,
 ) -> Workload:
-    """Jobs like those of `swim`: half of them read less than a megabyte, a tenth more than 2 GB.
+    """Draw jobs like those of `swim`: half of them read less than a megabyte, and a tenth more than 2 GB.
 
-    Bytes of input are lognormal with these quantiles; a third of the jobs shuffle, a tenth of their input.
+    Input is lognormal with these quantiles; a third of the jobs shuffle a tenth of their input.
     """
     size = np.exp(rng.normal(np.log(0.5 * _MB), np.log(4000) / 1.2816, jobs)).clip(1, 1e14)
     table = pd.DataFrame(
@@ -110,13 +110,13 @@ def _workload(
     jobs: pd.DataFrame, rng: np.random.Generator, servers: int, users: int, block: float, rate: float, most: int,
     heavy: float, about: str, read: Counter[str],
 ) -> Workload:  # fmt: skip
-    """Maps and reduces of jobs, as tasks."""
+    """Workload of the maps and reduces of jobs."""
     weight = 1 / np.arange(1, users + 1)
     user = rng.choice(users, len(jobs), p=weight / weight.sum())
     memory = np.where(rng.random(len(jobs)) < heavy, rng.integers(2, 6, len(jobs)), 1).astype(float)
     parts = []
     maps, moved, written = jobs[["input", "shuffle", "output"]].to_numpy(dtype=float).T
-    # A job without input runs a map as well.
+    # A job without input has one map as well.
     for least, size in ((1, maps), (0, moved)):
         number = np.maximum(np.minimum(np.ceil(size / (block * _MB)), most), least)
         some = number > 0
