@@ -56,7 +56,7 @@ _VERTEX, _STALLED = (2_000, 20_000), 1e-3
 BEYOND_RANGE_SECONDS = 1.0
 
 
-def refined(problem: Problem, offer: Solution) -> Solution | None:
+def with_last_digits(problem: Problem, offer: Solution) -> Solution | None:
     """Refine a candidate by Newton steps on its active set; None without prices or for criteria without refinement."""
     return _moved(problem, offer, LAST_DIGITS, partial(last_digits.refined, aim=1e-12))
 
@@ -247,7 +247,7 @@ class Candidates:
         """
         if np.isinf(self.problem.criterion.alpha) or not self.mechanism.met_by_criterion:
             return None
-        better = refined(self.problem, offer)
+        better = with_last_digits(self.problem, offer)
         formulated = name == "declarative" and residual > _FORMULATED
         return None if better is None or (formulated and self._change(offer, better) > _FORMULATED) else better
 
