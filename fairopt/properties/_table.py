@@ -1,4 +1,4 @@
-"""Tables of mechanisms and properties: what is claimed, and what proofs and searches say."""
+"""Tables of mechanisms and properties: claims, proofs, and results of searches."""
 
 from __future__ import annotations
 
@@ -15,21 +15,32 @@ from ._base import names
 
 
 class Claimed(NamedTuple):
-    """A claim, and a mechanism with parameters for which it is made."""
+    """A claim, and a mechanism with parameters that it covers.
+
+    >>> import fairopt as fo
+    >>> first = fo.properties.claims(holds=True)[0]
+    >>> isinstance(first, fo.properties.Claimed), first.claim.about(first.mechanism)
+    (True, True)
+    """
 
     mechanism: Mechanism
     claim: Claim
 
 
 def claims(holds: bool | None = None) -> list[Claimed]:
-    """Every claim of every mechanism: with all default variants and trials for which it is made.
+    """List the claims of all mechanisms, with every variant and trial that a claim covers.
 
-    Of what does not hold, with the first of them, as one counterexample is enough. `holds` chooses one kind.
+    A negative claim is listed with the first of them, as one counterexample suffices. `holds` selects one kind.
 
     Raises
     ------
     DataError
-        A claim is made for no variant and no trial of its mechanism, so that nobody could try it.
+        A claim covers no variant or trial of its mechanism, and hence could not be tested.
+
+    >>> import fairopt as fo
+    >>> {one.claim.property for one in fo.properties.claims(holds=True) if str(one.mechanism) == "MQDRF"} >= {
+    ...     "strategy-proofness", "dynamic-envy-freeness"}
+    True
     """
     found: list[Claimed] = []
     for name, kind in sorted(REGISTRY.items()):
@@ -41,7 +52,7 @@ def claims(holds: bool | None = None) -> list[Claimed]:
     return [one for one in found if holds in (None, one.claim.holds)]
 
 
-#: What is said of a mechanism in short, in this order.
+#: Properties in short texts, with their abbreviations, in this order.
 _SHORT = {
     "sharing-incentive": "SI",
     "envy-freeness": "EF",
@@ -53,10 +64,14 @@ _SHORT = {
 
 
 def table() -> pd.DataFrame:
-    """Claims of all mechanisms (rows) about all properties (columns).
+    """Table of claims of all mechanisms (rows) about all properties (columns).
 
-    `yes` with the clusters and parameters that it is said of, `no` with the parameters of the counterexample; empty
-    where nothing is claimed.
+    `yes` with conditions on clusters and parameters, `no` with the parameters of the counterexample; '' without a
+    claim.
+
+    >>> import fairopt as fo
+    >>> fo.properties.table().loc["DRFH", ["envy-freeness", "sharing-incentive"]].tolist()
+    ['yes', 'no']
     """
     said = pd.DataFrame([(type(one.mechanism).title, one.claim.property, _words(one)) for one in claims()])
     cells = said.drop_duplicates().groupby([0, 1], sort=False)[2].agg("; ".join)
@@ -68,10 +83,14 @@ def table() -> pd.DataFrame:
 
 
 def in_short(kind: type[Mechanism]) -> str:
-    """The best known properties that a mechanism claims, with conditions, those that it has not, and its remarks.
+    """Summarise a mechanism's claims about the main properties, such as `SI, EF (alpha >= 1); not SP`.
 
-    `SI, EF (alpha >= 1); not SP`: abbreviations as in docs/mechanisms.md. What has a counterexample, but holds under
-    conditions, stands there with these alone.
+    Abbreviations are those of docs/mechanisms.md. A property with a counterexample that holds under conditions is
+    listed with these only.
+
+    >>> import fairopt as fo
+    >>> fo.properties.in_short(fo.DRFH)
+    'EF, PO, SP, BF; not SI, not BF per server'
     """
     has: dict[str, list[str]] = {}
     lacks: list[str] = []
@@ -86,7 +105,7 @@ def in_short(kind: type[Mechanism]) -> str:
 
 
 def _scope(claim: Claim) -> list[str]:
-    """Clusters and parameters that a claim is about, in words."""
+    """Conditions on clusters and parameters of a claim, as texts."""
     ends = claim.parameters.items()
     return [*claim.conditions, *(_interval(name, *each) for name, each in ends if each is not None)]
 
@@ -105,12 +124,12 @@ def _interval(name: str, low: float, high: float) -> str:
     return f"{name} >= {low:g}" if np.isinf(high) else f"{name} from {low:g} to {high:g}"
 
 
-#: How a text refers to a proof, by its source, and to a counterexample, by the name of its file.
+#: Function that makes a link of a text and a proof's source or a counterexample's file name.
 Link = Callable[[str, str], str]
 
 
 class Answer(NamedTuple):
-    """The knowledge of a mechanism and a property among clusters of some kind."""
+    """What is known about a mechanism and a property for a class of clusters."""
 
     clusters: str  # names of conditions, or `all`
     known: str  # `proved`, `counterexample`, `none`, `nothing`
@@ -118,17 +137,17 @@ class Answer(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """The text, after the kind of clusters if not all are meant."""
+        """The text, preceded by the class of clusters unless that is all."""
         return self.text if self.clusters == "all" else f"{self.clusters}: {self.text}"
 
 
 def answers(mechanism: Mechanism, name: str, rows: pd.DataFrame, link: Link) -> list[Answer]:
-    """Answers on all clusters, then on others where they differ.
+    """What is known for all clusters, and for smaller classes where it differs.
 
-    `rows` are those of `survey` about the mechanism and the property, as a frame (`conditions`, `answer`, ...).
+    `rows` is the frame of `survey` for the mechanism and the property (`conditions`, `answer`, ...).
     """
     claims = [one for one in mechanism.claims if one.property == name and one.holds and one.about(mechanism)]
-    searched = {row["conditions"]: row for row in rows[::-1].to_dict("records")}  # the first of several
+    searched = {row["conditions"]: row for row in rows[::-1].to_dict("records")}  # reversed, so that the first wins
     found: list[Answer] = []
     for conditions in dict.fromkeys((*rows["conditions"], *(", ".join(claim.conditions) for claim in claims))):
         row, which = searched.get(conditions, {}), conditions or "all"
@@ -148,25 +167,32 @@ def answers(mechanism: Mechanism, name: str, rows: pd.DataFrame, link: Link) -> 
 
 
 def plain(text: str, to: str) -> str:
-    """No links."""
+    """Text without a link."""
     return text
 
 
 def matrix(rows: pd.DataFrame, link: Link = plain) -> pd.DataFrame:
-    """Properties by mechanisms; a cell is what is known of all clusters, and of others after their names.
+    """Table of properties by mechanisms: what is known for all clusters, and for smaller classes of clusters.
 
     Parameters
     ----------
-    rows : as of `fairopt.properties.survey`, as a frame: `fairopt.properties.frame`
-    link : how a cell refers to a proof, `link("proved", source)`, and to a counterexample, `link(text, file)`; by
-        default without links
+    rows : DataFrame
+        Results of `fairopt.properties.survey`, as `fairopt.properties.frame` returns them.
+    link : callable, optional
+        Link to a proof, `link("proved", source)`, and to a counterexample, `link(text, file)`. Default: plain text.
 
     Raises
     ------
     DataError
-        A row names a mechanism that there is not.
+        A row has an unknown mechanism.
     KeyError
         `rows` lacks a column.
+
+    >>> import pandas as pd, fairopt as fo
+    >>> row = {"mechanism": "drf", "property": "envy-freeness", "conditions": "", "answer": "none", "trials": 100}
+    >>> rows = pd.DataFrame([row | {"doubted": 0.0, "violation": 0.0, "file": ""}])
+    >>> fo.properties.matrix(rows).loc["envy-freeness", "DRF"]
+    'proved, 100 trials'
     """
     rows = rows.fillna({"conditions": "", "file": ""})
     table: dict[str, dict[str, str]] = {}
