@@ -14,7 +14,7 @@ import pytest
 import fairopt
 from fairopt.mechanisms import REGISTRY, get, names
 
-ROOMS = {"certificates", "game", "mechanisms", "model", "properties", "result", "study"}
+ROOMS = {"certificates", "game", "mechanisms", "model", "properties", "result", "scheduling", "study"}
 OWN = [name for name in names() if REGISTRY[name].__module__.startswith("fairopt.")]
 #: Public functions and classes that define no quantity, so that there is no formula.
 _PLAIN = re.compile(
